@@ -1,0 +1,1 @@
+//! Codec configuration and frame headers: pure parsers, one file per codec.

@@ -1,0 +1,61 @@
+//! What a publisher hands to the core, in the order it arrived.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::{Span, Timestamp, Track, TrackId};
+
+/// One audio frame, one video access unit, one Ogg page, or one run of container bytes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Sample {
+    /// The track it belongs to.
+    pub track: TrackId,
+    /// When it is to be decoded.
+    pub dts: Timestamp,
+    /// When it is to be presented; at or after `dts`.
+    pub pts: Timestamp,
+    /// How long it lasts; zero when unknown.
+    pub duration: Span,
+    /// A listener may start here: a video keyframe, an audio frame, an Ogg page that does not
+    /// continue a packet, the start of a WebM cluster.
+    pub keyframe: bool,
+    /// The bytes, framed as the track's [`Framing`](crate::Framing) says.
+    pub data: Bytes,
+}
+
+/// A timed data message, as FLV script tags and RTMP data messages carry it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Script {
+    /// When it takes effect.
+    pub at: Timestamp,
+    /// The AMF0 bytes as published: a name (`onMetaData`, `onTextData`, …) and its values.
+    pub body: Bytes,
+}
+
+/// What is playing now, as radio sources announce it. Untrusted text.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Title {
+    /// `artist - title`, or whatever the source calls its song.
+    pub text: String,
+    /// A link the source gave with it; often empty.
+    pub url: String,
+}
+
+/// One step of a stream's life.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// A track appeared, or its configuration changed.
+    Track(Arc<Track>),
+    /// The container header in force from here on: Ogg header pages, the WebM header. It is part
+    /// of the source's byte stream, and what a joiner needs first.
+    Header(Bytes),
+    /// Stream metadata (`onMetaData`), kept byte for byte and given to every joiner.
+    Metadata(Script),
+    /// Any other data message, relayed in passing.
+    Script(Script),
+    /// A new title.
+    Title(Arc<Title>),
+    /// Media.
+    Sample(Sample),
+}

@@ -1,0 +1,17 @@
+//! The vocabulary every other crate speaks.
+//!
+//! A publisher's connection becomes a sequence of [`Item`]s: what tracks there are, what a player
+//! needs before the first sample, and the samples themselves. Nothing here opens a socket, reads a
+//! clock or keeps a queue; the types are plain values that may be cloned freely, because the bytes
+//! inside them are reference counted.
+//!
+//! Codec configuration and frame headers are parsed in [`codec`].
+
+pub mod codec;
+mod item;
+mod time;
+mod track;
+
+pub use item::{Item, Sample, Script, Title};
+pub use time::{Span, TICKS_PER_SECOND, Timestamp};
+pub use track::{Codec, Container, Framing, Kind, Track, TrackId};

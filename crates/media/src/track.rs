@@ -1,0 +1,108 @@
+//! What a stream consists of: its container and its tracks.
+
+use bytes::Bytes;
+
+/// Names a track within one stream. RTMP uses [`TrackId::AUDIO`] and [`TrackId::VIDEO`].
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct TrackId(pub u8);
+
+impl TrackId {
+    /// The first audio track.
+    pub const AUDIO: Self = Self(0);
+    /// The first video track.
+    pub const VIDEO: Self = Self(1);
+}
+
+/// What kind of media a track carries.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Kind {
+    /// Sound.
+    Audio,
+    /// Picture.
+    Video,
+}
+
+/// The coding of a track, as far as Carillon understands it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Codec {
+    /// Advanced Audio Coding, any object type.
+    Aac,
+    /// MPEG-1/2/2.5 audio layer III.
+    Mp3,
+    /// Xiph Vorbis.
+    Vorbis,
+    /// Opus (RFC 6716).
+    Opus,
+    /// Free Lossless Audio Codec.
+    Flac,
+    /// H.264 / AVC.
+    H264,
+    /// Anything else. It is relayed untouched.
+    Opaque,
+}
+
+impl Codec {
+    /// A short lower-case name for pages, logs and the API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aac => "aac",
+            Self::Mp3 => "mp3",
+            Self::Vorbis => "vorbis",
+            Self::Opus => "opus",
+            Self::Flac => "flac",
+            Self::H264 => "h264",
+            Self::Opaque => "opaque",
+        }
+    }
+}
+
+/// How the bytes of a track's samples are framed.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Framing {
+    /// The bare codec payload: length-prefixed NAL units for H.264 (ISO/IEC 14496-15), one raw
+    /// access unit for AAC.
+    Bare,
+    /// Frames that carry their own header: an MP3 frame, an ADTS frame, an Ogg page, a run of a
+    /// WebM cluster. Concatenated they are the source's own byte stream.
+    SelfFramed,
+    /// The whole body of an FLV audio or video tag, codec byte included: what RTMP carried for a
+    /// codec that is relayed without being understood.
+    FlvBody,
+}
+
+/// One elementary stream of a published stream.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Track {
+    /// Its name within the stream.
+    pub id: TrackId,
+    /// Sound or picture.
+    pub kind: Kind,
+    /// Its coding.
+    pub codec: Codec,
+    /// How its samples are framed.
+    pub framing: Framing,
+    /// Decoder configuration: AudioSpecificConfig for AAC, AVCDecoderConfigurationRecord for
+    /// H.264, the whole sequence-header tag body for [`Framing::FlvBody`], else empty.
+    pub config: Bytes,
+    /// Audio samples per second; 0 when unknown or not audio.
+    pub sample_rate: u32,
+    /// Audio channels; 0 when unknown or not audio.
+    pub channels: u8,
+}
+
+/// The byte stream that a publisher delivered.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Container {
+    /// Separate tracks of bare samples, as RTMP and WebRTC deliver them.
+    Tracks,
+    /// A run of MPEG audio frames.
+    Mp3,
+    /// A run of ADTS frames.
+    Adts,
+    /// Ogg pages.
+    Ogg,
+    /// WebM or Matroska.
+    WebM,
+    /// Something else, relayed as it came.
+    Other,
+}

@@ -1,0 +1,2 @@
+//! The relay server.
+fn main() {}
