@@ -1,1 +1,10 @@
 //! Codec configuration and frame headers: pure parsers, one file per codec.
+//!
+//! Every parser takes what has arrived and answers `None` when it is too short or is not what the
+//! parser knows; none of them allocates by a length that the input merely claims.
+
+pub mod aac;
+pub mod h264;
+pub mod mpeg_audio;
+
+mod bits;
