@@ -1,0 +1,424 @@
+//! Which crate may know which, and who may pull what from outside.
+//!
+//! [`ROOMS`] is the table of `ARCHITECTURE.md` in one place. A dependency that no row allows fails
+//! the test, as does a workspace member without a row.
+
+use serde_json::Value;
+
+use crate::report::Report;
+use crate::run::{self, Failure, Workspace};
+
+/// One workspace member by the name other members use for it.
+struct Room {
+    name: &'static str,
+    /// Members it may use in shipped code.
+    may_use: &'static [&'static str],
+    /// Members it may use in its tests besides.
+    tests_may_use: &'static [&'static str],
+}
+
+const TIER_0_TO_2: &[&str] = &[
+    "media",
+    "container",
+    "rtmp",
+    "http1",
+    "net",
+    "fanout",
+    "webrtc",
+    "transcode",
+];
+const EVERYTHING: &[&str] = &[
+    "media",
+    "container",
+    "rtmp",
+    "http1",
+    "net",
+    "fanout",
+    "webrtc",
+    "transcode",
+    "ingest",
+    "egress-http",
+    "egress-rtmp",
+    "egress-webrtc",
+    "load",
+    "server",
+    "testkit",
+];
+const TESTKIT: &[&str] = &["testkit"];
+
+const ROOMS: &[Room] = &[
+    // tier 0: vocabulary
+    Room {
+        name: "media",
+        may_use: &[],
+        tests_may_use: &[],
+    },
+    // tier 1: sans-IO protocols and formats
+    Room {
+        name: "container",
+        may_use: &["media"],
+        tests_may_use: TESTKIT,
+    },
+    Room {
+        name: "rtmp",
+        may_use: &[],
+        tests_may_use: TESTKIT,
+    },
+    Room {
+        name: "http1",
+        may_use: &[],
+        tests_may_use: TESTKIT,
+    },
+    // tier 2: platform and core
+    Room {
+        name: "net",
+        may_use: &[],
+        tests_may_use: TESTKIT,
+    },
+    Room {
+        name: "fanout",
+        may_use: &["media", "net"],
+        tests_may_use: TESTKIT,
+    },
+    Room {
+        name: "webrtc",
+        may_use: &["media", "net"],
+        tests_may_use: TESTKIT,
+    },
+    Room {
+        name: "transcode",
+        may_use: &["media"],
+        tests_may_use: TESTKIT,
+    },
+    // tier 3: connections; siblings never see each other
+    Room {
+        name: "ingest",
+        may_use: TIER_0_TO_2,
+        tests_may_use: TESTKIT,
+    },
+    Room {
+        name: "egress-http",
+        may_use: TIER_0_TO_2,
+        tests_may_use: TESTKIT,
+    },
+    Room {
+        name: "egress-rtmp",
+        may_use: TIER_0_TO_2,
+        tests_may_use: TESTKIT,
+    },
+    Room {
+        name: "egress-webrtc",
+        may_use: TIER_0_TO_2,
+        tests_may_use: TESTKIT,
+    },
+    Room {
+        name: "load",
+        may_use: TIER_0_TO_2,
+        tests_may_use: TESTKIT,
+    },
+    // tier 4: assembly
+    Room {
+        name: "server",
+        may_use: &[
+            "media",
+            "container",
+            "rtmp",
+            "http1",
+            "net",
+            "fanout",
+            "webrtc",
+            "transcode",
+            "ingest",
+            "egress-http",
+            "egress-rtmp",
+            "egress-webrtc",
+            "load",
+        ],
+        tests_may_use: TESTKIT,
+    },
+    // development only
+    Room {
+        name: "testkit",
+        may_use: &["media"],
+        tests_may_use: &[],
+    },
+    Room {
+        name: "benches",
+        may_use: EVERYTHING,
+        tests_may_use: EVERYTHING,
+    },
+    Room {
+        name: "tests",
+        may_use: EVERYTHING,
+        tests_may_use: EVERYTHING,
+    },
+    Room {
+        name: "xtask",
+        may_use: &[],
+        tests_may_use: &[],
+    },
+];
+
+/// An external package that only some members may name.
+struct Outside {
+    package: &'static str,
+    shipped_in: &'static [&'static str],
+    tested_in: &'static [&'static str],
+    reason: &'static str,
+}
+
+const CONFIG_READERS: &[&str] = &["server", "load", "xtask", "testkit", "benches", "tests"];
+/// Where a runtime has no business: protocol code, and the data plane with its own threads.
+const WITH_TOKIO: &[&str] = &[
+    "net",
+    "webrtc",
+    "transcode",
+    "ingest",
+    "egress-http",
+    "egress-rtmp",
+    "egress-webrtc",
+    "load",
+    "server",
+    "testkit",
+    "benches",
+    "tests",
+];
+
+const OUTSIDE: &[Outside] = &[
+    Outside {
+        package: "serde",
+        shipped_in: CONFIG_READERS,
+        tested_in: CONFIG_READERS,
+        reason: "text formats are the assembly's business",
+    },
+    Outside {
+        package: "serde_json",
+        shipped_in: CONFIG_READERS,
+        tested_in: CONFIG_READERS,
+        reason: "text formats are the assembly's business",
+    },
+    Outside {
+        package: "toml",
+        shipped_in: CONFIG_READERS,
+        tested_in: CONFIG_READERS,
+        reason: "one crate reads configuration",
+    },
+    Outside {
+        package: "clap",
+        shipped_in: CONFIG_READERS,
+        tested_in: CONFIG_READERS,
+        reason: "one crate reads command lines",
+    },
+    Outside {
+        package: "rml_rtmp",
+        shipped_in: &["load", "tests"],
+        tested_in: &[
+            "rtmp",
+            "load",
+            "ingest",
+            "egress-rtmp",
+            "server",
+            "benches",
+            "tests",
+        ],
+        reason: "a second opinion for tests; an unauthenticated peer can crash it",
+    },
+    Outside {
+        package: "tokio",
+        shipped_in: WITH_TOKIO,
+        tested_in: WITH_TOKIO,
+        reason: "protocol code and the fan-out core know no runtime",
+    },
+];
+
+/// All that the pure crates may bring into the server from outside.
+const PURE: &[(&str, &[&str])] = &[
+    ("media", &["bytes", "thiserror"]),
+    ("container", &["bytes", "thiserror"]),
+    ("rtmp", &["bytes", "hmac", "sha2", "thiserror"]),
+    (
+        "http1",
+        &[
+            "base64",
+            "bytes",
+            "httparse",
+            "percent-encoding",
+            "thiserror",
+        ],
+    ),
+];
+
+/// One edge of `cargo metadata`.
+struct Arrow<'a> {
+    from: &'a str,
+    to: &'a str,
+    inside: bool,
+    in_tests: bool,
+}
+
+pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+    let text = run::capture(&mut workspace.cargo(&[
+        "metadata",
+        "--format-version",
+        "1",
+        "--no-deps",
+        "--locked",
+    ]))?;
+    let metadata: Value = serde_json::from_str(&text)
+        .map_err(|error| Failure(format!("`cargo metadata` is not JSON: {error}")))?;
+    let errors = errors(&metadata);
+    if !errors.is_empty() {
+        return Err(Failure(format!("\n  {}", errors.join("\n  "))));
+    }
+    println!(
+        "{} members keep to their arrows",
+        list(&metadata["packages"]).count()
+    );
+    report.count(1, 0);
+    Ok(())
+}
+
+fn errors(metadata: &Value) -> Vec<String> {
+    let mut errors = Vec::new();
+    for package in list(&metadata["packages"]) {
+        let from = room_name(text(&package["name"]));
+        let Some(room) = ROOMS.iter().find(|room| room.name == from) else {
+            errors.push(format!("`{from}` has no row in the table of rooms"));
+            continue;
+        };
+        for dependency in list(&package["dependencies"]) {
+            let name = text(&dependency["name"]);
+            let arrow = Arrow {
+                from,
+                to: room_name(name),
+                inside: dependency["path"].is_string(),
+                in_tests: dependency["kind"] == "dev",
+            };
+            errors.extend(broken_law(room, &arrow));
+        }
+    }
+    errors
+}
+
+fn broken_law(room: &Room, arrow: &Arrow<'_>) -> Option<String> {
+    let Arrow {
+        from,
+        to,
+        inside,
+        in_tests,
+    } = *arrow;
+    let where_used = if in_tests {
+        "in tests"
+    } else {
+        "in shipped code"
+    };
+    if inside {
+        let allowed = room.may_use.contains(&to) || (in_tests && room.tests_may_use.contains(&to));
+        return (!allowed).then(|| format!("`{from}` may not use `{to}` {where_used}"));
+    }
+    if let Some(rule) = OUTSIDE.iter().find(|rule| rule.package == to) {
+        let allowed = if in_tests {
+            rule.tested_in
+        } else {
+            rule.shipped_in
+        };
+        if !allowed.contains(&from) {
+            return Some(format!(
+                "`{from}` may not use `{to}` {where_used}: {}",
+                rule.reason
+            ));
+        }
+    }
+    let (_, allowed) = PURE.iter().find(|(name, _)| *name == from)?;
+    (!in_tests && !allowed.contains(&to))
+        .then(|| format!("`{from}` is pure: `{to}` is not among the outside crates it may use"))
+}
+
+fn room_name(package: &str) -> &str {
+    package.strip_prefix("carillon-").unwrap_or(package)
+}
+
+fn list(value: &Value) -> std::slice::Iter<'_, Value> {
+    value.as_array().map_or(&[][..], Vec::as_slice).iter()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn one(from: &str, dependency: Value) -> Vec<String> {
+        errors(&json!({ "packages": [{ "name": from, "dependencies": [dependency] }] }))
+    }
+
+    fn inside(name: &str) -> Value {
+        json!({ "name": name, "path": "/x", "kind": null })
+    }
+
+    #[test]
+    fn the_table_is_obeyed() {
+        assert!(one("carillon-container", inside("carillon-media")).is_empty());
+        assert_eq!(one("carillon-media", inside("carillon-container")).len(), 1);
+        assert_eq!(
+            one("carillon-ingest", inside("carillon-egress-http")).len(),
+            1
+        );
+        assert_eq!(
+            one("carillon-fanout", inside("carillon-container")).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn only_tests_reach_for_the_testkit() {
+        let dev = json!({ "name": "carillon-testkit", "path": "/x", "kind": "dev" });
+        assert!(one("carillon-fanout", dev).is_empty());
+        assert_eq!(one("carillon-fanout", inside("carillon-testkit")).len(), 1);
+        assert_eq!(one("carillon-server", inside("carillon-testkit")).len(), 1);
+    }
+
+    #[test]
+    fn a_member_without_a_row_is_an_error() {
+        assert_eq!(one("carillon-annex", inside("carillon-media")).len(), 1);
+    }
+
+    #[test]
+    fn outside_packages_have_their_rooms() {
+        let outside = |name: &str, kind: Value| json!({ "name": name, "path": null, "kind": kind });
+        assert_eq!(
+            one("carillon-fanout", outside("tokio", json!("dev"))).len(),
+            1
+        );
+        assert_eq!(
+            one("carillon-ingest", outside("serde", Value::Null)).len(),
+            1
+        );
+        assert_eq!(
+            one("carillon-ingest", outside("rml_rtmp", Value::Null)).len(),
+            1
+        );
+        assert!(one("carillon-rtmp", outside("rml_rtmp", json!("dev"))).is_empty());
+        assert_eq!(
+            one("carillon-media", outside("regex", Value::Null)).len(),
+            1
+        );
+        assert!(one("carillon-media", outside("proptest", json!("dev"))).is_empty());
+    }
+
+    #[test]
+    fn rows_point_at_rows() {
+        for room in ROOMS {
+            for name in room.may_use.iter().chain(room.tests_may_use) {
+                assert!(
+                    ROOMS.iter().any(|room| room.name == *name),
+                    "{name} has no row"
+                );
+            }
+        }
+    }
+}

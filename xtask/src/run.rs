@@ -1,0 +1,129 @@
+//! Child processes: how every step starts `cargo` and the rest, and what a failure carries.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Why a step failed, in words for the person who reads the end of the output.
+#[derive(Debug)]
+pub(crate) struct Failure(pub(crate) String);
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Where things are.
+pub(crate) struct Workspace {
+    /// The repository's root.
+    pub(crate) root: PathBuf,
+    /// Cargo's target directory; builds with other flags get sub-directories of it.
+    pub(crate) target: PathBuf,
+}
+
+impl Workspace {
+    pub(crate) fn locate() -> Self {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = here.parent().unwrap_or(here).to_owned();
+        let target = std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| root.join("target"), |dir| root.join(dir));
+        Self { root, target }
+    }
+
+    /// A `cargo` child at the root with its standard input closed.
+    pub(crate) fn cargo<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = self.command(cargo, arguments);
+        // Set by the `cargo run` around this process: they describe xtask, not the child.
+        for variable in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "RUSTFLAGS"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    /// Any other child at the root with its standard input closed.
+    pub(crate) fn command<P: AsRef<OsStr>, S: AsRef<OsStr>>(
+        &self,
+        program: P,
+        arguments: &[S],
+    ) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(&self.root)
+            .stdin(Stdio::null());
+        command
+    }
+}
+
+/// The command line as one would type it.
+pub(crate) fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let mut line = program
+        .file_name()
+        .unwrap_or(program.as_os_str())
+        .to_string_lossy()
+        .into_owned();
+    for argument in command.get_args() {
+        line.push(' ');
+        line.push_str(&argument.to_string_lossy());
+    }
+    line
+}
+
+/// Runs to the end with the output passed through.
+pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
+    let line = shown(command);
+    let status = command
+        .status()
+        .map_err(|error| Failure(format!("`{line}`: {error}")))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure(format!("`{line}`: {status}")))
+    }
+}
+
+/// Runs to the end and hands each line of standard output to `each`, which decides what is shown.
+pub(crate) fn run_lines(command: &mut Command, mut each: impl FnMut(&str)) -> Result<(), Failure> {
+    let line = shown(command);
+    let failed = |error: std::io::Error| Failure(format!("`{line}`: {error}"));
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+    if let Some(stdout) = child.stdout.take() {
+        for text in BufReader::new(stdout).split(b'\n') {
+            each(&String::from_utf8_lossy(&text.map_err(failed)?));
+        }
+    }
+    let status = child.wait().map_err(failed)?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure(format!("`{line}`: {status}")))
+    }
+}
+
+/// Standard output as text; nothing is shown. An exit status other than 0 is a failure.
+pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
+    let line = shown(command);
+    let output = command
+        .output()
+        .map_err(|error| Failure(format!("`{line}`: {error}")))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    Err(Failure(format!(
+        "`{line}`: {}\n{}",
+        output.status,
+        complaint.trim_end()
+    )))
+}

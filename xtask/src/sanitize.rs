@@ -1,0 +1,100 @@
+//! Builds of the core with other eyes: loom's model checker and the address sanitizer.
+//!
+//! Both need flags that nothing else has, so each keeps its own target directory.
+
+use std::path::PathBuf;
+
+use crate::report::Report;
+use crate::run::{self, Failure, Workspace};
+
+/// Explores the interleavings of the log's writer and readers. Optimised: loom runs every test
+/// body tens of thousands of times.
+pub(crate) fn loom(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+    let mut command = workspace.cargo(&[
+        "test",
+        "--package",
+        "carillon-fanout",
+        "--release",
+        "--locked",
+        "--lib",
+        "loom",
+    ]);
+    command
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", workspace.target.join("loom"))
+        // The whole-program pass costs minutes and finds nothing.
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
+    run_counted(&mut command, report)
+}
+
+/// Runs the core's unit tests under the address and leak sanitizers.
+pub(crate) fn asan(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+    require_runtime(workspace)?;
+    let host = host(workspace)?;
+    let mut command = workspace.cargo(&[
+        "test",
+        "--package",
+        "carillon-fanout",
+        "--locked",
+        "--lib",
+        "--target",
+        &host,
+    ]);
+    command
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        .env(
+            "ASAN_OPTIONS",
+            "detect_leaks=1:detect_stack_use_after_return=1",
+        )
+        .env("CARGO_TARGET_DIR", workspace.target.join("asan"));
+    run_counted(&mut command, report)
+}
+
+/// A filter that matches nothing also exits with 0; this demands that something ran.
+fn run_counted(command: &mut std::process::Command, report: &mut Report) -> Result<(), Failure> {
+    let mut ran = false;
+    run::run_lines(command, |line| {
+        ran |= line.starts_with("test ") && line.ends_with("... ok");
+        report.test_line(line);
+    })?;
+    if ran {
+        Ok(())
+    } else {
+        Err(Failure(format!("`{}` ran no test", run::shown(command))))
+    }
+}
+
+/// The machine's target triple. Naming it keeps sanitizer flags away from build scripts.
+pub(crate) fn host(workspace: &Workspace) -> Result<String, Failure> {
+    let version = run::capture(&mut workspace.command(rustc(), &["-vV"]))?;
+    version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .map(str::to_owned)
+        .ok_or_else(|| Failure("`rustc -vV` names no host".to_owned()))
+}
+
+/// Fails with advice when the toolchain comes without the sanitizer's runtime.
+pub(crate) fn require_runtime(workspace: &Workspace) -> Result<(), Failure> {
+    let sysroot = run::capture(&mut workspace.command(rustc(), &["--print", "sysroot"]))?;
+    let host = host(workspace)?;
+    let library: PathBuf = [sysroot.trim(), "lib/rustlib", &host, "lib"]
+        .iter()
+        .collect();
+    let found = std::fs::read_dir(&library)?
+        .flatten()
+        .any(|entry| entry.file_name().to_string_lossy().ends_with("_rt.asan.a"));
+    if found {
+        return Ok(());
+    }
+    Err(Failure(format!(
+        "{} has no address sanitizer runtime; install Rust with rustup (https://rustup.rs)",
+        library.display()
+    )))
+}
+
+fn rustc() -> std::ffi::OsString {
+    std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
+}

@@ -1,0 +1,214 @@
+//! Reading Rust text just well enough to judge it: comments and literals blanked, tests cut out.
+
+use std::path::{Path, PathBuf};
+
+/// `text` with comments, strings and character literals replaced by spaces; every line keeps its
+/// number and every remaining byte its place.
+pub(crate) fn code_only(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = bytes.to_vec();
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let previous = at.checked_sub(1).map(|index| bytes[index]);
+        let length = if rest.starts_with(b"//") {
+            line_length(rest)
+        } else if rest.starts_with(b"/*") {
+            block_comment_length(rest)
+        } else if rest[0] == b'"' {
+            string_length(rest)
+        } else if rest[0] == b'r' && !previous.is_some_and(is_word) {
+            raw_string_length(rest).unwrap_or(0)
+        } else if rest[0] == b'\'' {
+            char_length(rest).unwrap_or(0)
+        } else {
+            0
+        };
+        blank(&mut out[at..at + length]);
+        at += length.max(1);
+    }
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// `code` (from [`code_only`]) with every item under `#[cfg(test)]` or `#[cfg(all(test, …))]`
+/// replaced by spaces.
+pub(crate) fn without_tests(code: &str) -> String {
+    let mut out = code.as_bytes().to_vec();
+    for attribute in ["#[cfg(test)]", "#[cfg(all(test"] {
+        let mut from = 0;
+        while let Some(found) = code[from..].find(attribute) {
+            let start = from + found;
+            let end = start + item_length(&code.as_bytes()[start..]);
+            blank(&mut out[start..end]);
+            from = end;
+        }
+    }
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Every `.rs` file below `folder`, sorted, without build output.
+pub(crate) fn rust_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
+            let name = name.unwrap_or_default();
+            if path.is_dir() && name != "target" && !name.starts_with('.') {
+                folders.push(path);
+            } else if name.ends_with(".rs") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Whether `word` occurs in `line` with no identifier character on either side.
+pub(crate) fn has_word(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let before = at.checked_sub(1).map(|index| line.as_bytes()[index]);
+        let after = line.as_bytes().get(at + word.len()).copied();
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    })
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+fn blank(bytes: &mut [u8]) {
+    for byte in bytes.iter_mut().filter(|byte| **byte != b'\n') {
+        *byte = b' ';
+    }
+}
+
+fn line_length(rest: &[u8]) -> usize {
+    rest.iter()
+        .position(|byte| *byte == b'\n')
+        .unwrap_or(rest.len())
+}
+
+fn block_comment_length(rest: &[u8]) -> usize {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while at < rest.len() {
+        if rest[at..].starts_with(b"/*") {
+            depth += 1;
+            at += 2;
+        } else if rest[at..].starts_with(b"*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    rest.len()
+}
+
+fn string_length(rest: &[u8]) -> usize {
+    let mut at = 1;
+    while at < rest.len() {
+        match rest[at] {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    rest.len()
+}
+
+fn raw_string_length(rest: &[u8]) -> Option<usize> {
+    let hashes = rest[1..].iter().take_while(|byte| **byte == b'#').count();
+    if rest.get(1 + hashes) != Some(&b'"') {
+        return None;
+    }
+    let mut closing = vec![b'"'];
+    closing.resize(1 + hashes, b'#');
+    let body = 2 + hashes;
+    let end = rest[body..]
+        .windows(closing.len())
+        .position(|window| window == closing);
+    Some(end.map_or(rest.len(), |at| body + at + closing.len()))
+}
+
+/// `'x'`, `'\n'`, `'\u{1F514}'`; `None` for a lifetime.
+fn char_length(rest: &[u8]) -> Option<usize> {
+    if rest.get(1) == Some(&b'\\') {
+        let end = rest.get(3..)?.iter().position(|byte| *byte == b'\'')?;
+        return Some(3 + end + 1);
+    }
+    let text = std::str::from_utf8(&rest[1..rest.len().min(6)])
+        .or_else(|error| std::str::from_utf8(&rest[1..1 + error.valid_up_to()]));
+    let width = text.ok()?.chars().next()?.len_utf8();
+    (rest.get(1 + width) == Some(&b'\'')).then_some(width + 2)
+}
+
+/// From an attribute to the end of the item below it: its closing brace or its semicolon.
+fn item_length(code: &[u8]) -> usize {
+    let mut depth = 0_usize;
+    // Parentheses and brackets: a `;` inside `[u8; 4]` ends nothing.
+    let mut nested = 0_usize;
+    for (at, byte) in code.iter().enumerate() {
+        match byte {
+            b'(' | b'[' => nested += 1,
+            b')' | b']' => nested = nested.saturating_sub(1),
+            b'{' => depth += 1,
+            b'}' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            b';' if depth == 0 && nested == 0 => return at + 1,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_literals_vanish_and_lines_stay() {
+        let text = "let a = \"unsafe \\\" {\"; // unsafe\n/* unsafe /* { */ */ let b = 'x';\n\
+                    let c = r#\"unsafe \" {\"#; let d: &'static str = \"\\\\\"; let e = '\\'';";
+        let code = code_only(text);
+        assert_eq!(code.len(), text.len());
+        assert_eq!(code.lines().count(), text.lines().count());
+        assert!(!code.contains("unsafe") && !code.contains('{'), "{code}");
+        assert!(
+            code.contains("let b =") && code.contains("&'static str"),
+            "{code}"
+        );
+    }
+
+    #[test]
+    fn test_modules_are_cut_whole() {
+        let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() { if x { y } }\n}\nfn c() {}\n\
+                    #[cfg(test)]\nmod model;\n#[cfg(test)]\nconst X: [u8; 2] = [0; 2];\nfn d() {}";
+        let left = without_tests(text);
+        assert!(!left.contains("fn b") && !left.contains("model") && !left.contains("const X"));
+        assert!(
+            left.contains("fn a") && left.contains("fn c") && left.contains("fn d"),
+            "{left}"
+        );
+    }
+
+    #[test]
+    fn words_have_borders() {
+        assert!(has_word("unsafe { x }", "unsafe"));
+        assert!(!has_word("deny(unsafe_code)", "unsafe"));
+        assert!(has_word("std::net::TcpStream", "std::net"));
+        assert!(!has_word("std::network", "std::net"));
+    }
+}

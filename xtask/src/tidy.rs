@@ -1,0 +1,215 @@
+//! Rules of the house that no compiler lint expresses, read from the text of the sources.
+
+use std::path::Path;
+
+use crate::report::Report;
+use crate::run::{Failure, Workspace};
+use crate::source;
+
+/// A token that shipped code may use only in some places.
+struct Rule {
+    token: &'static str,
+    /// Path prefixes the rule looks at; empty for every crate.
+    within: &'static [&'static str],
+    /// Path prefixes where the token is at home.
+    except: &'static [&'static str],
+    reason: &'static str,
+}
+
+/// Tiers 0 and 1: pure functions of bytes and arguments.
+const SANS_IO: &[&str] = &[
+    "crates/media/src/",
+    "crates/container/src/",
+    "crates/rtmp/src/",
+    "crates/http1/src/",
+];
+
+const RULES: &[Rule] = &[
+    Rule {
+        token: "unsafe",
+        within: &[],
+        except: &["crates/net/src/", "crates/fanout/src/log"],
+        reason: "unsafe lives in `net` and in the log",
+    },
+    Rule {
+        token: "Instant::now",
+        within: SANS_IO,
+        except: &[],
+        reason: "time is an argument",
+    },
+    Rule {
+        token: "SystemTime::now",
+        within: SANS_IO,
+        except: &[],
+        reason: "time is an argument",
+    },
+    Rule {
+        token: "std::net",
+        within: SANS_IO,
+        except: &[],
+        reason: "protocol code opens no socket",
+    },
+    Rule {
+        token: "std::thread",
+        within: SANS_IO,
+        except: &[],
+        reason: "protocol code spawns nothing",
+    },
+    Rule {
+        token: "std::fs",
+        within: SANS_IO,
+        except: &[],
+        reason: "protocol code reads no file",
+    },
+    Rule {
+        token: "unimplemented!",
+        within: &[],
+        except: &[],
+        reason: "a room appears when something lives in it",
+    },
+];
+
+/// Words that mean unfinished work or a switched-off test, wherever they stand.
+const BANNED: &[(&str, &str)] = &[
+    ("#[ignore", "a test that does not run proves nothing"),
+    ("TODO", "finish it or leave it out"),
+    ("FIXME", "finish it or leave it out"),
+    ("XXX", "finish it or leave it out"),
+];
+
+/// Beyond this many lines without tests a file is worth splitting.
+const LINES_WARN: usize = 800;
+/// Beyond this many it must be split.
+const LINES_MAX: usize = 1_000;
+
+const FOLDERS: &[&str] = &["crates", "benches", "tests", "fuzz/fuzz_targets", "xtask"];
+
+/// This file has to spell what it forbids.
+const SELF: &str = "xtask/src/tidy.rs";
+
+pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+    let mut errors = Vec::new();
+    let mut files = 0;
+    for folder in FOLDERS {
+        for path in source::rust_files(&workspace.root.join(folder))? {
+            let name = path.strip_prefix(&workspace.root).unwrap_or(&path);
+            let text = std::fs::read_to_string(&path)?;
+            if name != Path::new(SELF) {
+                errors.extend(file_errors(&name.to_string_lossy(), &text));
+            }
+            files += 1;
+        }
+    }
+    if !errors.is_empty() {
+        return Err(Failure(format!("\n  {}", errors.join("\n  "))));
+    }
+    println!("{files} files are tidy");
+    report.count(1, 0);
+    Ok(())
+}
+
+fn file_errors(name: &str, text: &str) -> Vec<String> {
+    let mut errors = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        for (word, reason) in BANNED {
+            let found = if word.starts_with('#') {
+                line.trim_start().starts_with(word)
+            } else {
+                source::has_word(line, word)
+            };
+            if found {
+                errors.push(format!("{name}:{}: `{word}`: {reason}", number + 1));
+            }
+        }
+    }
+    if is_test_file(name) {
+        return errors;
+    }
+    let shipped = source::without_tests(&source::code_only(text));
+    for rule in RULES.iter().filter(|rule| rule.governs(name)) {
+        for (number, line) in shipped.lines().enumerate() {
+            if source::has_word(line, rule.token.trim_end_matches('!')) && line.contains(rule.token)
+            {
+                errors.push(format!(
+                    "{name}:{}: `{}`: {}",
+                    number + 1,
+                    rule.token,
+                    rule.reason
+                ));
+            }
+        }
+    }
+    let lines = shipped_lines(text, &shipped);
+    if lines > LINES_MAX {
+        errors.push(format!("{name}: {lines} lines, the limit is {LINES_MAX}"));
+    } else if lines > LINES_WARN {
+        println!("warning: {name}: {lines} lines; from {LINES_WARN} on a file wants splitting");
+    }
+    errors
+}
+
+impl Rule {
+    fn governs(&self, name: &str) -> bool {
+        (self.within.is_empty() || self.within.iter().any(|prefix| name.starts_with(prefix)))
+            && !self.except.iter().any(|prefix| name.starts_with(prefix))
+    }
+}
+
+fn is_test_file(name: &str) -> bool {
+    name.ends_with("/tests.rs") || name.contains("/tests/") || name.starts_with("tests/")
+}
+
+/// Lines of the file less those that the test items took: comments count, tests do not.
+fn shipped_lines(text: &str, shipped: &str) -> usize {
+    let code = source::code_only(text);
+    let in_tests = code
+        .lines()
+        .zip(shipped.lines())
+        .filter(|(before, after)| !before.trim().is_empty() && after.trim().is_empty())
+        .count();
+    text.lines().count() - in_tests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_held_to_their_rooms() {
+        let text = "fn f() { let t = Instant::now(); unsafe { g() } }";
+        assert_eq!(file_errors("crates/rtmp/src/lib.rs", text).len(), 2);
+        assert_eq!(file_errors("crates/fanout/src/worker.rs", text).len(), 1);
+        assert!(file_errors("crates/net/src/epoll.rs", text).is_empty());
+        assert!(file_errors("crates/fanout/src/log/page.rs", text).is_empty());
+    }
+
+    #[test]
+    fn tests_and_comments_may_say_what_they_like() {
+        let text =
+            "// unsafe Instant::now\n#[cfg(test)]\nmod tests { fn f() { std::thread::x() } }";
+        assert!(file_errors("crates/rtmp/src/lib.rs", text).is_empty());
+    }
+
+    #[test]
+    fn unfinished_work_is_found_in_comments_too() {
+        assert_eq!(
+            file_errors("crates/rtmp/src/lib.rs", "// TODO: later").len(),
+            1
+        );
+        assert_eq!(
+            file_errors("tests/scenarios/a.rs", "    #[ignore = \"slow\"]").len(),
+            1
+        );
+    }
+
+    #[test]
+    fn length_counts_what_ships() {
+        let body = "fn f() {}\n".repeat(LINES_MAX);
+        let tests = "#[cfg(test)]\nmod tests {\nfn t() {}\n}\n";
+        assert!(file_errors("crates/net/src/a.rs", &format!("{body}{tests}")).is_empty());
+        assert_eq!(
+            file_errors("crates/net/src/a.rs", &format!("{body}fn g() {{}}\n")).len(),
+            1
+        );
+    }
+}

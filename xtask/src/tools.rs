@@ -1,0 +1,298 @@
+//! The programs the tests drive, the Debian packages they come in, and their installation.
+//!
+//! A tool that is missing after the attempt to install it fails the run: no test is skipped.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::report::Report;
+use crate::run::{self, Failure, Workspace};
+use crate::sanitize;
+
+/// Known to read this repository's `deny.toml`.
+const CARGO_DENY_VERSION: (u32, u32, u32) = (0, 20, 2);
+
+/// One thing the tests need.
+struct Need {
+    what: &'static str,
+    /// Exits with 0 when it is there.
+    probe: &'static [&'static str],
+    /// The Debian package that brings it.
+    package: &'static str,
+}
+
+const NEEDS: &[Need] = &[
+    need("a C++ compiler", &["c++", "--version"], "g++"),
+    need("cmake", &["cmake", "--version"], "cmake"),
+    need("curl", &["curl", "--version"], "curl"),
+    need("openssl", &["openssl", "version"], "openssl"),
+    need("ffmpeg", &["ffmpeg", "-version"], "ffmpeg"),
+    need("ffprobe", &["ffprobe", "-version"], "ffmpeg"),
+    need("ezstream", &["ezstream", "-V"], "ezstream"),
+    need("ices2", &["which", "ices2"], "ices2"),
+    need("liquidsoap", &["liquidsoap", "--version"], "liquidsoap"),
+    need(
+        "gst-launch-1.0",
+        &["gst-launch-1.0", "--version"],
+        "gstreamer1.0-tools",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "videotestsrc"],
+        "gstreamer1.0-plugins-base",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "flvmux"],
+        "gstreamer1.0-plugins-good",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "shout2send"],
+        "gstreamer1.0-plugins-good",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "rtmp2sink"],
+        "gstreamer1.0-plugins-bad",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "x264enc"],
+        "gstreamer1.0-plugins-ugly",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "avenc_aac"],
+        "gstreamer1.0-libav",
+    ),
+    need("chromium", &["chromium", "--version"], "chromium"),
+    need(
+        "chromedriver",
+        &["chromedriver", "--version"],
+        "chromium-driver",
+    ),
+];
+
+/// Encoders that make the tests' media; a trimmed ffmpeg may lack some.
+const ENCODERS: &[&str] = &[
+    "libx264",
+    "aac",
+    "libmp3lame",
+    "libvorbis",
+    "libopus",
+    "flac",
+    "libvpx",
+];
+
+const fn need(what: &'static str, probe: &'static [&'static str], package: &'static str) -> Need {
+    Need {
+        what,
+        probe,
+        package,
+    }
+}
+
+const fn gstreamer(probe: &'static [&'static str], package: &'static str) -> Need {
+    Need {
+        what: probe[2],
+        probe,
+        package,
+    }
+}
+
+pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
+    rust_components(workspace)?;
+    sanitize::require_runtime(workspace)?;
+    let missing = missing_needs();
+    if !missing.is_empty() {
+        let packages = packages(&missing);
+        let names: Vec<_> = missing.iter().map(|need| need.what).collect();
+        println!("missing: {}", names.join(", "));
+        install(workspace, &packages)?;
+        require_present(&packages)?;
+    }
+    encoders(workspace)?;
+    cargo_deny(workspace)?;
+    println!("{} programs and plugins are in place", NEEDS.len());
+    report.count(1, 0);
+    Ok(())
+}
+
+fn missing_needs() -> Vec<&'static Need> {
+    NEEDS.iter().filter(|need| !succeeds(need.probe)).collect()
+}
+
+fn packages(missing: &[&Need]) -> Vec<&'static str> {
+    let mut packages: Vec<_> = missing.iter().map(|need| need.package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    packages
+}
+
+fn require_present(installed: &[&str]) -> Result<(), Failure> {
+    let still = missing_needs();
+    if still.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = still
+        .iter()
+        .map(|need| format!("{} (package {})", need.what, need.package))
+        .collect();
+    Err(Failure(format!(
+        "still missing after installing {}: {}",
+        installed.join(" "),
+        names.join(", ")
+    )))
+}
+
+/// Installs through apt-get as root or by a sudo that asks for no password.
+fn install(workspace: &Workspace, packages: &[&str]) -> Result<(), Failure> {
+    let by_hand = format!(
+        "apt-get install --no-install-recommends {}",
+        packages.join(" ")
+    );
+    if !succeeds(&["apt-get", "--version"]) {
+        return Err(Failure(format!(
+            "this is not a Debian-like system; install what these Debian packages hold: {}",
+            packages.join(" ")
+        )));
+    }
+    let prefix: &[&str] = if is_root() {
+        &[]
+    } else if succeeds(&["sudo", "-n", "true"]) {
+        &["sudo", "-n"]
+    } else {
+        return Err(Failure(format!(
+            "not allowed to install packages; run as root: {by_hand}"
+        )));
+    };
+    let apt = |arguments: &[&str]| {
+        let line = [
+            prefix,
+            &[
+                "env",
+                "DEBIAN_FRONTEND=noninteractive",
+                "apt-get",
+                "-qq",
+                "-y",
+            ],
+            &["-o", "DPkg::Lock::Timeout=300"],
+            arguments,
+        ]
+        .concat();
+        run::run(&mut workspace.command(line[0], &line[1..]))
+    };
+    let advice = |failure: Failure| Failure(format!("{failure}\ninstall by hand: {by_hand}"));
+    println!("installing: {}", packages.join(" "));
+    apt(&["update"]).map_err(advice)?;
+    apt(&[&["install", "--no-install-recommends"], packages].concat()).map_err(advice)
+}
+
+fn is_root() -> bool {
+    run::capture(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+fn encoders(workspace: &Workspace) -> Result<(), Failure> {
+    let list = run::capture(&mut workspace.command("ffmpeg", &["-hide_banner", "-encoders"]))?;
+    let has = |name: &str| {
+        list.lines()
+            .any(|line| line.split_whitespace().nth(1) == Some(name))
+    };
+    let missing: Vec<_> = ENCODERS.iter().copied().filter(|name| !has(name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Failure(format!(
+        "this ffmpeg was built without the encoders {}",
+        missing.join(", ")
+    )))
+}
+
+/// rustfmt and clippy: rustup's minimal profile and some distributions leave them out.
+fn rust_components(workspace: &Workspace) -> Result<(), Failure> {
+    for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
+        let probe = || run::capture(&mut workspace.cargo(&[subcommand, "--version"]));
+        if probe().is_ok() {
+            continue;
+        }
+        if succeeds(&["rustup", "--version"]) {
+            run::run(&mut workspace.command("rustup", &["component", "add", component]))?;
+        }
+        probe().map_err(|_| {
+            Failure(format!(
+                "`cargo {subcommand}` is missing: rustup component add {component}"
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+/// A cargo-deny that is recent enough: the user's, or one built below the target directory.
+pub(crate) fn cargo_deny(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    let tools = workspace.target.join("tools");
+    let own = tools.join("bin/cargo-deny");
+    for candidate in [PathBuf::from("cargo-deny"), own.clone()] {
+        let version = run::capture(&mut workspace.command(&candidate, &["--version"]));
+        if version.is_ok_and(|text| parse_version(&text) >= Some(CARGO_DENY_VERSION)) {
+            return Ok(candidate);
+        }
+    }
+    let (major, minor, patch) = CARGO_DENY_VERSION;
+    let version = format!("{major}.{minor}.{patch}");
+    println!("building cargo-deny {version} into {}", tools.display());
+    let build = tools.join("build");
+    let mut command = workspace.cargo(&[
+        "install",
+        "--quiet",
+        "--locked",
+        "cargo-deny",
+        "--version",
+        &version,
+    ]);
+    command
+        .arg("--root")
+        .arg(&tools)
+        .env("CARGO_TARGET_DIR", &build);
+    run::run(&mut command)?;
+    // Half a gigabyte of objects that nothing reads again.
+    std::fs::remove_dir_all(&build)?;
+    Ok(own)
+}
+
+fn parse_version(text: &str) -> Option<(u32, u32, u32)> {
+    let mut numbers = text
+        .split_whitespace()
+        .nth(1)?
+        .split('.')
+        .map(|part| part.parse().ok());
+    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+}
+
+fn succeeds(line: &[&str]) -> bool {
+    let arguments: Vec<OsString> = line[1..].iter().map(OsString::from).collect();
+    Command::new(line[0])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        assert_eq!(parse_version("cargo-deny 0.20.2"), Some((0, 20, 2)));
+        assert!(parse_version("cargo-deny 0.9.12") < Some(CARGO_DENY_VERSION));
+        assert_eq!(parse_version("nonsense"), None);
+    }
+
+    #[test]
+    fn packages_are_named_once() {
+        let all: Vec<&Need> = NEEDS.iter().collect();
+        let packages = packages(&all);
+        assert!(
+            packages.windows(2).all(|pair| pair[0] < pair[1]),
+            "{packages:?}"
+        );
+    }
+}
