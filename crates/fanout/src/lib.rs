@@ -1,1 +1,44 @@
-//! fanout
+//! The core: a stream is a log, a listener is a socket and an offset.
+//!
+//! ```text
+//!  Publisher ──items──► Stream ──► Lane: Packager ──units──► Log ◄──offset── Worker's listener
+//!                         │                                    ◄──offset── LogReader
+//!                         └──► Lane: …
+//! ```
+//!
+//! * [`Registry`] has all streams; [`Publisher`] writes one epoch of a stream.
+//! * A lane is one wire format of one stream. It opens with its first listener, with a [`Packager`]
+//!   that the caller supplies, so the core knows no format.
+//! * [`Fanout`] has the workers: threads that own plain sockets ([`Fanout::attach`]); what is not a
+//!   plain socket follows a lane through a [`LogReader`] ([`Fanout::follow`]).
+//! * Nobody gets in without an [`Authorized`](gate::Authorized) value from the [`gate`].
+//!
+//! The laws of the data plane hold here: per listener and visit no allocation, no lock, no look-up
+//! and one send; one owner for each piece of state; a bound for each loop, queue and buffer.
+
+mod bell;
+mod budget;
+mod cursor;
+mod fanout;
+pub mod gate;
+mod lane;
+mod log;
+mod packager;
+mod policy;
+mod reader;
+mod registry;
+pub mod stats;
+mod stream;
+mod sync;
+mod worker;
+
+pub use cursor::Reason;
+pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
+pub use lane::{Format, LaneGuard, Protocol};
+pub use log::{Entry, Preamble};
+pub use packager::{Packager, Sink};
+pub use policy::{Class, Policy};
+pub use reader::LogReader;
+pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Takeover};
+pub use stream::{Info, LaneRefused, Phase, Publisher, Settings, Source, Stream, Superseded};
+pub use worker::{Departure, ListenerReport};

@@ -1,1 +1,19 @@
-//! net
+//! The operating system's side of Carillon: sockets, readiness, wake-ups, thread clocks.
+//!
+//! A fan-out worker drives one [`Backend`], which owns the sockets of that worker's listeners. The
+//! trait is shaped so that a completion-based back-end fits beside [`Epoll`]: sends are handed over
+//! in batches, and when the call returns every send in the batch has its outcome, so no buffer
+//! outlives the call that lent it.
+//!
+//! Callers: `fanout` (workers), `server` and `ingest` (accept classes, socket options).
+
+pub mod accept;
+mod backend;
+pub mod cpu;
+mod epoll;
+pub mod tcp;
+mod waker;
+
+pub use backend::{Backend, Event, SendOp, SendOutcome, Slot};
+pub use epoll::Epoll;
+pub use waker::Waker;

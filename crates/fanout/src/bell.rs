@@ -1,0 +1,46 @@
+//! Wakes a worker for a lane, at most once per sleep.
+//!
+//! A worker that has carried everything *arms* the bell and looks at the log once more; the writer
+//! commits and then *rings*. Whatever the interleaving, either the worker sees the new bytes or the
+//! writer sees the armed bell: the two fences forbid the outcome where neither does.
+
+use crate::sync::{AtomicU32, Ordering, fence};
+
+/// Not armed.
+const SILENT: u32 = 0;
+
+/// One worker's wish to hear of one lane.
+#[derive(Debug)]
+pub(crate) struct Bell {
+    /// [`SILENT`], or one more than the lane's index in its worker.
+    armed: AtomicU32,
+}
+
+impl Bell {
+    pub(crate) fn new() -> Self {
+        Self { armed: AtomicU32::new(SILENT) }
+    }
+
+    /// Asks for a ring at the next commit. The caller must look for news once more afterwards.
+    pub(crate) fn arm(&self, lane_index: u32) {
+        self.armed.store(lane_index + 1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Withdraws the wish.
+    pub(crate) fn disarm(&self) {
+        self.armed.store(SILENT, Ordering::Relaxed);
+    }
+
+    /// After a commit: the lane index to wake the worker for, if it asked.
+    pub(crate) fn ring(&self) -> Option<u32> {
+        fence(Ordering::SeqCst);
+        if self.armed.load(Ordering::Relaxed) == SILENT {
+            return None;
+        }
+        match self.armed.swap(SILENT, Ordering::AcqRel) {
+            SILENT => None,
+            armed => Some(armed - 1),
+        }
+    }
+}

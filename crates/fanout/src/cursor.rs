@@ -1,0 +1,139 @@
+//! Where a reader stands, and what to do with one that falls behind.
+//!
+//! Pure functions over a [`View`], shared by the workers' listeners and by
+//! [`LogReader`](crate::LogReader).
+
+use bytes::Bytes;
+use media::Span;
+
+use crate::log::{Entry, Preamble, Unit, View};
+use crate::policy::Policy;
+
+/// Why a listener's connection ended.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Reason {
+    /// The listener hung up.
+    Left,
+    /// It fell further behind than `drop_after`.
+    Lag,
+    /// It stood in the middle of a unit that the log no longer holds.
+    Overrun,
+    /// The stream ended.
+    Ended,
+    /// An operator removed it.
+    Kicked,
+    /// The server is shutting down, or a worker could not take the socket.
+    Shutdown,
+}
+
+impl Reason {
+    /// Every reason, in the order of their indices.
+    pub const ALL: [Self; 6] =
+        [Self::Left, Self::Lag, Self::Overrun, Self::Ended, Self::Kicked, Self::Shutdown];
+
+    /// The metric label and the word in the access log.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Left => "left",
+            Self::Lag => "lag",
+            Self::Overrun => "overrun",
+            Self::Ended => "ended",
+            Self::Kicked => "kicked",
+            Self::Shutdown => "shutdown",
+        }
+    }
+}
+
+/// A place to start or resume reading.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Start {
+    pub(crate) offset: u64,
+    /// What to send before the log's bytes.
+    pub(crate) preamble: Bytes,
+    pub(crate) generation: u32,
+}
+
+/// What to do with a reader that has not kept up.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) enum Verdict {
+    /// Send on.
+    Keep,
+    /// Send up to this offset only; there it may leave.
+    Finish(u64),
+    /// Go on from a newer join point.
+    Skip(Start),
+    /// Give it up.
+    Drop(Reason),
+}
+
+/// Where a new listener starts: the newest join point that is at least `burst` old, or else the
+/// oldest there is.
+pub(crate) fn start(view: &View, burst: Span) -> Option<Start> {
+    let newest = view.newest()?.at;
+    let mut best = None;
+    for unit in view.units_back() {
+        let Entry::Join(preamble) = &unit.entry else { continue };
+        best = Some((unit, preamble));
+        if newest - unit.at >= burst {
+            break;
+        }
+    }
+    best.map(|(unit, preamble)| Start {
+        offset: unit.offset,
+        preamble: preamble.bytes.clone(),
+        generation: unit.generation,
+    })
+}
+
+/// How far behind the newest unit a reader at `offset` is. `None` when the log no longer knows.
+pub(crate) fn lag(view: &View, offset: u64) -> Option<Span> {
+    if offset >= view.end() {
+        return Some(Span::ZERO);
+    }
+    let unit = view.unit_containing(offset)?;
+    Some(view.newest()?.at - unit.at)
+}
+
+/// Judges a reader that stands at `offset`, below the view's end.
+pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
+    let (Some(lag), Some(unit)) = (lag(view, offset), view.unit_containing(offset)) else {
+        return Verdict::Drop(Reason::Overrun);
+    };
+    if lag > policy.drop_after {
+        return Verdict::Drop(Reason::Lag);
+    }
+    if lag <= policy.skip_after {
+        return Verdict::Keep;
+    }
+    let Some(join) = view.newest_join() else { return Verdict::Keep };
+    let Entry::Join(preamble) = &join.entry else { return Verdict::Keep };
+    let Some(exit) = exit(view, offset) else { return Verdict::Keep };
+    if exit >= join.offset {
+        return Verdict::Keep;
+    }
+    if exit > offset {
+        return Verdict::Finish(exit);
+    }
+    Verdict::Skip(Start {
+        offset: join.offset,
+        preamble: resumption(unit, join, preamble),
+        generation: join.generation,
+    })
+}
+
+/// The first place at or after `offset` where a reader may leave the log's order.
+fn exit(view: &View, offset: u64) -> Option<u64> {
+    view.units_from(offset).find(|unit| !matches!(unit.entry, Entry::Sealed)).map(|unit| unit.offset)
+}
+
+/// What a reader leaving just before `left` needs in order to go on at `join`.
+///
+/// A unit belongs to the generation it was written in, and the reader has everything before
+/// `left`; when `left` itself begins a new generation this repeats headers, which is harmless.
+fn resumption(left: &Unit, join: &Unit, preamble: &Preamble) -> Bytes {
+    if left.generation == join.generation {
+        Bytes::new()
+    } else {
+        preamble.bytes.slice(preamble.resume_from.min(preamble.bytes.len())..)
+    }
+}

@@ -1,0 +1,254 @@
+//! The set of workers, and how listeners come to them.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use net::Backend;
+
+use crate::budget::Budget;
+use crate::lane::LaneGuard;
+use crate::reader::{Control, LogReader};
+use crate::stats::{Counter, WorkerStats};
+use crate::worker::{Attach, Command, Departure, Handle, INBOX_MAX, ListenerReport, Summons, Worker};
+
+/// Names a listener for the life of the process.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ListenerId(pub u64);
+
+/// How the workers are set up.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Worker threads; at least one.
+    pub workers: usize,
+    /// The share of a core that a worker may spend on visits before messages grow.
+    pub target_utilisation: f64,
+    /// Bytes that the logs of all lanes may hold.
+    pub log_bytes_max: usize,
+}
+
+/// Departures that may wait to be read. Workers keep what does not fit, so a slow reader loses
+/// nothing.
+const DEPARTURES_MAX: usize = 16 * 1024;
+
+/// Streams with fewer listeners stay on one worker: each worker more costs a wake-up per message.
+const SPREAD_FROM: usize = 64;
+
+/// How long a report may take; workers answer within a round.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A listener that is ready to receive a lane.
+#[derive(Debug)]
+pub struct NewListener {
+    /// From [`Fanout::next_id`].
+    pub id: ListenerId,
+    /// The connected socket.
+    pub socket: TcpStream,
+    /// What to send first: the response head.
+    pub head: Bytes,
+    /// The lane it asked for.
+    pub lane: LaneGuard,
+    /// When it asked.
+    pub requested: Instant,
+}
+
+/// The workers are busy with more joins than they can take; the socket is given back.
+#[derive(Debug, thiserror::Error)]
+#[error("too many listeners are joining at once")]
+pub struct AttachRefused(pub TcpStream);
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Fanout {
+    workers: Vec<Handle>,
+    stats: Vec<Arc<WorkerStats>>,
+    backend: &'static str,
+    summons: Arc<[Summons]>,
+    budget: Arc<Budget>,
+    next_id: AtomicU64,
+    /// Listeners that are [`LogReader`]s.
+    readers: Mutex<HashMap<ListenerId, Arc<Control>>>,
+    reader_stats: WorkerStats,
+    departures: SyncSender<Departure>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Fanout {
+    /// Starts the workers, each with a back-end from `backend`. Listeners that leave are reported
+    /// through the receiver, which somebody must read.
+    ///
+    /// # Errors
+    /// When a back-end or a thread cannot be made.
+    pub fn start(
+        config: &Config,
+        mut backend: impl FnMut() -> io::Result<Box<dyn Backend>>,
+    ) -> io::Result<(Arc<Self>, Receiver<Departure>)> {
+        let (departures, departed) = sync_channel(DEPARTURES_MAX);
+        let mut workers = Vec::new();
+        let mut stats = Vec::new();
+        let mut threads = Vec::new();
+        let mut backend_name = "";
+        for index in 0..config.workers.max(1) {
+            let backend = backend()?;
+            backend_name = backend.name();
+            let summons = Summons::new(backend.waker());
+            let (inbox, commands) = sync_channel(INBOX_MAX);
+            let counts = Arc::new(WorkerStats::new());
+            let worker = Worker::new(
+                index,
+                config.target_utilisation,
+                backend,
+                commands,
+                summons.clone(),
+                Arc::clone(&counts),
+                departures.clone(),
+            );
+            let thread = std::thread::Builder::new()
+                .name(format!("fanout-{index}"))
+                .spawn(move || worker.run())?;
+            workers.push(Handle::new(inbox, summons));
+            stats.push(counts);
+            threads.push(thread);
+        }
+        let summons = workers.iter().map(|worker| worker.summons().clone()).collect();
+        let fanout = Self {
+            workers,
+            stats,
+            backend: backend_name,
+            summons,
+            budget: Arc::new(Budget::new(config.log_bytes_max)),
+            next_id: AtomicU64::new(1),
+            readers: Mutex::default(),
+            reader_stats: WorkerStats::new(),
+            departures,
+            threads: Mutex::new(threads),
+        };
+        Ok((Arc::new(fanout), departed))
+    }
+
+    /// A name for the next listener.
+    pub fn next_id(&self) -> ListenerId {
+        ListenerId(self.next_id.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Gives a listener's socket to a worker. From here on it is reported by a [`Departure`].
+    ///
+    /// # Errors
+    /// When too many joins are waiting; the caller still has the socket and may say so on it.
+    pub fn attach(&self, listener: NewListener) -> Result<(), AttachRefused> {
+        let NewListener { id, socket, head, lane, requested } = listener;
+        let worker = &self.workers[self.place(&lane)];
+        let attach = Attach { id, socket, head, guard: lane, requested };
+        worker.attach(attach).map_err(|back| AttachRefused(back.socket))
+    }
+
+    /// Follows a lane without a socket of its own.
+    pub fn follow(self: &Arc<Self>, id: ListenerId, lane: LaneGuard, requested: Instant) -> LogReader {
+        let control = Arc::new(Control::default());
+        self.readers().insert(id, Arc::clone(&control));
+        LogReader::new(id, Arc::clone(self), lane, control, requested)
+    }
+
+    /// Removes a listener, wherever it is.
+    pub fn kick(&self, id: ListenerId) {
+        if let Some(reader) = self.readers().get(&id) {
+            reader.kick();
+            return;
+        }
+        for worker in &self.workers {
+            worker.tell(Command::Kick(id));
+        }
+    }
+
+    /// How every listener fares. Blocks for a moment; not for asynchronous callers.
+    pub fn report(&self) -> Vec<ListenerReport> {
+        let mut all: Vec<_> =
+            self.readers().iter().map(|(id, control)| control.report(*id)).collect();
+        let (reply, replies) = sync_channel(self.workers.len());
+        let asked = self.workers.iter().filter(|worker| worker.tell(Command::Report(reply.clone())));
+        for _ in 0..asked.count() {
+            let Ok(mut report) = replies.recv_timeout(REPORT_TIMEOUT) else { break };
+            all.append(&mut report);
+        }
+        all
+    }
+
+    /// Ends the workers; their listeners are let go.
+    pub fn stop(&self) {
+        for worker in &self.workers {
+            worker.tell(Command::Stop);
+        }
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a worker had panicked");
+            }
+        }
+    }
+
+    /// What each worker counts.
+    pub fn worker_stats(&self) -> &[Arc<WorkerStats>] {
+        &self.stats
+    }
+
+    /// What the [`LogReader`]s count, together.
+    pub fn reader_stats(&self) -> &WorkerStats {
+        &self.reader_stats
+    }
+
+    /// The name of the workers' back-end.
+    pub fn backend(&self) -> &'static str {
+        self.backend
+    }
+
+    /// Bytes that log pages hold now.
+    pub fn log_bytes(&self) -> usize {
+        self.budget.used()
+    }
+
+    /// Listeners now.
+    pub fn listeners(&self) -> u64 {
+        let sets = self.stats.iter().map(AsRef::as_ref).chain([&self.reader_stats]);
+        sets.flat_map(|stats| &stats.listeners).map(Counter::value).sum()
+    }
+
+    pub(crate) fn summons(&self) -> &Arc<[Summons]> {
+        &self.summons
+    }
+
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    pub(crate) fn reader_left(&self, departure: Departure) {
+        self.readers().remove(&departure.id);
+        self.reader_stats.departures[departure.reason as usize].add(1);
+        if self.departures.try_send(departure).is_err() {
+            tracing::warn!("a departure is missing from the access log: its reader is too slow");
+        }
+    }
+
+    /// The worker for the next listener of a lane: its home while it is small, then the one with
+    /// the fewest listeners.
+    fn place(&self, lane: &LaneGuard) -> usize {
+        let home = lane.lane().home(self.workers.len());
+        if lane.lane().listeners() < SPREAD_FROM {
+            return home;
+        }
+        let load = |index: &usize| {
+            let gone: u64 = self.stats[*index].departures.iter().map(Counter::value).sum();
+            self.workers[*index].attached() as u64 - gone
+        };
+        (0..self.workers.len()).min_by_key(load).unwrap_or(home)
+    }
+
+    fn readers(&self) -> MutexGuard<'_, HashMap<ListenerId, Arc<Control>>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,275 @@
+//! A lane: one wire format of one stream, and everybody who follows it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker as TaskWaker;
+use std::time::{Duration, Instant};
+
+use media::{Item, Span, StreamName};
+
+use crate::bell::Bell;
+use crate::budget::Budget;
+use crate::log::{Retention, Shared, Writer};
+use crate::packager::{Packager, Sink};
+use crate::policy::{Class, Policy};
+use crate::worker::Summons;
+
+/// How listeners of a lane are counted.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Protocol {
+    /// The source's own container, or elementary audio, over plain HTTP.
+    Http,
+    /// The same with interleaved titles.
+    Icy,
+    /// FLV over HTTP.
+    Flv,
+}
+
+impl Protocol {
+    /// Every protocol, in the order of their indices.
+    pub const ALL: [Self; 3] = [Self::Http, Self::Icy, Self::Flv];
+
+    /// The metric label.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Icy => "icy",
+            Self::Flv => "flv",
+        }
+    }
+}
+
+/// What a lane carries: the key under which a stream keeps it, and how its listeners count.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Format {
+    /// Unique among the formats of a stream.
+    pub name: &'static str,
+    /// How its listeners are counted.
+    pub protocol: Protocol,
+}
+
+/// Names a lane for the life of the process.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct LaneId(u64);
+
+impl LaneId {
+    fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// The half of a lane that readers see.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) id: LaneId,
+    pub(crate) stream: StreamName,
+    pub(crate) format: Format,
+    pub(crate) class: Class,
+    pub(crate) policy: Policy,
+    pub(crate) log: Arc<Shared>,
+    /// One per worker.
+    pub(crate) bells: Box<[Bell]>,
+    /// How to reach the workers whose bells those are.
+    summons: Arc<[Summons]>,
+    readers: ReaderBells,
+    listeners: AtomicUsize,
+    /// Nothing more will be written.
+    ended: AtomicBool,
+}
+
+impl Lane {
+    pub(crate) fn ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn listeners(&self) -> usize {
+        self.listeners.load(Ordering::Relaxed)
+    }
+
+    /// The worker that serves this lane while its audience is small.
+    pub(crate) fn home(&self, workers: usize) -> usize {
+        (self.id.0 % workers as u64) as usize
+    }
+
+    pub(crate) fn readers(&self) -> &ReaderBells {
+        &self.readers
+    }
+
+    /// Tells whoever sleeps for this lane that there is news.
+    fn ring(&self) {
+        for (bell, summons) in self.bells.iter().zip(self.summons.iter()) {
+            if let Some(lane_index) = bell.ring() {
+                summons.call(lane_index);
+            }
+        }
+        self.readers.ring();
+    }
+}
+
+/// Counts one listener of a lane for as long as it lives; a lane that nobody holds closes.
+#[derive(Debug)]
+pub struct LaneGuard(Arc<Lane>);
+
+impl LaneGuard {
+    pub(crate) fn new(lane: Arc<Lane>) -> Self {
+        lane.listeners.fetch_add(1, Ordering::Relaxed);
+        Self(lane)
+    }
+
+    pub(crate) fn lane(&self) -> &Arc<Lane> {
+        &self.0
+    }
+}
+
+impl Clone for LaneGuard {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for LaneGuard {
+    fn drop(&mut self) {
+        let before = self.0.listeners.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(before > 0, "each guard counts once");
+    }
+}
+
+/// The half of a lane that the stream owns: packager and writer.
+pub(crate) struct LaneWriter {
+    pub(crate) lane: Arc<Lane>,
+    packager: Box<dyn Packager>,
+    writer: Writer,
+    /// Since when nobody has listened.
+    idle_since: Option<Instant>,
+}
+
+/// A lane outlives its last listener by this much, so that a player that reconnects finds its
+/// burst and the packager's state where they were.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+
+/// Beyond the time after which a laggard is dropped, so that the log, and not its end, decides.
+const RETENTION_MARGIN: Span = Span::from_millis(2_000);
+
+impl LaneWriter {
+    pub(crate) fn open(
+        stream: StreamName,
+        format: Format,
+        class: Class,
+        policy: Policy,
+        packager: Box<dyn Packager>,
+        summons: Arc<[Summons]>,
+        budget: Arc<Budget>,
+    ) -> Self {
+        let writer = Writer::new(retention(class, &policy), budget);
+        let lane = Arc::new(Lane {
+            id: LaneId::next(),
+            stream,
+            format,
+            class,
+            policy,
+            log: Arc::clone(writer.shared()),
+            bells: summons.iter().map(|_| Bell::new()).collect(),
+            summons,
+            readers: ReaderBells::default(),
+            listeners: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
+        });
+        Self { lane, packager, writer, idle_since: None }
+    }
+
+    /// Packages one item; listeners see it after [`publish`](Self::publish).
+    pub(crate) fn push(&mut self, item: &Item, arrived: Instant) {
+        self.packager.push(item, &mut Sink::new(&mut self.writer, arrived));
+    }
+
+    /// Makes what was pushed readable and wakes who waits for it.
+    pub(crate) fn publish(&mut self) {
+        if self.writer.commit() {
+            self.lane.ring();
+        }
+    }
+
+    /// Whether nobody has listened for long enough that the lane may go.
+    pub(crate) fn is_idle(&mut self, now: Instant) -> bool {
+        if self.lane.listeners() > 0 {
+            self.idle_since = None;
+            return false;
+        }
+        now.saturating_duration_since(*self.idle_since.get_or_insert(now)) >= IDLE_MAX
+    }
+}
+
+impl Drop for LaneWriter {
+    fn drop(&mut self) {
+        self.lane.ended.store(true, Ordering::Release);
+        self.lane.ring();
+    }
+}
+
+fn retention(class: Class, policy: &Policy) -> Retention {
+    // Pages are the granularity of eviction and of one slice of a send: a second or two of a usual
+    // stream of that class. The page limit bounds a stream at 40 Mb/s for the default times.
+    let (page_bytes, page_units, pages_max) = match class {
+        Class::Audio => (64 * 1024, 512, 128),
+        Class::Video => (256 * 1024, 512, 256),
+    };
+    let time_max = policy.drop_after.max(policy.burst) + RETENTION_MARGIN;
+    Retention { page_bytes, page_units, pages_max, time_max }
+}
+
+/// Wakes the asynchronous readers of a lane.
+#[derive(Debug, Default)]
+pub(crate) struct ReaderBells {
+    /// How many wakers are armed; lets a writer without such readers pass by without the lock.
+    armed: AtomicUsize,
+    slots: Mutex<ReaderSlots>,
+}
+
+/// One waker per reader, by the slot the reader was given.
+#[derive(Debug, Default)]
+struct ReaderSlots {
+    wakers: Vec<Option<TaskWaker>>,
+    free: Vec<usize>,
+}
+
+impl ReaderBells {
+    fn slots(&self) -> MutexGuard<'_, ReaderSlots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn enter(&self) -> usize {
+        let mut slots = self.slots();
+        slots.free.pop().unwrap_or_else(|| {
+            slots.wakers.push(None);
+            slots.wakers.len() - 1
+        })
+    }
+
+    pub(crate) fn leave(&self, slot: usize) {
+        let mut slots = self.slots();
+        if slots.wakers[slot].take().is_some() {
+            self.armed.fetch_sub(1, Ordering::Relaxed);
+        }
+        slots.free.push(slot);
+    }
+
+    /// Asks for a wake-up at the next ring. The caller must look for news once more afterwards.
+    pub(crate) fn arm(&self, slot: usize, waker: &TaskWaker) {
+        if self.slots().wakers[slot].replace(waker.clone()).is_none() {
+            self.armed.fetch_add(1, Ordering::Relaxed);
+        }
+        fence(Ordering::SeqCst);
+    }
+
+    fn ring(&self) {
+        fence(Ordering::SeqCst);
+        if self.armed.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        for waker in self.slots().wakers.iter_mut().filter_map(Option::take) {
+            self.armed.fetch_sub(1, Ordering::Relaxed);
+            waker.wake();
+        }
+    }
+}

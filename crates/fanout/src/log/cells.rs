@@ -1,0 +1,76 @@
+//! Bytes that one thread writes while others read those already published.
+//!
+//! The only unsafe code of the crate, and its whole surface: [`Cells::write`] and [`Cells::read`].
+
+use std::cell::UnsafeCell;
+use std::ops::Range;
+
+/// A fixed run of bytes with interior mutability.
+pub(super) struct Cells {
+    bytes: Box<[UnsafeCell<u8>]>,
+    /// Tells loom which byte is touched when; the bytes themselves lie in `bytes` either way.
+    #[cfg(loom)]
+    touched: Box<[loom::cell::UnsafeCell<()>]>,
+}
+
+// SAFETY: the bytes are plain data, and `write` and `read` forbid their callers a race.
+#[allow(unsafe_code)]
+unsafe impl Sync for Cells {}
+// SAFETY: nothing in `Cells` belongs to a thread.
+#[allow(unsafe_code)]
+unsafe impl Send for Cells {}
+
+impl Cells {
+    /// `len` zero bytes.
+    pub(super) fn new(len: usize) -> Self {
+        Self {
+            bytes: (0..len).map(|_| UnsafeCell::new(0)).collect(),
+            #[cfg(loom)]
+            touched: (0..len).map(|_| loom::cell::UnsafeCell::new(())).collect(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Copies `data` to `at`.
+    ///
+    /// # Safety
+    /// No other thread may write, or have been allowed to read, any byte of that range.
+    #[allow(unsafe_code)]
+    pub(super) unsafe fn write(&self, at: usize, data: &[u8]) {
+        let target = &self.bytes[at..at + data.len()];
+        #[cfg(loom)]
+        for cell in &self.touched[at..at + data.len()] {
+            cell.with_mut(|_| ());
+        }
+        let start = UnsafeCell::raw_get(target.as_ptr());
+        // SAFETY: `target` spans `data.len()` cells, each of which is one byte wide because
+        // `UnsafeCell<u8>` is transparent; the caller excludes every other access to them.
+        unsafe { start.copy_from_nonoverlapping(data.as_ptr(), data.len()) };
+    }
+
+    /// The bytes of `range`.
+    ///
+    /// # Safety
+    /// Every byte of the range must have been written, and published to this thread, before; none
+    /// may be written again while the slice lives.
+    #[allow(unsafe_code)]
+    pub(super) unsafe fn read(&self, range: Range<usize>) -> &[u8] {
+        let source = &self.bytes[range.clone()];
+        #[cfg(loom)]
+        for cell in &self.touched[range] {
+            cell.with(|_| ());
+        }
+        // SAFETY: `source` spans that many one-byte cells, and the caller vouches that nothing
+        // writes to them any more.
+        unsafe { std::slice::from_raw_parts(source.as_ptr().cast::<u8>(), source.len()) }
+    }
+}
+
+impl std::fmt::Debug for Cells {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cells({})", self.len())
+    }
+}

@@ -1,0 +1,117 @@
+//! The log: one lane's final wire bytes, appended by one writer and read by many.
+//!
+//! ```text
+//!  start                                            committed      written
+//!    │                                                  │             │
+//!    ▼                                                  ▼             ▼
+//!  ┌────────── page ──────────┬────────── page ─────────┬─────┐
+//!  │unit│unit │ unit  │ unit ··· unit │unit│  unit      │open │
+//!  └──▲───────────────▲─────────────────▲───────────────┴─────┘
+//!    join            join              join
+//! ```
+//!
+//! * Offsets count bytes since the log began and never repeat.
+//! * A *unit* is the smallest run of bytes that makes sense alone in the format: an FLV tag, an MP3
+//!   frame, an Ogg page. `committed` only ever rests on a unit boundary.
+//! * Bytes below `committed` never change. The writer stores `committed` with release ordering after
+//!   writing them, and a reader that loads it with acquire ordering may read everything below it;
+//!   nothing else orders the two. The loom model in this module proves exactly that.
+//! * Pages are dropped from the old end when the log exceeds its retention. A [`View`] keeps alive
+//!   the pages it still knows, until its next refresh.
+//! * Each page carries the index of the units that begin in it, append-only like the bytes.
+//!
+//! The lane's writer side is in [`Writer`], used under the stream's lock; workers and `LogReader`
+//! use [`View`].
+
+mod cells;
+mod page;
+mod view;
+mod writer;
+
+#[cfg(all(test, loom))]
+mod loom_model;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use media::Span;
+
+pub(crate) use page::Unit;
+use page::Page;
+pub(crate) use view::View;
+pub(crate) use writer::Writer;
+
+use crate::budget::Budget;
+use crate::sync::{AtomicU64, Ordering};
+
+/// What a listener that starts at a join point is given first.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Preamble {
+    /// The whole preamble, for a new listener.
+    pub bytes: Bytes,
+    /// Where in `bytes` the part begins that a listener needs who has read this lane before: it
+    /// skips what may stand only at the very start, such as a file header.
+    pub resume_from: usize,
+    /// Changes whenever the codec headers in force change. A listener that skips within one
+    /// generation needs no preamble.
+    pub generation: u32,
+}
+
+/// How a listener may come to, or go from, the start of a unit.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// No listener may start here.
+    None,
+    /// No listener may start here, and one that skips ahead may not leave just before it either.
+    Sealed,
+    /// A listener may start here once it has the preamble.
+    Join(Arc<Preamble>),
+}
+
+/// How much a log keeps, and in which pieces.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retention {
+    /// Bytes of one page.
+    pub(crate) page_bytes: usize,
+    /// Units that may begin in one page.
+    pub(crate) page_units: usize,
+    /// Pages kept at the most.
+    pub(crate) pages_max: usize,
+    /// Media time kept at the most, rounded up to whole pages.
+    pub(crate) time_max: Span,
+}
+
+/// What writer and readers share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Readable bytes end here.
+    committed: AtomicU64,
+    /// First byte of the oldest page.
+    start: AtomicU64,
+    /// All retained pages, oldest first; never empty. Locked when a page is added or dropped and
+    /// when a reader (re)builds its view, never during a visit that keeps up.
+    pages: Mutex<VecDeque<Arc<Page>>>,
+    budget: Arc<Budget>,
+}
+
+impl Shared {
+    /// Readable bytes end here; what lies below stays as it is.
+    pub(crate) fn committed(&self) -> u64 {
+        self.committed.load(Ordering::Acquire)
+    }
+
+    fn pages(&self) -> MutexGuard<'_, VecDeque<Arc<Page>>> {
+        // The list is valid between any two statements of its users.
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let held: usize = self.pages().iter().map(|page| page.capacity()).sum();
+        self.budget.release(held);
+    }
+}

@@ -1,0 +1,124 @@
+//! One page of a log: bytes and the index of the units that begin in it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
+
+use media::Timestamp;
+
+use super::Entry;
+use super::cells::Cells;
+
+/// One entry of the index.
+#[derive(Clone, Debug)]
+pub(crate) struct Unit {
+    /// Log offset of its first byte.
+    pub(crate) offset: u64,
+    /// How many units came before it in this log.
+    pub(crate) ordinal: u64,
+    /// Its media time.
+    pub(crate) at: Timestamp,
+    /// When the sample it came from arrived.
+    pub(crate) arrived: Instant,
+    /// The generation of codec headers it belongs to.
+    pub(crate) generation: u32,
+    /// Who may start or leave here.
+    pub(crate) entry: Entry,
+}
+
+/// See the module's description for who may touch what when.
+#[derive(Debug)]
+pub(super) struct Page {
+    /// Log offset of its first byte.
+    pub(super) base: u64,
+    bytes: Cells,
+    units: Box<[OnceLock<Unit>]>,
+    /// How many of `units` are set, from the front.
+    unit_count: AtomicUsize,
+    /// The page after this one. Weak, so that a reader who stands still keeps one page alive and
+    /// not all that follow.
+    next: OnceLock<Weak<Self>>,
+}
+
+impl Page {
+    pub(super) fn new(base: u64, bytes: usize, units: usize) -> Self {
+        Self {
+            base,
+            bytes: Cells::new(bytes),
+            units: (0..units).map(|_| OnceLock::new()).collect(),
+            unit_count: AtomicUsize::new(0),
+            next: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether another unit may begin here.
+    pub(super) fn has_unit_room(&self) -> bool {
+        self.unit_count.load(Ordering::Relaxed) < self.units.len()
+    }
+
+    /// Copies `data` to `at`, which lies beyond what is committed.
+    ///
+    /// # Safety
+    /// Only the log's one writer may call this, and only for bytes it has not committed.
+    #[allow(unsafe_code)]
+    pub(super) unsafe fn write(&self, at: usize, data: &[u8]) {
+        // SAFETY: readers touch committed bytes only, and there is one writer.
+        unsafe { self.bytes.write(at, data) };
+    }
+
+    /// The bytes at log offsets `from..to`.
+    ///
+    /// # Safety
+    /// `to` must not exceed a value of `committed` that this thread loaded with acquire ordering.
+    #[allow(unsafe_code)]
+    pub(super) unsafe fn read(&self, from: u64, to: u64) -> &[u8] {
+        let range = (from - self.base) as usize..(to - self.base) as usize;
+        // SAFETY: committed bytes were written before the release store of `committed` that the
+        // caller's acquire load has seen, and are never written again.
+        unsafe { self.bytes.read(range) }
+    }
+
+    /// Adds a unit. The writer checked for room when the unit began.
+    pub(super) fn add_unit(&self, unit: Unit) {
+        let count = self.unit_count.load(Ordering::Relaxed);
+        let fresh = self.units[count].set(unit).is_ok();
+        debug_assert!(fresh, "one writer fills each entry once");
+        self.unit_count.store(count + 1, Ordering::Release);
+    }
+
+    /// The units that begin in this page, committed or not.
+    pub(super) fn units(&self) -> impl DoubleEndedIterator<Item = &Unit> + ExactSizeIterator {
+        let count = self.unit_count.load(Ordering::Acquire);
+        self.units[..count].iter().map(|unit| unit.get().expect("entries below the count are set"))
+    }
+
+    /// The last unit that begins here at or before `offset`.
+    pub(super) fn unit_at_or_before(&self, offset: u64) -> Option<&Unit> {
+        let count = self.unit_count.load(Ordering::Acquire);
+        let begins_later = |unit: &OnceLock<Unit>| unit.get().is_none_or(|u| u.offset > offset);
+        let index = self.units[..count].partition_point(|unit| !begins_later(unit));
+        self.units[..index].last().and_then(OnceLock::get)
+    }
+
+    /// The first unit that begins here at or after `offset`.
+    pub(super) fn unit_at_or_after(&self, offset: u64) -> Option<&Unit> {
+        let count = self.unit_count.load(Ordering::Acquire);
+        let begins_before = |unit: &OnceLock<Unit>| unit.get().is_some_and(|u| u.offset < offset);
+        let index = self.units[..count].partition_point(begins_before);
+        self.units[..count].get(index).and_then(OnceLock::get)
+    }
+
+    pub(super) fn link(&self, next: &Arc<Self>) {
+        let fresh = self.next.set(Arc::downgrade(next)).is_ok();
+        debug_assert!(fresh, "a page has one successor");
+    }
+
+    /// The next page: `None` while there is none, `Some(None)` when it has been dropped already.
+    pub(super) fn next(&self) -> Option<Option<Arc<Self>>> {
+        self.next.get().map(Weak::upgrade)
+    }
+}

@@ -1,0 +1,171 @@
+//! A reader's view of a log: the pages it may read without asking anybody.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::page::{Page, Unit};
+use super::{Entry, Shared};
+use crate::sync::Ordering;
+
+/// What one reader thread knows of a log as of its last refresh.
+///
+/// Invariants: `pages` is never empty and contiguous in offsets; `end` is a value of `committed`
+/// that this reader has loaded, so everything in `pages` below it may be read.
+#[derive(Debug)]
+pub(crate) struct View {
+    shared: Arc<Shared>,
+    pages: VecDeque<Arc<Page>>,
+    end: u64,
+}
+
+impl View {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let pages = shared.pages().clone();
+        let mut view = Self { shared, pages, end: 0 };
+        view.refresh();
+        view
+    }
+
+    /// Learns of everything committed so far, and lets go of pages the log has dropped.
+    pub(crate) fn refresh(&mut self) {
+        // `end` is loaded before the links are followed: the pages of all bytes below it are linked
+        // by then, and bytes that arrive in between are left to the next refresh.
+        self.end = self.shared.committed();
+        while let Some(next) = self.pages.back().and_then(|page| page.next()) {
+            match next {
+                Some(page) => self.pages.push_back(page),
+                // This reader slept through the whole retention: begin anew at the oldest page.
+                None => {
+                    self.pages = self.shared.pages().clone();
+                    self.end = self.shared.committed();
+                }
+            }
+        }
+        let start = self.shared.start.load(Ordering::Acquire);
+        while self.pages.get(1).is_some_and(|second| second.base <= start.min(self.end)) {
+            self.pages.pop_front();
+        }
+    }
+
+    /// First offset that can still be read.
+    pub(crate) fn start(&self) -> u64 {
+        self.pages.front().map_or(self.end, |page| page.base)
+    }
+
+    /// Offset after the last byte that can be read.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether the log has grown since the last refresh.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.shared.committed() != self.end
+    }
+
+    /// Fills `slices` from the front with the readable bytes `from..to` and returns how many slices
+    /// were used; fewer bytes are covered when the slices do not suffice.
+    pub(crate) fn slices<'a>(&'a self, from: u64, to: u64, slices: &mut [IoSlice<'a>]) -> usize {
+        let to = to.min(self.end);
+        let mut used = 0;
+        let mut at = from;
+        while used < slices.len() && at < to {
+            let bytes = self.page_bytes(self.page_index(at), at);
+            let wanted = bytes.len().min((to - at) as usize);
+            slices[used] = IoSlice::new(&bytes[..wanted]);
+            at += wanted as u64;
+            used += 1;
+        }
+        used
+    }
+
+    /// The contiguous bytes at `from`, at most `max` of them, as a handle that outlives the view.
+    /// Empty at the end.
+    pub(crate) fn chunk(&self, from: u64, max: usize) -> Bytes {
+        if from >= self.end {
+            return Bytes::new();
+        }
+        let index = self.page_index(from);
+        let available = self.page_bytes(index, from).len().min(max);
+        let page = Arc::clone(&self.pages[index]);
+        Bytes::from_owner(PageBytes { page, from, to: from + available as u64 })
+    }
+
+    /// The unit that `offset` lies in, if its beginning is still known.
+    pub(crate) fn unit_containing(&self, offset: u64) -> Option<&Unit> {
+        if offset >= self.end || offset < self.start() {
+            return None;
+        }
+        let index = self.page_index(offset);
+        self.pages.range(..=index).rev().find_map(|page| page.unit_at_or_before(offset))
+    }
+
+    /// The first unit that begins at or after `offset`.
+    pub(crate) fn unit_from(&self, offset: u64) -> Option<&Unit> {
+        let index = self.page_index(offset.max(self.start()));
+        let mut later = self.pages.range(index..);
+        later.find_map(|page| page.unit_at_or_after(offset)).filter(|unit| unit.offset < self.end)
+    }
+
+    /// The committed units, newest first.
+    pub(crate) fn units_back(&self) -> impl Iterator<Item = &Unit> {
+        let all = self.pages.iter().rev().flat_map(|page| page.units().rev());
+        all.skip_while(|unit| unit.offset >= self.end)
+    }
+
+    /// The committed units from the first that begins at or after `offset`.
+    pub(crate) fn units_from(&self, offset: u64) -> impl Iterator<Item = &Unit> {
+        let index = self.page_index(offset.max(self.start()));
+        let all = self.pages.range(index..).flat_map(|page| page.units());
+        all.skip_while(move |unit| unit.offset < offset)
+            .take_while(|unit| unit.offset < self.end)
+    }
+
+    /// The newest unit.
+    pub(crate) fn newest(&self) -> Option<&Unit> {
+        self.units_back().next()
+    }
+
+    /// The newest unit that a listener may start at.
+    pub(crate) fn newest_join(&self) -> Option<&Unit> {
+        self.units_back().find(|unit| matches!(unit.entry, Entry::Join(_)))
+    }
+
+    /// Index in `pages` of the page that holds `offset`, or of the last.
+    fn page_index(&self, offset: u64) -> usize {
+        self.pages.partition_point(|page| page.base <= offset).saturating_sub(1)
+    }
+
+    /// The readable bytes of page `index` from offset `from` on.
+    fn page_bytes(&self, index: usize, from: u64) -> &[u8] {
+        let page = &self.pages[index];
+        let page_end = self.pages.get(index + 1).map_or(self.end, |next| next.base.min(self.end));
+        debug_assert!(page.base <= from && from <= page_end);
+        // SAFETY: `page_end` is at most `end`, a value of `committed` loaded with acquire ordering.
+        #[allow(unsafe_code)]
+        unsafe {
+            page.read(from, page_end)
+        }
+    }
+}
+
+/// Committed bytes of one page, kept alive by it.
+#[derive(Debug)]
+pub(crate) struct PageBytes {
+    page: Arc<Page>,
+    from: u64,
+    to: u64,
+}
+
+impl AsRef<[u8]> for PageBytes {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: made by `View::chunk` from a range below the view's `end`, which its thread had
+        // loaded with acquire ordering; whoever received this value since is ordered after it.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.page.read(self.from, self.to)
+        }
+    }
+}

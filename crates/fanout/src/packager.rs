@@ -1,0 +1,39 @@
+//! How items become a lane's bytes.
+
+use std::time::Instant;
+
+use media::{Item, Timestamp};
+
+use crate::log::{Entry, Writer};
+
+/// Turns items into one wire format, once per stream, however many listeners there are.
+///
+/// A packager is pure: it reads no clock and does no I/O. It is called under the stream's lock, so
+/// it must not take long; a microsecond per sample is the aim.
+pub trait Packager: Send {
+    /// Appends what `item` means in this format. An item that means nothing appends nothing.
+    fn push(&mut self, item: &Item, sink: &mut Sink<'_>);
+}
+
+/// Where a packager writes.
+#[derive(Debug)]
+pub struct Sink<'a> {
+    writer: &'a mut Writer,
+    arrived: Instant,
+}
+
+impl<'a> Sink<'a> {
+    pub(crate) fn new(writer: &'a mut Writer, arrived: Instant) -> Self {
+        Self { writer, arrived }
+    }
+
+    /// Appends to the open unit; readers see nothing of it before the unit has ended.
+    pub fn put(&mut self, bytes: &[u8]) {
+        self.writer.put(bytes);
+    }
+
+    /// Ends the open unit: the smallest run of bytes that makes sense alone.
+    pub fn end_unit(&mut self, at: Timestamp, entry: Entry) {
+        self.writer.end_unit(at, self.arrived, entry);
+    }
+}

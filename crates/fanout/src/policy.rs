@@ -1,0 +1,145 @@
+//! When listeners are visited, and what becomes of those who fall behind.
+
+use std::time::Duration;
+
+use media::Span;
+
+/// Which of the two sets of defaults a stream follows: pictures want low delay, sound wants few
+/// sends.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Class {
+    /// Sound only.
+    Audio,
+    /// Pictures, with or without sound.
+    Video,
+}
+
+impl Class {
+    /// Every class, in the order of their indices.
+    pub const ALL: [Self; 2] = [Self::Audio, Self::Video];
+
+    /// The metric label.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Audio => "audio",
+            Self::Video => "video",
+        }
+    }
+}
+
+/// The rules for one lane. `config/carillon.toml` documents each with its cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policy {
+    /// Listeners visited together.
+    pub subgroup: usize,
+    /// Samples combined into one message at the most; 0 leaves it to `max_wait`.
+    pub max_samples: u32,
+    /// The shortest time between two visits of a listener.
+    pub min_wait: Duration,
+    /// The longest, while there is something new.
+    pub max_wait: Duration,
+    /// How much of the past a new listener is given at once.
+    pub burst: Span,
+    /// A listener this far behind is moved to the newest join point.
+    pub skip_after: Span,
+    /// A listener this far behind is dropped.
+    pub drop_after: Span,
+}
+
+impl Policy {
+    /// The defaults for a class.
+    pub const fn default_for(class: Class) -> Self {
+        match class {
+            Class::Audio => Self {
+                subgroup: 500,
+                max_samples: 16,
+                min_wait: Duration::ZERO,
+                max_wait: Duration::from_millis(400),
+                burst: Span::from_millis(4_000),
+                skip_after: Span::from_millis(10_000),
+                drop_after: Span::from_millis(30_000),
+            },
+            Class::Video => Self {
+                subgroup: 50,
+                max_samples: 0,
+                min_wait: Duration::ZERO,
+                max_wait: Duration::from_millis(100),
+                burst: Span::ZERO,
+                skip_after: Span::from_millis(2_000),
+                drop_after: Span::from_millis(10_000),
+            },
+        }
+    }
+
+    /// The period at which each listener of a lane is visited while there is something new:
+    /// `clamp(turn_cost / target_utilisation, min_wait, cap)`, where `cap` is the smaller of
+    /// `max_wait` and the time that `max_samples` samples take.
+    ///
+    /// `turn_cost` is the CPU time of one full turn of the worker, `sample_interval` the media time
+    /// between two samples (zero when unknown).
+    pub fn window(
+        &self,
+        turn_cost: Duration,
+        target_utilisation: f64,
+        sample_interval: Span,
+    ) -> Duration {
+        let cap = self.cap(sample_interval);
+        let wanted = turn_cost.as_secs_f64() / target_utilisation.max(f64::EPSILON);
+        // Also true for a window too long for a `Duration`.
+        if wanted >= cap.as_secs_f64() {
+            return cap;
+        }
+        Duration::from_secs_f64(wanted).max(self.min_wait.min(cap))
+    }
+
+    fn cap(&self, sample_interval: Span) -> Duration {
+        let ticks = u64::try_from(sample_interval.ticks()).unwrap_or(0);
+        if self.max_samples == 0 || ticks == 0 {
+            return self.max_wait;
+        }
+        let seconds = sample_interval.seconds() * f64::from(self.max_samples);
+        Duration::try_from_secs_f64(seconds).map_or(self.max_wait, |cap| cap.min(self.max_wait))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: Span = Span::from_samples(1152, 44_100);
+
+    fn window_millis(policy: &Policy, listeners: u32) -> u128 {
+        policy.window(Duration::from_micros(4) * listeners, 0.02, FRAME).as_millis()
+    }
+
+    #[test]
+    fn the_window_opens_with_the_audience() {
+        let policy = Policy::default_for(Class::Audio);
+        assert_eq!(window_millis(&policy, 10), 2);
+        assert_eq!(window_millis(&policy, 1_000), 200);
+        assert_eq!(window_millis(&policy, 50_000), 400);
+    }
+
+    #[test]
+    fn max_samples_caps_it_before_max_wait_does() {
+        let policy = Policy { max_samples: 4, ..Policy::default_for(Class::Audio) };
+        assert_eq!(window_millis(&policy, 50_000), 104);
+        let unlimited = Policy { max_samples: 0, ..policy };
+        assert_eq!(window_millis(&unlimited, 50_000), 400);
+    }
+
+    #[test]
+    fn equal_waits_make_it_fixed() {
+        let fixed = Duration::from_millis(400);
+        let policy = Policy { min_wait: fixed, max_samples: 4, ..Policy::default_for(Class::Audio) };
+        assert_eq!(window_millis(&policy, 1), 104);
+        assert_eq!(window_millis(&policy, 100_000), 104);
+    }
+
+    #[test]
+    fn absurd_costs_do_not_overflow() {
+        let policy = Policy::default_for(Class::Video);
+        assert_eq!(policy.window(Duration::MAX, 0.0, Span::from_ticks(i64::MAX)), policy.max_wait);
+        assert_eq!(policy.window(Duration::ZERO, 0.02, Span::ZERO), Duration::ZERO);
+    }
+}

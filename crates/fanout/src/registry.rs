@@ -1,0 +1,155 @@
+//! All streams by name.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use media::StreamName;
+
+use crate::Fanout;
+use crate::gate::{Authorized, Gatekeeper, Publish};
+use crate::stream::{Publisher, Settings, Source, Stream};
+
+/// What a publisher may do about another one that has the stream.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Takeover {
+    /// Replace it if it presented the same credential; otherwise only if it has stalled.
+    SameCredential,
+    /// Replace it if nothing has come from it for [`STALLED_AFTER`].
+    Stalled,
+    /// Wait until it is gone.
+    Never,
+}
+
+/// A publisher that has sent nothing for this long may be replaced.
+pub const STALLED_AFTER: Duration = Duration::from_secs(3);
+
+impl Takeover {
+    pub(crate) fn permits(self, same_credential: bool, silent_for: Duration) -> bool {
+        match self {
+            Self::SameCredential => same_credential || silent_for >= STALLED_AFTER,
+            Self::Stalled => silent_for >= STALLED_AFTER,
+            Self::Never => false,
+        }
+    }
+}
+
+/// Why a publisher was not let in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum PublishRefused {
+    /// Somebody else is publishing the stream.
+    #[error("the stream is being published by somebody else")]
+    Busy,
+    /// There are as many streams as there may be.
+    #[error("the limit of publishers is reached")]
+    TooMany,
+    /// The stream ended at this very moment; trying again helps.
+    #[error("the stream is ending")]
+    Ended,
+}
+
+/// See the module's description.
+pub struct Registry {
+    fanout: Arc<Fanout>,
+    takeover: Takeover,
+    rules: Rules,
+    streams_max: usize,
+    streams: Mutex<HashMap<StreamName, Arc<Stream>>>,
+}
+
+/// Finds the rules for a stream by its name.
+pub type Rules = Box<dyn Fn(&StreamName) -> Settings + Send + Sync>;
+
+/// Streams at the most when no limit is configured: bounds what publishers can make us remember.
+pub const STREAMS_MAX: usize = 100_000;
+
+impl Registry {
+    /// An empty registry whose streams are carried by `fanout` under `rules`, and its gatekeeper.
+    /// `streams_max` of 0 means [`STREAMS_MAX`].
+    pub fn new(
+        fanout: Arc<Fanout>,
+        takeover: Takeover,
+        streams_max: usize,
+        rules: Rules,
+    ) -> (Self, Gatekeeper) {
+        let streams_max = if streams_max == 0 { STREAMS_MAX } else { streams_max };
+        let registry = Self { fanout, takeover, rules, streams_max, streams: Mutex::default() };
+        (registry, Gatekeeper::new())
+    }
+
+    /// The workers that carry the streams.
+    pub fn fanout(&self) -> &Arc<Fanout> {
+        &self.fanout
+    }
+
+    /// Begins an epoch of a stream, creating the stream if need be.
+    ///
+    /// # Errors
+    /// See [`PublishRefused`].
+    pub fn publish(
+        &self,
+        permission: Authorized<Publish>,
+        source: Source,
+        now: Instant,
+    ) -> Result<Publisher, PublishRefused> {
+        let Publish { stream: name, credential } = permission.action();
+        let settings = (self.rules)(name);
+        let stream = {
+            let mut streams = self.streams();
+            streams.retain(|_, stream| !stream.is_over(now));
+            match streams.get(name) {
+                Some(stream) => Arc::clone(stream),
+                None if streams.len() >= self.streams_max => return Err(PublishRefused::TooMany),
+                None => {
+                    let stream = Arc::new(Stream::new(
+                        name.clone(),
+                        *credential,
+                        source.clone(),
+                        settings,
+                        Arc::clone(self.fanout.summons()),
+                        Arc::clone(self.fanout.budget()),
+                        now,
+                    ));
+                    streams.insert(name.clone(), Arc::clone(&stream));
+                    stream
+                }
+            }
+        };
+        Publisher::begin(stream, *credential, source, settings, self.takeover, now)
+    }
+
+    /// A stream that is live or lingers.
+    pub fn stream(&self, name: &StreamName) -> Option<Arc<Stream>> {
+        self.streams().get(name).cloned()
+    }
+
+    /// All streams, in the order of their names.
+    pub fn list(&self) -> Vec<Arc<Stream>> {
+        let mut all: Vec<_> = self.streams().values().cloned().collect();
+        all.sort_by(|a, b| a.name().cmp(b.name()));
+        all
+    }
+
+    /// Ends streams that have lingered long enough and closes idle lanes. To be called a few times
+    /// a second.
+    pub fn tick(&self, now: Instant) {
+        self.streams().retain(|_, stream| !stream.is_over(now));
+    }
+
+    /// Ends every stream.
+    pub fn end_all(&self) {
+        for (_, stream) in self.streams().drain() {
+            stream.end();
+        }
+    }
+
+    fn streams(&self) -> MutexGuard<'_, HashMap<StreamName, Arc<Stream>>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registry").field("streams", &self.streams().len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,123 @@
+//! The writing end of a stream, held by one publisher's connection.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use media::{Item, StreamName};
+
+use super::{Phase, Settings, Source, Stream};
+use crate::gate::Credential;
+use crate::registry::{PublishRefused, Takeover};
+
+/// Writes one epoch of a stream. Dropping it ends the epoch; the stream lingers.
+#[derive(Debug)]
+pub struct Publisher {
+    stream: Arc<Stream>,
+    epoch: u32,
+}
+
+/// Another publisher has taken the stream, or it was ended. The connection should say so and close.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("another publisher has taken over")]
+pub struct Superseded;
+
+impl Publisher {
+    /// Takes a stream over for a new epoch.
+    pub(crate) fn begin(
+        stream: Arc<Stream>,
+        credential: Credential,
+        source: Source,
+        settings: Settings,
+        takeover: Takeover,
+        now: Instant,
+    ) -> Result<Self, PublishRefused> {
+        let epoch = {
+            let mut core = stream.core();
+            match core.phase {
+                Phase::Live => {
+                    let silent_for = now.saturating_duration_since(core.last_item);
+                    if !takeover.permits(core.credential == credential, silent_for) {
+                        return Err(PublishRefused::Busy);
+                    }
+                    tracing::info!(
+                        stream = %stream.name,
+                        peer = ?source.peer,
+                        before = ?core.source.peer,
+                        "a new publisher takes over"
+                    );
+                }
+                Phase::Lingering => {}
+                Phase::Ended => return Err(PublishRefused::Ended),
+            }
+            core.begin_epoch(credential, source, settings, now);
+            core.epoch
+        };
+        Ok(Self { stream, epoch })
+    }
+
+    /// The stream's name.
+    pub fn name(&self) -> &StreamName {
+        &self.stream.name
+    }
+
+    /// The stream it writes to.
+    pub fn stream(&self) -> &Arc<Stream> {
+        &self.stream
+    }
+
+    /// Passes on what one read brought, in order; `items` is empty afterwards. `now` is when it
+    /// arrived.
+    ///
+    /// # Errors
+    /// When the stream is somebody else's by now; nothing was written then.
+    pub fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), Superseded> {
+        let mut core = self.stream.core();
+        if core.phase != Phase::Live || core.epoch != self.epoch {
+            items.clear();
+            return Err(Superseded);
+        }
+        core.write(items, now);
+        Ok(())
+    }
+
+    /// Resolves when somebody else has the stream.
+    pub fn poll_superseded(&self, cx: &Context<'_>) -> Poll<Superseded> {
+        let mut core = self.stream.core();
+        if core.phase != Phase::Live || core.epoch != self.epoch {
+            return Poll::Ready(Superseded);
+        }
+        match &mut core.superseded {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    /// Waits until somebody else has the stream.
+    pub async fn superseded(&self) -> Superseded {
+        std::future::poll_fn(|cx| self.poll_superseded(cx)).await
+    }
+
+    /// How long nothing has arrived.
+    pub fn silent_for(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.stream.core().last_item)
+    }
+
+    /// Where the publisher connects from.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.stream.core().source.peer
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        let mut core = self.stream.core();
+        if core.phase == Phase::Live && core.epoch == self.epoch {
+            core.phase = Phase::Lingering;
+            core.linger_until = Instant::now() + core.settings.linger;
+            core.superseded = None;
+        }
+    }
+}

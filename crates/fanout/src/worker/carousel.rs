@@ -1,0 +1,338 @@
+//! One lane of a worker: its subgroups, visited in turn.
+//!
+//! The lane's window is divided by the number of subgroups, and at each of those moments the next
+//! subgroup is visited: every listener gets one send per window, and the sends of a large audience
+//! are spread over it.
+
+use std::io::IoSlice;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use media::Span;
+use net::{Backend, SendOp, SendOutcome};
+
+use super::listener::{Listener, Plan};
+use crate::cursor::Reason;
+use crate::lane::Lane;
+use crate::log::View;
+use crate::stats::WorkerStats;
+
+/// Sends handed to the back-end together. Enough to make a submission cheap, few enough that the
+/// scratch space stays in the first-level cache.
+const BATCH: usize = 32;
+
+/// Sends in a row to one listener that drains as fast as we write, before others get their turn.
+const SENDS_IN_A_ROW_MAX: usize = 4;
+
+/// Units looked at to measure the time between samples.
+const INTERVAL_UNITS: usize = 16;
+
+/// How much a new measurement of a subgroup's cost counts against the old ones.
+const COST_WEIGHT: f64 = 0.25;
+
+/// Listeners visited together.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    pub(super) members: Vec<Listener>,
+    /// The log's end at the last visit: where a member stands that keeps up.
+    pub(super) seen: u64,
+    /// Ordinal of the unit that begins at `seen`.
+    seen_ordinal: u64,
+    /// Some member has bytes to take and room for them, although it was just visited.
+    unfinished: bool,
+    /// CPU time of a visit, smoothed.
+    cost: Duration,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Carousel {
+    pub(super) lane: Arc<Lane>,
+    pub(super) view: View,
+    pub(super) groups: Vec<Group>,
+    next_group: usize,
+    /// No visit before this moment.
+    pub(super) next_visit: Instant,
+    /// The lane waits in the worker's schedule.
+    pub(super) queued: bool,
+    /// When the lane was found to have ended.
+    pub(super) ended_at: Option<Instant>,
+}
+
+/// A listener that a visit found gone, by its position in the group.
+pub(super) type Leaver = (usize, Reason);
+
+impl Carousel {
+    pub(super) fn new(lane: Arc<Lane>, now: Instant) -> Self {
+        let view = View::new(Arc::clone(&lane.log));
+        Self {
+            lane,
+            view,
+            groups: Vec::new(),
+            next_group: 0,
+            next_visit: now,
+            queued: false,
+            ended_at: None,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.iter().all(|group| group.members.is_empty())
+    }
+
+    /// A subgroup with room, by index.
+    pub(super) fn group_with_room(&mut self) -> usize {
+        let max = self.lane.policy.subgroup.max(1);
+        if let Some(index) = self.groups.iter().position(|group| group.members.len() < max) {
+            return index;
+        }
+        let mut group = Group::default();
+        group.mark_seen(&self.view);
+        self.groups.push(group);
+        self.groups.len() - 1
+    }
+
+    /// Takes the next subgroup that has something to do, in carousel order.
+    pub(super) fn take_due(&mut self) -> Option<usize> {
+        self.view.refresh();
+        let due = self.find_due()?;
+        self.next_group = (due + 1) % self.groups.len();
+        Some(due)
+    }
+
+    /// Whether some subgroup has something to do, as of the last refresh.
+    pub(super) fn is_due(&self) -> bool {
+        self.find_due().is_some()
+    }
+
+    fn find_due(&self) -> Option<usize> {
+        let (end, count) = (self.view.end(), self.groups.len());
+        (0..count).map(|step| (self.next_group + step) % count).find(|&index| {
+            let group = &self.groups[index];
+            (group.seen != end || group.unfinished) && !group.members.is_empty()
+        })
+    }
+
+    /// Sends every member of a subgroup what the log gained since its last visit.
+    pub(super) fn visit(
+        &mut self,
+        index: usize,
+        backend: &mut dyn Backend,
+        stats: &WorkerStats,
+        now: Instant,
+        leavers: &mut Vec<Leaver>,
+    ) {
+        let count = self.groups[index].members.len();
+        self.groups[index].unfinished = false;
+        let mut from = 0;
+        while from < count {
+            let to = count.min(from + BATCH);
+            self.carry(index, from..to, backend, stats, now, leavers);
+            from = to;
+        }
+        self.groups[index].mark_seen(&self.view);
+    }
+
+    /// Sends to one member until it is up to date or full.
+    pub(super) fn flush(
+        &mut self,
+        group: usize,
+        member: usize,
+        backend: &mut dyn Backend,
+        stats: &WorkerStats,
+        now: Instant,
+        leavers: &mut Vec<Leaver>,
+    ) {
+        for _ in 0..SENDS_IN_A_ROW_MAX {
+            self.carry(group, member..member + 1, backend, stats, now, leavers);
+            let listener = &self.groups[group].members[member];
+            if listener.blocked || listener.is_at(self.view.end()) || !leavers.is_empty() {
+                break;
+            }
+        }
+    }
+
+    /// One batch of sends: to members `range` of a subgroup, at most [`BATCH`] of them.
+    fn carry(
+        &mut self,
+        index: usize,
+        range: Range<usize>,
+        backend: &mut dyn Backend,
+        stats: &WorkerStats,
+        now: Instant,
+        leavers: &mut Vec<Leaver>,
+    ) {
+        let Self { lane, view, groups, .. } = self;
+        let group = &mut groups[index];
+        let (seen, end) = (group.seen, view.end());
+        let ended = lane.ended() && !view.is_stale();
+        let members = &mut group.members[range.clone()];
+
+        let mut plans = [Plan::Rest; BATCH];
+        for (member, plan) in members.iter_mut().zip(&mut plans) {
+            let skips = member.skips;
+            *plan = match member.blocked {
+                true => Plan::Rest,
+                false => member.plan(view, seen, &lane.policy, now),
+            };
+            stats.skips.add(u64::from(member.skips - skips));
+        }
+
+        let common = Message::between(view, seen, end);
+        let mut own = [Message::empty(); BATCH];
+        for ((member, plan), own) in members.iter().zip(&plans).zip(&mut own) {
+            if let Plan::Send { to } = *plan
+                && !(member.is_at(seen) && to == end)
+            {
+                *own = Message::for_listener(view, member, to);
+            }
+        }
+        let mut batch = [SendOp { slot: net::Slot { index: 0, reuse: 0 }, slices: &[] }; BATCH];
+        let mut sent_to = [(0, 0); BATCH];
+        let mut used = 0;
+        for (offset, (member, plan)) in members.iter().zip(&plans).enumerate() {
+            let Plan::Send { to } = *plan else { continue };
+            let message = if member.is_at(seen) && to == end { &common } else { &own[offset] };
+            if message.len > 0 {
+                batch[used] = SendOp { slot: member.slot, slices: message.slices() };
+                sent_to[used] = (offset, message.len);
+                used += 1;
+            }
+        }
+        let mut outcomes = [SendOutcome::Blocked; BATCH];
+        backend.send_batch(&batch[..used], &mut outcomes[..used]);
+        stats.sends.add(used as u64);
+
+        let protocol = lane.format.protocol as usize;
+        let (mut bytes, mut in_step) = (0, 0);
+        for (&(offset, offered), &outcome) in sent_to.iter().zip(&outcomes).take(used) {
+            let member = &mut members[offset];
+            in_step += u64::from(member.is_at(seen));
+            if let SendOutcome::Sent(count) = outcome {
+                bytes += count as u64;
+            }
+            if outcome == SendOutcome::Closed {
+                plans[offset] = Plan::Leave(Reason::Left);
+            } else if let Some(join) = member.account(outcome, offered, now) {
+                stats.join_seconds[protocol].observe_duration(join, 1);
+            }
+        }
+        stats.egress_bytes[protocol].add(bytes);
+        group.observe(view, in_step, stats, now);
+
+        for (offset, plan) in plans.iter().enumerate().take(range.len()) {
+            let member = &group.members[range.start + offset];
+            match plan {
+                Plan::Leave(reason) => leavers.push((range.start + offset, *reason)),
+                _ if ended && (member.is_at(end) || member.is_waiting()) => {
+                    leavers.push((range.start + offset, Reason::Ended));
+                }
+                Plan::Send { .. } if !member.blocked && !member.is_at(end) => {
+                    group.unfinished |= !member.is_waiting();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Replaces a subgroup's cost by the measured one, smoothed, and returns the change.
+    pub(super) fn learn_cost(&mut self, index: usize, measured: Duration) -> (Duration, Duration) {
+        let group = &mut self.groups[index];
+        let before = group.cost;
+        group.cost = if before.is_zero() {
+            measured
+        } else {
+            before.mul_f64(1.0 - COST_WEIGHT) + measured.mul_f64(COST_WEIGHT)
+        };
+        (before, group.cost)
+    }
+
+    /// CPU time of a full turn over this lane.
+    pub(super) fn cost(&self) -> Duration {
+        self.groups.iter().map(|group| group.cost).sum()
+    }
+
+    /// The media time between two samples, as of the newest; zero when unknown.
+    pub(super) fn sample_interval(&self) -> Span {
+        let mut units = self.view.units_back();
+        let Some(newest) = units.next() else { return Span::ZERO };
+        let Some(older) = units.take(INTERVAL_UNITS).last() else { return Span::ZERO };
+        let count = (newest.ordinal - older.ordinal) as i64;
+        Span::from_ticks((newest.at - older.at).ticks() / count.max(1))
+    }
+}
+
+impl Group {
+    /// Whether a member has bytes to take, and room for them, although it was just visited.
+    pub(super) fn has_unfinished(&self) -> bool {
+        self.unfinished
+    }
+
+    fn mark_seen(&mut self, view: &View) {
+        self.seen = view.end();
+        self.seen_ordinal = view.newest().map_or(0, |unit| unit.ordinal + 1);
+    }
+
+    /// Counts a batch in which `in_step` members were sent everything since the last visit.
+    fn observe(&self, view: &View, in_step: u64, stats: &WorkerStats, now: Instant) {
+        if in_step == 0 {
+            return;
+        }
+        let Some(newest) = view.newest() else { return };
+        let samples = (newest.ordinal + 1).saturating_sub(self.seen_ordinal);
+        if samples == 0 {
+            return;
+        }
+        stats.message_samples.observe(samples as f64, in_step);
+        if let Some(oldest) = view.unit_from(self.seen) {
+            let delay = now.saturating_duration_since(oldest.arrived);
+            stats.forward_delay_seconds.observe_duration(delay, in_step);
+        }
+    }
+}
+
+/// The bytes of one send.
+#[derive(Clone, Copy)]
+struct Message<'a> {
+    slices: [IoSlice<'a>; SendOp::SLICES_MAX],
+    count: usize,
+    /// Bytes in all slices.
+    len: usize,
+}
+
+impl<'a> Message<'a> {
+    fn empty() -> Self {
+        Self { slices: [IoSlice::new(&[]); SendOp::SLICES_MAX], count: 0, len: 0 }
+    }
+
+    fn between(view: &'a View, from: u64, to: u64) -> Self {
+        let mut message = Self::empty();
+        message.append(view, from, to);
+        message
+    }
+
+    fn for_listener(view: &'a View, listener: &'a Listener, to: u64) -> Self {
+        let mut message = Self::empty();
+        let head = listener.head();
+        if !head.is_empty() {
+            message.slices[0] = IoSlice::new(head);
+            message.count = 1;
+            message.len = head.len();
+        }
+        if !listener.is_waiting() {
+            message.append(view, listener.offset, to);
+        }
+        message
+    }
+
+    fn append(&mut self, view: &'a View, from: u64, to: u64) {
+        let used = view.slices(from, to, &mut self.slices[self.count..]);
+        self.len += self.slices[self.count..][..used].iter().map(|slice| slice.len()).sum::<usize>();
+        self.count += used;
+    }
+
+    fn slices(&self) -> &[IoSlice<'a>] {
+        &self.slices[..self.count]
+    }
+}

@@ -1,0 +1,470 @@
+//! Workers: operating-system threads that own listeners' sockets.
+//!
+//! A worker sleeps until a lane has news and its window has passed, or a socket has, or somebody
+//! left a command. It then visits subgroups, one after the other, each for a few milliseconds at
+//! the most. Nothing here takes a lock that a publisher, a join or the operator's port holds.
+//!
+//! [`Worker`] is the loop, [`carousel`] one lane of it, [`listener`] one listener; [`Handle`] is
+//! how the rest of the program speaks to it.
+
+mod carousel;
+mod handle;
+mod listener;
+mod slab;
+mod summons;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+use std::time::{Duration, Instant};
+
+use net::{Backend, Event, Slot};
+
+pub use handle::{Departure, ListenerReport};
+pub(crate) use handle::{Attach, Command, Handle};
+pub(crate) use summons::Summons;
+
+use self::carousel::{Carousel, Leaver};
+use self::listener::Listener;
+use self::slab::{Seat, Slab};
+use crate::cursor::{Reason, lag};
+use crate::lane::LaneId;
+use crate::stats::WorkerStats;
+
+/// Lanes one worker may serve at once. Bounds the set of marks a wake-up has to look through.
+pub(crate) const LANES_MAX: u32 = 16_384;
+
+/// Commands that may wait for a worker; a join beyond that is refused. At a turn of 2 ms this is
+/// two million joins a second.
+pub(crate) const INBOX_MAX: usize = 4_096;
+
+/// Commands carried out between two looks at the schedule.
+const COMMANDS_PER_ROUND: usize = 64;
+
+/// Visits go on for this long before sockets and commands get a look again.
+const ROUND_MAX: Duration = Duration::from_millis(2);
+
+/// How often lags are measured and blocked listeners judged.
+const CHECKUP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long a listener may still drain what was sent to it after its stream ended.
+const ENDED_GRACE: Duration = Duration::from_secs(5);
+
+/// The loop of one fan-out thread, and everything it owns.
+pub(crate) struct Worker {
+    index: usize,
+    target_utilisation: f64,
+    backend: Box<dyn Backend>,
+    inbox: Receiver<Command>,
+    summons: Summons,
+    stats: Arc<WorkerStats>,
+    departures: SyncSender<Departure>,
+    /// Departures that found that channel full.
+    unsent_departures: Vec<Departure>,
+    lanes: Vec<Option<Carousel>>,
+    free_lanes: Vec<u32>,
+    lane_index: HashMap<LaneId, u32>,
+    slab: Slab,
+    /// Lanes with news, by the moment of their next visit.
+    schedule: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// CPU time of a full turn over all lanes.
+    turn_cost: Duration,
+    next_checkup: Instant,
+    /// Scratch, empty between uses.
+    leavers: Vec<Leaver>,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        index: usize,
+        target_utilisation: f64,
+        backend: Box<dyn Backend>,
+        inbox: Receiver<Command>,
+        summons: Summons,
+        stats: Arc<WorkerStats>,
+        departures: SyncSender<Departure>,
+    ) -> Self {
+        Self {
+            index,
+            target_utilisation,
+            backend,
+            inbox,
+            summons,
+            stats,
+            departures,
+            unsent_departures: Vec::new(),
+            lanes: Vec::new(),
+            free_lanes: Vec::new(),
+            lane_index: HashMap::new(),
+            slab: Slab::default(),
+            schedule: BinaryHeap::new(),
+            turn_cost: Duration::ZERO,
+            next_checkup: Instant::now() + CHECKUP_INTERVAL,
+            leavers: Vec::new(),
+        }
+    }
+
+    /// Runs until told to stop; then every listener is let go.
+    pub(crate) fn run(mut self) {
+        let mut events = Vec::new();
+        while self.take_commands() {
+            self.take_summons();
+            self.visit_due();
+            let now = Instant::now();
+            if now >= self.next_checkup {
+                self.checkup(now);
+            }
+            if let Err(error) = self.backend.wait(self.sleep(now), &mut events) {
+                tracing::error!(worker = self.index, %error, "the back-end failed; listeners are lost");
+                break;
+            }
+            for event in events.drain(..) {
+                self.on_event(event);
+            }
+        }
+        self.dismiss_all();
+    }
+
+    /// How long nothing is due.
+    fn sleep(&self, now: Instant) -> Option<Duration> {
+        let due = self.schedule.peek().map(|Reverse((due, _))| *due);
+        let idle = self.lane_index.is_empty() && self.unsent_departures.is_empty();
+        let checkup = (!idle).then_some(self.next_checkup);
+        let next = due.into_iter().chain(checkup).min()?;
+        Some(next.saturating_duration_since(now))
+    }
+
+    /// `false` when the worker is to stop.
+    fn take_commands(&mut self) -> bool {
+        for _ in 0..COMMANDS_PER_ROUND {
+            match self.inbox.try_recv() {
+                Ok(Command::Attach(attach)) => self.attach(*attach),
+                Ok(Command::Kick(id)) => self.kick(id),
+                Ok(Command::Report(reply)) => {
+                    // Whoever asked may have given up waiting.
+                    reply.try_send(self.report()).ok();
+                }
+                Ok(Command::Stop) | Err(std::sync::mpsc::TryRecvError::Disconnected) => {
+                    return false;
+                }
+                Err(std::sync::mpsc::TryRecvError::Empty) => return true,
+            }
+        }
+        // There may be more, and their wake-ups may be spent.
+        self.summons.wake();
+        true
+    }
+
+    fn take_summons(&mut self) {
+        let Self { lanes, schedule, summons, .. } = self;
+        summons.take(|index| {
+            if let Some(Some(lane)) = lanes.get_mut(index as usize) {
+                enqueue(schedule, lane, index);
+            }
+        });
+    }
+
+    /// Visits subgroups whose moment has come, for a bounded time.
+    fn visit_due(&mut self) {
+        let round_end = Instant::now() + ROUND_MAX;
+        loop {
+            let now = Instant::now();
+            match self.schedule.peek() {
+                Some(Reverse((due, _))) if *due <= now && now < round_end => {}
+                _ => return,
+            }
+            let Some(Reverse((_, index))) = self.schedule.pop() else { return };
+            self.visit(index, now);
+        }
+    }
+
+    /// Visits the next subgroup of a lane and schedules the one after it.
+    fn visit(&mut self, index: u32, now: Instant) {
+        let Some(Some(lane)) = self.lanes.get_mut(index as usize) else { return };
+        lane.queued = false;
+        if let Some(group) = lane.take_due() {
+            let began = net::cpu::thread_time();
+            lane.visit(group, &mut *self.backend, &self.stats, now, &mut self.leavers);
+            let cost = net::cpu::thread_time().saturating_sub(began);
+            let (before, after) = lane.learn_cost(group, cost);
+            self.turn_cost = (self.turn_cost + after).saturating_sub(before);
+            self.stats.busy_nanos.add(cost.as_nanos() as u64);
+            self.stats.turn_seconds.observe_duration(self.turn_cost, 1);
+
+            let interval = lane.sample_interval();
+            let window = lane.lane.policy.window(self.turn_cost, self.target_utilisation, interval);
+            self.stats.window_seconds[lane.lane.class as usize].observe_duration(window, 1);
+            lane.next_visit = now + window / lane.groups.len() as u32;
+            self.dismiss_leavers(index, group);
+        }
+        self.reschedule(index);
+    }
+
+    /// Queues a lane that has more to do, or asks to be told when it has.
+    fn reschedule(&mut self, index: u32) {
+        let Some(Some(lane)) = self.lanes.get_mut(index as usize) else { return };
+        if lane.is_due() {
+            enqueue(&mut self.schedule, lane, index);
+            return;
+        }
+        lane.lane.bells[self.index].arm(index);
+        if lane.view.is_stale() {
+            lane.lane.bells[self.index].disarm();
+            enqueue(&mut self.schedule, lane, index);
+        } else if lane.lane.ended() {
+            self.close_ended(index);
+        }
+    }
+
+    /// Lets go of the listeners of a lane that has ended, as far as they have received everything.
+    fn close_ended(&mut self, index: u32) {
+        let now = Instant::now();
+        let mut group = 0;
+        while let Some(Some(lane)) = self.lanes.get_mut(index as usize)
+            && group < lane.groups.len()
+        {
+            lane.ended_at.get_or_insert(now);
+            lane.visit(group, &mut *self.backend, &self.stats, now, &mut self.leavers);
+            self.dismiss_leavers(index, group);
+            group += 1;
+        }
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Closed(slot) => {
+                if let Some(seat) = self.slab.seat(slot) {
+                    self.dismiss(seat, Reason::Left);
+                }
+            }
+            Event::Writable(slot) => {
+                let Some(seat) = self.slab.seat(slot) else { return };
+                if let Some(listener) = self.listener_mut(seat)
+                    && listener.blocked
+                {
+                    listener.blocked = false;
+                    self.flush(seat);
+                }
+            }
+        }
+    }
+
+    /// Brings one listener up to date outside its subgroup's visit.
+    fn flush(&mut self, seat: Seat) {
+        let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else { return };
+        let (group, index) = (seat.group as usize, seat.index as usize);
+        let now = Instant::now();
+        lane.flush(group, index, &mut *self.backend, &self.stats, now, &mut self.leavers);
+        let unfinished = lane.groups[group].has_unfinished();
+        self.dismiss_leavers(seat.lane, group);
+        if unfinished && let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) {
+            enqueue(&mut self.schedule, lane, seat.lane);
+        }
+    }
+
+    fn attach(&mut self, attach: Attach) {
+        let now = Instant::now();
+        let Attach { id, socket, head, guard, requested } = attach;
+        let protocol = guard.lane().format.protocol;
+        let Some(lane_index) = self.lane_for(&guard, now) else {
+            self.depart(id, Reason::Shutdown, 0, 0);
+            return;
+        };
+        let Some(Some(lane)) = self.lanes.get_mut(lane_index as usize) else { return };
+        let group = lane.group_with_room();
+        let members = &mut lane.groups[group].members;
+        let seat =
+            Seat { lane: lane_index, group: group as u32, index: members.len() as u32 };
+        let slot = self.slab.insert(seat);
+        if let Err(error) = self.backend.attach(slot, socket) {
+            tracing::debug!(%error, "a listener's socket could not be watched");
+            self.slab.remove(slot);
+            self.depart(id, Reason::Left, 0, 0);
+            self.close_if_empty(lane_index);
+            return;
+        }
+        members.push(Listener::new(id, slot, head, requested, guard));
+        self.stats.listeners[protocol as usize].add(1);
+        lane.view.refresh();
+        self.flush(seat);
+        // The first listener of a lane is also what asks for the lane's news.
+        if let Some(Some(lane)) = self.lanes.get(lane_index as usize)
+            && !lane.queued
+        {
+            self.reschedule(lane_index);
+        }
+    }
+
+    /// The index of a lane, entering it on first use. `None` when this worker serves too many.
+    fn lane_for(&mut self, guard: &crate::lane::LaneGuard, now: Instant) -> Option<u32> {
+        let lane = guard.lane();
+        if let Some(index) = self.lane_index.get(&lane.id) {
+            return Some(*index);
+        }
+        let index = match self.free_lanes.pop() {
+            Some(index) => index,
+            None if self.lanes.len() < LANES_MAX as usize => {
+                self.lanes.push(None);
+                (self.lanes.len() - 1) as u32
+            }
+            None => return None,
+        };
+        self.lanes[index as usize] = Some(Carousel::new(Arc::clone(lane), now));
+        self.lane_index.insert(lane.id, index);
+        Some(index)
+    }
+
+    fn close_if_empty(&mut self, index: u32) {
+        let Some(slot) = self.lanes.get_mut(index as usize) else { return };
+        if slot.as_ref().is_none_or(|lane| !lane.is_empty()) {
+            return;
+        }
+        if let Some(lane) = slot.take() {
+            lane.lane.bells[self.index].disarm();
+            self.turn_cost = self.turn_cost.saturating_sub(lane.cost());
+            self.lane_index.remove(&lane.lane.id);
+            self.free_lanes.push(index);
+            self.schedule.retain(|Reverse((_, queued))| *queued != index);
+        }
+    }
+
+    fn listener_mut(&mut self, seat: Seat) -> Option<&mut Listener> {
+        let lane = self.lanes.get_mut(seat.lane as usize)?.as_mut()?;
+        lane.groups.get_mut(seat.group as usize)?.members.get_mut(seat.index as usize)
+    }
+
+    /// Removes what a visit found gone. Positions are taken from the back, so that moving the last
+    /// member into a gap disturbs none that is still to go.
+    fn dismiss_leavers(&mut self, lane: u32, group: usize) {
+        let mut leavers = std::mem::take(&mut self.leavers);
+        leavers.sort_unstable_by_key(|(index, _)| Reverse(*index));
+        leavers.dedup_by_key(|(index, _)| *index);
+        for (index, reason) in leavers.drain(..) {
+            self.dismiss(Seat { lane, group: group as u32, index: index as u32 }, reason);
+        }
+        self.leavers = leavers;
+    }
+
+    fn dismiss(&mut self, seat: Seat, reason: Reason) {
+        let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else { return };
+        let members = &mut lane.groups[seat.group as usize].members;
+        let gone = members.swap_remove(seat.index as usize);
+        if let Some(moved) = members.get(seat.index as usize) {
+            self.slab.reseat(moved.slot, seat);
+        }
+        self.release(&gone, reason);
+        self.close_if_empty(seat.lane);
+    }
+
+    /// Closes a listener that has been taken out of its subgroup.
+    fn release(&mut self, gone: &Listener, reason: Reason) {
+        self.backend.detach(gone.slot);
+        self.slab.remove(gone.slot);
+        let protocol = gone.guard.lane().format.protocol;
+        self.stats.listeners[protocol as usize].sub(1);
+        self.depart(gone.id, reason, gone.sent_bytes, gone.skips);
+    }
+
+    fn depart(&mut self, id: crate::ListenerId, reason: Reason, sent_bytes: u64, skips: u32) {
+        self.stats.departures[reason as usize].add(1);
+        self.unsent_departures.push(Departure { id, reason, sent_bytes, skips });
+        self.report_departures();
+    }
+
+    /// Passes departures on without ever waiting. What does not fit stays here, bounded by the
+    /// listeners this worker had.
+    fn report_departures(&mut self) {
+        while let Some(departure) = self.unsent_departures.pop() {
+            if let Err(TrySendError::Full(departure)) = self.departures.try_send(departure) {
+                self.unsent_departures.push(departure);
+                return;
+            }
+        }
+    }
+
+    fn kick(&mut self, id: crate::ListenerId) {
+        if let Some(seat) = self.find(id) {
+            self.dismiss(seat, Reason::Kicked);
+        }
+    }
+
+    fn find(&self, id: crate::ListenerId) -> Option<Seat> {
+        self.listeners().find(|(_, _, listener)| listener.id == id).map(|(seat, ..)| seat)
+    }
+
+    fn listeners(&self) -> impl Iterator<Item = (Seat, &Carousel, &Listener)> {
+        let lanes = self.lanes.iter().enumerate().filter_map(|(l, lane)| Some((l, lane.as_ref()?)));
+        let groups =
+            lanes.flat_map(|(l, lane)| lane.groups.iter().enumerate().map(move |g| (l, lane, g)));
+        groups.flat_map(|(l, lane, (g, group))| {
+            group.members.iter().enumerate().map(move |(i, listener)| {
+                (Seat { lane: l as u32, group: g as u32, index: i as u32 }, lane, listener)
+            })
+        })
+    }
+
+    fn report(&self) -> Vec<ListenerReport> {
+        self.listeners()
+            .map(|(_, lane, listener)| ListenerReport {
+                id: listener.id,
+                sent_bytes: listener.sent_bytes,
+                skips: listener.skips,
+                lag: lag(&lane.view, listener.offset),
+            })
+            .collect()
+    }
+
+    /// Once a second: how far behind everybody is, and an end for those who take nothing at all.
+    fn checkup(&mut self, now: Instant) {
+        self.next_checkup = now + CHECKUP_INTERVAL;
+        let mut hopeless = Vec::new();
+        let (mut degraded, mut in_step) = (0, 0);
+        for (seat, lane, listener) in self.listeners() {
+            degraded += u64::from(listener.is_degraded(now));
+            if !listener.blocked {
+                in_step += 1;
+                continue;
+            }
+            if listener.is_waiting() {
+                continue;
+            }
+            let seconds = lag(&lane.view, listener.offset).map_or(f64::MAX, |lag| lag.seconds());
+            self.stats.lag_seconds.observe(seconds.min(3_600.0), 1);
+            if listener.offset < lane.view.end()
+                && let crate::cursor::Verdict::Drop(reason) =
+                    crate::cursor::judge(&lane.view, listener.offset, &lane.lane.policy)
+            {
+                hopeless.push((listener.slot, reason));
+            } else if lane.ended_at.is_some_and(|at| now >= at + ENDED_GRACE) {
+                hopeless.push((listener.slot, Reason::Ended));
+            }
+            debug_assert!(self.slab.seat(listener.slot) == Some(seat));
+        }
+        self.stats.lag_seconds.observe(0.0, in_step);
+        self.stats.degraded.set(degraded);
+        for (slot, reason) in hopeless {
+            if let Some(seat) = self.slab.seat(slot) {
+                self.dismiss(seat, reason);
+            }
+        }
+        self.report_departures();
+    }
+
+    fn dismiss_all(&mut self) {
+        let slots: Vec<Slot> = self.listeners().map(|(_, _, listener)| listener.slot).collect();
+        for slot in slots {
+            if let Some(seat) = self.slab.seat(slot) {
+                self.dismiss(seat, Reason::Shutdown);
+            }
+        }
+    }
+}
+
+/// Puts a lane into the schedule once.
+fn enqueue(schedule: &mut BinaryHeap<Reverse<(Instant, u32)>>, lane: &mut Carousel, index: u32) {
+    if !lane.queued {
+        lane.queued = true;
+        schedule.push(Reverse((lane.next_visit, index)));
+    }
+}

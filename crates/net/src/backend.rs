@@ -1,0 +1,82 @@
+//! What a fan-out worker needs from the operating system.
+
+use std::io::{self, IoSlice};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::Waker;
+
+/// Names one socket inside a back-end: the caller's slab index and the number of times that index
+/// has been reused, so that an event of a socket long gone is recognised as stale.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Slot {
+    /// Index in the caller's slab; back-ends keep their tables by it.
+    pub index: u32,
+    /// How often the index had been used before.
+    pub reuse: u32,
+}
+
+/// One send to one socket.
+#[derive(Clone, Copy, Debug)]
+pub struct SendOp<'a> {
+    /// The socket.
+    pub slot: Slot,
+    /// The bytes, in order; at most [`SendOp::SLICES_MAX`] slices, none of them empty.
+    pub slices: &'a [IoSlice<'a>],
+}
+
+impl SendOp<'_> {
+    /// The most slices one send may carry: a fraction of `IOV_MAX`, enough for a head, a preamble
+    /// and the pages of one message.
+    pub const SLICES_MAX: usize = 8;
+}
+
+/// What became of a send.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SendOutcome {
+    /// This many bytes were taken; fewer than offered means the socket is full and
+    /// [`Event::Writable`] will follow.
+    Sent(usize),
+    /// The socket takes nothing now; [`Event::Writable`] will follow.
+    Blocked,
+    /// The connection is gone.
+    Closed,
+}
+
+/// What a back-end noticed about a socket.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Event {
+    /// A full socket has room again.
+    Writable(Slot),
+    /// The peer closed or reset the connection, or it timed out.
+    Closed(Slot),
+}
+
+/// Owns the sockets of one worker. One thread uses it; only its [`Waker`] is shared.
+pub trait Backend: Send {
+    /// The name operators see: `epoll`.
+    fn name(&self) -> &'static str;
+
+    /// Takes ownership of a connected socket and starts watching it.
+    ///
+    /// # Errors
+    /// When the socket cannot be made non-blocking or watched; it is closed then.
+    fn attach(&mut self, slot: Slot, socket: TcpStream) -> io::Result<()>;
+
+    /// Closes the socket. A slot that is not attached is ignored.
+    fn detach(&mut self, slot: Slot);
+
+    /// Performs every send of the batch and writes its outcome at the same index of `outcomes`,
+    /// which must be at least as long.
+    fn send_batch(&mut self, batch: &[SendOp<'_>], outcomes: &mut [SendOutcome]);
+
+    /// Sleeps until something happens, the waker is called or `timeout` has passed, and appends
+    /// what happened. `None` sleeps until one of the others.
+    ///
+    /// # Errors
+    /// Only for failures that make the back-end unusable.
+    fn wait(&mut self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()>;
+
+    /// A handle by which other threads end a [`wait`](Self::wait).
+    fn waker(&self) -> Waker;
+}

@@ -1,0 +1,52 @@
+//! Options for the sockets of listeners and publishers.
+
+use std::io;
+use std::time::Duration;
+
+use socket2::SockRef;
+
+/// Unsent bytes the kernel keeps per listener before it reports the socket full. Small, so that a
+/// backlog stays in the log, where it can be skipped; large enough that one message of a usual
+/// video stream fits.
+pub const NOTSENT_LOWAT_BYTES: u32 = 128 * 1024;
+
+/// How long sent bytes may stay unacknowledged before the kernel gives the connection up. A
+/// listener that vanished without a word is noticed within this time of the next send.
+pub const USER_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Idle time before the first keep-alive probe, and between probes: it finds peers that vanished
+/// while nothing was being sent.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+
+const KEEPALIVE_PROBES: u32 = 3;
+
+/// Prepares an accepted socket that will carry a live stream to a listener.
+///
+/// # Errors
+/// When the peer is gone already.
+pub fn prepare_listener<S: std::os::fd::AsFd>(socket: &S) -> io::Result<()> {
+    let socket = SockRef::from(socket);
+    // Messages are combined in the log; Nagle's algorithm would only delay the last segment.
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_notsent_lowat(NOTSENT_LOWAT_BYTES)?;
+    socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
+    keep_alive(&socket)
+}
+
+/// Prepares an accepted socket before it is known what it will carry.
+///
+/// # Errors
+/// When the peer is gone already.
+pub fn prepare_accepted<S: std::os::fd::AsFd>(socket: &S) -> io::Result<()> {
+    let socket = SockRef::from(socket);
+    socket.set_tcp_nodelay(true)?;
+    keep_alive(&socket)
+}
+
+fn keep_alive(socket: &SockRef<'_>) -> io::Result<()> {
+    let probes = socket2::TcpKeepalive::new()
+        .with_time(KEEPALIVE)
+        .with_interval(KEEPALIVE)
+        .with_retries(KEEPALIVE_PROBES);
+    socket.set_tcp_keepalive(&probes)
+}
