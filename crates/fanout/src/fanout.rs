@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use net::Backend;
 
 use crate::budget::Budget;
+use crate::directory::{Directory, ListenerRecord};
 use crate::lane::LaneGuard;
 use crate::reader::{Control, LogReader};
 use crate::stats::{Counter, WorkerStats};
@@ -46,16 +47,14 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(1);
 /// A listener that is ready to receive a lane.
 #[derive(Debug)]
 pub struct NewListener {
-    /// From [`Fanout::next_id`].
-    pub id: ListenerId,
+    /// Who it is.
+    pub record: ListenerRecord,
     /// The connected socket.
     pub socket: TcpStream,
     /// What to send first: the response head.
     pub head: Bytes,
     /// The lane it asked for.
     pub lane: LaneGuard,
-    /// When it asked.
-    pub requested: Instant,
 }
 
 /// The workers are busy with more joins than they can take; the socket is given back.
@@ -72,6 +71,7 @@ pub struct Fanout {
     summons: Arc<[Summons]>,
     budget: Arc<Budget>,
     next_id: AtomicU64,
+    directory: Directory,
     /// Listeners that are [`LogReader`]s.
     readers: Mutex<HashMap<ListenerId, Arc<Control>>>,
     reader_stats: WorkerStats,
@@ -124,6 +124,7 @@ impl Fanout {
             summons,
             budget: Arc::new(Budget::new(config.log_bytes_max)),
             next_id: AtomicU64::new(1),
+            directory: Directory::default(),
             readers: Mutex::default(),
             reader_stats: WorkerStats::new(),
             departures,
@@ -137,20 +138,33 @@ impl Fanout {
         ListenerId(self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Everybody who is listening.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
     /// Gives a listener's socket to a worker. From here on it is reported by a [`Departure`].
     ///
     /// # Errors
     /// When too many joins are waiting; the caller still has the socket and may say so on it.
     pub fn attach(&self, listener: NewListener) -> Result<(), AttachRefused> {
-        let NewListener { id, socket, head, lane, requested } = listener;
+        let NewListener { record, socket, head, lane } = listener;
+        let (id, requested) = (record.id, record.requested);
         let worker = &self.workers[self.place(&lane)];
         let attach = Attach { id, socket, head, guard: lane, requested };
-        worker.attach(attach).map_err(|back| AttachRefused(back.socket))
+        // Entered first, so that the departure of a listener that leaves at once finds its record.
+        self.directory.enter(record);
+        worker.attach(attach).map_err(|back| {
+            self.directory.leave(id);
+            AttachRefused(back.socket)
+        })
     }
 
     /// Follows a lane without a socket of its own.
-    pub fn follow(self: &Arc<Self>, id: ListenerId, lane: LaneGuard, requested: Instant) -> LogReader {
+    pub fn follow(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> LogReader {
+        let (id, requested) = (record.id, record.requested);
         let control = Arc::new(Control::default());
+        self.directory.enter(record);
         self.readers().insert(id, Arc::clone(&control));
         LogReader::new(id, Arc::clone(self), lane, control, requested)
     }

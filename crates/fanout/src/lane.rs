@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker as TaskWaker;
 use std::time::{Duration, Instant};
 
-use media::{Item, Span, StreamName};
+use media::{Item, Span};
 
 use crate::bell::Bell;
 use crate::budget::Budget;
@@ -63,7 +63,6 @@ impl LaneId {
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) id: LaneId,
-    pub(crate) stream: StreamName,
     pub(crate) format: Format,
     pub(crate) class: Class,
     pub(crate) policy: Policy,
@@ -153,7 +152,6 @@ const RETENTION_MARGIN: Span = Span::from_millis(2_000);
 
 impl LaneWriter {
     pub(crate) fn open(
-        stream: StreamName,
         format: Format,
         class: Class,
         policy: Policy,
@@ -164,7 +162,6 @@ impl LaneWriter {
         let writer = Writer::new(retention(class, &policy), budget);
         let lane = Arc::new(Lane {
             id: LaneId::next(),
-            stream,
             format,
             class,
             policy,

@@ -19,6 +19,7 @@
 mod bell;
 mod budget;
 mod cursor;
+mod directory;
 mod fanout;
 pub mod gate;
 mod lane;
@@ -33,6 +34,7 @@ mod sync;
 mod worker;
 
 pub use cursor::Reason;
+pub use directory::{Directory, ListenerRecord, Permit};
 pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
 pub use lane::{Format, LaneGuard, Protocol};
 pub use log::{Entry, Preamble};

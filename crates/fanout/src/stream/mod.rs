@@ -250,7 +250,6 @@ impl Stream {
         let class = core.class(now);
         let policy = core.policy(class);
         let mut lane = LaneWriter::open(
-            self.name.clone(),
             format,
             class,
             policy,
