@@ -1,1 +1,41 @@
-//! http1
+//! HTTP/1 as live sources and players speak it, sans-IO.
+//!
+//! Broadcast software of twenty-five years talks to an Icecast port: some end lines with a bare
+//! LF or with `\r\r\n`, some say `ICE/1.0`, some put raw spaces and UTF-8 into the target, and a
+//! `PUT` without a length means "until I hang up". A general HTTP library refuses these, so the
+//! head is read here. The server's door calls [`sniff()`] on the first bytes, feeds a
+//! [`HeadReader`] until it yields a [`Head`], and answers with a [`ResponseHead`]; ingest
+//! additionally runs chunked bodies through a [`ChunkedDecoder`].
+//!
+//! What is tolerated never makes the end of a message ambiguous: conflicting lengths, folded
+//! lines, stray CR and NUL are refused, because two parsers reading them differently is how
+//! requests are smuggled.
+//!
+//! Nothing here opens a socket or reads a clock, and every result is independent of how the input
+//! was cut into reads. The semantics are RFC 9110 and RFC 9112 except where a comment names the
+//! client that needs otherwise.
+
+mod auth;
+mod body;
+mod chunked;
+mod date;
+mod error;
+mod head;
+mod query;
+mod reader;
+mod response;
+mod sniff;
+mod source;
+mod text;
+
+pub use auth::{Credentials, Password};
+pub use body::Body;
+pub use chunked::{ChunkedDecoder, Step};
+pub use date::HttpDate;
+pub use error::{Error, status_of};
+pub use head::{ByteRange, Head, Version};
+pub use query::Query;
+pub use reader::{HeadLimits, HeadReader};
+pub use response::{CONTINUE, CORS, NO_CACHE, ResponseHead, SOURCE_OK, Status};
+pub use sniff::{Sniff, sniff};
+pub use source::AudioInfo;

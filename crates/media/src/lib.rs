@@ -9,9 +9,11 @@
 
 pub mod codec;
 mod item;
+mod name;
 mod time;
 mod track;
 
 pub use item::{Item, Sample, Script, Title};
+pub use name::{NameError, StreamName};
 pub use time::{Span, TICKS_PER_SECOND, Timestamp};
 pub use track::{Codec, Container, Framing, Kind, Track, TrackId};

@@ -1,0 +1,138 @@
+//! The credentials in a head.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use crate::text::utf8_or_latin1;
+
+/// The user that a source client means when it names none.
+const USER_DEFAULT: &str = "source";
+
+/// Some sources leave the padding away, and one fills the last bits with noise.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// Who a peer says it is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Credentials {
+    /// The user; `source` when the peer gave none.
+    pub user: String,
+    /// The password, everything after the first colon.
+    pub password: Password,
+}
+
+/// A password or token as received. Its `Debug` hides it, so that it cannot reach a log with the
+/// value that holds it; it has no `Display`.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Password(String);
+
+impl Password {
+    /// Wraps a secret.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The secret itself, for the one comparison that needs it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Reads the value of an Authorization header with the Basic scheme (RFC 7617).
+pub(crate) fn basic(value: &str) -> Option<Credentials> {
+    let bytes = BASE64.decode(scheme(value, "basic")?).ok()?;
+    let text = utf8_or_latin1(&bytes);
+    let (user, password) = text.split_once(':').unwrap_or(("", &text));
+    Some(Credentials::new(user, password))
+}
+
+/// Reads the value of an Authorization header with the Bearer scheme (RFC 6750).
+pub(crate) fn bearer(value: &str) -> Option<Password> {
+    scheme(value, "bearer").map(Password::new)
+}
+
+fn scheme<'a>(value: &'a str, name: &str) -> Option<&'a str> {
+    let (scheme, rest) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case(name).then(|| rest.trim())
+}
+
+impl Credentials {
+    pub(crate) fn new(user: &str, password: &str) -> Self {
+        let user = if user.is_empty() { USER_DEFAULT } else { user };
+        Self {
+            user: user.to_owned(),
+            password: Password::new(password),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(text: &str) -> String {
+        format!("Basic {}", BASE64.encode(text))
+    }
+
+    #[test]
+    fn the_password_begins_after_the_first_colon() {
+        for (text, user, password) in [
+            ("source:hackme", "source", "hackme"),
+            ("source:a:b:c", "source", "a:b:c"),
+            ("dj anna:pass word", "dj anna", "pass word"),
+            (":key", "source", "key"),
+            ("key", "source", "key"),
+            ("source:", "source", ""),
+            ("source:pässword", "source", "pässword"),
+        ] {
+            assert_eq!(
+                basic(&encoded(text)),
+                Some(Credentials::new(user, password)),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn sloppy_encodings_are_read() {
+        let expected = Some(Credentials::new("source", "hackme1"));
+        for value in [
+            "Basic c291cmNlOmhhY2ttZTE=",
+            "basic  c291cmNlOmhhY2ttZTE",
+            "BASIC c291cmNlOmhhY2ttZTE= ",
+        ] {
+            assert_eq!(basic(value), expected, "{value}");
+        }
+        for value in [
+            "Basic",
+            "Basic ***",
+            "Digest c291cmNlOmhhY2ttZTE=",
+            "Bearer x",
+            "",
+        ] {
+            assert_eq!(basic(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_printed() {
+        let shown = format!("{:?}", Credentials::new("anna", "opensesame"));
+        assert!(
+            !shown.contains("opensesame") && shown.contains("anna"),
+            "{shown}"
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! The chunked transfer coding (RFC 9112 §7.1), decoded in place.
+//!
+//! ```text
+//!   Size ─► Extension ─► Data ─► DataEnd ─► Size …
+//!     └──── size 0 ────► Trailer line … empty line ─► Done
+//! ```
+//!
+//! The decoder keeps counters and no bytes: data is handed out as slices of the input.
+
+use crate::Error;
+
+/// Bytes of a size line with its extensions; extensions are allowed but nobody sends them.
+const LINE_BYTES_MAX: usize = 256;
+
+/// Bytes of all trailers together; they are skipped, so only patience is spent on them.
+const TRAILER_BYTES_MAX: usize = 4 * 1024;
+
+/// Hexadecimal digits of a 64-bit size.
+const SIZE_DIGITS_MAX: usize = 16;
+
+/// Takes the chunked coding off a body.
+#[derive(Debug)]
+pub struct ChunkedDecoder {
+    state: State,
+    /// Bytes of the size line or of the trailers so far.
+    line_bytes: usize,
+}
+
+/// What [`ChunkedDecoder::step`] found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Step<'a> {
+    /// The next bytes of the body, never none.
+    Data(&'a [u8]),
+    /// The input is used up; the body goes on.
+    NeedMore,
+    /// The body is over. What is left of the input is not part of it.
+    End,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Size {
+        size: u64,
+        digits: usize,
+    },
+    /// Spaces after the digits and extensions, up to the line's LF. `cr` when the last byte was CR.
+    Extension {
+        size: u64,
+        cr: bool,
+    },
+    Data {
+        left: u64,
+    },
+    /// The line end after a chunk's data.
+    DataEnd {
+        cr: bool,
+    },
+    /// A trailer line, or the empty line that ends the body.
+    Trailer {
+        empty: bool,
+        cr: bool,
+    },
+    Done,
+}
+
+impl Default for ChunkedDecoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ChunkedDecoder {
+    /// A decoder before the first chunk.
+    pub const fn new() -> Self {
+        Self {
+            state: State::Size { size: 0, digits: 0 },
+            line_bytes: 0,
+        }
+    }
+
+    /// Whether the last chunk has been seen, so that a peer who closes now cut nothing short.
+    pub const fn is_done(&self) -> bool {
+        matches!(self.state, State::Done)
+    }
+
+    /// Finds the next piece of the body in `input` and shortens `input` by what was used.
+    ///
+    /// # Errors
+    /// The coding is broken, or a line of it too long. Where the body continues is unknown then,
+    /// so the connection is of no further use.
+    pub fn step<'a>(&mut self, input: &mut &'a [u8]) -> Result<Step<'a>, Error> {
+        loop {
+            match self.state {
+                State::Done => return Ok(Step::End),
+                State::Data { left } if !input.is_empty() => {
+                    let here = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                    let (data, rest) = input.split_at(here);
+                    *input = rest;
+                    self.state = match left - here as u64 {
+                        0 => State::DataEnd { cr: false },
+                        left => State::Data { left },
+                    };
+                    return Ok(Step::Data(data));
+                }
+                _ => {
+                    let Some((&byte, rest)) = input.split_first() else {
+                        return Ok(Step::NeedMore);
+                    };
+                    *input = rest;
+                    self.state = self.control(byte)?;
+                }
+            }
+        }
+    }
+
+    /// The state after one byte that is not data.
+    fn control(&mut self, byte: u8) -> Result<State, Error> {
+        self.line_bytes += 1;
+        match self.state {
+            State::Size { size, digits } => match char::from(byte).to_digit(16) {
+                Some(_) if digits == SIZE_DIGITS_MAX => Err(Error::ChunkTooLarge),
+                Some(digit) => Ok(State::Size {
+                    size: size << 4 | u64::from(digit),
+                    digits: digits + 1,
+                }),
+                None if digits == 0 => Err(Error::ChunkMalformed),
+                None if !matches!(byte, b'\r' | b'\n' | b' ' | b'\t' | b';') => {
+                    Err(Error::ChunkMalformed)
+                }
+                None => self.extension(size, false, byte),
+            },
+            State::Extension { size, cr } => self.extension(size, cr, byte),
+            State::DataEnd { cr } => match byte {
+                b'\n' => Ok(self.new_line(State::Size { size: 0, digits: 0 })),
+                b'\r' if !cr => Ok(State::DataEnd { cr: true }),
+                _ => Err(Error::ChunkMalformed),
+            },
+            State::Trailer { empty, cr } => self.trailer(empty, cr, byte),
+            State::Data { .. } | State::Done => Ok(self.state),
+        }
+    }
+
+    fn extension(&mut self, size: u64, cr: bool, byte: u8) -> Result<State, Error> {
+        if self.line_bytes > LINE_BYTES_MAX {
+            return Err(Error::ChunkLineTooLong);
+        }
+        match byte {
+            b'\n' if size == 0 => Ok(self.new_line(State::Trailer {
+                empty: true,
+                cr: false,
+            })),
+            b'\n' => Ok(self.new_line(State::Data { left: size })),
+            0 => Err(Error::ChunkMalformed),
+            _ if cr => Err(Error::ChunkMalformed),
+            _ => Ok(State::Extension {
+                size,
+                cr: byte == b'\r',
+            }),
+        }
+    }
+
+    fn trailer(&self, empty: bool, cr: bool, byte: u8) -> Result<State, Error> {
+        if self.line_bytes > TRAILER_BYTES_MAX {
+            return Err(Error::TrailersTooLong);
+        }
+        match byte {
+            b'\n' if empty => Ok(State::Done),
+            b'\n' => Ok(State::Trailer {
+                empty: true,
+                cr: false,
+            }),
+            0 => Err(Error::ChunkMalformed),
+            _ if cr => Err(Error::ChunkMalformed),
+            b'\r' => Ok(State::Trailer { empty, cr: true }),
+            _ => Ok(State::Trailer {
+                empty: false,
+                cr: false,
+            }),
+        }
+    }
+
+    fn new_line(&mut self, state: State) -> State {
+        self.line_bytes = 0;
+        state
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,375 @@
+//! A request head and the questions the server asks of it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::auth::{self, Credentials, Password};
+use crate::body::{Body, Framing};
+use crate::query::Query;
+use crate::text::{is_token, percent_decode, trim_ows, utf8_or_latin1};
+use crate::{AudioInfo, Error, source};
+
+/// The version a peer speaks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Version {
+    /// HTTP/1.0.
+    Http10,
+    /// HTTP/1.1, or a later minor version, which means the same (RFC 9112 §2.3).
+    Http11,
+    /// `ICE/1.0`: HTTP/1.0 as source clients of 2001 called it.
+    Ice10,
+    /// x-audiocast, the login before Icecast 2: `SOURCE password /mount`, headers that begin with
+    /// `x-audiocast-`. Such a client waits for a bare `OK`.
+    XAudiocast,
+}
+
+/// A complete request head.
+#[derive(Clone, Debug)]
+pub struct Head {
+    version: Version,
+    body: Body,
+    target: Vec<u8>,
+    /// The password of an x-audiocast request line.
+    login: Option<Credentials>,
+    /// The method, then each header's name in lower case and its value, without separators.
+    text: String,
+    method_end: usize,
+    fields: Vec<Field>,
+}
+
+/// Where a header stands in [`Head::text`]. A head is far shorter than 4 GiB.
+#[derive(Clone, Debug)]
+struct Field {
+    start: u32,
+    colon: u32,
+    end: u32,
+}
+
+/// A range of bytes that a player asks for (RFC 9110 §14.1.2).
+///
+/// Live streams have no ranges, but what was asked tells players apart: `0-` is a browser,
+/// `0-1` is AVFoundation probing.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ByteRange {
+    /// Offset of the first byte.
+    pub first: u64,
+    /// Offset of the last byte, if the range has an end.
+    pub last: Option<u64>,
+}
+
+impl Head {
+    /// The method, its case kept: `GET`, `PUT`, `SOURCE`, …
+    pub fn method(&self) -> &str {
+        &self.text[..self.method_end]
+    }
+
+    /// The version.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// How the body is delimited.
+    pub fn body(&self) -> Body {
+        self.body
+    }
+
+    /// The target as received. butt sends raw spaces and UTF-8 in it. Untrusted bytes.
+    pub fn target(&self) -> &[u8] {
+        &self.target
+    }
+
+    /// The path, percent-decoded once, with a leading `/` even where the client left it away, and
+    /// without scheme and host where it named them. `*` stands for itself. Untrusted text: a
+    /// stream's name is whatever `media::StreamName` accepts of it.
+    pub fn path(&self) -> Cow<'_, str> {
+        let (path, _) = self.split_target();
+        if path == b"*" {
+            return Cow::Borrowed("*");
+        }
+        let text = match percent_decode(path) {
+            Cow::Borrowed(bytes) => utf8_or_latin1(bytes),
+            Cow::Owned(bytes) => Cow::Owned(utf8_or_latin1(&bytes).into_owned()),
+        };
+        if text.starts_with('/') {
+            text
+        } else {
+            Cow::Owned(format!("/{text}"))
+        }
+    }
+
+    /// The query; empty when there is none.
+    pub fn query(&self) -> Query<'_> {
+        Query::new(self.split_target().1)
+    }
+
+    /// Path and query, of which the absolute form (RFC 9112 §3.2.2) is only the end.
+    fn split_target(&self) -> (&[u8], &[u8]) {
+        let question = self.target.iter().position(|byte| *byte == b'?');
+        let (before, query) = match question {
+            Some(at) => (&self.target[..at], &self.target[at + 1..]),
+            None => (&self.target[..], &[][..]),
+        };
+        let scheme = [&b"http://"[..], b"https://"].into_iter().find(|scheme| {
+            before
+                .get(..scheme.len())
+                .is_some_and(|b| b.eq_ignore_ascii_case(scheme))
+        });
+        let Some(scheme) = scheme else {
+            return (before, query);
+        };
+        let rest = &before[scheme.len()..];
+        let slash = rest
+            .iter()
+            .position(|byte| *byte == b'/')
+            .unwrap_or(rest.len());
+        (&rest[slash..], query)
+    }
+
+    /// All headers in order: names in lower case, values as UTF-8 where they are, else as
+    /// Latin-1. Untrusted text.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.fields.iter().map(|field| {
+            let (name, value) = (field.name(), field.value());
+            (&self.text[name], &self.text[value])
+        })
+    }
+
+    /// The first header of a name, whatever its case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.header_values(name).next()
+    }
+
+    /// All headers of a name, whatever its case.
+    pub fn header_values(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.headers()
+            .filter(move |(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+
+    /// Basic credentials, from the Authorization header or an x-audiocast request line.
+    /// The user is `source` when the client gave none.
+    pub fn basic_auth(&self) -> Option<Credentials> {
+        self.login
+            .clone()
+            .or_else(|| auth::basic(self.header("authorization")?))
+    }
+
+    /// A Bearer token.
+    pub fn bearer_token(&self) -> Option<Password> {
+        auth::bearer(self.header("authorization")?)
+    }
+
+    /// Whether the connection may carry another request after this one, if its body ends.
+    pub fn keeps_alive(&self) -> bool {
+        self.body != Body::UntilClose
+            && match self.version {
+                Version::Http11 => !self.connection_has("close"),
+                Version::Http10 => {
+                    self.connection_has("keep-alive") && !self.connection_has("close")
+                }
+                Version::Ice10 | Version::XAudiocast => false,
+            }
+    }
+
+    fn connection_has(&self, option: &str) -> bool {
+        self.header_values("connection")
+            .flat_map(|value| value.split(','))
+            .any(|item| item.trim().eq_ignore_ascii_case(option))
+    }
+
+    /// Whether the client waits for `100 Continue`. Unlike RFC 9110 §10.1.1 this holds for
+    /// HTTP/1.0 too: Liquidsoap says it there, and treats any other first answer as an error.
+    pub fn expects_continue(&self) -> bool {
+        self.header_values("expect")
+            .flat_map(|value| value.split(','))
+            .any(|item| item.trim().eq_ignore_ascii_case("100-continue"))
+    }
+
+    /// Whether the listener wants titles interleaved.
+    pub fn wants_icy(&self) -> bool {
+        self.header("icy-metadata") == Some("1")
+    }
+
+    /// The one range of bytes asked for. `None` for none, several, a suffix, or nonsense, all of
+    /// which a server may ignore.
+    pub fn byte_range(&self) -> Option<ByteRange> {
+        let (first, last) = self
+            .header("range")?
+            .trim()
+            .strip_prefix("bytes=")?
+            .split_once('-')?;
+        let last = if last.is_empty() {
+            None
+        } else {
+            Some(last.parse().ok()?)
+        };
+        Some(ByteRange {
+            first: first.parse().ok()?,
+            last,
+        })
+    }
+
+    /// What a source says of its stream: the `ice-*`, `icy-*` and `x-audiocast-*` headers, named
+    /// by what follows the prefix (`name`, `description`, `bitrate`, `audio-info`, …).
+    pub fn ice_headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers()
+            .filter_map(|(name, value)| Some((source::ice_suffix(name)?, value)))
+    }
+
+    /// The `ice-audio-info` header, or nothing known.
+    pub fn audio_info(&self) -> AudioInfo {
+        self.header("ice-audio-info")
+            .map(AudioInfo::parse)
+            .unwrap_or_default()
+    }
+}
+
+impl Field {
+    fn name(&self) -> Range<usize> {
+        self.start as usize..self.colon as usize
+    }
+
+    fn value(&self) -> Range<usize> {
+        self.colon as usize..self.end as usize
+    }
+}
+
+/// A head whose lines are still arriving.
+#[derive(Debug)]
+pub(crate) struct HeadBuilder {
+    head: Head,
+    framing: Framing,
+}
+
+impl HeadBuilder {
+    /// Begins with a request line, without its line end.
+    pub(crate) fn new(line: &[u8]) -> Result<Self, Error> {
+        let request = RequestLine::parse(line)?;
+        let head = Head {
+            version: request.version,
+            body: Body::None,
+            target: request.target.to_vec(),
+            login: request
+                .password
+                .map(|p| Credentials::new("", &utf8_or_latin1(p))),
+            text: utf8_or_latin1(request.method).into_owned(),
+            method_end: request.method.len(),
+            fields: Vec::new(),
+        };
+        Ok(Self {
+            head,
+            framing: Framing::default(),
+        })
+    }
+
+    /// Adds a header line, without its line end.
+    pub(crate) fn field(&mut self, line: &[u8]) -> Result<(), Error> {
+        if matches!(line.first(), Some(b' ' | b'\t')) {
+            return Err(Error::HeaderFolded);
+        }
+        let colon = line
+            .iter()
+            .position(|byte| *byte == b':')
+            .ok_or(Error::HeaderMalformed)?;
+        let (name, value) = (&line[..colon], trim_ows(&line[colon + 1..]));
+        if !is_token(name) {
+            return Err(Error::HeaderMalformed);
+        }
+        let text = &mut self.head.text;
+        let start = text.len();
+        text.extend(
+            name.iter()
+                .map(|byte| char::from(byte.to_ascii_lowercase())),
+        );
+        let colon = text.len();
+        text.push_str(&utf8_or_latin1(value));
+        match &text[start..colon] {
+            "content-length" => self.framing.content_length(&text[colon..])?,
+            "transfer-encoding" => self.framing.transfer_encoding(&text[colon..])?,
+            _ => {}
+        }
+        let (start, colon, end) = (start as u32, colon as u32, text.len() as u32);
+        self.head.fields.push(Field { start, colon, end });
+        Ok(())
+    }
+
+    /// The head, now that its lines are all there.
+    pub(crate) fn finish(mut self) -> Result<Head, Error> {
+        self.head.body = self.framing.decide(self.head.method(), self.head.version)?;
+        Ok(self.head)
+    }
+}
+
+struct RequestLine<'a> {
+    method: &'a [u8],
+    target: &'a [u8],
+    version: Version,
+    password: Option<&'a [u8]>,
+}
+
+impl<'a> RequestLine<'a> {
+    /// Splits at the first and the last space, because the target between may hold spaces.
+    fn parse(line: &'a [u8]) -> Result<Self, Error> {
+        let line = trim_ows(line);
+        let is_space = |byte: &u8| *byte == b' ';
+        let first = line
+            .iter()
+            .position(is_space)
+            .ok_or(Error::RequestLineMalformed)?;
+        let last = line
+            .iter()
+            .rposition(is_space)
+            .ok_or(Error::RequestLineMalformed)?;
+        let (method, word) = (&line[..first], &line[last + 1..]);
+        if !is_token(method) || line.iter().any(u8::is_ascii_control) {
+            return Err(Error::RequestLineMalformed);
+        }
+        let between = trim_ows(&line[first..last]);
+        if between.is_empty() {
+            return Err(Error::RequestLineMalformed);
+        }
+        let login = method == b"SOURCE" && word.starts_with(b"/") && !between.starts_with(b"/");
+        if login {
+            let version = Version::XAudiocast;
+            return Ok(Self {
+                method,
+                target: word,
+                version,
+                password: Some(between),
+            });
+        }
+        Ok(Self {
+            method,
+            target: between,
+            version: Version::parse(word)?,
+            password: None,
+        })
+    }
+}
+
+impl Version {
+    fn parse(word: &[u8]) -> Result<Self, Error> {
+        if word.eq_ignore_ascii_case(b"x-audiocast") {
+            return Ok(Self::XAudiocast);
+        }
+        let slash = word
+            .iter()
+            .position(|byte| *byte == b'/')
+            .ok_or(Error::RequestLineMalformed)?;
+        let (name, [b'/', major, b'.', minor]) = word.split_at(slash) else {
+            return Err(Error::RequestLineMalformed);
+        };
+        if !is_token(name) || !major.is_ascii_digit() || !minor.is_ascii_digit() {
+            return Err(Error::RequestLineMalformed);
+        }
+        match (name.to_ascii_uppercase().as_slice(), major, minor) {
+            (b"HTTP", b'1', b'0') => Ok(Self::Http10),
+            (b"HTTP", b'1', _) => Ok(Self::Http11),
+            (b"ICE", b'1', b'0') => Ok(Self::Ice10),
+            _ => Err(Error::VersionUnsupported),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Query strings and form bodies, with the character sets that metadata updates come in.
+
+use crate::text::{latin1, percent_decode, utf8_or_latin1};
+
+/// `name=value` pairs joined by `&`, still encoded. Also reads an
+/// `application/x-www-form-urlencoded` body. Everything in it is untrusted.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a>(&'a [u8]);
+
+impl<'a> Query<'a> {
+    /// Wraps the bytes after the `?`, or a form's body.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes as they came.
+    pub const fn as_bytes(&self) -> &'a [u8] {
+        self.0
+    }
+
+    /// All pairs in order, decoded as UTF-8 where they are, else as Latin-1.
+    pub fn pairs(&self) -> impl Iterator<Item = (String, String)> + use<'a> {
+        self.raw_pairs()
+            .map(|(name, value)| (text(name), text(value)))
+    }
+
+    /// The first value of a name, decoded as UTF-8 where it is, else as Latin-1.
+    pub fn get(&self, name: &str) -> Option<String> {
+        self.find(name).map(text)
+    }
+
+    /// The first value of a name in the character set that the query's own `charset` names:
+    /// how `/admin/metadata` carries titles.
+    ///
+    /// Without `charset`, or with one that is not known, a value is UTF-8 where it can be and
+    /// Latin-1 where it cannot: text that happens to be valid UTF-8 is hardly ever anything else.
+    pub fn text(&self, name: &str) -> Option<String> {
+        let value = self.find(name)?;
+        let charset = self.get("charset").unwrap_or_default();
+        Some(if is_latin1(&charset) {
+            latin1(&decode(value))
+        } else {
+            text(value)
+        })
+    }
+
+    fn find(&self, name: &str) -> Option<&'a [u8]> {
+        self.raw_pairs()
+            .find(|(n, _)| decode(n) == name.as_bytes())
+            .map(|(_, value)| value)
+    }
+
+    fn raw_pairs(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        self.0
+            .split(|byte| *byte == b'&')
+            .filter(|pair| !pair.is_empty())
+            .map(|pair| match pair.iter().position(|byte| *byte == b'=') {
+                Some(at) => (&pair[..at], &pair[at + 1..]),
+                None => (pair, &[][..]),
+            })
+    }
+}
+
+fn is_latin1(charset: &str) -> bool {
+    let known = [
+        "iso-8859-1",
+        "iso8859-1",
+        "iso_8859-1",
+        "latin1",
+        "latin-1",
+        "windows-1252",
+    ];
+    known.iter().any(|name| charset.eq_ignore_ascii_case(name))
+}
+
+fn text(value: &[u8]) -> String {
+    utf8_or_latin1(&decode(value)).into_owned()
+}
+
+/// Decodes `%XX`, and `+` as a space where the writer meant one. Liquidsoap writes spaces as `+`;
+/// butt writes them as `%20` and leaves a real `+` alone. Who writes a space in another way does
+/// not mean one by `+`.
+fn decode(value: &[u8]) -> Vec<u8> {
+    let other_space = value.contains(&b' ') || value.windows(3).any(|w| w == b"%20");
+    if other_space || !value.contains(&b'+') {
+        return percent_decode(value).into_owned();
+    }
+    let spaced: Vec<u8> = value
+        .iter()
+        .map(|&b| if b == b'+' { b' ' } else { b })
+        .collect();
+    percent_decode(&spaced).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_arrive_in_the_charset_they_name() {
+        for (query, expected) in [
+            (
+                &b"song=Bj%C3%B6rk+-+J%C3%B3ga&charset=UTF-8"[..],
+                "Björk - Jóga",
+            ),
+            (
+                b"charset=ISO-8859-1&song=Bj%F6rk%20%96%20J%F3ga",
+                "Björk – Jóga",
+            ),
+            (b"charset=latin1&song=Bj%C3%B6rk", "BjÃ¶rk"),
+            (b"song=Bj%F6rk", "Björk"),
+            ("song=Björk - 1+1=2".as_bytes(), "Björk - 1+1=2"),
+            (b"song=C%26A%20+%20co", "C&A + co"),
+            (b"song=AT%26T&charset=klingon", "AT&T"),
+            (b"song=", ""),
+            (b"song", ""),
+        ] {
+            assert_eq!(
+                Query::new(query).text("song").as_deref(),
+                Some(expected),
+                "{query:?}"
+            );
+        }
+        assert_eq!(Query::new(b"mode=updinfo").text("song"), None);
+    }
+
+    #[test]
+    fn pairs_keep_their_order_and_the_first_wins() {
+        let query = Query::new(b"a=1&&b=2=3&a=4&%63=5&=6");
+        let pairs: Vec<_> = query.pairs().collect();
+        let pairs: Vec<_> = pairs
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_str()))
+            .collect();
+        assert_eq!(
+            pairs,
+            [("a", "1"), ("b", "2=3"), ("a", "4"), ("c", "5"), ("", "6")]
+        );
+        assert_eq!(query.get("a").as_deref(), Some("1"));
+        assert_eq!(query.get("c").as_deref(), Some("5"));
+        assert_eq!(Query::new(b"").pairs().count(), 0);
+    }
+}

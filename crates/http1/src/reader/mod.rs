@@ -1,0 +1,129 @@
+//! From bytes to lines to a [`Head`].
+//!
+//! ```text
+//!   push ──► line under way ──'\n'──► HeadBuilder ──empty line──► Head, rest of the push
+//! ```
+//!
+//! A reader holds one unfinished line and the fields of the lines before it, together never more
+//! than twice [`HeadLimits::bytes_max`].
+
+use std::mem;
+
+use crate::head::HeadBuilder;
+use crate::{Error, Head};
+
+/// How large a head may be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct HeadLimits {
+    /// Bytes, line ends and leading empty lines included.
+    pub bytes_max: usize,
+    /// Header lines, the request line not counted.
+    pub lines_max: usize,
+}
+
+impl Default for HeadLimits {
+    /// 16 KiB and 100 lines: twice what a browser with cookies sends, and little enough that ten
+    /// thousand connections that never finish their head cost 320 MiB at the very worst.
+    fn default() -> Self {
+        Self {
+            bytes_max: 16 * 1024,
+            lines_max: 100,
+        }
+    }
+}
+
+/// Reads heads from a byte stream, one after another.
+#[derive(Debug, Default)]
+pub struct HeadReader {
+    limits: HeadLimits,
+    /// The line that has no end yet.
+    line: Vec<u8>,
+    /// Bytes of this head seen so far.
+    used: usize,
+    /// Header lines of this head seen so far.
+    lines: usize,
+    /// What the finished lines said; `None` until the request line.
+    builder: Option<HeadBuilder>,
+}
+
+impl HeadReader {
+    /// A reader before the first byte of a head.
+    pub fn new(limits: HeadLimits) -> Self {
+        Self {
+            limits,
+            ..Self::default()
+        }
+    }
+
+    /// Whether nothing of a head has arrived, so that a peer who closes now cut nothing short.
+    pub fn is_idle(&self) -> bool {
+        self.builder.is_none() && self.line.is_empty()
+    }
+
+    /// Takes the next bytes. Once a head is complete, returns it with the number of bytes of
+    /// *this push* that belong to it; what follows them is body, or the next head, for which the
+    /// reader is ready.
+    ///
+    /// # Errors
+    /// What the peer did wrong. The connection cannot be understood any further: answer with
+    /// [`status_of`](crate::status_of), close it, and drop the reader.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Option<(Head, usize)>, Error> {
+        let mut consumed = 0;
+        while let Some(end) = bytes[consumed..].iter().position(|byte| *byte == b'\n') {
+            let piece = &bytes[consumed..consumed + end];
+            consumed += end + 1;
+            self.count(end + 1)?;
+            let mut line = mem::take(&mut self.line);
+            let complete = if line.is_empty() {
+                self.end_line(piece)?
+            } else {
+                line.extend_from_slice(piece);
+                self.end_line(&line)?
+            };
+            if complete && let Some(builder) = self.builder.take() {
+                (self.used, self.lines) = (0, 0);
+                return Ok(Some((builder.finish()?, consumed)));
+            }
+        }
+        self.count(bytes.len() - consumed)?;
+        self.line.extend_from_slice(&bytes[consumed..]);
+        Ok(None)
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), Error> {
+        self.used += bytes;
+        if self.used > self.limits.bytes_max {
+            Err(Error::HeadTooLong)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes a line without its LF; true when it ends the head.
+    fn end_line(&mut self, line: &[u8]) -> Result<bool, Error> {
+        // CRLF is the rule, LF alone is DarkIce, CR CR LF is nsvcap.
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.iter().any(|byte| matches!(byte, b'\r' | 0)) {
+            return Err(Error::ControlByte);
+        }
+        match &mut self.builder {
+            // Empty lines before a request are ignored (RFC 9112 §2.2).
+            None if line.is_empty() => Ok(false),
+            None => {
+                self.builder = Some(HeadBuilder::new(line)?);
+                Ok(false)
+            }
+            Some(_) if line.is_empty() => Ok(true),
+            Some(_) if self.lines == self.limits.lines_max => Err(Error::LinesTooMany),
+            Some(builder) => {
+                self.lines += 1;
+                builder.field(line)?;
+                Ok(false)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

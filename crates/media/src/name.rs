@@ -1,0 +1,142 @@
+//! Names of streams.
+//!
+//! Names arrive from peers in URLs and in RTMP commands, and go out into logs, pages, metrics and
+//! file paths. [`StreamName::parse`] is the only way to have one, so nothing behind it meets a
+//! name that could be mistaken for anything else.
+
+use std::borrow::Borrow;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// Longest name, in bytes: what a file system takes as one component.
+const NAME_BYTES_MAX: usize = 255;
+
+/// The name of a stream: segments of `[A-Za-z0-9._~-]` joined by `/`, such as `live/show` or
+/// `radio.mp3`. Cheap to clone.
+#[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct StreamName(Arc<str>);
+
+/// Why a text is not a stream's name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum NameError {
+    /// It, or a segment of it, is empty.
+    Empty,
+    /// It is longer than 255 bytes.
+    TooLong,
+    /// A segment is `.` or `..`.
+    Dots,
+    /// It holds a character outside `[A-Za-z0-9._~-]`.
+    Character,
+}
+
+impl StreamName {
+    /// Accepts a name or the path of a URL, percent-decoded before, whose leading `/` is left
+    /// away.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        let name = text.strip_prefix('/').unwrap_or(text);
+        if name.len() > NAME_BYTES_MAX {
+            return Err(NameError::TooLong);
+        }
+        for segment in name.split('/') {
+            match segment {
+                "" => return Err(NameError::Empty),
+                "." | ".." => return Err(NameError::Dots),
+                _ if !segment.bytes().all(is_name_byte) => return Err(NameError::Character),
+                _ => {}
+            }
+        }
+        Ok(Self(name.into()))
+    }
+
+    /// The name, without a leading `/`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The unreserved characters of RFC 3986 §2.3, which need no escaping anywhere in a URL.
+const fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'~' | b'-')
+}
+
+impl AsRef<str> for StreamName {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for StreamName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for StreamName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+impl fmt::Display for StreamName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "a stream name has no empty segments",
+            Self::TooLong => "a stream name has at most 255 bytes",
+            Self::Dots => "a stream name has no `.` or `..` segments",
+            Self::Character => "a stream name consists of A-Z a-z 0-9 . _ ~ - and /",
+        })
+    }
+}
+
+impl Error for NameError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_paths_are_the_same_stream() {
+        for (text, name) in [
+            ("/live/show", "live/show"),
+            ("live/show", "live/show"),
+            ("/radio.mp3", "radio.mp3"),
+            ("~a-b_c.d/..e", "~a-b_c.d/..e"),
+        ] {
+            assert_eq!(
+                StreamName::parse(text).map(|n| n.to_string()).as_deref(),
+                Ok(name)
+            );
+        }
+    }
+
+    #[test]
+    fn what_could_be_mistaken_is_refused() {
+        for (text, error) in [
+            ("", NameError::Empty),
+            ("/", NameError::Empty),
+            ("//a", NameError::Empty),
+            ("a/", NameError::Empty),
+            ("a//b", NameError::Empty),
+            ("..", NameError::Dots),
+            ("/a/../b", NameError::Dots),
+            ("a/./b", NameError::Dots),
+            ("a b", NameError::Character),
+            ("a\0", NameError::Character),
+            ("a\\b", NameError::Character),
+            ("a%2e", NameError::Character),
+            ("björk", NameError::Character),
+            ("<script>", NameError::Character),
+        ] {
+            assert_eq!(StreamName::parse(text), Err(error), "{text:?}");
+        }
+        assert_eq!(StreamName::parse(&"a".repeat(256)), Err(NameError::TooLong));
+        assert!(StreamName::parse(&"a".repeat(255)).is_ok());
+    }
+}
