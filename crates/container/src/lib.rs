@@ -1,1 +1,11 @@
-//! container
+//! Container formats: bytes to samples and back.
+//!
+//! Everything here is pure: bytes in, [`media::Item`]s out, or the other way round. There is no
+//! clock, no socket and no task; every buffer has a bound, and whatever a source sends, the answer
+//! is items or silence, never a panic.
+//!
+//! * [`Demuxer`] frames what an Icecast source delivers: MP3, ADTS, Ogg, WebM, or anything else.
+//! * [`flv`] is what RTMP carries and what `/{stream}.flv` is made of.
+//! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames.
+
+pub mod flv;

@@ -1,0 +1,295 @@
+//! What the first bytes of an audio or video tag body say, legacy and enhanced.
+//!
+//! ```text
+//! legacy video    [frame:4 codec:4] AVC: [packet type] [composition time:24] data
+//! enhanced video  [1 frame:3 type:4] (ModEx…) (multitrack) [FourCC] (track) (time:24) data
+//! legacy audio    [format:4 rate:2 size:1 stereo:1] AAC: [packet type] data
+//! enhanced audio  [9:4 type:4] (ModEx…) (multitrack) [FourCC] (track) data
+//! ```
+
+use super::{AUDIO_AAC, PACKET_CODED, PACKET_SEQUENCE_HEADER, VIDEO_AVC};
+
+/// `AudioTagHeader` format that announces an enhanced body.
+const AUDIO_EX_HEADER: u8 = 9;
+
+/// Frame types (`UB[4]` of a legacy body, `UB[3]` of an enhanced one).
+const FRAME_KEY: u8 = 1;
+const FRAME_INFO: u8 = 5;
+
+/// Enhanced packet types that are not media; audio and video number them alike.
+const EX_SEQUENCE_START: u8 = 0;
+const EX_CODED_FRAMES: u8 = 1;
+const EX_SEQUENCE_END: u8 = 2;
+const EX_CODED_FRAMES_X: u8 = 3;
+const EX_METADATA: u8 = 4;
+const EX_TS_SEQUENCE_START: u8 = 5;
+const EX_VIDEO_MULTITRACK: u8 = 6;
+const EX_AUDIO_MULTITRACK: u8 = 5;
+const EX_MODEX: u8 = 7;
+
+/// How a multitrack body lists its tracks.
+const MULTITRACK_ONE: u8 = 0;
+const MULTITRACK_MANY_CODECS: u8 = 2;
+
+/// Modifiers before the packet type; two are defined, the rest is room.
+const MODEX_MAX: usize = 16;
+
+pub(super) const FOURCC_AVC: [u8; 4] = *b"avc1";
+pub(super) const FOURCC_AAC: [u8; 4] = *b"mp4a";
+pub(super) const FOURCC_MP3: [u8; 4] = *b".mp3";
+
+/// A codec as FLV names it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum CodecTag {
+    /// The four-bit number of a legacy body.
+    Number(u8),
+    /// The four characters of an enhanced one.
+    FourCc([u8; 4]),
+    /// A multitrack body whose tracks differ in codec.
+    Mixed,
+}
+
+/// The part a body plays.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Packet {
+    /// Decoder configuration.
+    SequenceHeader,
+    /// Media.
+    Coded,
+    /// The codec's sequence is over.
+    SequenceEnd,
+    /// Colour, channel layout and other facts that are neither.
+    Facts,
+}
+
+/// Which track of its kind a body belongs to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum WireTrack {
+    /// The numbered one; 0 for every body that is not multitrack.
+    One(u8),
+    /// Several at once.
+    Many,
+}
+
+/// The first bytes of a tag body, understood.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Body {
+    pub(super) codec: CodecTag,
+    pub(super) track: WireTrack,
+    pub(super) packet: Packet,
+    /// Video keyframe; always true for audio.
+    pub(super) keyframe: bool,
+    /// Presentation minus decoding time, milliseconds.
+    pub(super) composition_millis: i32,
+    /// Where the codec's own bytes begin.
+    pub(super) payload: usize,
+}
+
+impl Body {
+    /// Reads a video body; `None` for bodies that carry no media: too short, or commands to the
+    /// player (frame type 5).
+    pub(super) fn video(body: &[u8]) -> Option<Self> {
+        let first = *body.first()?;
+        if first & 0x80 != 0 {
+            return Self::enhanced(body, EX_VIDEO_MULTITRACK);
+        }
+        let frame = first >> 4;
+        if frame == FRAME_INFO {
+            return None;
+        }
+        let codec = first & 15;
+        let mut parsed = Self {
+            codec: CodecTag::Number(codec),
+            track: WireTrack::One(0),
+            packet: Packet::Coded,
+            keyframe: frame == FRAME_KEY,
+            composition_millis: 0,
+            payload: 1,
+        };
+        // HEVC as codec 12 is a habit of some encoders and copies the layout of AVC.
+        if matches!(codec, VIDEO_AVC | 12) {
+            parsed.packet = legacy_packet(*body.get(1)?);
+            parsed.composition_millis = signed_24(body.get(2..5)?);
+            parsed.payload = 5;
+        }
+        Some(parsed)
+    }
+
+    /// Reads an audio body.
+    pub(super) fn audio(body: &[u8]) -> Option<Self> {
+        let first = *body.first()?;
+        let format = first >> 4;
+        if format == AUDIO_EX_HEADER {
+            return Self::enhanced(body, EX_AUDIO_MULTITRACK);
+        }
+        let mut parsed = Self {
+            codec: CodecTag::Number(format),
+            track: WireTrack::One(0),
+            packet: Packet::Coded,
+            keyframe: true,
+            composition_millis: 0,
+            payload: 1,
+        };
+        // Opus as format 13 is another such habit, with the layout of AAC.
+        if matches!(format, AUDIO_AAC | 13) {
+            parsed.packet = legacy_packet(*body.get(1)?);
+            parsed.payload = 2;
+        }
+        Some(parsed)
+    }
+
+    /// Reads an enhanced body (`ExVideoTagHeader`, `ExAudioTagHeader`); which of them, the number of
+    /// its multitrack packet type tells.
+    fn enhanced(body: &[u8], multitrack_type: u8) -> Option<Self> {
+        let is_video = multitrack_type == EX_VIDEO_MULTITRACK;
+        let first = *body.first()?;
+        let frame = first >> 4 & 7;
+        let mut packet_type = first & 15;
+        let mut at = 1;
+        for _ in 0..MODEX_MAX {
+            if packet_type != EX_MODEX {
+                break;
+            }
+            let mut size = usize::from(*body.get(at)?) + 1;
+            at += 1;
+            if size == 256 {
+                size = usize::from(u16::from_be_bytes(*body.get(at..)?.first_chunk()?)) + 1;
+                at += 2;
+            }
+            at += size;
+            packet_type = *body.get(at)? & 15;
+            at += 1;
+        }
+        if is_video && frame == FRAME_INFO && packet_type != EX_METADATA {
+            return None;
+        }
+        let mut track = WireTrack::One(0);
+        let mut codec = None;
+        if packet_type == multitrack_type {
+            let layout = *body.get(at)?;
+            at += 1;
+            packet_type = layout & 15;
+            if layout >> 4 == MULTITRACK_MANY_CODECS {
+                codec = Some(CodecTag::Mixed);
+            } else {
+                codec = Some(CodecTag::FourCc(*body.get(at..)?.first_chunk()?));
+                at += 4;
+            }
+            if layout >> 4 == MULTITRACK_ONE {
+                track = WireTrack::One(*body.get(at)?);
+                at += 1;
+            } else {
+                track = WireTrack::Many;
+            }
+        }
+        let codec = match codec {
+            Some(codec) => codec,
+            None => {
+                let fourcc = *body.get(at..)?.first_chunk()?;
+                at += 4;
+                CodecTag::FourCc(fourcc)
+            }
+        };
+        let mut composition_millis = 0;
+        if is_video && packet_type == EX_CODED_FRAMES && has_composition_time(codec) {
+            if track != WireTrack::Many {
+                composition_millis = signed_24(body.get(at..at + 3)?);
+            }
+            at += 3;
+        }
+        Some(Self {
+            codec,
+            track,
+            packet: match packet_type {
+                EX_SEQUENCE_START => Packet::SequenceHeader,
+                EX_TS_SEQUENCE_START if is_video => Packet::SequenceHeader,
+                EX_SEQUENCE_END => Packet::SequenceEnd,
+                EX_CODED_FRAMES => Packet::Coded,
+                EX_CODED_FRAMES_X if is_video => Packet::Coded,
+                _ => Packet::Facts,
+            },
+            keyframe: !is_video || frame == FRAME_KEY && packet_type != EX_METADATA,
+            composition_millis,
+            payload: at,
+        })
+    }
+}
+
+const fn legacy_packet(packet_type: u8) -> Packet {
+    match packet_type {
+        PACKET_SEQUENCE_HEADER => Packet::SequenceHeader,
+        PACKET_CODED => Packet::Coded,
+        _ => Packet::SequenceEnd,
+    }
+}
+
+fn has_composition_time(codec: CodecTag) -> bool {
+    matches!(codec, CodecTag::FourCc(fourcc) if [FOURCC_AVC, *b"hvc1", *b"vvc1"].contains(&fourcc))
+}
+
+/// A big-endian `SI24`; zero when there are not three bytes.
+fn signed_24(bytes: &[u8]) -> i32 {
+    match bytes {
+        [high, middle, low] => i32::from_be_bytes([*high, *middle, *low, 0]) >> 8,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn composition_times_are_signed() {
+        assert_eq!(signed_24(&[0, 0, 0x50]), 80);
+        assert_eq!(signed_24(&[0xFF, 0xFF, 0xFE]), -2);
+    }
+
+    #[test]
+    fn modifiers_before_the_packet_type_are_passed_over() {
+        // Nanosecond offset (three bytes), then coded frames of hvc1 with composition time 40.
+        let mut body = vec![0x97, 2, 1, 2, 3, 0x01];
+        body.extend(b"hvc1\x00\x00\x28data");
+        let parsed = Body::video(&body).expect("a whole header");
+        assert_eq!((parsed.packet, parsed.keyframe), (Packet::Coded, true));
+        assert_eq!(
+            (parsed.composition_millis, &body[parsed.payload..]),
+            (40, &b"data"[..])
+        );
+        // A long modifier: 255 announces a 16-bit size.
+        let mut body = vec![0xA7, 255, 0x01, 0x2B];
+        body.extend([0; 300]);
+        body.push(0x03);
+        body.extend(b"av01data");
+        let parsed = Body::video(&body).expect("a whole header");
+        assert!(!parsed.keyframe);
+        assert_eq!(&body[parsed.payload..], b"data");
+        // A body of nothing but modifiers ends, one way or another.
+        assert_eq!(Body::video(&[0x97].repeat(5)), None);
+        assert!(Body::video(&[[0x97].as_slice(), &[0, 0, 7].repeat(40)].concat()).is_some());
+    }
+
+    #[test]
+    fn metadata_is_never_a_keyframe() {
+        let parsed = Body::video(b"\x94hvc1\x02\x00").expect("a whole header");
+        assert_eq!((parsed.packet, parsed.keyframe), (Packet::Facts, false));
+    }
+
+    #[test]
+    fn commands_carry_no_media() {
+        assert_eq!(Body::video(&[0x57, 0, 0, 0, 0]), None);
+        assert_eq!(Body::video(&[0xD1, 0]), None);
+    }
+
+    #[test]
+    fn multitrack_bodies_name_their_track() {
+        let one = Body::audio(b"\x95\x01Opus\x03data").expect("a whole header");
+        assert_eq!(one.codec, CodecTag::FourCc(*b"Opus"));
+        assert_eq!(
+            (one.track, one.packet, one.payload),
+            (WireTrack::One(3), Packet::Coded, 7)
+        );
+        let many = Body::video(b"\x96\x21avc1\x00\x00\x00\x04data").expect("a whole header");
+        assert_eq!((many.track, many.codec), (WireTrack::Many, CodecTag::Mixed));
+    }
+}

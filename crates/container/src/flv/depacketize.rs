@@ -1,0 +1,294 @@
+//! Tag bodies to items.
+//!
+//! H.264, AAC and MP3 become bare samples, whichever way they were announced; everything else is
+//! relayed whole as [`Framing::FlvBody`]. Nothing a publisher sends is an error here: what carries
+//! no media is passed over, what is not understood is relayed.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use media::codec::aac::AudioSpecificConfig;
+use media::codec::h264::AvcConfig;
+use media::codec::mpeg_audio::FrameHeader;
+use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+
+use super::body::{Body, CodecTag, FOURCC_AAC, FOURCC_AVC, FOURCC_MP3, Packet, WireTrack};
+use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, VIDEO_AVC};
+
+/// Numbered tracks of one kind that are told apart. Multitrack publishers send a handful of
+/// renditions; each track costs its sequence header in memory.
+pub const WIRE_TRACKS_MAX: u8 = 16;
+
+/// The longest sequence header that is kept. Real ones have tens of bytes, a few hundred with many
+/// parameter sets.
+pub const CONFIG_BYTES_MAX: usize = 64 * 1024;
+
+/// Turns the bodies of RTMP audio and video messages, or FLV tags, into items.
+///
+/// The first audio and video tracks are [`TrackId::AUDIO`] and [`TrackId::VIDEO`]; track `n` of a
+/// multitrack publisher is `2n` (audio) or `2n + 1` (video), and bodies that carry several tracks
+/// at once form an opaque track of their own.
+#[derive(Debug, Default)]
+pub struct Depacketizer {
+    slots: Vec<Slot>,
+}
+
+/// One track as it stands.
+#[derive(Debug)]
+struct Slot {
+    track: Arc<Track>,
+    codec: CodecTag,
+}
+
+impl Depacketizer {
+    /// Takes an audio body that arrived for `at`, appending what it means to `out`.
+    pub fn audio(&mut self, at: Timestamp, body: Bytes, out: &mut Vec<Item>) {
+        if let Some(parsed) = Body::audio(&body) {
+            self.take(Kind::Audio, parsed, at, body, out);
+        }
+    }
+
+    /// Takes a video body that is to be decoded at `at`, appending what it means to `out`.
+    pub fn video(&mut self, at: Timestamp, body: Bytes, out: &mut Vec<Item>) {
+        if let Some(parsed) = Body::video(&body) {
+            self.take(Kind::Video, parsed, at, body, out);
+        }
+    }
+
+    fn take(&mut self, kind: Kind, parsed: Body, at: Timestamp, body: Bytes, out: &mut Vec<Item>) {
+        let Some(id) = track_id(kind, parsed.track) else {
+            return;
+        };
+        match parsed.packet {
+            Packet::SequenceHeader => self.configure(id, kind, parsed, &body, out),
+            Packet::Coded => self.sample(id, kind, parsed, at, body, out),
+            Packet::SequenceEnd | Packet::Facts => {
+                // Bare samples have no place for it; a track that is relayed whole keeps it.
+                if self
+                    .slot(id, parsed.codec)
+                    .is_some_and(|track| track.framing == Framing::FlvBody)
+                {
+                    out.push(Item::Sample(whole_body(
+                        id,
+                        Body {
+                            keyframe: false,
+                            ..parsed
+                        },
+                        at,
+                        body,
+                    )));
+                }
+            }
+        }
+    }
+
+    /// A sequence header: the track appears or changes, unless it is the header in force.
+    fn configure(
+        &mut self,
+        id: TrackId,
+        kind: Kind,
+        parsed: Body,
+        body: &Bytes,
+        out: &mut Vec<Item>,
+    ) {
+        let payload = body.get(parsed.payload..).unwrap_or_default();
+        // ffmpeg writes an empty AAC header when it has none to write.
+        if payload.is_empty() || body.len() > CONFIG_BYTES_MAX {
+            return;
+        }
+        let track = bare_codec(id, parsed.codec)
+            .and_then(|codec| bare_track(id, codec, payload))
+            .unwrap_or_else(|| opaque_track(id, kind, Bytes::copy_from_slice(body)));
+        self.announce(track, parsed.codec, out);
+    }
+
+    fn sample(
+        &mut self,
+        id: TrackId,
+        kind: Kind,
+        parsed: Body,
+        at: Timestamp,
+        body: Bytes,
+        out: &mut Vec<Item>,
+    ) {
+        let bare = bare_codec(id, parsed.codec);
+        if bare.is_some() && body.len() <= parsed.payload {
+            return;
+        }
+        let track = if bare == Some(Codec::Mp3) {
+            // MP3 has no sequence header: each frame tells the format.
+            let track = mp3_track(&body, parsed.payload);
+            Some(self.announce(track, parsed.codec, out))
+        } else {
+            self.slot(id, parsed.codec)
+        };
+        match (track, bare) {
+            (Some(track), _) if track.framing == Framing::FlvBody => {
+                out.push(Item::Sample(whole_body(id, parsed, at, body)));
+            }
+            (Some(track), _) => {
+                out.push(Item::Sample(bare_sample(&track, parsed, at, body)));
+            }
+            // No decoder could start before the sequence header.
+            (None, Some(_)) => {}
+            (None, None) => {
+                self.announce(opaque_track(id, kind, Bytes::new()), parsed.codec, out);
+                out.push(Item::Sample(whole_body(id, parsed, at, body)));
+            }
+        }
+    }
+
+    /// The track `id` in force, if it is coded as `codec`.
+    fn slot(&self, id: TrackId, codec: CodecTag) -> Option<Arc<Track>> {
+        let slot = self.slots.iter().find(|slot| slot.track.id == id)?;
+        (slot.codec == codec).then(|| Arc::clone(&slot.track))
+    }
+
+    /// Puts `track` in force, telling so only when something changed.
+    fn announce(&mut self, track: Track, codec: CodecTag, out: &mut Vec<Item>) -> Arc<Track> {
+        let known = self.slots.iter_mut().find(|slot| slot.track.id == track.id);
+        if let Some(slot) = known {
+            if *slot.track != track {
+                slot.track = Arc::new(track);
+                out.push(Item::Track(Arc::clone(&slot.track)));
+            } else if slot.codec != codec && track.framing == Framing::FlvBody {
+                out.push(Item::Track(Arc::clone(&slot.track)));
+            }
+            slot.codec = codec;
+            return Arc::clone(&slot.track);
+        }
+        let track = Arc::new(track);
+        out.push(Item::Track(Arc::clone(&track)));
+        self.slots.push(Slot {
+            track: Arc::clone(&track),
+            codec,
+        });
+        track
+    }
+}
+
+/// The stream's name for a track on the wire; `None` for numbers beyond [`WIRE_TRACKS_MAX`].
+fn track_id(kind: Kind, track: WireTrack) -> Option<TrackId> {
+    let number = match track {
+        WireTrack::One(number) if number < WIRE_TRACKS_MAX => number,
+        WireTrack::One(_) => return None,
+        WireTrack::Many => WIRE_TRACKS_MAX,
+    };
+    Some(TrackId(
+        2 * number + if kind == Kind::Video { 1 } else { 0 },
+    ))
+}
+
+/// The codec of a track whose samples are handed on bare. Further tracks of a multitrack publisher
+/// stay whole, because their number is part of the body.
+fn bare_codec(id: TrackId, codec: CodecTag) -> Option<Codec> {
+    match (id, codec) {
+        (TrackId::VIDEO, CodecTag::Number(VIDEO_AVC) | CodecTag::FourCc(FOURCC_AVC)) => {
+            Some(Codec::H264)
+        }
+        (TrackId::AUDIO, CodecTag::Number(AUDIO_AAC) | CodecTag::FourCc(FOURCC_AAC)) => {
+            Some(Codec::Aac)
+        }
+        (
+            TrackId::AUDIO,
+            CodecTag::Number(AUDIO_MP3 | AUDIO_MP3_8K) | CodecTag::FourCc(FOURCC_MP3),
+        ) => Some(Codec::Mp3),
+        _ => None,
+    }
+}
+
+/// A track of bare samples; `None` when its configuration cannot be read.
+///
+/// The configuration is copied: it outlives the message buffer it came in.
+fn bare_track(id: TrackId, codec: Codec, config: &[u8]) -> Option<Track> {
+    let (kind, sample_rate, channels) = match codec {
+        Codec::H264 => {
+            AvcConfig::parse(config)?;
+            (Kind::Video, 0, 0)
+        }
+        Codec::Aac => {
+            let parsed = AudioSpecificConfig::parse(config)?;
+            (Kind::Audio, parsed.sample_rate, parsed.channels)
+        }
+        _ => return None,
+    };
+    let config = Bytes::copy_from_slice(config);
+    Some(Track {
+        id,
+        kind,
+        codec,
+        framing: Framing::Bare,
+        config,
+        sample_rate,
+        channels,
+    })
+}
+
+fn opaque_track(id: TrackId, kind: Kind, config: Bytes) -> Track {
+    Track {
+        id,
+        kind,
+        codec: Codec::Opaque,
+        framing: Framing::FlvBody,
+        config,
+        sample_rate: 0,
+        channels: 0,
+    }
+}
+
+/// The track that an MP3 body implies: by its frame header, else by the tag's own flags.
+fn mp3_track(body: &[u8], payload: usize) -> Track {
+    const FLAG_RATES: [u32; 4] = [5_512, 11_025, 22_050, 44_100];
+    let flags = body.first().copied().unwrap_or_default();
+    let (sample_rate, channels) = match FrameHeader::parse(body.get(payload..).unwrap_or_default())
+    {
+        Some(header) => (header.sample_rate, header.channels),
+        None if flags >> 4 == AUDIO_MP3_8K => (8_000, (flags & 1) + 1),
+        None => (FLAG_RATES[usize::from(flags >> 2 & 3)], (flags & 1) + 1),
+    };
+    Track {
+        id: TrackId::AUDIO,
+        kind: Kind::Audio,
+        codec: Codec::Mp3,
+        framing: Framing::Bare,
+        config: Bytes::new(),
+        sample_rate,
+        channels,
+    }
+}
+
+fn bare_sample(track: &Track, parsed: Body, at: Timestamp, mut body: Bytes) -> Sample {
+    let data = body.split_off(parsed.payload);
+    let duration = match track.codec {
+        Codec::Aac => AudioSpecificConfig::parse(&track.config).map(|config| {
+            Span::from_samples(config.samples_per_frame().into(), config.sample_rate)
+        }),
+        Codec::Mp3 => FrameHeader::parse(&data)
+            .map(|header| Span::from_samples(header.samples().into(), header.sample_rate)),
+        _ => None,
+    };
+    Sample {
+        track: track.id,
+        dts: at,
+        pts: presentation(at, parsed),
+        duration: duration.unwrap_or_default(),
+        keyframe: parsed.keyframe,
+        data,
+    }
+}
+
+fn whole_body(id: TrackId, parsed: Body, at: Timestamp, body: Bytes) -> Sample {
+    Sample {
+        track: id,
+        dts: at,
+        pts: presentation(at, parsed),
+        duration: Span::ZERO,
+        keyframe: parsed.keyframe,
+        data: body,
+    }
+}
+
+/// A negative composition time would present a frame before it is decoded.
+fn presentation(at: Timestamp, parsed: Body) -> Timestamp {
+    at + Span::from_millis(parsed.composition_millis.max(0).into())
+}

@@ -1,0 +1,40 @@
+//! FLV, on disk, over HTTP, and inside RTMP messages.
+//!
+//! An RTMP audio or video message body is an FLV tag body, so [`Depacketizer`] serves RTMP ingest
+//! and [`Reader`] alike. The writer goes the other way: [`file_header`], then [`write_script`],
+//! [`write_sequence_header`] and [`write_sample`] hand complete tags to the caller's sink.
+//!
+//! Sources: Adobe FLV and F4V specification 10.1, annex E; Enhanced RTMP v2 (Veovera).
+
+mod body;
+mod depacketize;
+mod read;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use depacketize::{CONFIG_BYTES_MAX, Depacketizer, WIRE_TRACKS_MAX};
+pub use read::{ReadError, Reader, TAG_BODY_BYTES_MAX};
+pub use write::{FILE_HEADER_BYTES, carries, file_header, write_sample, write_script};
+pub use write::{has_sequence_header, write_sequence_header};
+
+/// Tag types, which are also the RTMP message types of the same media.
+const TAG_AUDIO: u8 = 8;
+const TAG_VIDEO: u8 = 9;
+const TAG_SCRIPT: u8 = 18;
+
+/// Bytes before a tag's body.
+const TAG_HEADER_BYTES: usize = 11;
+/// Bytes after it: its size again, for reading backwards.
+const TAG_TRAILER_BYTES: usize = 4;
+
+/// `VideoTagHeader` and `AudioTagHeader` codec numbers.
+const VIDEO_AVC: u8 = 7;
+const AUDIO_MP3: u8 = 2;
+const AUDIO_AAC: u8 = 10;
+const AUDIO_MP3_8K: u8 = 14;
+
+/// `AVCPacketType` and `AACPacketType`, which agree.
+const PACKET_SEQUENCE_HEADER: u8 = 0;
+const PACKET_CODED: u8 = 1;

@@ -1,0 +1,117 @@
+//! An FLV byte stream to items.
+
+use bytes::{Buf, Bytes, BytesMut};
+use media::{Item, Script, Timestamp};
+use thiserror::Error;
+
+use super::{Depacketizer, TAG_AUDIO, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_TRAILER_BYTES, TAG_VIDEO};
+
+/// The longest tag body that is accepted: the most a keyframe of a live stream weighs.
+pub const TAG_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The longest file header that is passed over; it has had nine bytes since 2008.
+const HEADER_BYTES_MAX: usize = 1_024;
+
+/// AMF0 string marker and length before the name that makes a script tag stream metadata.
+const ON_METADATA: &[u8] = b"\x02\x00\x0AonMetaData";
+
+/// Why a byte stream cannot be read as FLV. Each is the sender's doing.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum ReadError {
+    /// The stream does not begin with the FLV signature.
+    #[error("the stream does not begin with the FLV signature")]
+    NotFlv,
+    /// The file header announces an impossible length.
+    #[error("the file header announces {0} bytes")]
+    HeaderLength(u32),
+    /// A tag is longer than [`TAG_BODY_BYTES_MAX`].
+    #[error("a tag announces {0} bytes, more than the {TAG_BODY_BYTES_MAX} accepted")]
+    TagTooLong(usize),
+}
+
+/// A push reader: bytes in, however they were cut, items out.
+///
+/// Timestamps are the file's own, in milliseconds from its start.
+#[derive(Debug, Default)]
+pub struct Reader {
+    buffer: BytesMut,
+    header_read: bool,
+    depacketizer: Depacketizer,
+}
+
+impl Reader {
+    /// Takes `bytes`, appending to `out` what they complete. After an error the reader is of no
+    /// further use.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) -> Result<(), ReadError> {
+        self.buffer.extend_from_slice(bytes);
+        if !self.header_read && !self.take_header()? {
+            return Ok(());
+        }
+        while self.take_tag(out)? {}
+        Ok(())
+    }
+
+    /// Bytes held until the tag they belong to is complete.
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    fn take_header(&mut self) -> Result<bool, ReadError> {
+        let signature = b"FLV";
+        let seen = self.buffer.len().min(signature.len());
+        if self.buffer[..seen] != signature[..seen] {
+            return Err(ReadError::NotFlv);
+        }
+        let Some(length) = self.buffer.get(5..9).and_then(|bytes| bytes.first_chunk()) else {
+            return Ok(false);
+        };
+        let announced = u32::from_be_bytes(*length);
+        let length = announced as usize;
+        if !(9..=HEADER_BYTES_MAX).contains(&length) {
+            return Err(ReadError::HeaderLength(announced));
+        }
+        if self.buffer.len() < length + TAG_TRAILER_BYTES {
+            return Ok(false);
+        }
+        self.buffer.advance(length + TAG_TRAILER_BYTES);
+        self.header_read = true;
+        Ok(true)
+    }
+
+    fn take_tag(&mut self, out: &mut Vec<Item>) -> Result<bool, ReadError> {
+        let Some(head) = self.buffer.first_chunk::<TAG_HEADER_BYTES>() else {
+            return Ok(false);
+        };
+        let length = u32::from_be_bytes([0, head[1], head[2], head[3]]) as usize;
+        if length > TAG_BODY_BYTES_MAX {
+            return Err(ReadError::TagTooLong(length));
+        }
+        if self.buffer.len() < TAG_HEADER_BYTES + length + TAG_TRAILER_BYTES {
+            return Ok(false);
+        }
+        // The upper bits mark reserved use and encrypted bodies, which nobody can play.
+        let tag_type = head[0];
+        let millis = u32::from_be_bytes([head[7], head[4], head[5], head[6]]);
+        let at = Timestamp::from_millis(millis.into());
+        self.buffer.advance(TAG_HEADER_BYTES);
+        let body = self.buffer.split_to(length).freeze();
+        self.buffer.advance(TAG_TRAILER_BYTES);
+        match tag_type {
+            TAG_AUDIO => self.depacketizer.audio(at, body, out),
+            TAG_VIDEO => self.depacketizer.video(at, body, out),
+            TAG_SCRIPT => out.push(script(at, body)),
+            _ => {}
+        }
+        Ok(true)
+    }
+}
+
+fn script(at: Timestamp, body: Bytes) -> Item {
+    let is_metadata = body.starts_with(ON_METADATA);
+    let script = Script { at, body };
+    if is_metadata {
+        Item::Metadata(script)
+    } else {
+        Item::Script(script)
+    }
+}

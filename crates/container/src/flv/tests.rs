@@ -1,0 +1,454 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use media::{Codec, Framing, Item, Kind, Sample, Script, Span, Timestamp, Track, TrackId};
+use proptest::prelude::*;
+
+use super::*;
+
+const AVCC: &[u8] = &[
+    1, 0x42, 0xC0, 0x0C, 0xFF, 0xE1, 0, 4, 0x67, 0x42, 0xC0, 0x0C, 1, 0, 4, 0x68, 0xCB, 0x83, 0xCB,
+];
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn h264_track() -> Track {
+    Track {
+        id: TrackId::VIDEO,
+        kind: Kind::Video,
+        codec: Codec::H264,
+        framing: Framing::Bare,
+        config: Bytes::from_static(AVCC),
+        sample_rate: 0,
+        channels: 0,
+    }
+}
+
+fn aac_track() -> Track {
+    Track {
+        id: TrackId::AUDIO,
+        kind: Kind::Audio,
+        codec: Codec::Aac,
+        framing: Framing::Bare,
+        config: Bytes::from_static(&[0x12, 0x10]),
+        sample_rate: 44_100,
+        channels: 2,
+    }
+}
+
+fn mp3_track() -> Track {
+    Track {
+        codec: Codec::Mp3,
+        config: Bytes::new(),
+        ..aac_track()
+    }
+}
+
+fn opaque_track(config: &'static [u8]) -> Track {
+    Track {
+        codec: Codec::Opaque,
+        framing: Framing::FlvBody,
+        config: Bytes::from_static(config),
+        ..h264_track()
+    }
+}
+
+fn sample(track: &Track, dts: i64, pts: i64, keyframe: bool, data: impl Into<Vec<u8>>) -> Sample {
+    let data = Bytes::from(data.into());
+    let duration = match track.codec {
+        Codec::Aac => Span::from_samples(1_024, 44_100),
+        Codec::Mp3 => Span::from_samples(1_152, 44_100),
+        _ => Span::ZERO,
+    };
+    Sample {
+        track: track.id,
+        dts: at(dts),
+        pts: at(pts),
+        duration,
+        keyframe,
+        data,
+    }
+}
+
+/// Feeds video bodies, one per millisecond.
+fn video(bodies: &[&'static [u8]]) -> Vec<Item> {
+    let mut depacketizer = Depacketizer::default();
+    let mut out = Vec::new();
+    for (millis, body) in (0..).zip(bodies) {
+        depacketizer.video(at(millis), Bytes::from_static(body), &mut out);
+    }
+    out
+}
+
+fn audio(bodies: &[&'static [u8]]) -> Vec<Item> {
+    let mut depacketizer = Depacketizer::default();
+    let mut out = Vec::new();
+    for (millis, body) in (0..).zip(bodies) {
+        depacketizer.audio(at(millis), Bytes::from_static(body), &mut out);
+    }
+    out
+}
+
+/// A short word for each item, so that a test reads as a list.
+fn words(items: &[Item]) -> Vec<String> {
+    items
+        .iter()
+        .map(|item| match item {
+            Item::Track(track) => {
+                format!(
+                    "track {} {} {:?}",
+                    track.id.0,
+                    track.codec.name(),
+                    track.framing
+                )
+            }
+            Item::Sample(sample) => format!(
+                "{} {} {}",
+                sample.track.0,
+                if sample.keyframe { "key" } else { "delta" },
+                sample.data.len()
+            ),
+            Item::Metadata(script) => format!("metadata {}", script.body.len()),
+            Item::Script(script) => format!("script {}", script.body.len()),
+            other => format!("{other:?}"),
+        })
+        .collect()
+}
+
+fn avc_header() -> &'static [u8] {
+    Box::leak([&[0x17, 0, 0, 0, 0], AVCC].concat().into_boxed_slice())
+}
+
+#[test]
+fn a_tag_is_written_to_the_byte() {
+    let mut written = file_header(true, true).to_vec();
+    let mut emit = |bytes: &[u8]| written.extend_from_slice(bytes);
+    let track = h264_track();
+    write_sample(
+        &track,
+        &sample(&track, 0x0123_4567, 0x0123_45B7, true, *b"nal"),
+        &mut emit,
+    );
+    write_sequence_header(&aac_track(), at(5), &mut emit);
+    assert_eq!(
+        written,
+        [
+            b"FLV\x01\x05\x00\x00\x00\x09\x00\x00\x00\x00".as_slice(),
+            b"\x09\x00\x00\x08\x23\x45\x67\x01\x00\x00\x00\x17\x01\x00\x00\x50nal\x00\x00\x00\x13",
+            b"\x08\x00\x00\x04\x00\x00\x05\x00\x00\x00\x00\xAF\x00\x12\x10\x00\x00\x00\x0F",
+        ]
+        .concat()
+    );
+}
+
+#[test]
+fn timestamps_wrap_and_never_point_backwards() {
+    let track = aac_track();
+    let stamp = |millis: i64| {
+        let mut tag = Vec::new();
+        write_sample(
+            &track,
+            &sample(&track, millis, millis, true, *b"x"),
+            &mut |bytes: &[u8]| {
+                tag.extend_from_slice(bytes);
+            },
+        );
+        u32::from_be_bytes([tag[7], tag[4], tag[5], tag[6]])
+    };
+    assert_eq!(stamp(0xFF_FFFF), 0xFF_FFFF);
+    assert_eq!(stamp(0x100_0000), 0x100_0000);
+    assert_eq!(stamp(0x8000_0001), 1);
+    assert_eq!(stamp(-40), 0);
+}
+
+#[test]
+fn what_flv_cannot_carry_is_not_written() {
+    let ogg = Track {
+        codec: Codec::Vorbis,
+        framing: Framing::SelfFramed,
+        ..aac_track()
+    };
+    let adts = Track {
+        framing: Framing::SelfFramed,
+        ..aac_track()
+    };
+    for track in [ogg, adts] {
+        assert!(!carries(&track));
+        let fail = &mut |_: &[u8]| panic!("nothing may be written");
+        write_sequence_header(&track, at(0), fail);
+        write_sample(&track, &sample(&track, 0, 0, true, *b"x"), fail);
+    }
+    assert!(carries(&mp3_track()));
+    assert!(!has_sequence_header(&mp3_track()));
+}
+
+#[test]
+fn a_sequence_header_repeated_is_no_news_and_a_changed_one_is() {
+    let changed = {
+        let mut header = avc_header().to_vec();
+        header[8] = 0x0D;
+        &*Box::leak(header.into_boxed_slice())
+    };
+    let items = video(&[avc_header(), b"\x17\x01\0\0\0key", avc_header(), changed]);
+    assert_eq!(
+        words(&items),
+        ["track 1 h264 Bare", "1 key 3", "track 1 h264 Bare"]
+    );
+}
+
+#[test]
+fn what_carries_no_media_is_passed_over() {
+    let items = video(&[
+        b"",
+        b"\x17",
+        b"\x17\x01\0",
+        b"\x27\x01\0\0\0before the header",
+        avc_header(),
+        b"\x57\0\0\0\0",   // information for the player
+        b"\x17\x01\0\0\0", // an empty frame
+        b"\x17\x02\0\0\0", // end of sequence
+        b"\x17\x00\0\0\0", // an empty header
+        b"\x27\x01\0\0\x28delta",
+    ]);
+    assert_eq!(words(&items), ["track 1 h264 Bare", "1 delta 5"]);
+    let Some(Item::Sample(last)) = items.last() else {
+        panic!("a sample")
+    };
+    assert_eq!((last.dts, last.pts), (at(9), at(49)));
+    let items = audio(&[
+        b"",
+        b"\xAF",
+        b"\xAF\x00",
+        b"\xAF\x01early",
+        b"\xAF\x00\x12\x10",
+        b"\xAF\x01",
+    ]);
+    assert_eq!(words(&items), ["track 0 aac Bare"]);
+}
+
+#[test]
+fn enhanced_names_of_known_codecs_are_bare_too() {
+    let start = Box::leak([b"\x90avc1", AVCC].concat().into_boxed_slice());
+    let items = video(&[start, b"\x91avc1\0\0\x10nal", b"\xA3avc1nal"]);
+    assert_eq!(words(&items), ["track 1 h264 Bare", "1 key 3", "1 delta 3"]);
+    let items = audio(&[
+        b"\x90mp4a\x12\x10",
+        b"\x91mp4aframe",
+        b"\x91.mp3\xFF\xFB\x90\x64rest",
+    ]);
+    assert_eq!(
+        words(&items),
+        ["track 0 aac Bare", "0 key 5", "track 0 mp3 Bare", "0 key 8"]
+    );
+    let Item::Track(mp3) = &items[2] else {
+        panic!("a track")
+    };
+    assert_eq!((mp3.sample_rate, mp3.channels), (44_100, 2));
+}
+
+#[test]
+fn unknown_codecs_are_relayed_whole() {
+    let items = video(&[
+        b"\x90hvc1config",
+        b"\x91hvc1\0\0\x10frame",
+        b"\xA1hvc1\0\0\0f",
+        b"\x92hvc1",
+    ]);
+    assert_eq!(
+        words(&items),
+        [
+            "track 1 opaque FlvBody",
+            "1 key 13",
+            "1 delta 9",
+            "1 delta 5"
+        ]
+    );
+    let Item::Track(track) = &items[0] else {
+        panic!("a track")
+    };
+    assert_eq!(track.config, &b"\x90hvc1config"[..]);
+    // Sorenson H.263, Speex, and a codec that nobody has heard of.
+    assert_eq!(
+        words(&video(&[b"\x22frame"])),
+        ["track 1 opaque FlvBody", "1 delta 6"]
+    );
+    assert_eq!(
+        words(&audio(&[b"\xB6frame"])),
+        ["track 0 opaque FlvBody", "0 key 6"]
+    );
+    assert_eq!(
+        words(&audio(&[b"\x91????x"])),
+        ["track 0 opaque FlvBody", "0 key 6"]
+    );
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_relayed_whole() {
+    let items = video(&[b"\x17\0\0\0\0odd", b"\x17\x01\0\0\0nal"]);
+    assert_eq!(words(&items), ["track 1 opaque FlvBody", "1 key 8"]);
+}
+
+#[test]
+fn a_codec_change_without_a_header_drops_the_old_configuration() {
+    let items = video(&[b"\x90hvc1config", b"\x91av01frame"]);
+    let Item::Track(track) = &items[1] else {
+        panic!("a track")
+    };
+    assert!(track.config.is_empty());
+}
+
+#[test]
+fn further_tracks_keep_their_bodies_and_are_bounded() {
+    let items = video(&[
+        b"\x96\x00avc1\x01config",
+        b"\x96\x03avc1\x01frame",
+        b"\x96\x03avc1\xFFfar beyond",
+        b"\x96\x23avc1\x00\0\0\x01x",
+    ]);
+    assert_eq!(
+        words(&items),
+        [
+            "track 3 opaque FlvBody",
+            "3 key 12",
+            "track 33 opaque FlvBody",
+            "33 key 11",
+        ]
+    );
+}
+
+#[test]
+fn samples_share_the_memory_of_their_message() {
+    let mut depacketizer = Depacketizer::default();
+    let mut out = Vec::new();
+    depacketizer.video(at(0), Bytes::from_static(avc_header()), &mut out);
+    let body = Bytes::from_static(b"\x17\x01\0\0\0payload");
+    depacketizer.video(at(0), body.clone(), &mut out);
+    let Some(Item::Sample(sample)) = out.last() else {
+        panic!("a sample")
+    };
+    assert_eq!(sample.data.as_ptr(), body[5..].as_ptr());
+}
+
+#[test]
+fn the_reader_says_what_is_wrong() {
+    let read = |bytes: &[u8]| Reader::default().push(bytes, &mut Vec::new());
+    assert_eq!(read(b"FLW"), Err(ReadError::NotFlv));
+    assert_eq!(
+        read(b"FLV\x01\x05\xFF\x00\x00\x00"),
+        Err(ReadError::HeaderLength(0xFF00_0000))
+    );
+    let long = [
+        &file_header(true, true)[..],
+        &[9, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0],
+    ]
+    .concat();
+    assert_eq!(read(&long), Err(ReadError::TagTooLong(0xFF_FFFF)));
+}
+
+/// A file with everything in it, and the items it was written from.
+fn file(frames: &[(bool, Vec<u8>, u8)]) -> (Vec<u8>, Vec<Item>) {
+    let mut bytes = file_header(true, true).to_vec();
+    let mut items = Vec::new();
+    let mut emit = |piece: &[u8]| bytes.extend_from_slice(piece);
+    let metadata = Bytes::from_static(b"\x02\0\x0AonMetaData\x08\0\0\0\0\0\0\x09");
+    write_script(at(0), &metadata, &mut emit);
+    items.push(Item::Metadata(Script {
+        at: at(0),
+        body: metadata,
+    }));
+    let tracks = [
+        h264_track(),
+        aac_track(),
+        mp3_track(),
+        opaque_track(b"\x90hvc1config"),
+    ];
+    let mut in_force: [Option<usize>; 2] = [None, None];
+    for (index, (keyframe, payload, choice)) in frames.iter().enumerate() {
+        let chosen = usize::from(*choice) % tracks.len();
+        let track = &tracks[chosen];
+        let now = 40 * index as i64;
+        if in_force[usize::from(track.id.0)] != Some(chosen) {
+            in_force[usize::from(track.id.0)] = Some(chosen);
+            write_sequence_header(track, at(now), &mut emit);
+            items.push(Item::Track(Arc::new(track.clone())));
+        }
+        let (keyframe, pts, data) = match track.codec {
+            Codec::H264 => (*keyframe, now + i64::from(*choice), payload.clone()),
+            Codec::Aac => (true, now, payload.clone()),
+            Codec::Mp3 => (
+                true,
+                now,
+                [&[0xFF, 0xFB, 0x90, 0x64], &payload[..]].concat(),
+            ),
+            _ => {
+                let first = if *keyframe { 0x93 } else { 0xA3 };
+                (
+                    *keyframe,
+                    now,
+                    [&[first], b"hvc1".as_slice(), payload].concat(),
+                )
+            }
+        };
+        let sample = sample(track, now, pts, keyframe, data);
+        write_sample(track, &sample, &mut emit);
+        items.push(Item::Sample(sample));
+    }
+    (bytes, items)
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_again_however_it_is_cut(
+        frames in prop::collection::vec(
+            (any::<bool>(), prop::collection::vec(any::<u8>(), 1..40), any::<u8>()), 0..12),
+        cuts in prop::collection::vec(1usize..50, 1..20),
+    ) {
+        let (bytes, expected) = file(&frames);
+        let mut reader = Reader::default();
+        let mut items = Vec::new();
+        let mut rest = &bytes[..];
+        for cut in cuts.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, after) = rest.split_at((*cut).min(rest.len()));
+            reader.push(piece, &mut items).expect("a clean file");
+            rest = after;
+        }
+        prop_assert_eq!(format!("{items:?}"), format!("{expected:?}"));
+        prop_assert_eq!(reader.buffered_bytes(), 0);
+    }
+
+    #[test]
+    fn no_body_upsets_the_depacketizer(
+        bodies in prop::collection::vec(
+            (any::<bool>(), prop::collection::vec(any::<u8>(), 0..24)), 0..64),
+    ) {
+        let mut depacketizer = Depacketizer::default();
+        let mut out = Vec::new();
+        let mut tracks = std::collections::HashSet::new();
+        for (is_video, body) in bodies {
+            let length = body.len();
+            out.clear();
+            if is_video {
+                depacketizer.video(at(0), body.into(), &mut out);
+            } else {
+                depacketizer.audio(at(0), body.into(), &mut out);
+            }
+            prop_assert!(out.len() <= 2);
+            for item in &out {
+                match item {
+                    Item::Track(track) => drop(tracks.insert(track.id)),
+                    Item::Sample(sample) => {
+                        prop_assert!(tracks.contains(&sample.track), "a sample before its track");
+                        prop_assert!(sample.data.len() <= length);
+                        prop_assert!(sample.pts >= sample.dts);
+                    }
+                    other => prop_assert!(false, "unexpected {other:?}"),
+                }
+            }
+        }
+    }
+}
