@@ -9,3 +9,4 @@
 //! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames.
 
 pub mod flv;
+pub mod frames;

@@ -1,0 +1,114 @@
+//! Tags that files carry around their frames, and that sources send along when they play files.
+
+/// The longest tag that is believed. Cover art makes large ones; a length beyond this is taken for
+/// an accident, because believing it would silence the stream for minutes.
+const TAG_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+const ID3V2_HEADER_BYTES: usize = 10;
+const APE_HEADER_BYTES: usize = 32;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Found {
+    /// A tag of this many bytes.
+    Tag(usize),
+    /// More bytes will tell.
+    Perhaps,
+    None,
+}
+
+/// Whether a tag may begin with `byte`.
+pub(super) const fn may_begin(byte: u8) -> bool {
+    matches!(byte, b'I' | b'T' | b'A')
+}
+
+/// Looks for a tag that begins where `bytes` does.
+pub(super) fn at_front(bytes: &[u8]) -> Found {
+    match bytes.first() {
+        Some(b'I') => of_format(bytes, b"ID3", ID3V2_HEADER_BYTES, id3v2_bytes),
+        Some(b'T') => of_format(bytes, b"TAG", 4, |head| {
+            // "TAG+" is the extension that some write before the tag proper.
+            Some(if head[3] == b'+' { 227 } else { 128 })
+        }),
+        Some(b'A') => of_format(bytes, b"APETAGEX", APE_HEADER_BYTES, ape_bytes),
+        _ => Found::None,
+    }
+}
+
+fn of_format(
+    bytes: &[u8],
+    magic: &[u8],
+    head_bytes: usize,
+    length: impl Fn(&[u8]) -> Option<usize>,
+) -> Found {
+    let seen = bytes.len().min(magic.len());
+    if bytes[..seen] != magic[..seen] {
+        return Found::None;
+    }
+    let Some(head) = bytes.get(..head_bytes) else {
+        return Found::Perhaps;
+    };
+    match length(head) {
+        Some(length) if length <= TAG_BYTES_MAX => Found::Tag(length),
+        _ => Found::None,
+    }
+}
+
+/// ID3v2 §3.1: seven bits of length to a byte, header and footer not counted.
+fn id3v2_bytes(head: &[u8]) -> Option<usize> {
+    let has_footer = head[5] & 0x10 != 0;
+    let size = head[6..10].iter().try_fold(0, |size: usize, byte| {
+        (byte & 0x80 == 0).then_some(size << 7 | usize::from(*byte))
+    })?;
+    Some(ID3V2_HEADER_BYTES * if has_footer { 2 } else { 1 } + size)
+}
+
+/// APEv2: the length counts the items and the footer. Behind a footer stands nothing more.
+fn ape_bytes(head: &[u8]) -> Option<usize> {
+    let field = |at: usize| {
+        head.get(at..)?
+            .first_chunk()
+            .map(|bytes| u32::from_le_bytes(*bytes))
+    };
+    let is_header = field(20)? >> 29 & 1 == 1;
+    let length = if is_header { field(12)? as usize } else { 0 };
+    Some(APE_HEADER_BYTES + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_read() {
+        assert_eq!(at_front(b"ID3\x04\0\0\0\0\x02\x01"), Found::Tag(10 + 257));
+        assert_eq!(at_front(b"ID3\x04\0\x10\0\0\0\x01"), Found::Tag(21));
+        assert_eq!(at_front(b"TAGx"), Found::Tag(128));
+        assert_eq!(at_front(b"TAG+"), Found::Tag(227));
+        let mut ape = *b"APETAGEX\xD0\x07\0\0\x40\0\0\0\x01\0\0\0\0\0\0\xA0\0\0\0\0\0\0\0\0";
+        assert_eq!(at_front(&ape), Found::Tag(32 + 64));
+        ape[23] = 0x80;
+        assert_eq!(at_front(&ape), Found::Tag(32));
+    }
+
+    #[test]
+    fn beginnings_wait_and_accidents_do_not() {
+        for beginning in ["I", "ID", "ID3", "T", "TAG", "A", "APETAGE", "APETAGEX"] {
+            assert_eq!(
+                at_front(beginning.as_bytes()),
+                Found::Perhaps,
+                "{beginning}"
+            );
+        }
+        for other in [
+            &b"IE"[..],
+            b"TAX",
+            b"APP",
+            b"\xFF",
+            b"",
+            b"ID3\x04\0\0\x80\0\0\0",
+        ] {
+            assert_eq!(at_front(other), Found::None, "{other:?}");
+        }
+        assert_eq!(at_front(b"ID3\x04\0\0\x7F\x7F\x7F\x7F"), Found::None);
+    }
+}
