@@ -1,1 +1,34 @@
-//! testkit
+//! What scenarios share: the server under test, the clients around it, and the media they carry.
+//!
+//! A scenario starts a [`Server`], publishes a [`Clip`] with a [`Tool`] or a socket, listens with
+//! [`http::Listener`] or another tool, and compares [`framemd5`] lists. Everything here waits for
+//! conditions under a deadline, kills what it started when it is dropped, and reports by panicking
+//! with the output of the children: it is for tests only.
+#![allow(
+    clippy::panic,
+    reason = "a harness reports by panicking in the test that called it"
+)]
+
+pub mod framemd5;
+pub mod http;
+mod media;
+mod metrics;
+mod process;
+mod server;
+mod tool;
+mod wait;
+
+pub use self::media::Clip;
+pub use self::metrics::Metrics;
+pub use self::process::{Process, Signal};
+pub use self::server::{PUBLISH_KEY, Server, ServerBuilder};
+pub use self::tool::{Finished, Tool, require};
+pub use self::wait::wait_until;
+
+use std::path::{Path, PathBuf};
+
+/// Cargo's target directory of this repository.
+fn target_dir() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
+}

@@ -1,0 +1,292 @@
+//! Frame for frame comparison through ffmpeg's `framemd5`.
+//!
+//! [`decoded`] hashes what a decoder makes of a stream, [`packets`] the packets as they lie in the
+//! container. [`join`] then answers the question of most scenarios: is what the listener got a run
+//! of what was sent, without a hole, from the point where it joined?
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::time::Duration;
+
+use crate::Tool;
+
+/// For reading a finished file or a stream that ends by itself.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// One line of `framemd5`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Index of the stream in the file.
+    pub stream: u32,
+    /// Whether that stream is video.
+    pub is_video: bool,
+    /// Presentation time in units of the stream's own time base.
+    pub pts: i64,
+    /// MD5 of the frame's bytes.
+    pub md5: String,
+}
+
+/// Where a listener came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// Index in `sent` of the first frame that matches.
+    pub at: usize,
+    /// Frames at the start of `got` that match nothing: a decoder warming up.
+    pub lead: usize,
+    /// Frames that match, one after another, up to the end of `got`.
+    pub matched: usize,
+    /// Frames of `sent` after the last one that was got; 0 for a listener that stayed to the end.
+    pub missing: usize,
+}
+
+/// Why there is no join.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The best run found: index in `sent`, index in `got`, length.
+    pub best: (usize, usize, usize),
+    /// Lengths of `sent` and `got`.
+    pub lengths: (usize, usize),
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ((at_sent, at_got, run), (sent, got)) = (self.best, self.lengths);
+        write!(
+            f,
+            "of {got} frames got, the longest run of the {sent} sent is {run}: from frame {at_got} \
+             (sent as {at_sent}) to frame {}",
+            at_got + run
+        )
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+/// Decodes `input` (a file or an address) to its end and hashes each decoded frame.
+///
+/// # Panics
+/// When ffmpeg fails or reports any error in the stream.
+#[must_use]
+pub fn decoded(input: impl AsRef<OsStr>) -> Vec<Frame> {
+    frames(&input, &["-fps_mode", "passthrough", "-copyts"])
+}
+
+/// Hashes the packets of `input` as they lie in the container.
+///
+/// # Panics
+/// When ffmpeg fails or reports any error in the stream.
+#[must_use]
+pub fn packets(input: impl AsRef<OsStr>) -> Vec<Frame> {
+    frames(&input, &["-c", "copy", "-copyts"])
+}
+
+fn frames(input: &impl AsRef<OsStr>, how: &[&str]) -> Vec<Frame> {
+    let output = Tool::ffmpeg()
+        .arg("-i")
+        .arg(input)
+        .args(["-map", "0:v?", "-map", "0:a?"])
+        .args(how)
+        .args(["-f", "framemd5", "-"])
+        .run(DEADLINE);
+    parse(&String::from_utf8_lossy(&output))
+}
+
+/// Reads the text of `framemd5`; lines that are not frames are passed over.
+#[must_use]
+pub fn parse(text: &str) -> Vec<Frame> {
+    let is_video = |stream: u32| text.contains(&format!("#media_type {stream}: video"));
+    text.lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| {
+            let columns: Vec<&str> = line.split(',').map(str::trim).collect();
+            let [stream, _dts, pts, _duration, _size, md5, ..] = columns[..] else {
+                return None;
+            };
+            let stream = stream.parse().ok()?;
+            let pts = pts.parse().ok()?;
+            Some(Frame {
+                stream,
+                is_video: is_video(stream),
+                pts,
+                md5: md5.to_owned(),
+            })
+        })
+        .collect()
+}
+
+/// The video frames among `frames`.
+#[must_use]
+pub fn video(frames: &[Frame]) -> Vec<Frame> {
+    frames
+        .iter()
+        .filter(|frame| frame.is_video)
+        .cloned()
+        .collect()
+}
+
+/// The audio frames among `frames`.
+#[must_use]
+pub fn audio(frames: &[Frame]) -> Vec<Frame> {
+    frames
+        .iter()
+        .filter(|frame| !frame.is_video)
+        .cloned()
+        .collect()
+}
+
+/// Finds where `got` joins `sent` and demands that from there on every frame of `got` is the next
+/// frame of `sent`. The first `lead_max` frames of `got` may match nothing: an audio decoder that
+/// starts in the middle has no overlap to add to its first frame. Times are not compared.
+///
+/// # Errors
+/// [`Mismatch`] with the longest run when there is no such place, or `got` has no frame left after
+/// the lead.
+pub fn join(sent: &[Frame], got: &[Frame], lead_max: usize) -> Result<Join, Mismatch> {
+    for lead in 0..=lead_max.min(got.len().saturating_sub(1)) {
+        let tail = &got[lead..];
+        if tail.is_empty() || tail.len() > sent.len() {
+            continue;
+        }
+        let same = |window: &[Frame]| window.iter().zip(tail).all(|(a, b)| a.md5 == b.md5);
+        if let Some(at) = sent.windows(tail.len()).position(same) {
+            let missing = sent.len() - at - tail.len();
+            return Ok(Join {
+                at,
+                lead,
+                matched: tail.len(),
+                missing,
+            });
+        }
+    }
+    Err(Mismatch {
+        best: longest_run(sent, got),
+        lengths: (sent.len(), got.len()),
+    })
+}
+
+fn longest_run(sent: &[Frame], got: &[Frame]) -> (usize, usize, usize) {
+    let mut best = (0, 0, 0);
+    // Lengths of the runs that end at the previous frame of `got`, by their end in `sent`.
+    let mut previous = vec![0_usize; sent.len() + 1];
+    for (at_got, frame) in got.iter().enumerate() {
+        let mut runs = vec![0; sent.len() + 1];
+        for (at_sent, other) in sent.iter().enumerate() {
+            if other.md5 == frame.md5 {
+                let run = previous[at_sent] + 1;
+                runs[at_sent + 1] = run;
+                if run > best.2 {
+                    best = (at_sent + 1 - run, at_got + 1 - run, run);
+                }
+            }
+        }
+        previous = runs;
+    }
+    best
+}
+
+/// Whether presentation times of each stream never step back. B-frames do in packet order, so ask
+/// this of [`decoded`] frames.
+#[must_use]
+pub fn is_monotonic(frames: &[Frame]) -> bool {
+    let mut last = std::collections::HashMap::new();
+    frames.iter().all(|frame| {
+        let before = last.insert(frame.stream, frame.pts);
+        before.is_none_or(|before| before <= frame.pts)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(names: &str) -> Vec<Frame> {
+        let frame = |(index, name): (usize, char)| Frame {
+            stream: 0,
+            is_video: false,
+            pts: index as i64,
+            md5: name.to_string(),
+        };
+        names.chars().enumerate().map(frame).collect()
+    }
+
+    #[test]
+    fn lines_are_read() {
+        let text = "#format: frame checksums\n#tb 0: 1/25\n#media_type 0: video\n\
+                    #media_type 1: audio\n0,          0,          1,        1,    86400, aa\n\
+                    1,          0,          7,     1024,     4096, bb\n";
+        let frames = parse(text);
+        assert_eq!(frames.len(), 2);
+        assert_eq!(
+            (frames[0].is_video, frames[0].pts, frames[0].md5.as_str()),
+            (true, 1, "aa")
+        );
+        assert_eq!((video(&frames).len(), audio(&frames).len()), (1, 1));
+    }
+
+    #[test]
+    fn a_listener_that_stays_gets_the_rest() {
+        let join = join(&list("abcdefgh"), &list("defgh"), 0);
+        assert_eq!(
+            join,
+            Ok(Join {
+                at: 3,
+                lead: 0,
+                matched: 5,
+                missing: 0
+            })
+        );
+    }
+
+    #[test]
+    fn a_listener_that_leaves_misses_the_end() {
+        let join = join(&list("abcdefgh"), &list("cde"), 0);
+        assert_eq!(
+            join,
+            Ok(Join {
+                at: 2,
+                lead: 0,
+                matched: 3,
+                missing: 3
+            })
+        );
+    }
+
+    #[test]
+    fn the_first_frame_may_differ_when_allowed() {
+        assert!(join(&list("abcdefgh"), &list("Xdef"), 0).is_err());
+        let join = join(&list("abcdefgh"), &list("Xdef"), 1);
+        assert_eq!(
+            join,
+            Ok(Join {
+                at: 3,
+                lead: 1,
+                matched: 3,
+                missing: 2
+            })
+        );
+    }
+
+    #[test]
+    fn a_hole_a_repeat_and_a_change_are_found() {
+        let sent = list("abcdefgh");
+        let hole = join(&sent, &list("bcdfgh"), 1).expect_err("e is missing");
+        assert_eq!(
+            hole,
+            Mismatch {
+                best: (1, 0, 3),
+                lengths: (8, 6)
+            }
+        );
+        assert!(join(&sent, &list("bcddef"), 1).is_err());
+        assert!(join(&sent, &list("bcXef"), 1).is_err());
+        assert!(join(&sent, &[], 1).is_err());
+    }
+
+    #[test]
+    fn steps_back_are_seen() {
+        let mut frames = list("abc");
+        assert!(is_monotonic(&frames));
+        frames[2].pts = 0;
+        assert!(!is_monotonic(&frames));
+    }
+}

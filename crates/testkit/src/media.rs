@@ -1,0 +1,195 @@
+//! Media made by ffmpeg, the same bytes on every run, kept below the target directory.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::{Tool, target_dir};
+
+/// For the longest clip a test asks for, on a loaded machine.
+const MAKE_DEADLINE: Duration = Duration::from_secs(300);
+
+/// A kind of test media. Sound is a rising sweep and pictures move, so no two frames are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clip {
+    /// FLV: H.264 baseline 320x180 at 25 fps, a keyframe each second, and AAC-LC 44.1 kHz.
+    Flv,
+    /// FLV: as before with B-frames, so decode and presentation order differ.
+    FlvBframes,
+    /// MP3 at 128 kb/s, no tags.
+    Mp3,
+    /// AAC-LC in ADTS at 96 kb/s.
+    Adts,
+    /// Ogg with Vorbis.
+    OggVorbis,
+    /// Ogg with Opus.
+    OggOpus,
+    /// Ogg with FLAC.
+    OggFlac,
+    /// WebM: VP8 with Opus, clusters of one second.
+    WebM,
+}
+
+const H264: &[&str] = &[
+    "-c:v", "libx264", "-preset", "veryfast", "-b:v", "400k", "-g", "25",
+];
+const BASELINE: &[&str] = &["-profile:v", "baseline", "-bf", "0", "-sc_threshold", "0"];
+const BFRAMES: &[&str] = &["-profile:v", "high", "-bf", "2", "-sc_threshold", "0"];
+/// Nothing in the file that tells when, where or by what it was made.
+const REPEATABLE: &[&str] = &[
+    "-threads",
+    "1",
+    "-flags:v",
+    "+bitexact",
+    "-flags:a",
+    "+bitexact",
+    "-fflags",
+    "+bitexact",
+    "-map_metadata",
+    "-1",
+];
+const AAC: &[&str] = &["-c:a", "aac", "-b:a", "96k"];
+
+impl Clip {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Flv,
+        Self::FlvBframes,
+        Self::Mp3,
+        Self::Adts,
+        Self::OggVorbis,
+        Self::OggOpus,
+        Self::OggFlac,
+        Self::WebM,
+    ];
+
+    /// A file with `seconds` of it, made on first use.
+    ///
+    /// # Panics
+    /// When ffmpeg is missing or cannot make it.
+    #[must_use]
+    pub fn seconds(self, seconds: u32) -> PathBuf {
+        let folder = target_dir().join("testmedia");
+        let arguments = self.arguments(seconds);
+        let name = format!("{:016x}.{}", fnv1a(&arguments.join("\0")), self.extension());
+        let path = folder.join(name);
+        if path.is_file() {
+            return path;
+        }
+        fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        // Tests that want the same clip at once each make it; a rename never shows half a file.
+        let draft = tempfile::Builder::new()
+            .suffix(&format!(".{}", self.extension()))
+            .tempfile_in(&folder)
+            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+            .into_temp_path();
+        Tool::ffmpeg()
+            .arg("-y")
+            .args(&arguments)
+            .arg(&draft)
+            .run(MAKE_DEADLINE);
+        draft
+            .persist(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        path
+    }
+
+    /// The name of its container for `ffmpeg -f`.
+    #[must_use]
+    pub fn format(self) -> &'static str {
+        match self {
+            Self::Flv | Self::FlvBframes => "flv",
+            Self::Mp3 => "mp3",
+            Self::Adts => "adts",
+            Self::OggVorbis | Self::OggOpus | Self::OggFlac => "ogg",
+            Self::WebM => "webm",
+        }
+    }
+
+    /// The media type that a source client announces for it.
+    #[must_use]
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Flv | Self::FlvBframes => "video/x-flv",
+            Self::Mp3 => "audio/mpeg",
+            Self::Adts => "audio/aac",
+            Self::OggVorbis | Self::OggOpus | Self::OggFlac => "application/ogg",
+            Self::WebM => "video/webm",
+        }
+    }
+
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Adts => "aac",
+            other => other.format(),
+        }
+    }
+
+    fn arguments(self, seconds: u32) -> Vec<String> {
+        let rate = if matches!(self, Self::OggOpus | Self::WebM) {
+            48_000
+        } else {
+            44_100
+        };
+        let sweep = format!(
+            "aevalsrc=0.3*sin(2*PI*(200+15*t)*t)|0.3*sin(2*PI*(300+10*t)*t):s={rate}:d={seconds}"
+        );
+        let picture = format!("testsrc2=size=320x180:rate=25:duration={seconds}");
+        let codecs: Vec<&str> = match self {
+            Self::Flv => [H264, BASELINE, AAC].concat(),
+            Self::FlvBframes => [H264, BFRAMES, AAC].concat(),
+            Self::Mp3 => vec!["-c:a", "libmp3lame", "-b:a", "128k", "-write_xing", "0"],
+            Self::Adts => AAC.to_vec(),
+            Self::OggVorbis => vec!["-c:a", "libvorbis", "-b:a", "96k"],
+            Self::OggOpus => vec!["-c:a", "libopus", "-b:a", "64k"],
+            Self::OggFlac => vec!["-c:a", "flac", "-sample_fmt", "s16"],
+            Self::WebM => "-c:v libvpx -deadline realtime -b:v 400k -g 25 -c:a libopus -b:a 64k \
+                           -cluster_time_limit 1000"
+                .split_whitespace()
+                .collect(),
+        };
+        let mut arguments: Vec<&str> = Vec::new();
+        if matches!(self, Self::Flv | Self::FlvBframes | Self::WebM) {
+            arguments.extend(["-f", "lavfi", "-i", &picture]);
+        }
+        arguments.extend(["-f", "lavfi", "-i", &sweep]);
+        arguments.extend(codecs);
+        arguments.extend(REPEATABLE);
+        if self == Self::Mp3 {
+            arguments.extend(["-id3v2_version", "0"]);
+        }
+        arguments.extend(["-f", self.format()]);
+        arguments.into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// A hash that is the same in every build: the names of kept files depend on it.
+fn fnv1a(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::framemd5;
+
+    #[test]
+    fn every_clip_can_be_made_and_decoded() {
+        for clip in Clip::ALL {
+            let frames = framemd5::decoded(clip.seconds(2));
+            let audio = frames.iter().filter(|frame| !frame.is_video).count();
+            assert!(audio > 10, "{clip:?}: {audio} audio frames");
+            let with_picture = matches!(clip, Clip::Flv | Clip::FlvBframes | Clip::WebM);
+            let pictures = frames.iter().filter(|frame| frame.is_video).count();
+            assert_eq!(pictures, if with_picture { 50 } else { 0 }, "{clip:?}");
+        }
+    }
+
+    #[test]
+    fn mp3_starts_with_a_frame() {
+        let bytes = fs::read(Clip::Mp3.seconds(2)).expect("the clip was made");
+        assert_eq!((bytes[0], bytes[1] & 0xe0), (0xff, 0xe0));
+    }
+}

@@ -1,0 +1,347 @@
+//! The server under test: the real binary on ephemeral ports with a generated configuration.
+//!
+//! The binary prints `listening <protocol> <address>` per listener and then `ready`, one line each,
+//! to standard output; nothing else is assumed about its output.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use crate::http::{Listener, Response};
+use crate::{Metrics, Process, Signal, http, target_dir, wait_until};
+
+/// The key that every test server demands of publishers, unless the test sets another.
+pub const PUBLISH_KEY: &str = "testkit-publish-key";
+
+/// From start to `ready`, on a loaded machine.
+const READY_DEADLINE: Duration = Duration::from_secs(30);
+/// For one short request to the operator's port.
+const REQUEST_DEADLINE: Duration = Duration::from_secs(10);
+
+/// A server that is about to be started.
+#[derive(Debug, Default)]
+pub struct ServerBuilder {
+    tables: BTreeMap<String, BTreeMap<String, String>>,
+    fragment: String,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+}
+
+impl ServerBuilder {
+    /// Sets one key of the configuration; `value` is TOML: `set("fanout.audio", "max_samples", "4")`,
+    /// `set("auth", "publish_key", "\"other\"")`.
+    #[must_use]
+    pub fn set(mut self, table: &str, key: &str, value: &str) -> Self {
+        self.tables
+            .entry(table.to_owned())
+            .or_default()
+            .insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Appends text to the configuration, for what is not a plain key: `[[stream]]` tables.
+    #[must_use]
+    pub fn toml(mut self, fragment: &str) -> Self {
+        self.fragment.push_str(fragment);
+        self.fragment.push('\n');
+        self
+    }
+
+    /// Adds an argument after `serve --config FILE`.
+    #[must_use]
+    pub fn arg(mut self, argument: &str) -> Self {
+        self.arguments.push(argument.to_owned());
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Starts the server and waits until it is ready.
+    ///
+    /// # Panics
+    /// When the binary is not built, ends early, or is not ready in time.
+    #[must_use]
+    pub fn start(self) -> Server {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
+        let config = folder.path().join("carillon.toml");
+        std::fs::write(&config, self.render())
+            .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
+        let mut command = Command::new(binary());
+        command
+            .arg("serve")
+            .arg("--config")
+            .arg(&config)
+            .args(&self.arguments);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(std::process::Stdio::null());
+        let mut process = Process::start("carillon", &mut command);
+        let mut said = String::new();
+        wait_until("carillon to be ready", READY_DEADLINE, || {
+            said = String::from_utf8_lossy(&process.stdout()).into_owned();
+            let ready = said.lines().any(|line| line == "ready");
+            assert!(
+                ready || process.is_running(),
+                "carillon ended before it was ready"
+            );
+            ready
+        });
+        Server {
+            listeners: listeners(&said),
+            process,
+            _folder: folder,
+        }
+    }
+
+    fn render(&self) -> String {
+        let mut tables = self.tables.clone();
+        for (table, key, value) in [
+            ("rtmp", "listen", "[\"127.0.0.1:0\"]".to_owned()),
+            ("http", "listen", "[\"127.0.0.1:0\"]".to_owned()),
+            ("admin", "listen", "\"127.0.0.1:0\"".to_owned()),
+            ("auth", "publish_key", format!("\"{PUBLISH_KEY}\"")),
+        ] {
+            tables
+                .entry(table.to_owned())
+                .or_default()
+                .entry(key.to_owned())
+                .or_insert(value);
+        }
+        let mut text = String::new();
+        for (table, keys) in &tables {
+            text.push_str(&format!("[{table}]\n"));
+            for (key, value) in keys {
+                text.push_str(&format!("{key} = {value}\n"));
+            }
+        }
+        text + &self.fragment
+    }
+}
+
+/// A running server. Dropping it kills it; if the test is panicking, its output is printed.
+#[derive(Debug)]
+pub struct Server {
+    process: Process,
+    listeners: Vec<(String, SocketAddr)>,
+    /// Holds the configuration file.
+    _folder: tempfile::TempDir,
+}
+
+impl Server {
+    /// Starts with the default configuration on ephemeral ports.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::builder().start()
+    }
+
+    /// To change something first.
+    #[must_use]
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
+
+    /// The address of the first listener for `protocol`: `rtmp`, `http`, `https`, `admin`.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn addr(&self, protocol: &str) -> SocketAddr {
+        self.listeners
+            .iter()
+            .find(|(name, _)| name == protocol)
+            .unwrap_or_else(|| panic!("no `{protocol}` listener in {:?}", self.listeners))
+            .1
+    }
+
+    /// Where to publish or play a stream over RTMP.
+    #[must_use]
+    pub fn rtmp_url(&self, stream: &str, key: &str) -> String {
+        format!("rtmp://{}/{stream}?key={key}", self.addr("rtmp"))
+    }
+
+    /// Where to publish a stream as an Icecast source, in ffmpeg's notation.
+    #[must_use]
+    pub fn icecast_url(&self, stream: &str, key: &str) -> String {
+        format!("icecast://source:{key}@{}/{stream}", self.addr("http"))
+    }
+
+    /// Where to listen, for a player.
+    #[must_use]
+    pub fn http_url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.addr("http"))
+    }
+
+    /// Starts listening to `path` on the public port.
+    #[must_use]
+    pub fn listen(&self, path: &str) -> Listener {
+        Listener::get(self.addr("http"), path)
+    }
+
+    /// A whole answer from the public port.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Response {
+        http::get(self.addr("http"), path, REQUEST_DEADLINE)
+    }
+
+    /// A whole answer from the operator's port.
+    #[must_use]
+    pub fn admin_get(&self, path: &str) -> Response {
+        http::get(self.addr("admin"), path, REQUEST_DEADLINE)
+    }
+
+    /// The metrics now.
+    ///
+    /// # Panics
+    /// When the page is not answered with 200.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        let response = self.admin_get("/metrics");
+        assert_eq!(response.status, 200, "/metrics");
+        Metrics::parse(&response.text())
+    }
+
+    /// A JSON document from the operator's port, by its path below `/api/v1/`.
+    ///
+    /// # Panics
+    /// When it is not answered with 200 and JSON.
+    #[must_use]
+    pub fn api(&self, path: &str) -> serde_json::Value {
+        let response = self.admin_get(&format!("/api/v1/{path}"));
+        assert_eq!(response.status, 200, "/api/v1/{path}: {}", response.text());
+        serde_json::from_slice(&response.body)
+            .unwrap_or_else(|error| panic!("/api/v1/{path}: {error}: {}", response.text()))
+    }
+
+    /// Waits until the log has a line that contains `text`.
+    pub fn wait_for_log(&self, text: &str, deadline: Duration) {
+        wait_until(&format!("`{text}` in the log"), deadline, || {
+            self.log().contains(text)
+        });
+    }
+
+    /// The last lines of the log (standard error, then standard output).
+    #[must_use]
+    pub fn log(&self) -> String {
+        format!(
+            "{}\n{}",
+            self.process.stderr(),
+            String::from_utf8_lossy(&self.process.stdout())
+        )
+    }
+
+    /// Resident memory in bytes.
+    #[must_use]
+    pub fn resident_bytes(&self) -> u64 {
+        let status = self.proc_file("status");
+        let field = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kibibytes = field.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+        kibibytes.unwrap_or_else(|| panic!("no VmRSS in {status}")) * 1024
+    }
+
+    /// Processor time used so far, in user space and the kernel.
+    #[must_use]
+    pub fn cpu_time(&self) -> Duration {
+        let stat = self.proc_file("stat");
+        // utime and stime are fields 14 and 15; the name before them may hold spaces (proc(5)).
+        let after_name = stat.rsplit(") ").next().unwrap_or_default();
+        let ticks: u64 = after_name
+            .split(' ')
+            .skip(11)
+            .take(2)
+            .filter_map(|field| field.parse::<u64>().ok())
+            .sum();
+        // USER_HZ is 100 on every Linux architecture that this runs on.
+        Duration::from_millis(ticks * 10)
+    }
+
+    /// The process, for signals.
+    #[must_use]
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Asks it to stop (SIGTERM) and waits for its end.
+    ///
+    /// # Panics
+    /// When it still runs after `deadline`.
+    pub fn terminate(&mut self, deadline: Duration) -> ExitStatus {
+        self.process.signal(Signal::TERM);
+        self.process.wait(deadline)
+    }
+
+    fn proc_file(&self, name: &str) -> String {
+        let path = format!("/proc/{}/{name}", self.process.pid());
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+}
+
+/// The binary named by `CARILLON_BIN`, else the dev or release build in the target directory.
+fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("CARILLON_BIN") {
+        let path = PathBuf::from(path);
+        assert!(
+            path.is_file(),
+            "CARILLON_BIN names {}, which is no file",
+            path.display()
+        );
+        return path;
+    }
+    let built = ["debug/carillon", "release/carillon"].map(|path| target_dir().join(path));
+    built
+        .into_iter()
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| {
+            panic!("no `carillon` binary: run `cargo build`, or name one in CARILLON_BIN")
+        })
+}
+
+fn listeners(said: &str) -> Vec<(String, SocketAddr)> {
+    said.lines()
+        .filter_map(|line| line.strip_prefix("listening "))
+        .filter_map(|rest| {
+            let (protocol, address) = rest.split_once(' ')?;
+            Some((protocol.to_owned(), address.trim().parse().ok()?))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_holds_defaults_and_changes() {
+        let text = Server::builder()
+            .set("fanout.audio", "max_samples", "4")
+            .set("auth", "publish_key", "\"other\"")
+            .toml("[[stream]]\nmatch = \"live/*\"")
+            .render();
+        assert!(text.contains("[fanout.audio]\nmax_samples = 4\n"), "{text}");
+        assert!(
+            text.contains("publish_key = \"other\"") && !text.contains(PUBLISH_KEY),
+            "{text}"
+        );
+        assert!(
+            text.contains("[rtmp]\nlisten = [\"127.0.0.1:0\"]"),
+            "{text}"
+        );
+        assert!(text.ends_with("[[stream]]\nmatch = \"live/*\"\n"), "{text}");
+    }
+
+    #[test]
+    fn listener_lines_are_read() {
+        let said = "listening rtmp 127.0.0.1:41234\nwelcome\nlistening admin 127.0.0.1:9\nready\n";
+        let found = listeners(said);
+        assert_eq!(found.len(), 2);
+        assert_eq!(
+            found[0],
+            ("rtmp".to_owned(), SocketAddr::from(([127, 0, 0, 1], 41234)))
+        );
+    }
+}

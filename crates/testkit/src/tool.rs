@@ -1,0 +1,186 @@
+//! The programs that stand around the server: encoders, players, probes.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use crate::Process;
+
+/// Which Debian package brings a program.
+const PACKAGES: &[(&str, &str)] = &[
+    ("ffmpeg", "ffmpeg"),
+    ("ffprobe", "ffmpeg"),
+    ("ezstream", "ezstream"),
+    ("ices2", "ices2"),
+    ("liquidsoap", "liquidsoap"),
+    ("gst-launch-1.0", "gstreamer1.0-tools"),
+    ("chromium", "chromium"),
+    ("chromedriver", "chromium-driver"),
+    ("curl", "curl"),
+    ("openssl", "openssl"),
+];
+
+/// Demands that `program` is installed.
+///
+/// # Panics
+/// When it is not; the message names the Debian package. A test never skips itself instead.
+pub fn require(program: &str) {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&path).any(|folder| folder.join(program).is_file()) {
+        return;
+    }
+    let package = PACKAGES
+        .iter()
+        .find(|(name, _)| *name == program)
+        .map_or(program, |row| row.1);
+    panic!("`{program}` is missing: apt-get install {package} (or: cargo xtask tools)");
+}
+
+/// A program to run, with its arguments.
+#[derive(Debug)]
+pub struct Tool {
+    name: String,
+    command: Command,
+}
+
+/// How a program ended and what it said.
+#[derive(Debug)]
+pub struct Finished {
+    /// The exit status.
+    pub status: ExitStatus,
+    /// All of standard output.
+    pub stdout: Vec<u8>,
+    /// The last lines of standard error.
+    pub stderr: String,
+}
+
+impl Tool {
+    /// # Panics
+    /// When `program` is not installed.
+    #[must_use]
+    pub fn new(program: &str) -> Self {
+        require(program);
+        let mut command = Command::new(program);
+        command.stdin(Stdio::null());
+        Self {
+            name: program.to_owned(),
+            command,
+        }
+    }
+
+    /// ffmpeg without banner, prompts and progress; errors go to standard error.
+    #[must_use]
+    pub fn ffmpeg() -> Self {
+        Self::new("ffmpeg").args(["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"])
+    }
+
+    /// ffprobe, likewise.
+    #[must_use]
+    pub fn ffprobe() -> Self {
+        Self::new("ffprobe").args(["-hide_banner", "-loglevel", "error"])
+    }
+
+    /// ffmpeg sending `clip` at its natural pace, untouched, in container `format`, to `url`.
+    #[must_use]
+    pub fn ffmpeg_publish(clip: &Path, format: &str, url: &str) -> Self {
+        Self::ffmpeg()
+            .arg("-re")
+            .arg("-i")
+            .arg(clip)
+            .args(["-c", "copy", "-f", format, url])
+    }
+
+    /// liquidsoap with `script` as its program; allowed to run as root, as it is in containers.
+    #[must_use]
+    pub fn liquidsoap(script: &str) -> Self {
+        let script = format!("settings.init.allow_root.set(true)\n{script}");
+        Self::new("liquidsoap").arg(script)
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Starts it in the background.
+    #[must_use]
+    pub fn start(mut self) -> Process {
+        Process::start(&self.name, &mut self.command)
+    }
+
+    /// Runs it to its end, whatever its exit status.
+    ///
+    /// # Panics
+    /// When it still runs after `deadline`.
+    #[must_use]
+    pub fn finish(self, deadline: Duration) -> Finished {
+        let mut process = self.start();
+        let status = process.wait(deadline);
+        Finished {
+            status,
+            stdout: process.stdout(),
+            stderr: process.stderr(),
+        }
+    }
+
+    /// Runs it to its end and demands success and silence on standard error: with ffmpeg's log
+    /// level `error` that means that nothing it decoded was broken. Returns standard output.
+    ///
+    /// # Panics
+    /// When it fails, complains, or still runs after `deadline`.
+    pub fn run(self, deadline: Duration) -> Vec<u8> {
+        let name = self.name.clone();
+        let finished = self.finish(deadline);
+        assert!(
+            finished.status.success() && finished.stderr.is_empty(),
+            "{name}: {}\n{}",
+            finished.status,
+            finished.stderr
+        );
+        finished.stdout
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "apt-get install no-such-program")]
+    fn a_missing_program_is_an_error() {
+        require("no-such-program");
+    }
+
+    #[test]
+    fn output_is_returned() {
+        let out = Tool::new("sh")
+            .args(["-c", "echo fine"])
+            .run(Duration::from_secs(10));
+        assert_eq!(out, b"fine\n");
+    }
+
+    #[test]
+    #[should_panic(expected = "a complaint")]
+    fn a_complaint_is_a_failure() {
+        Tool::new("sh")
+            .args(["-c", "echo a complaint >&2"])
+            .run(Duration::from_secs(10));
+    }
+}
