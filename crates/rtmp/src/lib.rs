@@ -1,1 +1,52 @@
-//! rtmp
+//! RTMP as a machine without input or output of its own.
+//!
+//! [`server::Session`] is the server's end of one connection: handshake, chunk stream, AMF0
+//! commands and the publishing conversation. It reads no clock, opens no socket, spawns nothing and
+//! draws no random numbers: bytes, `now` and a seed come in; events and bytes to send go out.
+//!
+//! # The driving law
+//!
+//! Events are *pulled*, one at a time, from the bytes just read, so nothing queues inside:
+//!
+//! ```
+//! # use std::time::Instant;
+//! # use rtmp::server::{Config, Event, Rejection, Session};
+//! # fn drive(received: &[u8], now: Instant) -> Result<(), rtmp::Error> {
+//! let mut session = Session::new(Config::default(), [0; 32], now);
+//! let mut input: &[u8] = received;
+//! while let Some(event) = session.read(&mut input, now)? {
+//!     if let Event::Publish(request) = event {
+//!         // ask the gate, then `accept_publish`, or:
+//!         let _ = session.reject(request.id, Rejection::Denied, "wrong key");
+//!     }
+//! }
+//! // now `input` is empty: send all of `session.output()`, and close if `session.is_closed()`
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! 1. Call [`read`](server::Session::read) until it gives `None`; only then is the input used up.
+//! 2. After each call into the session send what [`output`](server::Session::output) holds. A peer
+//!    that makes the session answer without reading the answers is cut off ([`Error::RepliesUnread`]).
+//! 3. When [`poll_timeout`](server::Session::poll_timeout) has passed, call
+//!    [`handle_timeout`](server::Session::handle_timeout).
+//! 4. After an error, or once [`is_closed`](server::Session::is_closed), send the remaining output and
+//!    close. Reading (and discarding) a little before the close lets the last words arrive: a socket
+//!    closed with unread input resets the connection, and the peer loses the reason.
+//!
+//! The parts are public where others need them: [`chunk`] writes the shared bytes of a stream for all
+//! its players, [`amf0`] reads metadata, [`timestamp`] extends the 32-bit clock.
+//!
+//! Sources: Adobe's RTMP specification 1.0 (2012), Enhanced RTMP v2, and what OBS, librtmp, ffmpeg,
+//! FMLE, GStreamer and hardware encoders were seen to send.
+
+pub mod amf0;
+pub mod chunk;
+mod command;
+mod error;
+pub mod handshake;
+pub mod message;
+pub mod server;
+pub mod timestamp;
+
+pub use error::{Blame, Error, Reply};

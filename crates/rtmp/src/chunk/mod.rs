@@ -1,0 +1,44 @@
+//! The chunk stream (RTMP 1.0 §5.3): messages cut in chunks, several messages interleaved.
+//!
+//! ```text
+//!  basic header        message header (by format)                       extended   payload
+//!  fmt:2 csid:6        0: time 3, length 3, type 1, stream id 4 (LE)    time 4,    up to the
+//!  0 + 1 byte          1: delta 3, length 3, type 1                     if the 3   chunk size
+//!  1 + 2 bytes         2: delta 3              3: nothing               are ff
+//! ```
+//!
+//! [`Reader`] takes what any sender makes of that; [`write`] writes the one form that depends on
+//! nothing sent before.
+
+mod reader;
+mod writer;
+
+pub use reader::{Limits, Reader};
+pub use writer::{Header, write};
+
+/// The chunk size both sides begin with.
+pub const CHUNK_SIZE_INITIAL: u32 = 128;
+/// The largest chunk size that means anything: no message is longer.
+pub const CHUNK_SIZE_MAX: u32 = 0xff_ffff;
+/// Chunk streams a peer may use. Encoders use three to six; a table this long is still searched in
+/// no time.
+pub const CHUNK_STREAMS_MAX: usize = 64;
+/// Messages a peer may leave unfinished: one each of audio, video, data, command and control, and
+/// room for devices with more tracks.
+pub const PARTIAL_MESSAGES_MAX: usize = 8;
+/// Chunks a message may be cut into, which bounds the work a small chunk size makes: the largest
+/// message at the initial chunk size.
+pub const CHUNKS_PER_MESSAGE_MAX: u32 = MEDIA_MESSAGE_MAX / CHUNK_SIZE_INITIAL;
+/// The longest audio, video or aggregate message: a keyframe of 8 MiB is 64 Mb at once, beyond any
+/// live encoder.
+pub const MEDIA_MESSAGE_MAX: u32 = 8 << 20;
+/// The longest data message; metadata with a file's keyframe table is the largest seen.
+pub const DATA_MESSAGE_MAX: u32 = 256 << 10;
+/// The longest message of any other type; a `connect` is below 1 KiB.
+pub const COMMAND_MESSAGE_MAX: u32 = 64 << 10;
+
+/// The value of the 3-byte time field that says the time follows in 4 bytes.
+const EXTENDED: u32 = 0xff_ffff;
+
+#[cfg(test)]
+mod tests;

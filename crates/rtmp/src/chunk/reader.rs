@@ -1,0 +1,474 @@
+//! Puts chunks together into messages, whatever the sender and the network do to them.
+
+use bytes::Bytes;
+
+use super::{
+    CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX, CHUNK_STREAMS_MAX, CHUNKS_PER_MESSAGE_MAX,
+    COMMAND_MESSAGE_MAX, DATA_MESSAGE_MAX, EXTENDED, MEDIA_MESSAGE_MAX, PARTIAL_MESSAGES_MAX,
+};
+use crate::{
+    Error,
+    message::{Kind, Message},
+};
+
+/// What a peer may make the reader hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Media and data messages longer than this are read and thrown away, bytes.
+    pub keep_max: u32,
+    /// The sum of all unfinished messages, bytes. Buffers are at most twice this.
+    pub partial_bytes_max: usize,
+    /// How far ahead of the bytes received a buffer may be reserved, if at least as much more is
+    /// waiting in the read buffer.
+    pub reserve_max: usize,
+}
+
+impl Limits {
+    /// For a peer that may not publish yet: room for one large command, and for the codec
+    /// configuration that hasty encoders send before they are accepted.
+    pub const STRANGER: Self = Self {
+        keep_max: 16 << 10,
+        partial_bytes_max: 72 << 10,
+        reserve_max: 0,
+    };
+    /// For an accepted publisher: two of the largest messages.
+    pub const PUBLISHER: Self = Self {
+        keep_max: MEDIA_MESSAGE_MAX,
+        partial_bytes_max: 2 * MEDIA_MESSAGE_MAX as usize,
+        reserve_max: 64 << 10,
+    };
+}
+
+/// The receiving end of a chunk stream.
+///
+/// Invariants: `partial` is the number of chunk streams with a message in progress, and
+/// `partial_bytes` the payload they hold; a message's buffer never outgrows twice what has arrived of
+/// it, or [`Limits::reserve_max`]. The messages given out depend on the bytes only, never on how they
+/// were split.
+///
+/// SetChunkSize and Abort concern nobody else and are obeyed here. After an error the stream is out
+/// of step and must not be read on.
+#[derive(Debug)]
+pub struct Reader {
+    limits: Limits,
+    chunk_size: u32,
+    chunk_size_floor: u32,
+    streams: Vec<ChunkStream>,
+    /// Index in `streams` of the last chunk's stream.
+    last: usize,
+    partial: usize,
+    partial_bytes: usize,
+    /// Payload bytes still to come in the chunk at hand, which is one of `streams[last]`.
+    body: Option<u32>,
+    carry: Carry,
+}
+
+/// What the last header on a chunk stream said, and the message in progress.
+#[derive(Debug)]
+struct ChunkStream {
+    csid: u32,
+    timestamp: u32,
+    /// The time field as sent, extended or not: absolute in format 0, else a difference.
+    field: u32,
+    extended: bool,
+    length: u32,
+    kind: Kind,
+    stream_id: u32,
+    message: Option<Partial>,
+}
+
+#[derive(Debug)]
+struct Partial {
+    received: u32,
+    chunks: u32,
+    keep: bool,
+    data: Vec<u8>,
+}
+
+/// The beginning of a chunk header whose rest has not arrived.
+#[derive(Debug, Default)]
+struct Carry {
+    bytes: [u8; HEADER_BYTES_MAX],
+    length: usize,
+}
+
+/// Basic header 3, message header 11, extended time 4.
+const HEADER_BYTES_MAX: usize = 18;
+/// The length of a message header of each format.
+const MESSAGE_HEADER_BYTES: [usize; 4] = [11, 7, 3, 0];
+
+enum Step {
+    /// The header, or the body, is not all there.
+    Starved,
+    /// So many bytes were used, and perhaps completed a message.
+    Used(usize, Option<Message>),
+}
+
+struct ChunkHeader {
+    /// Index in `streams`; its length for a chunk stream not seen before.
+    index: usize,
+    csid: u32,
+    format: u8,
+    field: u32,
+    extended: bool,
+    length: u32,
+    kind: Kind,
+    stream_id: u32,
+    used: usize,
+}
+
+impl Reader {
+    /// A reader at the initial chunk size that accepts no smaller one than `chunk_size_floor`.
+    pub fn new(limits: Limits, chunk_size_floor: u32) -> Self {
+        Self {
+            limits,
+            chunk_size: CHUNK_SIZE_INITIAL,
+            chunk_size_floor,
+            streams: Vec::new(),
+            last: 0,
+            partial: 0,
+            partial_bytes: 0,
+            body: None,
+            carry: Carry::default(),
+        }
+    }
+
+    /// Changes what the peer may make us hold, for messages that begin from now on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
+    /// The payload held for unfinished messages, bytes.
+    pub fn partial_bytes(&self) -> usize {
+        self.partial_bytes
+    }
+
+    /// Takes bytes from the front of `input` until a message is complete. Gives `None` once `input`
+    /// is used up.
+    ///
+    /// # Errors
+    /// When the peer breaks the protocol or a limit.
+    pub fn read(&mut self, input: &mut &[u8]) -> Result<Option<Message>, Error> {
+        loop {
+            let message = if self.carry.length == 0 {
+                match self.step(input, input.len())? {
+                    Step::Used(used, message) => {
+                        *input = &input[used..];
+                        message
+                    }
+                    Step::Starved => {
+                        self.carry.fill(input);
+                        return Ok(None);
+                    }
+                }
+            } else {
+                // At most a header's worth of bytes, and only where a read ended inside a header.
+                let carried = self.carry.bytes;
+                let waiting = self.carry.length + input.len();
+                match self.step(&carried[..self.carry.length], waiting)? {
+                    Step::Used(used, message) => {
+                        self.carry.consume(used);
+                        message
+                    }
+                    Step::Starved => {
+                        let Some((byte, rest)) = input.split_at_checked(1) else {
+                            return Ok(None);
+                        };
+                        self.carry.fill(&mut &byte[..]);
+                        *input = rest;
+                        None
+                    }
+                }
+            };
+            if let Some(message) = message
+                && let Some(message) = self.obey(message)?
+            {
+                return Ok(Some(message));
+            }
+        }
+    }
+
+    /// Reads one chunk header, or one piece of a chunk's body. `waiting` is how many bytes are known
+    /// to have arrived, `data` the contiguous ones.
+    fn step(&mut self, data: &[u8], waiting: usize) -> Result<Step, Error> {
+        match self.body {
+            Some(_) if data.is_empty() => Ok(Step::Starved),
+            Some(left) => self.read_body(data, left, waiting),
+            None => {
+                let Some(header) = self.parse_header(data)? else {
+                    return Ok(Step::Starved);
+                };
+                let used = header.used;
+                let message = self.begin_chunk(header)?;
+                Ok(Step::Used(used, message))
+            }
+        }
+    }
+
+    fn parse_header(&self, data: &[u8]) -> Result<Option<ChunkHeader>, Error> {
+        let Some(&first) = data.first() else {
+            return Ok(None);
+        };
+        let format = first >> 6;
+        let (csid, basic) = match (first & 0x3f, data) {
+            (0, [_, low, ..]) => (64 + u32::from(*low), 2),
+            (1, [_, low, high, ..]) => (64 + u32::from(*low) + 256 * u32::from(*high), 3),
+            (0 | 1, _) => return Ok(None),
+            (csid, _) => (u32::from(csid), 1),
+        };
+        let index = self.find(csid);
+        let stream = self.streams.get(index);
+        match stream {
+            None if format >= 2 => return Err(Error::UnknownChunkStream { csid, format }),
+            None if self.streams.len() == CHUNK_STREAMS_MAX => {
+                return Err(Error::TooManyChunkStreams);
+            }
+            Some(stream) if stream.message.is_some() && format != 3 => {
+                return Err(Error::HeaderInsideMessage { csid });
+            }
+            _ => {}
+        }
+
+        let mut used = basic + MESSAGE_HEADER_BYTES[usize::from(format)];
+        let Some(fields) = data.get(basic..used) else {
+            return Ok(None);
+        };
+        let big_endian =
+            |at: usize| u32::from_be_bytes([0, fields[at], fields[at + 1], fields[at + 2]]);
+        let mut header = ChunkHeader {
+            index,
+            csid,
+            format,
+            field: stream.map_or(0, |s| s.field),
+            extended: stream.is_some_and(|s| s.extended),
+            // What a first header in format 1 leaves out is zero: librtmp's pong comes like that.
+            length: stream.map_or(0, |s| s.length),
+            kind: stream.map_or(Kind::Other(0), |s| s.kind),
+            stream_id: stream.map_or(0, |s| s.stream_id),
+            used,
+        };
+        if format <= 2 {
+            header.field = big_endian(0);
+            header.extended = header.field == EXTENDED;
+        }
+        if format <= 1 {
+            header.length = big_endian(3);
+            header.kind = Kind::from_wire(fields[6]);
+        }
+        if format == 0 {
+            header.stream_id = u32::from_le_bytes([fields[7], fields[8], fields[9], fields[10]]);
+        }
+        if header.extended {
+            let tail = &data[used..];
+            if format == 3 {
+                // Some senders repeat the extended time here, others do not: it is there if it looks
+                // like it. A first difference settles the matter before all four bytes are in.
+                let expected = header.field.to_be_bytes();
+                let seen = tail.len().min(4);
+                if tail[..seen] == expected[..seen] {
+                    if seen < 4 {
+                        return Ok(None);
+                    }
+                    used += 4;
+                }
+            } else {
+                let Some(&time) = tail.first_chunk() else {
+                    return Ok(None);
+                };
+                header.field = u32::from_be_bytes(time);
+                used += 4;
+            }
+        }
+        header.used = used;
+        Ok(Some(header))
+    }
+
+    /// Index of a chunk stream, or the number of all when it is new.
+    fn find(&self, csid: u32) -> usize {
+        match self.streams.get(self.last) {
+            Some(stream) if stream.csid == csid => self.last,
+            _ => self
+                .streams
+                .iter()
+                .position(|s| s.csid == csid)
+                .unwrap_or(self.streams.len()),
+        }
+    }
+
+    /// Enters a chunk. Gives the message if it is empty, as such have no body to wait for.
+    fn begin_chunk(&mut self, header: ChunkHeader) -> Result<Option<Message>, Error> {
+        if header.index == self.streams.len() {
+            self.streams.push(ChunkStream {
+                csid: header.csid,
+                timestamp: 0,
+                field: 0,
+                extended: false,
+                length: 0,
+                kind: header.kind,
+                stream_id: 0,
+                message: None,
+            });
+        }
+        self.last = header.index;
+        let stream = &mut self.streams[header.index];
+        if stream.message.is_none() {
+            // Without a header of its own a message takes the last difference again; after a full
+            // header that is its absolute time (RTMP 1.0 §5.3.1.2.4).
+            stream.timestamp = match header.format {
+                0 => header.field,
+                _ => stream.timestamp.wrapping_add(header.field),
+            };
+            stream.field = header.field;
+            stream.extended = header.extended;
+            stream.length = header.length;
+            stream.kind = header.kind;
+            stream.stream_id = header.stream_id;
+            stream.message = Some(Partial {
+                received: 0,
+                chunks: 0,
+                keep: keeps(header.kind, header.length, &self.limits)?,
+                data: Vec::new(),
+            });
+            self.partial += 1;
+            if self.partial > PARTIAL_MESSAGES_MAX {
+                return Err(Error::TooManyPartialMessages);
+            }
+        }
+        let Some(message) = &mut stream.message else {
+            return Ok(None);
+        };
+        message.chunks += 1;
+        if message.chunks > CHUNKS_PER_MESSAGE_MAX {
+            return Err(Error::TooManyChunks { csid: stream.csid });
+        }
+        let left = (stream.length - message.received).min(self.chunk_size);
+        if left == 0 {
+            return Ok(self.finish());
+        }
+        self.body = Some(left);
+        Ok(None)
+    }
+
+    fn read_body(&mut self, data: &[u8], left: u32, waiting: usize) -> Result<Step, Error> {
+        let stream = &mut self.streams[self.last];
+        let Some(message) = &mut stream.message else {
+            self.body = None;
+            return Ok(Step::Used(0, None));
+        };
+        let length = stream.length as usize;
+        let take = data.len().min(left as usize);
+        let piece = &data[..take];
+        message.received += take as u32;
+        if message.keep {
+            self.partial_bytes += take;
+            if self.partial_bytes > self.limits.partial_bytes_max {
+                return Err(Error::TooManyPartialBytes {
+                    max: self.limits.partial_bytes_max,
+                });
+            }
+            if message.data.capacity() - message.data.len() < take {
+                let ahead = waiting.min(self.limits.reserve_max);
+                let capacity = (message.data.len() + take)
+                    .max(2 * message.data.len())
+                    .max(ahead)
+                    .min(length);
+                message.data.reserve_exact(capacity - message.data.len());
+            }
+            message.data.extend_from_slice(piece);
+        }
+        let finished = message.received == stream.length;
+        self.body = (take < left as usize).then(|| left - take as u32);
+        Ok(Step::Used(
+            take,
+            if finished { self.finish() } else { None },
+        ))
+    }
+
+    /// Ends the message on the chunk stream at hand. Gives it, unless it was only skipped.
+    fn finish(&mut self) -> Option<Message> {
+        let stream = &mut self.streams[self.last];
+        let message = stream.message.take()?;
+        self.partial -= 1;
+        self.partial_bytes -= message.data.len();
+        message.keep.then(|| Message {
+            kind: stream.kind,
+            timestamp: stream.timestamp,
+            stream_id: stream.stream_id,
+            payload: Bytes::from(message.data),
+        })
+    }
+
+    /// Acts on the messages about the chunk stream itself and passes on all others.
+    fn obey(&mut self, message: Message) -> Result<Option<Message>, Error> {
+        if !matches!(message.kind, Kind::SetChunkSize | Kind::Abort) {
+            return Ok(Some(message));
+        }
+        let Some(&value) = message.payload.first_chunk() else {
+            return Err(Error::ShortControlMessage {
+                kind: message.kind,
+                length: message.payload.len(),
+            });
+        };
+        let value = u32::from_be_bytes(value);
+        if message.kind == Kind::SetChunkSize {
+            // The top bit must be zero (RTMP 1.0 §5.4.1); some set it.
+            self.set_chunk_size(value & 0x7fff_ffff)?;
+        } else {
+            self.abort(value);
+        }
+        Ok(None)
+    }
+
+    fn set_chunk_size(&mut self, size: u32) -> Result<(), Error> {
+        if size == 0 {
+            return Err(Error::ChunkSizeZero);
+        }
+        if size < self.chunk_size_floor {
+            return Err(Error::ChunkSizeTooSmall {
+                size,
+                floor: self.chunk_size_floor,
+            });
+        }
+        self.chunk_size = size.min(CHUNK_SIZE_MAX);
+        Ok(())
+    }
+
+    /// Forgets the unfinished message of a chunk stream (RTMP 1.0 §5.4.2).
+    fn abort(&mut self, csid: u32) {
+        let index = self.find(csid);
+        if let Some(message) = self.streams.get_mut(index).and_then(|s| s.message.take()) {
+            self.partial -= 1;
+            self.partial_bytes -= message.data.len();
+        }
+    }
+}
+
+/// Whether a message is to be kept or read and thrown away.
+fn keeps(kind: Kind, length: u32, limits: &Limits) -> Result<bool, Error> {
+    let (max, keep_max) = match kind {
+        Kind::Audio | Kind::Video | Kind::Aggregate => (MEDIA_MESSAGE_MAX, limits.keep_max),
+        Kind::DataAmf0 | Kind::DataAmf3 => (DATA_MESSAGE_MAX, limits.keep_max),
+        _ => (COMMAND_MESSAGE_MAX, COMMAND_MESSAGE_MAX),
+    };
+    if length > max {
+        return Err(Error::MessageTooLong { kind, length, max });
+    }
+    Ok(length <= keep_max)
+}
+
+impl Carry {
+    /// Moves all of `input` in; it is never more than a header's beginning.
+    fn fill(&mut self, input: &mut &[u8]) {
+        let end = self.length + input.len();
+        if let Some(room) = self.bytes.get_mut(self.length..end) {
+            room.copy_from_slice(input);
+            self.length = end;
+            *input = &[];
+        }
+    }
+
+    fn consume(&mut self, used: usize) {
+        self.bytes.copy_within(used..self.length, 0);
+        self.length -= used;
+    }
+}

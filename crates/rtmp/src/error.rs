@@ -1,0 +1,152 @@
+//! What ends a connection, sorted by blame, and what the peer is told about it.
+
+use crate::{amf0, message::Kind};
+
+/// Why a connection cannot go on. Variants say what the peer did.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    // The peer broke the protocol.
+    /// C0 names another protocol version: 6 and 8 are RTMPE, others are no RTMP at all.
+    #[error("handshake version {0}, where 3 was expected")]
+    HandshakeVersion(u8),
+    /// A chunk relies on an earlier header of its chunk stream, and there was none.
+    #[error("chunk of format {format} opens chunk stream {csid}")]
+    UnknownChunkStream {
+        /// The chunk stream.
+        csid: u32,
+        /// The header format, 2 or 3.
+        format: u8,
+    },
+    /// A full header arrived before the message in progress was complete.
+    #[error("new message header inside a message on chunk stream {csid}")]
+    HeaderInsideMessage {
+        /// The chunk stream.
+        csid: u32,
+    },
+    /// SetChunkSize with size zero.
+    #[error("chunk size zero")]
+    ChunkSizeZero,
+    /// A protocol control message without its fixed fields.
+    #[error("{kind:?} message of {length} bytes")]
+    ShortControlMessage {
+        /// The message's type.
+        kind: Kind,
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// A command whose AMF0 cannot be read.
+    #[error("malformed command: {0}")]
+    MalformedCommand(#[from] amf0::Error),
+    /// A command other than `connect` came first.
+    #[error("command before connect")]
+    CommandBeforeConnect,
+
+    // The peer wants more than it may have.
+    /// SetChunkSize below [`Config::chunk_size_floor`](crate::server::Config::chunk_size_floor).
+    #[error("chunk size {size} is below {floor}")]
+    ChunkSizeTooSmall {
+        /// The size asked for, bytes.
+        size: u32,
+        /// The smallest accepted, bytes.
+        floor: u32,
+    },
+    /// A message announced more bytes than its type may have.
+    #[error("{kind:?} message of {length} bytes, at most {max} are accepted")]
+    MessageTooLong {
+        /// The message's type.
+        kind: Kind,
+        /// The length announced, bytes.
+        length: u32,
+        /// The largest accepted, bytes.
+        max: u32,
+    },
+    /// One message was cut into more chunks than [`chunk::CHUNKS_PER_MESSAGE_MAX`](crate::chunk::CHUNKS_PER_MESSAGE_MAX).
+    #[error("message in too many chunks on chunk stream {csid}")]
+    TooManyChunks {
+        /// The chunk stream.
+        csid: u32,
+    },
+    /// More chunk streams than [`chunk::CHUNK_STREAMS_MAX`](crate::chunk::CHUNK_STREAMS_MAX).
+    #[error("too many chunk streams")]
+    TooManyChunkStreams,
+    /// More messages begun than [`chunk::PARTIAL_MESSAGES_MAX`](crate::chunk::PARTIAL_MESSAGES_MAX).
+    #[error("too many unfinished messages")]
+    TooManyPartialMessages,
+    /// The unfinished messages together hold too many bytes.
+    #[error("unfinished messages hold more than {max} bytes")]
+    TooManyPartialBytes {
+        /// The largest sum accepted, bytes.
+        max: usize,
+    },
+    /// The peer makes us answer and does not read the answers.
+    #[error("replies are not being read")]
+    RepliesUnread,
+
+    // The peer was too slow.
+    /// The handshake did not finish in time.
+    #[error("handshake timed out")]
+    HandshakeTimeout,
+    /// The handshake was followed by no request to publish or play.
+    #[error("no publish or play request in time")]
+    RequestTimeout,
+}
+
+/// Whose fault an [`Error`] is, for metrics and log levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blame {
+    /// The peer broke the protocol.
+    Protocol,
+    /// The peer exceeded a limit of ours.
+    Limit,
+    /// The peer let a deadline pass.
+    Timeout,
+}
+
+/// The status a peer is sent before the connection closes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The NetConnection code.
+    pub code: &'static str,
+    /// What went wrong, in words; holds nothing the peer sent but numbers.
+    pub description: String,
+}
+
+impl Error {
+    /// Whose fault this is.
+    pub fn blame(&self) -> Blame {
+        match self {
+            Self::HandshakeVersion(_)
+            | Self::UnknownChunkStream { .. }
+            | Self::HeaderInsideMessage { .. }
+            | Self::ChunkSizeZero
+            | Self::ShortControlMessage { .. }
+            | Self::MalformedCommand(_)
+            | Self::CommandBeforeConnect => Blame::Protocol,
+            Self::ChunkSizeTooSmall { .. }
+            | Self::MessageTooLong { .. }
+            | Self::TooManyChunks { .. }
+            | Self::TooManyChunkStreams
+            | Self::TooManyPartialMessages
+            | Self::TooManyPartialBytes { .. }
+            | Self::RepliesUnread => Blame::Limit,
+            Self::HandshakeTimeout | Self::RequestTimeout => Blame::Timeout,
+        }
+    }
+
+    /// What the peer is told, if anything: nothing to one that never spoke RTMP, nor to one that
+    /// reads no replies.
+    pub fn reply(&self) -> Option<Reply> {
+        match self {
+            Self::HandshakeVersion(_) | Self::HandshakeTimeout | Self::RepliesUnread => None,
+            Self::RequestTimeout => Some(Reply {
+                code: "NetConnection.Connect.IdleTimeOut",
+                description: self.to_string(),
+            }),
+            _ => Some(Reply {
+                code: "NetConnection.Connect.Rejected",
+                description: self.to_string(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What a session tells its driver, and what the driver answers.
+
+use bytes::Bytes;
+
+use super::StreamPath;
+
+/// Something the driver has to know or decide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The peer said who it is. Already answered.
+    Connect(Box<Connect>),
+    /// The peer wants to publish: answer with
+    /// [`accept_publish`](super::Session::accept_publish) or [`reject`](super::Session::reject).
+    Publish(Box<Request>),
+    /// The peer wants to play: answer with [`reject`](super::Session::reject).
+    Play(Box<Request>),
+    /// An audio message of the accepted publisher: one FLV audio tag body, never empty.
+    Audio(Media),
+    /// A video message of the accepted publisher: one FLV video tag body, never empty.
+    Video(Media),
+    /// The publisher's metadata, without a leading `@setDataFrame`: the string `onMetaData` and the
+    /// value after it, byte for byte.
+    Metadata(Media),
+    /// Any other data message of the publisher, byte for byte: AMF0, beginning with a name.
+    Data(Media),
+    /// The request was given up or the publisher has ended its stream; it may start another.
+    Unpublish(RequestId),
+}
+
+/// A timed message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Media {
+    /// The publisher's clock, milliseconds modulo 2^32; [`Unwrap`](crate::timestamp::Unwrap) extends it.
+    pub timestamp: u32,
+    /// The message, in an allocation of its own.
+    pub payload: Bytes,
+}
+
+/// What a peer says when it connects.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Connect {
+    /// The application, without slashes at its ends and without a query. Untrusted text.
+    pub app: String,
+    /// The software, as it calls itself. Untrusted text.
+    pub flash_version: String,
+    /// The codecs it names (Enhanced RTMP `fourCcList`).
+    pub four_ccs: Vec<String>,
+    /// The Enhanced RTMP `capsEx` bits; 1 is for reconnect requests.
+    pub capabilities: u32,
+}
+
+/// A request for a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What to answer it by.
+    pub id: RequestId,
+    /// The stream, and whatever may prove the peer's right to it.
+    pub path: StreamPath,
+    /// What shall be done with the stream; [`Mode::Live`] when playing.
+    pub mode: Mode,
+}
+
+/// Names one request on one connection. A later request never has the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestId {
+    /// The message stream it came on.
+    pub(super) stream: u32,
+    pub(super) serial: u32,
+}
+
+/// The publishing type. Anything unknown is taken as live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Only live.
+    #[default]
+    Live,
+    /// Live and recorded anew.
+    Record,
+    /// Live and appended to an earlier recording.
+    Append,
+}
+
+/// The request is no longer there: the peer took it back, or the session has closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the request was withdrawn")]
+pub struct Withdrawn;
+
+/// Why a peer is turned away, in the terms clients understand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rejection {
+    /// The name is taken by another publisher, or has been taken over by one.
+    BadName,
+    /// The peer may not: wrong or missing credential.
+    Denied,
+    /// The server will not: a limit, a malformed name.
+    Rejected,
+    /// The server cannot go on.
+    Failed,
+    /// There is no such stream to play.
+    StreamNotFound,
+}
+
+impl Rejection {
+    /// The NetStream code that says so.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::BadName => "NetStream.Publish.BadName",
+            Self::Denied => "NetStream.Publish.Denied",
+            Self::Rejected => "NetStream.Publish.Rejected",
+            Self::Failed => "NetStream.Failed",
+            Self::StreamNotFound => "NetStream.Play.StreamNotFound",
+        }
+    }
+}

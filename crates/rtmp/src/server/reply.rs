@@ -1,0 +1,141 @@
+//! What the server says: control messages, results and status, framed.
+
+use bytes::BytesMut;
+
+use crate::{
+    amf0::Encoder,
+    chunk::{self, CHUNK_SIZE_INITIAL, Header},
+    command,
+    message::Kind,
+};
+
+/// Chunk streams of ours, apart from those the media of a player will use.
+mod csid {
+    pub(super) const CONTROL: u32 = 2;
+    pub(super) const COMMAND: u32 = 3;
+    pub(super) const STATUS: u32 = 5;
+}
+
+/// The limit type of SetPeerBandwidth that leaves the choice to the peer (RTMP 1.0 §5.4.5).
+const LIMIT_DYNAMIC: u8 = 2;
+
+/// User control event types (RTMP 1.0 §7.1.7).
+pub(super) mod control {
+    pub(crate) const STREAM_BEGIN: u16 = 0;
+    pub(crate) const PING_REQUEST: u16 = 6;
+    pub(crate) const PING_RESPONSE: u16 = 7;
+}
+
+/// Whose status is told: a request's, on its stream, or the connection's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    Status,
+    Error,
+}
+
+/// Frames our messages. Every message has a full header, so that the bytes a player shares with others
+/// may follow at any time.
+#[derive(Debug)]
+pub(super) struct Replies {
+    output: BytesMut,
+    chunk_size: u32,
+    body: BytesMut,
+}
+
+impl Replies {
+    pub(super) fn new() -> Self {
+        Self {
+            output: BytesMut::new(),
+            chunk_size: CHUNK_SIZE_INITIAL,
+            body: BytesMut::new(),
+        }
+    }
+
+    pub(super) fn output(&mut self) -> &mut BytesMut {
+        &mut self.output
+    }
+
+    pub(super) fn pending_bytes(&self) -> usize {
+        self.output.len()
+    }
+
+    pub(super) fn set_chunk_size(&mut self, size: u32) {
+        self.control(Kind::SetChunkSize, &size.to_be_bytes());
+        self.chunk_size = size;
+    }
+
+    pub(super) fn acknowledgement(&mut self, received: u32) {
+        self.control(Kind::Acknowledgement, &received.to_be_bytes());
+    }
+
+    pub(super) fn window_ack_size(&mut self, size: u32) {
+        self.control(Kind::WindowAckSize, &size.to_be_bytes());
+    }
+
+    pub(super) fn peer_bandwidth(&mut self, size: u32) {
+        let mut body = [0, 0, 0, 0, LIMIT_DYNAMIC];
+        body[..4].copy_from_slice(&size.to_be_bytes());
+        self.control(Kind::SetPeerBandwidth, &body);
+    }
+
+    pub(super) fn user_control(&mut self, event: u16, value: u32) {
+        let mut body = [0; 6];
+        body[..2].copy_from_slice(&event.to_be_bytes());
+        body[2..].copy_from_slice(&value.to_be_bytes());
+        self.control(Kind::UserControl, &body);
+    }
+
+    /// A command on the connection: name and transaction, then what `arguments` adds.
+    pub(super) fn command(
+        &mut self,
+        name: &str,
+        transaction: f64,
+        arguments: impl FnOnce(&mut Encoder<'_>),
+    ) {
+        self.body.clear();
+        arguments(&mut command::encode(&mut self.body, name, transaction));
+        self.send_command(csid::COMMAND, 0);
+    }
+
+    /// A status about a message stream, or about the connection when that is 0.
+    pub(super) fn status(&mut self, stream: u32, level: Level, code: &str, description: &str) {
+        let level = match level {
+            Level::Status => "status",
+            Level::Error => "error",
+        };
+        self.body.clear();
+        let mut encoder = command::encode(&mut self.body, "onStatus", 0.0);
+        command::information(encoder.null(), level, code, description);
+        self.send_command(csid::STATUS, stream);
+    }
+
+    fn send_command(&mut self, csid: u32, stream_id: u32) {
+        let header = Header {
+            csid,
+            timestamp: 0,
+            kind: Kind::CommandAmf0,
+            stream_id,
+        };
+        chunk::write(&header, &self.body, self.chunk_size, &mut self.output);
+    }
+
+    fn control(&mut self, kind: Kind, body: &[u8]) {
+        let header = Header {
+            csid: csid::CONTROL,
+            timestamp: 0,
+            kind,
+            stream_id: 0,
+        };
+        chunk::write(&header, body, self.chunk_size, &mut self.output);
+    }
+}
+
+/// Extra words for the peers that speak Enhanced RTMP: whatever codec comes is forwarded.
+pub(super) fn enhanced(encoder: &mut Encoder<'_>) {
+    /// "Can forward" (Enhanced RTMP v2, FourCcInfoMask).
+    const CAN_FORWARD: f64 = 4.0;
+    encoder.key("fourCcList").strict_array(1).string("*");
+    for map in ["videoFourCcInfoMap", "audioFourCcInfoMap"] {
+        encoder.key(map).object().key("*").number(CAN_FORWARD).end();
+    }
+}
