@@ -8,5 +8,9 @@
 //! * [`flv`] is what RTMP carries and what `/{stream}.flv` is made of.
 //! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames.
 
+pub mod adts;
 pub mod flv;
 pub mod frames;
+pub mod icy;
+
+mod timeline;

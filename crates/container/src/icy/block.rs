@@ -1,0 +1,128 @@
+//! One metadata block.
+
+use media::Title;
+
+/// The length byte and the most text it can announce.
+pub const BLOCK_BYTES_MAX: usize = 1 + TEXT_BYTES_MAX;
+
+/// 255 times 16.
+const TEXT_BYTES_MAX: usize = 4_080;
+
+/// A link longer than this is left out, for half a link leads nowhere.
+const URL_BYTES_MAX: usize = 1_024;
+
+const TITLE_OPENS: &str = "StreamTitle='";
+const URL_OPENS: &str = "StreamUrl='";
+/// Ends a value. Players look for exactly this, since nothing is ever escaped.
+const CLOSES: &str = "';";
+
+/// A metadata block, ready for the wire.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Block(Vec<u8>);
+
+impl Block {
+    /// The block that tells `title`.
+    ///
+    /// Control characters become spaces, so that no title spans lines or ends early in a player
+    /// written in C; a `';` inside gets a space between, so that it does not close its quotes; and
+    /// what does not fit is cut between characters.
+    pub fn new(title: &Title) -> Self {
+        let url = harmless(&title.url);
+        let url = if url.is_empty() || url.len() > URL_BYTES_MAX {
+            String::new()
+        } else {
+            format!("{URL_OPENS}{url}{CLOSES}")
+        };
+        let room = TEXT_BYTES_MAX - TITLE_OPENS.len() - CLOSES.len() - url.len();
+        let text = harmless(&title.text);
+        let text = &text[..text.floor_char_boundary(room)];
+        let mut bytes = vec![0];
+        for part in [TITLE_OPENS, text, CLOSES, &url] {
+            bytes.extend_from_slice(part.as_bytes());
+        }
+        let sixteens = (bytes.len() - 1).div_ceil(16);
+        bytes.resize(1 + 16 * sixteens, 0);
+        bytes[0] = u8::try_from(sixteens).expect("the text was cut to 255 times 16 bytes");
+        Self(bytes)
+    }
+
+    /// The block that says nothing.
+    pub fn empty() -> Self {
+        Self(vec![0])
+    }
+
+    /// The bytes on the wire, length byte first.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+fn harmless(value: &str) -> String {
+    value.replace(char::is_control, " ").replace(CLOSES, "' ;")
+}
+
+/// The title in a block's text, as players find it: up to the first `';`.
+pub fn title_of(block: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(block.get(1..)?).ok()?;
+    let (_, value) = text.split_once(TITLE_OPENS)?;
+    Some(value.split_once(CLOSES)?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn block(text: &str, url: &str) -> Block {
+        Block::new(&Title {
+            text: text.to_owned(),
+            url: url.to_owned(),
+        })
+    }
+
+    #[test]
+    fn a_usual_title() {
+        assert_eq!(
+            block("Artist - Song", "").bytes(),
+            b"\x02StreamTitle='Artist - Song';\0\0\0\0"
+        );
+        assert_eq!(
+            block("A", "http://x/").bytes(),
+            b"\x03StreamTitle='A';StreamUrl='http://x/';\0\0\0\0\0\0\0\0\0\0"
+        );
+        assert_eq!(Block::empty().bytes(), [0]);
+    }
+
+    #[test]
+    fn titles_cannot_break_out() {
+        let hostile = block("x';StreamUrl='http://evil/';\r\n\0y", "u';StreamTitle='z");
+        assert_eq!(
+            title_of(hostile.bytes()),
+            Some("x' ;StreamUrl='http://evil/' ;   y")
+        );
+        assert_eq!(title_of(block("Rock 'n'", "").bytes()), Some("Rock 'n'"));
+    }
+
+    #[test]
+    fn long_values_are_cut_between_characters() {
+        let long = block(&"ü".repeat(4_000), "");
+        assert!(long.bytes().len() <= BLOCK_BYTES_MAX);
+        assert!(title_of(long.bytes()).is_some_and(|title| title.chars().all(|c| c == 'ü')));
+        let both = block(&"t".repeat(5_000), &"u".repeat(URL_BYTES_MAX));
+        assert_eq!(both.bytes().len(), BLOCK_BYTES_MAX);
+        assert!(both.bytes().ends_with(b"u';"));
+        assert!(!block("t", &"u".repeat(5_000)).bytes().contains(&b'u'));
+    }
+
+    proptest! {
+        #[test]
+        fn every_block_keeps_to_its_format(text in any::<String>(), url in any::<String>()) {
+            let block = block(&text, &url);
+            let bytes = block.bytes();
+            prop_assert_eq!(bytes.len(), 1 + 16 * usize::from(bytes[0]));
+            let written = title_of(bytes).expect("a title");
+            prop_assert_eq!(written, harmless(&text));
+        }
+    }
+}

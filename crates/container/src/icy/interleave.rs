@@ -1,0 +1,127 @@
+//! Puts metadata blocks into an audio stream.
+
+use std::num::NonZeroUsize;
+
+use super::{Block, Piece};
+
+/// Counts audio bytes and inserts a block after every `metaint` of them.
+#[derive(Clone, Debug)]
+pub struct Interleaver {
+    metaint: NonZeroUsize,
+    /// Audio bytes until the next block.
+    left: usize,
+}
+
+impl Interleaver {
+    /// An interleaver at a position where a listener may start: `metaint` bytes before a block.
+    pub const fn new(metaint: NonZeroUsize) -> Self {
+        Self {
+            metaint,
+            left: metaint.get(),
+        }
+    }
+
+    /// Interleaves `audio`, giving its pieces and the blocks between them to `emit` in order. A
+    /// block follows its last audio byte at once; whatever `block` is then, is told.
+    pub fn push(&mut self, mut audio: &[u8], block: &Block, mut emit: impl FnMut(Piece<'_>)) {
+        while audio.len() >= self.left {
+            let (before, after) = audio.split_at(self.left);
+            emit(Piece::Audio(before));
+            emit(Piece::Block(block.bytes()));
+            audio = after;
+            self.left = self.metaint.get();
+        }
+        if !audio.is_empty() {
+            emit(Piece::Audio(audio));
+            self.left -= audio.len();
+        }
+    }
+
+    /// Audio bytes between blocks: the `icy-metaint` of the response head.
+    pub const fn metaint(&self) -> NonZeroUsize {
+        self.metaint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use media::Title;
+    use proptest::prelude::*;
+
+    use super::super::{Deinterleaver, title_of};
+    use super::*;
+
+    fn wire(metaint: NonZeroUsize, frames: &[Vec<u8>], block: &Block) -> Vec<u8> {
+        let mut interleaver = Interleaver::new(metaint);
+        let mut wire = Vec::new();
+        for frame in frames {
+            interleaver.push(frame, block, |piece| match piece {
+                Piece::Audio(bytes) | Piece::Block(bytes) => wire.extend_from_slice(bytes),
+            });
+        }
+        wire
+    }
+
+    #[test]
+    fn blocks_stand_at_fixed_positions() {
+        let metaint = NonZeroUsize::new(4).expect("four is not zero");
+        let bytes = wire(
+            metaint,
+            &[b"abcde".to_vec(), b"fgh".to_vec()],
+            &Block::empty(),
+        );
+        assert_eq!(bytes, b"abcd\0efgh\0");
+    }
+
+    proptest! {
+        #[test]
+        fn the_audio_comes_out_again_however_it_is_cut(
+            frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..50), 0..20),
+            metaint in 1usize..70,
+            text in "[a-z']{0,40}",
+            cut in 1usize..40,
+        ) {
+            let metaint = NonZeroUsize::new(metaint).expect("at least one");
+            let block = Block::new(&Title { text: text.clone(), url: String::new() });
+            let wire = wire(metaint, &frames, &block);
+            let audio = frames.concat();
+            prop_assert_eq!(
+                wire.len(),
+                audio.len() + audio.len() / metaint.get() * block.bytes().len()
+            );
+            prop_assert_eq!(&self::wire(metaint, std::slice::from_ref(&audio), &block), &wire);
+            let mut deinterleaver = Deinterleaver::new(metaint);
+            let mut recovered = Vec::new();
+            let mut blocks = 0;
+            for piece in wire.chunks(cut) {
+                deinterleaver.push(piece, |piece| match piece {
+                    Piece::Audio(bytes) => recovered.extend_from_slice(bytes),
+                    Piece::Block(bytes) => {
+                        assert_eq!(title_of(bytes), Some(&text[..]));
+                        blocks += 1;
+                    }
+                });
+            }
+            prop_assert_eq!(blocks, audio.len() / metaint.get());
+            prop_assert_eq!(recovered, audio);
+        }
+
+        #[test]
+        fn a_listener_may_start_after_any_block(
+            audio in prop::collection::vec(any::<u8>(), 64..200),
+            metaint in 1usize..32,
+        ) {
+            let metaint = NonZeroUsize::new(metaint).expect("at least one");
+            let block = Block::new(&Title { text: "now".to_owned(), url: String::new() });
+            let mut rest = wire(metaint, std::slice::from_ref(&audio), &block);
+            let mut joined = rest.split_off(metaint.get() + block.bytes().len());
+            joined.truncate(joined.len() - joined.len() % (metaint.get() + block.bytes().len()));
+            let mut recovered = Vec::new();
+            Deinterleaver::new(metaint).push(&joined, |piece| match piece {
+                Piece::Audio(bytes) => recovered.extend_from_slice(bytes),
+                Piece::Block(bytes) => assert_eq!(bytes, block.bytes()),
+            });
+            prop_assert!(audio[metaint.get()..].starts_with(&recovered));
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! ICY metadata: titles at fixed positions inside an audio stream.
+//!
+//! ```text
+//! audio × metaint │ n │ 16·n bytes of text │ audio × metaint │ n │ …
+//!                                          └ a listener may start here
+//! ```
+//!
+//! All listeners of a mount share one [`Interleaver`], so a listener who starts right after a
+//! metadata block counts the same positions as everybody else. Every block repeats the title: for
+//! a newcomer it is the first.
+
+mod block;
+mod deinterleave;
+mod interleave;
+
+pub use block::{BLOCK_BYTES_MAX, Block, title_of};
+pub use deinterleave::Deinterleaver;
+pub use interleave::Interleaver;
+
+/// A stretch of an ICY stream.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Piece<'a> {
+    /// Audio, as the source sent it.
+    Audio(&'a [u8]),
+    /// One whole metadata block, its length byte included. Right after it a listener may start.
+    Block(&'a [u8]),
+}

@@ -1,0 +1,221 @@
+//! One Ogg page (RFC 3533 §6).
+
+use bytes::Bytes;
+
+/// Bytes before the segment table.
+const HEADER_BYTES: usize = 27;
+
+/// The longest page: header, 255 segments, 255 bytes in each.
+pub const PAGE_BYTES_MAX: usize = HEADER_BYTES + 255 + 255 * 255;
+
+pub(super) const CAPTURE: &[u8; 4] = b"OggS";
+
+const FLAG_CONTINUED: u8 = 1;
+const FLAG_FIRST: u8 = 2;
+const FLAG_LAST: u8 = 4;
+
+/// A page whose checksum was right.
+#[derive(Clone, Debug)]
+pub(super) struct Page {
+    /// All of it, as it arrived.
+    pub(super) bytes: Bytes,
+    segments: usize,
+}
+
+/// What stands at the front of a buffer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Front {
+    /// More bytes will tell.
+    Unclear,
+    /// Not a page, or a damaged one.
+    Garbage,
+    /// A page of this many bytes.
+    Page(usize),
+}
+
+/// Looks for a page where `bytes` begins.
+pub(super) fn at_front(bytes: &[u8]) -> Front {
+    let seen = bytes.len().min(CAPTURE.len());
+    if bytes[..seen] != CAPTURE[..seen] {
+        return Front::Garbage;
+    }
+    let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else { return Front::Unclear };
+    if header[4] != 0 {
+        return Front::Garbage;
+    }
+    let table_end = HEADER_BYTES + usize::from(header[26]);
+    let Some(table) = bytes.get(HEADER_BYTES..table_end) else { return Front::Unclear };
+    let length = table_end + table.iter().map(|lace| usize::from(*lace)).sum::<usize>();
+    match bytes.get(..length) {
+        None => Front::Unclear,
+        Some(page) if checksum(page) == header[22..26] => Front::Page(length),
+        Some(_) => Front::Garbage,
+    }
+}
+
+impl Page {
+    /// Wraps the bytes that [`at_front`] found to be a page.
+    pub(super) fn new(bytes: Bytes) -> Self {
+        let segments = usize::from(bytes[HEADER_BYTES - 1]);
+        Self { bytes, segments }
+    }
+
+    /// It begins in the middle of a packet.
+    pub(super) fn is_continued(&self) -> bool {
+        self.bytes[5] & FLAG_CONTINUED != 0
+    }
+
+    /// It begins a logical stream.
+    pub(super) fn is_first(&self) -> bool {
+        self.bytes[5] & FLAG_FIRST != 0
+    }
+
+    /// It ends a logical stream.
+    pub(super) fn is_last(&self) -> bool {
+        self.bytes[5] & FLAG_LAST != 0
+    }
+
+    /// The codec's position after the last packet that ends here; `None` when none does.
+    pub(super) fn granule(&self) -> Option<u64> {
+        let granule = u64::from_le_bytes(*self.bytes[6..].first_chunk()?);
+        (granule != u64::MAX).then_some(granule)
+    }
+
+    pub(super) fn serial(&self) -> u32 {
+        u32::from_le_bytes([self.bytes[14], self.bytes[15], self.bytes[16], self.bytes[17]])
+    }
+
+    /// The pieces of packets on this page, and whether each piece ends its packet.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = (&[u8], bool)> {
+        let mut table = &self.bytes[HEADER_BYTES..HEADER_BYTES + self.segments];
+        let mut body = &self.bytes[HEADER_BYTES + self.segments..];
+        std::iter::from_fn(move || {
+            let laces = table.iter().position(|lace| *lace < 255).map_or(table.len(), |at| at + 1);
+            let (packet, rest) = table.split_at(laces);
+            let last = *packet.last()?;
+            let length = packet.iter().map(|lace| usize::from(*lace)).sum();
+            let (piece, after) = body.split_at(length);
+            (table, body) = (rest, after);
+            Some((piece, last < 255))
+        })
+    }
+}
+
+/// The checksum of a page as its header holds it, with the field itself counted as zero.
+fn checksum(page: &[u8]) -> [u8; 4] {
+    let sum = crc(crc(crc(0, &page[..22]), &[0; 4]), &page[26..]);
+    sum.to_le_bytes()
+}
+
+/// CRC-32 with polynomial 0x04C11DB7, not reflected, starting at zero (RFC 3533 §6.1).
+fn crc(sum: u32, bytes: &[u8]) -> u32 {
+    /// `TABLES[k][b]` is the remainder of byte `b` with `k` zero bytes behind it, so that four
+    /// bytes need one step.
+    const TABLES: [[u32; 256]; 4] = tables();
+    let mut words = bytes.chunks_exact(4);
+    let sum = words.by_ref().fold(sum, |sum, word| {
+        let mixed = sum.to_be_bytes();
+        TABLES[3][usize::from(mixed[0] ^ word[0])]
+            ^ TABLES[2][usize::from(mixed[1] ^ word[1])]
+            ^ TABLES[1][usize::from(mixed[2] ^ word[2])]
+            ^ TABLES[0][usize::from(mixed[3] ^ word[3])]
+    });
+    let rest = words.remainder().iter();
+    rest.fold(sum, |sum, byte| sum << 8 ^ TABLES[0][usize::from(sum.to_be_bytes()[0] ^ byte)])
+}
+
+const fn tables() -> [[u32; 256]; 4] {
+    let mut tables = [[0; 256]; 4];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut sum = (byte as u32) << 24;
+        let mut bit = 0;
+        while bit < 8 {
+            sum = if sum >> 31 == 1 { sum << 1 ^ 0x04C1_1DB7 } else { sum << 1 };
+            bit += 1;
+        }
+        tables[0][byte] = sum;
+        byte += 1;
+    }
+    let mut zeros = 1;
+    while zeros < 4 {
+        let mut byte = 0;
+        while byte < 256 {
+            let shorter = tables[zeros - 1][byte];
+            tables[zeros][byte] = shorter << 8 ^ tables[0][(shorter >> 24) as usize];
+            byte += 1;
+        }
+        zeros += 1;
+    }
+    tables
+}
+
+/// Builds pages for tests.
+#[cfg(test)]
+pub(super) fn build(flags: u8, granule: u64, serial: u32, pieces: &[(&[u8], bool)]) -> Vec<u8> {
+    let mut table = Vec::new();
+    let mut body = Vec::new();
+    for (piece, ends) in pieces {
+        table.resize(table.len() + piece.len() / 255, 255);
+        if *ends {
+            table.push((piece.len() % 255) as u8);
+        } else {
+            assert_eq!(piece.len() % 255, 0, "an unfinished packet fills its segments");
+        }
+        body.extend_from_slice(piece);
+    }
+    let mut page = [CAPTURE.as_slice(), &[0, flags]].concat();
+    page.extend(granule.to_le_bytes());
+    page.extend(serial.to_le_bytes());
+    page.extend([0; 8]);
+    page.push(u8::try_from(table.len()).expect("at most 255 segments"));
+    page.extend(table);
+    page.extend(body);
+    let sum = checksum(&page);
+    page[22..26].copy_from_slice(&sum);
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_the_one_of_rfc_3533() {
+        // The check value of CRC-32/MPEG-2 without its initial ones, computed bit by bit.
+        let bitwise = |bytes: &[u8]| {
+            bytes.iter().fold(0u32, |sum, byte| {
+                (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| {
+                    if sum >> 31 == 1 { sum << 1 ^ 0x04C1_1DB7 } else { sum << 1 }
+                })
+            })
+        };
+        let bytes: Vec<u8> = (0..=255).collect();
+        for length in [0, 1, 3, 4, 9, 256] {
+            assert_eq!(crc(0, &bytes[..length]), bitwise(&bytes[..length]));
+        }
+        assert_eq!(crc(0, b"123456789"), 0x89A1_897F);
+    }
+
+    #[test]
+    fn damage_anywhere_is_noticed() {
+        let page = build(0, 7, 1, &[(b"packet", true)]);
+        assert_eq!(at_front(&page), Front::Page(page.len()));
+        for at in 0..page.len() {
+            let mut damaged = page.clone();
+            damaged[at] ^= 0x10;
+            assert_ne!(at_front(&damaged), Front::Page(page.len()), "byte {at}");
+            assert_eq!(at_front(&page[..at]), Front::Unclear);
+        }
+    }
+
+    #[test]
+    fn packets_are_told_apart() {
+        let long = [7; 510];
+        let page =
+            build(0, 0, 1, &[(b"one", true), (b"", true), (&long, true), (&[1; 255], false)]);
+        let page = Page::new(page.into());
+        let pieces: Vec<_> = page.pieces().map(|(piece, ends)| (piece.len(), ends)).collect();
+        assert_eq!(pieces, [(3, true), (0, true), (510, true), (255, false)]);
+    }
+}
