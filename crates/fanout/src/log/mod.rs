@@ -24,14 +24,13 @@
 //! use [`View`].
 
 mod cells;
+#[cfg(all(test, loom))]
+mod loom_model;
+#[cfg(any(all(test, not(loom)), fuzzing))]
+pub(crate) mod model;
 mod page;
 mod view;
 mod writer;
-
-#[cfg(all(test, loom))]
-mod loom_model;
-#[cfg(all(test, not(loom)))]
-mod tests;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -22,6 +22,8 @@ pub(crate) struct Writer {
     shared: Arc<Shared>,
     retention: Retention,
     current: Arc<Page>,
+    /// Pages retained, as of the last change.
+    page_count: usize,
     /// Log offset after the last byte written; at or after `committed`.
     written: u64,
     /// The unit being written.
@@ -51,6 +53,7 @@ impl Writer {
             shared,
             retention,
             current: page,
+            page_count: 1,
             written: 0,
             open: None,
             next_ordinal: 0,
@@ -113,6 +116,9 @@ impl Writer {
             return false;
         }
         self.shared.committed.store(end, Ordering::Release);
+        if self.page_count > self.retention.pages_max {
+            self.evict();
+        }
         true
     }
 
@@ -130,6 +136,7 @@ impl Writer {
         self.shared.budget.take(page.capacity());
         self.current.link(&page);
         self.shared.pages().push_back(Arc::clone(&page));
+        self.page_count += 1;
         self.current = page;
         self.evict();
     }
@@ -138,9 +145,10 @@ impl Writer {
     /// older than the time limit, and, when memory runs short, all but the newest. Pages that hold
     /// bytes not yet committed stay, so `start` never passes `committed`.
     fn evict(&mut self) {
-        let mut pages = self.shared.pages();
-        let newest = pages.iter().rev().find_map(|page| page.units().next_back()).map(|unit| unit.at);
         let committed = self.shared.committed.load(Ordering::Relaxed);
+        let mut pages = self.shared.pages();
+        let newest =
+            pages.iter().rev().find_map(|page| page.units().next_back()).map(|unit| unit.at);
         while pages.len() > PAGES_MIN && pages.get(1).is_some_and(|next| next.base <= committed) {
             let next_begins = pages.get(1).and_then(|page| page.units().next()).map(|unit| unit.at);
             let too_old = match (newest, next_begins) {
@@ -155,8 +163,9 @@ impl Writer {
                 self.shared.budget.release(dropped.capacity());
             }
         }
-        if let Some(oldest) = pages.front() {
-            self.shared.start.store(oldest.base, Ordering::Release);
-        }
+        self.page_count = pages.len();
+        let start = pages.front().map_or(0, |oldest| oldest.base);
+        drop(pages);
+        self.shared.start.store(start, Ordering::Release);
     }
 }

@@ -1,0 +1,204 @@
+//! The log against an oracle that keeps everything in plain vectors.
+//!
+//! [`run`] interprets arbitrary bytes as a sequence of operations on a writer and three views and
+//! compares after each; the property test below and a fuzz target feed it.
+
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use media::{Span, Timestamp};
+
+use super::{Entry, Preamble, Retention, Unit, View, Writer};
+use crate::budget::Budget;
+
+const RETENTION: Retention = Retention {
+    page_bytes: 16,
+    page_units: 4,
+    pages_max: 5,
+    time_max: Span::from_millis(60),
+};
+
+const VIEWS: usize = 3;
+
+/// What the log should hold.
+struct Oracle {
+    bytes: Vec<u8>,
+    /// Ended units: offset, time, and whether a listener may join.
+    units: Vec<(u64, Timestamp, bool)>,
+    open_from: Option<u64>,
+    committed: u64,
+    now: Timestamp,
+}
+
+struct Model {
+    writer: Writer,
+    budget: Arc<Budget>,
+    oracle: Oracle,
+    views: Vec<View>,
+    arrived: Instant,
+}
+
+/// Carries out the operations that `script` spells and checks the log after each.
+///
+/// # Panics
+/// When the log and the oracle disagree.
+pub(crate) fn run(script: &[u8]) {
+    let budget = Arc::new(Budget::new(usize::MAX));
+    let writer = Writer::new(RETENTION, Arc::clone(&budget));
+    let views = (0..VIEWS).map(|_| View::new(Arc::clone(writer.shared()))).collect();
+    let oracle = Oracle {
+        bytes: Vec::new(),
+        units: Vec::new(),
+        open_from: None,
+        committed: 0,
+        now: Timestamp::ZERO,
+    };
+    let mut model =
+        Model { writer, budget: Arc::clone(&budget), oracle, views, arrived: Instant::now() };
+    for operation in script.chunks_exact(2) {
+        model.step(operation[0], usize::from(operation[1]));
+    }
+    drop(model);
+    assert_eq!(budget.used(), 0, "every page is given back");
+}
+
+impl Model {
+    fn step(&mut self, operation: u8, argument: usize) {
+        match operation % 8 {
+            0..=2 => self.put(argument % 40),
+            3 | 4 => self.end_unit(argument),
+            5 => {
+                self.writer.commit();
+                self.oracle.commit();
+                self.check_memory();
+            }
+            6 => {
+                let view = argument % VIEWS;
+                self.views[view].refresh();
+                self.check_fresh(view);
+            }
+            _ => {
+                let view = argument % VIEWS;
+                self.views[view] = View::new(Arc::clone(self.writer.shared()));
+                self.check_fresh(view);
+            }
+        }
+        for view in &self.views {
+            self.oracle.check_bytes(view);
+        }
+    }
+
+    /// The retention holds after each commit, less only what a unit still open needs.
+    fn check_memory(&self) {
+        let open = (self.oracle.bytes.len() as u64 - self.oracle.committed) as usize;
+        let pages_max = RETENTION.pages_max + open.div_ceil(RETENTION.page_bytes);
+        let pages = self.budget.used() / RETENTION.page_bytes;
+        assert!(pages <= pages_max, "{pages} pages, {open} bytes of them open");
+    }
+
+    fn put(&mut self, count: usize) {
+        let from = self.oracle.bytes.len();
+        let bytes: Vec<u8> = (from..from + count).map(|at| (at * 31 + at / 256) as u8).collect();
+        self.writer.put(&bytes);
+        if count > 0 {
+            self.oracle.open_from.get_or_insert(from as u64);
+        }
+        self.oracle.bytes.extend(bytes);
+    }
+
+    fn end_unit(&mut self, argument: usize) {
+        self.oracle.now += Span::from_millis((argument % 8) as i64);
+        let join = argument % 3 == 0;
+        let entry = match argument % 3 {
+            0 => Entry::Join(Arc::new(Preamble {
+                bytes: Bytes::from(format!("{}", argument / 16)),
+                resume_from: 0,
+                generation: (argument / 16) as u32,
+            })),
+            1 => Entry::Sealed,
+            _ => Entry::None,
+        };
+        self.writer.end_unit(self.oracle.now, self.arrived, entry);
+        if let Some(offset) = self.oracle.open_from.take() {
+            self.oracle.units.push((offset, self.oracle.now, join));
+        }
+    }
+
+    /// What holds for a view that has just been refreshed.
+    fn check_fresh(&self, index: usize) {
+        let (view, oracle) = (&self.views[index], &self.oracle);
+        assert_eq!(view.end(), oracle.committed);
+        assert!(!view.is_stale());
+        let known: Vec<_> = oracle.units_in(view).collect();
+        let got: Vec<_> = view.units_back().map(key).collect();
+        assert!(got.iter().rev().eq(&known), "{got:?} != {known:?}");
+        assert_eq!(view.newest_join().map(key), known.iter().rev().find(|unit| unit.2).copied());
+        assert_eq!(view.newest().map(key), known.last().copied());
+        for offset in view.start()..=view.end() {
+            let containing = known.iter().rev().find(|unit| unit.0 <= offset).copied();
+            let containing = containing.filter(|_| offset < view.end());
+            assert_eq!(view.unit_containing(offset).map(key), containing, "at {offset}");
+            let from = known.iter().find(|unit| unit.0 >= offset).copied();
+            assert_eq!(view.unit_from(offset).map(key), from, "from {offset}");
+            assert_eq!(view.units_from(offset).next().map(key), from);
+        }
+        let ordinals: Vec<_> = view.units_back().map(|unit| unit.ordinal).collect();
+        assert!(ordinals.windows(2).all(|pair| pair[0] == pair[1] + 1));
+    }
+}
+
+impl Oracle {
+    fn commit(&mut self) {
+        self.committed = self.open_from.unwrap_or(self.bytes.len() as u64);
+    }
+
+    fn units_in(&self, view: &View) -> impl Iterator<Item = (u64, Timestamp, bool)> {
+        let (start, end) = (view.start(), view.end());
+        self.units.iter().copied().filter(move |unit| unit.0 >= start && unit.0 < end)
+    }
+
+    /// What holds for every view, however old: it reads what was written.
+    fn check_bytes(&self, view: &View) {
+        let (start, end) = (view.start(), view.end());
+        assert!(start <= end && end <= self.committed);
+        let whole = &self.bytes[start as usize..end as usize];
+        let mut slices = [IoSlice::new(&[]); 64];
+        let used = view.slices(start, end, &mut slices);
+        assert_eq!(concat(&slices[..used]), whole);
+        assert!(slices[..used].iter().all(|slice| !slice.is_empty()));
+        let middle = start + (end - start) / 2;
+        let used = view.slices(start, middle, &mut slices);
+        assert_eq!(concat(&slices[..used]), whole[..(middle - start) as usize]);
+        let chunk = view.chunk(middle, 7);
+        assert_eq!(chunk, whole[(middle - start) as usize..][..chunk.len()]);
+        assert_eq!(chunk.is_empty(), middle == end);
+    }
+}
+
+fn concat(slices: &[IoSlice<'_>]) -> Vec<u8> {
+    slices.iter().flat_map(|slice| slice.iter().copied()).collect()
+}
+
+fn key(unit: &Unit) -> (u64, Timestamp, bool) {
+    (unit.offset, unit.at, matches!(unit.entry, Entry::Join(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_log_equals_its_oracle(script in proptest::collection::vec(any::<u8>(), 0..600)) {
+            super::run(&script);
+        }
+    }
+
+    #[test]
+    fn a_unit_larger_than_the_whole_retention_is_read_whole() {
+        let put = [0, 39].repeat(20);
+        super::run(&[&put[..], &[3, 0, 5, 0, 6, 0, 6, 1]].concat());
+    }
+}
