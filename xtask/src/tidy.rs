@@ -91,7 +91,9 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     let mut errors = Vec::new();
     let mut files = 0;
     for folder in FOLDERS {
-        for path in source::rust_files(&workspace.root.join(folder))? {
+        let files_there = source::rust_files(&workspace.root.join(folder))
+            .map_err(|error| Failure(format!("{folder}: {error}")))?;
+        for path in files_there {
             let name = path.strip_prefix(&workspace.root).unwrap_or(&path);
             let text = std::fs::read_to_string(&path)?;
             if name != Path::new(SELF) {
@@ -100,12 +102,39 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
             files += 1;
         }
     }
+    errors.extend(orphans(&workspace.root)?);
     if !errors.is_empty() {
         return Err(Failure(format!("\n  {}", errors.join("\n  "))));
     }
     println!("{files} files are tidy");
     report.count(1, 0);
     Ok(())
+}
+
+/// Files that cargo finds only when they are named somewhere, and who has to name them.
+fn orphans(root: &Path) -> Result<Vec<String>, Failure> {
+    let scenarios = std::fs::read_to_string(root.join("tests/scenarios/main.rs"))?;
+    let benches = std::fs::read_to_string(root.join("benches/Cargo.toml"))?;
+    let mut errors = Vec::new();
+    for path in source::rust_files(&root.join("tests/scenarios"))? {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let top = path.parent() == Some(&root.join("tests/scenarios"));
+        if top && stem != "main" && !source::has_word(&scenarios, &format!("mod {stem}")) {
+            errors.push(format!(
+                "tests/scenarios/{stem}.rs: main.rs has no `mod {stem};`"
+            ));
+        }
+    }
+    for path in source::rust_files(&root.join("benches"))? {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let top = path.parent() == Some(&root.join("benches"));
+        if top && !benches.contains(&format!("path = \"{stem}.rs\"")) {
+            errors.push(format!(
+                "benches/{stem}.rs: Cargo.toml has no [[bench]] with this path"
+            ));
+        }
+    }
+    Ok(errors)
 }
 
 fn file_errors(name: &str, text: &str) -> Vec<String> {
