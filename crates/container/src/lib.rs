@@ -12,5 +12,11 @@ pub mod adts;
 pub mod flv;
 pub mod frames;
 pub mod icy;
+pub mod ogg;
+pub mod raw;
+pub mod webm;
 
+mod demuxer;
 mod timeline;
+
+pub use demuxer::Demuxer;

@@ -10,7 +10,7 @@ const STEP_TICKS_MAX: i64 = 60 * media::TICKS_PER_SECOND;
 /// leap of the source's clock, either way, is taken as a new origin.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    /// Source ticks that stand for `now`; `None` until the first mark and after a break.
+    /// Source ticks that stand for `now`; `None` until the first mark.
     source: Option<i64>,
     now: Timestamp,
 }
@@ -33,9 +33,9 @@ impl Timeline {
         self.now
     }
 
-    /// The source's next mark has nothing to do with its last.
-    pub(crate) fn restart_at(&mut self, ticks: Option<i64>) {
-        self.source = ticks;
+    /// Lets the present stand for the point that the source calls `ticks`.
+    pub(crate) fn restart_at(&mut self, ticks: i64) {
+        self.source = Some(ticks);
     }
 
     /// Moves the timeline up to `now` if it is behind.

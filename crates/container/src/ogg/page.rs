@@ -12,7 +12,6 @@ pub(super) const CAPTURE: &[u8; 4] = b"OggS";
 
 const FLAG_CONTINUED: u8 = 1;
 const FLAG_FIRST: u8 = 2;
-const FLAG_LAST: u8 = 4;
 
 /// A page whose checksum was right.
 #[derive(Clone, Debug)]
@@ -39,12 +38,16 @@ pub(super) fn at_front(bytes: &[u8]) -> Front {
     if bytes[..seen] != CAPTURE[..seen] {
         return Front::Garbage;
     }
-    let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else { return Front::Unclear };
+    let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
+        return Front::Unclear;
+    };
     if header[4] != 0 {
         return Front::Garbage;
     }
     let table_end = HEADER_BYTES + usize::from(header[26]);
-    let Some(table) = bytes.get(HEADER_BYTES..table_end) else { return Front::Unclear };
+    let Some(table) = bytes.get(HEADER_BYTES..table_end) else {
+        return Front::Unclear;
+    };
     let length = table_end + table.iter().map(|lace| usize::from(*lace)).sum::<usize>();
     match bytes.get(..length) {
         None => Front::Unclear,
@@ -70,11 +73,6 @@ impl Page {
         self.bytes[5] & FLAG_FIRST != 0
     }
 
-    /// It ends a logical stream.
-    pub(super) fn is_last(&self) -> bool {
-        self.bytes[5] & FLAG_LAST != 0
-    }
-
     /// The codec's position after the last packet that ends here; `None` when none does.
     pub(super) fn granule(&self) -> Option<u64> {
         let granule = u64::from_le_bytes(*self.bytes[6..].first_chunk()?);
@@ -82,7 +80,12 @@ impl Page {
     }
 
     pub(super) fn serial(&self) -> u32 {
-        u32::from_le_bytes([self.bytes[14], self.bytes[15], self.bytes[16], self.bytes[17]])
+        u32::from_le_bytes([
+            self.bytes[14],
+            self.bytes[15],
+            self.bytes[16],
+            self.bytes[17],
+        ])
     }
 
     /// The pieces of packets on this page, and whether each piece ends its packet.
@@ -90,7 +93,10 @@ impl Page {
         let mut table = &self.bytes[HEADER_BYTES..HEADER_BYTES + self.segments];
         let mut body = &self.bytes[HEADER_BYTES + self.segments..];
         std::iter::from_fn(move || {
-            let laces = table.iter().position(|lace| *lace < 255).map_or(table.len(), |at| at + 1);
+            let laces = table
+                .iter()
+                .position(|lace| *lace < 255)
+                .map_or(table.len(), |at| at + 1);
             let (packet, rest) = table.split_at(laces);
             let last = *packet.last()?;
             let length = packet.iter().map(|lace| usize::from(*lace)).sum();
@@ -121,7 +127,9 @@ fn crc(sum: u32, bytes: &[u8]) -> u32 {
             ^ TABLES[0][usize::from(mixed[3] ^ word[3])]
     });
     let rest = words.remainder().iter();
-    rest.fold(sum, |sum, byte| sum << 8 ^ TABLES[0][usize::from(sum.to_be_bytes()[0] ^ byte)])
+    rest.fold(sum, |sum, byte| {
+        sum << 8 ^ TABLES[0][usize::from(sum.to_be_bytes()[0] ^ byte)]
+    })
 }
 
 const fn tables() -> [[u32; 256]; 4] {
@@ -131,7 +139,11 @@ const fn tables() -> [[u32; 256]; 4] {
         let mut sum = (byte as u32) << 24;
         let mut bit = 0;
         while bit < 8 {
-            sum = if sum >> 31 == 1 { sum << 1 ^ 0x04C1_1DB7 } else { sum << 1 };
+            sum = if sum >> 31 == 1 {
+                sum << 1 ^ 0x04C1_1DB7
+            } else {
+                sum << 1
+            };
             bit += 1;
         }
         tables[0][byte] = sum;
@@ -160,7 +172,11 @@ pub(super) fn build(flags: u8, granule: u64, serial: u32, pieces: &[(&[u8], bool
         if *ends {
             table.push((piece.len() % 255) as u8);
         } else {
-            assert_eq!(piece.len() % 255, 0, "an unfinished packet fills its segments");
+            assert_eq!(
+                piece.len() % 255,
+                0,
+                "an unfinished packet fills its segments"
+            );
         }
         body.extend_from_slice(piece);
     }
@@ -186,7 +202,11 @@ mod tests {
         let bitwise = |bytes: &[u8]| {
             bytes.iter().fold(0u32, |sum, byte| {
                 (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| {
-                    if sum >> 31 == 1 { sum << 1 ^ 0x04C1_1DB7 } else { sum << 1 }
+                    if sum >> 31 == 1 {
+                        sum << 1 ^ 0x04C1_1DB7
+                    } else {
+                        sum << 1
+                    }
                 })
             })
         };
@@ -212,10 +232,22 @@ mod tests {
     #[test]
     fn packets_are_told_apart() {
         let long = [7; 510];
-        let page =
-            build(0, 0, 1, &[(b"one", true), (b"", true), (&long, true), (&[1; 255], false)]);
+        let page = build(
+            0,
+            0,
+            1,
+            &[
+                (b"one", true),
+                (b"", true),
+                (&long, true),
+                (&[1; 255], false),
+            ],
+        );
         let page = Page::new(page.into());
-        let pieces: Vec<_> = page.pieces().map(|(piece, ends)| (piece.len(), ends)).collect();
+        let pieces: Vec<_> = page
+            .pieces()
+            .map(|(piece, ends)| (piece.len(), ends))
+            .collect();
         assert_eq!(pieces, [(3, true), (0, true), (510, true), (255, false)]);
     }
 }

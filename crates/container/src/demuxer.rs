@@ -1,0 +1,129 @@
+//! One face for every demuxer.
+
+use media::{Container, Item, Kind};
+
+use crate::{frames, ogg, raw, webm};
+
+/// Turns what an Icecast source sends into items, however it was cut on the way.
+///
+/// Nothing in the input is an error: what belongs to no frame, page or cluster is dropped and
+/// counted by [`Self::skipped_bytes`]. For one and the same input, the items do not depend on how
+/// it was cut, except in [`Container::Other`], which has no units of its own.
+#[derive(Debug)]
+pub struct Demuxer(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    Frames(frames::Demuxer),
+    Ogg(Box<ogg::Demuxer>),
+    WebM(Box<webm::Demuxer>),
+    Raw(raw::Demuxer),
+}
+
+impl Demuxer {
+    /// The demuxer for a source's `Content-Type`. Parameters and case are ignored; a type that is
+    /// not known is passed through.
+    pub fn for_content_type(content_type: &str) -> Self {
+        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        let essence = essence.to_ascii_lowercase();
+        Self(match &essence[..] {
+            "audio/mpeg" | "audio/mp3" | "audio/x-mp3" | "audio/x-mpeg" | "audio/mpeg3" => {
+                Inner::Frames(frames::Demuxer::new(frames::Syntax::MpegAudio))
+            }
+            "audio/aac" | "audio/aacp" | "audio/x-aac" | "audio/x-hx-aac-adts" => {
+                Inner::Frames(frames::Demuxer::new(frames::Syntax::Adts))
+            }
+            "application/ogg" | "application/x-ogg" | "audio/ogg" | "audio/x-ogg" | "video/ogg"
+            | "audio/opus" | "audio/vorbis" => Inner::Ogg(Box::default()),
+            "audio/webm" | "video/webm" | "audio/x-matroska" | "video/x-matroska"
+            | "audio/matroska" | "video/matroska" => Inner::WebM(Box::default()),
+            other if other.starts_with("video/") => Inner::Raw(raw::Demuxer::new(Kind::Video)),
+            _ => Inner::Raw(raw::Demuxer::new(Kind::Audio)),
+        })
+    }
+
+    /// The kind of byte stream that the items form.
+    pub const fn container(&self) -> Container {
+        match &self.0 {
+            Inner::Frames(demuxer) => demuxer.container(),
+            Inner::Ogg(_) => Container::Ogg,
+            Inner::WebM(_) => Container::WebM,
+            Inner::Raw(_) => Container::Other,
+        }
+    }
+
+    /// Takes `bytes`, appending to `out` the items that they complete.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
+        match &mut self.0 {
+            Inner::Frames(demuxer) => demuxer.push(bytes, out),
+            Inner::Ogg(demuxer) => demuxer.push(bytes, out),
+            Inner::WebM(demuxer) => demuxer.push(bytes, out),
+            Inner::Raw(demuxer) => demuxer.push(bytes, out),
+        }
+    }
+
+    /// The source is done: appends what can still be used of what was held back.
+    pub fn finish(&mut self, out: &mut Vec<Item>) {
+        match &mut self.0 {
+            Inner::Frames(demuxer) => demuxer.finish(out),
+            Inner::Ogg(demuxer) => demuxer.finish(out),
+            Inner::WebM(demuxer) => demuxer.finish(out),
+            Inner::Raw(_) => {}
+        }
+    }
+
+    /// Bytes that were not handed on, so far: tags, garbage, damaged and unusable parts.
+    pub const fn skipped_bytes(&self) -> u64 {
+        match &self.0 {
+            Inner::Frames(demuxer) => demuxer.skipped_bytes(),
+            Inner::Ogg(demuxer) => demuxer.skipped_bytes(),
+            Inner::WebM(demuxer) => demuxer.skipped_bytes(),
+            Inner::Raw(_) => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_types_choose() {
+        for (content_type, container) in [
+            ("audio/mpeg", Container::Mp3),
+            ("Audio/MPEG; charset=utf-8", Container::Mp3),
+            ("audio/aacp", Container::Adts),
+            (" application/ogg;codecs=opus", Container::Ogg),
+            ("audio/ogg", Container::Ogg),
+            ("video/webm", Container::WebM),
+            ("video/x-matroska", Container::WebM),
+            ("video/nsv", Container::Other),
+            ("", Container::Other),
+        ] {
+            assert_eq!(
+                Demuxer::for_content_type(content_type).container(),
+                container
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_passes_byte_for_byte() {
+        let mut demuxer = Demuxer::for_content_type("video/nsv");
+        let mut items = Vec::new();
+        let input: Vec<u8> = (0..50_000).map(|index| index as u8).collect();
+        for piece in input.chunks(20_000) {
+            demuxer.push(piece, &mut items);
+        }
+        demuxer.finish(&mut items);
+        assert!(matches!(&items[0], Item::Track(track) if track.kind == Kind::Video));
+        let relayed: Vec<u8> = items
+            .iter()
+            .flat_map(|item| match item {
+                Item::Sample(sample) if sample.keyframe => sample.data.to_vec(),
+                _ => Vec::new(),
+            })
+            .collect();
+        assert_eq!(relayed, input);
+    }
+}

@@ -1,0 +1,298 @@
+//! One link of a chain: the logical streams that play at the same time.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use media::{Codec, Framing, Kind, Span, TICKS_PER_SECOND, Timestamp, Title, Track, TrackId};
+
+use super::mapping::Mapping;
+use super::page::Page;
+use super::{HEADER_BYTES_MAX, comments};
+use crate::timeline::Timeline;
+
+/// Logical streams in one link. A film with commentary and subtitles has four or five.
+const LOGICAL_MAX: usize = 16;
+
+/// A first data page that ends later than this belongs to a stream that was joined midway, so its
+/// position says nothing about its length. The longest pages in use last a few seconds.
+const FIRST_PAGE_TICKS_MAX: i64 = 5 * TICKS_PER_SECOND;
+
+/// A link whose headers are arriving or complete.
+#[derive(Debug)]
+pub(super) struct Chain {
+    /// Header pages so far, as they arrived; at most [`HEADER_BYTES_MAX`].
+    header: Vec<u8>,
+    logical: Vec<Logical>,
+    /// Nothing but first pages has arrived.
+    is_opening: bool,
+    /// The headers are complete and handed out.
+    has_begun: bool,
+}
+
+#[derive(Debug)]
+struct Logical {
+    serial: u32,
+    mapping: Mapping,
+    id: Option<TrackId>,
+    /// The header packet that is being put together, within the bound of the header pages.
+    packet: Vec<u8>,
+    packets: u32,
+    is_complete: bool,
+    title: Option<Title>,
+    timeline: Timeline,
+    has_data: bool,
+}
+
+/// What a page means to a link.
+pub(super) enum Meaning {
+    /// It was one of the header pages.
+    Header,
+    /// It carries data; the headers are complete.
+    Data,
+    /// It belongs to no stream of the link, or comes too early.
+    Foreign,
+    /// The headers exceed their bound. The link is of no further use.
+    Overflow,
+}
+
+/// When a data page plays, and whether a listener may start with it.
+pub(super) struct Place {
+    pub(super) track: TrackId,
+    pub(super) began: Timestamp,
+    pub(super) duration: Span,
+    pub(super) keyframe: bool,
+}
+
+impl Chain {
+    pub(super) const fn new() -> Self {
+        Self {
+            header: Vec::new(),
+            logical: Vec::new(),
+            is_opening: true,
+            has_begun: false,
+        }
+    }
+
+    /// Whether a first page with this serial number joins the link rather than beginning the next.
+    pub(super) fn admits(&self, serial: u32) -> bool {
+        self.is_opening
+            && self.logical.len() < LOGICAL_MAX
+            && self.logical.iter().all(|logical| logical.serial != serial)
+    }
+
+    /// Sorts a page, keeping it if it is a header page. `now` is when the link's media begins.
+    pub(super) fn take(&mut self, page: &Page, now: Timestamp) -> Meaning {
+        if page.is_first() {
+            self.logical.push(Logical::new(page.serial(), now));
+        } else {
+            self.is_opening = false;
+        }
+        let serial = page.serial();
+        let Some(at) = self
+            .logical
+            .iter()
+            .position(|logical| logical.serial == serial)
+        else {
+            return Meaning::Foreign;
+        };
+        if self.has_begun {
+            return Meaning::Data;
+        }
+        if !self.logical[at].expects_header(page) {
+            let is_ready = self.logical.iter().all(Logical::is_ready);
+            return if is_ready {
+                Meaning::Data
+            } else {
+                Meaning::Foreign
+            };
+        }
+        if self.header.len() + page.bytes.len() > HEADER_BYTES_MAX {
+            return Meaning::Overflow;
+        }
+        self.header.extend_from_slice(&page.bytes);
+        self.logical[at].take_header(page);
+        Meaning::Header
+    }
+
+    /// Whether the headers can be handed out without waiting for data: every stream has said how
+    /// many it has, and no further stream can join.
+    pub(super) fn is_complete(&self) -> bool {
+        !self.is_opening && self.logical.iter().all(|logical| logical.is_complete)
+    }
+
+    pub(super) const fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Header bytes that were never handed out.
+    pub(super) fn unused_bytes(&self) -> usize {
+        self.header.len()
+    }
+
+    /// Hands out the header pages, the tracks and the title, and expects data from here on.
+    pub(super) fn begin(&mut self) -> (Bytes, Vec<Arc<Track>>, Option<Title>) {
+        self.has_begun = true;
+        self.name_tracks();
+        let tracks = self
+            .logical
+            .iter()
+            .filter_map(Logical::track)
+            .map(Arc::new)
+            .collect();
+        let title = self
+            .logical
+            .iter_mut()
+            .find_map(|logical| logical.title.take());
+        (std::mem::take(&mut self.header).into(), tracks, title)
+    }
+
+    /// Places a data page on the timeline.
+    pub(super) fn place(&mut self, page: &Page) -> Option<Place> {
+        let has_video = self
+            .logical
+            .iter()
+            .any(|logical| logical.mapping.kind() == Some(Kind::Video));
+        let first_track = self.logical.iter().find_map(|logical| logical.id)?;
+        let serial = page.serial();
+        let logical = self
+            .logical
+            .iter_mut()
+            .find(|logical| logical.serial == serial)?;
+        let (began, ended) = logical.advance(page);
+        let is_video = logical.mapping.kind() == Some(Kind::Video);
+        Some(Place {
+            track: logical.id.unwrap_or(first_track),
+            began,
+            duration: ended - began,
+            keyframe: is_video == has_video && logical.may_start_at(page),
+        })
+    }
+
+    /// The first sound and the first picture get their usual names, others what follows. A link of
+    /// nothing but unknown streams passes for sound.
+    fn name_tracks(&mut self) {
+        let mut next = TrackId::VIDEO.0 + 1;
+        let (mut has_audio, mut has_video) = (false, false);
+        for logical in &mut self.logical {
+            let (taken, usual) = match logical.mapping.kind() {
+                Some(Kind::Audio) => (&mut has_audio, TrackId::AUDIO),
+                Some(Kind::Video) => (&mut has_video, TrackId::VIDEO),
+                None => continue,
+            };
+            if *taken {
+                logical.id = Some(TrackId(next));
+                next += 1;
+            } else {
+                *taken = true;
+                logical.id = Some(usual);
+            }
+        }
+        if let (false, false, Some(first)) = (has_audio, has_video, self.logical.first_mut()) {
+            first.id = Some(TrackId::AUDIO);
+        }
+    }
+}
+
+impl Logical {
+    fn new(serial: u32, now: Timestamp) -> Self {
+        let mut timeline = Timeline::default();
+        timeline.catch_up(now);
+        Self {
+            serial,
+            mapping: Mapping::Unknown,
+            id: None,
+            packet: Vec::new(),
+            packets: 0,
+            is_complete: false,
+            title: None,
+            timeline,
+            has_data: false,
+        }
+    }
+
+    /// Whether `page` continues the headers of this stream.
+    fn expects_header(&self, page: &Page) -> bool {
+        match self.mapping {
+            Mapping::Unknown => {
+                page.is_first() || page.granule().is_none_or(|granule| granule == 0)
+            }
+            // Audio frames begin with a sync code, which is no metadata block.
+            Mapping::Flac { .. } if !page.is_continued() => {
+                let first = page
+                    .pieces()
+                    .next()
+                    .and_then(|(piece, _)| piece.first().copied());
+                !self.is_complete && first != Some(0xFF)
+            }
+            _ => !self.is_complete,
+        }
+    }
+
+    /// Whether data may come. Streams that nobody knows are ready whenever the others are.
+    fn is_ready(&self) -> bool {
+        self.is_complete || self.mapping == Mapping::Unknown
+            // Its first audio frame says that the metadata blocks are over.
+            || matches!(self.mapping, Mapping::Flac { .. })
+    }
+
+    fn take_header(&mut self, page: &Page) {
+        for (piece, ends) in page.pieces() {
+            self.packet.extend_from_slice(piece);
+            if !ends {
+                continue;
+            }
+            let packet = std::mem::take(&mut self.packet);
+            self.packets += 1;
+            if self.packets == 1 {
+                self.mapping = Mapping::of(&packet);
+            }
+            if let Some(title) = self
+                .mapping
+                .comments(self.packets, &packet)
+                .and_then(comments::title)
+            {
+                self.title = Some(title);
+            }
+            self.is_complete |= self.mapping.is_complete(self.packets, &packet);
+        }
+    }
+
+    fn track(&self) -> Option<Track> {
+        Some(Track {
+            id: self.id?,
+            kind: self.mapping.kind().unwrap_or(Kind::Audio),
+            codec: self.mapping.codec(),
+            framing: Framing::SelfFramed,
+            config: Bytes::new(),
+            sample_rate: self.mapping.sample_rate(),
+            channels: self.mapping.channels(),
+        })
+    }
+
+    /// When the page begins and ends. A granule position is where a page *ends*.
+    fn advance(&mut self, page: &Page) -> (Timestamp, Timestamp) {
+        let began = self.timeline.now();
+        let Some(granule) = page.granule() else {
+            return (began, began);
+        };
+        let ticks = self.mapping.ticks(granule);
+        if !self.has_data {
+            self.has_data = true;
+            let is_whole = ticks <= FIRST_PAGE_TICKS_MAX;
+            self.timeline.restart_at(if is_whole { 0 } else { ticks });
+        }
+        (began, self.timeline.advance_to(ticks))
+    }
+
+    fn may_start_at(&self, page: &Page) -> bool {
+        if self.mapping.codec() == Codec::Opaque && self.mapping.kind() == Some(Kind::Video) {
+            // A keyframe that begins behind the end of an older frame will do: decoders drop a
+            // packet that they have only the end of.
+            let begun = page.pieces().skip(usize::from(page.is_continued()));
+            return begun
+                .into_iter()
+                .any(|(packet, _)| self.mapping.is_keyframe(packet));
+        }
+        !page.is_continued() && page.pieces().next().is_some()
+    }
+}

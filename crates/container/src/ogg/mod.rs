@@ -1,0 +1,162 @@
+//! Ogg streams, page by page.
+//!
+//! Every page is one sample and keeps its bytes. The header pages of a chain link go into one
+//! [`Item::Header`], because a listener needs them before any data page; chained links, which is how
+//! sources announce titles, each bring a new one. A listener may start at any page that does not
+//! continue a packet; where a Theora picture plays, only where one of its keyframes begins.
+//!
+//! Pages with a wrong checksum are dropped, and reading resumes at the next valid page: passed on,
+//! they would cost every decoder more than a gap does.
+//!
+//! Sources: RFC 3533 (pages), RFC 7845 (Opus), RFC 9639 (FLAC), and the Xiph specifications.
+
+mod chain;
+mod comments;
+mod mapping;
+mod page;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use bytes::{Buf, BytesMut};
+use media::{Item, Sample, Timestamp};
+
+use self::chain::{Chain, Meaning};
+pub use self::page::PAGE_BYTES_MAX;
+use self::page::{Front, Page};
+
+/// The most header pages that a chain link may have. Cover art sits in the comments and is what
+/// makes them large.
+pub const HEADER_BYTES_MAX: usize = 1024 * 1024;
+
+/// Input taken in at once. Together with the longest page it bounds the buffer.
+const STEP_BYTES: usize = 16 * 1024;
+
+/// The most that is ever held back: headers twice (as pages, and as the packet on them), a page,
+/// and a step of input.
+pub const BUFFERED_BYTES_MAX: usize = 2 * HEADER_BYTES_MAX + PAGE_BYTES_MAX + STEP_BYTES;
+
+/// A push demuxer for one physical Ogg stream.
+#[derive(Debug, Default)]
+pub struct Demuxer {
+    buffer: BytesMut,
+    chain: Option<Chain>,
+    /// When the last page began, and the latest end of any.
+    began: Timestamp,
+    ended: Timestamp,
+    skipped_bytes: u64,
+}
+
+impl Demuxer {
+    /// Takes `bytes`, appending to `out` the pages that they complete.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
+        for step in bytes.chunks(STEP_BYTES) {
+            self.buffer.extend_from_slice(step);
+            self.drain(out);
+        }
+    }
+
+    /// The source is done. A page that was cut short is dropped.
+    pub fn finish(&mut self, _out: &mut Vec<Item>) {
+        self.skip(self.buffer.len());
+        self.drop_chain();
+    }
+
+    /// Bytes that were not part of any page handed on, so far.
+    pub const fn skipped_bytes(&self) -> u64 {
+        self.skipped_bytes
+    }
+
+    /// Bytes held back until they make a page or a header set.
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffer.len() + self.chain.as_ref().map_or(0, Chain::unused_bytes)
+    }
+
+    fn drain(&mut self, out: &mut Vec<Item>) {
+        loop {
+            match page::at_front(&self.buffer) {
+                Front::Unclear => return,
+                Front::Garbage => {
+                    let rest = &self.buffer[1..];
+                    let next = rest.iter().position(|byte| *byte == page::CAPTURE[0]);
+                    self.skip(1 + next.unwrap_or(rest.len()));
+                }
+                Front::Page(length) => {
+                    let page = Page::new(self.buffer.split_to(length).freeze());
+                    self.take(page, out);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, page: Page, out: &mut Vec<Item>) {
+        if page.is_first()
+            && !self
+                .chain
+                .as_ref()
+                .is_some_and(|chain| chain.admits(page.serial()))
+        {
+            self.drop_chain();
+            self.chain = Some(Chain::new());
+        }
+        let length = page.bytes.len() as u64;
+        let Some(chain) = &mut self.chain else {
+            // Joined in the middle of a link: without its headers nothing can be decoded.
+            self.skipped_bytes += length;
+            return;
+        };
+        match chain.take(&page, self.ended) {
+            Meaning::Header if chain.is_complete() => begin(chain, out),
+            Meaning::Header => {}
+            Meaning::Data => {
+                if !chain.has_begun() {
+                    begin(chain, out);
+                }
+                self.emit(page, out);
+            }
+            Meaning::Foreign => self.skipped_bytes += length,
+            Meaning::Overflow => {
+                self.skipped_bytes += length;
+                self.drop_chain();
+            }
+        }
+    }
+
+    fn emit(&mut self, page: Page, out: &mut Vec<Item>) {
+        let Some(place) = self.chain.as_mut().and_then(|chain| chain.place(&page)) else {
+            return;
+        };
+        // Streams that play together are interleaved only roughly; a log goes one way.
+        self.began = self.began.max(place.began);
+        self.ended = self.ended.max(place.began + place.duration);
+        out.push(Item::Sample(Sample {
+            track: place.track,
+            dts: self.began,
+            pts: self.began,
+            duration: place.duration,
+            keyframe: place.keyframe,
+            data: page.bytes,
+        }));
+    }
+
+    /// Forgets the present link; header pages not yet handed out are lost.
+    fn drop_chain(&mut self) {
+        if let Some(chain) = self.chain.take() {
+            self.skipped_bytes += chain.unused_bytes() as u64;
+        }
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.buffer.advance(bytes);
+        self.skipped_bytes += bytes as u64;
+    }
+}
+
+fn begin(chain: &mut Chain, out: &mut Vec<Item>) {
+    let (header, tracks, title) = chain.begin();
+    out.push(Item::Header(header));
+    out.extend(tracks.into_iter().map(Item::Track));
+    out.extend(title.map(|title| Item::Title(Arc::new(title))));
+}

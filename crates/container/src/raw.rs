@@ -1,0 +1,67 @@
+//! Streams that nobody here understands, relayed as they come.
+//!
+//! Every piece of input is a sample and a join point, since there is nothing to tell a good place
+//! from a bad one. There is no time in the bytes either: `dts` stays at zero and `duration` unknown,
+//! and a caller that wants such a stream ordered in time stamps the samples by its own clock.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+
+/// The longest sample. Larger input is cut, so that no join point lies far from the next.
+pub const SAMPLE_BYTES_MAX: usize = 16 * 1024;
+
+/// Cuts input into samples; holds nothing back.
+#[derive(Debug)]
+pub struct Demuxer {
+    kind: Kind,
+    is_announced: bool,
+}
+
+impl Demuxer {
+    /// A pass-through for a stream that is said to be of `kind`.
+    pub const fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            is_announced: false,
+        }
+    }
+
+    /// Hands on `bytes`.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
+        for piece in bytes.chunks(SAMPLE_BYTES_MAX) {
+            if !self.is_announced {
+                self.is_announced = true;
+                out.push(Item::Track(Arc::new(self.track())));
+            }
+            out.push(Item::Sample(Sample {
+                track: self.id(),
+                dts: Timestamp::ZERO,
+                pts: Timestamp::ZERO,
+                duration: Span::ZERO,
+                keyframe: true,
+                data: Bytes::copy_from_slice(piece),
+            }));
+        }
+    }
+
+    const fn id(&self) -> TrackId {
+        match self.kind {
+            Kind::Audio => TrackId::AUDIO,
+            Kind::Video => TrackId::VIDEO,
+        }
+    }
+
+    fn track(&self) -> Track {
+        Track {
+            id: self.id(),
+            kind: self.kind,
+            codec: Codec::Opaque,
+            framing: Framing::SelfFramed,
+            config: Bytes::new(),
+            sample_rate: 0,
+            channels: 0,
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! WebM and Matroska streams, block by block.
+//!
+//! ```text
+//! header ─ EBML, Segment, Info, Tracks │ Cluster ─ Timestamp, Block, Block, … │ Cluster …
+//! ```
+//!
+//! The bytes before the first cluster are one [`Item::Header`]; after it, every block ends a sample,
+//! and whatever stands between blocks goes along with the next, so that the samples joined are the
+//! source's own bytes. A listener may start at a cluster whose first picture is a keyframe, or at
+//! any cluster of a stream without pictures. The start of a cluster is therefore held back until
+//! that is known; everything else is handed on the moment it is complete.
+//!
+//! Clusters may be of unknown size: their children have short identifiers and everything that can
+//! end them has a long one, so sizes of clusters are not even looked at.
+//!
+//! Sources: RFC 8794 (EBML), RFC 9559 (Matroska).
+
+mod ebml;
+mod tracks;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use bytes::{Buf, BytesMut};
+use media::{Item, Kind, Sample, Span, TICKS_PER_SECOND, Timestamp, TrackId};
+
+use self::ebml::{Front, Head, id};
+use self::tracks::Facts;
+use crate::timeline::Timeline;
+
+/// The longest header. Attached fonts and covers make them large; players of live streams want
+/// them small.
+pub const HEADER_BYTES_MAX: usize = 1024 * 1024;
+
+/// The longest sample. A longer block is handed on in parts, which only delays its first byte by
+/// this much.
+pub const SAMPLE_BYTES_MAX: usize = 64 * 1024;
+
+/// How much of a cluster is held back to learn whether it starts with a keyframe: sound that comes
+/// before the first picture, and a first picture inside a block group.
+const HELD_BYTES_MAX: usize = 1024 * 1024;
+
+/// Input taken in at once.
+const STEP_BYTES: usize = 16 * 1024;
+
+/// The most that is ever held back.
+pub const BUFFERED_BYTES_MAX: usize = HEADER_BYTES_MAX + STEP_BYTES;
+
+/// Bytes of a block's own head: track number, relative timestamp, flags.
+const BLOCK_HEAD_BYTES_MAX: usize = 8 + 2 + 1;
+
+/// Bit of a SimpleBlock's flags that marks a keyframe.
+const FLAG_KEYFRAME: u8 = 0x80;
+
+/// A push demuxer for one stream, or several in a row.
+#[derive(Debug, Default)]
+pub struct Demuxer {
+    /// From the first byte not handed on.
+    buffer: BytesMut,
+    /// How much of `buffer` has been understood.
+    at: usize,
+    /// Bytes of the present element that have yet to pass.
+    element_left: u64,
+    /// The present element is a block, and ends a sample.
+    ends_sample: bool,
+    state: State,
+    facts: Facts,
+    cluster_timestamp: u64,
+    /// The track of the last block; `None` before the first.
+    track: Option<TrackId>,
+    timeline: Timeline,
+    /// When the sample that is being gathered plays.
+    sample_at: Option<Timestamp>,
+    keyframe: bool,
+    skipped_bytes: u64,
+}
+
+/// Where in the stream the next element stands.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum State {
+    /// Before the beginning: everything else is garbage.
+    #[default]
+    Outside,
+    /// Before the first cluster.
+    Header,
+    /// At the start of a cluster that may or may not be a join point.
+    Undecided,
+    /// Inside a cluster, or between two.
+    Cluster,
+    /// Out of step, looking for a cluster.
+    Lost,
+}
+
+impl Demuxer {
+    /// Takes `bytes`, appending to `out` the samples that they complete.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
+        for step in bytes.chunks(STEP_BYTES) {
+            self.buffer.extend_from_slice(step);
+            while self.step(out) {}
+        }
+    }
+
+    /// The source is done. Whole elements that wait for a block are handed on; what was cut short
+    /// is dropped.
+    pub fn finish(&mut self, out: &mut Vec<Item>) {
+        if matches!(self.state, State::Cluster | State::Undecided) && self.element_left == 0 {
+            self.emit(out);
+        }
+        self.skip(self.buffer.len());
+        let skipped_bytes = self.skipped_bytes;
+        *self = Self {
+            skipped_bytes,
+            timeline: std::mem::take(&mut self.timeline),
+            ..Self::default()
+        };
+    }
+
+    /// Bytes that were not handed on, so far.
+    pub const fn skipped_bytes(&self) -> u64 {
+        self.skipped_bytes
+    }
+
+    /// Bytes held back; at most [`BUFFERED_BYTES_MAX`].
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Makes one step of progress; `false` when more bytes are needed.
+    fn step(&mut self, out: &mut Vec<Item>) -> bool {
+        if matches!(self.state, State::Outside | State::Lost) {
+            return self.search();
+        }
+        if self.element_left > 0 {
+            return self.pass(out);
+        }
+        match ebml::head(&self.buffer[self.at..]) {
+            Front::Unclear => false,
+            Front::Garbage => {
+                self.lose(out);
+                true
+            }
+            Front::Head(head) if head.id == id::EBML && !self.is_at_start() => {
+                self.restart(out);
+                true
+            }
+            Front::Head(head) if self.state == State::Header => {
+                self.enter_header_element(head, out)
+            }
+            Front::Head(head) => self.enter_element(head, out),
+        }
+    }
+
+    /// At the first byte of a header.
+    fn is_at_start(&self) -> bool {
+        self.state == State::Header && self.at == 0
+    }
+
+    /// Drops bytes until one of the elements begins that a stream can be picked up at.
+    fn search(&mut self) -> bool {
+        let wanted: &[u32] = if self.state == State::Outside {
+            &[id::EBML]
+        } else {
+            &[id::EBML, id::CLUSTER]
+        };
+        let found = self.buffer.windows(4).position(|window| {
+            let window = window.iter().fold(0, |id, byte| id << 8 | u32::from(*byte));
+            wanted.contains(&window)
+        });
+        let Some(found) = found else {
+            self.skip(self.buffer.len().saturating_sub(3));
+            return false;
+        };
+        self.skip(found);
+        let is_cluster = self.buffer.starts_with(&id::CLUSTER.to_be_bytes());
+        self.state = if is_cluster {
+            State::Cluster
+        } else {
+            State::Header
+        };
+        true
+    }
+
+    /// Lets the present element's bytes pass as they arrive.
+    fn pass(&mut self, out: &mut Vec<Item>) -> bool {
+        let limit = match self.state {
+            State::Header => HEADER_BYTES_MAX,
+            State::Undecided => HELD_BYTES_MAX,
+            _ => SAMPLE_BYTES_MAX,
+        };
+        let room = limit.saturating_sub(self.at);
+        let available = self.buffer.len() - self.at;
+        let left = usize::try_from(self.element_left).unwrap_or(usize::MAX);
+        let passed = left.min(room).min(available);
+        self.at += passed;
+        self.element_left -= passed as u64;
+        if self.element_left == 0 {
+            if std::mem::take(&mut self.ends_sample) && self.state == State::Cluster {
+                self.emit(out);
+            }
+        } else if self.at >= limit {
+            if self.state == State::Header {
+                self.give_up();
+            } else {
+                self.state = State::Cluster;
+                self.emit(out);
+            }
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn enter_header_element(&mut self, head: Head, out: &mut Vec<Item>) -> bool {
+        match (head.id, head.size) {
+            (id::CLUSTER, _) => self.begin(out),
+            // Its children are what the header consists of.
+            (id::SEGMENT, _) => self.at += head.bytes,
+            (_, Some(size)) if size <= HEADER_BYTES_MAX as u64 => {
+                self.at += head.bytes;
+                self.element_left = size;
+            }
+            _ => self.give_up(),
+        }
+        if self.at > HEADER_BYTES_MAX {
+            self.give_up();
+        }
+        true
+    }
+
+    /// Hands out the header, up to the cluster that the buffer stands at.
+    fn begin(&mut self, out: &mut Vec<Item>) {
+        let header = self.buffer.split_to(self.at).freeze();
+        self.at = 0;
+        self.facts = Facts::read(&header);
+        self.track = self.facts.tracks.first().map(|(_, track)| track.id);
+        out.push(Item::Header(header));
+        out.extend(
+            self.facts
+                .tracks
+                .iter()
+                .map(|(_, track)| Item::Track(Arc::new(track.clone()))),
+        );
+        self.state = State::Cluster;
+    }
+
+    fn enter_element(&mut self, head: Head, out: &mut Vec<Item>) -> bool {
+        match (head.id, head.size) {
+            (id::CLUSTER, _) => {
+                // What stood between the clusters is of no use to who starts at this one.
+                self.emit(out);
+                self.state = State::Undecided;
+                self.at += head.bytes;
+            }
+            (id::SEGMENT, _) => self.at += head.bytes,
+            (id::TIMESTAMP, Some(size @ 0..=8)) => {
+                let end = self.at + head.bytes + size as usize;
+                let Some(body) = self.buffer.get(self.at + head.bytes..end) else {
+                    return false;
+                };
+                self.cluster_timestamp = ebml::unsigned(body).unwrap_or_default();
+                self.at = end;
+            }
+            (id::SIMPLE_BLOCK, Some(size)) => {
+                if !self.enter_block(head, head.bytes, size, true) {
+                    return false;
+                }
+            }
+            (id::BLOCK_GROUP, Some(size)) => {
+                if !self.enter_group(head, size) {
+                    return false;
+                }
+            }
+            (_, Some(size)) => {
+                self.at += head.bytes;
+                self.element_left = size;
+            }
+            (_, None) => self.lose(out),
+        }
+        self.limit_glue(out);
+        true
+    }
+
+    /// Empty elements cost no time to pass, so a flood of them must not gather either.
+    fn limit_glue(&mut self, out: &mut Vec<Item>) {
+        let limit = if self.state == State::Undecided {
+            HELD_BYTES_MAX
+        } else {
+            SAMPLE_BYTES_MAX
+        };
+        if self.at >= limit {
+            self.state = State::Cluster;
+            self.emit(out);
+        }
+    }
+
+    /// Enters an element of `size` bytes whose block begins `offset` bytes from here.
+    fn enter_block(&mut self, head: Head, offset: usize, size: u64, is_simple: bool) -> bool {
+        let block = &self.buffer[(self.at + offset).min(self.buffer.len())..];
+        let inside = usize::try_from(size)
+            .unwrap_or(usize::MAX)
+            .saturating_add(head.bytes);
+        let wanted = BLOCK_HEAD_BYTES_MAX.min(inside.saturating_sub(offset));
+        let Some(block) = block.get(..wanted) else {
+            return false;
+        };
+        if let Some((Some(number), number_bytes)) = ebml::number(block)
+            && let Some([high, low, flags]) =
+                block.get(number_bytes..).and_then(<[u8]>::first_chunk)
+        {
+            self.take_block(
+                number,
+                i16::from_be_bytes([*high, *low]),
+                is_simple.then_some(*flags),
+            );
+        }
+        self.enter_sample(head, size);
+        true
+    }
+
+    /// A block group, whose block is a keyframe if nothing in the group refers to another. While the
+    /// cluster is undecided that means to wait for all of it.
+    fn enter_group(&mut self, head: Head, size: u64) -> bool {
+        let whole = usize::try_from(size).ok().filter(|size| {
+            self.state == State::Undecided
+                && self.at.saturating_add(*size) < HELD_BYTES_MAX - ebml::HEAD_BYTES_MAX
+        });
+        let Some(whole) = whole else {
+            // Too long to wait for, or no need to: its block, which comes first, says when it plays.
+            let inner = &self.buffer[(self.at + head.bytes).min(self.buffer.len())..];
+            match ebml::head(inner) {
+                _ if size < 2 => {}
+                Front::Unclear => return false,
+                Front::Head(inner) if inner.id == id::BLOCK => {
+                    return self.enter_block(head, head.bytes + inner.bytes, size, false);
+                }
+                Front::Head(_) | Front::Garbage => {}
+            }
+            self.enter_sample(head, size);
+            return true;
+        };
+        let start = self.at + head.bytes;
+        let Some(body) = self.buffer.get(start..start + whole) else {
+            return false;
+        };
+        let is_delta = ebml::children(body).any(|(id, _)| id == id::REFERENCE_BLOCK);
+        let block = ebml::children(body).find(|(id, _)| *id == id::BLOCK);
+        let parsed = block.and_then(|(_, block)| {
+            let (number, number_bytes) = ebml::number(block)?;
+            let [high, low] = *block.get(number_bytes..)?.first_chunk()?;
+            Some((number?, i16::from_be_bytes([high, low])))
+        });
+        if let Some((number, relative)) = parsed {
+            self.take_block(
+                number,
+                relative,
+                Some(if is_delta { 0 } else { FLAG_KEYFRAME }),
+            );
+        }
+        self.enter_sample(head, size);
+        true
+    }
+
+    /// Notes when a block plays, and whether it decides about the cluster. `flags` are those of a
+    /// SimpleBlock, or `None` when there was no time to find out.
+    fn take_block(&mut self, number: u64, relative: i16, flags: Option<u8>) {
+        let ticks = self
+            .cluster_timestamp
+            .saturating_add_signed(relative.into());
+        let nanos = i128::from(ticks) * i128::from(self.facts.timestamp_scale);
+        let ticks = nanos * i128::from(TICKS_PER_SECOND) / 1_000_000_000;
+        let at = self
+            .timeline
+            .advance_to(i64::try_from(ticks).unwrap_or(i64::MAX));
+        self.sample_at.get_or_insert(at);
+        let track = self.facts.track(number);
+        let is_video = track.is_some_and(|track| track.kind == Kind::Video);
+        self.track = track.map(|track| track.id).or(self.track);
+        if self.state == State::Undecided && (is_video || !self.facts.has_video()) {
+            let is_key = flags.is_some_and(|flags| flags & FLAG_KEYFRAME != 0);
+            self.keyframe = is_key || !is_video;
+            self.state = State::Cluster;
+        }
+    }
+
+    /// Enters an element that ends a sample; one without bytes ends nothing.
+    fn enter_sample(&mut self, head: Head, size: u64) {
+        self.at += head.bytes;
+        self.element_left = size;
+        self.ends_sample = size > 0;
+    }
+
+    /// Hands on what has been understood so far, as one sample.
+    fn emit(&mut self, out: &mut Vec<Item>) {
+        let data = self.buffer.split_to(self.at).freeze();
+        self.at = 0;
+        let at = self.sample_at.take().unwrap_or(self.timeline.now());
+        let keyframe = std::mem::take(&mut self.keyframe);
+        if data.is_empty() {
+            return;
+        }
+        out.push(Item::Sample(Sample {
+            track: self.track.unwrap_or(TrackId::AUDIO),
+            dts: at,
+            pts: at,
+            duration: Span::ZERO,
+            keyframe,
+            data,
+        }));
+    }
+
+    /// Another stream begins where this one stands.
+    fn restart(&mut self, out: &mut Vec<Item>) {
+        if self.state == State::Header {
+            self.skip(self.at);
+        } else {
+            self.emit(out);
+        }
+        self.state = State::Header;
+    }
+
+    /// The structure makes no sense from here on.
+    fn lose(&mut self, out: &mut Vec<Item>) {
+        if self.state == State::Header {
+            return self.give_up();
+        }
+        self.emit(out);
+        self.skip(1);
+        self.state = State::Lost;
+    }
+
+    /// The header is not one. Its first byte is dropped, so that the search goes on behind it.
+    fn give_up(&mut self) {
+        self.skip(1);
+        self.state = State::Outside;
+    }
+
+    /// Drops bytes from the front, and with them what was understood of the rest.
+    fn skip(&mut self, bytes: usize) {
+        self.buffer.advance(bytes);
+        self.skipped_bytes += bytes as u64;
+        self.at = 0;
+        self.element_left = 0;
+        self.ends_sample = false;
+    }
+}

@@ -1,0 +1,344 @@
+use media::Codec;
+use proptest::prelude::*;
+
+use super::*;
+
+/// An element with its size in eight bytes, as muxers reserve it; `None` for an unknown size.
+fn element(id: u32, size: Option<usize>, body: &[u8]) -> Vec<u8> {
+    let id = id.to_be_bytes();
+    let id = &id[id.iter().position(|byte| *byte != 0).unwrap_or(3)..];
+    let size = size.map_or(0x00FF_FFFF_FFFF_FFFF, |size| size as u64) | 1 << 56;
+    [id, &size.to_be_bytes(), body].concat()
+}
+
+fn whole(id: u32, body: &[u8]) -> Vec<u8> {
+    element(id, Some(body.len()), body)
+}
+
+fn track(number: u8, kind: u8, codec: &[u8]) -> Vec<u8> {
+    let mut fields = [
+        whole(id::TRACK_NUMBER, &[number]),
+        whole(id::TRACK_TYPE, &[kind]),
+        whole(id::CODEC_ID, codec),
+    ]
+    .concat();
+    if kind == 2 {
+        let audio = [
+            whole(id::SAMPLING_FREQUENCY, &48_000_f32.to_be_bytes()),
+            whole(id::CHANNELS, &[2]),
+        ];
+        fields.extend(whole(id::AUDIO, &audio.concat()));
+    }
+    whole(id::TRACK_ENTRY, &fields)
+}
+
+fn header(tracks: &[Vec<u8>]) -> Vec<u8> {
+    [
+        whole(id::EBML, b"\x42\x82\x84webm"),
+        element(id::SEGMENT, None, &[]),
+        whole(id::INFO, &whole(id::TIMESTAMP_SCALE, &[0x0F, 0x42, 0x40])),
+        whole(id::TRACKS, &tracks.concat()),
+    ]
+    .concat()
+}
+
+fn audio_header() -> Vec<u8> {
+    header(&[track(1, 2, b"A_OPUS")])
+}
+
+fn video_header() -> Vec<u8> {
+    header(&[track(1, 1, b"V_VP8"), track(2, 2, b"A_VORBIS")])
+}
+
+fn cluster(timestamp: u16, blocks: &[Vec<u8>]) -> Vec<u8> {
+    let body = [
+        whole(id::TIMESTAMP, &timestamp.to_be_bytes()),
+        blocks.concat(),
+    ]
+    .concat();
+    element(id::CLUSTER, None, &body)
+}
+
+fn block(number: u8, relative: i16, flags: u8, length: usize) -> Vec<u8> {
+    let mut body = vec![0x80 | number];
+    body.extend(relative.to_be_bytes());
+    body.push(flags);
+    body.resize(body.len() + length, 0xA3);
+    whole(id::SIMPLE_BLOCK, &body)
+}
+
+fn group(number: u8, relative: i16, is_delta: bool, length: usize) -> Vec<u8> {
+    let mut body = vec![0x80 | number];
+    body.extend(relative.to_be_bytes());
+    body.resize(body.len() + 1 + length, 0);
+    let mut body = whole(id::BLOCK, &body);
+    if is_delta {
+        body.extend(whole(id::REFERENCE_BLOCK, &[0xFF]));
+    }
+    whole(id::BLOCK_GROUP, &body)
+}
+
+fn demux(pieces: &[&[u8]]) -> (Vec<Item>, u64) {
+    let mut demuxer = Demuxer::default();
+    let mut out = Vec::new();
+    for piece in pieces {
+        demuxer.push(piece, &mut out);
+        assert!(demuxer.buffered_bytes() <= BUFFERED_BYTES_MAX);
+    }
+    demuxer.finish(&mut out);
+    (out, demuxer.skipped_bytes())
+}
+
+fn samples(items: &[Item]) -> Vec<&Sample> {
+    let samples = items.iter().filter_map(|item| match item {
+        Item::Sample(sample) => Some(sample),
+        _ => None,
+    });
+    samples.collect()
+}
+
+fn stream_bytes(items: &[Item]) -> Vec<u8> {
+    let parts = items.iter().map(|item| match item {
+        Item::Header(bytes) => &bytes[..],
+        Item::Sample(sample) => &sample.data[..],
+        _ => &[],
+    });
+    parts.collect::<Vec<_>>().concat()
+}
+
+/// Track, milliseconds, join point.
+fn places(items: &[Item]) -> Vec<(u8, i64, bool)> {
+    let places = samples(items);
+    places
+        .iter()
+        .map(|sample| (sample.track.0, sample.dts.millis(), sample.keyframe))
+        .collect()
+}
+
+#[test]
+fn sound_may_be_joined_at_any_cluster() {
+    let input = [
+        audio_header(),
+        cluster(1_000, &[block(1, 0, 0x80, 9), block(1, 20, 0x80, 9)]),
+        cluster(1_040, &[block(1, 0, 0, 9)]),
+    ]
+    .concat();
+    let (items, skipped) = demux(&[&input]);
+    assert!(matches!(&items[0], Item::Header(bytes) if *bytes == audio_header()));
+    let Item::Track(track) = &items[1] else {
+        panic!("a track")
+    };
+    assert_eq!(
+        (track.codec, track.sample_rate, track.channels),
+        (Codec::Opus, 48_000, 2)
+    );
+    assert_eq!(
+        places(&items),
+        [(0, 0, true), (0, 20, false), (0, 40, true)]
+    );
+    assert_eq!((stream_bytes(&items), skipped), (input, 0));
+}
+
+#[test]
+fn pictures_are_joined_where_the_first_of_a_cluster_is_a_keyframe() {
+    let input = [
+        video_header(),
+        // Sound first: the cluster starts with it and is judged by the picture.
+        cluster(
+            0,
+            &[
+                block(2, 0, 0x80, 5),
+                block(1, 0, 0x80, 50),
+                block(1, 40, 0, 50),
+            ],
+        ),
+        cluster(80, &[block(1, 0, 0, 50), block(1, 40, 0x80, 50)]),
+        cluster(160, &[group(1, 0, true, 50)]),
+        cluster(200, &[group(1, 0, false, 50), group(2, 5, false, 50)]),
+        cluster(240, &[block(2, 0, 0x80, 5)]),
+    ]
+    .concat();
+    let (items, skipped) = demux(&[&input]);
+    assert_eq!(
+        places(&items),
+        [
+            (1, 0, true),
+            (1, 40, false),
+            (1, 80, false),
+            (1, 120, false),
+            (1, 160, false),
+            (1, 200, true),
+            (0, 205, false),
+            (0, 240, false),
+        ]
+    );
+    assert_eq!((stream_bytes(&items), skipped), (input, 0));
+}
+
+#[test]
+fn a_block_is_handed_on_with_its_last_byte() {
+    let mut demuxer = Demuxer::default();
+    let mut out = Vec::new();
+    let input = [audio_header(), cluster(0, &[block(1, 0, 0x80, 100)])].concat();
+    demuxer.push(&input[..input.len() - 1], &mut out);
+    assert!(samples(&out).is_empty());
+    demuxer.push(&input[input.len() - 1..], &mut out);
+    assert_eq!(samples(&out).len(), 1);
+    assert_eq!(demuxer.buffered_bytes(), 0);
+}
+
+#[test]
+fn long_blocks_are_handed_on_in_parts() {
+    let input = [
+        video_header(),
+        cluster(0, &[block(1, 0, 0x80, 200_000), block(1, 40, 0, 9)]),
+    ]
+    .concat();
+    let (items, skipped) = demux(&[&input]);
+    let keys: Vec<_> = samples(&items)
+        .iter()
+        .map(|sample| sample.keyframe)
+        .collect();
+    assert_eq!(keys, [true, false, false, false, false]);
+    assert!(
+        samples(&items)
+            .iter()
+            .all(|sample| sample.data.len() <= SAMPLE_BYTES_MAX)
+    );
+    assert_eq!((stream_bytes(&items), skipped), (input, 0));
+}
+
+#[test]
+fn sizes_of_clusters_do_not_matter_and_other_elements_pass() {
+    let sized = |timestamp: u8, blocks: &[Vec<u8>]| {
+        whole(
+            id::CLUSTER,
+            &[whole(id::TIMESTAMP, &[timestamp]), blocks.concat()].concat(),
+        )
+    };
+    let void = whole(0xEC, &[0; 30]);
+    let cues = whole(0x1C53_BB6B, &[0; 30]);
+    let input = [
+        audio_header(),
+        sized(0, &[block(1, 0, 0x80, 9), void.clone()]),
+        cues,
+        sized(20, &[void, block(1, 0, 0x80, 9)]),
+    ]
+    .concat();
+    let (items, skipped) = demux(&[&input]);
+    // What follows the first cluster's block is not part of the join point of the second.
+    assert_eq!(places(&items), [(0, 0, true), (0, 0, false), (0, 20, true)]);
+    assert_eq!((stream_bytes(&items), skipped), (input, 0));
+}
+
+#[test]
+fn another_stream_may_follow() {
+    let one = [
+        audio_header(),
+        cluster(500, &[block(1, 0, 0, 9), block(1, 20, 0, 9)]),
+    ]
+    .concat();
+    let two = [
+        video_header(),
+        cluster(0, &[block(1, 0, 0x80, 9), block(1, 40, 0, 9)]),
+    ]
+    .concat();
+    let input = [&b"noise"[..], &one, &two].concat();
+    let (items, skipped) = demux(&[&input]);
+    let headers = items
+        .iter()
+        .filter(|item| matches!(item, Item::Header(_)))
+        .count();
+    assert_eq!((headers, skipped), (2, 5));
+    let times: Vec<_> = places(&items).iter().map(|place| place.1).collect();
+    assert!(times.is_sorted());
+    assert_eq!(stream_bytes(&items), input[5..]);
+}
+
+#[test]
+fn after_damage_the_next_cluster_is_found() {
+    let next = cluster(100, &[block(1, 0, 0x80, 9)]);
+    let damaged = [cluster(0, &[block(1, 0, 0x80, 9)]), vec![0; 70]].concat();
+    let input = [audio_header(), damaged, next].concat();
+    let (items, skipped) = demux(&[&input]);
+    assert_eq!(places(&items), [(0, 0, true), (0, 100, true)]);
+    assert_eq!(skipped, 70);
+}
+
+#[test]
+fn nothing_makes_the_buffer_grow() {
+    let endless_header = [
+        whole(id::EBML, b""),
+        element(id::SEGMENT, None, &[]),
+        whole(0xEC, &[0; 500_000]).repeat(5),
+    ]
+    .concat();
+    let empty_blocks = [
+        video_header(),
+        cluster(0, &[]),
+        b"\xA3\x80".repeat(1_500_000),
+    ]
+    .concat();
+    let never_a_picture = [
+        video_header(),
+        cluster(0, &vec![block(2, 0, 0x80, 100_000); 25]),
+    ]
+    .concat();
+    let claims = b"\x1A\x45\xDF\xA3\x10\x0F\xFF\xFF".repeat(200_000);
+    for flood in [
+        endless_header,
+        empty_blocks,
+        never_a_picture,
+        claims,
+        vec![0x1A; 300_000],
+    ] {
+        demux(&flood.chunks(100_000).collect::<Vec<_>>());
+    }
+}
+
+fn part() -> impl Strategy<Value = Vec<u8>> {
+    let one_block = (1u8..4, any::<i16>(), any::<u8>(), 0usize..300, 0u8..3).prop_map(
+        |(number, relative, flags, length, form)| match form {
+            0 => block(number, relative, flags, length),
+            1 => group(number, relative, flags & 1 == 0, length),
+            _ => block(number, relative, flags, 1_000 * length),
+        },
+    );
+    prop_oneof![
+        1 => Just(audio_header()),
+        1 => Just(video_header()),
+        4 => (any::<u16>(), prop::collection::vec(one_block, 0..5))
+            .prop_map(|(timestamp, blocks)| cluster(timestamp, &blocks)),
+        1 => prop::collection::vec(any::<u8>(), 0..40),
+        1 => Just(vec![0xA3, 0x80, 0xA0, 0x80, 0xA0, 0x81, 0xA1, 0xE7, 0x80]),
+        1 => Just(whole(0xEC, &[0; 100])),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn the_cut_of_the_input_makes_no_difference(
+        parts in prop::collection::vec(part(), 1..8),
+        cuts in prop::collection::vec(1usize..3_000, 1..20),
+    ) {
+        let input = [video_header(), parts.concat()].concat();
+        let mut pieces = Vec::new();
+        let mut rest = &input[..];
+        for cut in cuts.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, after) = rest.split_at((*cut).min(rest.len()));
+            pieces.push(piece);
+            rest = after;
+        }
+        let whole = demux(&[&input]);
+        let cut = demux(&pieces);
+        prop_assert_eq!(places(&whole.0), places(&cut.0));
+        prop_assert_eq!(format!("{:?}", &whole), format!("{cut:?}"));
+        // Every byte is handed on or counted.
+        prop_assert_eq!(stream_bytes(&whole.0).len() as u64 + whole.1, input.len() as u64);
+        let times: Vec<_> = samples(&whole.0).iter().map(|sample| sample.dts).collect();
+        prop_assert!(times.is_sorted());
+    }
+}

@@ -1,0 +1,137 @@
+//! What the header says about time and tracks.
+
+use bytes::Bytes;
+use media::{Codec, Framing, Kind, Track, TrackId};
+
+use super::ebml::{self, Front, id};
+
+/// Tracks that are told apart; a film with every language has fewer.
+const TRACKS_MAX: usize = 16;
+
+/// Nanoseconds in one tick of a file that does not say otherwise.
+const TIMESTAMP_SCALE_DEFAULT: u64 = 1_000_000;
+
+/// The facts of one header.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// Nanoseconds in one tick of cluster and block timestamps.
+    pub(super) timestamp_scale: u64,
+    /// Tracks with the numbers that blocks know them by.
+    pub(super) tracks: Vec<(u64, Track)>,
+}
+
+impl Facts {
+    /// Reads a whole header: everything before the first cluster.
+    pub(super) fn read(header: &[u8]) -> Self {
+        let mut facts = Self {
+            timestamp_scale: TIMESTAMP_SCALE_DEFAULT,
+            tracks: Vec::new(),
+        };
+        let mut rest = header;
+        while let Front::Head(head) = ebml::head(rest) {
+            let body = &rest[head.bytes..];
+            if head.id == id::SEGMENT {
+                rest = body;
+                continue;
+            }
+            let size = head.size.and_then(|size| usize::try_from(size).ok());
+            let Some((body, after)) = size.and_then(|size| body.split_at_checked(size)) else {
+                break;
+            };
+            match head.id {
+                id::INFO => facts.read_info(body),
+                id::TRACKS => facts.read_tracks(body),
+                _ => {}
+            }
+            rest = after;
+        }
+        facts
+    }
+
+    pub(super) fn has_video(&self) -> bool {
+        self.tracks
+            .iter()
+            .any(|(_, track)| track.kind == Kind::Video)
+    }
+
+    pub(super) fn track(&self, number: u64) -> Option<&Track> {
+        self.tracks
+            .iter()
+            .find(|(known, _)| *known == number)
+            .map(|(_, track)| track)
+    }
+
+    fn read_info(&mut self, body: &[u8]) {
+        let scale = ebml::children(body).find(|(id, _)| *id == id::TIMESTAMP_SCALE);
+        if let Some(scale) = scale.and_then(|(_, body)| ebml::unsigned(body)) {
+            self.timestamp_scale = scale;
+        }
+    }
+
+    fn read_tracks(&mut self, body: &[u8]) {
+        let entries = ebml::children(body).filter(|(id, _)| *id == id::TRACK_ENTRY);
+        for (_, entry) in entries.take(TRACKS_MAX) {
+            let field = |wanted| ebml::children(entry).find(|(id, _)| *id == wanted);
+            let number = |wanted| field(wanted).and_then(|(_, body)| ebml::unsigned(body));
+            let kind = match number(id::TRACK_TYPE) {
+                Some(1) => Kind::Video,
+                Some(2) => Kind::Audio,
+                _ => continue,
+            };
+            let Some(wire_number) = number(id::TRACK_NUMBER) else {
+                continue;
+            };
+            let codec = field(id::CODEC_ID).map_or(Codec::Opaque, |(_, name)| codec(name));
+            let audio = field(id::AUDIO).map(|(_, audio)| audio).unwrap_or_default();
+            let (sample_rate, channels) = audio_format(kind, audio);
+            self.tracks.push((
+                wire_number,
+                Track {
+                    id: self.free_id(kind),
+                    kind,
+                    codec,
+                    framing: Framing::SelfFramed,
+                    config: Bytes::new(),
+                    sample_rate,
+                    channels,
+                },
+            ));
+        }
+    }
+
+    /// The first sound and the first picture get their usual names, others what follows.
+    fn free_id(&self, kind: Kind) -> TrackId {
+        let is_first = self.tracks.iter().all(|(_, track)| track.kind != kind);
+        match kind {
+            Kind::Audio if is_first => TrackId::AUDIO,
+            Kind::Video if is_first => TrackId::VIDEO,
+            _ => TrackId(TrackId::VIDEO.0 + self.tracks.len() as u8),
+        }
+    }
+}
+
+fn codec(name: &[u8]) -> Codec {
+    match name {
+        b"A_OPUS" => Codec::Opus,
+        b"A_VORBIS" => Codec::Vorbis,
+        b"A_FLAC" => Codec::Flac,
+        b"A_MPEG/L3" => Codec::Mp3,
+        b"V_MPEG4/ISO/AVC" => Codec::H264,
+        name if name.starts_with(b"A_AAC") => Codec::Aac,
+        _ => Codec::Opaque,
+    }
+}
+
+/// Rate and channels; Matroska assumes 8 kHz mono where it does not say (RFC 9559 §5.1.4.1.29).
+fn audio_format(kind: Kind, audio: &[u8]) -> (u32, u8) {
+    if kind == Kind::Video {
+        return (0, 0);
+    }
+    let field = |wanted| ebml::children(audio).find(|(id, _)| *id == wanted);
+    let rate = field(id::SAMPLING_FREQUENCY).and_then(|(_, body)| ebml::float(body));
+    let channels = field(id::CHANNELS).and_then(|(_, body)| ebml::unsigned(body));
+    (
+        rate.unwrap_or(8_000.0) as u32,
+        u8::try_from(channels.unwrap_or(1)).unwrap_or_default(),
+    )
+}
