@@ -18,7 +18,9 @@ pub(crate) struct Bell {
 
 impl Bell {
     pub(crate) fn new() -> Self {
-        Self { armed: AtomicU32::new(SILENT) }
+        Self {
+            armed: AtomicU32::new(SILENT),
+        }
     }
 
     /// Asks for a ring at the next commit. The caller must look for news once more afterwards.

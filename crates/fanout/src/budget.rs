@@ -12,7 +12,10 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(max: usize) -> Self {
-        Self { used: AtomicUsize::new(0), max }
+        Self {
+            used: AtomicUsize::new(0),
+            max,
+        }
     }
 
     pub(crate) fn take(&self, bytes: usize) {

@@ -28,8 +28,14 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order of their indices.
-    pub const ALL: [Self; 6] =
-        [Self::Left, Self::Lag, Self::Overrun, Self::Ended, Self::Kicked, Self::Shutdown];
+    pub const ALL: [Self; 6] = [
+        Self::Left,
+        Self::Lag,
+        Self::Overrun,
+        Self::Ended,
+        Self::Kicked,
+        Self::Shutdown,
+    ];
 
     /// The metric label and the word in the access log.
     pub const fn label(self) -> &'static str {
@@ -72,7 +78,9 @@ pub(crate) fn start(view: &View, burst: Span) -> Option<Start> {
     let newest = view.newest()?.at;
     let mut best = None;
     for unit in view.units_back() {
-        let Entry::Join(preamble) = &unit.entry else { continue };
+        let Entry::Join(preamble) = &unit.entry else {
+            continue;
+        };
         best = Some((unit, preamble));
         if newest - unit.at >= burst {
             break;
@@ -97,7 +105,7 @@ pub(crate) fn lag(view: &View, offset: u64) -> Option<Span> {
 /// Judges a reader that stands at `offset`, below the view's end.
 pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     let (Some(lag), Some(unit)) = (lag(view, offset), view.unit_containing(offset)) else {
-        return Verdict::Drop(Reason::Overrun);
+        return Verdict::Drop(lost(view, policy));
     };
     if lag > policy.drop_after {
         return Verdict::Drop(Reason::Lag);
@@ -105,9 +113,15 @@ pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     if lag <= policy.skip_after {
         return Verdict::Keep;
     }
-    let Some(join) = view.newest_join() else { return Verdict::Keep };
-    let Entry::Join(preamble) = &join.entry else { return Verdict::Keep };
-    let Some(exit) = exit(view, offset) else { return Verdict::Keep };
+    let Some(join) = view.newest_join() else {
+        return Verdict::Keep;
+    };
+    let Entry::Join(preamble) = &join.entry else {
+        return Verdict::Keep;
+    };
+    let Some(exit) = exit(view, offset) else {
+        return Verdict::Keep;
+    };
     if exit >= join.offset {
         return Verdict::Keep;
     }
@@ -121,9 +135,24 @@ pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     })
 }
 
+/// Why the place where a reader stood is no longer in the log: it was too slow, or memory is short.
+fn lost(view: &View, policy: &Policy) -> Reason {
+    let kept = match (view.newest(), view.unit_from(view.start())) {
+        (Some(newest), Some(oldest)) => newest.at - oldest.at,
+        _ => Span::ZERO,
+    };
+    if kept >= policy.drop_after {
+        Reason::Lag
+    } else {
+        Reason::Overrun
+    }
+}
+
 /// The first place at or after `offset` where a reader may leave the log's order.
 fn exit(view: &View, offset: u64) -> Option<u64> {
-    view.units_from(offset).find(|unit| !matches!(unit.entry, Entry::Sealed)).map(|unit| unit.offset)
+    view.units_from(offset)
+        .find(|unit| !matches!(unit.entry, Entry::Sealed))
+        .map(|unit| unit.offset)
 }
 
 /// What a reader leaving just before `left` needs in order to go on at `join`.
@@ -134,6 +163,8 @@ fn resumption(left: &Unit, join: &Unit, preamble: &Preamble) -> Bytes {
     if left.generation == join.generation {
         Bytes::new()
     } else {
-        preamble.bytes.slice(preamble.resume_from.min(preamble.bytes.len())..)
+        preamble
+            .bytes
+            .slice(preamble.resume_from.min(preamble.bytes.len())..)
     }
 }

@@ -17,7 +17,9 @@ use crate::directory::{Directory, ListenerRecord};
 use crate::lane::LaneGuard;
 use crate::reader::{Control, LogReader};
 use crate::stats::{Counter, WorkerStats};
-use crate::worker::{Attach, Command, Departure, Handle, INBOX_MAX, ListenerReport, Summons, Worker};
+use crate::worker::{
+    Attach, Command, Departure, Handle, INBOX_MAX, ListenerReport, Summons, Worker,
+};
 
 /// Names a listener for the life of the process.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -116,7 +118,10 @@ impl Fanout {
             stats.push(counts);
             threads.push(thread);
         }
-        let summons = workers.iter().map(|worker| worker.summons().clone()).collect();
+        let summons = workers
+            .iter()
+            .map(|worker| worker.summons().clone())
+            .collect();
         let fanout = Self {
             workers,
             stats,
@@ -148,10 +153,21 @@ impl Fanout {
     /// # Errors
     /// When too many joins are waiting; the caller still has the socket and may say so on it.
     pub fn attach(&self, listener: NewListener) -> Result<(), AttachRefused> {
-        let NewListener { record, socket, head, lane } = listener;
+        let NewListener {
+            record,
+            socket,
+            head,
+            lane,
+        } = listener;
         let (id, requested) = (record.id, record.requested);
         let worker = &self.workers[self.place(&lane)];
-        let attach = Attach { id, socket, head, guard: lane, requested };
+        let attach = Attach {
+            id,
+            socket,
+            head,
+            guard: lane,
+            requested,
+        };
         // Entered first, so that the departure of a listener that leaves at once finds its record.
         self.directory.enter(record);
         worker.attach(attach).map_err(|back| {
@@ -182,12 +198,20 @@ impl Fanout {
 
     /// How every listener fares. Blocks for a moment; not for asynchronous callers.
     pub fn report(&self) -> Vec<ListenerReport> {
-        let mut all: Vec<_> =
-            self.readers().iter().map(|(id, control)| control.report(*id)).collect();
+        let mut all: Vec<_> = self
+            .readers()
+            .iter()
+            .map(|(id, control)| control.report(*id))
+            .collect();
         let (reply, replies) = sync_channel(self.workers.len());
-        let asked = self.workers.iter().filter(|worker| worker.tell(Command::Report(reply.clone())));
+        let asked = self
+            .workers
+            .iter()
+            .filter(|worker| worker.tell(Command::Report(reply.clone())));
         for _ in 0..asked.count() {
-            let Ok(mut report) = replies.recv_timeout(REPORT_TIMEOUT) else { break };
+            let Ok(mut report) = replies.recv_timeout(REPORT_TIMEOUT) else {
+                break;
+            };
             all.append(&mut report);
         }
         all
@@ -228,8 +252,14 @@ impl Fanout {
 
     /// Listeners now.
     pub fn listeners(&self) -> u64 {
-        let sets = self.stats.iter().map(AsRef::as_ref).chain([&self.reader_stats]);
-        sets.flat_map(|stats| &stats.listeners).map(Counter::value).sum()
+        let sets = self
+            .stats
+            .iter()
+            .map(AsRef::as_ref)
+            .chain([&self.reader_stats]);
+        sets.flat_map(|stats| &stats.listeners)
+            .map(Counter::value)
+            .sum()
     }
 
     pub(crate) fn summons(&self) -> &Arc<[Summons]> {
@@ -256,7 +286,11 @@ impl Fanout {
             return home;
         }
         let load = |index: &usize| {
-            let gone: u64 = self.stats[*index].departures.iter().map(Counter::value).sum();
+            let gone: u64 = self.stats[*index]
+                .departures
+                .iter()
+                .map(Counter::value)
+                .sum();
             self.workers[*index].attached() as u64 - gone
         };
         (0..self.workers.len()).min_by_key(load).unwrap_or(home)

@@ -172,12 +172,18 @@ impl LaneWriter {
             listeners: AtomicUsize::new(0),
             ended: AtomicBool::new(false),
         });
-        Self { lane, packager, writer, idle_since: None }
+        Self {
+            lane,
+            packager,
+            writer,
+            idle_since: None,
+        }
     }
 
     /// Packages one item; listeners see it after [`publish`](Self::publish).
     pub(crate) fn push(&mut self, item: &Item, arrived: Instant) {
-        self.packager.push(item, &mut Sink::new(&mut self.writer, arrived));
+        self.packager
+            .push(item, &mut Sink::new(&mut self.writer, arrived));
     }
 
     /// Makes what was pushed readable and wakes who waits for it.
@@ -197,6 +203,12 @@ impl LaneWriter {
     }
 }
 
+impl std::fmt::Debug for LaneWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("LaneWriter").field(&self.lane).finish()
+    }
+}
+
 impl Drop for LaneWriter {
     fn drop(&mut self) {
         self.lane.ended.store(true, Ordering::Release);
@@ -212,7 +224,12 @@ fn retention(class: Class, policy: &Policy) -> Retention {
         Class::Video => (256 * 1024, 512, 256),
     };
     let time_max = policy.drop_after.max(policy.burst) + RETENTION_MARGIN;
-    Retention { page_bytes, page_units, pages_max, time_max }
+    Retention {
+        page_bytes,
+        page_units,
+        pages_max,
+        time_max,
+    }
 }
 
 /// Wakes the asynchronous readers of a lane.

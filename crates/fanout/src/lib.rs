@@ -26,6 +26,8 @@ mod lane;
 mod log;
 mod packager;
 mod policy;
+#[doc(hidden)]
+pub mod probe;
 mod reader;
 mod registry;
 pub mod stats;

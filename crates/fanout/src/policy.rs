@@ -109,7 +109,9 @@ mod tests {
     const FRAME: Span = Span::from_samples(1152, 44_100);
 
     fn window_millis(policy: &Policy, listeners: u32) -> u128 {
-        policy.window(Duration::from_micros(4) * listeners, 0.02, FRAME).as_millis()
+        policy
+            .window(Duration::from_micros(4) * listeners, 0.02, FRAME)
+            .as_millis()
     }
 
     #[test]
@@ -122,16 +124,26 @@ mod tests {
 
     #[test]
     fn max_samples_caps_it_before_max_wait_does() {
-        let policy = Policy { max_samples: 4, ..Policy::default_for(Class::Audio) };
+        let policy = Policy {
+            max_samples: 4,
+            ..Policy::default_for(Class::Audio)
+        };
         assert_eq!(window_millis(&policy, 50_000), 104);
-        let unlimited = Policy { max_samples: 0, ..policy };
+        let unlimited = Policy {
+            max_samples: 0,
+            ..policy
+        };
         assert_eq!(window_millis(&unlimited, 50_000), 400);
     }
 
     #[test]
     fn equal_waits_make_it_fixed() {
         let fixed = Duration::from_millis(400);
-        let policy = Policy { min_wait: fixed, max_samples: 4, ..Policy::default_for(Class::Audio) };
+        let policy = Policy {
+            min_wait: fixed,
+            max_samples: 4,
+            ..Policy::default_for(Class::Audio)
+        };
         assert_eq!(window_millis(&policy, 1), 104);
         assert_eq!(window_millis(&policy, 100_000), 104);
     }
@@ -139,7 +151,13 @@ mod tests {
     #[test]
     fn absurd_costs_do_not_overflow() {
         let policy = Policy::default_for(Class::Video);
-        assert_eq!(policy.window(Duration::MAX, 0.0, Span::from_ticks(i64::MAX)), policy.max_wait);
-        assert_eq!(policy.window(Duration::ZERO, 0.02, Span::ZERO), Duration::ZERO);
+        assert_eq!(
+            policy.window(Duration::MAX, 0.0, Span::from_ticks(i64::MAX)),
+            policy.max_wait
+        );
+        assert_eq!(
+            policy.window(Duration::ZERO, 0.02, Span::ZERO),
+            Duration::ZERO
+        );
     }
 }

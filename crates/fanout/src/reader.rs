@@ -47,7 +47,12 @@ pub(crate) struct Control {
 impl Control {
     pub(crate) fn kick(&self) {
         self.kicked.store(true, Ordering::Release);
-        if let Some(waker) = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(waker) = self
+            .waker
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
             waker.wake();
         }
     }
@@ -57,7 +62,9 @@ impl Control {
             id,
             sent_bytes: self.sent_bytes.load(Ordering::Relaxed),
             skips: self.skips.load(Ordering::Relaxed) as u32,
-            lag: Some(media::Span::from_ticks(self.lag_ticks.load(Ordering::Relaxed) as i64)),
+            lag: Some(media::Span::from_ticks(
+                self.lag_ticks.load(Ordering::Relaxed) as i64,
+            )),
         }
     }
 }
@@ -114,7 +121,11 @@ impl LogReader {
             if lane.ended() && !self.view.is_stale() {
                 return self.finish(Reason::Ended);
             }
-            let mut waker = self.control.waker.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut waker = self
+                .control
+                .waker
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             *waker = Some(cx.waker().clone());
             drop(waker);
             lane.readers().arm(self.slot, cx.waker());
@@ -139,7 +150,9 @@ impl LogReader {
             };
         };
         let behind = lag(&self.view, offset).map_or(i64::MAX, |lag| lag.ticks());
-        self.control.lag_ticks.store(behind as u64, Ordering::Relaxed);
+        self.control
+            .lag_ticks
+            .store(behind as u64, Ordering::Relaxed);
         if offset >= self.view.end() {
             return Step::Wait;
         }
@@ -153,14 +166,20 @@ impl LogReader {
                 return self.go(start);
             }
         };
-        let chunk = self.view.chunk(offset, CHUNK_BYTES_MAX.min((to - offset) as usize));
+        let chunk = self
+            .view
+            .chunk(offset, CHUNK_BYTES_MAX.min((to - offset) as usize));
         self.offset = Some(offset + chunk.len() as u64);
         Step::Give(chunk)
     }
 
     fn go(&mut self, start: Start) -> Step {
         self.offset = Some(start.offset);
-        if start.preamble.is_empty() { Step::Again } else { Step::Give(start.preamble) }
+        if start.preamble.is_empty() {
+            Step::Again
+        } else {
+            Step::Give(start.preamble)
+        }
     }
 
     fn give(&mut self, bytes: Bytes) -> Bytes {
@@ -168,7 +187,9 @@ impl LogReader {
         let protocol = self.guard.lane().format.protocol as usize;
         stats.sends.add(1);
         stats.egress_bytes[protocol].add(bytes.len() as u64);
-        self.control.sent_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.control
+            .sent_bytes
+            .fetch_add(bytes.len() as u64, Ordering::Relaxed);
         if let Some(requested) = self.requested.take() {
             stats.join_seconds[protocol].observe_duration(requested.elapsed(), 1);
         }

@@ -72,8 +72,18 @@ impl Registry {
         streams_max: usize,
         rules: Rules,
     ) -> (Self, Gatekeeper) {
-        let streams_max = if streams_max == 0 { STREAMS_MAX } else { streams_max };
-        let registry = Self { fanout, takeover, rules, streams_max, streams: Mutex::default() };
+        let streams_max = if streams_max == 0 {
+            STREAMS_MAX
+        } else {
+            streams_max
+        };
+        let registry = Self {
+            fanout,
+            takeover,
+            rules,
+            streams_max,
+            streams: Mutex::default(),
+        };
         (registry, Gatekeeper::new())
     }
 
@@ -92,7 +102,10 @@ impl Registry {
         source: Source,
         now: Instant,
     ) -> Result<Publisher, PublishRefused> {
-        let Publish { stream: name, credential } = permission.action();
+        let Publish {
+            stream: name,
+            credential,
+        } = permission.action();
         let settings = (self.rules)(name);
         let stream = {
             let mut streams = self.streams();
@@ -150,6 +163,8 @@ impl Registry {
 
 impl std::fmt::Debug for Registry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Registry").field("streams", &self.streams().len()).finish_non_exhaustive()
+        f.debug_struct("Registry")
+            .field("streams", &self.streams().len())
+            .finish_non_exhaustive()
     }
 }

@@ -57,7 +57,11 @@ pub struct HistogramValue {
 impl Histogram {
     pub(crate) fn new(bounds: &'static [f64]) -> Self {
         let counts = (0..=bounds.len()).map(|_| Counter::default()).collect();
-        Self { bounds, counts, sum_nanos: Counter::default() }
+        Self {
+            bounds,
+            counts,
+            sum_nanos: Counter::default(),
+        }
     }
 
     /// Counts `value` as seen `times` times.
@@ -99,11 +103,14 @@ const FINE_SECONDS: &[f64] = &[
 ];
 
 /// Seconds, for windows and lags.
-const COARSE_SECONDS: &[f64] =
-    &[0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 1.0, 2.0, 5.0, 10.0, 30.0];
+const COARSE_SECONDS: &[f64] = &[
+    0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 1.0, 2.0, 5.0, 10.0, 30.0,
+];
 
 /// Samples in one message.
-const SAMPLES: &[f64] = &[1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 512.0];
+const SAMPLES: &[f64] = &[
+    1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 512.0,
+];
 
 /// Everything one worker counts.
 #[derive(Debug)]

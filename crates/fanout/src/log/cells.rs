@@ -58,7 +58,7 @@ impl Cells {
     /// may be written again while the slice lives.
     #[allow(unsafe_code)]
     pub(super) unsafe fn read(&self, range: Range<usize>) -> &[u8] {
-        let source = &self.bytes[range.clone()];
+        let source = &self.bytes[range.start..range.end];
         #[cfg(loom)]
         for cell in &self.touched[range] {
             cell.with(|_| ());

@@ -51,7 +51,10 @@ fn loom_a_reader_sees_whole_units_and_only_committed_bytes() {
                 assert_eq!(view.start(), 0, "two pages are always kept");
                 assert!(matches!(bytes.len(), 0 | 2 | 5), "whole units: {bytes:?}");
                 assert_eq!(bytes, whole[..bytes.len()]);
-                assert_eq!(view.units_back().count(), [0, 1, 2][bytes.len().div_ceil(3)]);
+                assert_eq!(
+                    view.units_back().count(),
+                    [0, 1, 2][bytes.len().div_ceil(3)]
+                );
             }
         });
         write(&mut writer, b"ab");
@@ -96,7 +99,14 @@ fn loom_no_wake_up_is_lost() {
         write(&mut writer, b"a");
         let rung = bell.ring();
         let seen = worker.join().unwrap();
-        assert!(seen || rung == Some(7), "the worker would sleep on a log with news");
-        assert_eq!(bell.ring().is_some(), rung.is_none(), "one ring for one arming");
+        assert!(
+            seen || rung == Some(7),
+            "the worker would sleep on a log with news"
+        );
+        assert_eq!(
+            bell.ring().is_some(),
+            rung.is_none(),
+            "one ring for one arming"
+        );
     });
 }

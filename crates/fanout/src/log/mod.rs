@@ -38,8 +38,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use media::Span;
 
-pub(crate) use page::Unit;
 use page::Page;
+pub(crate) use page::Unit;
 pub(crate) use view::View;
 pub(crate) use writer::Writer;
 

@@ -47,7 +47,9 @@ struct Model {
 pub(crate) fn run(script: &[u8]) {
     let budget = Arc::new(Budget::new(usize::MAX));
     let writer = Writer::new(RETENTION, Arc::clone(&budget));
-    let views = (0..VIEWS).map(|_| View::new(Arc::clone(writer.shared()))).collect();
+    let views = (0..VIEWS)
+        .map(|_| View::new(Arc::clone(writer.shared())))
+        .collect();
     let oracle = Oracle {
         bytes: Vec::new(),
         units: Vec::new(),
@@ -55,8 +57,13 @@ pub(crate) fn run(script: &[u8]) {
         committed: 0,
         now: Timestamp::ZERO,
     };
-    let mut model =
-        Model { writer, budget: Arc::clone(&budget), oracle, views, arrived: Instant::now() };
+    let mut model = Model {
+        writer,
+        budget: Arc::clone(&budget),
+        oracle,
+        views,
+        arrived: Instant::now(),
+    };
     for operation in script.chunks_exact(2) {
         model.step(operation[0], usize::from(operation[1]));
     }
@@ -95,12 +102,17 @@ impl Model {
         let open = (self.oracle.bytes.len() as u64 - self.oracle.committed) as usize;
         let pages_max = RETENTION.pages_max + open.div_ceil(RETENTION.page_bytes);
         let pages = self.budget.used() / RETENTION.page_bytes;
-        assert!(pages <= pages_max, "{pages} pages, {open} bytes of them open");
+        assert!(
+            pages <= pages_max,
+            "{pages} pages, {open} bytes of them open"
+        );
     }
 
     fn put(&mut self, count: usize) {
         let from = self.oracle.bytes.len();
-        let bytes: Vec<u8> = (from..from + count).map(|at| (at * 31 + at / 256) as u8).collect();
+        let bytes: Vec<u8> = (from..from + count)
+            .map(|at| (at * 31 + at / 256) as u8)
+            .collect();
         self.writer.put(&bytes);
         if count > 0 {
             self.oracle.open_from.get_or_insert(from as u64);
@@ -110,7 +122,7 @@ impl Model {
 
     fn end_unit(&mut self, argument: usize) {
         self.oracle.now += Span::from_millis((argument % 8) as i64);
-        let join = argument % 3 == 0;
+        let join = argument.is_multiple_of(3);
         let entry = match argument % 3 {
             0 => Entry::Join(Arc::new(Preamble {
                 bytes: Bytes::from(format!("{}", argument / 16)),
@@ -134,12 +146,19 @@ impl Model {
         let known: Vec<_> = oracle.units_in(view).collect();
         let got: Vec<_> = view.units_back().map(key).collect();
         assert!(got.iter().rev().eq(&known), "{got:?} != {known:?}");
-        assert_eq!(view.newest_join().map(key), known.iter().rev().find(|unit| unit.2).copied());
+        assert_eq!(
+            view.newest_join().map(key),
+            known.iter().rev().find(|unit| unit.2).copied()
+        );
         assert_eq!(view.newest().map(key), known.last().copied());
         for offset in view.start()..=view.end() {
             let containing = known.iter().rev().find(|unit| unit.0 <= offset).copied();
             let containing = containing.filter(|_| offset < view.end());
-            assert_eq!(view.unit_containing(offset).map(key), containing, "at {offset}");
+            assert_eq!(
+                view.unit_containing(offset).map(key),
+                containing,
+                "at {offset}"
+            );
             let from = known.iter().find(|unit| unit.0 >= offset).copied();
             assert_eq!(view.unit_from(offset).map(key), from, "from {offset}");
             assert_eq!(view.units_from(offset).next().map(key), from);
@@ -156,7 +175,10 @@ impl Oracle {
 
     fn units_in(&self, view: &View) -> impl Iterator<Item = (u64, Timestamp, bool)> {
         let (start, end) = (view.start(), view.end());
-        self.units.iter().copied().filter(move |unit| unit.0 >= start && unit.0 < end)
+        self.units
+            .iter()
+            .copied()
+            .filter(move |unit| unit.0 >= start && unit.0 < end)
     }
 
     /// What holds for every view, however old: it reads what was written.
@@ -178,7 +200,10 @@ impl Oracle {
 }
 
 fn concat(slices: &[IoSlice<'_>]) -> Vec<u8> {
-    slices.iter().flat_map(|slice| slice.iter().copied()).collect()
+    slices
+        .iter()
+        .flat_map(|slice| slice.iter().copied())
+        .collect()
 }
 
 fn key(unit: &Unit) -> (u64, Timestamp, bool) {

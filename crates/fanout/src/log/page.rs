@@ -93,7 +93,9 @@ impl Page {
     /// The units that begin in this page, committed or not.
     pub(super) fn units(&self) -> impl DoubleEndedIterator<Item = &Unit> + ExactSizeIterator {
         let count = self.unit_count.load(Ordering::Acquire);
-        self.units[..count].iter().map(|unit| unit.get().expect("entries below the count are set"))
+        self.units[..count]
+            .iter()
+            .map(|unit| unit.get().expect("entries below the count are set"))
     }
 
     /// The last unit that begins here at or before `offset`.

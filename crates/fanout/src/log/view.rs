@@ -24,7 +24,11 @@ pub(crate) struct View {
 impl View {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let pages = shared.pages().clone();
-        let mut view = Self { shared, pages, end: 0 };
+        let mut view = Self {
+            shared,
+            pages,
+            end: 0,
+        };
         view.refresh();
         view
     }
@@ -45,7 +49,11 @@ impl View {
             }
         }
         let start = self.shared.start.load(Ordering::Acquire);
-        while self.pages.get(1).is_some_and(|second| second.base <= start.min(self.end)) {
+        while self
+            .pages
+            .get(1)
+            .is_some_and(|second| second.base <= start.min(self.end))
+        {
             self.pages.pop_front();
         }
     }
@@ -90,7 +98,11 @@ impl View {
         let index = self.page_index(from);
         let available = self.page_bytes(index, from).len().min(max);
         let page = Arc::clone(&self.pages[index]);
-        Bytes::from_owner(PageBytes { page, from, to: from + available as u64 })
+        Bytes::from_owner(PageBytes {
+            page,
+            from,
+            to: from + available as u64,
+        })
     }
 
     /// The unit that `offset` lies in, if its beginning is still known.
@@ -99,14 +111,19 @@ impl View {
             return None;
         }
         let index = self.page_index(offset);
-        self.pages.range(..=index).rev().find_map(|page| page.unit_at_or_before(offset))
+        self.pages
+            .range(..=index)
+            .rev()
+            .find_map(|page| page.unit_at_or_before(offset))
     }
 
     /// The first unit that begins at or after `offset`.
     pub(crate) fn unit_from(&self, offset: u64) -> Option<&Unit> {
         let index = self.page_index(offset.max(self.start()));
         let mut later = self.pages.range(index..);
-        later.find_map(|page| page.unit_at_or_after(offset)).filter(|unit| unit.offset < self.end)
+        later
+            .find_map(|page| page.unit_at_or_after(offset))
+            .filter(|unit| unit.offset < self.end)
     }
 
     /// The committed units, newest first.
@@ -130,18 +147,24 @@ impl View {
 
     /// The newest unit that a listener may start at.
     pub(crate) fn newest_join(&self) -> Option<&Unit> {
-        self.units_back().find(|unit| matches!(unit.entry, Entry::Join(_)))
+        self.units_back()
+            .find(|unit| matches!(unit.entry, Entry::Join(_)))
     }
 
     /// Index in `pages` of the page that holds `offset`, or of the last.
     fn page_index(&self, offset: u64) -> usize {
-        self.pages.partition_point(|page| page.base <= offset).saturating_sub(1)
+        self.pages
+            .partition_point(|page| page.base <= offset)
+            .saturating_sub(1)
     }
 
     /// The readable bytes of page `index` from offset `from` on.
     fn page_bytes(&self, index: usize, from: u64) -> &[u8] {
         let page = &self.pages[index];
-        let page_end = self.pages.get(index + 1).map_or(self.end, |next| next.base.min(self.end));
+        let page_end = self
+            .pages
+            .get(index + 1)
+            .map_or(self.end, |next| next.base.min(self.end));
         debug_assert!(page.base <= from && from <= page_end);
         // SAFETY: `page_end` is at most `end`, a value of `committed` loaded with acquire ordering.
         #[allow(unsafe_code)]

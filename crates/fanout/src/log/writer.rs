@@ -127,11 +127,18 @@ impl Writer {
         if full || !self.current.has_unit_room() {
             self.turn_page();
         }
-        self.open = Some(OpenUnit { page: Arc::clone(&self.current), offset: self.written });
+        self.open = Some(OpenUnit {
+            page: Arc::clone(&self.current),
+            offset: self.written,
+        });
     }
 
     fn turn_page(&mut self) {
-        let Retention { page_bytes, page_units, .. } = self.retention;
+        let Retention {
+            page_bytes,
+            page_units,
+            ..
+        } = self.retention;
         let page = Arc::new(Page::new(self.written, page_bytes, page_units));
         self.shared.budget.take(page.capacity());
         self.current.link(&page);
@@ -147,10 +154,16 @@ impl Writer {
     fn evict(&mut self) {
         let committed = self.shared.committed.load(Ordering::Relaxed);
         let mut pages = self.shared.pages();
-        let newest =
-            pages.iter().rev().find_map(|page| page.units().next_back()).map(|unit| unit.at);
+        let newest = pages
+            .iter()
+            .rev()
+            .find_map(|page| page.units().next_back())
+            .map(|unit| unit.at);
         while pages.len() > PAGES_MIN && pages.get(1).is_some_and(|next| next.base <= committed) {
-            let next_begins = pages.get(1).and_then(|page| page.units().next()).map(|unit| unit.at);
+            let next_begins = pages
+                .get(1)
+                .and_then(|page| page.units().next())
+                .map(|unit| unit.at);
             let too_old = match (newest, next_begins) {
                 (Some(newest), Some(begins)) => newest - begins > self.retention.time_max,
                 _ => false,

@@ -50,7 +50,11 @@ impl Backlog {
 
     fn forget_before(&mut self, newest: &Sample, burst: Span) {
         // The sample that the burst begins in stays, so that a joiner gets the whole of it.
-        while self.samples.get(1).is_some_and(|second| newest.dts - second.dts >= burst) {
+        while self
+            .samples
+            .get(1)
+            .is_some_and(|second| newest.dts - second.dts >= burst)
+        {
             self.pop();
         }
     }
@@ -74,18 +78,34 @@ mod tests {
     fn sample(track: TrackId, millis: i64, keyframe: bool, len: usize) -> Sample {
         let at = Timestamp::from_millis(millis);
         let data = Bytes::from(vec![0; len]);
-        Sample { track, dts: at, pts: at, duration: Span::ZERO, keyframe, data }
+        Sample {
+            track,
+            dts: at,
+            pts: at,
+            duration: Span::ZERO,
+            keyframe,
+            data,
+        }
     }
 
     fn millis(backlog: &Backlog) -> Vec<i64> {
-        backlog.samples().map(|sample| sample.dts.millis()).collect()
+        backlog
+            .samples()
+            .map(|sample| sample.dts.millis())
+            .collect()
     }
 
     #[test]
     fn video_begins_at_the_last_keyframe() {
         let mut backlog = Backlog::default();
         let burst = Span::from_millis(4_000);
-        for (at, key) in [(0, false), (40, true), (80, false), (120, true), (160, false)] {
+        for (at, key) in [
+            (0, false),
+            (40, true),
+            (80, false),
+            (120, true),
+            (160, false),
+        ] {
             backlog.push(sample(TrackId::VIDEO, at, key, 10), VIDEO, burst);
             backlog.push(sample(TrackId::AUDIO, at + 5, true, 1), VIDEO, burst);
         }
@@ -97,7 +117,11 @@ mod tests {
     fn audio_keeps_the_burst() {
         let mut backlog = Backlog::default();
         for step in 0..100 {
-            backlog.push(sample(TrackId::AUDIO, step * 100, true, 1), None, Span::from_millis(450));
+            backlog.push(
+                sample(TrackId::AUDIO, step * 100, true, 1),
+                None,
+                Span::from_millis(450),
+            );
         }
         assert_eq!(millis(&backlog), [9_400, 9_500, 9_600, 9_700, 9_800, 9_900]);
     }
@@ -107,7 +131,11 @@ mod tests {
         let mut backlog = Backlog::default();
         backlog.push(sample(TrackId::VIDEO, 0, true, 1), VIDEO, Span::ZERO);
         for step in 0..20 {
-            backlog.push(sample(TrackId::VIDEO, step, false, 1024 * 1024), VIDEO, Span::ZERO);
+            backlog.push(
+                sample(TrackId::VIDEO, step, false, 1024 * 1024),
+                VIDEO,
+                Span::ZERO,
+            );
             assert!(backlog.bytes <= BYTES_MAX);
         }
         assert!(millis(&backlog).is_empty());

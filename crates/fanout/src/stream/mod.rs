@@ -194,7 +194,12 @@ impl Stream {
             ingest_bytes: 0,
             listeners_peak: 0,
         };
-        Self { name, core: Mutex::new(core), summons, budget }
+        Self {
+            name,
+            core: Mutex::new(core),
+            summons,
+            budget,
+        }
     }
 
     /// Its name.
@@ -271,7 +276,8 @@ impl Stream {
         now: Instant,
     ) {
         debug_assert_eq!(permission.action().stream, self.name);
-        self.core().write(&mut vec![Item::Title(Arc::new(title))], now);
+        self.core()
+            .write(&mut vec![Item::Title(Arc::new(title))], now);
     }
 
     /// Ends the stream now: its listeners are let go and its publisher is told.
@@ -302,14 +308,21 @@ impl Core {
     }
 
     fn video(&self) -> Option<TrackId> {
-        self.tracks.iter().find(|track| track.kind == Kind::Video).map(|track| track.id)
+        self.tracks
+            .iter()
+            .find(|track| track.kind == Kind::Video)
+            .map(|track| track.id)
     }
 
     fn class(&self, now: Instant) -> Class {
         let has_video = self.video().is_some();
         let may_get_video = self.source.container == Container::Tracks
             && now.saturating_duration_since(self.began) < VIDEO_TRACK_AWAITED;
-        if has_video || may_get_video { Class::Video } else { Class::Audio }
+        if has_video || may_get_video {
+            Class::Video
+        } else {
+            Class::Audio
+        }
     }
 
     fn policy(&self, class: Class) -> Policy {
@@ -384,7 +397,10 @@ impl Core {
                 self.backlog.clear();
             }
             None if count < TRACKS_MAX => self.tracks.push(Arc::clone(track)),
-            None => tracing::warn!(track = track.id.0, "a track beyond the limit is not announced"),
+            None => tracing::warn!(
+                track = track.id.0,
+                "a track beyond the limit is not announced"
+            ),
         }
     }
 

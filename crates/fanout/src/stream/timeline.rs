@@ -66,7 +66,11 @@ impl Timeline {
             None if self.tracks.len() < TRACKS_MAX => {
                 // A track's first sample may lie a little before the epoch's first one.
                 let last_dts = (dts + current).max(Timestamp::ZERO);
-                self.tracks.push(TrackTime { id, shift: current, last_dts });
+                self.tracks.push(TrackTime {
+                    id,
+                    shift: current,
+                    last_dts,
+                });
                 self.tracks.len() - 1
             }
             None => TRACKS_MAX - 1,
@@ -108,7 +112,11 @@ mod tests {
     fn place(timeline: &mut Timeline, track: TrackId, millis: i64) -> i64 {
         let mut sample = sample(track, millis, 40);
         timeline.place(&mut sample);
-        assert_eq!((sample.pts - sample.dts).millis(), 80, "composition time survives");
+        assert_eq!(
+            (sample.pts - sample.dts).millis(),
+            80,
+            "composition time survives"
+        );
         sample.dts.millis()
     }
 
@@ -129,8 +137,16 @@ mod tests {
         place(&mut timeline, A, 10);
         assert_eq!(place(&mut timeline, V, 40), 40);
         timeline.begin_epoch();
-        assert_eq!(place(&mut timeline, A, 900), 80, "at the end of the last sample");
-        assert_eq!(place(&mut timeline, V, 923), 103, "with the new epoch's own offset");
+        assert_eq!(
+            place(&mut timeline, A, 900),
+            80,
+            "at the end of the last sample"
+        );
+        assert_eq!(
+            place(&mut timeline, V, 923),
+            103,
+            "with the new epoch's own offset"
+        );
     }
 
     #[test]

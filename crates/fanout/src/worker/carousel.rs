@@ -84,7 +84,11 @@ impl Carousel {
     /// A subgroup with room, by index.
     pub(super) fn group_with_room(&mut self) -> usize {
         let max = self.lane.policy.subgroup.max(1);
-        if let Some(index) = self.groups.iter().position(|group| group.members.len() < max) {
+        if let Some(index) = self
+            .groups
+            .iter()
+            .position(|group| group.members.len() < max)
+        {
             return index;
         }
         let mut group = Group::default();
@@ -108,10 +112,12 @@ impl Carousel {
 
     fn find_due(&self) -> Option<usize> {
         let (end, count) = (self.view.end(), self.groups.len());
-        (0..count).map(|step| (self.next_group + step) % count).find(|&index| {
-            let group = &self.groups[index];
-            (group.seen != end || group.unfinished) && !group.members.is_empty()
-        })
+        (0..count)
+            .map(|step| (self.next_group + step) % count)
+            .find(|&index| {
+                let group = &self.groups[index];
+                (group.seen != end || group.unfinished) && !group.members.is_empty()
+            })
     }
 
     /// Sends every member of a subgroup what the log gained since its last visit.
@@ -163,7 +169,9 @@ impl Carousel {
         now: Instant,
         leavers: &mut Vec<Leaver>,
     ) {
-        let Self { lane, view, groups, .. } = self;
+        let Self {
+            lane, view, groups, ..
+        } = self;
         let group = &mut groups[index];
         let (seen, end) = (group.seen, view.end());
         let ended = lane.ended() && !view.is_stale();
@@ -188,14 +196,24 @@ impl Carousel {
                 *own = Message::for_listener(view, member, to);
             }
         }
-        let mut batch = [SendOp { slot: net::Slot { index: 0, reuse: 0 }, slices: &[] }; BATCH];
+        let mut batch = [SendOp {
+            slot: net::Slot { index: 0, reuse: 0 },
+            slices: &[],
+        }; BATCH];
         let mut sent_to = [(0, 0); BATCH];
         let mut used = 0;
         for (offset, (member, plan)) in members.iter().zip(&plans).enumerate() {
             let Plan::Send { to } = *plan else { continue };
-            let message = if member.is_at(seen) && to == end { &common } else { &own[offset] };
+            let message = if member.is_at(seen) && to == end {
+                &common
+            } else {
+                &own[offset]
+            };
             if message.len > 0 {
-                batch[used] = SendOp { slot: member.slot, slices: message.slices() };
+                batch[used] = SendOp {
+                    slot: member.slot,
+                    slices: message.slices(),
+                };
                 sent_to[used] = (offset, message.len);
                 used += 1;
             }
@@ -256,8 +274,12 @@ impl Carousel {
     /// The media time between two samples, as of the newest; zero when unknown.
     pub(super) fn sample_interval(&self) -> Span {
         let mut units = self.view.units_back();
-        let Some(newest) = units.next() else { return Span::ZERO };
-        let Some(older) = units.take(INTERVAL_UNITS).last() else { return Span::ZERO };
+        let Some(newest) = units.next() else {
+            return Span::ZERO;
+        };
+        let Some(older) = units.take(INTERVAL_UNITS).last() else {
+            return Span::ZERO;
+        };
         let count = (newest.ordinal - older.ordinal) as i64;
         Span::from_ticks((newest.at - older.at).ticks() / count.max(1))
     }
@@ -303,7 +325,11 @@ struct Message<'a> {
 
 impl<'a> Message<'a> {
     fn empty() -> Self {
-        Self { slices: [IoSlice::new(&[]); SendOp::SLICES_MAX], count: 0, len: 0 }
+        Self {
+            slices: [IoSlice::new(&[]); SendOp::SLICES_MAX],
+            count: 0,
+            len: 0,
+        }
     }
 
     fn between(view: &'a View, from: u64, to: u64) -> Self {
@@ -328,7 +354,10 @@ impl<'a> Message<'a> {
 
     fn append(&mut self, view: &'a View, from: u64, to: u64) {
         let used = view.slices(from, to, &mut self.slices[self.count..]);
-        self.len += self.slices[self.count..][..used].iter().map(|slice| slice.len()).sum::<usize>();
+        self.len += self.slices[self.count..][..used]
+            .iter()
+            .map(|slice| slice.len())
+            .sum::<usize>();
         self.count += used;
     }
 

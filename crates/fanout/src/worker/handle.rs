@@ -75,7 +75,11 @@ pub(crate) struct Handle {
 
 impl Handle {
     pub(crate) fn new(inbox: SyncSender<Command>, summons: Summons) -> Self {
-        Self { inbox, summons, attached: Arc::default() }
+        Self {
+            inbox,
+            summons,
+            attached: Arc::default(),
+        }
     }
 
     pub(crate) fn summons(&self) -> &Summons {
@@ -95,7 +99,10 @@ impl Handle {
                 self.summons.wake();
                 Ok(())
             }
-            Err(TrySendError::Full(Command::Attach(back)) | TrySendError::Disconnected(Command::Attach(back))) => Err(back),
+            Err(
+                TrySendError::Full(Command::Attach(back))
+                | TrySendError::Disconnected(Command::Attach(back)),
+            ) => Err(back),
             Err(_) => unreachable!("the refused command is the one that was sent"),
         }
     }

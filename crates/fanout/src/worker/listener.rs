@@ -64,7 +64,12 @@ impl Listener {
         requested: Instant,
         guard: LaneGuard,
     ) -> Self {
-        let head = (!head.is_empty()).then(|| Box::new(Head { bytes: head, sent: 0 }));
+        let head = (!head.is_empty()).then(|| {
+            Box::new(Head {
+                bytes: head,
+                sent: 0,
+            })
+        });
         Self {
             id,
             slot,
@@ -89,12 +94,15 @@ impl Listener {
     }
 
     pub(super) fn is_degraded(&self, now: Instant) -> bool {
-        self.skipped_at.is_some_and(|at| now.saturating_duration_since(at) < DEGRADED_FOR)
+        self.skipped_at
+            .is_some_and(|at| now.saturating_duration_since(at) < DEGRADED_FOR)
     }
 
     /// The unsent part of the head.
     pub(super) fn head(&self) -> &[u8] {
-        self.head.as_ref().map_or(&[], |head| &head.bytes[head.sent..])
+        self.head
+            .as_ref()
+            .map_or(&[], |head| &head.bytes[head.sent..])
     }
 
     /// Decides on the next send. Finds a place for a listener that waits for one and moves one that
@@ -105,7 +113,11 @@ impl Listener {
                 self.go(start);
             } else {
                 let to = self.offset;
-                return if self.head.is_some() { Plan::Send { to } } else { Plan::Rest };
+                return if self.head.is_some() {
+                    Plan::Send { to }
+                } else {
+                    Plan::Rest
+                };
             }
         }
         if self.is_at(view.end()) {
@@ -171,6 +183,8 @@ impl Listener {
             return None;
         }
         self.offset += of_log as u64;
-        self.requested.take().map(|requested| now.saturating_duration_since(requested))
+        self.requested
+            .take()
+            .map(|requested| now.saturating_duration_since(requested))
     }
 }

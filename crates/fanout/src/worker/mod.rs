@@ -12,6 +12,7 @@ mod handle;
 mod listener;
 mod slab;
 mod summons;
+mod visits;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -21,9 +22,10 @@ use std::time::{Duration, Instant};
 
 use net::{Backend, Event, Slot};
 
-pub use handle::{Departure, ListenerReport};
 pub(crate) use handle::{Attach, Command, Handle};
+pub use handle::{Departure, ListenerReport};
 pub(crate) use summons::Summons;
+pub(crate) use visits::Visits;
 
 use self::carousel::{Carousel, Leaver};
 use self::listener::Listener;
@@ -157,7 +159,12 @@ impl Worker {
     }
 
     fn take_summons(&mut self) {
-        let Self { lanes, schedule, summons, .. } = self;
+        let Self {
+            lanes,
+            schedule,
+            summons,
+            ..
+        } = self;
         summons.take(|index| {
             if let Some(Some(lane)) = lanes.get_mut(index as usize) {
                 enqueue(schedule, lane, index);
@@ -174,18 +181,28 @@ impl Worker {
                 Some(Reverse((due, _))) if *due <= now && now < round_end => {}
                 _ => return,
             }
-            let Some(Reverse((_, index))) = self.schedule.pop() else { return };
+            let Some(Reverse((_, index))) = self.schedule.pop() else {
+                return;
+            };
             self.visit(index, now);
         }
     }
 
     /// Visits the next subgroup of a lane and schedules the one after it.
     fn visit(&mut self, index: u32, now: Instant) {
-        let Some(Some(lane)) = self.lanes.get_mut(index as usize) else { return };
+        let Some(Some(lane)) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
         lane.queued = false;
         if let Some(group) = lane.take_due() {
             let began = net::cpu::thread_time();
-            lane.visit(group, &mut *self.backend, &self.stats, now, &mut self.leavers);
+            lane.visit(
+                group,
+                &mut *self.backend,
+                &self.stats,
+                now,
+                &mut self.leavers,
+            );
             let cost = net::cpu::thread_time().saturating_sub(began);
             let (before, after) = lane.learn_cost(group, cost);
             self.turn_cost = (self.turn_cost + after).saturating_sub(before);
@@ -193,7 +210,10 @@ impl Worker {
             self.stats.turn_seconds.observe_duration(self.turn_cost, 1);
 
             let interval = lane.sample_interval();
-            let window = lane.lane.policy.window(self.turn_cost, self.target_utilisation, interval);
+            let window = lane
+                .lane
+                .policy
+                .window(self.turn_cost, self.target_utilisation, interval);
             self.stats.window_seconds[lane.lane.class as usize].observe_duration(window, 1);
             lane.next_visit = now + window / lane.groups.len() as u32;
             self.dismiss_leavers(index, group);
@@ -203,7 +223,9 @@ impl Worker {
 
     /// Queues a lane that has more to do, or asks to be told when it has.
     fn reschedule(&mut self, index: u32) {
-        let Some(Some(lane)) = self.lanes.get_mut(index as usize) else { return };
+        let Some(Some(lane)) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
         if lane.is_due() {
             enqueue(&mut self.schedule, lane, index);
             return;
@@ -225,7 +247,13 @@ impl Worker {
             && group < lane.groups.len()
         {
             lane.ended_at.get_or_insert(now);
-            lane.visit(group, &mut *self.backend, &self.stats, now, &mut self.leavers);
+            lane.visit(
+                group,
+                &mut *self.backend,
+                &self.stats,
+                now,
+                &mut self.leavers,
+            );
             self.dismiss_leavers(index, group);
             group += 1;
         }
@@ -239,7 +267,9 @@ impl Worker {
                 }
             }
             Event::Writable(slot) => {
-                let Some(seat) = self.slab.seat(slot) else { return };
+                let Some(seat) = self.slab.seat(slot) else {
+                    return;
+                };
                 if let Some(listener) = self.listener_mut(seat)
                     && listener.blocked
                 {
@@ -252,10 +282,19 @@ impl Worker {
 
     /// Brings one listener up to date outside its subgroup's visit.
     fn flush(&mut self, seat: Seat) {
-        let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else { return };
+        let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else {
+            return;
+        };
         let (group, index) = (seat.group as usize, seat.index as usize);
         let now = Instant::now();
-        lane.flush(group, index, &mut *self.backend, &self.stats, now, &mut self.leavers);
+        lane.flush(
+            group,
+            index,
+            &mut *self.backend,
+            &self.stats,
+            now,
+            &mut self.leavers,
+        );
         let unfinished = lane.groups[group].has_unfinished();
         self.dismiss_leavers(seat.lane, group);
         if unfinished && let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) {
@@ -265,17 +304,28 @@ impl Worker {
 
     fn attach(&mut self, attach: Attach) {
         let now = Instant::now();
-        let Attach { id, socket, head, guard, requested } = attach;
+        let Attach {
+            id,
+            socket,
+            head,
+            guard,
+            requested,
+        } = attach;
         let protocol = guard.lane().format.protocol;
         let Some(lane_index) = self.lane_for(&guard, now) else {
             self.depart(id, Reason::Shutdown, 0, 0);
             return;
         };
-        let Some(Some(lane)) = self.lanes.get_mut(lane_index as usize) else { return };
+        let Some(Some(lane)) = self.lanes.get_mut(lane_index as usize) else {
+            return;
+        };
         let group = lane.group_with_room();
         let members = &mut lane.groups[group].members;
-        let seat =
-            Seat { lane: lane_index, group: group as u32, index: members.len() as u32 };
+        let seat = Seat {
+            lane: lane_index,
+            group: group as u32,
+            index: members.len() as u32,
+        };
         let slot = self.slab.insert(seat);
         if let Err(error) = self.backend.attach(slot, socket) {
             tracing::debug!(%error, "a listener's socket could not be watched");
@@ -316,7 +366,9 @@ impl Worker {
     }
 
     fn close_if_empty(&mut self, index: u32) {
-        let Some(slot) = self.lanes.get_mut(index as usize) else { return };
+        let Some(slot) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
         if slot.as_ref().is_none_or(|lane| !lane.is_empty()) {
             return;
         }
@@ -325,13 +377,17 @@ impl Worker {
             self.turn_cost = self.turn_cost.saturating_sub(lane.cost());
             self.lane_index.remove(&lane.lane.id);
             self.free_lanes.push(index);
-            self.schedule.retain(|Reverse((_, queued))| *queued != index);
+            self.schedule
+                .retain(|Reverse((_, queued))| *queued != index);
         }
     }
 
     fn listener_mut(&mut self, seat: Seat) -> Option<&mut Listener> {
         let lane = self.lanes.get_mut(seat.lane as usize)?.as_mut()?;
-        lane.groups.get_mut(seat.group as usize)?.members.get_mut(seat.index as usize)
+        lane.groups
+            .get_mut(seat.group as usize)?
+            .members
+            .get_mut(seat.index as usize)
     }
 
     /// Removes what a visit found gone. Positions are taken from the back, so that moving the last
@@ -341,13 +397,22 @@ impl Worker {
         leavers.sort_unstable_by_key(|(index, _)| Reverse(*index));
         leavers.dedup_by_key(|(index, _)| *index);
         for (index, reason) in leavers.drain(..) {
-            self.dismiss(Seat { lane, group: group as u32, index: index as u32 }, reason);
+            self.dismiss(
+                Seat {
+                    lane,
+                    group: group as u32,
+                    index: index as u32,
+                },
+                reason,
+            );
         }
         self.leavers = leavers;
     }
 
     fn dismiss(&mut self, seat: Seat, reason: Reason) {
-        let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else { return };
+        let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else {
+            return;
+        };
         let members = &mut lane.groups[seat.group as usize].members;
         let gone = members.swap_remove(seat.index as usize);
         if let Some(moved) = members.get(seat.index as usize) {
@@ -368,7 +433,12 @@ impl Worker {
 
     fn depart(&mut self, id: crate::ListenerId, reason: Reason, sent_bytes: u64, skips: u32) {
         self.stats.departures[reason as usize].add(1);
-        self.unsent_departures.push(Departure { id, reason, sent_bytes, skips });
+        self.unsent_departures.push(Departure {
+            id,
+            reason,
+            sent_bytes,
+            skips,
+        });
         self.report_departures();
     }
 
@@ -390,16 +460,30 @@ impl Worker {
     }
 
     fn find(&self, id: crate::ListenerId) -> Option<Seat> {
-        self.listeners().find(|(_, _, listener)| listener.id == id).map(|(seat, ..)| seat)
+        self.listeners()
+            .find(|(_, _, listener)| listener.id == id)
+            .map(|(seat, ..)| seat)
     }
 
     fn listeners(&self) -> impl Iterator<Item = (Seat, &Carousel, &Listener)> {
-        let lanes = self.lanes.iter().enumerate().filter_map(|(l, lane)| Some((l, lane.as_ref()?)));
+        let lanes = self
+            .lanes
+            .iter()
+            .enumerate()
+            .filter_map(|(l, lane)| Some((l, lane.as_ref()?)));
         let groups =
             lanes.flat_map(|(l, lane)| lane.groups.iter().enumerate().map(move |g| (l, lane, g)));
         groups.flat_map(|(l, lane, (g, group))| {
             group.members.iter().enumerate().map(move |(i, listener)| {
-                (Seat { lane: l as u32, group: g as u32, index: i as u32 }, lane, listener)
+                (
+                    Seat {
+                        lane: l as u32,
+                        group: g as u32,
+                        index: i as u32,
+                    },
+                    lane,
+                    listener,
+                )
             })
         })
     }
@@ -452,7 +536,10 @@ impl Worker {
     }
 
     fn dismiss_all(&mut self) {
-        let slots: Vec<Slot> = self.listeners().map(|(_, _, listener)| listener.slot).collect();
+        let slots: Vec<Slot> = self
+            .listeners()
+            .map(|(_, _, listener)| listener.slot)
+            .collect();
         for slot in slots {
             if let Some(seat) = self.slab.seat(slot) {
                 self.dismiss(seat, Reason::Shutdown);

@@ -23,7 +23,10 @@ impl Slab {
         if let Some(index) = self.free.pop() {
             let (reuse, place) = &mut self.slots[index as usize];
             *place = Some(seat);
-            return Slot { index, reuse: *reuse };
+            return Slot {
+                index,
+                reuse: *reuse,
+            };
         }
         let index = u32::try_from(self.slots.len()).expect("sockets are far fewer than 2^32");
         self.slots.push((0, Some(seat)));

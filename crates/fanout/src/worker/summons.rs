@@ -16,7 +16,10 @@ pub(crate) struct Summons {
 
 impl Summons {
     pub(crate) fn new(waker: net::Waker) -> Self {
-        Self { lanes: (0..WORDS).map(|_| AtomicU64::new(0)).collect(), waker }
+        Self {
+            lanes: (0..WORDS).map(|_| AtomicU64::new(0)).collect(),
+            waker,
+        }
     }
 
     /// Marks a lane and wakes the worker. An index that has been reused since causes a visit that

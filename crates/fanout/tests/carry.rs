@@ -1,0 +1,307 @@
+//! Listeners through real workers and real sockets.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_fanout as fanout;
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use std::time::{Duration, Instant};
+
+use fanout::{Reason, Settings, Takeover};
+use media::Span;
+use support::{Encoder, House, frames, wait_until};
+
+const SIZE: usize = 100;
+
+#[test]
+fn every_listener_receives_the_same_bytes_from_its_join_point_on() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let mut listeners = Vec::new();
+    for _ in 0..200 {
+        encoder.write(1).unwrap();
+        listeners.push(house.listen("radio", "HEAD"));
+    }
+    encoder.write(300).unwrap();
+    let last = encoder.next - 1;
+    for (index, mut listener) in listeners.into_iter().enumerate() {
+        assert_eq!(listener.read(4), b"HEAD");
+        let first = frames(&listener.read(SIZE))[0];
+        assert!(first <= index as u64, "the burst reaches back");
+        let rest = frames(&listener.read((last - first) as usize * SIZE));
+        assert!(rest.iter().copied().eq(first + 1..=last));
+    }
+}
+
+#[test]
+fn a_joiner_is_given_the_burst_and_a_video_joiner_the_last_keyframe() {
+    let house = House::new(Settings::default());
+    let mut radio = Encoder::audio(house.publish("radio", 1).unwrap());
+    radio.write(1_000).unwrap();
+    let burst = frames(&house.listen("radio", "").read(SIZE))[0];
+    // Four seconds of 20 ms frames, for the first listener and for one who finds the lane open.
+    assert_eq!(burst, 999 - 200);
+    let _keeps_the_lane = house.lane("radio");
+    assert_eq!(frames(&house.listen("radio", "").read(SIZE))[0], 999 - 200);
+
+    let mut show = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    show.write(60).unwrap();
+    assert_eq!(frames(&house.listen("show", "").read(SIZE))[0], 50);
+    let _keeps_the_lane = house.lane("show");
+    show.write(20).unwrap();
+    assert_eq!(frames(&house.listen("show", "").read(SIZE))[0], 75);
+}
+
+#[test]
+fn a_listener_that_comes_before_the_first_keyframe_waits_for_it() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    encoder.next = 1;
+    encoder.write(5).unwrap();
+    let mut listener = house.listen("show", "HEAD");
+    assert_eq!(listener.read(4), b"HEAD");
+    encoder.write(20).unwrap();
+    assert_eq!(frames(&listener.read(SIZE)), [25]);
+}
+
+#[test]
+fn a_stalled_listener_is_dropped_and_hurts_nobody() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 20_000);
+    encoder.write(1).unwrap();
+    let _stalled = house.listen("show", "");
+    let mut good: Vec<_> = (0..20).map(|_| house.listen("show", "")).collect();
+    let mut expected = 0;
+    // Ten seconds and more of media; the stalled one's socket holds some megabytes.
+    for _ in 0..40 {
+        for listener in &mut good {
+            assert_eq!(frames(&listener.read(20_000)), [expected]);
+        }
+        expected += 1;
+        encoder.write(1).unwrap();
+    }
+    while house.registry.fanout().listeners() > 20 {
+        encoder.write(1).unwrap();
+        expected += 1;
+        for listener in &mut good {
+            let mut numbers = frames(&listener.read(20_000));
+            assert_eq!(numbers.pop(), Some(expected - 1));
+        }
+    }
+    let departure = house.departure();
+    assert_eq!(departure.reason, Reason::Lag);
+    assert_eq!(
+        house.registry.fanout().directory().list().len(),
+        21,
+        "until the log has read it"
+    );
+}
+
+#[test]
+fn a_slow_listener_skips_to_a_keyframe_between_whole_frames() {
+    let settings = Settings::default();
+    let house = House::new(settings);
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 50_000);
+    encoder.write(1).unwrap();
+    let mut slow = house.listen("show", "");
+    // It does not read while five seconds of media pass: more than `skip_after`, less than
+    // `drop_after`.
+    encoder.write(125 + 60).unwrap();
+    encoder.frame_millis = 40;
+    let mut numbers = Vec::new();
+    let skipped = |numbers: &[u64]| numbers.windows(2).any(|pair| pair[1] != pair[0] + 1);
+    while !skipped(&numbers) {
+        numbers.extend(frames(&slow.read(50_000)));
+        if numbers.last().is_some_and(|last| last + 3 > encoder.next) {
+            panic!("it never skipped: {numbers:?}");
+        }
+    }
+    let at = numbers
+        .windows(2)
+        .position(|pair| pair[1] != pair[0] + 1)
+        .unwrap();
+    assert_eq!(
+        numbers[at + 1] % 25,
+        0,
+        "it goes on with a keyframe: {numbers:?}"
+    );
+    let stats = house.registry.fanout().worker_stats();
+    assert_eq!(
+        stats.iter().map(|worker| worker.skips.value()).sum::<u64>(),
+        1
+    );
+    let report = house.registry.fanout().report();
+    assert_eq!(report.len(), 1);
+    assert_eq!(report[0].skips, 1);
+}
+
+#[test]
+fn listeners_stay_while_the_publisher_is_away_and_go_when_the_stream_ends() {
+    let linger = Duration::from_secs(3);
+    let house = House::new(Settings {
+        linger,
+        ..Settings::default()
+    });
+    let mut first = Encoder::audio(house.publish("radio", 1).unwrap());
+    first.write(1).unwrap();
+    let mut listener = house.listen("radio", "");
+    first.write(9).unwrap();
+    drop(first);
+    house.registry.tick(Instant::now());
+    assert_eq!(frames(&listener.read(10 * SIZE)).len(), 10);
+
+    let mut second = Encoder::audio(house.publish("radio", 1).unwrap());
+    second.next = 5_000;
+    second.write(10).unwrap();
+    assert!(
+        frames(&listener.read(10 * SIZE))
+            .into_iter()
+            .eq(5_000..5_010)
+    );
+    drop(second);
+    house.registry.tick(Instant::now() + linger);
+    assert_eq!(listener.read_to_end(), b"");
+    assert_eq!(house.departure().reason, Reason::Ended);
+    assert!(house.registry.list().is_empty());
+}
+
+#[test]
+fn the_same_credential_takes_over_at_once_and_another_does_not() {
+    let house = House::new(Settings::default());
+    let mut first = Encoder::audio(house.publish("radio", 1).unwrap());
+    first.write(1).unwrap();
+    assert_eq!(
+        house.publish("radio", 2).err(),
+        Some(fanout::PublishRefused::Busy)
+    );
+    first.write(1).unwrap();
+    let mut second = Encoder::audio(house.publish("radio", 1).unwrap());
+    assert!(first.write(1).is_err());
+    let polled = first
+        .publisher
+        .poll_superseded(&std::task::Context::from_waker(std::task::Waker::noop()));
+    assert!(polled.is_ready());
+    drop(first);
+    second.write(1).unwrap();
+
+    let strict = House::with_takeover(Settings::default(), Takeover::Never);
+    let _first = strict.publish("radio", 1).unwrap();
+    assert_eq!(
+        strict.publish("radio", 1).err(),
+        Some(fanout::PublishRefused::Busy)
+    );
+}
+
+#[test]
+fn a_listener_that_hangs_up_is_noticed_without_a_send() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(1).unwrap();
+    let mut listener = house.listen("radio", "");
+    listener.read(SIZE);
+    listener.hang_up();
+    assert_eq!(house.departure().reason, Reason::Left);
+    assert_eq!(house.registry.fanout().listeners(), 0);
+}
+
+#[test]
+fn an_operator_can_remove_a_listener() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(1).unwrap();
+    let listener = house.listen("radio", "");
+    let stays = house.listen("radio", "");
+    house.registry.fanout().kick(listener.id);
+    let departure = house.departure();
+    assert_eq!(
+        (departure.id, departure.reason),
+        (listener.id, Reason::Kicked)
+    );
+    assert_eq!(departure.sent_bytes, SIZE as u64);
+    listener.read_to_end();
+    let report = house.registry.fanout().report();
+    assert_eq!(
+        report.iter().map(|entry| entry.id).collect::<Vec<_>>(),
+        [stays.id]
+    );
+    let record = house.registry.fanout().directory().leave(departure.id);
+    assert_eq!(record.map(|record| record.id), Some(departure.id));
+}
+
+#[test]
+fn a_fixed_window_combines_that_many_samples() {
+    let wait = Duration::from_millis(400);
+    let mut settings = Settings::default();
+    settings.audio.max_samples = 4;
+    settings.audio.min_wait = wait;
+    settings.audio.max_wait = wait;
+    settings.audio.burst = Span::ZERO;
+    let house = House::new(settings);
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(20).unwrap();
+    let mut listener = house.listen("radio", "");
+    listener.read(SIZE);
+    let stats = || {
+        let mut value = house.registry.fanout().worker_stats()[0]
+            .message_samples
+            .value();
+        value.merge(
+            &house.registry.fanout().worker_stats()[1]
+                .message_samples
+                .value(),
+        );
+        value
+    };
+    let before = stats();
+    let clock = Instant::now();
+    for step in 1..=50 {
+        // The publisher keeps real time: that is what the window is about.
+        wait_until(|| clock.elapsed() >= Duration::from_millis(20) * step);
+        encoder.write(1).unwrap();
+    }
+    listener.read(50 * SIZE);
+    let after = stats();
+    let messages = after.counts.iter().sum::<u64>() - before.counts.iter().sum::<u64>();
+    let mean = (after.sum - before.sum) / messages as f64;
+    assert!(
+        (3.0..=5.5).contains(&mean),
+        "{mean} samples per message, {messages} messages"
+    );
+}
+
+#[test]
+fn a_small_audience_gets_each_sample_at_once() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(1).unwrap();
+    let mut listeners: Vec<_> = (0..5).map(|_| house.listen("radio", "")).collect();
+    for listener in &mut listeners {
+        listener.read(SIZE);
+    }
+    for _ in 0..50 {
+        // Each sample arrives although no other follows to push it on.
+        encoder.write(1).unwrap();
+        for listener in &mut listeners {
+            listener.read(SIZE);
+        }
+    }
+}
+
+#[test]
+fn stopping_lets_go_of_everybody() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(1).unwrap();
+    let listeners: Vec<_> = (0..3).map(|_| house.listen("radio", "")).collect();
+    house.registry.fanout().stop();
+    for listener in listeners {
+        assert_eq!(frames(&listener.read_to_end()), [0]);
+        assert_eq!(house.departure().reason, Reason::Shutdown);
+    }
+}

@@ -1,0 +1,126 @@
+//! The asynchronous reader follows the same rules as the workers' listeners.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_fanout as fanout;
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Instant;
+
+use fanout::{LogReader, Reason, Settings};
+use support::{Encoder, House, frames};
+
+/// Counts how often a reader was woken.
+#[derive(Default)]
+struct Alarm(AtomicUsize);
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn reader(house: &House) -> LogReader {
+    house
+        .registry
+        .fanout()
+        .follow(house.record("radio"), house.lane("radio"))
+}
+
+/// Everything that is there now, and whether the reader is at its end.
+fn drain(reader: &mut LogReader, cx: &Context<'_>) -> (Vec<u8>, bool) {
+    let mut bytes = Vec::new();
+    loop {
+        match reader.poll_next(cx) {
+            Poll::Ready(Some(chunk)) => bytes.extend_from_slice(&chunk),
+            Poll::Ready(None) => return (bytes, true),
+            Poll::Pending => return (bytes, false),
+        }
+    }
+}
+
+#[test]
+fn a_reader_gets_the_burst_then_each_sample_with_one_wake_up() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(1_000).unwrap();
+    let mut reader = reader(&house);
+    let alarm = Arc::new(Alarm::default());
+    let waker = Waker::from(Arc::clone(&alarm));
+    let cx = Context::from_waker(&waker);
+    let (burst, ended) = drain(&mut reader, &cx);
+    assert!(frames(&burst).into_iter().eq(799..1_000));
+    assert!(!ended);
+    for number in 1_000..1_010 {
+        let before = alarm.0.load(Ordering::SeqCst);
+        encoder.write(1).unwrap();
+        assert_eq!(alarm.0.load(Ordering::SeqCst), before + 1);
+        assert_eq!(frames(&drain(&mut reader, &cx).0), [number]);
+    }
+    assert_eq!(house.registry.fanout().listeners(), 1);
+    let id = reader.id();
+    drop(reader);
+    let departure = house.departure();
+    assert_eq!((departure.id, departure.reason), (id, Reason::Left));
+    assert_eq!(departure.sent_bytes, 211 * 100);
+    assert_eq!(house.registry.fanout().listeners(), 0);
+}
+
+#[test]
+fn a_reader_that_sleeps_skips_and_one_that_sleeps_longer_is_dropped() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(1).unwrap();
+    let cx = Context::from_waker(Waker::noop());
+    let mut sleeper = reader(&house);
+    assert_eq!(frames(&drain(&mut sleeper, &cx).0), [0]);
+    // Fifteen seconds: more than `skip_after`, less than `drop_after`.
+    encoder.write(750).unwrap();
+    let (bytes, ended) = drain(&mut sleeper, &cx);
+    assert_eq!(frames(&bytes), [750], "it goes on at the live edge");
+    assert!(!ended);
+    encoder.write(50 * 31).unwrap();
+    assert!(drain(&mut sleeper, &cx).1);
+    drop(sleeper);
+    let departure = house.departure();
+    assert_eq!((departure.reason, departure.skips), (Reason::Lag, 1));
+}
+
+#[test]
+fn a_reader_hears_of_the_end_and_of_being_removed() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(3).unwrap();
+    let alarm = Arc::new(Alarm::default());
+    let waker = Waker::from(Arc::clone(&alarm));
+    let cx = Context::from_waker(&waker);
+    let (mut removed, mut stays) = (reader(&house), reader(&house));
+    assert!(!drain(&mut removed, &cx).1);
+    assert!(!drain(&mut stays, &cx).1);
+
+    let report = house.registry.fanout().report();
+    assert_eq!(report.len(), 2);
+    house.registry.fanout().kick(removed.id());
+    assert_eq!(alarm.0.load(Ordering::SeqCst), 1);
+    assert!(drain(&mut removed, &cx).1);
+    drop(removed);
+    assert_eq!(house.departure().reason, Reason::Kicked);
+
+    drop(encoder);
+    house
+        .registry
+        .tick(Instant::now() + Settings::default().linger);
+    assert!(alarm.0.load(Ordering::SeqCst) >= 2);
+    assert!(drain(&mut stays, &cx).1);
+    drop(stays);
+    assert_eq!(house.departure().reason, Reason::Ended);
+}
