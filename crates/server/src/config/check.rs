@@ -1,0 +1,181 @@
+//! What no single key can show: settings that contradict each other.
+
+use std::net::SocketAddr;
+
+use fanout::{Class, Policy};
+
+use super::read::Walk;
+use super::{Config, PolicyOverrides};
+
+/// Notes every contradiction.
+pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
+    ports(config, walk);
+    tls(config, walk);
+    policy("fanout.audio", &config.fanout.audio, walk);
+    policy("fanout.video", &config.fanout.video, walk);
+    streams(config, walk);
+}
+
+/// Two listeners on one address, of which the second could not be opened.
+fn ports(config: &Config, walk: &mut Walk<'_>) {
+    let mut seen: Vec<(&str, SocketAddr)> = Vec::new();
+    let admin = [config.admin.listen];
+    for (key, addresses) in [
+        ("rtmp.listen", &config.rtmp.listen[..]),
+        ("http.listen", &config.http.listen),
+        ("http.tls_listen", &config.http.tls_listen),
+        ("admin.listen", &admin),
+    ] {
+        for &address in addresses {
+            let rival = seen
+                .iter()
+                .copied()
+                .find(|(_, other)| clash(address, *other));
+            if let Some((other_key, other)) = rival {
+                let message = format!("{address} clashes with {other} of {other_key}");
+                // Whichever of the two the operator wrote is the one to change.
+                let blamed = if walk.is_set(key) { key } else { other_key };
+                walk.problem(blamed, message, Some("give one of them another port"));
+            }
+            seen.push((key, address));
+        }
+    }
+    if config.http.listen.is_empty() && config.http.tls_listen.is_empty() {
+        let help = "without HTTP nobody can listen";
+        walk.problem(
+            "http.listen",
+            "is empty, and so is http.tls_listen",
+            Some(help),
+        );
+    }
+}
+
+/// Port 0 lets the system choose. IPv4 and IPv6 are bound apart.
+fn clash(a: SocketAddr, b: SocketAddr) -> bool {
+    let overlap = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
+    a.port() != 0 && a.port() == b.port() && a.is_ipv4() == b.is_ipv4() && overlap
+}
+
+fn tls(config: &Config, walk: &mut Walk<'_>) {
+    let http = &config.http;
+    let pair = [
+        ("http.certificate", &http.certificate),
+        ("http.private_key", &http.private_key),
+    ];
+    match (&http.certificate, &http.private_key) {
+        (Some(_), None) => {
+            walk.problem(
+                "http.certificate",
+                "has no http.private_key beside it",
+                None,
+            );
+        }
+        (None, Some(_)) => {
+            walk.problem(
+                "http.private_key",
+                "has no http.certificate beside it",
+                None,
+            );
+        }
+        (None, None) if !http.tls_listen.is_empty() => {
+            let help = Some("give http.certificate and http.private_key, both PEM files");
+            walk.problem("http.tls_listen", "has no certificate to show", help);
+        }
+        (Some(_), Some(_)) if http.tls_listen.is_empty() => {
+            let help = Some("add tls_listen = [\"0.0.0.0:8443\"]");
+            walk.problem(
+                "http.certificate",
+                "is not used, for http.tls_listen is empty",
+                help,
+            );
+        }
+        _ => {}
+    }
+    for (key, path) in pair {
+        if let Some(path) = path.as_deref().filter(|path| !path.is_file()) {
+            walk.problem(key, format!("there is no file {}", path.display()), None);
+        }
+    }
+}
+
+fn policy(section: &str, policy: &Policy, walk: &mut Walk<'_>) {
+    for contradiction in contradictions(policy) {
+        let [small, large] = contradiction.keys;
+        let (small, large) = (format!("{section}.{small}"), format!("{section}.{large}"));
+        let blamed = if walk.is_set(&small) { &small } else { &large };
+        let message = format!("{small} is longer than {large}");
+        walk.problem(blamed, message, Some(contradiction.help));
+    }
+}
+
+struct Contradiction {
+    keys: [&'static str; 2],
+    help: &'static str,
+}
+
+fn contradictions(policy: &Policy) -> impl Iterator<Item = Contradiction> {
+    let waits = (policy.min_wait > policy.max_wait).then_some(Contradiction {
+        keys: ["min_wait", "max_wait"],
+        help: "equal values make a fixed window",
+    });
+    let patience = (policy.skip_after > policy.drop_after).then_some(Contradiction {
+        keys: ["skip_after", "drop_after"],
+        help: "a listener that is dropped first is never moved forward",
+    });
+    waits.into_iter().chain(patience)
+}
+
+/// Rules that can never apply, and rules that contradict what they build on.
+fn streams(config: &Config, walk: &mut Walk<'_>) {
+    for (index, rule) in config.streams.iter().enumerate() {
+        let key = format!("{}.match", rule.key);
+        let earlier = config.streams[..index]
+            .iter()
+            .find(|earlier| earlier.pattern == rule.pattern || earlier.pattern.as_str() == "**");
+        if let Some(earlier) = earlier {
+            let message = format!("never applies: `{}` stands before it", earlier.pattern);
+            walk.problem(&key, message, Some("the first match wins"));
+        }
+        if rule.publish_key.is_some() && rule.publish_key == config.auth.admin_password {
+            let key = format!("{}.publish_key", rule.key);
+            walk.problem(&key, "is the administrator's password", None);
+        }
+        rule_policy(config, index, walk);
+    }
+}
+
+/// A rule is combined with the defaults of whichever class the stream turns out to be, and must
+/// make sense with both.
+fn rule_policy(config: &Config, index: usize, walk: &mut Walk<'_>) {
+    let rule = &config.streams[index];
+    let mut told: Vec<[&str; 2]> = Vec::new();
+    for class in Class::ALL {
+        let base = config.fanout.policy(class);
+        for Contradiction { keys, help } in contradictions(&rule.policy.applied_to(base)) {
+            let set = keys
+                .iter()
+                .copied()
+                .find(|key| is_overridden(&rule.policy, key));
+            let Some(set) = set.filter(|_| !told.contains(&keys)) else {
+                continue;
+            };
+            told.push(keys);
+            let [small, large] = keys;
+            let message = format!(
+                "with this, {small} is longer than {large} for {}",
+                class.label()
+            );
+            walk.problem(&format!("{}.{set}", rule.key), message, Some(help));
+        }
+    }
+}
+
+fn is_overridden(policy: &PolicyOverrides, key: &str) -> bool {
+    match key {
+        "min_wait" => policy.min_wait.is_some(),
+        "max_wait" => policy.max_wait.is_some(),
+        "skip_after" => policy.skip_after.is_some(),
+        "drop_after" => policy.drop_after.is_some(),
+        _ => false,
+    }
+}

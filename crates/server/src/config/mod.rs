@@ -1,0 +1,420 @@
+//! The configuration: one TOML file, any key of it from the environment.
+//!
+//! ```text
+//!   carillon.toml ─┐                                  ┌─► Config (only valid values)
+//!                  ├─► walk (read) by keys (schema) ─►│
+//!   CARILLON__… ───┘     then contradictions (check)  └─► Report (every problem, with its place)
+//! ```
+//!
+//! A [`Config`] is only made here, and all that it holds has been checked; nobody checks it again.
+//! The defaults are those of [`Config::default`] and nowhere else: reading a file starts from
+//! them, and `config/carillon.toml` is tested to say the same.
+
+use std::fs::File;
+use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fanout::{Class, Policy, Takeover};
+use media::{Span, StreamName};
+use toml::de::DeTable;
+
+mod check;
+mod glob;
+mod network;
+mod read;
+mod report;
+mod schema;
+mod secret;
+mod setting;
+mod weak;
+
+use read::Walk;
+
+pub use glob::Glob;
+pub use network::{Network, NotANetwork};
+pub use report::{Location, Problem, Report};
+pub use secret::Secret;
+
+/// Largest file read. The complete one has a few kilobytes.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Everything an operator can decide. `config/carillon.toml` tells what each setting costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// How long present listeners may stay after SIGTERM.
+    pub drain_timeout: Duration,
+    /// The RTMP port.
+    pub rtmp: Rtmp,
+    /// The HTTP port, for Icecast sources and for listeners.
+    pub http: Http,
+    /// The operator's port.
+    pub admin: Admin,
+    /// Who may do what.
+    pub auth: Auth,
+    /// How publishers are treated.
+    pub ingest: Ingest,
+    /// How listeners are served.
+    pub fanout: Fanout,
+    /// What is too much.
+    pub limits: Limits,
+    /// What is written down.
+    pub log: Log,
+    /// Exceptions per stream; see [`Config::rule`].
+    pub streams: Vec<StreamRule>,
+}
+
+/// Section `[rtmp]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Rtmp {
+    /// Addresses to accept on; none turns RTMP off.
+    pub listen: Vec<SocketAddr>,
+}
+
+/// Section `[http]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Http {
+    /// Addresses to accept plain HTTP on.
+    pub listen: Vec<SocketAddr>,
+    /// Addresses to accept HTTPS on. Not empty only if certificate and private key are given.
+    pub tls_listen: Vec<SocketAddr>,
+    /// PEM file with the certificate chain.
+    pub certificate: Option<PathBuf>,
+    /// PEM file with the private key.
+    pub private_key: Option<PathBuf>,
+    /// The Server header.
+    pub server_header: String,
+    /// How long a request head may take to arrive; never zero.
+    pub head_timeout: Duration,
+    /// Peers whose X-Forwarded-For is believed.
+    pub trusted_proxies: Vec<Network>,
+}
+
+/// Section `[admin]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Admin {
+    /// Address of the operator's port.
+    pub listen: SocketAddr,
+}
+
+/// Section `[auth]`.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Auth {
+    /// What publishers must know; `None` means one is generated at start and printed.
+    pub publish_key: Option<Secret>,
+    /// What administrators must know; `None` means one is generated at start and printed.
+    pub admin_password: Option<Secret>,
+}
+
+/// Section `[ingest]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Ingest {
+    /// How long listeners are kept while the publisher is away.
+    pub linger: Duration,
+    /// How long a publisher may be silent; never zero.
+    pub source_timeout: Duration,
+    /// Who may replace a publisher.
+    pub takeover: Takeover,
+}
+
+/// Section `[fanout]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fanout {
+    /// Worker threads; 0 is one per core.
+    pub workers: usize,
+    /// How sockets are driven.
+    pub backend: Backend,
+    /// Share of a core that visits may take before messages grow, from 0.001 to 0.9.
+    pub target_utilisation: f64,
+    /// MiB that the logs of all lanes may hold together; at least 1.
+    pub log_mib: usize,
+    /// Rules for streams that are sound only.
+    pub audio: Policy,
+    /// Rules for streams with pictures.
+    pub video: Policy,
+}
+
+/// How sockets are driven.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Backend {
+    /// The best that this host has.
+    Auto,
+    /// Non-blocking sends and epoll.
+    Epoll,
+}
+
+/// Section `[limits]`; `None` is no limit.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Limits {
+    /// Listeners at a time.
+    pub listeners: Option<NonZeroU32>,
+    /// Publishers at a time.
+    pub publishers: Option<NonZeroU32>,
+    /// New listeners in a second.
+    pub joins_per_second: Option<NonZeroU32>,
+    /// Connections from one address at a time.
+    pub per_ip: Option<NonZeroU32>,
+    /// Mbit/s sent to listeners beyond which no more of them are taken in.
+    pub egress_mbps: Option<NonZeroU64>,
+}
+
+/// Section `[log]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Log {
+    /// The least severe messages to write.
+    pub level: LogLevel,
+    /// Their form.
+    pub format: LogFormat,
+    /// Where one line per finished request goes.
+    pub access: AccessLog,
+}
+
+/// How severe a message is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LogLevel {
+    /// Something is broken.
+    Error,
+    /// Something needs attention.
+    Warn,
+    /// Starts, stops, publishers.
+    Info,
+    /// Connections.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl LogLevel {
+    /// The word for it, as filters take it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+/// The form of log messages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LogFormat {
+    /// For eyes.
+    Text,
+    /// One object per line.
+    Json,
+}
+
+/// Where the access log goes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum AccessLog {
+    /// Nowhere.
+    Off,
+    /// Standard output.
+    Stdout,
+    /// The end of a file.
+    File(PathBuf),
+}
+
+/// One `[[stream]]`: exceptions for the streams whose names fit a pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamRule {
+    /// Which streams.
+    pub pattern: Glob,
+    /// The key to publish them; `None` leaves it to `auth.publish_key`.
+    pub publish_key: Option<Secret>,
+    /// Whether they are listed on `/`.
+    pub public: bool,
+    /// How long listeners are kept while the publisher is away; `None` as elsewhere.
+    pub linger: Option<Duration>,
+    /// What differs from `fanout.audio` or `fanout.video`.
+    pub policy: PolicyOverrides,
+    /// `stream.0`, `stream.1`, …, for problems with it.
+    key: String,
+}
+
+/// The rules of a [`Policy`] that a stream has for itself.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PolicyOverrides {
+    /// See [`Policy::max_samples`].
+    pub max_samples: Option<u32>,
+    /// See [`Policy::min_wait`].
+    pub min_wait: Option<Duration>,
+    /// See [`Policy::max_wait`].
+    pub max_wait: Option<Duration>,
+    /// See [`Policy::burst`].
+    pub burst: Option<Span>,
+    /// See [`Policy::skip_after`].
+    pub skip_after: Option<Span>,
+    /// See [`Policy::drop_after`].
+    pub drop_after: Option<Span>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let any = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+        Self {
+            drain_timeout: Duration::from_secs(10),
+            rtmp: Rtmp {
+                listen: vec![any(1935)],
+            },
+            http: Http {
+                listen: vec![any(8000)],
+                tls_listen: Vec::new(),
+                certificate: None,
+                private_key: None,
+                server_header: "Icecast 2.4.4 (Carillon)".to_owned(),
+                head_timeout: Duration::from_secs(10),
+                trusted_proxies: Vec::new(),
+            },
+            admin: Admin {
+                listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 9600)),
+            },
+            auth: Auth::default(),
+            ingest: Ingest {
+                linger: Duration::from_secs(15),
+                source_timeout: Duration::from_secs(10),
+                takeover: Takeover::SameCredential,
+            },
+            fanout: Fanout {
+                workers: 0,
+                backend: Backend::Auto,
+                target_utilisation: 0.02,
+                log_mib: 1024,
+                audio: Policy::default_for(Class::Audio),
+                video: Policy::default_for(Class::Video),
+            },
+            limits: Limits::default(),
+            log: Log {
+                level: LogLevel::Info,
+                format: LogFormat::Text,
+                access: AccessLog::Off,
+            },
+            streams: Vec::new(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads a file, or starts from the default without one, and applies the environment to it.
+    ///
+    /// # Errors
+    /// Everything that is wrong, or that the file cannot be read.
+    pub fn load(
+        path: Option<&Path>,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, Report> {
+        let Some(path) = path else {
+            return Self::parse("built-in default", "", environment);
+        };
+        let name = path.display().to_string();
+        match read_file(path) {
+            Ok(source) => Self::parse(&name, &source, environment),
+            Err(message) => Err(Report::new(name, vec![Problem::of_file(message)])),
+        }
+    }
+
+    /// Like [`Config::load`], from the text of a file and the name to call it by.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub fn parse(
+        name: &str,
+        source: &str,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, Report> {
+        let (table, syntax) = DeTable::parse_recoverable(source);
+        if !syntax.is_empty() {
+            // What the parser made of a broken file is a guess, and errors in it would be too.
+            let problems = syntax
+                .iter()
+                .map(|error| Problem::of_syntax(source, error))
+                .collect();
+            return Err(Report::new(name.to_owned(), problems));
+        }
+        let mut config = Self::default();
+        let mut walk = Walk::new(source, environment);
+        walk.root(table.get_ref(), |section| {
+            schema::config(section, &mut config)
+        });
+        check::check(&config, &mut walk);
+        match walk.into_problems() {
+            problems if problems.is_empty() => Ok(config),
+            problems => Err(Report::new(name.to_owned(), problems)),
+        }
+    }
+
+    /// The rule for a stream: the first whose pattern fits.
+    pub fn rule(&self, name: &StreamName) -> Option<&StreamRule> {
+        self.streams
+            .iter()
+            .find(|rule| rule.pattern.matches(name.as_str()))
+    }
+
+    /// How the listeners of a stream are served.
+    pub fn policy(&self, name: &StreamName, class: Class) -> Policy {
+        let base = self.fanout.policy(class);
+        self.rule(name)
+            .map_or(base, |rule| rule.policy.applied_to(base))
+    }
+
+    /// How long a stream keeps its listeners while its publisher is away.
+    pub fn linger(&self, name: &StreamName) -> Duration {
+        self.rule(name)
+            .and_then(|rule| rule.linger)
+            .unwrap_or(self.ingest.linger)
+    }
+
+    /// What a publisher of a stream must know; `None` when no key is configured.
+    pub fn publish_key(&self, name: &StreamName) -> Option<&Secret> {
+        let own = self.rule(name).and_then(|rule| rule.publish_key.as_ref());
+        own.or(self.auth.publish_key.as_ref())
+    }
+
+    /// Whether a stream is listed on `/`.
+    pub fn is_public(&self, name: &StreamName) -> bool {
+        self.rule(name).is_none_or(|rule| rule.public)
+    }
+}
+
+impl Fanout {
+    /// The rules of a class.
+    pub fn policy(&self, class: Class) -> Policy {
+        match class {
+            Class::Audio => self.audio,
+            Class::Video => self.video,
+        }
+    }
+}
+
+impl PolicyOverrides {
+    /// A policy with these exceptions.
+    pub fn applied_to(&self, base: Policy) -> Policy {
+        Policy {
+            subgroup: base.subgroup,
+            max_samples: self.max_samples.unwrap_or(base.max_samples),
+            min_wait: self.min_wait.unwrap_or(base.min_wait),
+            max_wait: self.max_wait.unwrap_or(base.max_wait),
+            burst: self.burst.unwrap_or(base.burst),
+            skip_after: self.skip_after.unwrap_or(base.skip_after),
+            drop_after: self.drop_after.unwrap_or(base.drop_after),
+        }
+    }
+}
+
+fn read_file(path: &Path) -> Result<String, String> {
+    let mut source = String::new();
+    let file = File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
+    let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut source);
+    match read {
+        Err(error) => Err(format!("cannot be read: {error}")),
+        Ok(bytes) if bytes as u64 > FILE_BYTES_MAX => Err("is larger than 1 MiB".to_owned()),
+        Ok(_) => Ok(source),
+    }
+}
+
+#[cfg(test)]
+mod tests;

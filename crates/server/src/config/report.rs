@@ -1,0 +1,215 @@
+//! What is wrong with a configuration, told so that one run is enough to fix it.
+
+use std::fmt;
+use std::ops::Range;
+
+/// Everything that is wrong, in the order of the file, then of the environment.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The file as the operator named it.
+    file: String,
+    problems: Vec<Problem>,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Problem {
+    /// Where it stands.
+    pub at: Location,
+    /// The key it is about, such as `fanout.audio.max_wait`; empty when it is about no key.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead, if that can be guessed.
+    pub help: Option<String>,
+}
+
+/// Where a setting came from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Location {
+    /// The file.
+    File {
+        /// Counted from 1.
+        line: usize,
+        /// In characters, counted from 1.
+        column: usize,
+        /// How many characters are meant.
+        width: usize,
+        /// The line itself. What could be a secret is masked.
+        text: String,
+    },
+    /// A variable of the environment.
+    Environment(String),
+    /// The built-in default, or the file as a whole.
+    Nowhere,
+}
+
+impl Report {
+    pub(super) fn new(file: String, mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(|problem| match &problem.at {
+            Location::File { line, column, .. } => (0, *line, *column),
+            Location::Environment(_) => (1, 0, 0),
+            Location::Nowhere => (2, 0, 0),
+        });
+        Self { file, problems }
+    }
+
+    /// All problems.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+}
+
+impl Problem {
+    /// The file as a whole cannot be used.
+    pub(super) fn of_file(message: String) -> Self {
+        Self {
+            at: Location::Nowhere,
+            key: String::new(),
+            message,
+            help: None,
+        }
+    }
+
+    /// The file is not TOML.
+    pub(super) fn of_syntax(source: &str, error: &toml::de::Error) -> Self {
+        let at = match error.span() {
+            Some(span) => Location::in_file(source, span),
+            None => Location::Nowhere,
+        };
+        Self {
+            at,
+            key: String::new(),
+            message: error.message().replace('\n', ", "),
+            help: None,
+        }
+    }
+}
+
+impl Location {
+    /// The place of a span of bytes in the text of the file.
+    pub(super) fn in_file(source: &str, span: Range<usize>) -> Self {
+        let start = floor(source, span.start);
+        let end = floor(source, span.end).max(start);
+        let line_start = source[..start].rfind('\n').map_or(0, |at| at + 1);
+        let text = source[line_start..].lines().next().unwrap_or("");
+        let column = source[line_start..start].chars().count() + 1;
+        let on_line = &source[start..end.min(line_start + text.len()).max(start)];
+        let (text, column, width) = match mask(text) {
+            None => (text.to_owned(), column, on_line.chars().count().max(1)),
+            Some(masked) => {
+                let within = masked.chars().count();
+                let width = on_line
+                    .chars()
+                    .count()
+                    .clamp(1, within.saturating_sub(column - 1).max(1));
+                (masked, column, width)
+            }
+        };
+        let line = source[..line_start].matches('\n').count() + 1;
+        Self::File {
+            line,
+            column,
+            width,
+            text,
+        }
+    }
+}
+
+/// The last boundary between characters at or before an offset.
+fn floor(source: &str, offset: usize) -> usize {
+    (0..=offset.min(source.len()))
+        .rev()
+        .find(|at| source.is_char_boundary(*at))
+        .unwrap_or(0)
+}
+
+/// Hides the values on a line that may hold a secret, also when its key is misspelt or the line
+/// is no TOML. `None` when there is nothing to hide.
+fn mask(line: &str) -> Option<String> {
+    let lower = line.to_ascii_lowercase();
+    let suspicious = ["key", "pass", "secret", "pub", "admin", "auth"];
+    if !suspicious.iter().any(|word| lower.contains(word)) {
+        return None;
+    }
+    let (before, _) = line.split_once('=')?;
+    Some(format!("{before}= ***"))
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for problem in &self.problems {
+            match &problem.at {
+                Location::File { line, column, .. } => write!(f, "{}:{line}:{column}", self.file)?,
+                Location::Environment(name) => write!(f, "environment: {name}")?,
+                Location::Nowhere => f.write_str(&self.file)?,
+            }
+            f.write_str(": error: ")?;
+            if !problem.key.is_empty() {
+                write!(f, "{}: ", problem.key)?;
+            }
+            f.write_str(&problem.message)?;
+            if let Some(help) = &problem.help {
+                write!(f, "; {help}")?;
+            }
+            writeln!(f)?;
+            if let Location::File {
+                line,
+                column,
+                width,
+                text,
+            } = &problem.at
+            {
+                // A tab counts as one character in `column`, so it is shown as one.
+                let (text, caret) = (text.replace('\t', " "), "^".repeat(*width));
+                let margin = line.to_string().len();
+                writeln!(f, " {line} | {text}")?;
+                writeln!(
+                    f,
+                    " {:margin$} | {:indent$}{caret}",
+                    "",
+                    "",
+                    indent = column - 1
+                )?;
+            }
+        }
+        match self.problems.len() {
+            1 => write!(f, "1 error"),
+            count => write!(f, "{count} errors"),
+        }
+    }
+}
+
+impl std::error::Error for Report {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_shows_its_line() {
+        let source = "[fanout]\nworker = 3\n";
+        let problem = Problem {
+            at: Location::in_file(source, 9..15),
+            key: "fanout.worker".to_owned(),
+            message: "no such key".to_owned(),
+            help: Some("did you mean `workers`?".to_owned()),
+        };
+        let shown = Report::new("c.toml".to_owned(), vec![problem]).to_string();
+        let expected = "c.toml:2:1: error: fanout.worker: no such key; did you mean `workers`?\n \
+            2 | worker = 3\n   | ^^^^^^\n1 error";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn spans_anywhere_are_safe_and_secrets_stay_hidden() {
+        let source =
+            "naïve = \"é\"\r\npublsh_kye = \"opensesame\"\nauth = { x = \"opensesame\" }\n";
+        for start in 0..source.len() + 3 {
+            for end in 0..source.len() + 3 {
+                let shown = format!("{:?}", Location::in_file(source, start..end));
+                assert!(!shown.contains("opensesame"), "{shown}");
+            }
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! How each type of setting is written, in the file and in the environment.
+//!
+//! The type of a field decides both: a [`Setting`] reads itself from a TOML value or from text,
+//! and says what it expected when it cannot.
+
+use std::net::SocketAddr;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use media::Span;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::{AccessLog, Backend, Glob, LogFormat, LogLevel, Network, Secret};
+
+/// What is wrong with a value, and what to write instead.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+}
+
+impl Fault {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    fn helped(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            help: Some(help.into()),
+        }
+    }
+}
+
+/// Faults of a value, each with the bytes of the file it is about.
+pub(super) type Faults = Vec<(Range<usize>, Fault)>;
+
+/// A type that settings have.
+pub(super) trait Setting: Sized {
+    /// What is expected, with its article and an example.
+    const EXPECTED: &str;
+
+    /// Reads the text of an environment variable, or of a string in the file.
+    fn from_text(text: &str) -> Result<Self, Fault>;
+
+    /// Reads a value of the file. Most settings are strings there.
+    fn from_value(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Self> {
+        let result = match value.get_ref() {
+            DeValue::String(text) => Self::from_text(text),
+            other => Err(wrong_type::<Self>(other)),
+        };
+        keep(result, value.span(), faults)
+    }
+}
+
+fn keep<T>(result: Result<T, Fault>, span: Range<usize>, faults: &mut Faults) -> Option<T> {
+    result.map_err(|fault| faults.push((span, fault))).ok()
+}
+
+fn wrong_type<T: Setting>(found: &DeValue<'_>) -> Fault {
+    let found = match found {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "an integer",
+        DeValue::Float(_) => "a float",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "an array",
+        DeValue::Table(_) => "a table",
+    };
+    Fault::helped(format!("found {found}"), format!("write {}", T::EXPECTED))
+}
+
+fn unreadable<T: Setting>(text: &str) -> Fault {
+    Fault::helped(
+        format!("cannot read `{text}`"),
+        format!("write {}", T::EXPECTED),
+    )
+}
+
+/// Reads a bare number of the file, by way of its decimal text.
+fn number_from_value<T: Setting>(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<T> {
+    let result = match value.get_ref() {
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => T::from_text(&number.to_string()),
+            Err(_) => Err(unreadable::<T>(number.as_str())),
+        },
+        DeValue::Float(number) => T::from_text(number.as_str()),
+        other => Err(wrong_type::<T>(other)),
+    };
+    keep(result, value.span(), faults)
+}
+
+impl Setting for bool {
+    const EXPECTED: &str = "`true` or `false`";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        text.parse().map_err(|_| unreadable::<Self>(text))
+    }
+
+    fn from_value(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Self> {
+        let result = value
+            .get_ref()
+            .as_bool()
+            .ok_or_else(|| wrong_type::<Self>(value.get_ref()));
+        keep(result, value.span(), faults)
+    }
+}
+
+macro_rules! numbers {
+    ($($type:ty, $expected:literal;)*) => {
+        $(impl Setting for $type {
+            const EXPECTED: &str = $expected;
+
+            fn from_text(text: &str) -> Result<Self, Fault> {
+                text.parse().map_err(|_| unreadable::<Self>(text))
+            }
+
+            fn from_value(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Self> {
+                number_from_value(value, faults)
+            }
+        })*
+    };
+}
+
+numbers! {
+    f64, "a number, such as 0.02";
+    u32, "a whole number from 0 to 4294967295";
+    usize, "a whole number, not negative";
+}
+
+macro_rules! limits {
+    ($($type:ty => $number:ty;)*) => {
+        $(impl Setting for Option<$type> {
+            const EXPECTED: &str = "a whole number, 0 for no limit";
+
+            fn from_text(text: &str) -> Result<Self, Fault> {
+                let number: $number = text.parse().map_err(|_| unreadable::<Self>(text))?;
+                Ok(<$type>::new(number))
+            }
+
+            fn from_value(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Self> {
+                number_from_value(value, faults)
+            }
+        })*
+    };
+}
+
+limits! {
+    NonZeroU32 => u32;
+    NonZeroU64 => u64;
+}
+
+/// Longest time a setting takes; a longer one is a slip of the unit.
+const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+
+impl Setting for Duration {
+    const EXPECTED: &str = "a duration with its unit, such as \"400ms\", \"15s\", \"2m\" or \"1h\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, unit) = text.split_at(digits);
+        let number: u64 = number.parse().map_err(|_| unreadable::<Self>(text))?;
+        let millis = match unit.trim_start() {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" | "min" => 60_000,
+            "h" => 3_600_000,
+            _ => return Err(unreadable::<Self>(text)),
+        };
+        let duration = Self::from_millis(number.saturating_mul(millis));
+        if duration > DURATION_MAX {
+            return Err(Fault::helped(
+                format!("`{text}` is too long"),
+                "the longest is 168h",
+            ));
+        }
+        Ok(duration)
+    }
+}
+
+impl Setting for Span {
+    const EXPECTED: &str = Duration::EXPECTED;
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        Duration::from_text(text).map(Self::from)
+    }
+}
+
+impl Setting for SocketAddr {
+    const EXPECTED: &str =
+        "an address with its port, such as \"0.0.0.0:8000\" or \"[::]:8000\"; not a host name";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        text.parse().map_err(|_| unreadable::<Self>(text))
+    }
+}
+
+impl Setting for Network {
+    const EXPECTED: &str = "an address or a network, such as \"127.0.0.1\" or \"10.0.0.0/8\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        text.parse().map_err(|_| unreadable::<Self>(text))
+    }
+}
+
+impl Setting for String {
+    const EXPECTED: &str = "a string in quotes";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        if text.contains(char::is_control) {
+            return Err(Fault::new("holds a control character"));
+        }
+        Ok(text.to_owned())
+    }
+}
+
+impl Setting for Option<PathBuf> {
+    const EXPECTED: &str = "a path in quotes, or \"\" for none";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        if text.contains('\0') {
+            return Err(Fault::new("holds a NUL"));
+        }
+        Ok((!text.is_empty()).then(|| text.into()))
+    }
+}
+
+impl Setting for AccessLog {
+    const EXPECTED: &str = "a path in quotes, \"-\" for standard output, or \"\" for none";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        match text {
+            "" => Ok(Self::Off),
+            "-" => Ok(Self::Stdout),
+            _ if text.contains('\0') => Err(Fault::new("holds a NUL")),
+            _ => Ok(Self::File(text.into())),
+        }
+    }
+}
+
+impl Setting for Option<Secret> {
+    const EXPECTED: &str = "a string in quotes";
+
+    /// Nothing that is said of a secret repeats it.
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        if let Some(message) = super::weak::weakness(text) {
+            let help = "leave it empty to have one generated at start, or use \
+                `openssl rand -base64 18`";
+            return Err(Fault::helped(message, help));
+        }
+        Ok(Some(Secret::new(text)))
+    }
+}
+
+impl Setting for Glob {
+    const EXPECTED: &str = "a pattern over stream names, such as \"live/*\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        let help = format!("write {}", Self::EXPECTED);
+        Self::parse(text).map_err(|message| Fault::helped(format!("`{text}` {message}"), help))
+    }
+}
+
+/// In the environment a list is written with commas.
+impl<T: Setting> Setting for Vec<T> {
+    const EXPECTED: &str = "an array, such as [\"a\", \"b\"]";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        text.split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .map(T::from_text)
+            .collect()
+    }
+
+    fn from_value(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Self> {
+        let Some(items) = value.get_ref().as_array() else {
+            let fault = wrong_type::<Self>(value.get_ref());
+            faults.push((value.span(), fault));
+            return None;
+        };
+        let read: Vec<_> = items
+            .iter()
+            .map(|item| T::from_value(item, faults))
+            .collect();
+        read.into_iter().collect()
+    }
+}
+
+/// Types that are one of a few words.
+macro_rules! choices {
+    ($($type:ty { $($word:literal => $value:expr),* $(,)? } $expected:literal;)*) => {
+        $(impl Setting for $type {
+            const EXPECTED: &str = $expected;
+
+            fn from_text(text: &str) -> Result<Self, Fault> {
+                match text {
+                    $($word => Ok($value),)*
+                    _ => Err(unknown_word::<Self>(text, &[$($word),*])),
+                }
+            }
+        })*
+    };
+}
+
+choices! {
+    Backend { "auto" => Self::Auto, "epoll" => Self::Epoll } "\"auto\" or \"epoll\"";
+    fanout::Takeover {
+        "same-credential" => Self::SameCredential,
+        "stalled" => Self::Stalled,
+        "never" => Self::Never,
+    } "\"same-credential\", \"stalled\" or \"never\"";
+    LogLevel {
+        "error" => Self::Error,
+        "warn" => Self::Warn,
+        "info" => Self::Info,
+        "debug" => Self::Debug,
+        "trace" => Self::Trace,
+    } "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
+    LogFormat { "text" => Self::Text, "json" => Self::Json } "\"text\" or \"json\"";
+}
+
+fn unknown_word<T: Setting>(text: &str, words: &[&str]) -> Fault {
+    let help = match nearest(text, words.iter().copied()) {
+        Some(word) => format!("did you mean \"{word}\"?"),
+        None => format!("write {}", T::EXPECTED),
+    };
+    Fault::helped(format!("`{text}` is not known"), help)
+}
+
+/// Below this similarity a guess would only confuse: `port` is no misspelling of `workers`.
+const SIMILARITY_MIN: f64 = 0.75;
+
+/// The known word that somebody may have meant.
+pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_ascii_lowercase();
+    known
+        .map(|candidate| {
+            (
+                strsim::jaro_winkler(&word, &candidate.to_ascii_lowercase()),
+                candidate,
+            )
+        })
+        .filter(|(similarity, _)| *similarity >= SIMILARITY_MIN)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, candidate)| candidate)
+}

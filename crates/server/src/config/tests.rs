@@ -1,0 +1,657 @@
+use super::*;
+
+const SHIPPED: &str = include_str!("../../../../config/carillon.toml");
+
+fn parse(source: &str) -> Result<Config, Report> {
+    Config::parse("test.toml", source, std::iter::empty())
+}
+
+fn with_environment(source: &str, variables: &[(&str, &str)]) -> Result<Config, Report> {
+    let variables = variables
+        .iter()
+        .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
+    Config::parse("test.toml", source, variables)
+}
+
+/// The problems of a source that must have some.
+fn problems(source: &str) -> Vec<Problem> {
+    parse(source).expect_err(source).problems().to_vec()
+}
+
+/// Asserts that a source has exactly one problem: its line, its key, and words of what is said.
+fn one_problem(source: &str, line: usize, key: &str, words: &str) {
+    let report = parse(source).expect_err(source);
+    let [problem] = report.problems() else {
+        panic!("not one problem in {source}\n{report}")
+    };
+    assert_eq!(line_of(problem), Some(line), "{source}\n{report}");
+    assert_eq!(problem.key, key, "{source}\n{report}");
+    assert!(
+        report.to_string().contains(words),
+        "{words:?} is not said of {source}\n{report}"
+    );
+}
+
+fn line_of(problem: &Problem) -> Option<usize> {
+    match problem.at {
+        Location::File { line, .. } => Some(line),
+        _ => None,
+    }
+}
+
+/// The shipped file with its example of a `[[stream]]` taken out of the comments.
+fn shipped_with_example() -> String {
+    let code = |line: &str| {
+        let line = line
+            .strip_prefix('#')
+            .filter(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '['));
+        line.map(str::to_owned)
+    };
+    SHIPPED
+        .lines()
+        .map(|line| code(line).unwrap_or_else(|| line.to_owned()) + "\n")
+        .collect()
+}
+
+/// Every `key = value` line of a file: its number from 1, its section, key, and value.
+fn assignments(source: &str) -> Vec<(usize, String, String, String)> {
+    let mut section = String::new();
+    let mut found = Vec::new();
+    for (index, line) in source.lines().enumerate() {
+        if line.starts_with('[') {
+            section = line.trim_matches(['[', ']']).to_owned();
+            section = if section == "stream" {
+                "stream.0".to_owned()
+            } else {
+                section
+            };
+        } else if let Some((key, value)) = line.split_once(" = ").filter(|_| !line.starts_with('#'))
+        {
+            found.push((index + 1, section.clone(), key.to_owned(), value.to_owned()));
+        }
+    }
+    found
+}
+
+fn dotted(section: &str, key: &str) -> String {
+    if section.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{section}.{key}")
+    }
+}
+
+/// The source with one line replaced.
+fn replace(source: &str, number: usize, new: &str) -> String {
+    let line = |(index, line): (usize, &str)| {
+        if index + 1 == number {
+            format!("{new}\n")
+        } else {
+            format!("{line}\n")
+        }
+    };
+    source.lines().enumerate().map(line).collect()
+}
+
+#[test]
+fn the_shipped_file_is_the_default() {
+    assert_eq!(
+        parse(SHIPPED).expect("the shipped file is valid"),
+        Config::default()
+    );
+    assert_eq!(
+        parse("").expect("an empty file is valid"),
+        Config::default()
+    );
+    let loaded = Config::load(None, std::iter::empty()).expect("the default is valid");
+    assert_eq!(loaded, Config::default());
+}
+
+#[test]
+fn the_shipped_file_has_every_key() {
+    let source = shipped_with_example();
+    let (table, _) = DeTable::parse_recoverable(&source);
+    let mut walk = Walk::new(&source, std::iter::empty());
+    walk.root(table.get_ref(), |section| {
+        schema::config(section, &mut Config::default())
+    });
+    let in_file: Vec<_> = assignments(&source)
+        .iter()
+        .map(|(_, s, k, _)| dotted(s, k))
+        .collect();
+    let sections = [
+        "rtmp",
+        "http",
+        "admin",
+        "auth",
+        "ingest",
+        "fanout",
+        "fanout.audio",
+        "fanout.video",
+        "limits",
+        "log",
+        "stream",
+    ];
+    for key in walk.known_keys() {
+        let is_section = sections.contains(&key.as_str());
+        assert!(
+            is_section || in_file.contains(&key),
+            "{key} is not in the shipped file"
+        );
+    }
+}
+
+#[test]
+fn the_example_of_a_stream_is_valid() {
+    let config = parse(&shipped_with_example()).expect("the example is valid");
+    let name = StreamName::parse("live/show").expect("a name");
+    assert_eq!(
+        config.policy(&name, Class::Video).max_wait,
+        Duration::from_millis(50)
+    );
+    assert_eq!(config.streams.len(), 1);
+}
+
+#[test]
+fn each_misspelling_is_one_error_with_a_suggestion() {
+    let source = shipped_with_example();
+    for (line, section, key, value) in assignments(&source) {
+        let (head, tail) = key.split_at(key.len() / 2);
+        let swapped: String = {
+            let mut chars: Vec<char> = key.chars().collect();
+            let middle = chars.len() / 2;
+            chars.swap(middle - 1, middle);
+            chars.into_iter().collect()
+        };
+        for wrong in [
+            format!("{head}{}", &tail[1..]),
+            format!("{head}x{tail}"),
+            swapped,
+        ] {
+            if wrong == key {
+                continue;
+            }
+            let broken = replace(&source, line, &format!("{wrong} = {value}"));
+            one_problem(
+                &broken,
+                line,
+                &dotted(&section, &wrong),
+                &format!("did you mean `{key}`?"),
+            );
+        }
+    }
+}
+
+#[test]
+fn each_wrong_type_is_one_error_with_a_suggestion() {
+    let source = shipped_with_example();
+    for (line, section, key, value) in assignments(&source) {
+        for wrong in [
+            "\"5 apples\"",
+            "5",
+            "-1",
+            "2.5",
+            "true",
+            "{}",
+            "[[]]",
+            "1979-05-27",
+        ] {
+            let broken = replace(&source, line, &format!("{key} = {wrong}"));
+            let accepted = match wrong {
+                // Text fields take any text, and numbers any number that is in range.
+                "\"5 apples\"" => {
+                    ["server_header", "access"].contains(&key.as_str())
+                        || ["certificate", "private_key"].contains(&key.as_str())
+                        || ["publish_key", "admin_password"].contains(&key.as_str())
+                }
+                "5" => value.parse::<u64>().is_ok(),
+                "true" => key == "public",
+                _ => false,
+            };
+            if accepted {
+                continue;
+            }
+            let report = parse(&broken).expect_err(&broken);
+            let [problem] = report.problems() else {
+                panic!("{key} = {wrong}\n{report}")
+            };
+            assert_eq!(line_of(problem), Some(line), "{key} = {wrong}\n{report}");
+            assert_eq!(problem.key, dotted(&section, &key), "{report}");
+            assert!(
+                problem.help.is_some() || problem.message.starts_with("is "),
+                "{report}"
+            );
+        }
+    }
+}
+
+#[test]
+fn values_out_of_range_are_told() {
+    for (source, line, key, words) in [
+        (
+            "[fanout]\nworkers = 1025",
+            2,
+            "fanout.workers",
+            "above 1024",
+        ),
+        (
+            "[fanout]\ntarget_utilisation = 1.0",
+            2,
+            "fanout.target_utilisation",
+            "0.001 to 0.9",
+        ),
+        (
+            "[fanout]\ntarget_utilisation = nan",
+            2,
+            "fanout.target_utilisation",
+            "0.001 to 0.9",
+        ),
+        ("[fanout]\nlog_mib = 0", 2, "fanout.log_mib", "1 to 1048576"),
+        (
+            "[fanout]\nbackend = \"io_uring\"",
+            2,
+            "fanout.backend",
+            "\"auto\" or \"epoll\"",
+        ),
+        (
+            "[fanout]\nbackend = \"epol\"",
+            2,
+            "fanout.backend",
+            "did you mean \"epoll\"?",
+        ),
+        (
+            "[fanout.audio]\nsubgroup = 0",
+            2,
+            "fanout.audio.subgroup",
+            "1 to 10000",
+        ),
+        (
+            "[limits]\nlisteners = 4294967296",
+            2,
+            "limits.listeners",
+            "0 for no limit",
+        ),
+        (
+            "[limits]\nlisteners = 99999999999999999999",
+            2,
+            "limits.listeners",
+            "0 for no limit",
+        ),
+        (
+            "[http]\nhead_timeout = \"0s\"",
+            2,
+            "http.head_timeout",
+            "zero",
+        ),
+        (
+            "[http]\nhead_timeout = \"9999h\"",
+            2,
+            "http.head_timeout",
+            "168h",
+        ),
+        (
+            "[http]\nhead_timeout = \"99999999999999999999s\"",
+            2,
+            "http.head_timeout",
+            "unit",
+        ),
+        (
+            "[http]\nhead_timeout = \"10\"",
+            2,
+            "http.head_timeout",
+            "unit",
+        ),
+        (
+            "[http]\nhead_timeout = \"1.5s\"",
+            2,
+            "http.head_timeout",
+            "\"400ms\"",
+        ),
+        (
+            "[http]\nlisten = [\"localhost:8000\"]",
+            2,
+            "http.listen",
+            "not a host name",
+        ),
+        (
+            "[http]\nlisten = [\"0.0.0.0:70000\"]",
+            2,
+            "http.listen",
+            "with its port",
+        ),
+        (
+            "[http]\nlisten = \"0.0.0.0:8000\"",
+            2,
+            "http.listen",
+            "an array",
+        ),
+        (
+            "[http]\ntrusted_proxies = [\"10.0.0.0/33\"]",
+            2,
+            "http.trusted_proxies",
+            "network",
+        ),
+        (
+            "[http]\nserver_header = \"a\\nb\"",
+            2,
+            "http.server_header",
+            "control",
+        ),
+        ("[http]\nlisten = []", 2, "http.listen", "nobody can listen"),
+        ("http = 1", 1, "http", "write [http]"),
+        ("[stream]\nmatch = \"*\"", 1, "stream", "[[stream]]"),
+        (
+            "[[stream]]\npublic = false",
+            1,
+            "stream.0.match",
+            "is missing",
+        ),
+        (
+            "[[stream]]\nmatch = \"/live/*\"",
+            2,
+            "stream.0.match",
+            "empty segment",
+        ),
+        (
+            "[[stream]]\nmatch = \"a b\"",
+            2,
+            "stream.0.match",
+            "no stream's name",
+        ),
+        (
+            "linger = \"5s\"",
+            1,
+            "linger",
+            "did you mean `ingest.linger`?",
+        ),
+        (
+            "[webrtc]\nlisten = \"0.0.0.0:8189\"",
+            1,
+            "webrtc",
+            "no such key",
+        ),
+        (
+            "[fanout.video]\nburst = \"4s\"",
+            2,
+            "fanout.video.burst",
+            "fanout.audio.burst",
+        ),
+    ] {
+        one_problem(source, line, key, words);
+    }
+}
+
+#[test]
+fn contradictions_are_told() {
+    for (source, line, key, words) in [
+        (
+            "[http]\nlisten = [\"0.0.0.0:1935\"]",
+            2,
+            "http.listen",
+            "clashes with 0.0.0.0:1935 of rtmp",
+        ),
+        (
+            "[rtmp]\nlisten = [\"127.0.0.1:8000\"]",
+            2,
+            "rtmp.listen",
+            "clashes",
+        ),
+        (
+            "[admin]\nlisten = \"127.0.0.1:8000\"",
+            2,
+            "admin.listen",
+            "another port",
+        ),
+        (
+            "[http]\nlisten = [\"[::1]:80\", \"[::]:80\"]",
+            2,
+            "http.listen",
+            "clashes",
+        ),
+        (
+            "[http]\ntls_listen = [\"0.0.0.0:8443\"]",
+            2,
+            "http.tls_listen",
+            "no certificate",
+        ),
+        (
+            "[fanout.audio]\nmin_wait = \"1s\"",
+            2,
+            "fanout.audio.min_wait",
+            "longer than",
+        ),
+        (
+            "[fanout.video]\ndrop_after = \"1s\"",
+            2,
+            "fanout.video.drop_after",
+            "longer than",
+        ),
+        (
+            "[[stream]]\nmatch = \"a\"\nmin_wait = \"300ms\"",
+            3,
+            "stream.0.min_wait",
+            "for video",
+        ),
+        (
+            "[[stream]]\nmatch = \"a\"\ndrop_after = \"1s\"",
+            3,
+            "stream.0.drop_after",
+            "for audio",
+        ),
+        (
+            "[[stream]]\nmatch = \"a\"\n[[stream]]\nmatch = \"a\"",
+            4,
+            "stream.1.match",
+            "first match",
+        ),
+        (
+            "[[stream]]\nmatch = \"**\"\n[[stream]]\nmatch = \"a\"",
+            4,
+            "stream.1.match",
+            "first match",
+        ),
+    ] {
+        one_problem(source, line, key, words);
+    }
+    for fine in [
+        "[http]\nlisten = [\"0.0.0.0:80\", \"[::]:80\"]",
+        "[http]\nlisten = [\"127.0.0.1:0\", \"127.0.0.1:0\"]",
+        "[fanout.audio]\nmin_wait = \"400ms\"",
+        "[rtmp]\nlisten = []",
+    ] {
+        assert!(parse(fine).is_ok(), "{fine}");
+    }
+}
+
+#[test]
+fn half_a_certificate_is_none() {
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let tls = "[http]\ntls_listen = [\"0.0.0.0:8443\"]\n";
+    one_problem(
+        &format!("{tls}certificate = \"{here}\""),
+        3,
+        "http.certificate",
+        "private_key",
+    );
+    one_problem(
+        &format!("{tls}private_key = \"{here}\""),
+        3,
+        "http.private_key",
+        "certificate",
+    );
+    let pair = format!("certificate = \"{here}\"\nprivate_key = \"{here}\"");
+    assert!(parse(&format!("{tls}{pair}")).is_ok());
+    one_problem(
+        &format!("[http]\n{pair}"),
+        2,
+        "http.certificate",
+        "tls_listen is empty",
+    );
+    let absent = format!("{tls}certificate = \"/absent\"\nprivate_key = \"{here}\"");
+    one_problem(&absent, 3, "http.certificate", "no file /absent");
+}
+
+#[test]
+fn weak_secrets_are_refused_and_no_secret_is_shown() {
+    for weak in ["hackme", "password", "x7Kq", "changeme123", "12345678"] {
+        let source = format!("[auth]\npublish_key = \"{weak}\"");
+        one_problem(&source, 2, "auth.publish_key", "generated at start");
+        assert!(!parse(&source).expect_err("weak").to_string().contains(weak));
+        let report = with_environment("", &[("CARILLON__AUTH__PUBLISH_KEY", weak)]);
+        assert!(!report.expect_err("weak").to_string().contains(weak));
+    }
+    for broken in [
+        "[auth]\npublsh_key = \"x7Kq-92mPz\"",
+        "[auth]\npublish_key = \"x7Kq-92mPz",
+        "[auth]\npublish_key = [\"x7Kq-92mPz\"]",
+        "auth = { publish_key = \"x7Kq-92mPz\", oops = 1 }",
+        "[auth]\npublish_key = \"x7Kq-92mPz\"\nadmin_password = \"x7Kq-92mPz\"",
+    ] {
+        let report = parse(broken).expect_err(broken);
+        let shown = format!("{report} {report:?}");
+        assert!(!shown.contains("x7Kq-92mPz"), "{shown}");
+    }
+    let config = parse("[auth]\npublish_key = \"x7Kq-92mPz\"").expect("a good key");
+    assert!(!format!("{config:?}").contains("x7Kq-92mPz"));
+}
+
+#[test]
+fn all_errors_come_in_one_run() {
+    let source =
+        "[http]\nlisten = 5\nhead_timeout = \"soon\"\n[fanuot]\nx = 1\n[fanout]\nworkers = -1\n";
+    let found: Vec<_> = problems(source)
+        .iter()
+        .map(|p| (line_of(p), p.key.clone()))
+        .collect();
+    let expected = [
+        (2, "http.listen"),
+        (3, "http.head_timeout"),
+        (4, "fanuot"),
+        (7, "fanout.workers"),
+    ];
+    assert_eq!(
+        found,
+        expected.map(|(line, key)| (Some(line), key.to_owned()))
+    );
+}
+
+#[test]
+fn all_syntax_errors_come_in_one_run() {
+    let lines: Vec<_> = problems("[http\nlisten = [1,\n[rtmp]\nlisten == 2\n")
+        .iter()
+        .map(line_of)
+        .collect();
+    assert!(
+        lines.len() >= 2 && lines.iter().all(Option::is_some),
+        "{lines:?}"
+    );
+    one_problem(
+        "[http]\nhead_timeout = \"1s\"\nhead_timeout = \"2s\"",
+        3,
+        "",
+        "duplicate",
+    );
+}
+
+#[test]
+fn the_environment_wins_and_is_typed_like_the_file() {
+    let config = with_environment(
+        "[fanout]\nworkers = 1\n[[stream]]\nmatch = \"a\"\n",
+        &[
+            ("CARILLON__FANOUT__WORKERS", "2"),
+            ("CARILLON__FANOUT__AUDIO__MAX_WAIT", "1s"),
+            ("CARILLON__HTTP__LISTEN", "127.0.0.1:81, [::1]:81"),
+            ("CARILLON__RTMP__LISTEN", ""),
+            ("CARILLON__DRAIN_TIMEOUT", "1m"),
+            ("CARILLON__LOG__ACCESS", "-"),
+            ("CARILLON__LIMITS__LISTENERS", "7"),
+            ("CARILLON__STREAM__0__PUBLIC", "false"),
+            ("CARILLON__STREAM__1__MATCH", "b"),
+            ("CARILLON_UNRELATED", "x"),
+            ("PATH", "/bin"),
+        ],
+    );
+    let config = config.expect("a valid environment");
+    assert_eq!((config.fanout.workers, config.rtmp.listen.len()), (2, 0));
+    assert_eq!(config.fanout.audio.max_wait, Duration::from_secs(1));
+    assert_eq!(config.http.listen.len(), 2);
+    assert_eq!(config.drain_timeout, Duration::from_secs(60));
+    assert_eq!(config.log.access, AccessLog::Stdout);
+    assert_eq!(config.limits.listeners, NonZeroU32::new(7));
+    let public: Vec<_> = config
+        .streams
+        .iter()
+        .map(|r| (r.pattern.as_str(), r.public))
+        .collect();
+    assert_eq!(public, [("a", false), ("b", true)]);
+}
+
+#[test]
+fn errors_of_the_environment_name_their_variable() {
+    let report = with_environment(
+        "",
+        &[
+            ("CARILLON__FANOUT__WORKRES", "2"),
+            ("CARILLON__FANOUT__BACKEND", "kqueue"),
+            ("CARILLON__STREAM__99999__MATCH", "x"),
+        ],
+    );
+    let shown = report.expect_err("wrong variables").to_string();
+    assert!(shown.contains("environment: CARILLON__FANOUT__WORKRES: error: no such setting; did you mean `CARILLON__FANOUT__WORKERS`?"), "{shown}");
+    assert!(
+        shown.contains("environment: CARILLON__FANOUT__BACKEND: error: fanout.backend: `kqueue`"),
+        "{shown}"
+    );
+    assert!(shown.ends_with("3 errors"), "{shown}");
+}
+
+#[test]
+fn the_first_matching_rule_decides() {
+    let config = parse(
+        "[auth]\npublish_key = \"x7Kq-92mPz\"\n\
+         [[stream]]\nmatch = \"live/low\"\nmax_wait = \"20ms\"\nlinger = \"1s\"\n\
+         [[stream]]\nmatch = \"live/*\"\npublic = false\npublish_key = \"other-k3y-here\"\n",
+    );
+    let config = config.expect("valid");
+    let name = |text| StreamName::parse(text).expect("a name");
+    let (low, show, radio) = (name("live/low"), name("live/show"), name("radio.mp3"));
+    assert_eq!(
+        config.policy(&low, Class::Audio).max_wait,
+        Duration::from_millis(20)
+    );
+    assert_eq!(config.policy(&low, Class::Audio).subgroup, 500);
+    assert_eq!(
+        config.policy(&radio, Class::Video),
+        Policy::default_for(Class::Video)
+    );
+    assert_eq!(
+        (config.linger(&low), config.linger(&show)),
+        (Duration::from_secs(1), Duration::from_secs(15))
+    );
+    assert_eq!(
+        [&low, &show, &radio].map(|n| config.is_public(n)),
+        [true, false, true]
+    );
+    assert!(
+        config
+            .publish_key(&show)
+            .is_some_and(|key| key.matches("other-k3y-here"))
+    );
+    assert!(
+        config
+            .publish_key(&low)
+            .is_some_and(|key| key.matches("x7Kq-92mPz"))
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_one_problem() {
+    let report = Config::load(Some(Path::new("/absent/carillon.toml")), std::iter::empty());
+    let shown = report.expect_err("absent").to_string();
+    assert!(
+        shown.starts_with("/absent/carillon.toml: error: cannot be opened"),
+        "{shown}"
+    );
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+    assert!(Config::load(Some(directory), std::iter::empty()).is_err());
+}

@@ -1,0 +1,39 @@
+//! Configurations: whatever the text, the answer is a valid configuration or problems that stand
+//! within the text, and showing either never panics.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use server::config::{Config, Location};
+
+fuzz_target!(|input: (&str, &str)| {
+    let (source, variable) = input;
+    let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
+    let environment = [(format!("CARILLON__{name}"), value.to_owned())];
+    match Config::parse("fuzz.toml", source, environment.into_iter()) {
+        Ok(config) => {
+            assert!((0.001..=0.9).contains(&config.fanout.target_utilisation));
+            for policy in [config.fanout.audio, config.fanout.video] {
+                assert!(policy.subgroup > 0);
+                assert!(policy.min_wait <= policy.max_wait);
+                assert!(policy.skip_after <= policy.drop_after);
+            }
+        }
+        Err(report) => {
+            assert!(!report.problems().is_empty());
+            let lines = source.matches('\n').count() + 1;
+            for problem in report.problems() {
+                if let Location::File {
+                    line,
+                    column,
+                    width,
+                    ..
+                } = &problem.at
+                {
+                    assert!((1..=lines).contains(line) && *column >= 1 && *width >= 1);
+                }
+            }
+            let _ = report.to_string();
+        }
+    }
+});
