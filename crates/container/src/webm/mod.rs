@@ -368,8 +368,8 @@ impl Demuxer {
         let ticks = self
             .cluster_timestamp
             .saturating_add_signed(relative.into());
-        let nanos = i128::from(ticks) * i128::from(self.facts.timestamp_scale);
-        let ticks = nanos * i128::from(TICKS_PER_SECOND) / 1_000_000_000;
+        let nanos = i128::from(ticks).saturating_mul(self.facts.timestamp_scale.into());
+        let ticks = nanos.saturating_mul(TICKS_PER_SECOND.into()) / 1_000_000_000;
         let at = self
             .timeline
             .advance_to(i64::try_from(ticks).unwrap_or(i64::MAX));
@@ -395,7 +395,7 @@ impl Demuxer {
     fn emit(&mut self, out: &mut Vec<Item>) {
         let data = self.buffer.split_to(self.at).freeze();
         self.at = 0;
-        let at = self.sample_at.take().unwrap_or(self.timeline.now());
+        let at = self.sample_at.take().unwrap_or_else(|| self.timeline.now());
         let keyframe = std::mem::take(&mut self.keyframe);
         if data.is_empty() {
             return;

@@ -1,0 +1,145 @@
+//! What the formats cost per sample: written once per lane, whatever the number of listeners.
+
+use std::hint::black_box;
+use std::num::NonZeroUsize;
+
+use bytes::Bytes;
+use container::icy::{Block, Interleaver, Piece};
+use container::{Demuxer, flv};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Title, Track, TrackId};
+
+/// An MP3 frame of 128 kb/s at 44.1 kHz.
+const FRAME_BYTES: usize = 417;
+
+/// A P frame of 1 Mb/s at 30 frames per second.
+const PICTURE_BYTES: usize = 4_096;
+
+fn flv_tag(c: &mut Criterion) {
+    let track = Track {
+        id: TrackId::VIDEO,
+        kind: Kind::Video,
+        codec: Codec::H264,
+        framing: Framing::Bare,
+        config: Bytes::new(),
+        sample_rate: 0,
+        channels: 0,
+    };
+    let sample = Sample {
+        track: track.id,
+        dts: Timestamp::from_millis(1_000_000),
+        pts: Timestamp::from_millis(1_000_066),
+        duration: Span::ZERO,
+        keyframe: false,
+        data: vec![0x5A; PICTURE_BYTES].into(),
+    };
+    let mut group = c.benchmark_group("container");
+    group.throughput(Throughput::Bytes(PICTURE_BYTES as u64));
+    group.bench_function("flv_tag_write", |b| {
+        let mut log = Vec::with_capacity(2 * PICTURE_BYTES);
+        b.iter(|| {
+            log.clear();
+            flv::write_sample(
+                black_box(&track),
+                black_box(&sample),
+                &mut |piece: &[u8]| {
+                    log.extend_from_slice(piece);
+                },
+            );
+            log.len()
+        });
+    });
+    group.finish();
+}
+
+fn icy_interleave(c: &mut Criterion) {
+    let metaint = NonZeroUsize::new(16_000).expect("sixteen thousand is not zero");
+    let block = Block::new(&Title {
+        text: "Some Band - Some Song".to_owned(),
+        url: String::new(),
+    });
+    let frame = [0x5A; FRAME_BYTES];
+    let mut group = c.benchmark_group("container");
+    group.throughput(Throughput::Bytes(FRAME_BYTES as u64));
+    group.bench_function("icy_interleave_frame", |b| {
+        let mut interleaver = Interleaver::new(metaint);
+        let mut log = Vec::with_capacity(8 * FRAME_BYTES);
+        b.iter(|| {
+            log.clear();
+            interleaver.push(black_box(&frame), &block, |piece| match piece {
+                Piece::Audio(bytes) | Piece::Block(bytes) => log.extend_from_slice(bytes),
+            });
+            log.len()
+        });
+    });
+    group.finish();
+}
+
+/// A hundred frames, a little more than two and a half seconds.
+fn mp3_stream() -> Vec<u8> {
+    let mut frame = [0; FRAME_BYTES];
+    frame[..4].copy_from_slice(&[0xFF, 0xFB, 0x90, 0x64]);
+    frame.repeat(100)
+}
+
+/// Two header pages, and a hundred pages of four kilobytes.
+fn ogg_stream() -> Vec<u8> {
+    let tags = b"OpusTags\x04\0\0\0test\0\0\0\0".to_vec();
+    let mut stream = ogg_page(2, 0, b"OpusHead\x01\x02\x38\x01\x80\xBB\0\0\0\0\0");
+    stream.extend(ogg_page(0, 0, &tags));
+    for page in 1..=100 {
+        stream.extend(ogg_page(0, page * 12_000, &[0x5A; 4_000]));
+    }
+    stream
+}
+
+/// A page with one packet.
+fn ogg_page(flags: u8, granule: u64, packet: &[u8]) -> Vec<u8> {
+    let mut page = [b"OggS\0", &[flags][..], &granule.to_le_bytes(), &[0; 12]].concat();
+    page.push((packet.len() / 255 + 1) as u8);
+    page.resize(page.len() + packet.len() / 255, 255);
+    page.push((packet.len() % 255) as u8);
+    page.extend_from_slice(packet);
+    let sum = page.iter().fold(0u32, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| {
+            if sum >> 31 == 1 {
+                sum << 1 ^ 0x04C1_1DB7
+            } else {
+                sum << 1
+            }
+        })
+    });
+    page[22..26].copy_from_slice(&sum.to_le_bytes());
+    page
+}
+
+fn demux(c: &mut Criterion) {
+    let mut group = c.benchmark_group("container");
+    for (name, content_type, stream) in [
+        ("mp3_framing", "audio/mpeg", mp3_stream()),
+        ("ogg_paging", "audio/ogg", ogg_stream()),
+    ] {
+        group.throughput(Throughput::Bytes(stream.len() as u64));
+        group.bench_function(name, |b| {
+            b.iter_batched_ref(
+                || {
+                    (
+                        Demuxer::for_content_type(content_type),
+                        Vec::with_capacity(256),
+                    )
+                },
+                |(demuxer, items)| {
+                    for segment in stream.chunks(1_448) {
+                        demuxer.push(black_box(segment), items);
+                    }
+                    assert!(items.len() > 100 && demuxer.skipped_bytes() == 0);
+                },
+                BatchSize::SmallInput,
+            );
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, flv_tag, icy_interleave, demux);
+criterion_main!(benches);
