@@ -1,7 +1,7 @@
 //! MPEG audio and ADTS streams: runs of frames that carry their own headers.
 //!
 //! A lone sync word proves nothing, since eleven set bits turn up inside frames all the time. The
-//! demuxer therefore *locks* only where [`LOCK_FRAMES`] headers follow each other at the distances
+//! demuxer therefore *locks* only where three headers follow each other at the distances
 //! they announce, and once locked trusts each frame to end where the next begins, so that a frame
 //! is handed on the moment its last byte arrives. Whatever stands between frames is dropped and
 //! counted: ID3 and APE tags, garbage, and the Xing or Info frame of an encoder that thinks it
