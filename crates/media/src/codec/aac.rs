@@ -62,6 +62,10 @@ impl AudioSpecificConfig {
                 sample_rate: read_sample_rate(&mut bits)?,
             });
             object_type = read_object_type(&mut bits)?;
+            // The extension extends a core coder, never another extension.
+            if matches!(object_type, OBJECT_TYPE_SBR | OBJECT_TYPE_PS) {
+                return None;
+            }
         }
         let mut config = Self {
             object_type,
@@ -413,6 +417,8 @@ mod tests {
         assert_eq!(AudioSpecificConfig::parse(&[]), None);
         assert_eq!(AudioSpecificConfig::parse(&[0x12]), None);
         assert_eq!(AudioSpecificConfig::parse(&[0x00, 0x10]), None);
+        // An extension of an extension.
+        assert_eq!(AudioSpecificConfig::parse(&[0x2B, 0x11, 0x94, 0x00]), None);
         // A reserved rate index.
         assert_eq!(AudioSpecificConfig::parse(&[0x16, 0x90]), None);
     }
