@@ -10,6 +10,7 @@
 //!
 //! ```
 //! # use std::time::Instant;
+//! # use carillon_rtmp as rtmp;
 //! # use rtmp::server::{Config, Event, Rejection, Session};
 //! # fn drive(received: &[u8], now: Instant) -> Result<(), rtmp::Error> {
 //! let mut session = Session::new(Config::default(), [0; 32], now);

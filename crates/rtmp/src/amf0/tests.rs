@@ -88,7 +88,7 @@ fn nesting_is_refused_beyond_the_limit() {
     let mut allowed = nest(15);
     allowed.push(marker::NULL);
     assert!(decode(&allowed).is_ok());
-    assert_eq!(decode(&nest(16)), Err(Error::Truncated));
+    assert_eq!(decode(&nest(16)), Err(Error::CountBeyondEnd(1)));
     assert_eq!(decode(&[nest(16), vec![5]].concat()), Err(Error::TooDeep));
     assert_eq!(
         decode(&[nest(10_000), vec![5]].concat()),

@@ -7,7 +7,7 @@
 //!  1 + 2 bytes         2: delta 3              3: nothing               are ff
 //! ```
 //!
-//! [`Reader`] takes what any sender makes of that; [`write`] writes the one form that depends on
+//! [`Reader`] takes what any sender makes of that; [`write()`] writes the one form that depends on
 //! nothing sent before.
 
 mod reader;

@@ -333,6 +333,7 @@ fn lengths_are_checked_when_announced() {
 #[test]
 fn an_announcement_reserves_nothing() {
     let mut reader = Reader::new(Limits::STRANGER, 1);
+    read_all(&mut reader, &set_chunk_size(1)).unwrap();
     for csid in 3..3 + PARTIAL_MESSAGES_MAX as u8 {
         let bytes = [head(0, csid, 0, 16_000, 9), vec![1]].concat();
         assert_eq!(read_all(&mut reader, &bytes), Ok(vec![]));
@@ -414,7 +415,7 @@ fn any_messages() -> impl Strategy<Value = Vec<Sent>> {
     let time = prop_oneof![
         0..100_u32,
         0xff_fff0..0x0100_0010_u32,
-        0x7fff_fff0..0x8000_0010,
+        0x7fff_fff0..0x8000_0010_u32,
         any::<u32>()
     ];
     let csid = prop_oneof![3..8_u32, 60..70_u32, Just(320), Just(65_599)];

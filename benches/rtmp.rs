@@ -1,0 +1,119 @@
+//! What the RTMP ingest path does per message and per connection.
+
+use std::hint::black_box;
+
+use bytes::BytesMut;
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use rtmp::{
+    amf0::{Decoder, Encoder},
+    chunk::{self, Header, Limits, Reader},
+    message::Kind,
+};
+
+/// What a socket is read by.
+const READ_BYTES: usize = 64 << 10;
+
+/// Ten seconds of 1 Mb/s video at 30 frames a second, a keyframe every two seconds, and 128 kb/s
+/// audio at 43 frames a second, as ffmpeg interleaves them.
+fn stream(chunk_size: u32) -> (BytesMut, usize) {
+    let mut bytes = BytesMut::new();
+    let header = |csid, kind, timestamp| Header {
+        csid,
+        timestamp,
+        kind,
+        stream_id: 1,
+    };
+    let size = chunk_size.to_be_bytes();
+    chunk::write(&header(2, Kind::SetChunkSize, 0), &size, 128, &mut bytes);
+    let video: Vec<u8> = (0..30_000_u32).map(|n| (n * 31) as u8).collect();
+    let mut messages = 0;
+    let mut audio_time = 0.0;
+    for frame in 0..300_u32 {
+        let time = frame * 100 / 3;
+        while audio_time <= f64::from(time) {
+            let header = header(4, Kind::Audio, audio_time as u32);
+            chunk::write(&header, &video[..372], chunk_size, &mut bytes);
+            audio_time += 23.22;
+            messages += 1;
+        }
+        let length = if frame % 60 == 0 { 30_000 } else { 3_728 };
+        let header = header(6, Kind::Video, time);
+        chunk::write(&header, &video[..length], chunk_size, &mut bytes);
+        messages += 1;
+    }
+    (bytes, messages)
+}
+
+fn chunks(c: &mut Criterion) {
+    let mut group = c.benchmark_group("rtmp_chunk_decode");
+    for chunk_size in [128, 65_536] {
+        let (bytes, messages) = stream(chunk_size);
+        group.throughput(Throughput::Bytes(bytes.len() as u64));
+        group.bench_function(format!("chunk_size_{chunk_size}"), |b| {
+            b.iter(|| {
+                let mut reader = Reader::new(Limits::PUBLISHER, 128);
+                let mut count = 0;
+                for mut read in bytes.chunks(READ_BYTES) {
+                    while let Ok(Some(message)) = reader.read(&mut read) {
+                        black_box(&message);
+                        count += 1;
+                    }
+                }
+                assert_eq!(count, messages);
+            });
+        });
+    }
+    group.finish();
+}
+
+fn write(c: &mut Criterion) {
+    let payload = vec![7; 4_096];
+    let mut group = c.benchmark_group("rtmp_chunk_encode");
+    group.throughput(Throughput::Bytes(payload.len() as u64));
+    let mut output = BytesMut::new();
+    group.bench_function("chunk_size_65536", |b| {
+        b.iter(|| {
+            output.clear();
+            let header = Header {
+                csid: 6,
+                timestamp: 1_000,
+                kind: Kind::Video,
+                stream_id: 1,
+            };
+            chunk::write(black_box(&header), &payload, 65_536, &mut output);
+            black_box(&output);
+        });
+    });
+    group.finish();
+}
+
+fn amf0(c: &mut Criterion) {
+    let mut connect = BytesMut::new();
+    let mut encoder = Encoder::new(&mut connect);
+    encoder.string("connect").number(1.0).object();
+    encoder.key("app").string("live");
+    encoder.key("type").string("nonprivate");
+    encoder
+        .key("flashVer")
+        .string("FMLE/3.0 (compatible; FMSc/1.0)");
+    encoder
+        .key("swfUrl")
+        .string("rtmp://relay.example:1935/live");
+    encoder
+        .key("tcUrl")
+        .string("rtmp://relay.example:1935/live");
+    encoder.key("fourCcList").strict_array(3);
+    encoder.string("av01").string("vp09").string("hvc1");
+    encoder.end();
+    c.bench_function("amf0_connect_decode", |b| {
+        b.iter(|| {
+            let mut decoder = Decoder::new(black_box(&connect));
+            while let Ok(Some(value)) = decoder.value() {
+                black_box(&value);
+            }
+        });
+    });
+}
+
+criterion_group!(benches, chunks, write, amf0);
+criterion_main!(benches);

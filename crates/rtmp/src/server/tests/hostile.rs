@@ -1,0 +1,323 @@
+//! Peers that mean no good, and peers that know no better.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const COMMANDS: [&str; 18] = [
+    "connect",
+    "createStream",
+    "publish",
+    "play",
+    "play2",
+    "deleteStream",
+    "closeStream",
+    "FCPublish",
+    "FCUnpublish",
+    "releaseStream",
+    "getStreamLength",
+    "_checkbw",
+    "pause",
+    "seek",
+    "_result",
+    "_error",
+    "onStatus",
+    "",
+];
+
+#[test]
+fn every_command_may_lack_arguments() {
+    for name in COMMANDS {
+        let mut full = BytesMut::new();
+        command::encode(&mut full, name, 7.0).null().null();
+        let after_name = 3 + name.len();
+        for cut in [0, after_name, after_name + 9, after_name + 10, full.len()] {
+            for mut client in [Client::new(), Client::connected(), Client::publishing()] {
+                for kind in [Kind::CommandAmf0, Kind::CommandAmf3] {
+                    for stream in [0, 1, 77] {
+                        match client.try_send(kind, stream, 0, &full[..cut]) {
+                            Ok(_) | Err(Error::CommandBeforeConnect) => {}
+                            Err(error) => panic!("{name}: {error}"),
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_before_connect_are_refused_and_media_is_ignored() {
+    let mut client = Client::new();
+    assert_eq!(client.send(Kind::Video, 1, 0, KEYFRAME), []);
+    assert_eq!(
+        client.send(
+            Kind::DataAmf0,
+            1,
+            0,
+            &amf(|e| {
+                e.string("@setDataFrame");
+            })
+        ),
+        []
+    );
+    let mut body = BytesMut::new();
+    command::encode(&mut body, "createStream", 2.0);
+    assert_eq!(
+        client.try_send(Kind::CommandAmf0, 0, 0, &body),
+        Err(Error::CommandBeforeConnect)
+    );
+    assert_eq!(
+        client.replies(),
+        ["_error 1 @0 error NetConnection.Connect.Rejected"]
+    );
+    assert!(client.session.is_closed());
+}
+
+#[test]
+fn connect_as_oddly_as_it_comes() {
+    let arrays = amf(|e| {
+        e.string("connect").number(1.0).ecma_array(0);
+        e.key("tcurl").string("'rtmp://h/live/ live=1'");
+        e.key("app").string("live/");
+        e.key("objectEncoding").number(3.0);
+        e.key("fourCcList").null();
+        e.key("capsEx").number(f64::NAN);
+        e.end();
+    });
+    let mut client = Client::new();
+    let events = client.send(Kind::CommandAmf0, 0, 0, &arrays);
+    assert!(matches!(&events[..], [Event::Connect(connect)] if connect.app == "live"));
+    assert_eq!(client.publish("show").path.name, "live/show");
+
+    let nothing = amf(|e| {
+        e.string("connect");
+    });
+    let mut client = Client::new();
+    assert_eq!(
+        client.send(Kind::CommandAmf0, 0, 0, &nothing),
+        [Event::Connect(Box::default())]
+    );
+    assert_eq!(client.publish("").path.name, "");
+}
+
+#[test]
+fn deep_nesting_is_refused_in_words() {
+    let mut body = amf(|e| {
+        e.string("connect").number(1.0);
+    })
+    .to_vec();
+    body.extend([0x03, 0, 1, b'k'].repeat(10_000));
+    let mut client = Client::new();
+    let got = client.try_send(Kind::CommandAmf0, 0, 0, &body);
+    assert!(matches!(got, Err(Error::MalformedCommand(_))), "{got:?}");
+    assert_eq!(
+        client.replies(),
+        ["_error 1 @0 error NetConnection.Connect.Rejected"]
+    );
+
+    // As metadata it is opaque.
+    let mut client = Client::publishing();
+    let mut body = amf(|e| {
+        e.string("onMetaData");
+    })
+    .to_vec();
+    body.extend([0x03, 0, 1, b'k'].repeat(10_000));
+    assert_eq!(
+        client.send(Kind::DataAmf0, 1, 0, &body),
+        [Event::Metadata(media(0, &body))]
+    );
+}
+
+#[test]
+fn limits_are_refused_in_words() {
+    let announced = [0x06, 0, 0, 0, 0xff, 0xff, 0xff, 9, 1, 0, 0, 0];
+    let mut client = Client::publishing();
+    let got = client.feed(&announced);
+    assert!(matches!(
+        got,
+        Err(Error::MessageTooLong {
+            length: 0xff_ffff,
+            ..
+        })
+    ));
+    assert_eq!(
+        client.replies(),
+        ["onStatus 0 @1 error NetConnection.Connect.Rejected"]
+    );
+    assert_eq!(
+        client.feed(&announced),
+        Ok(vec![]),
+        "a closed session is deaf"
+    );
+
+    let mut client = Client::new();
+    let got = client.try_send(Kind::SetChunkSize, 0, 0, &1_u32.to_be_bytes());
+    assert_eq!(
+        got,
+        Err(Error::ChunkSizeTooSmall {
+            size: 1,
+            floor: 128
+        })
+    );
+    assert_eq!(
+        client.replies(),
+        ["_error 1 @0 error NetConnection.Connect.Rejected"]
+    );
+}
+
+#[test]
+fn message_streams_are_counted() {
+    let mut client = Client::connected();
+    for _ in 0..9 {
+        client.command(0, "createStream", 2.0, |e| {
+            e.null();
+        });
+    }
+    let replies = client.replies();
+    assert_eq!(replies[7], "_result 2 @0 8");
+    assert_eq!(replies[8], "_error 2 @0 error NetConnection.Call.Failed");
+    client.command(0, "deleteStream", 0.0, |e| {
+        e.null().number(3.0);
+    });
+    client.command(0, "createStream", 3.0, |e| {
+        e.null();
+    });
+    assert_eq!(client.replies(), ["_result 3 @0 3"]);
+}
+
+#[test]
+fn replies_that_nobody_reads_are_bounded() {
+    let mut client = Client::connected();
+    let ping = client.encode(Kind::UserControl, 0, 0, &[0, 6, 1, 2, 3, 4]);
+    let got = client.feed(&ping.repeat(100_000));
+    assert_eq!(got, Err(Error::RepliesUnread));
+    let held = client.session.output().len();
+    assert!((OUTPUT_BYTES_MAX..OUTPUT_BYTES_MAX + 64).contains(&held));
+}
+
+#[test]
+fn what_an_undecided_publisher_makes_us_hold_is_bounded() {
+    let mut client = Client::connected();
+    let request = client.publish("show");
+    let header = [AVC_HEADER, &[0; 4_000]].concat();
+    for _ in 0..1_000 {
+        assert_eq!(client.send(Kind::Video, 1, 0, &header), []);
+    }
+    client.session.accept_publish(request.id).unwrap();
+    let bytes: usize = client
+        .feed(&[])
+        .unwrap()
+        .iter()
+        .map(|event| match event {
+            Event::Video(media) => media.payload.len(),
+            other => panic!("{other:?}"),
+        })
+        .sum();
+    assert!((1..=32 << 10).contains(&bytes));
+}
+
+#[test]
+fn rtmpe_and_other_protocols_are_hung_up_on_silently() {
+    for first in [6, 8, b'G', 0x16] {
+        let mut session = Session::new(Config::default(), [0; 32], Instant::now());
+        let got = session.read(&mut &[first; 40][..], Instant::now());
+        assert_eq!(got, Err(Error::HandshakeVersion(first)));
+        assert!(session.is_closed() && session.output().is_empty());
+    }
+}
+
+/// One message that some client might send.
+fn any_message() -> impl Strategy<Value = (Kind, u32, u32, Vec<u8>)> {
+    let argument = prop_oneof![
+        Just(vec![5]),
+        Just(vec![6]),
+        (0..3_u8).prop_map(|n| amf(|e| {
+            e.number(f64::from(n));
+        })
+        .to_vec()),
+        "[a-z?=/]{0,8}".prop_map(|s| amf(|e| {
+            e.string(&s);
+        })
+        .to_vec()),
+        Just(
+            amf(|e| {
+                e.object().key("app").string("live").end();
+            })
+            .to_vec()
+        ),
+        prop::collection::vec(any::<u8>(), 0..6),
+    ];
+    let command = (
+        prop::sample::select(&COMMANDS[..]),
+        0..3_u8,
+        prop::collection::vec(argument, 0..4),
+    )
+        .prop_map(|(name, transaction, arguments)| {
+            let mut body = BytesMut::new();
+            command::encode(&mut body, name, f64::from(transaction));
+            (
+                Kind::CommandAmf0,
+                [body.to_vec(), arguments.concat()].concat(),
+            )
+        });
+    let kinds = [1, 2, 3, 4, 5, 6, 8, 9, 15, 17, 18, 20, 22, 99].map(Kind::from_wire);
+    let other = (
+        prop::sample::select(kinds.to_vec()),
+        prop::collection::vec(any::<u8>(), 0..40),
+    );
+    let video = Just((Kind::Video, AVC_HEADER.to_vec()));
+    let body = prop_oneof![5 => command, 2 => other, 2 => video];
+    (body, 0..3_u32, any::<u32>())
+        .prop_map(|((kind, body), stream, time)| (kind, stream, time, body))
+}
+
+/// Feeds pieces, accepting every publisher; everything that came of it.
+fn transcript(pieces: &[&[u8]]) -> (Vec<Event>, Vec<u8>, Option<Error>) {
+    let mut client = Client::new();
+    let mut events = Vec::new();
+    let mut output = Vec::new();
+    for piece in pieces {
+        let mut input = *piece;
+        loop {
+            let result = client.session.read(&mut input, client.now);
+            if let Ok(Some(Event::Publish(request))) = &result {
+                client.session.accept_publish(request.id).unwrap();
+            }
+            output.extend_from_slice(&client.session.output().split());
+            match result {
+                Ok(Some(event)) => events.push(event),
+                Ok(None) => break,
+                Err(error) => return (events, output, Some(error)),
+            }
+        }
+    }
+    (events, output, None)
+}
+
+proptest! {
+    #[test]
+    fn conversations_do_not_depend_on_segments(
+        messages in prop::collection::vec(any_message(), 0..25),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
+        noise in prop::collection::vec(any::<u8>(), 0..20),
+    ) {
+        let client = Client::new();
+        let mut body = BytesMut::new();
+        command::encode(&mut body, "connect", 1.0);
+        let mut bytes = client.encode(Kind::CommandAmf0, 0, 0, &body);
+        for (kind, stream, time, body) in &messages {
+            bytes.unsplit(client.encode(*kind, *stream, *time, body));
+        }
+        bytes.extend_from_slice(&noise);
+        let whole = transcript(&[&bytes]);
+        prop_assert!(!whole.0.is_empty());
+        let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        let pieces: Vec<_> = cuts.windows(2).map(|w| &bytes[w[0]..w[1]]).collect();
+        prop_assert_eq!(&transcript(&pieces), &whole);
+        let bytewise: Vec<_> = bytes.chunks(1).collect();
+        prop_assert_eq!(transcript(&bytewise), whole);
+    }
+}

@@ -1,0 +1,148 @@
+//! Another implementation of RTMP publishes through us.
+
+use rml_rtmp::{
+    handshake::{Handshake, HandshakeProcessResult, PeerType},
+    sessions::{
+        ClientSession, ClientSessionConfig, ClientSessionEvent, ClientSessionResult,
+        PublishRequestType, StreamMetadata,
+    },
+    time::RtmpTimestamp,
+};
+
+use super::*;
+
+/// Both ends, and what happened at either.
+struct Pair {
+    client: ClientSession,
+    server: Session,
+    now: Instant,
+    client_events: Vec<ClientSessionEvent>,
+    server_events: Vec<Event>,
+}
+
+impl Pair {
+    fn new(chunk_size: u32) -> Self {
+        let now = Instant::now();
+        let mut server = Session::new(Config::default(), [1; 32], now);
+        let mut handshake = Handshake::new(PeerType::Client);
+        let opening = handshake.generate_outbound_p0_and_p1().unwrap();
+        assert_eq!(server.read(&mut &opening[..], now), Ok(None));
+        let answer = server.output().split();
+        let HandshakeProcessResult::Completed { response_bytes, .. } =
+            handshake.process_bytes(&answer).unwrap()
+        else {
+            panic!("handshake incomplete");
+        };
+        assert_eq!(server.read(&mut &response_bytes[..], now), Ok(None));
+
+        let mut config = ClientSessionConfig::new();
+        config.chunk_size = chunk_size;
+        config.tc_url = Some("rtmp://h/live".into());
+        let (client, results) = ClientSession::new(config).unwrap();
+        let mut pair = Self {
+            client,
+            server,
+            now,
+            client_events: Vec::new(),
+            server_events: Vec::new(),
+        };
+        pair.deliver(results);
+        pair
+    }
+
+    /// Carries what the client sends to the server and back again, until both are quiet.
+    fn deliver(&mut self, mut results: Vec<ClientSessionResult>) {
+        while !results.is_empty() {
+            for result in results.drain(..) {
+                match result {
+                    ClientSessionResult::OutboundResponse(packet) => {
+                        let mut input = &packet.bytes[..];
+                        while let Some(event) = self.server.read(&mut input, self.now).unwrap() {
+                            self.server_events.push(event);
+                        }
+                    }
+                    ClientSessionResult::RaisedEvent(event) => self.client_events.push(event),
+                    ClientSessionResult::UnhandleableMessageReceived(_) => {}
+                }
+            }
+            results = self.answer();
+        }
+    }
+
+    fn answer(&mut self) -> Vec<ClientSessionResult> {
+        let output = self.server.output().split();
+        if output.is_empty() {
+            return Vec::new();
+        }
+        self.client.handle_input(&output).unwrap()
+    }
+}
+
+#[test]
+fn publishes() {
+    for chunk_size in [128, 4_096, 65_536] {
+        let mut pair = Pair::new(chunk_size);
+        let call = pair.client.request_connection("live".into()).unwrap();
+        pair.deliver(vec![call]);
+        assert_eq!(
+            pair.client_events,
+            [ClientSessionEvent::ConnectionRequestAccepted]
+        );
+        let call = pair
+            .client
+            .request_publishing("show?key=K".into(), PublishRequestType::Live)
+            .unwrap();
+        pair.deliver(vec![call]);
+
+        let Some(Event::Publish(request)) = pair.server_events.pop() else {
+            panic!("{:?}", pair.server_events);
+        };
+        assert_eq!(request.path.name, "live/show");
+        assert_eq!(request.path.parameter("key").as_deref(), Some("K"));
+        pair.server.accept_publish(request.id).unwrap();
+        let results = pair.answer();
+        pair.deliver(results);
+        assert_eq!(
+            pair.client_events.pop(),
+            Some(ClientSessionEvent::PublishRequestAccepted)
+        );
+
+        pair.server_events.clear();
+        let mut expected = Vec::new();
+        let mut metadata = StreamMetadata::new();
+        metadata.video_width = Some(1280);
+        let call = pair.client.publish_metadata(&metadata).unwrap();
+        pair.deliver(vec![call]);
+        let Some(Event::Metadata(sent)) = pair.server_events.pop() else {
+            panic!("{:?}", pair.server_events);
+        };
+        let mut decoder = Decoder::new(&sent.payload);
+        assert_eq!(decoder.value(), Ok(Some(Value::String(b"onMetaData"))));
+        let value = decoder.value().unwrap().unwrap();
+        assert_eq!(
+            value.property("width").and_then(Value::number),
+            Some(1280.0)
+        );
+
+        for n in 0..200_u32 {
+            let timestamp = n * 20;
+            let payload = vec![n as u8 + 1; 1 + (n as usize * 977) % 9_000];
+            let time = RtmpTimestamp::new(timestamp);
+            let data = Bytes::from(payload.clone());
+            let call = if n % 3 == 0 {
+                expected.push(Event::Video(media(timestamp, &payload)));
+                pair.client.publish_video_data(data, time, false)
+            } else {
+                expected.push(Event::Audio(media(timestamp, &payload)));
+                pair.client.publish_audio_data(data, time, false)
+            };
+            pair.deliver(vec![call.unwrap()]);
+        }
+        assert_eq!(pair.server_events, expected);
+
+        pair.server_events.clear();
+        let results = pair.client.stop_publishing().unwrap();
+        pair.deliver(results);
+        assert_eq!(pair.server_events, [Event::Unpublish(request.id)]);
+    }
+}

@@ -1,0 +1,222 @@
+//! A scripted client against the session, in virtual time.
+
+mod conversations;
+mod hostile;
+mod independent;
+mod timing;
+
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+
+use super::*;
+use crate::{
+    Error,
+    amf0::{Decoder, Encoder, Value},
+    chunk::{self, Header, Limits, Reader},
+    command,
+    message::{Kind, Message},
+};
+
+/// A client that says what it is told to and writes down what it hears.
+struct Client {
+    session: Session,
+    now: Instant,
+    heard: Reader,
+    chunk_size: u32,
+}
+
+impl Client {
+    /// A client that has shaken hands.
+    fn new() -> Self {
+        Self::with(Config::default())
+    }
+
+    fn with(config: Config) -> Self {
+        let now = Instant::now();
+        let mut client = Self {
+            session: Session::new(config, [9; 32], now),
+            now,
+            heard: Reader::new(Limits::PUBLISHER, 1),
+            chunk_size: 128,
+        };
+        assert_eq!(client.feed(&[3; 1]), Ok(vec![]));
+        assert_eq!(client.feed(&[0; 2 * 1536]), Ok(vec![]));
+        assert_eq!(client.session.output().split().len(), 1 + 2 * 1536);
+        client
+    }
+
+    /// A client that has connected to `live`.
+    fn connected() -> Self {
+        let mut client = Self::new();
+        client.connect("live", "rtmp://h/live");
+        client.replies();
+        client
+    }
+
+    /// A client that publishes `live/show` on stream 1.
+    fn publishing() -> Self {
+        let mut client = Self::connected();
+        client.command(0, "createStream", 2.0, |e| {
+            e.null();
+        });
+        let request = client.publish("show");
+        client.session.accept_publish(request.id).unwrap();
+        client.replies();
+        client
+    }
+
+    fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, Error> {
+        let mut events = Vec::new();
+        while let Some(event) = self.session.read(&mut bytes, self.now)? {
+            events.push(event);
+        }
+        assert!(bytes.is_empty());
+        Ok(events)
+    }
+
+    fn encode(&self, kind: Kind, stream_id: u32, timestamp: u32, body: &[u8]) -> BytesMut {
+        let csid = match kind {
+            Kind::Audio => 4,
+            Kind::Video => 6,
+            Kind::CommandAmf0 | Kind::CommandAmf3 => 3,
+            Kind::DataAmf0 | Kind::DataAmf3 => 5,
+            _ => 2,
+        };
+        let header = Header {
+            csid,
+            timestamp,
+            kind,
+            stream_id,
+        };
+        let mut bytes = BytesMut::new();
+        chunk::write(&header, body, self.chunk_size, &mut bytes);
+        bytes
+    }
+
+    fn try_send(
+        &mut self,
+        kind: Kind,
+        stream: u32,
+        time: u32,
+        body: &[u8],
+    ) -> Result<Vec<Event>, Error> {
+        let bytes = self.encode(kind, stream, time, body);
+        self.feed(&bytes)
+    }
+
+    #[track_caller]
+    fn send(&mut self, kind: Kind, stream: u32, time: u32, body: &[u8]) -> Vec<Event> {
+        self.try_send(kind, stream, time, body).unwrap()
+    }
+
+    #[track_caller]
+    fn command(
+        &mut self,
+        stream: u32,
+        name: &str,
+        transaction: f64,
+        arguments: impl FnOnce(&mut Encoder<'_>),
+    ) -> Vec<Event> {
+        let mut body = BytesMut::new();
+        arguments(&mut command::encode(&mut body, name, transaction));
+        self.send(Kind::CommandAmf0, stream, 0, &body)
+    }
+
+    #[track_caller]
+    fn connect(&mut self, app: &str, tc_url: &str) -> Connect {
+        let events = self.command(0, "connect", 1.0, |e| {
+            e.object();
+            e.key("app").string(app);
+            e.key("type").string("nonprivate");
+            e.key("flashVer").string("FMLE/3.0 (compatible; FMSc/1.0)");
+            e.key("tcUrl").string(tc_url);
+            e.end();
+        });
+        match &events[..] {
+            [Event::Connect(connect)] => (**connect).clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Asks to publish on stream 1.
+    #[track_caller]
+    fn publish(&mut self, name: &str) -> Request {
+        let events = self.command(1, "publish", 5.0, |e| {
+            e.null().string(name).string("live");
+        });
+        match &events[..] {
+            [Event::Publish(request)] => (**request).clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What the server said since the last call, a line each.
+    #[track_caller]
+    fn replies(&mut self) -> Vec<String> {
+        let output = self.session.output().split();
+        let mut input = &output[..];
+        let mut lines = Vec::new();
+        while let Some(message) = self.heard.read(&mut input).unwrap() {
+            lines.push(describe(&message));
+        }
+        lines
+    }
+}
+
+/// `kind value`, or `name transaction @stream what`: a result's number or a status' level and code.
+fn describe(message: &Message) -> String {
+    if message.kind != Kind::CommandAmf0 {
+        assert_eq!(message.stream_id, 0);
+        return format!("{:?} {}", message.kind, hex(&message.payload));
+    }
+    let mut decoder = Decoder::new(&message.payload);
+    let mut values = Vec::new();
+    while let Some(value) = decoder.value().unwrap() {
+        values.push(value);
+    }
+    let last = values.last().unwrap();
+    let what = match (last.property("code"), last) {
+        (Some(code), _) => format!(
+            "{} {}",
+            last.property("level")
+                .and_then(Value::text)
+                .unwrap_or_default(),
+            code.text().unwrap()
+        ),
+        (None, Value::Number(number)) => number.to_string(),
+        (None, other) => format!("{other:?}").to_lowercase(),
+    };
+    let (name, transaction) = (values[0].text().unwrap(), values[1].number().unwrap());
+    format!("{name} {transaction} @{} {what}", message.stream_id)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn amf(build: impl FnOnce(&mut Encoder<'_>)) -> Bytes {
+    let mut bytes = BytesMut::new();
+    build(&mut Encoder::new(&mut bytes));
+    bytes.freeze()
+}
+
+fn metadata_value() -> Bytes {
+    amf(|e| {
+        e.ecma_array(2);
+        e.key("width").number(1280.0);
+        e.key("encoder").string("test");
+        e.end();
+    })
+}
+
+fn media(timestamp: u32, payload: &[u8]) -> Media {
+    Media {
+        timestamp,
+        payload: Bytes::copy_from_slice(payload),
+    }
+}
+
+const AVC_HEADER: &[u8] = &[0x17, 0, 0, 0, 0, 1, 0x64, 0, 0x1f];
+const AAC_HEADER: &[u8] = &[0xaf, 0, 0x12, 0x10];
+const KEYFRAME: &[u8] = &[0x17, 1, 0, 0, 0, 9, 9, 9];

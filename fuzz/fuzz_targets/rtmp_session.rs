@@ -1,0 +1,126 @@
+//! A session says and reports the same however its input is split, reports no more media than came
+//! in, holds no more output than it may, and is closed after an error.
+#![no_main]
+
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use libfuzzer_sys::fuzz_target;
+use rtmp::{
+    Error,
+    amf0::Encoder,
+    chunk::{self, Header},
+    message::Kind,
+    server::{Config, Event, OUTPUT_BYTES_MAX, Rejection, Session},
+};
+
+/// No reply is longer than this, so the output never passes its limit by more.
+const REPLY_BYTES_MAX: usize = 2048;
+
+type Outcome = (Vec<Event>, Vec<u8>, Option<Error>);
+
+fn run(input: &[u8], piece: usize, accepts: bool, drains: bool, now: Instant) -> Outcome {
+    let mut session = Session::new(Config::default(), [7; 32], now);
+    let mut events = Vec::new();
+    let mut output = Vec::new();
+    let mut failure = None;
+    for mut piece in input.chunks(piece.max(1)) {
+        loop {
+            let result = session.read(&mut piece, now);
+            if let Ok(Some(Event::Publish(request))) = &result {
+                let answer = if accepts {
+                    session.accept_publish(request.id)
+                } else {
+                    session.reject(request.id, Rejection::Denied, "no")
+                };
+                assert!(answer.is_ok(), "a request just made is there");
+            }
+            assert!(session.output().len() <= OUTPUT_BYTES_MAX + REPLY_BYTES_MAX);
+            if drains {
+                output.extend_from_slice(&session.output().split());
+            }
+            match result {
+                Ok(Some(event)) => events.push(event),
+                Ok(None) => break,
+                Err(error) => {
+                    assert!(session.is_closed());
+                    assert_eq!(session.read(&mut &input[..], now), Ok(None));
+                    failure = Some(error);
+                    piece = &[];
+                    break;
+                }
+            }
+        }
+        assert!(piece.is_empty());
+        if failure.is_some() {
+            break;
+        }
+    }
+    let late = session.handle_timeout(now + Duration::from_secs(3600));
+    assert!(late.is_ok() || session.is_closed());
+    assert!(!session.is_closed() || session.poll_timeout().is_none());
+    output.extend_from_slice(&session.output().split());
+    (events, output, failure)
+}
+
+fn command(output: &mut BytesMut, stream_id: u32, arguments: impl FnOnce(&mut Encoder<'_>)) {
+    let mut body = BytesMut::new();
+    arguments(&mut Encoder::new(&mut body));
+    let header = Header {
+        csid: 3,
+        timestamp: 0,
+        kind: Kind::CommandAmf0,
+        stream_id,
+    };
+    chunk::write(&header, &body, 128, output);
+}
+
+/// A conversation up to `stage`, so that noise does not have to guess it.
+fn opening(stage: u8) -> BytesMut {
+    let mut bytes = BytesMut::new();
+    if stage >= 1 {
+        bytes.extend_from_slice(&[3]);
+        bytes.extend_from_slice(&[0; 3072]);
+    }
+    if stage >= 2 {
+        command(&mut bytes, 0, |e| {
+            e.string("connect").number(1.0).object();
+            e.key("app").string("live").end();
+        });
+    }
+    if stage >= 3 {
+        command(&mut bytes, 1, |e| {
+            e.string("publish").number(0.0).null().string("show?key=K");
+        });
+    }
+    bytes
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [piece, stage, flags, noise @ ..] = data else {
+        return;
+    };
+    let mut input = opening(stage % 4);
+    // Below half the smallest acknowledgement window: when an acknowledgement is due, how much of
+    // the input is in by then rightly depends on the splitting.
+    input.extend_from_slice(&noise[..noise.len().min(8 << 10)]);
+    let (accepts, drains) = (flags & 1 != 0, flags & 2 != 0);
+    let now = Instant::now();
+
+    let whole = run(&input, usize::MAX, accepts, drains, now);
+    assert_eq!(
+        run(&input, usize::from(*piece), accepts, drains, now),
+        whole
+    );
+    let media: usize = whole
+        .0
+        .iter()
+        .map(|event| match event {
+            Event::Audio(m) | Event::Video(m) | Event::Metadata(m) | Event::Data(m) => {
+                m.payload.len()
+            }
+            _ => 0,
+        })
+        .sum();
+    assert!(media <= input.len());
+});
