@@ -43,9 +43,13 @@ impl Report {
         self.failed += failed;
     }
 
-    /// Shows one line of a test run and counts it when it is the result line of a test binary.
+    /// Shows one line of a test run and counts what it reports.
     pub(crate) fn test_line(&mut self, line: &str) {
         println!("{line}");
+        // Criterion's word for a bench that ran through in test mode.
+        if line == "Success" {
+            self.count(1, 0);
+        }
         if let Some((passed, failed)) = test_result(line) {
             self.count(passed, failed);
         }
