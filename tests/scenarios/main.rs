@@ -8,4 +8,20 @@
     reason = "every function here is part of a test"
 )]
 
+mod flv;
+mod support;
+
+mod browsers_play_the_page;
 mod demo_clip_loops_in_step;
+mod everybody_hears_the_same;
+mod hostile_publishers_are_refused;
+mod icecast_sources_are_heard_unchanged;
+mod listeners_over_tls;
+mod newcomers_see_the_demo;
+mod publishers_reconnect;
+mod rtmp_publish_plays_as_flv;
+mod samples_are_combined;
+mod slow_listeners_hurt_nobody;
+mod small_audiences_wait_for_nothing;
+mod the_server_leaves_in_order;
+mod titles_travel_with_the_sound;

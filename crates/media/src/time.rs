@@ -69,7 +69,11 @@ impl Span {
             return Self::ZERO;
         }
         let ticks = count as i128 * TICKS_PER_SECOND as i128 / rate as i128;
-        Self(if ticks > i64::MAX as i128 { i64::MAX } else { ticks as i64 })
+        Self(if ticks > i64::MAX as i128 {
+            i64::MAX
+        } else {
+            ticks as i64
+        })
     }
 
     /// Ticks, negative when the distance points backwards.
@@ -139,7 +143,9 @@ mod tests {
 
     #[test]
     fn common_clocks_are_whole_ticks() {
-        for rate in [8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200] {
+        for rate in [
+            8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200,
+        ] {
             assert_eq!(TICKS_PER_SECOND % rate, 0, "{rate} Hz");
         }
         assert_eq!(TICKS_PER_SECOND % 90_000, 0);
@@ -150,15 +156,19 @@ mod tests {
     fn sample_counts_do_not_drift() {
         let day_of_frames = 24 * 3600 * 44_100 / 1152;
         let by_count = Span::from_samples(day_of_frames * 1152, 44_100);
-        let by_sum = (0..day_of_frames)
-            .fold(Timestamp::ZERO, |at, _| at + Span::from_samples(1152, 44_100));
+        let by_sum = (0..day_of_frames).fold(Timestamp::ZERO, |at, _| {
+            at + Span::from_samples(1152, 44_100)
+        });
         assert_eq!(by_sum - Timestamp::ZERO, by_count);
     }
 
     #[test]
     fn hostile_values_saturate() {
         assert_eq!(Timestamp::from_millis(i64::MAX).ticks(), i64::MAX);
-        assert_eq!((Timestamp::from_ticks(i64::MIN) - Timestamp::from_ticks(1)).ticks(), i64::MIN);
+        assert_eq!(
+            (Timestamp::from_ticks(i64::MIN) - Timestamp::from_ticks(1)).ticks(),
+            i64::MIN
+        );
         assert_eq!(Span::from_samples(u64::MAX, 1).ticks(), i64::MAX);
         assert_eq!(Span::from_samples(1, 0), Span::ZERO);
     }
@@ -167,6 +177,9 @@ mod tests {
     fn millis_round_towards_the_past() {
         assert_eq!(Timestamp::from_ticks(-1).millis(), -1);
         assert_eq!(Timestamp::from_millis(-3).millis(), -3);
-        assert_eq!(Span::from(std::time::Duration::from_millis(400)), Span::from_millis(400));
+        assert_eq!(
+            Span::from(std::time::Duration::from_millis(400)),
+            Span::from_millis(400)
+        );
     }
 }

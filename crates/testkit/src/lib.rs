@@ -9,18 +9,22 @@
     reason = "a harness reports by panicking in the test that called it"
 )]
 
+mod audience;
 pub mod framemd5;
 pub mod http;
 mod media;
 mod metrics;
 mod process;
+mod sampling;
 mod server;
 mod tool;
 mod wait;
 
+pub use self::audience::Audience;
 pub use self::media::Clip;
 pub use self::metrics::Metrics;
 pub use self::process::{Process, Signal};
+pub use self::sampling::{Sampling, sample};
 pub use self::server::{PUBLISH_KEY, Server, ServerBuilder};
 pub use self::tool::{Finished, Tool, require};
 pub use self::wait::wait_until;

@@ -1,0 +1,69 @@
+//! What an audience costs a server over a span of time.
+
+use std::time::{Duration, Instant};
+
+use crate::{Audience, Server};
+
+/// What happened between two looks at a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampling {
+    /// How long it was looked at.
+    pub span: Duration,
+    /// Processor time the server used, user and system.
+    pub cpu: Duration,
+    /// Send calls.
+    pub sends: f64,
+    /// Messages whose samples were counted.
+    pub messages: f64,
+    /// Samples in all of them.
+    pub samples: f64,
+    /// Bytes the audience received.
+    pub bytes: u64,
+}
+
+impl Sampling {
+    /// Samples in the average message.
+    #[must_use]
+    pub fn samples_per_message(&self) -> f64 {
+        self.samples / self.messages
+    }
+
+    /// Sends in a second.
+    #[must_use]
+    pub fn sends_per_second(&self) -> f64 {
+        self.sends / self.span.as_secs_f64()
+    }
+
+    /// Processor time as a share of one core.
+    #[must_use]
+    pub fn cores(&self) -> f64 {
+        self.cpu.as_secs_f64() / self.span.as_secs_f64()
+    }
+}
+
+/// Looks at what `audience` costs `server` for as long as `span`.
+pub fn sample(server: &Server, audience: &Audience, span: Duration) -> Sampling {
+    let look = || {
+        let metrics = server.metrics();
+        let of = |name: &str| metrics.sum(name, &[]);
+        (
+            Instant::now(),
+            server.cpu_time(),
+            of("carillon_sends_total"),
+            of("carillon_message_samples_count"),
+            of("carillon_message_samples_sum"),
+            audience.bytes(),
+        )
+    };
+    let before = look();
+    std::thread::sleep(span);
+    let after = look();
+    Sampling {
+        span: after.0 - before.0,
+        cpu: after.1 - before.1,
+        sends: after.2 - before.2,
+        messages: after.3 - before.3,
+        samples: after.4 - before.4,
+        bytes: after.5 - before.5,
+    }
+}

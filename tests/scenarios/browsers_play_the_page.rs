@@ -1,0 +1,180 @@
+//! The player page in a real browser: Chromium, driven by its WebDriver.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::{Clip, Process, Server, Tool, http, wait_until};
+
+use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+
+/// One browser window.
+struct Browser {
+    driver: SocketAddr,
+    session: String,
+    _profile: tempfile::TempDir,
+    _process: Process,
+}
+
+impl Browser {
+    fn open() -> Self {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let driver = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let process = Tool::new("chromedriver")
+            .arg(format!("--port={port}"))
+            .start();
+        wait_until("chromedriver", DEADLINE, || {
+            std::net::TcpStream::connect(driver).is_ok()
+        });
+        let profile = tempfile::tempdir().unwrap();
+        let options = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": [
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            "--disable-dev-shm-usage", "--autoplay-policy=no-user-gesture-required",
+            format!("--user-data-dir={}", profile.path().display()),
+        ]}}}});
+        let answer = call(driver, "POST", "/session", &options);
+        let session = answer["sessionId"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{answer}"))
+            .to_owned();
+        Self {
+            driver,
+            session,
+            _profile: profile,
+            _process: process,
+        }
+    }
+
+    fn go(&self, url: &str) {
+        self.call("url", &json!({ "url": url }));
+    }
+
+    fn run(&self, script: &str) -> Value {
+        self.call("execute/sync", &json!({"script": script, "args": []}))
+    }
+
+    fn call(&self, command: &str, body: &Value) -> Value {
+        call(
+            self.driver,
+            "POST",
+            &format!("/session/{}/{command}", self.session),
+            body,
+        )
+    }
+
+    /// Keeps a picture of the page for whoever wants to look.
+    fn screenshot(&self, name: &str) {
+        let path = format!("/session/{}/screenshot", self.session);
+        let picture = call(self.driver, "GET", &path, &Value::Null);
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = picture.as_str().unwrap_or_default();
+        std::fs::write(folder.join(format!("{name}.png.base64")), text).unwrap();
+    }
+}
+
+fn call(driver: SocketAddr, method: &str, path: &str, body: &Value) -> Value {
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {driver}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let answer = http::request(driver, request.as_bytes(), DEADLINE);
+    let document: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(answer.status, 200, "{document}");
+    document["value"].clone()
+}
+
+/// Waits until the page's player has played so many seconds without an error.
+fn plays(browser: &Browser, seconds: f64) {
+    wait_until("the player to play", DEADLINE, || {
+        let state = browser.run(
+            "const m = document.querySelector('video, audio'); \
+             return m ? [m.currentTime, m.paused, m.error ? m.error.message : null] : null;",
+        );
+        assert!(state[2].is_null(), "{state}");
+        state[0].as_f64().is_some_and(|time| time >= seconds) && state[1] == false
+    });
+    let status = browser.run("return document.querySelector('[role=status]').textContent;");
+    assert!(
+        status.as_str().is_some_and(|text| !text.is_empty()),
+        "{status}"
+    );
+}
+
+#[test]
+fn chromium_plays_the_demo_and_a_radio_and_lists_them() {
+    let server = Server::builder().arg("--demo").start();
+    let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let browser = Browser::open();
+
+    browser.go(&server.http_url("/demo/"));
+    plays(&browser, 3.0);
+    let quality = browser.run(
+        "const q = document.querySelector('video').getVideoPlaybackQuality(); \
+         return [q.totalVideoFrames, document.querySelector('video').videoWidth];",
+    );
+    assert!(
+        quality[0].as_u64().is_some_and(|frames| frames > 40),
+        "{quality}"
+    );
+    assert_eq!(quality[1], 640, "{quality}");
+    browser.screenshot("demo");
+
+    browser.go(&server.http_url("/radio.mp3/"));
+    plays(&browser, 2.0);
+    browser.screenshot("radio");
+
+    browser.go(&server.http_url("/"));
+    let links =
+        browser.run("return [...document.querySelectorAll('a')].map(a => a.getAttribute('href'));");
+    let links = links.to_string();
+    assert!(
+        links.contains("/demo/") && links.contains("/radio.mp3/"),
+        "{links}"
+    );
+    browser.screenshot("list");
+
+    browser.go(&server.http_url("/absent/"));
+    let text = browser.run("return document.body.innerText;");
+    assert!(
+        text.as_str()
+            .is_some_and(|text| text.to_lowercase().contains("not live")),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_page_recovers_when_the_publisher_comes_back() {
+    let server = Server::builder().set("ingest", "linger", "\"1s\"").start();
+    let clip = Clip::Flv.seconds(60);
+    let mut first = crate::support::publish_rtmp(&server, &clip, "live/show");
+    wait_for_stream(&server, "live/show");
+    let browser = Browser::open();
+    browser.go(&server.http_url("/live/show/"));
+    plays(&browser, 1.0);
+    first.kill();
+    wait_until("the stream to end", DEADLINE, || {
+        server.get("/live/show.flv").status == 404
+    });
+    // Long enough for the page to have noticed and to be trying again.
+    std::thread::sleep(Duration::from_secs(2));
+    let _second = crate::support::publish_rtmp(&server, &clip, "live/show");
+    wait_until("the page to play again", DEADLINE, || {
+        let text = browser.run("return document.querySelector('[role=status]').textContent;");
+        text.as_str()
+            .is_some_and(|text| text.to_lowercase().contains("playing"))
+    });
+}

@@ -1,0 +1,67 @@
+//! Two hundred listeners of one mount receive identical bytes from their join points on, and each
+//! decodes at once.
+
+use testkit::http::Listener;
+use testkit::{Clip, Server, Tool, framemd5};
+
+use crate::support::{DEADLINE, file, publish_icecast, wait_for_stream};
+
+const LISTENERS: usize = 200;
+
+#[test]
+fn two_hundred_listeners_of_one_mount() {
+    let server = Server::start();
+    let _publisher = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let mut first = server.listen("/radio.mp3");
+    let mut others: Vec<Listener> = Vec::new();
+    for index in 0..LISTENERS - 1 {
+        others.push(server.listen("/radio.mp3"));
+        if index % 20 == 0 {
+            // They come at different moments of the stream.
+            let length = first.body().len();
+            first.read_bytes(length + 2_000, DEADLINE);
+        }
+    }
+    let length = first.body().len();
+    first.read_bytes(length + 100_000, DEADLINE);
+    for (index, listener) in others.iter_mut().enumerate() {
+        assert_eq!(listener.status(), 200);
+        let body = listener.read_bytes(60_000, DEADLINE);
+        assert!(
+            body[0] == 0xff && body[1] & 0xe0 == 0xe0,
+            "listener {index} begins with a frame"
+        );
+        let at = find(first.body(), &body[..2_000])
+            .unwrap_or_else(|| panic!("listener {index} heard something else"));
+        let common = body.len().min(first.body().len() - at);
+        assert!(common > 40_000, "{common}");
+        assert!(
+            body[..common] == first.body()[at..at + common],
+            "listener {index} differs"
+        );
+    }
+    // Decoding is the slow part; every twentieth listener stands for the rest, whose bytes are the
+    // same.
+    let sent = framemd5::decoded(Clip::Mp3.seconds(60));
+    for listener in others.iter().step_by(20) {
+        let body = listener.body();
+        let output = Tool::ffmpeg()
+            .args(["-f", "mp3", "-i"])
+            .arg(file(&body[..body.len() - body.len() % 417]).path())
+            .args(["-f", "framemd5", "-"])
+            .finish(DEADLINE);
+        let mut got = framemd5::parse(&String::from_utf8_lossy(&output.stdout));
+        // The last frames may be cut; the bit reservoir of frames before the join is missing for
+        // the first.
+        got.truncate(got.len() - 3);
+        let join = framemd5::join(&sent, &got, 2).unwrap_or_else(|mismatch| panic!("{mismatch}"));
+        assert!(join.matched > 100, "{join:?}");
+    }
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack
+        .windows(needle.len())
+        .position(|window| window == needle)
+}

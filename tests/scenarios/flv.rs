@@ -1,0 +1,33 @@
+//! Just enough of FLV to look at the times of a body.
+
+/// The body up to the end of its last whole tag.
+pub(crate) fn whole_tags(body: &[u8]) -> Vec<u8> {
+    let end = tags(body)
+        .last()
+        .map_or(13, |(tag, length)| tag + 15 + length);
+    body[..end].to_vec()
+}
+
+/// Milliseconds of the tags of one kind (8 audio, 9 video), sequence headers included.
+pub(crate) fn times(body: &[u8], kind: u8) -> Vec<u32> {
+    tags(body)
+        .filter(|(tag, _)| body[*tag] == kind)
+        .map(|(tag, _)| {
+            u32::from_be_bytes([body[tag + 7], body[tag + 4], body[tag + 5], body[tag + 6]])
+        })
+        .collect()
+}
+
+/// Whole tags: where each begins, and the length of its data.
+fn tags(body: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    let mut at = 13;
+    std::iter::from_fn(move || {
+        let [_, a, b, c] = *body.get(at..at + 4)? else {
+            return None;
+        };
+        let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
+        let tag = at;
+        at += 15 + length;
+        (at <= body.len()).then_some((tag, length))
+    })
+}

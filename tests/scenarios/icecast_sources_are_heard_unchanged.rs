@@ -1,0 +1,162 @@
+//! Radio sources of every kind are heard as they were sent.
+
+use std::fmt::Write as _;
+
+use testkit::{Clip, PUBLISH_KEY, Server, Tool, framemd5};
+
+use crate::support::{
+    DEADLINE, assert_joins, file, publish_icecast, server_with_short_linger, wait_for_stream,
+};
+
+/// ffmpeg publishes a clip; what a listener received is compared packet by packet.
+fn ffmpeg_is_heard(clip: Clip, stream: &str) {
+    let server = server_with_short_linger();
+    let _publisher = publish_icecast(&server, clip, 8, stream);
+    wait_for_stream(&server, stream);
+    let mut listener = server.listen(&format!("/{stream}"));
+    assert_eq!(listener.status(), 200);
+    assert_eq!(listener.header("content-type"), Some(clip.content_type()));
+    let body = listener.read_to_end(DEADLINE).to_vec();
+    let received = file(&body);
+    let sent = framemd5::packets(clip.seconds(8));
+    let got = framemd5::packets(received.path());
+    for of_kind in [framemd5::video, framemd5::audio] {
+        let (sent, got) = (of_kind(&sent), of_kind(&got));
+        if !sent.is_empty() {
+            let join = assert_joins(stream, &sent, &got);
+            assert_eq!(join.missing, 0, "it stayed to the end");
+        }
+    }
+}
+
+#[test]
+fn mp3() {
+    ffmpeg_is_heard(Clip::Mp3, "radio.mp3");
+}
+
+#[test]
+fn aac() {
+    ffmpeg_is_heard(Clip::Adts, "radio.aac");
+}
+
+#[test]
+fn ogg_vorbis() {
+    ffmpeg_is_heard(Clip::OggVorbis, "vorbis.ogg");
+}
+
+#[test]
+fn ogg_opus() {
+    ffmpeg_is_heard(Clip::OggOpus, "opus.ogg");
+}
+
+#[test]
+fn ogg_flac() {
+    ffmpeg_is_heard(Clip::OggFlac, "flac.ogg");
+}
+
+#[test]
+fn webm() {
+    ffmpeg_is_heard(Clip::WebM, "clip.webm");
+}
+
+/// Listens until `packets` of `sent` have come, and compares them.
+fn is_heard(server: &Server, stream: &str, sent: &[framemd5::Frame], bytes: usize) {
+    wait_for_stream(server, stream);
+    let mut listener = server.listen(&format!("/{stream}"));
+    assert_eq!(listener.status(), 200);
+    let mut body = listener.read_bytes(bytes, DEADLINE).to_vec();
+    if body.starts_with(b"OggS") {
+        // The listener left in the middle of a page.
+        let last = body.windows(4).rposition(|bytes| bytes == b"OggS").unwrap();
+        body.truncate(last);
+    } else {
+        // Or of a frame: of a constant bit rate of 128 kb/s, so any cut is within one.
+        body.truncate(body.len() - body.len() % 417);
+    }
+    let received = file(&body);
+    let output = Tool::ffmpeg()
+        .arg("-i")
+        .arg(received.path())
+        .args(["-c", "copy", "-f", "framemd5", "-"])
+        .finish(DEADLINE);
+    assert!(output.status.success(), "{}", output.stderr);
+    let mut got = framemd5::parse(&String::from_utf8_lossy(&output.stdout));
+    got.pop();
+    let join = assert_joins(stream, sent, &got);
+    assert!(join.matched > 50, "{join:?}");
+}
+
+#[test]
+fn ezstream_sends_mp3() {
+    let server = Server::start();
+    let clip = Clip::Mp3.seconds(30);
+    let addr = server.addr("http");
+    let config = file(
+        format!(
+            "<ezstream><servers><server><hostname>127.0.0.1</hostname><port>{}</port>\
+             <password>{PUBLISH_KEY}</password></server></servers>\
+             <streams><stream><mountpoint>/ez.mp3</mountpoint><format>MP3</format>\
+             <stream_name>Ez</stream_name></stream></streams>\
+             <intakes><intake><type>file</type><filename>{}</filename></intake></intakes></ezstream>",
+            addr.port(),
+            clip.display()
+        )
+        .as_bytes(),
+    );
+    let _source = Tool::new("ezstream")
+        .arg("-v")
+        .arg("-c")
+        .arg(config.path())
+        .start();
+    is_heard(&server, "ez.mp3", &framemd5::packets(&clip), 100_000);
+    let head = server.listen("/ez.mp3");
+    assert_eq!(head.header("icy-name"), Some("Ez"));
+}
+
+#[test]
+fn ices2_sends_ogg_vorbis() {
+    let server = Server::start();
+    let clip = Clip::OggVorbis.seconds(30);
+    let playlist = file(format!("{}\n", clip.display()).as_bytes());
+    let addr = server.addr("http");
+    let mut xml = String::from("<?xml version=\"1.0\"?><ices><background>0</background>");
+    xml.push_str("<logpath>/tmp</logpath><logfile>ices-test.log</logfile><loglevel>1</loglevel>");
+    xml.push_str("<consolelog>1</consolelog><stream><metadata><name>Ices</name></metadata><input>");
+    xml.push_str("<module>playlist</module><param name=\"type\">basic</param>");
+    write!(
+        xml,
+        "<param name=\"file\">{}</param><param name=\"random\">0</param></input><instance>\
+         <hostname>127.0.0.1</hostname><port>{}</port><password>{PUBLISH_KEY}</password>\
+         <mount>/ices.ogg</mount></instance></stream></ices>",
+        playlist.path().display(),
+        addr.port()
+    )
+    .unwrap();
+    let config = file(xml.as_bytes());
+    let _source = Tool::new("ices2").arg(config.path()).start();
+    is_heard(&server, "ices.ogg", &framemd5::packets(&clip), 60_000);
+}
+
+#[test]
+fn liquidsoap_encodes_and_sends() {
+    let server = Server::start();
+    let addr = server.addr("http");
+    let script = format!(
+        "settings.log.stdout := true\n\
+         output.icecast(%mp3(bitrate=128), host=\"127.0.0.1\", port={}, password=\"{PUBLISH_KEY}\", \
+         mount=\"/liq.mp3\", mksafe(sine()))",
+        addr.port()
+    );
+    let _source = Tool::liquidsoap(&script).start();
+    wait_for_stream(&server, "liq.mp3");
+    let mut listener = server.listen("/liq.mp3");
+    assert_eq!(listener.status(), 200);
+    let body = listener.read_bytes(60_000, DEADLINE)[..60_000].to_vec();
+    let frames = Tool::ffmpeg()
+        .arg("-i")
+        .arg(file(&body).path())
+        .args(["-f", "framemd5", "-"])
+        .finish(DEADLINE);
+    let frames = framemd5::parse(&String::from_utf8_lossy(&frames.stdout));
+    assert!(frames.len() > 100, "{} frames", frames.len());
+}

@@ -1,0 +1,69 @@
+//! HTTPS carries the same streams.
+
+use testkit::{Clip, Server, Tool, framemd5};
+
+use crate::support::{
+    DEADLINE, assert_joins, file, publish_icecast, publish_rtmp, wait_for_stream,
+};
+
+#[test]
+fn curl_hears_a_mount_and_a_picture_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, key) = (
+        folder.path().join("cert.pem"),
+        folder.path().join("key.pem"),
+    );
+    let made = Tool::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+        ])
+        .args(["-nodes", "-days", "2", "-subj", "/CN=localhost"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"])
+        .arg("-out")
+        .arg(&certificate)
+        .arg("-keyout")
+        .arg(&key)
+        .finish(DEADLINE);
+    assert!(made.status.success(), "{}", made.stderr);
+    let quoted = |path: &std::path::Path| format!("\"{}\"", path.display());
+    let server = Server::builder()
+        .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
+        .set("http", "certificate", &quoted(&certificate))
+        .set("http", "private_key", &quoted(&key))
+        .set("ingest", "linger", "\"1s\"")
+        .start();
+    let _radio = publish_icecast(&server, Clip::Mp3, 10, "radio.mp3");
+    let _show = publish_rtmp(&server, &Clip::Flv.seconds(8), "live/show");
+    wait_for_stream(&server, "radio.mp3");
+    wait_for_stream(&server, "live/show");
+    let fetch = |path: &str| {
+        let url = format!("https://{}{path}", server.addr("https"));
+        Tool::new("curl")
+            .args(["-sS", "--cacert"])
+            .arg(&certificate)
+            .arg(url)
+            .start()
+    };
+    let (mut radio, mut show) = (fetch("/radio.mp3"), fetch("/live/show.flv"));
+    assert!(radio.wait(DEADLINE).success(), "{}", radio.stderr());
+    assert!(show.wait(DEADLINE).success(), "{}", show.stderr());
+
+    let sent = framemd5::packets(Clip::Mp3.seconds(10));
+    let got = framemd5::packets(file(&radio.stdout()).path());
+    assert_eq!(assert_joins("radio", &sent, &got).missing, 0);
+    let sent = framemd5::video(&framemd5::packets(Clip::Flv.seconds(8)));
+    let got = framemd5::video(&framemd5::packets(file(&show.stdout()).path()));
+    assert_eq!(assert_joins("show", &sent, &got).missing, 0);
+
+    let page = Tool::new("curl")
+        .args(["-sS", "--cacert"])
+        .arg(&certificate)
+        .arg(format!("https://{}/", server.addr("https")))
+        .run(DEADLINE);
+    assert!(String::from_utf8_lossy(&page).contains("<html"));
+}

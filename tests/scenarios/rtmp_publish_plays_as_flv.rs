@@ -1,0 +1,117 @@
+//! What ffmpeg publishes over RTMP is what a listener of `/{stream}.flv` decodes, frame for frame.
+
+use testkit::{Clip, PUBLISH_KEY, Server, Tool, framemd5, wait_until};
+
+use crate::support::{
+    DEADLINE, assert_joins, file, publish_rtmp, server_with_short_linger, wait_for_stream,
+};
+
+fn plays(clip: Clip) {
+    let server = server_with_short_linger();
+    let sent = clip.seconds(8);
+    let _publisher = publish_rtmp(&server, &sent, "live/show");
+    wait_for_stream(&server, "live/show");
+    let mut listener = server.listen("/live/show.flv");
+    assert_eq!(listener.status(), 200);
+    assert_eq!(listener.header("content-type"), Some("video/x-flv"));
+    let body = listener.read_to_end(DEADLINE).to_vec();
+
+    let received = file(&body);
+    let (sent_packets, got_packets) =
+        (framemd5::packets(&sent), framemd5::packets(received.path()));
+    for of_kind in [framemd5::video, framemd5::audio] {
+        let join = assert_joins("packets", &of_kind(&sent_packets), &of_kind(&got_packets));
+        assert_eq!(join.missing, 0, "it stayed to the end");
+    }
+    let (sent_frames, got_frames) = (framemd5::decoded(&sent), framemd5::decoded(received.path()));
+    let pictures = framemd5::video(&got_frames);
+    let join = assert_joins("pictures", &framemd5::video(&sent_frames), &pictures);
+    assert_eq!(join.missing, 0);
+    assert_eq!(join.at % 25, 0, "it joined at a keyframe");
+    assert!(framemd5::is_monotonic(&got_frames));
+}
+
+#[test]
+fn h264_and_aac() {
+    plays(Clip::Flv);
+}
+
+#[test]
+fn h264_with_b_frames() {
+    plays(Clip::FlvBframes);
+}
+
+#[test]
+fn the_sound_alone_is_heard_as_aac() {
+    let server = server_with_short_linger();
+    let sent = Clip::Flv.seconds(8);
+    let _publisher = publish_rtmp(&server, &sent, "live/show");
+    wait_for_stream(&server, "live/show");
+    let mut listener = server.listen("/live/show.aac");
+    assert_eq!(listener.status(), 200);
+    assert_eq!(listener.header("content-type"), Some("audio/aac"));
+    let body = listener.read_to_end(DEADLINE).to_vec();
+    let received = file(&body);
+    // ADTS frames carry a header of their own; compare what they decode to. The first frame of a
+    // decoder that starts in mid-stream lacks the overlap with the one before.
+    let sent = framemd5::audio(&framemd5::decoded(&sent));
+    let got = framemd5::decoded(received.path());
+    let join = framemd5::join(&sent, &got, 1).unwrap_or_else(|mismatch| panic!("{mismatch}"));
+    assert!(join.matched > 100, "{join:?}");
+}
+
+/// GStreamer's two RTMP sinks hold the conversation in their own ways.
+fn gstreamer_publishes(sink: &str) {
+    let server = server_with_short_linger();
+    let url = server.rtmp_url("live/gst", PUBLISH_KEY);
+    let pipeline = format!(
+        "flvmux name=mux streamable=true ! {sink} location={url} \
+         videotestsrc is-live=true num-buffers=200 ! video/x-raw,width=320,height=180,framerate=25/1 \
+         ! x264enc tune=zerolatency key-int-max=25 ! h264parse ! mux. \
+         audiotestsrc is-live=true num-buffers=340 ! avenc_aac ! aacparse ! mux."
+    );
+    let mut publisher = Tool::new("gst-launch-1.0")
+        .arg("-q")
+        .args(pipeline.split_whitespace())
+        .start();
+    wait_for_stream(&server, "live/gst");
+    let mut listener = server.listen("/live/gst.flv");
+    assert_eq!(listener.status(), 200);
+    let body = listener.read_to_end(DEADLINE).to_vec();
+    let status = publisher.wait(DEADLINE);
+    assert!(status.success(), "{status}: {}", publisher.stderr());
+    let frames = framemd5::decoded(file(&body).path());
+    assert!(
+        framemd5::video(&frames).len() > 100,
+        "{}",
+        framemd5::video(&frames).len()
+    );
+    assert!(framemd5::audio(&frames).len() > 100);
+}
+
+#[test]
+fn gstreamer_rtmp2sink_publishes() {
+    gstreamer_publishes("rtmp2sink");
+}
+
+#[test]
+fn librtmp_publishes() {
+    gstreamer_publishes("rtmpsink");
+}
+
+#[test]
+fn ffprobe_reads_the_address_itself() {
+    let server = Server::start();
+    let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(30), "live/show");
+    wait_for_stream(&server, "live/show");
+    let mut said = String::new();
+    wait_until("ffprobe to see both tracks", DEADLINE, || {
+        let output = Tool::ffprobe()
+            .args(["-show_entries", "stream=codec_name,width", "-of", "csv=p=0"])
+            .arg(server.http_url("/live/show.flv"))
+            .run(DEADLINE);
+        said = String::from_utf8_lossy(&output).into_owned();
+        said.contains("aac")
+    });
+    assert!(said.contains("h264,320"), "{said}");
+}

@@ -1,0 +1,48 @@
+//! SIGTERM: nobody new, a bounded time for those who are there, exit status 0.
+
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use testkit::{Clip, Server, Signal, wait_until};
+
+use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+
+#[test]
+fn at_once_when_nobody_listens() {
+    let mut server = Server::start();
+    let begun = Instant::now();
+    let status = server.terminate(DEADLINE);
+    assert_eq!(status.code(), Some(0));
+    assert!(
+        begun.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[test]
+fn listeners_get_the_drain_time() {
+    let mut server = Server::builder()
+        .env("CARILLON__DRAIN_TIMEOUT", "3s")
+        .start();
+    let _publisher = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let mut listener = server.listen("/radio.mp3");
+    listener.read_bytes(10_000, DEADLINE);
+    let (http, admin) = (server.addr("http"), server.addr("admin"));
+    server.process().signal(Signal::TERM);
+    let begun = Instant::now();
+    wait_until("the door to close", DEADLINE, || {
+        TcpStream::connect(http).is_err()
+    });
+    assert_eq!(testkit::http::get(admin, "/readyz", DEADLINE).status, 503);
+    let length = listener.body().len();
+    listener.read_bytes(length + 10_000, DEADLINE);
+    listener.read_to_end(DEADLINE);
+    assert!(
+        begun.elapsed() >= Duration::from_secs(2),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(server.process().wait(DEADLINE).code(), Some(0));
+}

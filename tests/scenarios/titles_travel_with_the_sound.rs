@@ -1,0 +1,142 @@
+//! ICY: titles arrive at fixed positions in the stream, and what lies between them is the source's
+//! sound, byte for byte.
+
+use testkit::http::{self, Listener, deinterleave};
+use testkit::{Clip, PUBLISH_KEY, Server};
+
+use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+
+/// `source:<key>` in base64, as an update of the metadata carries it.
+fn set_title(server: &Server, query: &str) -> u16 {
+    let credential = base64(format!("source:{PUBLISH_KEY}").as_bytes());
+    let request = format!(
+        "GET /admin/metadata?mode=updinfo&mount=/radio.mp3&{query} HTTP/1.0\r\n\
+         Authorization: Basic {credential}\r\nUser-Agent: Mozilla/4.0\r\n\r\n"
+    );
+    http::request(server.addr("http"), request.as_bytes(), DEADLINE).status
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let word = chunk
+            .iter()
+            .fold(0_u32, |word, byte| word << 8 | u32::from(*byte))
+            << (8 * (3 - chunk.len()));
+        for digit in 0..4 {
+            let symbol = ALPHABET[(word >> (18 - 6 * digit) & 63) as usize] as char;
+            text.push(if digit <= chunk.len() { symbol } else { '=' });
+        }
+    }
+    text
+}
+
+#[test]
+fn a_title_arrives_within_one_interval_and_the_sound_is_untouched() {
+    let server = Server::start();
+    let _publisher = publish_icecast(&server, Clip::Mp3, 30, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let mut plain = server.listen("/radio.mp3");
+    let mut icy = Listener::get_icy(server.addr("http"), "/radio.mp3");
+    assert_eq!(icy.status(), 200);
+    let interval: usize = icy.header("icy-metaint").unwrap().parse().unwrap();
+    assert_eq!(plain.header("icy-metaint"), None);
+
+    icy.read_bytes(2 * interval, DEADLINE);
+    assert_eq!(set_title(&server, "song=It%27s%20%E2%99%AB%20now"), 200);
+    // The title set before this moment is in a block not later than one interval from here.
+    let at = icy.body().len();
+    icy.read_bytes(at + 3 * interval, DEADLINE);
+    let (audio, titles) = deinterleave(icy.body(), interval);
+    let position = titles
+        .iter()
+        .find(|(_, text)| text.contains("StreamTitle='It's \u{266b} now';"));
+    let (position, _) = position.unwrap_or_else(|| panic!("{titles:?}"));
+    // What was on its way when the title changed is at most what the log's window combines.
+    assert!(*position <= at + 2 * interval, "{position} after {at}");
+
+    plain.read_bytes(icy.body().len(), DEADLINE);
+    assert_is_run("ICY sound in the plain listener's", &audio, plain.body());
+    let file = std::fs::read(Clip::Mp3.seconds(30)).unwrap();
+    assert_is_run(
+        "ICY sound in the source's file",
+        &audio[..4 * interval],
+        &file,
+    );
+}
+
+/// Demands that `part`, less the beginning up to where both have begun, lies in `whole` in one
+/// piece.
+fn assert_is_run(what: &str, part: &[u8], whole: &[u8]) {
+    const PROBE: usize = 2_000;
+    for skip in (0..part.len().saturating_sub(PROBE)).step_by(417) {
+        let probe = &part[skip..skip + PROBE];
+        if let Some(at) = whole.windows(PROBE).position(|window| window == probe) {
+            let length = (part.len() - skip).min(whole.len() - at);
+            assert!(
+                part[skip..skip + length] == whole[at..at + length],
+                "{what}: differs"
+            );
+            assert!(length > PROBE);
+            return;
+        }
+        assert!(skip < 64 * 1024, "{what}: not found");
+    }
+    panic!("{what}: too short");
+}
+
+#[test]
+fn titles_come_in_many_spellings() {
+    let server = Server::start();
+    let _publisher = publish_icecast(&server, Clip::Mp3, 30, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let mut icy = Listener::get_icy(server.addr("http"), "/radio.mp3");
+    let interval: usize = icy.header("icy-metaint").unwrap().parse().unwrap();
+    for (query, title) in [
+        ("song=old&artist=A&title=B", "A - B"),
+        ("song=caf%E9&charset=ISO-8859-1", "caf\u{e9}"),
+        ("song=caf%C3%A9", "caf\u{e9}"),
+        ("song=a';StreamUrl='evil", "a"),
+    ] {
+        assert_eq!(set_title(&server, query), 200, "{query}");
+        let wanted = format!("StreamTitle='{title}");
+        let deadline = std::time::Duration::from_secs(20);
+        let found = icy.read_until(deadline, |body| {
+            deinterleave(body, interval)
+                .1
+                .iter()
+                .any(|(_, text)| text.starts_with(&wanted))
+        });
+        assert!(found, "{query}");
+    }
+    let (_, titles) = deinterleave(icy.body(), interval);
+    assert!(
+        !titles
+            .iter()
+            .any(|(_, text)| text.contains("';StreamUrl='evil")),
+        "a title cannot end its own quotes: {titles:?}"
+    );
+}
+
+#[test]
+fn only_the_source_may_set_titles() {
+    let server = Server::start();
+    let _publisher = publish_icecast(&server, Clip::Mp3, 20, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let update = "GET /admin/metadata?mode=updinfo&mount=/radio.mp3&song=x HTTP/1.0\r\n";
+    let anonymous = http::request(
+        server.addr("http"),
+        format!("{update}\r\n").as_bytes(),
+        DEADLINE,
+    );
+    assert_eq!(anonymous.status, 401);
+    let wrong = format!(
+        "{update}Authorization: Basic {}\r\n\r\n",
+        base64(b"source:wrong")
+    );
+    assert_eq!(
+        http::request(server.addr("http"), wrong.as_bytes(), DEADLINE).status,
+        401
+    );
+}
