@@ -30,7 +30,7 @@ fn read(input: &[u8], piece: usize, limits: Limits) -> (Vec<Message>, Option<Err
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&piece, input)) = data.split_first() else {
+    let Some((&piece, input)) = data.split_last() else {
         return;
     };
     for limits in [Limits::STRANGER, Limits::PUBLISHER] {

@@ -29,7 +29,7 @@ fn run(input: &[u8], piece: usize) -> Outcome {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&piece, noise)) = data.split_first() else {
+    let Some((&piece, noise)) = data.split_last() else {
         return;
     };
     // Noise alone is hardly ever long enough, so that it is also tried as the front of C1.

@@ -97,7 +97,7 @@ fn opening(stage: u8) -> BytesMut {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let [piece, stage, flags, noise @ ..] = data else {
+    let [noise @ .., piece, stage, flags] = data else {
         return;
     };
     let mut input = opening(stage % 4);
