@@ -1,1 +1,28 @@
-//! egress-http
+//! Listeners over HTTP: from a request for a stream to a socket in the fan-out.
+//!
+//! ```text
+//!  door ── Head ──► claims? ──► decide: address ► gate ► form ► lane ──► head bytes + lane
+//!                                 │                                       │            │
+//!                                 ▼ error, HEAD, probe            serve_plain      serve_secure
+//!                               answer, close                     socket to a      LogReader ► TLS
+//!                                                                 worker
+//! ```
+//!
+//! * A stream is heard at its own name in the source's own container (FLV when it came over RTMP),
+//!   and at its name with an extension where its codecs allow; [`addresses`] lists them.
+//! * The wire formats are the private packagers of this crate, given to
+//!   [`fanout::Stream::lane`].
+//! * Replies look like those of Icecast 2.4.4, because players and directories recognise it; every
+//!   answer, errors included, carries CORS headers and ends with the connection.
+//!
+//! The server's door reads the request head, asks [`claims`], and calls [`serve_plain`] or, behind
+//! TLS, [`serve_secure`].
+
+mod address;
+mod form;
+mod packager;
+mod reply;
+mod serve;
+
+pub use address::{Address, addresses, claims};
+pub use serve::{Context, Outcome, serve_plain, serve_secure};

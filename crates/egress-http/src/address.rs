@@ -1,0 +1,153 @@
+//! Which stream, in which container, a request's path means.
+
+use std::sync::Arc;
+
+use fanout::{Info, Registry, Stream};
+use http1::Head;
+use media::{Codec, Container, StreamName};
+
+use crate::form::{Choice, Extension, Form};
+
+/// A path at which a stream can be heard.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Address {
+    /// What is sent there, for people: `FLV`, `MP3`, `Ogg`, …
+    pub label: &'static str,
+    /// The path, with a leading `/`. Needs no escaping.
+    pub path: String,
+    /// The media type. For a source's own container it is the source's word: untrusted text.
+    pub media_type: String,
+}
+
+/// Whether a request is for a stream, so that it belongs to this crate: its path is the name of
+/// one, or ends like the address of one. `PUT` and `SOURCE` are a publisher's.
+pub fn claims(head: &Head, registry: &Registry) -> bool {
+    let is_published = matches!(head.method(), "PUT" | "SOURCE");
+    !is_published
+        && Target::find(&head.path(), registry)
+            .is_some_and(|target| target.stream.is_some() || target.extension.is_some())
+}
+
+/// Where a stream can be heard: its own name first. Streams over RTMP have the addresses of the
+/// tracks that were announced so far.
+pub fn addresses(info: &Info) -> Vec<Address> {
+    let own = match info.source.container {
+        Container::Tracks => None,
+        container => Some((None, label(container))),
+    };
+    let others = [
+        (Extension::Flv, "FLV"),
+        (Extension::Aac, "AAC"),
+        (Extension::Mp3, "MP3"),
+    ];
+    let others = others
+        .into_iter()
+        .map(|(extension, label)| (Some(extension), label));
+    own.into_iter()
+        .chain(others)
+        .filter_map(|(extension, label)| {
+            let Choice::Take(form) = Form::choose(info, extension, false) else {
+                return None;
+            };
+            // The source's own container is listed under the stream's own name.
+            if extension.is_some() && form == Form::Source {
+                return None;
+            }
+            let suffix = extension.map_or("", Extension::suffix);
+            Some(Address {
+                label,
+                path: format!("/{}{suffix}", info.name),
+                media_type: form.media_type(info).to_owned(),
+            })
+        })
+        .collect()
+}
+
+const fn label(container: Container) -> &'static str {
+    match container {
+        Container::Mp3 => "MP3",
+        Container::Adts => "AAC",
+        Container::Ogg => "Ogg",
+        Container::WebM => "WebM",
+        Container::Tracks | Container::Other => "source",
+    }
+}
+
+/// Why a stream cannot be had with an extension, in one sentence.
+pub(crate) fn refusal(info: &Info, extension: Extension) -> String {
+    let what = match info.source.container {
+        Container::Tracks if info.tracks.is_empty() => "nothing yet".to_owned(),
+        Container::Tracks => join(info.tracks.iter().map(|track| codec(track.codec))),
+        container => match info.tracks.first() {
+            Some(track) if track.codec != Codec::Opaque && container == Container::Ogg => {
+                format!("{} in Ogg", codec(track.codec))
+            }
+            _ => label(container).to_owned(),
+        },
+    };
+    let paths: Vec<_> = addresses(info)
+        .into_iter()
+        .map(|address| address.path)
+        .collect();
+    format!(
+        "{} carries {what}, which cannot be sent as {}; it can be heard at {}.\n",
+        info.name,
+        extension.suffix(),
+        join(paths.iter().map(String::as_str)),
+    )
+}
+
+const fn codec(codec: Codec) -> &'static str {
+    match codec {
+        Codec::Aac => "AAC",
+        Codec::Mp3 => "MP3",
+        Codec::Vorbis => "Vorbis",
+        Codec::Opus => "Opus",
+        Codec::Flac => "FLAC",
+        Codec::H264 => "H.264",
+        Codec::Opaque => "a codec that is only relayed",
+    }
+}
+
+fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.collect::<Vec<_>>().join(" and ")
+}
+
+/// What a path means.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// The stream's name, without extension where that is what makes it one.
+    pub(crate) name: StreamName,
+    /// The stream, if there is one.
+    pub(crate) stream: Option<Arc<Stream>>,
+    /// The container that is asked for.
+    pub(crate) extension: Option<Extension>,
+}
+
+impl Target {
+    /// Reads a path. An exact name wins over an extension; `None` when it cannot be a name at all.
+    pub(crate) fn find(path: &str, registry: &Registry) -> Option<Self> {
+        let name = StreamName::parse(path).ok()?;
+        if let Some(stream) = registry.stream(&name) {
+            return Some(Self {
+                name,
+                stream: Some(stream),
+                extension: None,
+            });
+        }
+        let stem = Extension::ALL.into_iter().find_map(|extension| {
+            let stem = name.as_str().strip_suffix(extension.suffix())?;
+            Some((StreamName::parse(stem).ok()?, extension))
+        });
+        let (name, extension) = match stem {
+            Some((stem, extension)) => (stem, Some(extension)),
+            None => (name, None),
+        };
+        let stream = extension.and_then(|_| registry.stream(&name));
+        Some(Self {
+            name,
+            stream,
+            extension,
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! What listeners are answered, in the words of Icecast 2.4.4.
+
+use http1::{CORS, Head, HttpDate, NO_CACHE, ResponseHead, Status, Version};
+
+use crate::packager::METAINT;
+
+/// Headers of a source that are passed on to listeners. A source is bounded by its own request head
+/// already; this keeps every reply well below what old players read.
+const SOURCE_HEADERS_MAX: usize = 32;
+
+/// Prefixes under which sources describe their stream.
+const PREFIXES: [&str; 3] = ["ice-", "icy-", "x-audiocast-"];
+
+/// Makes replies to one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Replies<'a> {
+    /// The version the client speaks.
+    pub(crate) version: Version,
+    /// The Server header.
+    pub(crate) server: &'a str,
+    /// When it is.
+    pub(crate) date: HttpDate,
+    /// Whether the client wants no body.
+    pub(crate) is_head: bool,
+}
+
+impl<'a> Replies<'a> {
+    pub(crate) fn new(head: &Head, server: &'a str, date: HttpDate) -> Self {
+        Self {
+            version: head.version(),
+            server,
+            date,
+            is_head: head.method() == "HEAD",
+        }
+    }
+
+    /// The head before a stream, which ends with the connection. Players that ask for titles are
+    /// answered in HTTP/1.0, as every server of theirs does.
+    pub(crate) fn stream(
+        &self,
+        media_type: &str,
+        source_headers: &[(String, String)],
+        is_icy: bool,
+    ) -> Vec<u8> {
+        let version = if is_icy {
+            Version::Http10
+        } else {
+            self.version
+        };
+        let mut head = self
+            .begin(version, Status::OK)
+            .header("Content-Type", media_type)
+            .headers(NO_CACHE)
+            .headers(CORS);
+        for (name, value) in listener_headers(source_headers) {
+            head = head.header(&name, &value);
+        }
+        if is_icy {
+            head = head.header("icy-metaint", &METAINT.to_string());
+        }
+        head.finish()
+    }
+
+    /// An answer without a stream: `text` says why.
+    pub(crate) fn text(&self, status: Status, extra: &[(&str, &str)], text: &str) -> Vec<u8> {
+        let mut reply = self
+            .begin(self.version, status)
+            .header("Content-Type", "text/plain; charset=utf-8")
+            .content_length(text.len() as u64)
+            .headers(NO_CACHE)
+            .headers(CORS)
+            .headers(extra)
+            .finish();
+        if !self.is_head {
+            reply.extend_from_slice(text.as_bytes());
+        }
+        reply
+    }
+
+    /// An answer that is all head.
+    pub(crate) fn empty(&self, status: Status, extra: &[(&str, &str)]) -> Vec<u8> {
+        let head = self.begin(self.version, status);
+        // A 204 has no length (RFC 9110 §8.6).
+        let head = if status == Status::NO_CONTENT {
+            head
+        } else {
+            head.content_length(0)
+        };
+        head.headers(NO_CACHE).headers(CORS).headers(extra).finish()
+    }
+
+    fn begin(&self, version: Version, status: Status) -> ResponseHead {
+        ResponseHead::new(version, status)
+            .header("Server", self.server)
+            .header("Connection", "Close")
+            .date(self.date)
+    }
+}
+
+/// The source's description as listeners get it: `ice-name` becomes `icy-name`, `ice-public`
+/// `icy-pub`, `ice-bitrate` `icy-br`; `ice-audio-info` stays as it is, and gives `icy-br` when
+/// nothing else does. The first of each counts.
+fn listener_headers(source: &[(String, String)]) -> Vec<(String, String)> {
+    let mut headers: Vec<(String, String)> = Vec::new();
+    let mut add = |name: String, value: &str| {
+        let is_known = headers.iter().any(|(known, _)| *known == name);
+        if !is_known && headers.len() < SOURCE_HEADERS_MAX {
+            headers.push((name, value.to_owned()));
+        }
+    };
+    let mut bitrate = None;
+    for (name, value) in source {
+        let name = name.to_ascii_lowercase();
+        let suffix = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
+        match suffix {
+            // The interval of titles is ours to announce.
+            None | Some("" | "metaint" | "metadata") => {}
+            Some("audio-info") => {
+                bitrate = bitrate.or_else(|| audio_info_bitrate(value));
+                add("ice-audio-info".to_owned(), value);
+            }
+            Some("public" | "pub") => add("icy-pub".to_owned(), value),
+            Some("bitrate" | "br") => add("icy-br".to_owned(), value),
+            Some(suffix) => add(format!("icy-{suffix}"), value),
+        }
+    }
+    if let Some(bitrate) = bitrate {
+        add("icy-br".to_owned(), bitrate);
+    }
+    headers
+}
+
+/// The bit rate in `ice-bitrate=128;ice-channels=2` or `bitrate=128;channels=2`.
+fn audio_info_bitrate(info: &str) -> Option<&str> {
+    info.split(';').find_map(|pair| {
+        let (key, value) = pair.split_once('=')?;
+        let key = key.trim();
+        (key.strip_prefix("ice-").unwrap_or(key) == "bitrate").then(|| value.trim())
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,299 @@
+//! From a request head to an answer, or to a lane.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use fanout::gate::{Authorized, Denied, Play, Presented};
+use fanout::{Info, LaneGuard, LaneRefused, ListenerRecord, Permit, Policy, Stream};
+use http1::{Head, HttpDate, Status};
+use media::{Container, Kind};
+
+use super::{Answer, Context};
+use crate::address::{self, Target};
+use crate::form::{Choice, Form};
+use crate::reply::Replies;
+
+/// How long a request waits for the tracks that decide about its form. A publisher that has just
+/// connected announces them with its first packets.
+const TRACKS_AWAITED: Duration = Duration::from_secs(2);
+
+/// How often it looks.
+const TRACKS_POLL: Duration = Duration::from_millis(50);
+
+/// A range that ends within this many bytes is a player's probe and not a listener: AVFoundation
+/// asks for the first two.
+const PROBE_BYTES_MAX: u64 = 2;
+
+/// When to try again what memory or the number of joins does not allow now.
+const RETRY_AFTER: (&str, &str) = ("Retry-After", "2");
+
+const METHODS: (&str, &str) = ("Allow", "GET, HEAD, OPTIONS");
+
+/// The realm that Icecast names; players remember passwords by it.
+const CHALLENGE: (&str, &str) = ("WWW-Authenticate", "Basic realm=\"Icecast2 Server\"");
+
+/// What to do with a request.
+#[derive(Debug)]
+pub(super) enum Decision {
+    /// Answer and close.
+    Answer(Answer),
+    /// Send the head, then the lane.
+    Listen(Box<Listen>),
+}
+
+/// Everything a listener needs but a socket.
+#[derive(Debug)]
+pub(super) struct Listen {
+    pub(super) record: ListenerRecord,
+    pub(super) head: Bytes,
+    pub(super) lane: LaneGuard,
+    /// The rules of the lane.
+    pub(super) policy: Policy,
+    /// What to say instead of the head when there is no place.
+    pub(super) refusal: Answer,
+}
+
+/// Decides on a request. Opens the lane, but counts nobody before the decision is known.
+pub(super) async fn decide(
+    context: &Context,
+    head: &Head,
+    peer: SocketAddr,
+    permit: Option<Permit>,
+) -> Decision {
+    let replies = Replies::new(head, &context.server_header, now());
+    let request = Request {
+        context,
+        head,
+        peer,
+        replies,
+    };
+    match request.listen(permit).await {
+        Ok(listen) => Decision::Listen(Box::new(listen)),
+        Err(answer) => Decision::Answer(answer),
+    }
+}
+
+struct Request<'a> {
+    context: &'a Context,
+    head: &'a Head,
+    peer: SocketAddr,
+    replies: Replies<'a>,
+}
+
+impl Request<'_> {
+    /// The way of a listener; every other way ends in an answer.
+    async fn listen(&self, permit: Option<Permit>) -> Result<Listen, Answer> {
+        let requested = Instant::now();
+        self.check_method()?;
+        let path = self.head.path();
+        let target = Target::find(&path, &self.context.registry)
+            .ok_or_else(|| self.not_found("That is not the name of a stream.\n"))?;
+        let permission = self.authorize(&target)?;
+        let stream = target
+            .stream
+            .as_ref()
+            .ok_or_else(|| self.not_found(&format!("There is no stream {}.\n", target.name)))?;
+        let (info, form) = self.form(stream, &target).await?;
+        let head = self.stream_head(&info, form);
+        if self.replies.is_head {
+            return Err(Answer {
+                status: Status::OK,
+                bytes: head,
+            });
+        }
+        if self.is_probe() {
+            return Err(self.probed(head, form.opening(info.source.container)));
+        }
+        let lane = self.lane(stream, &permission, form, &info)?;
+        let record = ListenerRecord {
+            id: self.context.registry.fanout().next_id(),
+            stream: target.name,
+            format: form.format(),
+            peer: self.peer,
+            // Without the query, which may hold a key.
+            request: format!("{} {path} {}", self.head.method(), self.version()),
+            agent: self.header("user-agent"),
+            referer: self.header("referer"),
+            since: SystemTime::now(),
+            requested,
+            permit,
+        };
+        let has_pictures = info.tracks.iter().any(|track| track.kind == Kind::Video);
+        Ok(Listen {
+            record,
+            head: head.into(),
+            lane,
+            policy: if has_pictures {
+                info.settings.video
+            } else {
+                info.settings.audio
+            },
+            refusal: self.busy("Too many listeners are joining at once.\n"),
+        })
+    }
+
+    fn check_method(&self) -> Result<(), Answer> {
+        match self.head.method() {
+            "GET" | "HEAD" => Ok(()),
+            "OPTIONS" => Err(Answer {
+                status: Status::NO_CONTENT,
+                bytes: self.replies.empty(Status::NO_CONTENT, &[METHODS]),
+            }),
+            _ => Err(self.text(
+                Status::METHOD_NOT_ALLOWED,
+                &[METHODS],
+                "A stream can only be listened to.\n",
+            )),
+        }
+    }
+
+    fn authorize(&self, target: &Target) -> Result<Authorized<Play>, Answer> {
+        let basic = self.head.basic_auth();
+        let bearer = self.head.bearer_token();
+        let key = self.head.query().get("key");
+        let secret = match (&basic, &bearer) {
+            (Some(credentials), _) => Some(credentials.password.reveal()),
+            (None, Some(token)) => Some(token.reveal()),
+            (None, None) => key.as_deref(),
+        };
+        let presented = Presented {
+            peer: self.peer,
+            user: basic.as_ref().map(|credentials| &credentials.user[..]),
+            secret,
+        };
+        let denied = match self.context.gate.play(&target.name, &presented) {
+            Ok(permission) => return Ok(permission),
+            Err(denied) => denied,
+        };
+        let words = format!("To listen here, {denied}.\n");
+        Err(match denied {
+            Denied::Missing | Denied::Wrong => {
+                self.text(Status::UNAUTHORIZED, &[CHALLENGE], &words)
+            }
+            Denied::TooManyAttempts => self.text(Status::TOO_MANY_REQUESTS, &[RETRY_AFTER], &words),
+        })
+    }
+
+    /// The form to send, as soon as the stream's tracks tell it.
+    async fn form(&self, stream: &Stream, target: &Target) -> Result<(Info, Form), Answer> {
+        let began = Instant::now();
+        loop {
+            let info = stream.info();
+            if target.extension.is_none() && self.wants_page(&info) {
+                return Err(self.to_page(&info));
+            }
+            match Form::choose(&info, target.extension, self.head.wants_icy()) {
+                Choice::Take(form) => return Ok((info, form)),
+                Choice::Unclear if began.elapsed() < TRACKS_AWAITED => {
+                    tokio::time::sleep(TRACKS_POLL).await;
+                }
+                Choice::Unclear if info.tracks.is_empty() => {
+                    return Err(self.busy("The stream has not begun yet.\n"));
+                }
+                Choice::Unclear | Choice::Impossible => {
+                    let words = target
+                        .extension
+                        .map(|extension| address::refusal(&info, extension));
+                    return Err(self.text(Status::NOT_ACCEPTABLE, &[], &words.unwrap_or_default()));
+                }
+            }
+        }
+    }
+
+    /// Whether a person opened the bare name of an RTMP stream in a browser, which cannot play it.
+    fn wants_page(&self, info: &Info) -> bool {
+        let accepts_html = self
+            .head
+            .header("accept")
+            .is_some_and(|accept| accept.contains("text/html"));
+        accepts_html && info.source.container == Container::Tracks
+    }
+
+    fn to_page(&self, info: &Info) -> Answer {
+        let query = self.head.query();
+        let query = String::from_utf8_lossy(query.as_bytes());
+        let mark = if query.is_empty() { "" } else { "?" };
+        let location = format!("/{}/{mark}{query}", info.name);
+        Answer {
+            status: Status::FOUND,
+            bytes: self
+                .replies
+                .empty(Status::FOUND, &[("Location", &location)]),
+        }
+    }
+
+    fn stream_head(&self, info: &Info, form: Form) -> Vec<u8> {
+        self.replies.stream(
+            form.media_type(info),
+            &info.source.headers,
+            form == Form::Icy,
+        )
+    }
+
+    fn is_probe(&self) -> bool {
+        self.head
+            .byte_range()
+            .is_some_and(|range| range.last.is_some_and(|last| last < PROBE_BYTES_MAX))
+    }
+
+    /// A probe gets 200 and the bytes it asked for. 206 would make AVFoundation come back without
+    /// asking for titles; a 200 that goes on would count it twice.
+    fn probed(&self, mut head: Vec<u8>, opening: &[u8]) -> Answer {
+        head.extend_from_slice(opening);
+        Answer {
+            status: Status::OK,
+            bytes: head,
+        }
+    }
+
+    fn lane(
+        &self,
+        stream: &Arc<Stream>,
+        permission: &Authorized<Play>,
+        form: Form,
+        info: &Info,
+    ) -> Result<LaneGuard, Answer> {
+        let make = || form.packager(info.source.container);
+        stream
+            .lane(permission, form.format(), make, Instant::now())
+            .map_err(|refused| match refused {
+                LaneRefused::Ended => self.not_found("The stream has ended.\n"),
+                LaneRefused::Memory => self.busy("The server has no memory for this stream.\n"),
+                LaneRefused::TooMany => self.busy("The stream has no room for this format.\n"),
+            })
+    }
+
+    fn not_found(&self, words: &str) -> Answer {
+        self.text(Status::NOT_FOUND, &[], words)
+    }
+
+    fn busy(&self, words: &str) -> Answer {
+        self.text(Status::SERVICE_UNAVAILABLE, &[RETRY_AFTER], words)
+    }
+
+    fn text(&self, status: Status, extra: &[(&str, &str)], words: &str) -> Answer {
+        Answer {
+            status,
+            bytes: self.replies.text(status, extra, words),
+        }
+    }
+
+    fn header(&self, name: &str) -> String {
+        self.head.header(name).unwrap_or_default().to_owned()
+    }
+
+    fn version(&self) -> &'static str {
+        match self.head.version() {
+            http1::Version::Http11 => "HTTP/1.1",
+            http1::Version::Http10 => "HTTP/1.0",
+            http1::Version::Ice10 | http1::Version::XAudiocast => "ICE/1.0",
+        }
+    }
+}
+
+fn now() -> HttpDate {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    HttpDate(since_epoch.map_or(0, |since| since.as_secs()))
+}

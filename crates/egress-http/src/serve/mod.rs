@@ -1,0 +1,120 @@
+//! One request for a stream, from its head to its last byte.
+
+mod decide;
+mod plain;
+mod secure;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fanout::gate::Gate;
+use fanout::{ListenerId, Registry};
+use http1::Status;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+
+pub use plain::serve_plain;
+pub use secure::serve_secure;
+
+/// What serving needs to know of the server.
+#[derive(Clone)]
+pub struct Context {
+    /// The streams.
+    pub registry: Arc<Registry>,
+    /// Decides who may listen.
+    pub gate: Arc<dyn Gate>,
+    /// The Server header. Players and directories look for `Icecast` at its start.
+    pub server_header: String,
+    /// The share of a core that listeners behind TLS may cost before their messages grow; what
+    /// [`fanout::Config::target_utilisation`] is for the workers.
+    pub target_utilisation: f64,
+}
+
+/// The Server header unless another is configured.
+const SERVER_HEADER: &str = "Icecast 2.4.4 (Carillon)";
+
+impl Context {
+    /// A context with the usual Server header and utilisation.
+    pub fn new(registry: Arc<Registry>, gate: Arc<dyn Gate>) -> Self {
+        Self {
+            registry,
+            gate,
+            server_header: SERVER_HEADER.to_owned(),
+            target_utilisation: 0.02,
+        }
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("registry", &self.registry)
+            .field("server_header", &self.server_header)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What became of a request, for the log.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// It was answered without a stream, and the connection is closed.
+    Answered {
+        /// The answer's status.
+        status: Status,
+        /// Bytes of the answer, its head included.
+        bytes: usize,
+    },
+    /// It became a listener, whose end is reported as a [`fanout::Departure`].
+    Listening(ListenerId),
+    /// The client was gone before it could be answered.
+    Gone,
+}
+
+/// A whole answer, ready for the wire.
+#[derive(Debug)]
+struct Answer {
+    status: Status,
+    bytes: Vec<u8>,
+}
+
+/// How long a client may take to receive an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long, and for how many bytes, the rest of a request is read after the answer: closing a
+/// socket with unread bytes resets the connection, which can take the answer with it.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+const DRAIN_BYTES_MAX: u64 = 64 * 1024;
+
+/// Writes an answer and closes the connection in an orderly way.
+async fn answer<S>(socket: S, answer: Answer) -> Outcome
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let Answer { status, bytes } = answer;
+    match timeout(ANSWER_TIMEOUT, write_and_close(socket, &bytes)).await {
+        Ok(Ok(())) => Outcome::Answered {
+            status,
+            bytes: bytes.len(),
+        },
+        Ok(Err(_)) | Err(_) => Outcome::Gone,
+    }
+}
+
+async fn write_and_close<S>(mut socket: S, bytes: &[u8]) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    socket.write_all(bytes).await?;
+    socket.shutdown().await?;
+    let mut rest = socket.take(DRAIN_BYTES_MAX);
+    let drain = async { tokio::io::copy(&mut rest, &mut tokio::io::sink()).await };
+    // The answer is out; whatever the client still does is of no interest.
+    if let Ok(Err(error)) = timeout(DRAIN_TIMEOUT, drain).await {
+        tracing::trace!(%error, "the client closed first");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! A listener on a plain socket: it becomes a worker's.
+
+use std::net::SocketAddr;
+
+use fanout::{NewListener, Permit};
+use http1::Head;
+use tokio::net::TcpStream;
+
+use super::decide::{Decision, Listen, decide};
+use super::{Context, Outcome, answer};
+
+/// Serves a request that [`claims`](crate::claims) accepted: answers it, or hands the socket to
+/// the fan-out, where it stays until the listener leaves.
+///
+/// `permit` is the listener's place under the server's limits; it is held as long as the listener
+/// is there.
+pub async fn serve_plain(
+    context: &Context,
+    socket: TcpStream,
+    head: Head,
+    peer: SocketAddr,
+    permit: Option<Permit>,
+) -> Outcome {
+    match decide(context, &head, peer, permit).await {
+        Decision::Answer(words) => answer(socket, words).await,
+        Decision::Listen(listen) => attach(context, socket, *listen).await,
+    }
+}
+
+async fn attach(context: &Context, socket: TcpStream, listen: Listen) -> Outcome {
+    let Listen {
+        record,
+        head,
+        lane,
+        policy: _,
+        refusal,
+    } = listen;
+    let id = record.id;
+    let socket = net::tcp::prepare_listener(&socket).and_then(|()| socket.into_std());
+    let Ok(socket) = socket else {
+        return Outcome::Gone;
+    };
+    let listener = NewListener {
+        record,
+        socket,
+        head,
+        lane,
+    };
+    match context.registry.fanout().attach(listener) {
+        Ok(()) => Outcome::Listening(id),
+        Err(refused) => match TcpStream::from_std(refused.0) {
+            Ok(socket) => answer(socket, refusal).await,
+            Err(_) => Outcome::Gone,
+        },
+    }
+}
