@@ -1,1 +1,89 @@
-//! ingest
+//! Publishers' connections: from a socket to a stream's items.
+//!
+//! ```text
+//!  door ──socket, first bytes──► rtmp::serve ────┐ gate: may it?   ┌─► Publisher ──items──► stream
+//!       ──socket, request head─► icecast::serve ─┴─► admission ────┤
+//!                                                                  └─► its protocol's refusal
+//! ```
+//!
+//! Each driver owns one connection from the moment the door knows what it speaks until it is closed.
+//! It turns one read into one batch of items and one [`Publisher::write`](fanout::Publisher::write).
+//! Everything that can end a connection is an [`Error`]; each protocol has one function that turns it
+//! into words on the wire, and [`Rejection`] is its name in the metrics.
+//!
+//! Invariants: no publisher without the gate's permission; a bounded time for every wait, a bounded
+//! size for every buffer; whoever is turned away is told why before the socket closes. Keys and
+//! passwords are passed to the gate and nowhere else.
+//!
+//! Called by the doors of `server`.
+
+mod admission;
+mod closing;
+mod error;
+pub mod icecast;
+pub mod rtmp;
+mod stats;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub use error::{Error, Rejection};
+pub use stats::{Protocol, Stats};
+
+/// What every connection shares.
+pub struct Context {
+    /// Where streams are.
+    pub registry: Arc<fanout::Registry>,
+    /// Who decides.
+    pub gate: Arc<dyn fanout::gate::Gate>,
+    /// The rules.
+    pub settings: Settings,
+    /// The counts.
+    pub stats: Arc<Stats>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long publishers may take, and what they are told of the server.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Settings {
+    /// From the first byte to the end of RTMP's handshake.
+    pub handshake_timeout: Duration,
+    /// From there, or from the end of a stream, to a request to publish.
+    pub publish_timeout: Duration,
+    /// From the permission to publish over RTMP to the first media: encoders open their devices late.
+    pub first_media_timeout: Duration,
+    /// How long a publisher may send no media before its epoch ends.
+    pub source_timeout: Duration,
+    /// Bytes of the RTMP chunks that we send; ffmpeg takes the size over for what it sends.
+    pub rtmp_chunk_size: u32,
+    /// The `Server` header of answers to sources.
+    pub server_name: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            handshake_timeout: Duration::from_secs(5),
+            publish_timeout: Duration::from_secs(10),
+            first_media_timeout: Duration::from_secs(20),
+            source_timeout: Duration::from_secs(10),
+            rtmp_chunk_size: 65_536,
+            server_name: "Icecast 2.4.4 (Carillon)".to_owned(),
+        }
+    }
+}
+
+/// The present, by the clock that the runtime's timers go by.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+#[cfg(test)]
+mod testing;

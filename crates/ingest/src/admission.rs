@@ -1,0 +1,136 @@
+//! The way in, the same for every protocol: name, gate, registry.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use fanout::gate::Presented;
+use fanout::{Phase, PublishRefused, Publisher, Source};
+use media::{Item, StreamName};
+
+use crate::stats::{Protocol, Stats};
+use crate::{Context, Error, now};
+
+/// First segments of names that would hide the server's own pages.
+const RESERVED: [&str; 4] = ["admin", "admin.cgi", "status-json.xsl", "status.xsl"];
+
+/// Times a stream may end between our finding it and our taking it. Whoever finds it ended removes
+/// it, so that twice in a row is somebody's doing.
+const TRIES_MAX: usize = 2;
+
+/// One publisher's turn on a stream, counted and logged. Dropping it ends the epoch.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    publisher: Publisher,
+    stats: Arc<Stats>,
+    protocol: Protocol,
+    peer: Option<SocketAddr>,
+    began: Instant,
+    bytes: u64,
+}
+
+/// The name of the stream that a text asks for.
+pub(crate) fn name(text: &str) -> Result<StreamName, Error> {
+    let name = StreamName::parse(text)?;
+    let first = name.as_str().split('/').next().unwrap_or_default();
+    if RESERVED.contains(&first) {
+        Err(Error::NameReserved)
+    } else {
+        Ok(name)
+    }
+}
+
+/// Begins a publisher's turn if the gate and the registry permit it.
+pub(crate) fn admit(
+    context: &Context,
+    name: &StreamName,
+    presented: &Presented<'_>,
+    protocol: Protocol,
+    source: &Source,
+) -> Result<Turn, Error> {
+    let mut refused = PublishRefused::Ended;
+    for _ in 0..TRIES_MAX {
+        let permission = context.gate.publish(name, presented)?;
+        match context.registry.publish(permission, source.clone(), now()) {
+            Ok(publisher) => return Ok(Turn::new(context, publisher, protocol, source)),
+            Err(PublishRefused::Ended) => {}
+            Err(other) => {
+                refused = other;
+                break;
+            }
+        }
+    }
+    Err(refused.into())
+}
+
+impl Turn {
+    fn new(context: &Context, publisher: Publisher, protocol: Protocol, source: &Source) -> Self {
+        tracing::info!(
+            stream = %publisher.name(),
+            peer = ?source.peer,
+            protocol = protocol.label(),
+            agent = ?source.agent,
+            content_type = ?source.content_type,
+            "publishing begins"
+        );
+        context.stats.enter(protocol);
+        let stats = Arc::clone(&context.stats);
+        Self {
+            publisher,
+            stats,
+            protocol,
+            peer: source.peer,
+            began: now(),
+            bytes: 0,
+        }
+    }
+
+    /// Counts what a read brought.
+    pub(crate) fn received(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+        self.stats.received(self.protocol, bytes);
+    }
+
+    /// Passes on what one read brought; `items` is empty afterwards.
+    pub(crate) fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), Error> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        self.publisher
+            .write(items, now)
+            .map_err(|_| self.why_over())
+    }
+
+    /// Waits until the stream is no longer ours.
+    pub(crate) async fn over(&self) -> Error {
+        self.publisher.superseded().await;
+        self.why_over()
+    }
+
+    fn why_over(&self) -> Error {
+        match self.publisher.stream().info().phase {
+            Phase::Ended => Error::Ended,
+            Phase::Live | Phase::Lingering => Error::Superseded,
+        }
+    }
+
+    /// Ends the turn, saying why in the log.
+    pub(crate) fn end(self, reason: &dyn Display) {
+        tracing::info!(
+            stream = %self.publisher.name(),
+            peer = ?self.peer,
+            protocol = self.protocol.label(),
+            bytes = self.bytes,
+            seconds = now().saturating_duration_since(self.began).as_secs(),
+            %reason,
+            "publishing ended"
+        );
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.stats.leave(self.protocol);
+    }
+}

@@ -1,0 +1,52 @@
+//! Last words: what a peer is told before the socket closes, in a way that it gets to read them.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+
+/// How long a peer may take to receive an answer. It is far smaller than any socket buffer, so only
+/// a peer that reads nothing at all needs longer.
+pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a peer's bytes are read and dropped after the last words: a round trip to anywhere, and
+/// the time an encoder takes to notice.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Bytes dropped at once while draining.
+const DRAIN_BYTES: usize = 4 * 1024;
+
+/// Writes all of `bytes`, in bounded time.
+pub(crate) async fn write<S>(socket: &mut S, bytes: &[u8]) -> io::Result<()>
+where
+    S: AsyncWrite + Unpin,
+{
+    let sent = timeout(WRITE_TIMEOUT, async {
+        socket.write_all(bytes).await?;
+        socket.flush().await
+    });
+    sent.await
+        .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// Says `words` and closes. The peer's bytes are still read for a while: a socket that is closed
+/// with unread input resets the connection, and the reset overtakes the words.
+pub(crate) async fn say<S>(mut socket: S, words: &[u8])
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    if write(&mut socket, words).await.is_err() {
+        return;
+    }
+    let mut scrap = [0; DRAIN_BYTES];
+    // Bounded by time and not by bytes: a publisher goes on at its own rate until it has read them.
+    let drained = timeout(DRAIN_TIMEOUT, async {
+        socket.shutdown().await?;
+        while socket.read(&mut scrap).await? > 0 {}
+        io::Result::Ok(())
+    });
+    if let Ok(Err(error)) = drained.await {
+        tracing::trace!(%error, "the peer closed first");
+    }
+}

@@ -1,0 +1,154 @@
+//! Why a publisher's connection ended before its time, sorted by blame.
+
+use std::io;
+use std::time::Duration;
+
+use fanout::PublishRefused;
+use fanout::gate::Denied;
+use media::NameError;
+
+/// What ended a connection, or a request, that did not simply come to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    // The peer asked for what it may not have.
+    /// The stream's name is none.
+    #[error("{0}")]
+    Name(#[from] NameError),
+    /// The name belongs to the server's own pages.
+    #[error("the name is reserved")]
+    NameReserved,
+    /// The gate says no.
+    #[error("{0}")]
+    Denied(#[from] Denied),
+    /// The registry says no.
+    #[error("{0}")]
+    Refused(#[from] PublishRefused),
+    /// A request to play over RTMP.
+    #[error("streams are not played over RTMP")]
+    PlayOverRtmp,
+    /// A metadata update for a stream that is not there.
+    #[error("the stream does not exist")]
+    NoSuchStream,
+    /// A metadata request without a parameter it needs.
+    #[error("the parameter `{0}` is missing")]
+    ParameterMissing(&'static str),
+    /// A metadata request to do something other than to update the title.
+    #[error("the only mode is `updinfo`")]
+    ModeUnknown,
+
+    // The peer broke its protocol, or a limit of it.
+    /// RTMP was broken.
+    #[error("{0}")]
+    Rtmp(#[from] ::rtmp::Error),
+    /// The body of a source request was broken.
+    #[error("{0}")]
+    Http(#[from] http1::Error),
+
+    // The peer was too slow.
+    /// Media was promised and none came.
+    #[error("no media arrived within {} s", .0.as_secs_f64())]
+    NoMedia(Duration),
+    /// Media stopped.
+    #[error("nothing arrived for {} s", .0.as_secs_f64())]
+    Silent(Duration),
+
+    // We, or another publisher, ended it.
+    /// Another publisher has the stream now.
+    #[error("another publisher has taken over")]
+    Superseded,
+    /// The stream was ended from outside.
+    #[error("the server ended the stream")]
+    Ended,
+
+    // The environment failed.
+    /// The connection broke.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// What publishers and metadata updates are turned away for: the label of a metric.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Rejection {
+    /// No stream may be called that.
+    Name,
+    /// No credential. Many sources ask this way first, so it means little.
+    CredentialMissing,
+    /// A wrong credential.
+    CredentialWrong,
+    /// Too many wrong credentials from one address.
+    Attempts,
+    /// The stream has a publisher.
+    Busy,
+    /// There are as many streams as there may be.
+    Limit,
+    /// A request for something that is not there.
+    NotFound,
+    /// Bytes that make no sense.
+    Malformed,
+    /// More than a limit of the protocol allows.
+    Oversized,
+    /// A deadline passed.
+    Slow,
+}
+
+impl Rejection {
+    /// Every reason, in the order of their indices.
+    pub const ALL: [Self; 10] = [
+        Self::Name,
+        Self::CredentialMissing,
+        Self::CredentialWrong,
+        Self::Attempts,
+        Self::Busy,
+        Self::Limit,
+        Self::NotFound,
+        Self::Malformed,
+        Self::Oversized,
+        Self::Slow,
+    ];
+
+    /// The metric label.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::CredentialMissing => "credential_missing",
+            Self::CredentialWrong => "credential_wrong",
+            Self::Attempts => "attempts",
+            Self::Busy => "busy",
+            Self::Limit => "limit",
+            Self::NotFound => "not_found",
+            Self::Malformed => "malformed",
+            Self::Oversized => "oversized",
+            Self::Slow => "slow",
+        }
+    }
+}
+
+impl Error {
+    /// How it is counted; `None` when nobody was turned away.
+    pub fn rejection(&self) -> Option<Rejection> {
+        Some(match self {
+            Self::Name(_) | Self::NameReserved => Rejection::Name,
+            Self::Denied(Denied::Missing) => Rejection::CredentialMissing,
+            Self::Denied(Denied::Wrong) => Rejection::CredentialWrong,
+            Self::Denied(Denied::TooManyAttempts) => Rejection::Attempts,
+            Self::Refused(PublishRefused::Busy) => Rejection::Busy,
+            Self::Refused(PublishRefused::TooMany | PublishRefused::Ended) => Rejection::Limit,
+            Self::PlayOverRtmp | Self::NoSuchStream => Rejection::NotFound,
+            Self::ParameterMissing(_) | Self::ModeUnknown => Rejection::Malformed,
+            Self::Rtmp(error) => match error.blame() {
+                ::rtmp::Blame::Protocol => Rejection::Malformed,
+                ::rtmp::Blame::Limit => Rejection::Oversized,
+                ::rtmp::Blame::Timeout => Rejection::Slow,
+            },
+            Self::Http(error) => match http1::status_of(*error) {
+                http1::Status::CONTENT_TOO_LARGE | http1::Status::HEADER_FIELDS_TOO_LARGE => {
+                    Rejection::Oversized
+                }
+                _ => Rejection::Malformed,
+            },
+            Self::NoMedia(_) | Self::Silent(_) => Rejection::Slow,
+            Self::Superseded | Self::Ended | Self::Io(_) => return None,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! What sources are answered.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fanout::PublishRefused;
+use fanout::gate::Denied;
+use http1::{CONTINUE, CORS, Head, HttpDate, NO_CACHE, ResponseHead, SOURCE_OK, Status, Version};
+
+use crate::{Error, Settings};
+
+/// The methods that a source may use. libshout prefers `PUT` when it stands here, and would send
+/// titles by `POST` if that did.
+const ALLOW: &str = "GET, HEAD, PUT, SOURCE, OPTIONS";
+
+/// What an x-audiocast source waits for; it knows no HTTP.
+const AUDIOCAST_OK: &[u8] = b"OK\r\n\r\n";
+
+/// The status and the words for an error: the only place that decides them.
+pub(super) fn status_of(error: &Error) -> (Status, String) {
+    let status = match error {
+        Error::Name(_) | Error::ParameterMissing(_) | Error::ModeUnknown => Status::BAD_REQUEST,
+        Error::NameReserved => Status::FORBIDDEN,
+        Error::Denied(Denied::Missing | Denied::Wrong) => {
+            return (Status::UNAUTHORIZED, "You need to authenticate".to_owned());
+        }
+        Error::Denied(Denied::TooManyAttempts) => Status::TOO_MANY_REQUESTS,
+        // The words of Icecast 2.4.4, which people search for.
+        Error::Refused(PublishRefused::Busy) => {
+            return (Status::FORBIDDEN, "Mountpoint in use".to_owned());
+        }
+        Error::Refused(PublishRefused::TooMany) => {
+            return (Status::FORBIDDEN, "too many sources connected".to_owned());
+        }
+        Error::NoSuchStream | Error::PlayOverRtmp => {
+            return (Status::NOT_FOUND, "Source does not exist".to_owned());
+        }
+        Error::Refused(PublishRefused::Ended) | Error::Ended | Error::Superseded => {
+            Status::SERVICE_UNAVAILABLE
+        }
+        Error::Http(error) => http1::status_of(*error),
+        Error::NoMedia(_) | Error::Silent(_) => Status::REQUEST_TIMEOUT,
+        Error::Rtmp(_) | Error::Io(_) => Status::INTERNAL_SERVER_ERROR,
+    };
+    (status, error.to_string())
+}
+
+/// Turns a request away.
+pub(super) fn refusal(settings: &Settings, head: &Head, error: &Error) -> Vec<u8> {
+    let (status, words) = status_of(error);
+    let mut response = begin(settings, head, status);
+    if status == Status::UNAUTHORIZED {
+        response = response.header("WWW-Authenticate", "Basic realm=\"Icecast2 Server\"");
+    }
+    finish(
+        response,
+        "text/plain; charset=utf-8",
+        &format!("{words}\r\n"),
+    )
+}
+
+/// Answers a request that was carried out.
+pub(super) fn done(settings: &Settings, head: &Head, content_type: &str, body: &str) -> Vec<u8> {
+    finish(begin(settings, head, Status::OK), content_type, body)
+}
+
+/// Lets a source begin. The answer has no length: it ends with the connection, like the body.
+pub(super) fn accepted(settings: &Settings, head: &Head) -> Vec<u8> {
+    if head.version() == Version::XAudiocast {
+        return AUDIOCAST_OK.to_vec();
+    }
+    if head.method() != "PUT" {
+        return SOURCE_OK.to_vec();
+    }
+    let mut answer = Vec::new();
+    if head.expects_continue() {
+        answer.extend_from_slice(CONTINUE);
+    }
+    answer.extend_from_slice(&begin(settings, head, Status::OK).finish());
+    answer
+}
+
+/// Answers a source with the right credential that sends nothing yet.
+pub(super) fn probe(settings: &Settings, head: &Head) -> Vec<u8> {
+    begin(settings, head, Status::OK).content_length(0).finish()
+}
+
+/// Answers `OPTIONS`, with which libshout begins, and browsers before they fetch.
+///
+/// libshout takes 404, 501 or a closed connection for a server that wants TLS at once.
+pub fn answer_options(settings: &Settings, head: &Head) -> Vec<u8> {
+    ResponseHead::new(head.version(), Status::OK)
+        .header("Server", &settings.server_name)
+        .date(today())
+        .header("Allow", ALLOW)
+        .headers(CORS)
+        .content_length(0)
+        .finish()
+}
+
+fn begin(settings: &Settings, head: &Head, status: Status) -> ResponseHead {
+    ResponseHead::new(head.version(), status)
+        .header("Server", &settings.server_name)
+        .header("Connection", "Close")
+        .date(today())
+}
+
+fn finish(response: ResponseHead, content_type: &str, body: &str) -> Vec<u8> {
+    let mut answer = response
+        .header("Content-Type", content_type)
+        .headers(NO_CACHE)
+        .headers(CORS)
+        .content_length(body.len() as u64)
+        .finish();
+    answer.extend_from_slice(body.as_bytes());
+    answer
+}
+
+fn today() -> HttpDate {
+    HttpDate(
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs()),
+    )
+}

@@ -1,0 +1,146 @@
+//! Titles that come beside the stream: `/admin/metadata` and Shoutcast's `/admin.cgi`.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use fanout::gate::{Denied, Presented};
+use http1::{Head, Password, Query};
+use media::{StreamName, Title};
+
+use super::{Credentials, answer};
+use crate::stats::Protocol;
+use crate::{Context, Error};
+
+/// Longest title and longest link, in bytes; what does not fit into an ICY block is of no use.
+const TEXT_BYTES_MAX: usize = 4080;
+
+/// Shoutcast's address, where the password stands in the query.
+const SHOUTCAST_PATH: &str = "/admin.cgi";
+
+/// In the words of Icecast 2.4.4, which some encoders compare.
+const UPDATED: &str = "<?xml version=\"1.0\"?>\n<iceresponse><message>Metadata update successful\
+    </message><return>1</return></iceresponse>\n";
+
+/// Carries out `mode=updinfo` and gives the whole HTTP answer, after which the connection is to be
+/// closed: it says so, and has a length.
+///
+/// Parameters: `mount`, which may be left away while there is only one Icecast stream; `artist` and
+/// `title`, which win over `song` when both are there; `url`; `charset`. Shoutcast adds `pass`; its
+/// `sid` is ignored. `form` is the body of a `POST`, or empty.
+///
+/// An empty title is accepted and ignored: butt sends one after each real one. Titles are taken for
+/// streams of every container; which listeners can be shown them is decided where they listen.
+///
+/// To be called as soon as the head is there: some clients close without waiting for the answer.
+pub fn update_metadata(
+    context: &Context,
+    head: &Head,
+    form: &[u8],
+    peer: SocketAddr,
+    now: Instant,
+) -> Vec<u8> {
+    let parameters = Parameters {
+        query: head.query(),
+        form: Query::new(form),
+    };
+    match update(context, head, &parameters, peer, now) {
+        Ok(()) => answer::done(&context.settings, head, "text/xml; charset=utf-8", UPDATED),
+        Err(error) => {
+            context.stats.reject(&error);
+            // Many clients ask without credentials first.
+            if !matches!(error, Error::Denied(Denied::Missing)) {
+                tracing::info!(%peer, reason = %error, "title refused");
+            }
+            answer::refusal(&context.settings, head, &error)
+        }
+    }
+}
+
+fn update(
+    context: &Context,
+    head: &Head,
+    parameters: &Parameters<'_>,
+    peer: SocketAddr,
+    now: Instant,
+) -> Result<(), Error> {
+    let mut credentials = Credentials::of(head);
+    if credentials.secret.is_none() && head.path() == SHOUTCAST_PATH {
+        credentials.secret = parameters.get("pass").map(Password::new);
+    }
+    let presented = credentials.presented(peer);
+    let name = stream_name(context, parameters, &presented)?;
+    // Asked before anything is told of what there is.
+    let permission = context.gate.update_metadata(&name, &presented)?;
+    match parameters.get("mode").as_deref() {
+        Some("updinfo") => {}
+        Some(_) => return Err(Error::ModeUnknown),
+        None => return Err(Error::ParameterMissing("mode")),
+    }
+    let stream = context.registry.stream(&name).ok_or(Error::NoSuchStream)?;
+    if let Some(title) = title(parameters) {
+        tracing::info!(stream = %name, %peer, title = ?title.text, "title");
+        stream.set_title(&permission, title, now);
+    }
+    Ok(())
+}
+
+/// The stream that `mount` names, or the only one there is.
+fn stream_name(
+    context: &Context,
+    parameters: &Parameters<'_>,
+    presented: &Presented<'_>,
+) -> Result<StreamName, Error> {
+    if let Some(mount) = parameters.get("mount").filter(|mount| !mount.is_empty()) {
+        return Ok(StreamName::parse(&mount)?);
+    }
+    let streams = context.registry.list();
+    let mut from_sources = streams
+        .iter()
+        .filter(|stream| stream.info().source.protocol == Protocol::Icecast.label());
+    match (from_sources.next(), from_sources.next()) {
+        (Some(only), None) => Ok(only.name().clone()),
+        // Without a stream the gate cannot be asked; a stranger learns nothing all the same.
+        _ if presented.secret.is_none() => Err(Denied::Missing.into()),
+        _ => Err(Error::ParameterMissing("mount")),
+    }
+}
+
+/// What the parameters say is playing; `None` when that is nothing.
+fn title(parameters: &Parameters<'_>) -> Option<Title> {
+    let artist = parameters.title_text("artist");
+    let title = parameters.title_text("title");
+    let song = parameters.title_text("song");
+    let text = match (artist.is_empty(), title.is_empty(), song.is_empty()) {
+        // Mixxx sends a song beside them that is one track late.
+        (false, false, _) => format!("{artist} - {title}"),
+        (_, _, false) => song,
+        (_, false, true) => title,
+        (_, true, true) => artist,
+    };
+    let url = parameters.title_text("url");
+    (!text.is_empty()).then_some(Title { text, url })
+}
+
+/// The parameters of a request, from its target and its form.
+struct Parameters<'a> {
+    query: Query<'a>,
+    form: Query<'a>,
+}
+
+impl Parameters<'_> {
+    fn get(&self, name: &str) -> Option<String> {
+        self.query.get(name).or_else(|| self.form.get(name))
+    }
+
+    /// A text in the character set of the request, on one line and of bounded length.
+    fn title_text(&self, name: &str) -> String {
+        let text = self
+            .query
+            .text(name)
+            .or_else(|| self.form.text(name))
+            .unwrap_or_default();
+        let mut line: String = text.chars().filter(|c| !c.is_control()).collect();
+        line.truncate(line.floor_char_boundary(TEXT_BYTES_MAX));
+        line.trim().to_owned()
+    }
+}

@@ -1,0 +1,297 @@
+//! Icecast sources: `SOURCE` and `PUT` of a live body, and the titles that come beside it.
+//!
+//! What is answered, by client:
+//!
+//! * libshout first asks without credentials and an empty body: 401, and it comes again.
+//! * `SOURCE` (DarkIce, Liquidsoap, ices): `HTTP/1.0 200 OK` at once.
+//! * `PUT` expecting 100 (Liquidsoap, libshout, ffmpeg): 100 and 200 at once, as Icecast 2.4.4 does.
+//! * `PUT` (butt): 200 at once; it waits for a second only.
+//!
+//! The body ends as its head says: at the close, after Content-Length, or with the last chunk. It is
+//! taken no faster than it plays, see [`Pace`]. The connection ends with the body.
+
+mod answer;
+mod body;
+mod metadata;
+mod pace;
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use container::Demuxer;
+use fanout::Source;
+use fanout::gate::{Denied, Presented};
+use http1::{Body, Head, Step};
+use media::{Container, Item, Span, Timestamp};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::time::{sleep_until, timeout};
+
+use self::body::BodyReader;
+use self::pace::Pace;
+use crate::admission::Turn;
+use crate::stats::Protocol;
+use crate::{Context, Error, Settings, admission, closing, now};
+
+pub use answer::answer_options;
+pub use metadata::update_metadata;
+
+/// Bytes read at once. At most four seconds of a 32 kb/s stream, so that a file which is pushed
+/// faster than it plays does not come in lumps.
+const READ_BYTES: usize = 16 * 1024;
+
+/// What ffmpeg takes a source for that does not say, and what most are.
+const CONTENT_TYPE_DEFAULT: &str = "audio/mpeg";
+
+/// Runs a source's connection from its request head to its end, and closes it.
+///
+/// `early` is what the door has read of the body already.
+///
+/// # Errors
+/// What ended it, when that was not the source's own leaving. A source that was turned away has been
+/// told then, and the event has been logged and counted.
+pub async fn serve<S>(
+    context: &Context,
+    mut socket: S,
+    head: Head,
+    early: Bytes,
+    peer: SocketAddr,
+) -> Result<(), Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let admitted = match admit(context, &head, peer) {
+        Ok(admitted) => admitted,
+        Err(error) => {
+            context.stats.reject(&error);
+            log_refusal(&head, peer, &error);
+            let words = answer::refusal(&context.settings, &head, &error);
+            closing::say(socket, &words).await;
+            return Err(error);
+        }
+    };
+    let Some((turn, demuxer)) = admitted else {
+        closing::say(socket, &answer::probe(&context.settings, &head)).await;
+        return Ok(());
+    };
+    let mut feed = Feed::new(turn, demuxer, head.body());
+    let answer = answer::accepted(&context.settings, &head);
+    let result = match closing::write(&mut socket, &answer).await {
+        Ok(()) => carry(&context.settings, &mut socket, &early, &mut feed).await,
+        Err(error) => Err(error.into()),
+    };
+    if let Err(error) = &result {
+        context.stats.reject(error);
+    }
+    feed.end(&result);
+    // The answer was given long ago; what remains is to close without a reset.
+    closing::say(socket, &[]).await;
+    result
+}
+
+/// Decides on a source. `None` for one that only asks whether it might.
+fn admit(
+    context: &Context,
+    head: &Head,
+    peer: SocketAddr,
+) -> Result<Option<(Turn, Demuxer)>, Error> {
+    let name = admission::name(&head.path())?;
+    let credentials = Credentials::of(head);
+    let presented = credentials.presented(peer);
+    if matches!(head.body(), Body::None | Body::Length(0)) {
+        context.gate.publish(&name, &presented)?;
+        return Ok(None);
+    }
+    let content_type = head
+        .header("content-type")
+        .filter(|value| !value.is_empty());
+    let content_type = content_type.unwrap_or(CONTENT_TYPE_DEFAULT);
+    let demuxer = Demuxer::for_content_type(content_type);
+    let source = Source {
+        protocol: Protocol::Icecast.label(),
+        peer: Some(peer),
+        agent: head.header("user-agent").unwrap_or_default().to_owned(),
+        container: demuxer.container(),
+        content_type: content_type.to_owned(),
+        headers: stream_headers(head),
+    };
+    let turn = admission::admit(context, &name, &presented, Protocol::Icecast, &source)?;
+    Ok(Some((turn, demuxer)))
+}
+
+fn log_refusal(head: &Head, peer: SocketAddr, error: &Error) {
+    // The first half of libshout's greeting is no event.
+    if !matches!(error, Error::Denied(Denied::Missing)) {
+        let name = admission::name(&head.path()).ok();
+        let agent = head.header("user-agent").unwrap_or_default();
+        let stream = name.as_ref().map(tracing::field::display);
+        tracing::info!(stream, %peer, ?agent, reason = %error, "source refused");
+    }
+}
+
+/// The headers about the stream, for its listeners. The oldest kind is renamed to Icecast's.
+fn stream_headers(head: &Head) -> Vec<(String, String)> {
+    let mut headers = Vec::new();
+    for (name, value) in head.headers() {
+        if name.starts_with("ice-") || name.starts_with("icy-") {
+            headers.push((name.to_owned(), value.to_owned()));
+        } else if let Some(suffix) = name.strip_prefix("x-audiocast-") {
+            headers.push((format!("ice-{suffix}"), value.to_owned()));
+        }
+    }
+    headers
+}
+
+/// What a request proves its right with.
+struct Credentials {
+    user: Option<String>,
+    secret: Option<http1::Password>,
+}
+
+impl Credentials {
+    fn of(head: &Head) -> Self {
+        match head.basic_auth() {
+            Some(basic) => Self {
+                user: Some(basic.user),
+                secret: Some(basic.password),
+            },
+            None => Self {
+                user: None,
+                secret: head.bearer_token(),
+            },
+        }
+    }
+
+    fn presented(&self, peer: SocketAddr) -> Presented<'_> {
+        Presented {
+            peer,
+            user: self.user.as_deref(),
+            secret: self.secret.as_ref().map(http1::Password::reveal),
+        }
+    }
+}
+
+/// Carries the body to the stream until it ends.
+async fn carry<S>(
+    settings: &Settings,
+    socket: &mut S,
+    early: &[u8],
+    feed: &mut Feed,
+) -> Result<(), Error>
+where
+    S: AsyncRead + Unpin,
+{
+    let mut buffer = BytesMut::with_capacity(READ_BYTES);
+    let mut is_over = feed.take(early, now())?;
+    while !is_over {
+        if let Some(resume_at) = feed.pace.resume_at(now()) {
+            tokio::select! {
+                error = feed.turn.over() => return Err(error),
+                () = sleep_until(resume_at.into()) => {}
+            }
+        }
+        buffer.clear();
+        let read = tokio::select! {
+            error = feed.turn.over() => return Err(error),
+            read = timeout(settings.source_timeout, socket.read_buf(&mut buffer)) => read,
+        };
+        let silent = |_| Error::Silent(settings.source_timeout);
+        is_over = match read.map_err(silent)?? {
+            0 => feed.close(now())?,
+            _ => feed.take(&buffer, now())?,
+        };
+    }
+    Ok(())
+}
+
+/// A source's turn on a stream, and what decoding its body needs.
+struct Feed {
+    turn: Turn,
+    body: BodyReader,
+    demuxer: Demuxer,
+    items: Vec<Item>,
+    pace: Pace,
+    began: Instant,
+    /// How a body that ended, ended.
+    ending: &'static str,
+}
+
+impl Feed {
+    fn new(turn: Turn, demuxer: Demuxer, body: Body) -> Self {
+        let began = now();
+        Self {
+            turn,
+            body: BodyReader::new(body),
+            demuxer,
+            items: Vec::new(),
+            pace: Pace::new(began),
+            began,
+            ending: "",
+        }
+    }
+
+    /// Works off received bytes; true when the body is over. What they brought is written even if
+    /// they end badly.
+    fn take(&mut self, mut input: &[u8], now: Instant) -> Result<bool, Error> {
+        self.turn.received(input.len());
+        let is_over = loop {
+            match self.body.step(&mut input) {
+                Ok(Step::Data(data)) => self.demuxer.push(data, &mut self.items),
+                Ok(Step::NeedMore) => break Ok(false),
+                Ok(Step::End) => break Ok(true),
+                Err(error) => break Err(error.into()),
+            }
+        };
+        if let Ok(true) = is_over {
+            self.ending = "the source sent all of it";
+            self.demuxer.finish(&mut self.items);
+        }
+        self.deliver(now)?;
+        is_over
+    }
+
+    /// The peer has closed.
+    fn close(&mut self, now: Instant) -> Result<bool, Error> {
+        self.ending = if self.body.may_close() {
+            "the source hung up"
+        } else {
+            "the source hung up before the announced end"
+        };
+        self.demuxer.finish(&mut self.items);
+        self.deliver(now)?;
+        Ok(true)
+    }
+
+    fn deliver(&mut self, now: Instant) -> Result<(), Error> {
+        if self.demuxer.container() == Container::Other {
+            self.stamp(now);
+        }
+        self.pace.observe(&self.items, now);
+        self.turn.write(&mut self.items, now)
+    }
+
+    /// Gives bytes without a clock of their own the time they arrived at.
+    fn stamp(&mut self, now: Instant) {
+        let since = Span::from(now.saturating_duration_since(self.began));
+        for item in &mut self.items {
+            if let Item::Sample(sample) = item {
+                sample.dts = Timestamp::ZERO + since;
+                sample.pts = sample.dts;
+            }
+        }
+    }
+
+    fn end(self, result: &Result<(), Error>) {
+        let skipped_bytes = self.demuxer.skipped_bytes();
+        if skipped_bytes > 0 {
+            tracing::debug!(skipped_bytes, "parts of the body were not media");
+        }
+        match result {
+            Ok(()) => self.turn.end(&self.ending),
+            Err(error) => self.turn.end(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! How fast a source's body is taken.
+//!
+//! Icecast takes a body as fast as it comes, so a file that is sent with `PUT` rushes past its
+//! listeners. Here it plays: what comes faster than it plays is left in the socket, whose sender
+//! waits. A live encoder never notices, because its lead stays far below what is allowed, and its
+//! clock may run faster than ours by [`RATE_PERCENT`] before that adds up to anything.
+
+use std::time::{Duration, Instant};
+
+use media::{Item, Span, TICKS_PER_SECOND, Timestamp};
+
+/// Media a source may be ahead of real time. Sources fill their listeners' buffers at the start;
+/// half of the lag at which listeners of a sound stream are moved forward by default.
+const LEAD_MAX: Span = Span::from_millis(5_000);
+
+/// Media a source may make up for at any rate after it was held up: what may have queued on its side
+/// before it is given up as silent.
+const DEBT_MAX: Span = Span::from_millis(10_000);
+
+/// The longest step that counts as playing time. Samples are shorter; a longer step is a clock that
+/// leapt, and waiting for it to come true would be silence.
+const STEP_MAX: Span = Span::from_millis(5_000);
+
+/// Real time counts for this much media time. Crystals differ by 0.02 %; one that is faster than
+/// ours must not be throttled for ever by what that adds up to in a day.
+const RATE_PERCENT: i64 = 101;
+
+/// Weighs media that arrived against the time that passed.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// Media ahead of real time, as of `measured`; negative when behind.
+    lead: i64,
+    measured: Instant,
+    newest: Option<Timestamp>,
+}
+
+impl Pace {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            lead: 0,
+            measured: now,
+            newest: None,
+        }
+    }
+
+    /// Counts what arrived.
+    pub(super) fn observe(&mut self, items: &[Item], now: Instant) {
+        let passed = Span::from(now.saturating_duration_since(self.measured)).ticks();
+        self.measured = now;
+        let played = passed.saturating_mul(RATE_PERCENT) / 100;
+        self.lead = self.lead.saturating_sub(played).max(-DEBT_MAX.ticks());
+        for item in items {
+            if let Item::Sample(sample) = item {
+                let before = self.newest.unwrap_or(sample.dts);
+                let step = (sample.dts - before).min(STEP_MAX).max(Span::ZERO);
+                self.lead = self.lead.saturating_add(step.ticks());
+                self.newest = Some(before.max(sample.dts));
+            }
+        }
+    }
+
+    /// When the next bytes may be read, if not at once.
+    pub(super) fn resume_at(&self, now: Instant) -> Option<Instant> {
+        let excess = u64::try_from(self.lead - LEAD_MAX.ticks()).ok()?;
+        let seconds = excess as f64 / TICKS_PER_SECOND as f64 * 100.0 / RATE_PERCENT as f64;
+        let resume_at = self.measured + Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        (resume_at > now).then_some(resume_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use media::{Sample, TrackId};
+
+    use super::*;
+
+    fn at(millis: i64) -> Item {
+        let at = Timestamp::from_millis(millis);
+        Item::Sample(Sample {
+            track: TrackId::AUDIO,
+            dts: at,
+            pts: at,
+            duration: Span::ZERO,
+            keyframe: true,
+            data: Bytes::new(),
+        })
+    }
+
+    /// Feeds `millis` of media in steps of 100 ms as fast as permitted; how long that takes.
+    fn time_for(pace: &mut Pace, began: Instant, first: i64, millis: i64) -> Duration {
+        let mut now = began;
+        for position in (first..first + millis).step_by(100) {
+            now = pace.resume_at(now).unwrap_or(now);
+            pace.observe(&[at(position)], now);
+        }
+        now - began
+    }
+
+    #[test]
+    fn a_file_plays_at_its_own_speed_after_a_lead() {
+        let began = Instant::now();
+        let mut pace = Pace::new(began);
+        let took = time_for(&mut pace, began, 0, 60_000).as_secs_f64();
+        assert!((54.0..56.0).contains(&took), "{took}");
+    }
+
+    #[test]
+    fn a_live_source_is_never_held_even_if_its_clock_is_fast() {
+        let began = Instant::now();
+        let mut pace = Pace::new(began);
+        for step in 0..1_000_000_u64 {
+            let now = began + Duration::from_micros(step * 99_900);
+            assert_eq!(pace.resume_at(now), None);
+            pace.observe(&[at(step as i64 * 100)], now);
+        }
+    }
+
+    #[test]
+    fn what_was_held_up_may_catch_up_at_once() {
+        let began = Instant::now();
+        let mut pace = Pace::new(began);
+        pace.observe(&[at(0)], began);
+        let resumed = began + Duration::from_secs(9);
+        pace.observe(&[], resumed);
+        assert_eq!(time_for(&mut pace, resumed, 0, 9_000), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_clock_that_leaps_does_not_silence_the_stream() {
+        let began = Instant::now();
+        let mut pace = Pace::new(began);
+        pace.observe(&[at(0), at(86_400_000), at(86_400_100), at(5)], began);
+        assert!(
+            pace.resume_at(began)
+                .is_none_or(|until| until < began + Duration::from_secs(1))
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! One publication on a connection: session events to items, and how long media may be away.
+
+use std::fmt::Display;
+use std::time::{Duration, Instant};
+
+use ::rtmp::server::{Event, RequestId};
+use ::rtmp::timestamp::Unwrap;
+use container::flv::Depacketizer;
+use media::{Item, Script, Timestamp};
+
+use crate::admission::Turn;
+use crate::{Error, Settings};
+
+/// Items passed on at once. A read of tiny messages brings thousands; this bounds what they occupy
+/// as items, at no cost to media, of which a read brings a few.
+const BATCH_ITEMS_MAX: usize = 1024;
+
+/// A publisher's turn on a stream, and what decoding its messages needs.
+///
+/// Invariant: `items` holds only what the present read brought.
+#[derive(Debug)]
+pub(super) struct Publication {
+    id: RequestId,
+    turn: Turn,
+    depacketizer: Depacketizer,
+    clock: Unwrap,
+    items: Vec<Item>,
+    /// How long media may be away, once some has been there.
+    source_timeout: Duration,
+    first_media_timeout: Duration,
+    /// When media was last there, or the publication began.
+    heard: Instant,
+    has_begun: bool,
+}
+
+impl Publication {
+    pub(super) fn new(id: RequestId, turn: Turn, settings: &Settings, now: Instant) -> Self {
+        Self {
+            id,
+            turn,
+            depacketizer: Depacketizer::default(),
+            clock: Unwrap::default(),
+            items: Vec::new(),
+            source_timeout: settings.source_timeout,
+            first_media_timeout: settings.first_media_timeout,
+            heard: now,
+            has_begun: false,
+        }
+    }
+
+    pub(super) fn id(&self) -> RequestId {
+        self.id
+    }
+
+    /// Counts received bytes.
+    pub(super) fn received(&mut self, bytes: usize) {
+        self.turn.received(bytes);
+    }
+
+    /// Takes an event that carries media or data; others mean nothing here.
+    pub(super) fn media(&mut self, event: Event, now: Instant) -> Result<(), Error> {
+        match event {
+            Event::Audio(media) => {
+                let at = self.media_time(media.timestamp, now);
+                self.depacketizer.audio(at, media.payload, &mut self.items);
+            }
+            Event::Video(media) => {
+                let at = self.media_time(media.timestamp, now);
+                self.depacketizer.video(at, media.payload, &mut self.items);
+            }
+            Event::Metadata(media) => {
+                let at = self.data_time(media.timestamp);
+                self.items.push(Item::Metadata(Script {
+                    at,
+                    body: media.payload,
+                }));
+            }
+            Event::Data(media) => {
+                let at = self.data_time(media.timestamp);
+                self.items.push(Item::Script(Script {
+                    at,
+                    body: media.payload,
+                }));
+            }
+            _ => {}
+        }
+        if self.items.len() >= BATCH_ITEMS_MAX {
+            self.deliver(now)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Passes on the items so far.
+    pub(super) fn deliver(&mut self, now: Instant) -> Result<(), Error> {
+        self.turn.write(&mut self.items, now)
+    }
+
+    /// Waits until the stream is no longer ours.
+    pub(super) async fn over(&self) -> Error {
+        self.turn.over().await
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    pub(super) fn due(&self) -> Instant {
+        self.heard + self.patience()
+    }
+
+    /// Gives up on a publisher that sends no media. Data messages and pongs are no media: some
+    /// encoders send them from a separate clock while their input is dead.
+    pub(super) fn handle_timeout(&self, now: Instant) -> Result<(), Error> {
+        if now < self.due() {
+            Ok(())
+        } else if self.has_begun {
+            Err(Error::Silent(self.source_timeout))
+        } else {
+            Err(Error::NoMedia(self.first_media_timeout))
+        }
+    }
+
+    /// Ends the turn, saying why in the log.
+    pub(super) fn end(self, reason: &dyn Display) {
+        self.turn.end(reason);
+    }
+
+    fn patience(&self) -> Duration {
+        if self.has_begun {
+            self.source_timeout
+        } else {
+            self.first_media_timeout
+        }
+    }
+
+    /// The time of an audio or video message. Both share one clock, so that a wrap between the
+    /// first of one and the first of the other does not part them.
+    fn media_time(&mut self, timestamp: u32, now: Instant) -> Timestamp {
+        self.heard = now;
+        self.has_begun = true;
+        Timestamp::from_millis(self.clock.extend(timestamp))
+    }
+
+    /// The time of a data message, which is often zero whatever the media's: it may not move the
+    /// clock.
+    fn data_time(&self, timestamp: u32) -> Timestamp {
+        let mut clock = self.clock;
+        Timestamp::from_millis(clock.extend(timestamp))
+    }
+}

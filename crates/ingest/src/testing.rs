@@ -1,0 +1,179 @@
+//! What the tests of both drivers share: a house with a core and a gate, and a listener in it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fanout::gate::{
+    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
+};
+use fanout::{
+    Config, Entry, Fanout, Format, ListenerRecord, LogReader, Packager, Preamble, Registry, Sink,
+    Stream, Takeover,
+};
+use media::{Item, StreamName, Timestamp};
+
+use crate::{Context, Settings, Stats, now};
+
+/// The key that may publish.
+pub(crate) const KEY: &str = "opensesame";
+/// Another one that may.
+pub(crate) const OTHER_KEY: &str = "friend";
+/// Whoever brings this one has failed too often.
+pub(crate) const FLOODER: &str = "flood";
+
+pub(crate) const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4711);
+
+struct TestGate(Gatekeeper);
+
+impl TestGate {
+    fn check(presented: &Presented<'_>) -> Result<Credential, Denied> {
+        match presented.secret {
+            None => Err(Denied::Missing),
+            Some(KEY) => Ok(Credential(1)),
+            Some(OTHER_KEY) => Ok(Credential(2)),
+            Some(FLOODER) => Err(Denied::TooManyAttempts),
+            Some(_) => Err(Denied::Wrong),
+        }
+    }
+}
+
+impl Gate for TestGate {
+    fn publish(
+        &self,
+        stream: &StreamName,
+        presented: &Presented<'_>,
+    ) -> Result<Authorized<Publish>, Denied> {
+        let credential = Self::check(presented)?;
+        Ok(self.0.authorize(Publish {
+            stream: stream.clone(),
+            credential,
+        }))
+    }
+
+    fn play(&self, stream: &StreamName, _: &Presented<'_>) -> Result<Authorized<Play>, Denied> {
+        Ok(self.0.authorize(Play {
+            stream: stream.clone(),
+        }))
+    }
+
+    fn update_metadata(
+        &self,
+        stream: &StreamName,
+        presented: &Presented<'_>,
+    ) -> Result<Authorized<UpdateMetadata>, Denied> {
+        Self::check(presented)?;
+        Ok(self.0.authorize(UpdateMetadata {
+            stream: stream.clone(),
+        }))
+    }
+}
+
+/// A core with one worker, a gate, and room for `streams_max` streams.
+pub(crate) fn house(takeover: Takeover, streams_max: usize) -> Arc<Context> {
+    let config = Config {
+        workers: 1,
+        target_utilisation: 0.02,
+        log_bytes_max: 64 << 20,
+    };
+    let (fanout, _departures) =
+        Fanout::start(&config, || Ok(Box::new(net::Epoll::new()?))).expect("the host has epoll");
+    let rules = Box::new(|_: &StreamName| fanout::Settings::default());
+    let (registry, keeper) = Registry::new(fanout, takeover, streams_max, rules);
+    Arc::new(Context {
+        registry: Arc::new(registry),
+        gate: Arc::new(TestGate(keeper)),
+        settings: Settings::default(),
+        stats: Arc::new(Stats::default()),
+    })
+}
+
+/// Writes what a stream carries as readable bytes: one join point at the beginning, so that whoever
+/// listens gets all of it.
+#[derive(Default)]
+struct Transcript {
+    last: Timestamp,
+    has_begun: bool,
+}
+
+impl Packager for Transcript {
+    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+        match item {
+            Item::Sample(sample) => {
+                assert!(sample.dts >= self.last, "time never steps back");
+                self.last = sample.dts;
+                sink.put(&sample.data);
+            }
+            Item::Header(bytes) => sink.put(bytes),
+            Item::Metadata(script) => sink.put(&script.body),
+            Item::Script(_) | Item::Track(_) | Item::Title(_) => return,
+        }
+        let entry = match self.has_begun {
+            true => Entry::None,
+            false => Entry::Join(Arc::new(Preamble::default())),
+        };
+        self.has_begun = true;
+        sink.end_unit(self.last, entry);
+    }
+}
+
+/// The stream `name`, once it is there.
+pub(crate) async fn stream(context: &Context, name: &str) -> Arc<Stream> {
+    let name = StreamName::parse(name).expect("a test's name");
+    wait_for("the stream", || context.registry.stream(&name)).await
+}
+
+/// Somebody who listens to all of `name` from now on.
+pub(crate) async fn listen(context: &Context, name: &str) -> LogReader {
+    let stream = stream(context, name).await;
+    let presented = Presented {
+        peer: PEER,
+        user: None,
+        secret: None,
+    };
+    let permission = context
+        .gate
+        .play(stream.name(), &presented)
+        .expect("everybody may");
+    let format = Format {
+        name: "transcript",
+        protocol: fanout::Protocol::Http,
+    };
+    let lane = stream
+        .lane(&permission, format, || Box::<Transcript>::default(), now())
+        .expect("there is room for a lane");
+    let record = ListenerRecord {
+        id: context.registry.fanout().next_id(),
+        stream: stream.name().clone(),
+        format,
+        peer: PEER,
+        request: String::new(),
+        agent: String::new(),
+        referer: String::new(),
+        since: SystemTime::now(),
+        requested: now(),
+        permit: None,
+    };
+    context.registry.fanout().follow(record, lane)
+}
+
+/// The next `length` bytes that a listener gets.
+pub(crate) async fn hear(reader: &mut LogReader, length: usize) -> Vec<u8> {
+    let mut heard = Vec::new();
+    while heard.len() < length {
+        let next = tokio::time::timeout(Duration::from_secs(600), reader.next()).await;
+        heard.extend_from_slice(&next.expect("more is to come").expect("the stream goes on"));
+    }
+    heard
+}
+
+/// Waits, in virtual time, until `look` finds something.
+pub(crate) async fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..60_000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("{what} did not come");
+}
