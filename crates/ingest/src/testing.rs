@@ -1,7 +1,7 @@
 //! What the tests of both drivers share: a house with a core and a gate, and a listener in it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use fanout::gate::{
@@ -12,6 +12,9 @@ use fanout::{
     Stream, Takeover,
 };
 use media::{Item, StreamName, Timestamp};
+use tracing::field::{Field, Visit};
+use tracing::span;
+use tracing::subscriber::DefaultGuard;
 
 use crate::{Context, Settings, Stats, now};
 
@@ -92,6 +95,8 @@ pub(crate) fn house(takeover: Takeover, streams_max: usize) -> Arc<Context> {
 /// listens gets all of it.
 #[derive(Default)]
 struct Transcript {
+    /// Whether each sample is preceded by its time, as `@millis `.
+    with_times: bool,
     last: Timestamp,
     has_begun: bool,
 }
@@ -102,6 +107,9 @@ impl Packager for Transcript {
             Item::Sample(sample) => {
                 assert!(sample.dts >= self.last, "time never steps back");
                 self.last = sample.dts;
+                if self.with_times {
+                    sink.put(format!("@{} ", sample.dts.millis()).as_bytes());
+                }
                 sink.put(&sample.data);
             }
             Item::Header(bytes) => sink.put(bytes),
@@ -125,6 +133,15 @@ pub(crate) async fn stream(context: &Context, name: &str) -> Arc<Stream> {
 
 /// Somebody who listens to all of `name` from now on.
 pub(crate) async fn listen(context: &Context, name: &str) -> LogReader {
+    open(context, name, false).await
+}
+
+/// The same, with each sample preceded by its time, as `@millis `.
+pub(crate) async fn listen_with_times(context: &Context, name: &str) -> LogReader {
+    open(context, name, true).await
+}
+
+async fn open(context: &Context, name: &str, with_times: bool) -> LogReader {
     let stream = stream(context, name).await;
     let presented = Presented {
         peer: PEER,
@@ -140,7 +157,17 @@ pub(crate) async fn listen(context: &Context, name: &str) -> LogReader {
         protocol: fanout::Protocol::Http,
     };
     let lane = stream
-        .lane(&permission, format, || Box::<Transcript>::default(), now())
+        .lane(
+            &permission,
+            format,
+            || {
+                Box::new(Transcript {
+                    with_times,
+                    ..Transcript::default()
+                })
+            },
+            now(),
+        )
         .expect("there is room for a lane");
     let record = ListenerRecord {
         id: context.registry.fanout().next_id(),
@@ -176,4 +203,51 @@ pub(crate) async fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>)
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     panic!("{what} did not come");
+}
+
+/// Every event of ours on this thread, as `name=value` text.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    /// Listens until the guard is dropped.
+    pub(crate) fn capture(&self) -> DefaultGuard {
+        tracing::subscriber::set_default(self.clone())
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.0.lock().expect("no panic").clone()
+    }
+}
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().starts_with("carillon_ingest")
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        self.0.lock().expect("no panic").push(line.0);
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        self.0.push_str(&format!("{}={value:?} ", field.name()));
+    }
 }

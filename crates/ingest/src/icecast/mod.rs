@@ -8,7 +8,7 @@
 //! * `PUT` (butt): 200 at once; it waits for a second only.
 //!
 //! The body ends as its head says: at the close, after Content-Length, or with the last chunk. It is
-//! taken no faster than it plays, see [`Pace`]. The connection ends with the body.
+//! taken no faster than it plays, as `pace.rs` explains. The connection ends with the body.
 
 mod answer;
 mod body;

@@ -11,7 +11,9 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::Rejection;
-use crate::testing::{FLOODER, KEY, OTHER_KEY, PEER, hear, house, listen, stream, wait_for};
+use crate::testing::{
+    FLOODER, KEY, Log, OTHER_KEY, PEER, hear, house, listen, listen_with_times, stream, wait_for,
+};
 
 /// Bytes of one frame: MPEG-1 layer III, 128 kb/s at 44.1 kHz, no padding.
 const FRAME_BYTES: usize = 417;
@@ -253,7 +255,7 @@ async fn strangers_are_asked_for_their_key() {
 async fn a_refusal_is_read_by_a_source_that_sends_without_waiting() {
     let context = house(Takeover::SameCredential, 0);
     let (mut source, task) = source(&context, "SOURCE /a HTTP/1.0\r\n\r\n");
-    source.write_all(&mp3(100)).await.expect("it is drained");
+    source.write_all(&mp3(400)).await.expect("it is drained");
     let answer = answer_of(source).await;
     assert!(answer.starts_with("HTTP/1.0 401 "), "{answer}");
     task.await.expect("no panic").expect_err("it is refused");
@@ -454,11 +456,15 @@ async fn bytes_without_a_clock_are_stamped_on_arrival() {
         basic(KEY)
     );
     let (mut source, _task) = source(&context, head);
-    let mut listener = listen(&context, "a").await;
-    for _ in 0..3 {
+    let mut listener = listen_with_times(&context, "a").await;
+    // The stream's own timeline begins with its first sample.
+    for expected in ["@0 tick", "@1500 tick", "@3000 tick"] {
         source.write_all(b"tick").await.expect("it is read");
-        assert_eq!(hear(&mut listener, 4).await, b"tick");
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(
+            hear(&mut listener, expected.len()).await,
+            expected.as_bytes()
+        );
+        tokio::time::sleep(Duration::from_millis(1500)).await;
     }
 }
 
@@ -599,6 +605,43 @@ async fn titles_from_strangers_and_for_nothing_are_refused() {
         "GET /admin/metadata?mode=updinfo&song=x HTTP/1.1\r\n\r\n",
     );
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn passwords_are_never_logged() {
+    let log = Log::default();
+    let _guard = log.capture();
+    let context = house(Takeover::SameCredential, 0);
+    for key in [KEY, "guess"] {
+        let request = format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(key));
+        let (mut source, task) = source(&context, request);
+        let target = format!("mode=updinfo&mount=/a&song=x&pass={key}");
+        ask(
+            &context,
+            &format!("GET /admin.cgi?{target} HTTP/1.0\r\n\r\n"),
+        );
+        source.shutdown().await.expect("a duplex does not fail");
+        answer_of(source).await;
+        assert_eq!(task.await.expect("no panic").is_ok(), key == KEY);
+    }
+    let lines = log.lines();
+    for event in [
+        "publishing begins",
+        "publishing ended",
+        "source refused",
+        "title refused",
+    ] {
+        assert!(
+            lines.iter().any(|line| line.contains(event)),
+            "{event}: {lines:#?}"
+        );
+    }
+    assert!(
+        !lines
+            .iter()
+            .any(|line| line.contains(KEY) || line.contains("guess")),
+        "{lines:#?}"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //!
 //! Waiting to write never stops reading: a publisher that ignores our acknowledgements goes on
 //! publishing until its unread replies reach the session's bound. Deadlines: the session has those
-//! for the handshake and for the request; [`Publication`] those for media.
+//! for the handshake and for the request, the publication those for media.
 
 mod publication;
 mod words;
@@ -207,12 +207,14 @@ impl<'a> Connection<'a> {
     fn admit(&mut self, path: &StreamPath) -> Result<admission::Turn, Error> {
         let name = admission::name(&path.name)?;
         let key = path.parameter(KEY_PARAMETER);
+        let (user, password) = match &path.user {
+            Some((user, password)) => (Some(user.as_str()), Some(password.as_str())),
+            None => (None, None),
+        };
         let presented = Presented {
             peer: self.peer,
-            user: path.user.as_ref().map(|(user, _)| user.as_str()),
-            secret: key
-                .as_deref()
-                .or(path.user.as_ref().map(|(_, password)| password.as_str())),
+            user,
+            secret: key.as_deref().or(password),
         };
         let source = Source {
             protocol: Protocol::Rtmp.label(),
