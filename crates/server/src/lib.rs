@@ -1,3 +1,34 @@
-//! The relay: what turns the crates below it into one program.
+//! The relay as a whole: what is not one protocol's or the core's business.
+//!
+//! ```text
+//!  cli ──► config ──► Relay::load ──► Relay::start ──► Running ──► drain
+//!                                         │
+//!              doors (accept, limits, TLS, head) ──► ingest | egress-http | pages
+//!              admin (metrics, health, API)     gate (who may)     access (who was here)
+//! ```
+//!
+//! Every connection goes through a door, every permission through the one gate, and every address
+//! this server answers on is a row of [`routes`].
 
+mod access;
+mod admin;
+pub mod cli;
 pub mod config;
+mod demo;
+mod door;
+mod drain;
+mod gate;
+mod keys;
+mod log;
+mod node;
+mod notice;
+mod pages;
+mod relay;
+pub mod routes;
+mod stamp;
+mod status;
+
+#[cfg(test)]
+mod tests;
+
+pub use relay::{Bound, Port, Relay, Running, StartError};

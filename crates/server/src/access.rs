@@ -1,0 +1,232 @@
+//! The access log: one line per finished request, in the Combined Log Format with the duration in
+//! seconds at the end, as Icecast writes it and log analysers read it.
+//!
+//! Two threads: one reads who left the workers, the other writes lines. Whoever has a line to write
+//! never waits for the disk.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use fanout::{Departure, Fanout, ListenerRecord, Reason};
+
+use crate::config;
+use crate::stamp;
+
+/// Lines that may wait for the disk: a second of a crowd that leaves at once.
+const LINES_MAX: usize = 16 * 1024;
+
+/// How often the reader of departures looks whether it is to end.
+const POLL: Duration = Duration::from_millis(100);
+
+/// One finished request. What clients said is escaped when it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Line<'a> {
+    pub(crate) peer: IpAddr,
+    /// When it began.
+    pub(crate) since: SystemTime,
+    pub(crate) request: &'a str,
+    pub(crate) status: u16,
+    pub(crate) bytes: u64,
+    pub(crate) referer: &'a str,
+    pub(crate) agent: &'a str,
+    pub(crate) duration: Duration,
+}
+
+impl Line<'_> {
+    fn format(&self) -> String {
+        format!(
+            "{} - - [{}] \"{}\" {} {} \"{}\" \"{}\" {}\n",
+            self.peer.to_canonical(),
+            stamp::log_date(self.since),
+            escape(self.request),
+            self.status,
+            self.bytes,
+            escape(self.referer),
+            escape(self.agent),
+            self.duration.as_secs(),
+        )
+    }
+}
+
+/// Text between quotes on one line; nothing is `-`.
+fn escape(text: &str) -> String {
+    if text.is_empty() {
+        return "-".to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Takes lines. Clones write to the same place.
+#[derive(Clone, Debug)]
+pub(crate) struct AccessLog {
+    lines: Option<SyncSender<String>>,
+}
+
+impl AccessLog {
+    /// Opens the log. The thread ends when every clone is gone.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or there is no thread.
+    pub(crate) fn open(to: &config::AccessLog) -> io::Result<(Self, Option<JoinHandle<()>>)> {
+        let writer: Box<dyn Write + Send> = match to {
+            config::AccessLog::Off => return Ok((Self { lines: None }, None)),
+            config::AccessLog::Stdout => Box::new(io::stdout()),
+            config::AccessLog::File(path) => Box::new(append_to(path)?),
+        };
+        let (lines, waiting) = sync_channel(LINES_MAX);
+        let thread = std::thread::Builder::new()
+            .name("access-log".to_owned())
+            .spawn(move || write_lines(&waiting, writer))?;
+        Ok((Self { lines: Some(lines) }, Some(thread)))
+    }
+
+    /// Writes a line, unless lines come faster than the disk takes them.
+    pub(crate) fn write(&self, line: &Line<'_>) {
+        let Some(lines) = &self.lines else { return };
+        if let Err(TrySendError::Full(_)) = lines.try_send(line.format()) {
+            tracing::warn!("a line is missing from the access log: its disk is too slow");
+        }
+    }
+}
+
+fn append_to(path: &Path) -> io::Result<std::fs::File> {
+    OpenOptions::new().append(true).create(true).open(path)
+}
+
+fn write_lines(waiting: &Receiver<String>, mut writer: Box<dyn Write + Send>) {
+    let mut is_broken = false;
+    while let Ok(first) = waiting.recv() {
+        let batch = std::iter::once(first).chain(waiting.try_iter().take(LINES_MAX));
+        let text: String = batch.collect();
+        let written = writer
+            .write_all(text.as_bytes())
+            .and_then(|()| writer.flush());
+        if let Err(error) = &written
+            && !is_broken
+        {
+            tracing::error!(%error, "the access log cannot be written");
+        }
+        is_broken = written.is_err();
+    }
+}
+
+/// The thread that reads who left.
+#[derive(Debug)]
+pub(crate) struct Departures {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Departures {
+    /// Begins to read.
+    ///
+    /// # Errors
+    /// When there is no thread.
+    pub(crate) fn read(
+        departed: Receiver<Departure>,
+        fanout: Arc<Fanout>,
+        log: AccessLog,
+    ) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name("departures".to_owned())
+            .spawn(move || {
+                loop {
+                    match departed.recv_timeout(POLL) {
+                        Ok(departure) => leave(&fanout, &log, &departure),
+                        Err(RecvTimeoutError::Disconnected) => return,
+                        Err(RecvTimeoutError::Timeout) if told.load(Ordering::Acquire) => return,
+                        Err(RecvTimeoutError::Timeout) => {}
+                    }
+                }
+            })?;
+        Ok(Self { stop, thread })
+    }
+
+    /// Reads what is left, then ends. To be called when the workers have ended.
+    pub(crate) fn finish(self) {
+        self.stop.store(true, Ordering::Release);
+        if self.thread.join().is_err() {
+            tracing::error!("the reader of departures had panicked");
+        }
+    }
+}
+
+fn leave(fanout: &Fanout, log: &AccessLog, departure: &Departure) {
+    let Some(record) = fanout.directory().leave(departure.id) else {
+        return;
+    };
+    let duration = record.requested.elapsed();
+    tell(&record, departure, duration);
+    log.write(&Line {
+        peer: record.peer.ip(),
+        since: record.since,
+        request: &record.request,
+        // A listener has a record only after it was promised the stream.
+        status: 200,
+        bytes: departure.sent_bytes,
+        referer: &record.referer,
+        agent: &record.agent,
+        duration,
+    });
+}
+
+fn tell(record: &ListenerRecord, departure: &Departure, duration: Duration) {
+    let (listener, stream, peer) = (departure.id.0, &record.stream, record.peer);
+    let (reason, skips) = (departure.reason.label(), departure.skips);
+    let (bytes, seconds) = (departure.sent_bytes, duration.as_secs());
+    match departure.reason {
+        Reason::Lag | Reason::Overrun => tracing::warn!(
+            listener, %stream, %peer, reason, skips, bytes, seconds,
+            "a listener was dropped: it took less than the stream brings, for too long"
+        ),
+        Reason::Kicked => tracing::info!(
+            listener, %stream, %peer, reason, skips, bytes, seconds,
+            "a listener was removed by the operator"
+        ),
+        Reason::Left | Reason::Ended | Reason::Shutdown => tracing::debug!(
+            listener, %stream, %peer, reason, skips, bytes, seconds,
+            "a listener is gone"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_one_line_whatever_clients_say() {
+        let line = Line {
+            peer: IpAddr::from([192, 0, 2, 1]),
+            since: SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777),
+            request: "GET /radio.mp3 HTTP/1.1",
+            status: 200,
+            bytes: 4_711,
+            referer: "",
+            agent: "a\"b\\c\r\n127.0.0.1 - - forged",
+            duration: Duration::from_millis(61_900),
+        };
+        assert_eq!(
+            line.format(),
+            "192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] \"GET /radio.mp3 HTTP/1.1\" 200 4711 \
+             \"-\" \"a\\\"b\\\\c\\u{d}\\u{a}127.0.0.1 - - forged\" 61\n"
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! `/api/v1`: streams and listeners, as JSON.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use fanout::{Info, ListenerId, ListenerRecord, ListenerReport, Phase};
+use media::{Kind, StreamName};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::node::Node;
+use crate::stamp;
+
+/// `GET /api/v1/streams`.
+pub(super) async fn streams(State(node): State<Arc<Node>>) -> Json<Value> {
+    let all: Vec<_> = node
+        .registry
+        .list()
+        .iter()
+        .map(|one| stream(&one.info()))
+        .collect();
+    Json(json!({ "streams": all }))
+}
+
+fn stream(info: &Info) -> Value {
+    let tracks: Vec<_> = info
+        .tracks
+        .iter()
+        .map(|track| {
+            json!({
+                "kind": match track.kind { Kind::Audio => "audio", Kind::Video => "video" },
+                "codec": track.codec.name(),
+                "sample_rate": (track.sample_rate > 0).then_some(track.sample_rate),
+                "channels": (track.channels > 0).then_some(track.channels),
+            })
+        })
+        .collect();
+    json!({
+        "name": info.name.as_str(),
+        "state": match info.phase {
+            Phase::Live => "live",
+            Phase::Lingering => "lingering",
+            Phase::Ended => "ended",
+        },
+        "epoch": info.epoch,
+        "since": stamp::iso8601(info.since, "Z"),
+        "public": info.settings.public,
+        "protocol": info.source.protocol,
+        "peer": info.source.peer.map(|peer| peer.to_string()),
+        "agent": info.source.agent,
+        "content_type": info.source.content_type,
+        "tracks": tracks,
+        "title": info.title.as_ref().map(|title| title.text.as_str()),
+        "listeners": info.listeners,
+        "listeners_peak": info.listeners_peak,
+        "ingest_bytes": info.ingest_bytes,
+    })
+}
+
+/// `DELETE /api/v1/streams/{name}`.
+pub(super) async fn end_stream(
+    State(node): State<Arc<Node>>,
+    Path(name): Path<String>,
+) -> Response {
+    let stream = StreamName::parse(&name)
+        .ok()
+        .and_then(|name| node.registry.stream(&name));
+    let Some(stream) = stream else {
+        return not_found("there is no such stream");
+    };
+    tracing::info!(stream = %stream.name(), "a stream is ended by the operator");
+    stream.end();
+    StatusCode::NO_CONTENT.into_response()
+}
+
+/// Which listeners.
+#[derive(Debug, Deserialize)]
+pub(super) struct Which {
+    stream: Option<String>,
+}
+
+/// `GET /api/v1/listeners?stream=`.
+pub(super) async fn listeners(
+    State(node): State<Arc<Node>>,
+    Query(which): Query<Which>,
+) -> Response {
+    let fanout = Arc::clone(node.registry.fanout());
+    let gathered = tokio::task::spawn_blocking(move || {
+        // Workers answer within a round of visits.
+        let reports = fanout
+            .report()
+            .into_iter()
+            .map(|report| (report.id, report));
+        (
+            fanout.directory().list(),
+            reports.collect::<HashMap<_, _>>(),
+        )
+    });
+    let Ok((records, reports)) = gathered.await else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let wanted = |record: &&Arc<ListenerRecord>| {
+        which
+            .stream
+            .as_deref()
+            .is_none_or(|name| record.stream.as_str() == name)
+    };
+    let all: Vec<_> = records
+        .iter()
+        .filter(wanted)
+        .map(|one| listener(one, reports.get(&one.id)))
+        .collect();
+    Json(json!({ "listeners": all })).into_response()
+}
+
+fn listener(record: &ListenerRecord, report: Option<&ListenerReport>) -> Value {
+    json!({
+        "id": record.id.0,
+        "stream": record.stream.as_str(),
+        "format": record.format.name,
+        "protocol": record.format.protocol.label(),
+        "peer": record.peer.to_string(),
+        "agent": record.agent,
+        "since": stamp::iso8601(record.since, "Z"),
+        "seconds": record.requested.elapsed().as_secs(),
+        "bytes": report.map_or(0, |report| report.sent_bytes),
+        // Unknown while it joins, and when it is further behind than the log reaches.
+        "lag_seconds": report.and_then(|report| report.lag).map(|lag| lag.seconds()),
+        "skips": report.map_or(0, |report| report.skips),
+    })
+}
+
+/// `DELETE /api/v1/listeners/{id}`.
+pub(super) async fn kick(State(node): State<Arc<Node>>, Path(id): Path<u64>) -> Response {
+    let (fanout, id) = (node.registry.fanout(), ListenerId(id));
+    if fanout.directory().get(id).is_none() {
+        return not_found("there is no such listener");
+    }
+    fanout.kick(id);
+    StatusCode::NO_CONTENT.into_response()
+}
+
+fn not_found(text: &str) -> Response {
+    (StatusCode::NOT_FOUND, Json(json!({ "error": text }))).into_response()
+}

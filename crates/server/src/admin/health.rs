@@ -1,0 +1,64 @@
+//! Whether the server runs, and whether it should be given work; and the command that asks.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+
+use crate::node::Node;
+use crate::notice;
+
+/// For each step of the question; container platforms allow a few seconds for all of it.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// More of an answer than this is not read.
+const ANSWER_BYTES_MAX: u64 = 4 * 1024;
+
+/// Answering at all is the answer: the control plane turns.
+pub(super) async fn livez() -> &'static str {
+    "ok\n"
+}
+
+/// Ready means: every port is open and nobody has asked us to end.
+pub(super) async fn readyz(State(node): State<Arc<Node>>) -> (StatusCode, &'static str) {
+    if node.is_draining() {
+        (StatusCode::SERVICE_UNAVAILABLE, "draining\n")
+    } else {
+        (StatusCode::OK, "ok\n")
+    }
+}
+
+/// Why the server is not ready.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unhealthy {
+    #[error("{0}: {1}")]
+    Unreachable(SocketAddr, io::Error),
+    #[error("{0} answered: {1}")]
+    NotReady(SocketAddr, String),
+}
+
+/// Asks a server on this host.
+pub(crate) fn ask_readiness(address: SocketAddr) -> Result<(), Unhealthy> {
+    let address = notice::reachable(address);
+    let answer = ask(address).map_err(|error| Unhealthy::Unreachable(address, error))?;
+    let status = answer.lines().next().unwrap_or_default();
+    if status.split(' ').nth(1) == Some("200") {
+        Ok(())
+    } else {
+        Err(Unhealthy::NotReady(address, status.to_owned()))
+    }
+}
+
+fn ask(address: SocketAddr) -> io::Result<String> {
+    let mut socket = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    socket.set_write_timeout(Some(TIMEOUT))?;
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    socket.write_all(request.as_bytes())?;
+    let mut answer = Vec::new();
+    socket.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}

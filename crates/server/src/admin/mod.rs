@@ -1,0 +1,185 @@
+//! The operator's port: metrics, health, and the API.
+//!
+//! It asks for the password (Basic, any user) whenever one is configured, and always when it is
+//! bound to an address beyond this host. On loopback without a configured password it is open to
+//! local programs, and only to them: a request must name a loopback host, so that a web page whose
+//! name was pointed at 127.0.0.1 cannot use a browser to get in.
+//! `/livez` and `/readyz` answer everybody; they tell nothing but whether to send work.
+
+mod api;
+mod health;
+mod metrics;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::on;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use fanout::gate::Denied;
+use hyper::server::conn::http1 as hyper_http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+pub(crate) use self::health::{Unhealthy, ask_readiness};
+
+use crate::node::Node;
+use crate::routes::{Demand, Endpoint, Surface};
+
+/// Connections to this port at a time: a few scrapers, a few people.
+const CONNECTIONS_MAX: usize = 128;
+
+/// For a request's head to arrive. Keep-alive connections may be idle for as long.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Serves the port until it is dropped.
+pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>) {
+    let router = router(&node);
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        let (socket, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "the operator's port cannot accept a connection");
+                tokio::time::sleep(net::accept::EXHAUSTED_BACKOFF).await;
+                continue;
+            }
+        };
+        let service = TowerToHyperService::new(router.clone().layer(Extension(Peer(peer))));
+        tokio::spawn(async move {
+            let served = hyper_http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_TIMEOUT)
+                .serve_connection(TokioIo::new(socket), service)
+                .await;
+            if let Err(error) = served {
+                tracing::debug!(%peer, %error, "a connection to the operator's port failed");
+            }
+            drop(place);
+        });
+    }
+}
+
+/// Where a request came from.
+#[derive(Clone, Copy, Debug)]
+struct Peer(SocketAddr);
+
+fn router(node: &Arc<Node>) -> Router {
+    let metrics = metrics::page(Arc::clone(node));
+    let mut open = Router::new();
+    let mut guarded = Router::new();
+    for endpoint in Endpoint::on(Surface::Admin) {
+        let filter = axum::routing::MethodFilter::try_from(endpoint.http_method())
+            .expect("the table holds common methods");
+        let route = match endpoint {
+            Endpoint::Livez => on(filter, health::livez),
+            Endpoint::Readyz => on(filter, health::readyz),
+            Endpoint::Metrics => {
+                let metrics = Arc::clone(&metrics);
+                on(filter, move || metrics::scrape(metrics))
+            }
+            Endpoint::Streams => on(filter, api::streams),
+            Endpoint::EndStream => on(filter, api::end_stream),
+            Endpoint::Listeners => on(filter, api::listeners),
+            Endpoint::Kick => on(filter, api::kick),
+            // Not of this surface.
+            _ => continue,
+        };
+        match endpoint.demand() {
+            Demand::Nothing => open = open.route(endpoint.path(), route),
+            _ => guarded = guarded.route(endpoint.path(), route),
+        }
+    }
+    let guard = middleware::from_fn_with_state(Arc::clone(node), guard);
+    open.merge(guarded.route_layer(guard))
+        .with_state(Arc::clone(node))
+}
+
+/// Lets nobody past who may not administer.
+async fn guard(
+    State(node): State<Arc<Node>>,
+    Extension(Peer(peer)): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let password = password(request.headers());
+    let permitted = if node.password_demanded {
+        node.gate.administer(peer.ip(), password.as_deref())
+    } else if names_this_host(request.headers()) {
+        Ok(node.gate.administer_unasked())
+    } else {
+        let text = "without a password this port answers to loopback names only\n";
+        return (StatusCode::FORBIDDEN, text).into_response();
+    };
+    match permitted {
+        Ok(_) => next.run(request).await,
+        Err(denied @ (Denied::Missing | Denied::Wrong)) => {
+            let challenge = [(header::WWW_AUTHENTICATE, "Basic realm=\"Carillon\"")];
+            (StatusCode::UNAUTHORIZED, challenge, format!("{denied}\n")).into_response()
+        }
+        Err(denied @ Denied::TooManyAttempts) => {
+            (StatusCode::TOO_MANY_REQUESTS, format!("{denied}\n")).into_response()
+        }
+    }
+}
+
+fn password(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, encoded) = value.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    Some(text.split_once(':')?.1.to_owned())
+}
+
+fn names_this_host(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(header::HOST) else {
+        return true;
+    };
+    let host = host.to_str().unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => name,
+        _ => host,
+    };
+    let address = name.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_loopback_names_open_the_unguarded_port() {
+        for (host, expected) in [
+            ("127.0.0.1:9600", true),
+            ("localhost:9600", true),
+            ("LOCALHOST", true),
+            ("[::1]:9600", true),
+            ("[::1]", true),
+            ("rebound.example:9600", false),
+            ("127.0.0.1.example", false),
+            ("192.0.2.1:9600", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static(host));
+            assert_eq!(names_this_host(&headers), expected, "{host}");
+        }
+        assert!(names_this_host(&HeaderMap::new()), "HTTP/1.0 names none");
+    }
+}

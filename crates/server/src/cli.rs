@@ -1,0 +1,170 @@
+//! The command line.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Config, Report};
+use crate::drain::Signals;
+use crate::relay::{Relay, StartError};
+use crate::{admin, log};
+
+/// Exit code for a configuration that is wrong.
+const CONFIG_WRONG: u8 = 2;
+
+/// A live audio and video relay: publish over RTMP or Icecast, listen over HTTP.
+#[derive(Debug, Parser)]
+#[command(name = "carillon", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the server.
+    Serve {
+        #[command(flatten)]
+        source: Source,
+        /// Adds the stream `demo`: a short clip, looped for ever.
+        #[arg(long)]
+        demo: bool,
+    },
+    /// Checks a configuration, telling every error with its place.
+    Check {
+        /// The file to check.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Asks the server on this host whether it is ready; for container health checks.
+    Health {
+        #[command(flatten)]
+        source: Source,
+    },
+}
+
+#[derive(Args, Debug)]
+struct Source {
+    /// Configuration file; without it the built-in default. Any key can be set by the environment:
+    /// CARILLON__FANOUT__WORKERS=2.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Why a command fails.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("{0}")]
+    Config(#[from] Report),
+    #[error("{0}")]
+    Start(#[from] StartError),
+    #[error("{0}")]
+    System(#[from] io::Error),
+    #[error("not ready: {0}")]
+    Unhealthy(#[from] admin::Unhealthy),
+}
+
+/// Runs the command that the arguments name.
+pub fn run() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Serve { source, demo } => serve(source.config.as_deref(), demo),
+        Command::Check { config } => check(&config),
+        Command::Health { source } => health(source.config.as_deref()),
+    };
+    let Err(failure) = result else {
+        return ExitCode::SUCCESS;
+    };
+    say(&mut io::stderr(), &format!("carillon: {failure}\n"));
+    match failure {
+        Failure::Config(_) => ExitCode::from(CONFIG_WRONG),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn load(path: Option<&Path>) -> Result<Config, Report> {
+    // A variable that is not UTF-8 names none of our keys.
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Config::load(path, environment)
+}
+
+fn serve(path: Option<&Path>, demo: bool) -> Result<(), Failure> {
+    let config = load(path)?;
+    log::install(&config.log);
+    let relay = Relay::load(config)?.with_demo(demo);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut signals = Signals::catch()?;
+        let running = relay.start().await?;
+        say(&mut io::stdout(), &running.notice());
+        let (first, second) = tokio::sync::oneshot::channel();
+        // The first signal begins the drain, the second ends it.
+        let watch = tokio::spawn(async move {
+            let name = signals.next().await;
+            tracing::info!(
+                signal = name,
+                "shutting down; a second signal ends it at once"
+            );
+            if first.send(()).is_ok() {
+                signals.next().await;
+            }
+        });
+        running.run_until(second, watch).await;
+        tracing::info!("ended");
+        Ok(())
+    })
+}
+
+fn check(path: &Path) -> Result<(), Failure> {
+    load(Some(path))?;
+    say(&mut io::stdout(), &format!("{} is valid\n", path.display()));
+    Ok(())
+}
+
+fn health(path: Option<&Path>) -> Result<(), Failure> {
+    let config = load(path)?;
+    Ok(admin::ask_readiness(config.admin.listen)?)
+}
+
+/// Writes to a standard stream, which may be closed by now.
+fn say(stream: &mut dyn Write, text: &str) {
+    if let Err(error) = stream
+        .write_all(text.as_bytes())
+        .and_then(|()| stream.flush())
+    {
+        tracing::debug!(%error, "a standard stream is closed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn commands_are_understood() {
+        let parse = |line: &str| Cli::try_parse_from(line.split(' ')).map(|cli| cli.command);
+        let serve = parse("carillon serve --demo").expect("understood");
+        assert!(matches!(
+            serve,
+            Command::Serve {
+                source: Source { config: None },
+                demo: true
+            }
+        ));
+        let check = parse("carillon check --config a.toml").expect("understood");
+        assert!(matches!(check, Command::Check { config } if config == Path::new("a.toml")));
+        assert!(parse("carillon check").is_err());
+        assert!(parse("carillon").is_err());
+    }
+}

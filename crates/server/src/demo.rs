@@ -1,0 +1,221 @@
+//! The stream `demo`: a short clip in the binary, published for ever.
+//!
+//! It is a publisher like any other: it shows the key to the gate and writes items. Its timestamps
+//! go on from one turn of the loop to the next, and each item is written when it is due by the
+//! clock that the first one started, so nothing adds up to a drift.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use container::flv;
+use fanout::gate::{Denied, Gate, Presented};
+use fanout::{PublishRefused, Publisher, Source};
+use media::{Container, Item, Span, StreamName, TICKS_PER_SECOND, Timestamp};
+use tokio::time::{Instant, sleep_until};
+
+use crate::node::Node;
+
+/// Picture and sound of equal length, made by `cargo xtask demo-clip`.
+const CLIP: &[u8] = include_bytes!("../assets/demo.flv");
+
+/// The stream's name, and what it counts as in the metrics.
+pub(crate) const NAME: &str = "demo";
+
+/// A process that was stopped for longer than this goes on from the present, instead of sending all
+/// that it missed at once.
+const LATE_MAX: Duration = Duration::from_secs(1);
+
+/// Why there is no demo.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DemoError {
+    #[error("the clip is damaged: {0}")]
+    Clip(#[from] flv::ReadError),
+    #[error("the clip holds no media")]
+    Empty,
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    #[error(transparent)]
+    Refused(#[from] PublishRefused),
+}
+
+/// Publishes until somebody else takes the stream over or it is ended.
+pub(crate) async fn run(node: &Arc<Node>) -> Result<(), DemoError> {
+    let reel = Reel::read(CLIP)?;
+    let mut publisher = publish(node)?;
+    let mut start = Instant::now();
+    let mut batch = Vec::new();
+    for turn in 0.. {
+        let mut due = reel.turn(turn).peekable();
+        while let Some((at, item)) = due.next() {
+            batch.push(item);
+            // What is due together is written together.
+            if due.peek().is_some_and(|(next, _)| *next <= at) {
+                continue;
+            }
+            let late = Instant::now().saturating_duration_since(start + at);
+            if late > LATE_MAX {
+                start += late;
+            }
+            sleep_until(start + at).await;
+            let bytes: usize = batch.iter().map(media_bytes).sum();
+            if publisher
+                .write(&mut batch, Instant::now().into_std())
+                .is_err()
+            {
+                tracing::info!("the demo has ended: its stream is somebody else's now");
+                return Ok(());
+            }
+            node.demo_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+    }
+    Ok(())
+}
+
+fn publish(node: &Node) -> Result<Publisher, DemoError> {
+    let name = StreamName::parse(NAME).expect("the name is well formed");
+    let secret = node.config.publish_key(&name);
+    let presented = Presented {
+        peer: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        user: None,
+        secret: secret.map(|secret| secret.reveal()),
+    };
+    let permission = node.gate.publish(&name, &presented)?;
+    let source = Source {
+        protocol: "demo",
+        peer: None,
+        agent: format!("Carillon/{}", env!("CARGO_PKG_VERSION")),
+        container: Container::Tracks,
+        content_type: "video/x-flv".to_owned(),
+        headers: Vec::new(),
+    };
+    Ok(node
+        .registry
+        .publish(permission, source, Instant::now().into_std())?)
+}
+
+fn media_bytes(item: &Item) -> usize {
+    match item {
+        Item::Sample(sample) => sample.data.len(),
+        _ => 0,
+    }
+}
+
+/// The clip, ready to be looped.
+#[derive(Debug)]
+struct Reel {
+    /// In the order of the clip; each with the time at which it is due.
+    items: Vec<(Timestamp, Item)>,
+    /// From the start of one turn to the start of the next.
+    length: Span,
+}
+
+impl Reel {
+    fn read(clip: &[u8]) -> Result<Self, DemoError> {
+        let mut read = Vec::new();
+        flv::Reader::default().push(clip, &mut read)?;
+        let mut at = Timestamp::ZERO;
+        let mut length = Span::ZERO;
+        let mut items = Vec::new();
+        for item in read {
+            match &item {
+                Item::Sample(sample) => {
+                    at = at.max(sample.dts);
+                    length = length + sample.duration;
+                }
+                // What the muxer says of the file, such as its length, is not true of the loop.
+                Item::Metadata(_) | Item::Script(_) => continue,
+                _ => {}
+            }
+            items.push((at, item));
+        }
+        // Frames of sound know how long they last, exactly; pictures do not.
+        if length.ticks() <= 0 {
+            return Err(DemoError::Empty);
+        }
+        Ok(Self { items, length })
+    }
+
+    /// The items of one turn, each with the time it is due after the very first.
+    fn turn(&self, turn: u32) -> impl Iterator<Item = (Duration, Item)> {
+        let shift = Span::from_ticks(self.length.ticks().saturating_mul(turn.into()));
+        self.items.iter().map(move |(at, item)| {
+            let mut item = item.clone();
+            if let Item::Sample(sample) = &mut item {
+                sample.dts += shift;
+                sample.pts += shift;
+            }
+            (duration(*at + shift), item)
+        })
+    }
+}
+
+fn duration(at: Timestamp) -> Duration {
+    let ticks = u64::try_from(at.ticks()).unwrap_or(0);
+    let (seconds, rest) = (
+        ticks / TICKS_PER_SECOND as u64,
+        ticks % TICKS_PER_SECOND as u64,
+    );
+    Duration::from_secs(seconds) + Duration::from_nanos(rest * 1_000_000 / 705_600)
+}
+
+#[cfg(test)]
+mod tests {
+    use media::TrackId;
+
+    use super::*;
+
+    fn times(reel: &Reel, track: TrackId, turns: u32) -> Vec<Timestamp> {
+        let items = (0..turns).flat_map(|turn| reel.turn(turn).collect::<Vec<_>>());
+        items
+            .filter_map(|(_, item)| match item {
+                Item::Sample(sample) if sample.track == track => Some(sample.dts),
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_loop_has_no_seam() {
+        let reel = Reel::read(CLIP).expect("the clip is sound");
+        // 256 pictures at 25 per second and 441 frames of 1024 samples at 44.1 kHz.
+        assert_eq!(reel.length, Span::from_millis(10_240));
+        for (track, step) in [(TrackId::VIDEO, 40.0), (TrackId::AUDIO, 1_024.0 / 44.1)] {
+            let times = times(&reel, track, 3);
+            assert!(times.len() > 3 * 200);
+            for pair in times.windows(2) {
+                let gap = (pair[1] - pair[0]).seconds() * 1_000.0;
+                // FLV rounds to milliseconds.
+                assert!((gap - step).abs() <= 1.0, "{track:?}: {gap} ms");
+            }
+        }
+    }
+
+    #[test]
+    fn items_are_due_in_order_and_every_turn_begins_with_a_keyframe() {
+        let reel = Reel::read(CLIP).expect("the clip is sound");
+        let dues: Vec<_> = (0..3)
+            .flat_map(|turn| reel.turn(turn).collect::<Vec<_>>())
+            .collect();
+        assert!(dues.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        let first = reel.items.iter().find_map(|(_, item)| match item {
+            Item::Sample(sample) if sample.track == TrackId::VIDEO => Some(sample.keyframe),
+            _ => None,
+        });
+        assert_eq!(first, Some(true));
+        assert_eq!(
+            duration(Timestamp::from_millis(10_240)),
+            Duration::from_millis(10_240)
+        );
+    }
+
+    #[test]
+    fn a_damaged_clip_is_no_reel() {
+        assert!(matches!(
+            Reel::read(b"MP4 and not FLV"),
+            Err(DemoError::Clip(_))
+        ));
+        assert!(matches!(Reel::read(&CLIP[..13]), Err(DemoError::Empty)));
+    }
+}

@@ -1,0 +1,353 @@
+//! The HTTP ports: one request per connection, read here, and passed to whoever serves it.
+//!
+//! Sources and live bodies are served on the socket itself. Everything else goes to hyper, which
+//! reads the same bytes again. hyper is told to close after one answer, because a later request on
+//! that connection could be for a live body, and hyper does not give a socket back.
+
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use egress_http::Outcome;
+use fanout::Permit;
+use http1::{Body, Head, HttpDate, ResponseHead, Sniff, Status, Version};
+use hyper::server::conn::http1 as hyper_http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+use super::head::{self, Arrived, NoHead, Prefixed};
+use super::is_trusted;
+use super::limits::{Place, Rejected};
+use crate::access::Line;
+use crate::node::Node;
+use crate::pages::{self, Visitor};
+use crate::routes::Endpoint;
+use crate::stamp;
+
+/// A page is small; whoever takes longer for one is not reading.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The longest form that sets a title.
+const FORM_BYTES_MAX: u64 = 16 * 1024;
+
+/// What a client that was turned away by a limit is told to wait.
+const RETRY_AFTER_SECONDS: &str = "5";
+
+/// What carries a request: a socket, or TLS over one.
+pub(super) trait Carrier: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
+    /// `https` or `http`.
+    const SCHEME: &str;
+
+    /// Serves a live body on it.
+    fn listen(
+        self,
+        node: &Node,
+        head: Head,
+        peer: SocketAddr,
+        permit: Option<Permit>,
+    ) -> impl Future<Output = Outcome> + Send;
+}
+
+impl Carrier for TcpStream {
+    const SCHEME: &str = "http";
+
+    async fn listen(
+        self,
+        node: &Node,
+        head: Head,
+        peer: SocketAddr,
+        permit: Option<Permit>,
+    ) -> Outcome {
+        egress_http::serve_plain(&node.egress, self, head, peer, permit).await
+    }
+}
+
+impl Carrier for TlsStream<TcpStream> {
+    const SCHEME: &str = "https";
+
+    async fn listen(
+        self,
+        node: &Node,
+        head: Head,
+        peer: SocketAddr,
+        permit: Option<Permit>,
+    ) -> Outcome {
+        egress_http::serve_secure(&node.egress, self, head, peer, permit).await
+    }
+}
+
+pub(super) async fn serve<S: Carrier>(
+    node: &Arc<Node>,
+    mut socket: S,
+    mut place: Place,
+    peer: SocketAddr,
+) {
+    let read = tokio::time::timeout(node.config.http.head_timeout, head::read(&mut socket)).await;
+    let arrived = match read {
+        Ok(Ok(arrived)) => arrived,
+        Ok(Err(no_head)) => return refuse_headless(node, socket, no_head, peer).await,
+        Err(_) => {
+            node.counts.reject(Rejected::HeadTimeout, peer);
+            let text = "The request head did not arrive in time.";
+            let bytes = plain(node, Version::Http11, Status::REQUEST_TIMEOUT, text);
+            return head::answer(socket, &bytes).await;
+        }
+    };
+    let peer = client(node, &arrived.head, peer);
+    if let Err(reason) = place.charge(peer.ip()) {
+        return refuse(node, socket, &arrived.head, reason, peer).await;
+    }
+    place.settle();
+    dispatch(node, socket, arrived, place, peer).await;
+}
+
+async fn dispatch<S: Carrier>(
+    node: &Arc<Node>,
+    socket: S,
+    arrived: Arrived,
+    place: Place,
+    peer: SocketAddr,
+) {
+    let Arrived { head, early, raw } = arrived;
+    match endpoint(&head, node) {
+        Endpoint::Source | Endpoint::Put => {
+            let outcome = ingest::icecast::serve(&node.ingest, socket, head, early, peer).await;
+            if let Err(error) = outcome {
+                tracing::debug!(%peer, %error, "a source's connection ended");
+            }
+        }
+        Endpoint::Metadata | Endpoint::MetadataForm | Endpoint::ShoutcastMetadata => {
+            let (mut socket, limit) = (socket, node.config.http.head_timeout);
+            let form = tokio::time::timeout(limit, form(&mut socket, &head, early)).await;
+            let form = form.unwrap_or_default();
+            // Written even if the client has closed its half already, as scripts do.
+            let now = Instant::now();
+            let answer = ingest::icecast::update_metadata(&node.ingest, &head, &form, peer, now);
+            head::answer(socket, &answer).await;
+        }
+        Endpoint::Options => head::answer(socket, &options(node, head.version())).await,
+        Endpoint::Listen if node.is_draining() => {
+            refuse(node, socket, &head, Rejected::Draining, peer).await;
+        }
+        Endpoint::Listen => match node.limits.listener(Instant::now()) {
+            Ok(seat) => {
+                listen(node, socket, head, peer, Permit::new((place, seat))).await;
+            }
+            Err(reason) => refuse(node, socket, &head, reason, peer).await,
+        },
+        Endpoint::ListenHead | Endpoint::ListenOptions => {
+            listen(node, socket, head, peer, Permit::new(place)).await;
+        }
+        _ => page(node, socket, raw, peer).await,
+    }
+}
+
+/// Serves a listener, and logs a request that did not become one.
+async fn listen<S: Carrier>(node: &Node, socket: S, head: Head, peer: SocketAddr, permit: Permit) {
+    let (since, began) = (SystemTime::now(), Instant::now());
+    let header = |name| head.header(name).unwrap_or_default().to_owned();
+    let (referer, agent) = (header("referer"), header("user-agent"));
+    let target = String::from_utf8_lossy(head.target());
+    let request = format!("{} {target} {}", head.method(), words(head.version()));
+    let outcome = socket.listen(node, head, peer, Some(permit)).await;
+    if let Outcome::Answered { status, bytes } = outcome {
+        node.access.write(&Line {
+            peer: peer.ip(),
+            since,
+            request: &request,
+            status: status.code(),
+            bytes: bytes as u64,
+            referer: &referer,
+            agent: &agent,
+            duration: began.elapsed(),
+        });
+    }
+}
+
+const fn words(version: Version) -> &'static str {
+    match version {
+        Version::Http11 => "HTTP/1.1",
+        Version::Http10 => "HTTP/1.0",
+        Version::Ice10 => "ICE/1.0",
+        Version::XAudiocast => "x-audiocast",
+    }
+}
+
+/// The body of a form, as far as it announces its length. What is too long is nobody's title.
+async fn form<S: Carrier>(socket: &mut S, head: &Head, early: Bytes) -> Vec<u8> {
+    let Body::Length(length @ 1..=FORM_BYTES_MAX) = head.body() else {
+        return Vec::new();
+    };
+    let length = length as usize;
+    let mut form = early.to_vec();
+    form.truncate(length);
+    let missing = (length - form.len()) as u64;
+    match socket.take(missing).read_to_end(&mut form).await {
+        Ok(_) => form,
+        Err(_) => Vec::new(),
+    }
+}
+
+/// What a request is for. Everything that is not for the door itself is a page's.
+fn endpoint(head: &Head, node: &Node) -> Endpoint {
+    let path = head.path();
+    match (head.method(), &*path) {
+        ("OPTIONS", "*") => Endpoint::Options,
+        ("SOURCE", _) => Endpoint::Source,
+        ("PUT", _) => Endpoint::Put,
+        ("GET" | "HEAD", "/admin/metadata") => Endpoint::Metadata,
+        ("POST", "/admin/metadata") => Endpoint::MetadataForm,
+        ("GET" | "HEAD" | "POST", "/admin.cgi") => Endpoint::ShoutcastMetadata,
+        _ if !egress_http::claims(head, &node.registry) => Endpoint::Player,
+        ("GET", _) => Endpoint::Listen,
+        ("HEAD", _) => Endpoint::ListenHead,
+        ("OPTIONS", _) => Endpoint::ListenOptions,
+        _ => Endpoint::Player,
+    }
+}
+
+async fn page<S: Carrier>(node: &Arc<Node>, socket: S, raw: Bytes, peer: SocketAddr) {
+    let visitor = Visitor {
+        peer,
+        scheme: S::SCHEME,
+    };
+    let router = pages::router(node).layer(axum::Extension(visitor));
+    let served = hyper_http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(node.config.http.head_timeout)
+        .keep_alive(false)
+        .serve_connection(
+            TokioIo::new(Prefixed::new(raw, socket)),
+            TowerToHyperService::new(router),
+        );
+    match tokio::time::timeout(PAGE_TIMEOUT, served).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "a request for a page failed"),
+        Err(_) => tracing::debug!(%peer, "a page was not read in time"),
+    }
+}
+
+/// The client's address: the connection's, or what trusted proxies say it is. Each proxy appends
+/// the address it was connected from, so the last one that is not a trusted proxy's counts.
+fn client(node: &Node, head: &Head, peer: SocketAddr) -> SocketAddr {
+    if !is_trusted(node, peer.ip()) {
+        return peer;
+    }
+    let named: Vec<_> = head
+        .header_values("x-forwarded-for")
+        .flat_map(|value| value.split(','))
+        .map(|text| text.trim().trim_matches(['[', ']']).parse::<IpAddr>())
+        .collect();
+    let mut client = peer.ip();
+    for address in named.into_iter().rev() {
+        // Nothing to the left of nonsense was vouched for.
+        let Ok(address) = address else { break };
+        client = address;
+        if !is_trusted(node, address) {
+            break;
+        }
+    }
+    SocketAddr::new(client, peer.port())
+}
+
+async fn refuse_headless<S: Carrier>(node: &Node, socket: S, no_head: NoHead, peer: SocketAddr) {
+    match no_head {
+        NoHead::Gone => {}
+        NoHead::Malformed(error) => {
+            node.counts.reject(Rejected::HeadMalformed, peer);
+            tracing::debug!(%peer, %error, "a request head was refused");
+            let status = http1::status_of(error);
+            let bytes = plain(node, Version::Http11, status, &error.to_string());
+            head::answer(socket, &bytes).await;
+        }
+        NoHead::Other(Sniff::Http2Preface) => {
+            node.counts.reject(Rejected::Protocol, peer);
+            let text = "HTTP/2 is not served here; use HTTP/1.1.";
+            let bytes = plain(node, Version::Http11, Status::VERSION_NOT_SUPPORTED, text);
+            head::answer(socket, &bytes).await;
+        }
+        NoHead::Other(spoken) => {
+            node.counts.reject(Rejected::Protocol, peer);
+            tracing::info!(%peer, ?spoken, "this is an HTTP port; the connection is closed");
+        }
+    }
+}
+
+async fn refuse<S: Carrier>(
+    node: &Node,
+    socket: S,
+    head: &Head,
+    reason: Rejected,
+    peer: SocketAddr,
+) {
+    node.counts.reject(reason, peer);
+    let bytes = plain(node, head.version(), status_of(reason), &reason.to_string());
+    head::answer(socket, &bytes).await;
+}
+
+/// Answers a connection that there is no place for, without waiting for it. It may be lost.
+pub(super) fn refuse_unread(socket: &TcpStream, reason: Rejected) {
+    let answer = ResponseHead::new(Version::Http11, status_of(reason))
+        .headers(http1::CORS)
+        .header("Retry-After", RETRY_AFTER_SECONDS)
+        .header("Connection", "close")
+        .content_length(0)
+        .finish();
+    if let Err(error) = socket.try_write(&answer) {
+        tracing::debug!(%error, "a refusal could not be written");
+    }
+}
+
+/// The only place that decides with which status a limit is answered.
+const fn status_of(reason: Rejected) -> Status {
+    match reason {
+        Rejected::Address => Status::TOO_MANY_REQUESTS,
+        Rejected::HeadTimeout => Status::REQUEST_TIMEOUT,
+        Rejected::HeadMalformed | Rejected::Protocol | Rejected::Tls => Status::BAD_REQUEST,
+        Rejected::Pending
+        | Rejected::Listeners
+        | Rejected::Joins
+        | Rejected::Egress
+        | Rejected::Draining => Status::SERVICE_UNAVAILABLE,
+    }
+}
+
+fn plain(node: &Node, version: Version, status: Status, text: &str) -> Vec<u8> {
+    let head = ResponseHead::new(version, status)
+        .header("Server", &node.config.http.server_header)
+        .date(HttpDate(stamp::unix_seconds(SystemTime::now())))
+        .header("Content-Type", "text/plain; charset=utf-8")
+        .headers(http1::NO_CACHE)
+        .headers(http1::CORS)
+        .header("Connection", "close");
+    let waits = matches!(
+        status,
+        Status::SERVICE_UNAVAILABLE | Status::TOO_MANY_REQUESTS
+    );
+    let head = if waits {
+        head.header("Retry-After", RETRY_AFTER_SECONDS)
+    } else {
+        head
+    };
+    let mut bytes = head.content_length(text.len() as u64 + 1).finish();
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.push(b'\n');
+    bytes
+}
+
+/// butt and others ask what may be done before they publish.
+fn options(node: &Node, version: Version) -> Vec<u8> {
+    ResponseHead::new(version, Status::OK)
+        .header("Server", &node.config.http.server_header)
+        .date(HttpDate(stamp::unix_seconds(SystemTime::now())))
+        .header("Allow", "GET, HEAD, PUT, SOURCE, OPTIONS")
+        .headers(http1::CORS)
+        .header("Connection", "close")
+        .content_length(0)
+        .finish()
+}

@@ -1,0 +1,337 @@
+//! How much is too much: connections per address, connections that have not said what they want,
+//! listeners, joins per second, and bandwidth.
+//!
+//! Every place that is taken is a value whose drop gives it back.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::config;
+
+/// Connections that have not yet finished their first request. Each holds at most two heads of
+/// 16 KiB and is gone when its deadline passes, so this bounds them at 128 MiB, and it takes a
+/// flood of four hundred new connections a second that all stay silent to fill it.
+pub(crate) const PENDING_MAX: u64 = 4_096;
+
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(crate) enum Rejected {
+    #[error("too many connections from this address")]
+    Address,
+    #[error("too many connections are waiting to be served")]
+    Pending,
+    #[error("the server has as many listeners as it may have")]
+    Listeners,
+    #[error("too many listeners are joining at once")]
+    Joins,
+    #[error("the server sends as much as it may send")]
+    Egress,
+    #[error("the server is shutting down")]
+    Draining,
+    #[error("the request head did not arrive in time")]
+    HeadTimeout,
+    #[error("the request head could not be read")]
+    HeadMalformed,
+    #[error("the connection speaks another protocol than the port")]
+    Protocol,
+    #[error("the TLS handshake failed")]
+    Tls,
+}
+
+impl Rejected {
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Address,
+        Self::Pending,
+        Self::Listeners,
+        Self::Joins,
+        Self::Egress,
+        Self::Draining,
+        Self::HeadTimeout,
+        Self::HeadMalformed,
+        Self::Protocol,
+        Self::Tls,
+    ];
+
+    /// The metric label.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Address => "limit_per_ip",
+            Self::Pending => "limit_pending",
+            Self::Listeners => "limit_listeners",
+            Self::Joins => "limit_joins",
+            Self::Egress => "limit_egress",
+            Self::Draining => "drain",
+            Self::HeadTimeout => "head_timeout",
+            Self::HeadMalformed => "head_malformed",
+            Self::Protocol => "wrong_protocol",
+            Self::Tls => "tls",
+        }
+    }
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    settings: config::Limits,
+    /// Connections by address; addresses without one are not in it.
+    by_address: Mutex<HashMap<IpAddr, u32>>,
+    pending: AtomicU64,
+    listeners: AtomicU64,
+    joins: Mutex<Bucket>,
+    /// Measured lately, in bit/s.
+    egress_bits: AtomicU64,
+}
+
+/// Joins that may happen now.
+#[derive(Debug)]
+struct Bucket {
+    /// At most one second's worth.
+    tokens: f64,
+    filled: Instant,
+}
+
+impl Limits {
+    pub(crate) fn new(settings: config::Limits, now: Instant) -> Arc<Self> {
+        let tokens = settings
+            .joins_per_second
+            .map_or(0.0, |rate| f64::from(rate.get()));
+        Arc::new(Self {
+            settings,
+            by_address: Mutex::default(),
+            pending: AtomicU64::new(0),
+            listeners: AtomicU64::new(0),
+            joins: Mutex::new(Bucket {
+                tokens,
+                filled: now,
+            }),
+            egress_bits: AtomicU64::new(0),
+        })
+    }
+
+    /// A place for a connection that was accepted. `address` is `None` for a trusted proxy, whose
+    /// clients are counted when the head has named them.
+    pub(crate) fn connection(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Place, Rejected> {
+        let mut place = Place {
+            limits: Arc::clone(self),
+            address: None,
+            pending: true,
+        };
+        if self.pending.fetch_add(1, Ordering::Relaxed) >= PENDING_MAX {
+            return Err(Rejected::Pending);
+        }
+        if let Some(address) = address {
+            place.charge(address)?;
+        }
+        Ok(place)
+    }
+
+    /// A place for a listener.
+    pub(crate) fn listener(self: &Arc<Self>, now: Instant) -> Result<Seat, Rejected> {
+        if let Some(max) = self.settings.egress_mbps
+            && self.egress_bits.load(Ordering::Relaxed) >= max.get().saturating_mul(1_000_000)
+        {
+            return Err(Rejected::Egress);
+        }
+        let seat = Seat(Arc::clone(self));
+        let before = self.listeners.fetch_add(1, Ordering::Relaxed);
+        if self
+            .settings
+            .listeners
+            .is_some_and(|max| before >= u64::from(max.get()))
+        {
+            return Err(Rejected::Listeners);
+        }
+        match self.settings.joins_per_second {
+            Some(rate) if !self.take_join(rate.get(), now) => Err(Rejected::Joins),
+            _ => Ok(seat),
+        }
+    }
+
+    /// Notes how much is being sent.
+    pub(crate) fn measured_egress(&self, bits_per_second: u64) {
+        self.egress_bits.store(bits_per_second, Ordering::Relaxed);
+    }
+
+    /// Connections that have not said what they want.
+    pub(crate) fn pending(&self) -> u64 {
+        self.pending.load(Ordering::Relaxed)
+    }
+
+    fn take_join(&self, rate: u32, now: Instant) -> bool {
+        let rate = f64::from(rate);
+        let mut bucket = self.joins.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = now.saturating_duration_since(bucket.filled);
+        bucket.tokens = (bucket.tokens + since.as_secs_f64() * rate).min(rate);
+        bucket.filled = bucket.filled.max(now);
+        let granted = bucket.tokens >= 1.0;
+        if granted {
+            bucket.tokens -= 1.0;
+        }
+        granted
+    }
+}
+
+/// A connection's place, for its life.
+#[derive(Debug)]
+pub(crate) struct Place {
+    limits: Arc<Limits>,
+    address: Option<IpAddr>,
+    pending: bool,
+}
+
+impl Place {
+    /// Counts the connection for an address. It is counted for one address only.
+    pub(crate) fn charge(&mut self, address: IpAddr) -> Result<(), Rejected> {
+        let Some(max) = self.limits.settings.per_ip else {
+            return Ok(());
+        };
+        if self.address.is_some() {
+            return Ok(());
+        }
+        let mut counts = self
+            .limits
+            .by_address
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(address).or_insert(0);
+        if *count >= max.get() {
+            return Err(Rejected::Address);
+        }
+        *count += 1;
+        self.address = Some(address);
+        Ok(())
+    }
+
+    /// The connection has said what it wants.
+    pub(crate) fn settle(&mut self) {
+        if std::mem::take(&mut self.pending) {
+            self.limits.pending.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.settle();
+        let Some(address) = self.address else { return };
+        let mut counts = self
+            .limits
+            .by_address
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&address);
+            }
+        }
+    }
+}
+
+/// A listener's place, for as long as it listens.
+#[derive(Debug)]
+pub(crate) struct Seat(Arc<Limits>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.listeners.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::{NonZeroU32, NonZeroU64};
+    use std::time::Duration;
+
+    use super::*;
+
+    fn limits(change: impl FnOnce(&mut config::Limits)) -> Arc<Limits> {
+        let mut settings = config::Limits::default();
+        change(&mut settings);
+        Limits::new(settings, Instant::now())
+    }
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    #[test]
+    fn an_address_gets_its_places_back() {
+        let limits = limits(|settings| settings.per_ip = NonZeroU32::new(2));
+        let first = limits.connection(Some(HERE)).expect("a place");
+        let _second = limits.connection(Some(HERE)).expect("a place");
+        assert_eq!(limits.connection(Some(HERE)).err(), Some(Rejected::Address));
+        assert!(
+            limits
+                .connection(Some(IpAddr::from([192, 0, 2, 1])))
+                .is_ok()
+        );
+        drop(first);
+        let mut proxied = limits.connection(None).expect("a proxy is not counted");
+        assert_eq!(proxied.charge(HERE), Ok(()));
+        assert_eq!(limits.connection(Some(HERE)).err(), Some(Rejected::Address));
+        drop(proxied);
+        assert!(limits.connection(Some(HERE)).is_ok());
+        assert_eq!(limits.pending(), 1, "the second is still waiting");
+    }
+
+    #[test]
+    fn silent_connections_are_bounded() {
+        let limits = limits(|_| {});
+        let mut all: Vec<_> = (0..PENDING_MAX)
+            .map(|_| limits.connection(None).expect("a place"))
+            .collect();
+        assert_eq!(limits.connection(None).err(), Some(Rejected::Pending));
+        all[0].settle();
+        assert!(limits.connection(None).is_ok());
+        drop(all);
+        assert_eq!(limits.pending(), 0);
+    }
+
+    #[test]
+    fn listeners_are_counted_while_they_listen() {
+        let limits = limits(|settings| settings.listeners = NonZeroU32::new(1));
+        let now = Instant::now();
+        let seat = limits.listener(now).expect("a seat");
+        assert_eq!(limits.listener(now).err(), Some(Rejected::Listeners));
+        assert_eq!(limits.listener(now).err(), Some(Rejected::Listeners));
+        drop(seat);
+        assert!(limits.listener(now).is_ok());
+    }
+
+    #[test]
+    fn joins_flow_at_their_rate() {
+        let limits = limits(|settings| settings.joins_per_second = NonZeroU32::new(10));
+        let start = Instant::now();
+        let joins = |at| (0..100).filter(|_| limits.listener(at).is_ok()).count();
+        assert_eq!(joins(start), 10);
+        assert_eq!(joins(start + Duration::from_millis(500)), 5);
+        assert_eq!(joins(start + Duration::from_secs(60)), 10);
+        assert_eq!(joins(start), 0, "a clock that steps back grants nothing");
+    }
+
+    #[test]
+    fn bandwidth_keeps_newcomers_out() {
+        let limits = limits(|settings| settings.egress_mbps = NonZeroU64::new(10));
+        limits.measured_egress(9_999_999);
+        assert!(limits.listener(Instant::now()).is_ok());
+        limits.measured_egress(10_000_000);
+        assert_eq!(
+            limits.listener(Instant::now()).err(),
+            Some(Rejected::Egress)
+        );
+    }
+
+    #[test]
+    fn labels_are_distinct() {
+        let labels: std::collections::HashSet<_> = Rejected::ALL.map(Rejected::label).into();
+        assert_eq!(labels.len(), Rejected::ALL.len());
+        assert!(
+            Rejected::ALL
+                .iter()
+                .enumerate()
+                .all(|(at, reason)| *reason as usize == at)
+        );
+    }
+}

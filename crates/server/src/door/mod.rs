@@ -1,0 +1,194 @@
+//! The doors: from a listening socket to whoever serves the connection.
+//!
+//! A door accepts, keeps count, finds out what the connection wants, and passes it on. A connection
+//! holds its [`Place`](limits::Place) from accept to close.
+
+mod head;
+mod http;
+pub(crate) mod limits;
+mod rtmp;
+pub(crate) mod tls;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use self::limits::{Place, Rejected};
+use crate::node::Node;
+
+/// What a door leads to.
+#[derive(Clone)]
+pub(crate) enum Door {
+    Rtmp,
+    Http,
+    Https(TlsAcceptor),
+}
+
+impl Door {
+    /// The metric label.
+    pub(crate) const LABELS: [&str; 3] = ["rtmp", "http", "https"];
+
+    fn index(&self) -> usize {
+        match self {
+            Self::Rtmp => 0,
+            Self::Http => 1,
+            Self::Https(_) => 2,
+        }
+    }
+}
+
+/// What the doors count.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    accepted: [AtomicU64; Door::LABELS.len()],
+    open: [AtomicU64; Door::LABELS.len()],
+    failures: [AtomicU64; Failure::ALL.len()],
+    rejected: [AtomicU64; Rejected::ALL.len()],
+}
+
+impl Counts {
+    /// By door: connections accepted so far, and open now.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = (&'static str, u64, u64)> {
+        Door::LABELS.iter().enumerate().map(|(at, label)| {
+            let value = |of: &[AtomicU64]| of[at].load(Ordering::Relaxed);
+            (*label, value(&self.accepted), value(&self.open))
+        })
+    }
+
+    /// Failed accepts of a class so far.
+    pub(crate) fn failures(&self, class: Failure) -> u64 {
+        self.failures[class as usize].load(Ordering::Relaxed)
+    }
+
+    /// Connections and requests turned away so far.
+    pub(crate) fn rejected(&self, reason: Rejected) -> u64 {
+        self.rejected[reason as usize].load(Ordering::Relaxed)
+    }
+
+    /// Notes that somebody was turned away.
+    pub(crate) fn reject(&self, reason: Rejected, peer: SocketAddr) {
+        self.rejected[reason as usize].fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(%peer, reason = reason.label(), "turned away: {reason}");
+    }
+}
+
+/// Between two warnings that `accept` fails for want of descriptors or memory.
+const WARNING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Accepts connections until told to stop.
+pub(crate) async fn accept(
+    listener: TcpListener,
+    door: Door,
+    node: Arc<Node>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut warned: Option<tokio::time::Instant> = None;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        let error = match accepted {
+            Ok((socket, peer)) => {
+                admit(&node, &door, socket, peer);
+                continue;
+            }
+            Err(error) => error,
+        };
+        let class = classify(&error);
+        node.counts.failures[class as usize].fetch_add(1, Ordering::Relaxed);
+        if class == Failure::Connection {
+            continue;
+        }
+        if warned.is_none_or(|at| at.elapsed() >= WARNING_INTERVAL) {
+            warned = Some(tokio::time::Instant::now());
+            tracing::warn!(
+                %error,
+                class = class.label(),
+                "connections cannot be accepted; present ones go on. `ulimit -n` tells how many \
+                 descriptors this process may have"
+            );
+        }
+        tokio::time::sleep(EXHAUSTED_BACKOFF).await;
+    }
+}
+
+fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
+    let index = door.index();
+    node.counts.accepted[index].fetch_add(1, Ordering::Relaxed);
+    let address = (!is_trusted(node, peer.ip())).then(|| peer.ip().to_canonical());
+    let place = match node.limits.connection(address) {
+        Ok(place) => place,
+        Err(reason) => {
+            node.counts.reject(reason, peer);
+            if matches!(door, Door::Http) {
+                http::refuse_unread(&socket, reason);
+            }
+            return;
+        }
+    };
+    if let Err(error) = net::tcp::prepare_accepted(&socket) {
+        tracing::debug!(%peer, %error, "the connection was gone when it was accepted");
+        return;
+    }
+    let open = Open::new(Arc::clone(node), index);
+    let door = door.clone();
+    // Whoever serves it bounds its life; it ends at the latest with the runtime.
+    tokio::spawn(async move {
+        let node = &open.node;
+        match door {
+            Door::Rtmp => rtmp::serve(node, socket, place, peer).await,
+            Door::Http => http::serve(node, socket, place, peer).await,
+            Door::Https(acceptor) => serve_secure(node, &acceptor, socket, place, peer).await,
+        }
+    });
+}
+
+async fn serve_secure(
+    node: &Arc<Node>,
+    acceptor: &TlsAcceptor,
+    socket: TcpStream,
+    place: Place,
+    peer: SocketAddr,
+) {
+    match tls::accept(acceptor, socket).await {
+        Ok(socket) => http::serve(node, socket, place, peer).await,
+        Err(error) => {
+            node.counts.reject(Rejected::Tls, peer);
+            tracing::debug!(%peer, %error, "the TLS handshake failed");
+        }
+    }
+}
+
+fn is_trusted(node: &Node, address: IpAddr) -> bool {
+    node.config
+        .http
+        .trusted_proxies
+        .iter()
+        .any(|network| network.contains(address))
+}
+
+/// Counts a connection while a task serves it.
+struct Open {
+    node: Arc<Node>,
+    door: usize,
+}
+
+impl Open {
+    fn new(node: Arc<Node>, door: usize) -> Self {
+        node.counts.open[door].fetch_add(1, Ordering::Relaxed);
+        Self { node, door }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.node.counts.open[self.door].fetch_sub(1, Ordering::Relaxed);
+    }
+}

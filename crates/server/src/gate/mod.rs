@@ -1,0 +1,151 @@
+//! The one place that decides who may do what.
+//!
+//! It owns the registry's only [`Gatekeeper`], so nothing is published, played or administered
+//! without a value that was made here. Credentials are compared in constant time. Wrong ones use
+//! up a small allowance per address; while it is used up nothing that address presents is looked
+//! at, so that guessing gains nothing.
+
+mod attempts;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use fanout::gate::{
+    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
+};
+use hmac::{Hmac, KeyInit, Mac};
+use media::StreamName;
+use sha2::Sha256;
+
+use self::attempts::Attempts;
+use crate::config::{Config, Secret};
+
+/// To use the operator's port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Administer;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Gatehouse {
+    config: Arc<Config>,
+    gatekeeper: Gatekeeper,
+    attempts: Attempts,
+    /// Credential ids are keyed with it, so that they tell nothing about the secret.
+    id_key: [u8; 32],
+}
+
+impl Gatehouse {
+    /// Guards by the secrets of `config`, all of which are set by now.
+    ///
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub(crate) fn new(
+        config: Arc<Config>,
+        gatekeeper: Gatekeeper,
+    ) -> Result<Self, getrandom::Error> {
+        let mut id_key = [0; 32];
+        getrandom::fill(&mut id_key)?;
+        Ok(Self {
+            config,
+            gatekeeper,
+            attempts: Attempts::default(),
+            id_key,
+        })
+    }
+
+    /// Whether a password is the operator's.
+    ///
+    /// # Errors
+    /// When it is not, or none was presented.
+    pub(crate) fn administer(
+        &self,
+        peer: IpAddr,
+        password: Option<&str>,
+    ) -> Result<Authorized<Administer>, Denied> {
+        self.check(peer, password, &[self.config.auth.admin_password.as_ref()])?;
+        Ok(self.gatekeeper.authorize(Administer))
+    }
+
+    /// Lets in where the operator's port is open to everybody who can reach it.
+    pub(crate) fn administer_unasked(&self) -> Authorized<Administer> {
+        self.gatekeeper.authorize(Administer)
+    }
+
+    fn check(
+        &self,
+        peer: IpAddr,
+        offered: Option<&str>,
+        permitted: &[Option<&Secret>],
+    ) -> Result<(), Denied> {
+        let offered = offered
+            .filter(|text| !text.is_empty())
+            .ok_or(Denied::Missing)?;
+        let now = Instant::now();
+        if self.attempts.are_used_up(peer, now) {
+            return Err(Denied::TooManyAttempts);
+        }
+        // Every secret is compared, so that the time taken does not tell which one fitted.
+        let fits = permitted
+            .iter()
+            .flatten()
+            .fold(false, |fits, secret| secret.matches(offered) | fits);
+        if fits {
+            return Ok(());
+        }
+        self.attempts.failed(peer, now);
+        Err(Denied::Wrong)
+    }
+
+    fn credential(&self, secret: &str) -> Credential {
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(&self.id_key).expect("HMAC takes keys of any length");
+        mac.update(secret.as_bytes());
+        let digest = mac.finalize().into_bytes();
+        Credential(
+            digest
+                .iter()
+                .take(8)
+                .fold(0, |id, byte| id << 8 | u64::from(*byte)),
+        )
+    }
+}
+
+impl Gate for Gatehouse {
+    fn publish(
+        &self,
+        stream: &StreamName,
+        presented: &Presented<'_>,
+    ) -> Result<Authorized<Publish>, Denied> {
+        let key = self.config.publish_key(stream);
+        self.check(presented.peer.ip(), presented.secret, &[key])?;
+        let credential = self.credential(presented.secret.unwrap_or_default());
+        Ok(self.gatekeeper.authorize(Publish {
+            stream: stream.clone(),
+            credential,
+        }))
+    }
+
+    /// Everybody may listen.
+    fn play(&self, stream: &StreamName, _: &Presented<'_>) -> Result<Authorized<Play>, Denied> {
+        Ok(self.gatekeeper.authorize(Play {
+            stream: stream.clone(),
+        }))
+    }
+
+    fn update_metadata(
+        &self,
+        stream: &StreamName,
+        presented: &Presented<'_>,
+    ) -> Result<Authorized<UpdateMetadata>, Denied> {
+        let key = self.config.publish_key(stream);
+        let password = self.config.auth.admin_password.as_ref();
+        self.check(presented.peer.ip(), presented.secret, &[key, password])?;
+        Ok(self.gatekeeper.authorize(UpdateMetadata {
+            stream: stream.clone(),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+use std::net::SocketAddr;
+
+use fanout::{Config as Workers, Fanout, Registry};
+
+use super::*;
+
+fn gatehouse() -> Gatehouse {
+    let mut config = Config::parse(
+        "test",
+        "[auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n\
+         [[stream]]\nmatch = \"own/*\"\npublish_key = \"only-for-own-93\"\n",
+        std::iter::empty(),
+    )
+    .expect("a valid configuration");
+    config.fanout.workers = 1;
+    let workers = Workers {
+        workers: 1,
+        target_utilisation: 0.02,
+        log_bytes_max: 1 << 20,
+    };
+    let (fanout, _departures) = Fanout::start(&workers, || {
+        net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>)
+    })
+    .expect("workers");
+    let (registry, gatekeeper) = Registry::new(
+        fanout,
+        config.ingest.takeover,
+        0,
+        Box::new(|_| Default::default()),
+    );
+    registry.fanout().stop();
+    Gatehouse::new(Arc::new(config), gatekeeper).expect("randomness")
+}
+
+fn presented(host: u8, secret: Option<&str>) -> Presented<'_> {
+    Presented {
+        peer: SocketAddr::from(([192, 0, 2, host], 1)),
+        user: None,
+        secret,
+    }
+}
+
+fn name(text: &str) -> StreamName {
+    StreamName::parse(text).expect("a name")
+}
+
+#[test]
+fn each_secret_opens_its_own_door() {
+    let gate = gatehouse();
+    for (stream, secret, publish, metadata) in [
+        ("live/a", Some("bells-at-noon-41"), None, None),
+        ("live/a", Some("tower-warden-77"), Some(Denied::Wrong), None),
+        (
+            "live/a",
+            Some("only-for-own-93"),
+            Some(Denied::Wrong),
+            Some(Denied::Wrong),
+        ),
+        ("own/a", Some("only-for-own-93"), None, None),
+        (
+            "own/a",
+            Some("bells-at-noon-41"),
+            Some(Denied::Wrong),
+            Some(Denied::Wrong),
+        ),
+        ("own/a", Some("tower-warden-77"), Some(Denied::Wrong), None),
+        ("live/a", None, Some(Denied::Missing), Some(Denied::Missing)),
+        (
+            "live/a",
+            Some(""),
+            Some(Denied::Missing),
+            Some(Denied::Missing),
+        ),
+    ] {
+        let offer = presented(1, secret);
+        assert_eq!(
+            gate.publish(&name(stream), &offer).err(),
+            publish,
+            "{stream} {secret:?}"
+        );
+        let answer = gate.update_metadata(&name(stream), &offer).err();
+        assert_eq!(answer, metadata, "{stream} {secret:?}");
+        assert!(gate.play(&name(stream), &offer).is_ok());
+    }
+    let peer = presented(1, None).peer.ip();
+    assert!(gate.administer(peer, Some("tower-warden-77")).is_ok());
+    assert_eq!(
+        gate.administer(peer, Some("bells-at-noon-41")).err(),
+        Some(Denied::Wrong)
+    );
+    assert_eq!(gate.administer(peer, None).err(), Some(Denied::Missing));
+}
+
+#[test]
+fn a_credential_names_its_secret_and_not_the_stream() {
+    let gate = gatehouse();
+    let credential = |stream: &str, secret| {
+        let offer = presented(1, Some(secret));
+        gate.publish(&name(stream), &offer)
+            .expect("permitted")
+            .action()
+            .credential
+    };
+    let shared = credential("live/a", "bells-at-noon-41");
+    assert_eq!(shared, credential("live/b", "bells-at-noon-41"));
+    assert_ne!(shared, credential("own/a", "only-for-own-93"));
+    assert_ne!(
+        shared,
+        gatehouse().credential("bells-at-noon-41"),
+        "the key is the process's own"
+    );
+}
+
+#[test]
+fn guessing_locks_the_address_out_and_nobody_else() {
+    let gate = gatehouse();
+    let guess = || {
+        gate.publish(&name("live/a"), &presented(7, Some("guess")))
+            .err()
+    };
+    let refused = std::iter::repeat_with(guess).take(100).last().flatten();
+    assert_eq!(refused, Some(Denied::TooManyAttempts));
+    let right = Some("bells-at-noon-41");
+    let answer = gate.publish(&name("live/a"), &presented(7, right)).err();
+    assert_eq!(
+        answer,
+        Some(Denied::TooManyAttempts),
+        "a right guess is not told from a wrong one"
+    );
+    assert!(gate.publish(&name("live/a"), &presented(8, right)).is_ok());
+}

@@ -1,0 +1,75 @@
+//! Secrets made at start where the operator configured none.
+//!
+//! Publishing is never open: without a configured key there is one that only the start-up notice
+//! tells. The same holds for the operator's password.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::config::{Auth, Secret};
+
+/// 144 bits: out of reach of guessing, and 24 characters of Base64 without padding.
+const SECRET_BYTES: usize = 18;
+
+/// Which secrets were made now, so that they are told once.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Generated {
+    /// The key for publishers.
+    pub(crate) publish_key: bool,
+    /// The operator's password.
+    pub(crate) admin_password: bool,
+}
+
+/// Completes the section so that it holds every secret.
+///
+/// # Errors
+/// When the system has no randomness to give.
+pub(crate) fn complete(auth: &mut Auth) -> Result<Generated, getrandom::Error> {
+    Ok(Generated {
+        publish_key: fill(&mut auth.publish_key)?,
+        admin_password: fill(&mut auth.admin_password)?,
+    })
+}
+
+fn fill(place: &mut Option<Secret>) -> Result<bool, getrandom::Error> {
+    if place.is_some() {
+        return Ok(false);
+    }
+    let mut bytes = [0; SECRET_BYTES];
+    getrandom::fill(&mut bytes)?;
+    *place = Some(Secret::new(URL_SAFE_NO_PAD.encode(bytes)));
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_missing_secrets_are_made_and_no_two_are_alike() {
+        let mut first = Auth {
+            publish_key: Some(Secret::new("chosen-by-hand")),
+            admin_password: None,
+        };
+        let made = complete(&mut first).expect("randomness");
+        assert_eq!(
+            made,
+            Generated {
+                publish_key: false,
+                admin_password: true
+            }
+        );
+        assert_eq!(first.publish_key.expect("kept").reveal(), "chosen-by-hand");
+
+        let mut second = Auth::default();
+        complete(&mut second).expect("randomness");
+        let (key, password) = (
+            second.publish_key.expect("made"),
+            second.admin_password.expect("made"),
+        );
+        assert_ne!(key, password);
+        // It stands unescaped in URLs, in OBS's stream key and in `source:KEY@host`.
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        assert!(key.reveal().len() == 24 && key.reveal().chars().all(plain));
+    }
+}

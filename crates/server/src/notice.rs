@@ -1,0 +1,177 @@
+//! What `serve` prints when it is ready: for programs one line per listening socket and `ready`,
+//! for people what to paste where.
+
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::config::Config;
+use crate::keys::Generated;
+use crate::relay::{Bound, Port};
+
+/// Stands where a secret belongs that the operator knows already.
+const KEY_PLACEHOLDER: &str = "KEY";
+
+/// The whole notice. Each `listening` line, and `ready`, is a contract with those who start us.
+pub(crate) fn text(config: &Config, bound: &[Bound], generated: Generated, demo: bool) -> String {
+    let mut out = String::new();
+    for Bound { port, address } in bound {
+        line(&mut out, &format!("listening {} {address}", port.label()));
+    }
+    line(&mut out, "ready");
+    let first = |port| {
+        bound
+            .iter()
+            .find(|b| b.port == port)
+            .map(|b| reachable(b.address))
+    };
+    let key = match &config.auth.publish_key {
+        Some(key) if generated.publish_key => key.reveal(),
+        _ => KEY_PLACEHOLDER,
+    };
+    line(&mut out, "");
+    if let Some(rtmp) = first(Port::Rtmp) {
+        line(&mut out, "Publish sound and picture");
+        line(
+            &mut out,
+            &format!(
+                "  ffmpeg   ffmpeg -re -i FILE -c:v libx264 -pix_fmt yuv420p -c:a aac -f flv \
+                 'rtmp://{rtmp}/live/show?key={key}'"
+            ),
+        );
+        line(
+            &mut out,
+            &format!("  OBS      Server      rtmp://{rtmp}/live"),
+        );
+        line(&mut out, &format!("           Stream Key  show?key={key}"));
+    }
+    let http = first(Port::Http).map(|address| ("http", address));
+    let web = http.or_else(|| first(Port::Https).map(|address| ("https", address)));
+    if let Some((_, http)) = http {
+        line(&mut out, "Publish radio");
+        line(
+            &mut out,
+            &format!(
+                "  ffmpeg   ffmpeg -re -i FILE -c:a libmp3lame -b:a 128k -content_type audio/mpeg \
+                 -f mp3 'icecast://source:{key}@{http}/radio.mp3'"
+            ),
+        );
+        line(
+            &mut out,
+            &format!("  others   Icecast server {http}, user source, password {key}"),
+        );
+    }
+    if let Some((scheme, web)) = web {
+        line(&mut out, "Listen");
+        line(&mut out, &format!("  browser  {scheme}://{web}/"));
+        line(
+            &mut out,
+            &format!("  player   {scheme}://{web}/live/show.flv"),
+        );
+        if demo {
+            line(&mut out, &format!("  demo     {scheme}://{web}/demo/"));
+        }
+    }
+    if let Some(admin) = first(Port::Admin) {
+        line(&mut out, "Operate");
+        line(&mut out, &format!("  metrics  http://{admin}/metrics"));
+        line(
+            &mut out,
+            &format!("  API      http://{admin}/api/v1/streams"),
+        );
+    }
+    told_once(&mut out, config, generated);
+    out
+}
+
+fn told_once(out: &mut String, config: &Config, generated: Generated) {
+    let secrets = [
+        (
+            "publish_key",
+            "to publish",
+            generated.publish_key,
+            &config.auth.publish_key,
+        ),
+        (
+            "admin_password",
+            "to operate",
+            generated.admin_password,
+            &config.auth.admin_password,
+        ),
+    ];
+    let new: Vec<_> = secrets
+        .iter()
+        .filter(|(_, _, made, _)| *made)
+        .filter_map(|(key, purpose, _, secret)| Some((key, purpose, (*secret).as_ref()?)))
+        .collect();
+    if new.is_empty() {
+        return;
+    }
+    line(
+        out,
+        "Made for this run, because the configuration has none (section [auth])",
+    );
+    for (key, purpose, secret) in new {
+        line(out, &format!("  {key:15} {}   {purpose}", secret.reveal()));
+    }
+}
+
+fn line(out: &mut String, text: &str) {
+    writeln!(out, "{text}").expect("a String takes all text");
+}
+
+/// An address that works on this host: one cannot connect to `0.0.0.0` everywhere.
+pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Secret;
+
+    fn notice(generated: Generated) -> String {
+        let mut config = Config::default();
+        config.auth.publish_key = Some(Secret::new("bells-at-noon-41"));
+        config.auth.admin_password = Some(Secret::new("tower-warden-77"));
+        let bound =
+            [(Port::Rtmp, "0.0.0.0:1935"), (Port::Http, "[::]:8000")].map(|(port, text)| Bound {
+                port,
+                address: text.parse().expect("an address"),
+            });
+        text(&config, &bound, generated, true)
+    }
+
+    #[test]
+    fn programs_find_their_lines() {
+        let text = notice(Generated::default());
+        assert!(text.starts_with("listening rtmp 0.0.0.0:1935\nlistening http [::]:8000\nready\n"));
+        assert!(
+            text.contains("rtmp://127.0.0.1:1935/live/show?key=KEY"),
+            "{text}"
+        );
+        assert!(text.contains("http://[::1]:8000/demo/"), "{text}");
+    }
+
+    #[test]
+    fn configured_secrets_are_not_shown_and_generated_ones_are() {
+        let text = notice(Generated::default());
+        assert!(
+            !text.contains("bells-at-noon-41") && !text.contains("tower-warden-77"),
+            "{text}"
+        );
+        let text = notice(Generated {
+            publish_key: true,
+            admin_password: false,
+        });
+        assert!(
+            text.contains("icecast://source:bells-at-noon-41@[::1]:8000/radio.mp3"),
+            "{text}"
+        );
+        assert!(!text.contains("tower-warden-77"), "{text}");
+    }
+}

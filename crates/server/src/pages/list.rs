@@ -1,0 +1,65 @@
+//! `/`: the public streams.
+
+use std::fmt::Write;
+
+use fanout::{Info, Phase, Registry};
+
+use super::{document, escape};
+use crate::status::header_of;
+
+/// How often a browser asks again, in seconds.
+const REFRESH_SECONDS: u32 = 15;
+
+/// Streams shown. More than that nobody reads, and each scrape of the page costs as much.
+const STREAMS_MAX: usize = 1_000;
+
+pub(super) fn page(registry: &Registry) -> String {
+    let infos = registry.list().into_iter().map(|stream| stream.info());
+    let public: Vec<_> = infos
+        .filter(|info| info.settings.public && info.phase == Phase::Live)
+        .take(STREAMS_MAX)
+        .collect();
+    render(&public)
+}
+
+fn render(infos: &[Info]) -> String {
+    let mut main = String::from("<h1>Live now</h1>\n");
+    if infos.is_empty() {
+        main.push_str(
+            "<p class=\"empty\">Nobody is on air. This page looks again by itself.</p>\n",
+        );
+    } else {
+        main.push_str("<ul class=\"streams\">\n");
+        infos.iter().for_each(|info| entry(&mut main, info));
+        main.push_str("</ul>\n");
+    }
+    let refresh = format!("<meta http-equiv=\"refresh\" content=\"{REFRESH_SECONDS}\">\n");
+    document("Live now", &refresh, &main)
+}
+
+fn entry(out: &mut String, info: &Info) {
+    let name = escape(info.name.as_str());
+    let shown = header_of(info, "name").filter(|text| !text.is_empty());
+    let shown = shown.map_or_else(|| name.clone(), escape);
+    let listeners = match info.listeners {
+        1 => "1 listener".to_owned(),
+        count => format!("{count} listeners"),
+    };
+    write!(
+        out,
+        "<li><a href=\"/{name}/\">{shown}</a> <span class=\"count\">{listeners}</span>"
+    )
+    .expect("a String takes all text");
+    for detail in [
+        header_of(info, "description").map(str::to_owned),
+        info.title.as_ref().map(|title| title.text.clone()),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|text| !text.is_empty())
+    {
+        write!(out, "<br><span class=\"detail\">{}</span>", escape(&detail))
+            .expect("a String takes all text");
+    }
+    out.push_str("</li>\n");
+}

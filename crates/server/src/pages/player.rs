@@ -1,0 +1,127 @@
+//! `/{stream}/`: a page that plays the stream.
+//!
+//! The page tells its script, as JSON in an inert element, what the stream offers; the script picks
+//! what the browser can play. A stream that is not there has the same page, which waits for it.
+
+use std::fmt::Write;
+
+use fanout::{Info, Registry};
+use http::StatusCode;
+use media::{Kind, StreamName};
+use serde_json::{Value, json};
+
+use super::{document, escape};
+use crate::status::header_of;
+
+/// The page for a path, and the status it is sent with.
+pub(super) fn page(registry: &Registry, path: &str) -> (StatusCode, String) {
+    let name = path
+        .strip_suffix('/')
+        .map_or(Err(()), |name| StreamName::parse(name).map_err(|_| ()));
+    let Ok(name) = name else {
+        let main = "<h1>Not found</h1>\n<p>There is nothing at this address. \
+            <a href=\"/\">See who is on air.</a></p>\n";
+        return (StatusCode::NOT_FOUND, document("Not found", "", main));
+    };
+    match registry.stream(&name) {
+        Some(stream) => (StatusCode::OK, render(&name, Some(&stream.info()))),
+        None => (StatusCode::NOT_FOUND, render(&name, None)),
+    }
+}
+
+fn render(name: &StreamName, info: Option<&Info>) -> String {
+    let offer = offer(info);
+    let own_name = info
+        .and_then(|info| header_of(info, "name"))
+        .filter(|text| !text.is_empty());
+    let shown = own_name.unwrap_or(name.as_str());
+    let (status, video, audio) = match info {
+        Some(info) => {
+            let has_video = info.tracks.iter().any(|track| track.kind == Kind::Video);
+            ("Connecting", !has_video, has_video)
+        }
+        None => ("Not live. This page starts to play when it is.", true, true),
+    };
+    let hidden = |is_hidden| if is_hidden { " hidden" } else { "" };
+    let label = escape(shown);
+    let mut main = format!(
+        "<h1>{label}</h1>\n\
+         <video id=\"video\" controls playsinline aria-label=\"{label}\"{}></video>\n\
+         <audio id=\"audio\" controls aria-label=\"{label}\"{}></audio>\n\
+         <p id=\"status\" role=\"status\">{}</p>\n\
+         <p class=\"actions\"><button id=\"play\" type=\"button\" hidden>Play</button>\n\
+         <button id=\"sound\" type=\"button\" hidden>Sound on</button></p>\n",
+        hidden(video),
+        hidden(audio),
+        escape(status),
+    );
+    if let Some(title) = info.and_then(|info| info.title.as_ref()) {
+        write!(main, "<p class=\"title\">{}</p>\n", escape(&title.text))
+            .expect("a String takes all text");
+    }
+    main.push_str(
+        "<h2>In a player</h2>\n<ul id=\"addresses\" class=\"addresses\"></ul>\n\
+         <p><a href=\"/\">Who else is on air</a></p>\n\
+         <noscript><p>The addresses need JavaScript; a player can open the stream \
+         at this page's address without the last slash.</p></noscript>\n",
+    );
+    let head = format!(
+        "<script type=\"application/json\" id=\"offer\">{}</script>\n\
+         <script src=\"/_/mpegts.js\" defer></script>\n\
+         <script src=\"/_/player.js\" defer></script>\n",
+        inert(&offer)
+    );
+    document(shown, &head, &main)
+}
+
+/// What the script is told.
+fn offer(info: Option<&Info>) -> Value {
+    let addresses = info.map(egress_http::addresses).unwrap_or_default();
+    let addresses: Vec<_> = addresses
+        .iter()
+        .map(|one| json!({ "label": one.label, "path": one.path, "type": one.media_type }))
+        .collect();
+    let has = |kind| info.is_some_and(|info| info.tracks.iter().any(|track| track.kind == kind));
+    json!({
+        "live": info.is_some(),
+        "audio": has(Kind::Audio),
+        "video": has(Kind::Video),
+        "addresses": addresses,
+    })
+}
+
+/// JSON that cannot end the element it stands in, whatever its strings hold.
+fn inert(value: &Value) -> String {
+    value
+        .to_string()
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_stays_in_its_element() {
+        let value = json!({ "type": "</script><script>alert(1)//<!--&" });
+        let text = inert(&value);
+        assert!(!text.contains(['<', '>', '&']), "{text}");
+        assert_eq!(
+            serde_json::from_str::<Value>(&text).expect("still JSON"),
+            value
+        );
+    }
+
+    #[test]
+    fn a_stream_that_is_not_there_has_a_page_that_waits() {
+        let name = StreamName::parse("live/show").expect("a name");
+        let page = render(&name, None);
+        assert!(
+            page.contains("Not live") && page.contains("\"live\":false"),
+            "{page}"
+        );
+        assert!(!page.contains("<script>"), "no script stands in the page");
+    }
+}
