@@ -19,15 +19,10 @@ struct Options {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.iter().any(|argument| argument == "--test") || !arguments.contains(&"--bench".into())
-    {
-        // As a test it shows that the pieces fit, not how fast they are.
-        measure(4, &Options { listeners: 20, seconds: 1, rounds: 1 });
-        return;
-    }
     let number = |name: &str, default: usize| {
         let at = arguments.iter().position(|argument| argument == name);
-        at.and_then(|at| arguments.get(at + 1)?.parse().ok()).unwrap_or(default)
+        at.and_then(|at| arguments.get(at + 1)?.parse().ok())
+            .unwrap_or(default)
     };
     let options = Options {
         listeners: number("--listeners", 2_000),
@@ -62,6 +57,7 @@ fn main() {
 fn measure(max_samples: u32, options: &Options) -> Sampling {
     // Equal waits make the window fixed; otherwise a small audience gets smaller messages.
     let server = Server::builder()
+        .release()
         .set("fanout.audio", "max_samples", &max_samples.to_string())
         .set("fanout.audio", "min_wait", "\"450ms\"")
         .set("fanout.audio", "max_wait", "\"450ms\"")
@@ -72,7 +68,9 @@ fn measure(max_samples: u32, options: &Options) -> Sampling {
         .args(["-c", "copy", "-content_type", "audio/mpeg", "-f", "mp3"])
         .arg(server.icecast_url("radio.mp3", PUBLISH_KEY))
         .start();
-    wait_until("the stream", DEADLINE, || server.get("/status-json.xsl").text().contains("radio.mp3"));
+    wait_until("the stream", DEADLINE, || {
+        server.get("/status-json.xsl").text().contains("radio.mp3")
+    });
     let audience = Audience::join(server.addr("http"), "/radio.mp3", options.listeners);
     wait_until("everybody to have joined", DEADLINE, || {
         server.metrics().sum("carillon_listeners", &[]) == options.listeners as f64
@@ -86,6 +84,11 @@ fn measure(max_samples: u32, options: &Options) -> Sampling {
 
 /// The release build of the server is what is measured.
 fn build() {
-    let status = Command::new(env!("CARGO")).args(["build", "--release", "-p", "carillon-server"]).status();
-    assert!(status.is_ok_and(|status| status.success()), "the server does not build");
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--release", "-p", "carillon-server"])
+        .status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "the server does not build"
+    );
 }

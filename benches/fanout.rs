@@ -26,7 +26,9 @@ fn join(c: &mut Criterion) {
     for burst in [0, 4_000] {
         let span = Span::from_millis(burst);
         assert!(log.join(span).is_some());
-        group.bench_function(format!("burst {burst} ms"), |b| b.iter(|| log.join(black_box(span))));
+        group.bench_function(format!("burst {burst} ms"), |b| {
+            b.iter(|| log.join(black_box(span)))
+        });
     }
     group.finish();
 }
@@ -35,7 +37,11 @@ fn visit(c: &mut Criterion) {
     let mut group = c.benchmark_group("visit");
     for listeners in [1, 500, 5_000] {
         let mut lane = VisitProbe::new(listeners).expect("a descriptor for the waker");
-        assert_eq!(lane.turn(&FRAME), listeners as u64, "one send for each listener");
+        assert_eq!(
+            lane.turn(&FRAME),
+            listeners as u64,
+            "one send for each listener"
+        );
         group.throughput(Throughput::Elements(listeners as u64));
         group.bench_function(format!("{listeners} listeners"), |b| {
             b.iter(|| lane.turn(black_box(&FRAME)));

@@ -27,6 +27,7 @@ pub struct ServerBuilder {
     fragment: String,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
+    release: bool,
 }
 
 impl ServerBuilder {
@@ -63,6 +64,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Uses the release build, whatever the environment names: for measuring.
+    #[must_use]
+    pub fn release(mut self) -> Self {
+        self.release = true;
+        self
+    }
+
     /// Starts the server and waits until it is ready.
     ///
     /// # Panics
@@ -73,7 +81,7 @@ impl ServerBuilder {
         let config = folder.path().join("carillon.toml");
         std::fs::write(&config, self.render())
             .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
-        let mut command = Command::new(binary());
+        let mut command = Command::new(if self.release { release() } else { binary() });
         command
             .arg("serve")
             .arg("--config")
@@ -279,6 +287,15 @@ impl Server {
         let path = format!("/proc/{}/{name}", self.process.pid());
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
+}
+
+fn release() -> PathBuf {
+    let path = target_dir().join("release/carillon");
+    assert!(
+        path.is_file(),
+        "no release build: run `cargo build --release`"
+    );
+    path
 }
 
 /// The binary named by `CARILLON_BIN`, else the dev or release build in the target directory.
