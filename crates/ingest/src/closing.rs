@@ -1,4 +1,5 @@
-//! Last words: what a peer is told before the socket closes, in a way that it gets to read them.
+//! Ends of connections: how a peer's hanging up looks, and what it is told before we close, in a way
+//! that it gets to read it.
 
 use std::io;
 use std::time::Duration;
@@ -16,6 +17,24 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Bytes dropped at once while draining.
 const DRAIN_BYTES: usize = 4 * 1024;
+
+/// Takes the ways in which publishers hang up for what they are. ffmpeg closes with our answer
+/// unread, which resets the connection; others leave TLS without its farewell.
+pub(crate) fn hung_up(read: io::Result<usize>) -> io::Result<usize> {
+    match read {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::ConnectionReset
+                    | io::ErrorKind::BrokenPipe
+                    | io::ErrorKind::UnexpectedEof
+            ) =>
+        {
+            Ok(0)
+        }
+        read => read,
+    }
+}
 
 /// Writes all of `bytes`, in bounded time.
 pub(crate) async fn write<S>(socket: &mut S, bytes: &[u8]) -> io::Result<()>

@@ -133,10 +133,13 @@ fn log_refusal(head: &Head, peer: SocketAddr, error: &Error) {
 fn stream_headers(head: &Head) -> Vec<(String, String)> {
     let mut headers = Vec::new();
     for (name, value) in head.headers() {
-        if name.starts_with("ice-") || name.starts_with("icy-") {
-            headers.push((name.to_owned(), value.to_owned()));
-        } else if let Some(suffix) = name.strip_prefix("x-audiocast-") {
+        if let Some(suffix) = name.strip_prefix("x-audiocast-") {
             headers.push((format!("ice-{suffix}"), value.to_owned()));
+        } else if name.starts_with("ice-")
+            // ffmpeg asks for titles even when it is the one who sends.
+            || name.starts_with("icy-") && name != "icy-metadata"
+        {
+            headers.push((name.to_owned(), value.to_owned()));
         }
     }
     headers
@@ -196,7 +199,7 @@ where
             read = timeout(settings.source_timeout, socket.read_buf(&mut buffer)) => read,
         };
         let silent = |_| Error::Silent(settings.source_timeout);
-        is_over = match read.map_err(silent)?? {
+        is_over = match closing::hung_up(read.map_err(silent)?)? {
             0 => feed.close(now())?,
             _ => feed.take(&buffer, now())?,
         };

@@ -113,7 +113,7 @@ impl<'a> Connection<'a> {
             let has_output = self.is_unflushed || !self.session.output().is_empty();
             buffer.clear();
             let step = tokio::select! {
-                read = reader.read_buf(&mut buffer) => Step::Read(read?),
+                read = reader.read_buf(&mut buffer) => Step::Read(closing::hung_up(read)?),
                 sent = send(writer, self.session.output(), &mut self.is_unflushed), if has_output => {
                     sent?;
                     Step::Sent

@@ -1,0 +1,252 @@
+//! What each kind of source is answered.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn each_kind_of_source_gets_the_answer_it_waits_for() {
+    let cases = [
+        ("SOURCE /a HTTP/1.0\r\n", "HTTP/1.0 200 OK\r\n\r\n"),
+        ("SOURCE /a ICE/1.0\r\n", "HTTP/1.0 200 OK\r\n\r\n"),
+        (
+            "SOURCE /a HTTP/1.1\r\nExpect: 100-continue\r\n",
+            "HTTP/1.0 200 OK\r\n\r\n",
+        ),
+        ("PUT /a HTTP/1.1\r\n", "HTTP/1.1 200 OK\r\n"),
+        (
+            "PUT /a HTTP/1.1\r\nExpect: 100-continue\r\n",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n",
+        ),
+        (
+            "PUT /a HTTP/1.0\r\nExpect: 100-continue\r\n",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\n",
+        ),
+    ];
+    let context = house(Takeover::SameCredential, 0);
+    for (request, expected) in cases {
+        let (mut source, task) = source(&context, format!("{request}{}\r\n", basic(KEY)));
+        // At once, before any of the body: butt waits for a second.
+        let began = Instant::now();
+        assert_eq!(
+            next_answer(&mut source, expected.len()).await,
+            expected,
+            "{request}"
+        );
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        drop(source);
+        task.await.expect("no panic").expect("it left by itself");
+    }
+    let (mut source, _task) = source(&context, format!("SOURCE {KEY} /a\r\n\r\n"));
+    assert_eq!(next_answer(&mut source, 6).await, "OK\r\n\r\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_source_says_of_itself_is_kept() {
+    let context = house(Takeover::SameCredential, 0);
+    let request = format!(
+        "PUT /a%2Emp3 HTTP/1.1\r\n{}User-Agent: butt\r\nContent-Type: audio/aacp\r\n\
+         Ice-Name: Böse\r\nicy-br: 64\r\nIcy-MetaData: 1\r\nx-audiocast-genre: Jazz\r\nX-Other: 1\r\n\r\n",
+        basic(KEY)
+    );
+    let (_source, _task) = source(&context, request);
+    let info = stream(&context, "a.mp3").await.info();
+    let headers = [
+        ("ice-name", "Böse"),
+        ("icy-br", "64"),
+        ("ice-genre", "Jazz"),
+    ];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(info.source.headers, headers);
+    assert_eq!(info.source.agent, "butt");
+    assert_eq!(info.source.content_type, "audio/aacp");
+    assert_eq!(
+        (info.source.protocol, info.source.container),
+        ("icecast", Container::Adts)
+    );
+    assert_eq!(info.source.peer, Some(PEER));
+    assert_eq!(context.stats.publishers(Protocol::Icecast), 1);
+
+    let (_source, _task) = source_without_type(&context);
+    let info = stream(&context, "b").await.info();
+    assert_eq!(info.source.content_type, "audio/mpeg");
+    assert_eq!(info.source.container, Container::Mp3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn strangers_are_asked_for_their_key() {
+    let context = house(Takeover::SameCredential, 0);
+    for (request, reason) in [
+        // libshout's poke.
+        (
+            "SOURCE /a HTTP/1.0\r\nContent-Length: 0\r\n\r\n".to_owned(),
+            Rejection::CredentialMissing,
+        ),
+        (
+            "PUT /a HTTP/1.1\r\nExpect: 100-continue\r\n\r\n".to_owned(),
+            Rejection::CredentialMissing,
+        ),
+        (
+            format!("PUT /a HTTP/1.1\r\n{}\r\n", basic("guess")),
+            Rejection::CredentialWrong,
+        ),
+    ] {
+        let before = context.stats.rejected(reason);
+        let (answer, error) = refused(&context, request).await;
+        assert!(answer.contains(" 401 Unauthorized\r\n"), "{answer}");
+        assert!(
+            answer.contains("\r\nWWW-Authenticate: Basic realm="),
+            "{answer}"
+        );
+        assert!(answer.contains("\r\nContent-Length: 26\r\n"), "{answer}");
+        assert!(
+            answer.ends_with("\r\n\r\nYou need to authenticate\r\n"),
+            "{answer}"
+        );
+        assert_eq!(error.rejection(), Some(reason));
+        assert_eq!(context.stats.rejected(reason), before + 1);
+    }
+    let (answer, _) = refused(
+        &context,
+        format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(FLOODER)),
+    )
+    .await;
+    assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
+    assert!(context.registry.list().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_read_by_a_source_that_sends_without_waiting() {
+    let context = house(Takeover::SameCredential, 0);
+    let (mut source, task) = source(&context, "SOURCE /a HTTP/1.0\r\n\r\n");
+    source.write_all(&mp3(400)).await.expect("it is drained");
+    let answer = answer_of(source).await;
+    assert!(answer.starts_with("HTTP/1.0 401 "), "{answer}");
+    task.await.expect("no panic").expect_err("it is refused");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_with_the_key_publishes_nothing() {
+    let context = house(Takeover::SameCredential, 0);
+    let request = format!("PUT /a HTTP/1.1\r\nContent-Length: 0\r\n{}\r\n", basic(KEY));
+    let (source, task) = source(&context, request);
+    let answer = answer_of(source).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("\r\nContent-Length: 0\r\n"), "{answer}");
+    task.await.expect("no panic").expect("a probe is no error");
+    assert!(context.registry.list().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn bad_names_are_refused_in_words() {
+    let context = house(Takeover::SameCredential, 0);
+    for (path, status) in [
+        ("/", "400 Bad Request"),
+        ("//", "400 Bad Request"),
+        ("/a/../b", "400 Bad Request"),
+        ("/a%00b", "400 Bad Request"),
+        ("/a%2f%2e%2e", "400 Bad Request"),
+        ("/admin/metadata", "403 Forbidden"),
+        ("/status-json.xsl", "403 Forbidden"),
+    ] {
+        let (answer, error) = refused(
+            &context,
+            format!("PUT {path} HTTP/1.1\r\n{}\r\n", basic(KEY)),
+        )
+        .await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}\r\n")),
+            "{path}: {answer}"
+        );
+        assert!(
+            answer
+                .lines()
+                .last()
+                .is_some_and(|words| words.contains("name")),
+            "{answer}"
+        );
+        assert_eq!(error.rejection(), Some(Rejection::Name));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_taken_mount_and_a_full_house_are_told_apart() {
+    let context = house(Takeover::Never, 1);
+    let (mut first, _task) = source(&context, format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(KEY)));
+    stream(&context, "a").await;
+    let (answer, error) = refused(
+        &context,
+        format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(OTHER_KEY)),
+    )
+    .await;
+    assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{answer}");
+    assert!(
+        answer.ends_with("\r\n\r\nMountpoint in use\r\n"),
+        "{answer}"
+    );
+    assert!(matches!(error, Error::Refused(PublishRefused::Busy)));
+    let (answer, error) = refused(&context, format!("PUT /b HTTP/1.1\r\n{}\r\n", basic(KEY))).await;
+    assert!(
+        answer.ends_with("\r\n\r\ntoo many sources connected\r\n"),
+        "{answer}"
+    );
+    assert_eq!(error.rejection(), Some(Rejection::Limit));
+    first
+        .write_all(&mp3(1))
+        .await
+        .expect("the first is untouched");
+}
+
+#[tokio::test(start_paused = true)]
+async fn passwords_are_never_logged() {
+    let log = Log::default();
+    let _guard = log.capture();
+    let context = house(Takeover::SameCredential, 0);
+    for key in [KEY, "guess"] {
+        let request = format!("PUT /a HTTP/1.1\r\n{}\r\n", basic(key));
+        let (mut source, task) = source(&context, request);
+        let target = format!("mode=updinfo&mount=/a&song=x&pass={key}");
+        ask(
+            &context,
+            &format!("GET /admin.cgi?{target} HTTP/1.0\r\n\r\n"),
+        );
+        source.shutdown().await.expect("a duplex does not fail");
+        answer_of(source).await;
+        assert_eq!(task.await.expect("no panic").is_ok(), key == KEY);
+    }
+    let lines = log.lines();
+    for event in [
+        "publishing begins",
+        "publishing ended",
+        "source refused",
+        "title refused",
+    ] {
+        assert!(
+            lines.iter().any(|line| line.contains(event)),
+            "{event}: {lines:#?}"
+        );
+    }
+    assert!(
+        !lines
+            .iter()
+            .any(|line| line.contains(KEY) || line.contains("guess")),
+        "{lines:#?}"
+    );
+}
+
+#[test]
+fn options_name_what_libshout_looks_for() {
+    let (head, _) = parse(b"OPTIONS * HTTP/1.1\r\nUpgrade: TLS/1.0\r\n\r\n");
+    let answer = answer_options(&Settings::default(), &head);
+    let answer = String::from_utf8(answer).expect("answers are text");
+    assert!(
+        answer.starts_with("HTTP/1.1 200 OK\r\nServer: Icecast 2.4.4"),
+        "{answer}"
+    );
+    assert!(
+        answer.contains("\r\nAllow: GET, HEAD, PUT, SOURCE, OPTIONS\r\n"),
+        "{answer}"
+    );
+    assert!(
+        answer.ends_with("\r\nContent-Length: 0\r\n\r\n"),
+        "{answer}"
+    );
+}

@@ -1,0 +1,96 @@
+//! Sources as the door hands them over, one script each.
+
+mod answers;
+mod bodies;
+mod titles;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use fanout::{PublishRefused, Takeover};
+use http1::{HeadLimits, HeadReader};
+use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::*;
+use crate::Rejection;
+use crate::testing::{
+    FLOODER, KEY, Log, OTHER_KEY, PEER, hear, house, listen, listen_with_times, stream, wait_for,
+};
+
+/// Bytes of one frame: MPEG-1 layer III, 128 kb/s at 44.1 kHz, no padding.
+const FRAME_BYTES: usize = 417;
+
+fn mp3(frames: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for index in 0..frames {
+        let mut frame = [index as u8 % 100; FRAME_BYTES];
+        frame[..4].copy_from_slice(&[0xff, 0xfb, 0x90, 0x64]);
+        bytes.extend_from_slice(&frame);
+    }
+    bytes
+}
+
+fn basic(key: &str) -> String {
+    format!(
+        "Authorization: Basic {}\r\n",
+        BASE64_STANDARD.encode(format!("source:{key}"))
+    )
+}
+
+fn parse(text: &[u8]) -> (Head, Bytes) {
+    let mut reader = HeadReader::new(HeadLimits::default());
+    let (head, used) = reader.push(text).expect("a head").expect("a whole head");
+    (head, Bytes::copy_from_slice(&text[used..]))
+}
+
+/// A source as it stands after the door has read `request`.
+fn source(
+    context: &Arc<Context>,
+    request: impl AsRef<[u8]>,
+) -> (DuplexStream, JoinHandle<Result<(), Error>>) {
+    let (head, early) = parse(request.as_ref());
+    let (ours, theirs) = duplex(64 * 1024);
+    let context = Arc::clone(context);
+    (
+        ours,
+        tokio::spawn(async move { serve(&context, theirs, head, early, PEER).await }),
+    )
+}
+
+async fn answer_of(mut source: DuplexStream) -> String {
+    let mut answer = Vec::new();
+    source
+        .read_to_end(&mut answer)
+        .await
+        .expect("a duplex does not fail");
+    String::from_utf8(answer).expect("answers are text")
+}
+
+async fn refused(context: &Arc<Context>, request: String) -> (String, Error) {
+    let (source, task) = source(context, request);
+    let answer = answer_of(source).await;
+    (
+        answer,
+        task.await.expect("no panic").expect_err("it is refused"),
+    )
+}
+
+async fn next_answer(source: &mut DuplexStream, length: usize) -> String {
+    let mut answer = vec![0; length];
+    source.read_exact(&mut answer).await.expect("an answer");
+    String::from_utf8(answer).expect("answers are text")
+}
+
+fn source_without_type(context: &Arc<Context>) -> (DuplexStream, JoinHandle<Result<(), Error>>) {
+    source(context, format!("SOURCE /b HTTP/1.0\r\n{}\r\n", basic(KEY)))
+}
+
+fn ask(context: &Context, request: &str) -> String {
+    let (head, form) = parse(request.as_bytes());
+    let answer = update_metadata(context, &head, &form, PEER, now());
+    String::from_utf8(answer).expect("answers are text")
+}

@@ -1,0 +1,134 @@
+//! Titles beside the stream.
+
+use super::*;
+
+fn title_of(stream: &fanout::Stream) -> (String, String) {
+    stream
+        .info()
+        .title
+        .map_or_else(Default::default, |t| (t.text.clone(), t.url.clone()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn titles_arrive_in_every_dialect() {
+    let context = house(Takeover::SameCredential, 0);
+    let (_source, _task) = source(
+        &context,
+        format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY)),
+    );
+    let stream = stream(&context, "a").await;
+    for (target, title, url) in [
+        ("mount=/a&song=One+-+Two", "One - Two", ""),
+        ("mount=a&song=old&artist=New&title=Song", "New - Song", ""),
+        ("mount=/a&song=Only%20song&title=t", "Only song", ""),
+        (
+            "mount=/a&title=Only+title&url=http://x/",
+            "Only title",
+            "http://x/",
+        ),
+        ("mount=/a&charset=ISO-8859-1&song=Bj%F6rk", "Björk", ""),
+        ("mount=/a&song=a%0d%0ab%00c", "abc", ""),
+        // butt, after each real one.
+        ("mount=/a&song=", "abc", ""),
+        ("song=without+mount", "without mount", ""),
+    ] {
+        let request = format!(
+            "GET /admin/metadata?mode=updinfo&{target} HTTP/1.0\r\n{}\r\n",
+            basic(KEY)
+        );
+        let answer = ask(&context, &request);
+        assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+        assert_eq!(
+            body,
+            "<?xml version=\"1.0\"?>\n<iceresponse><message>Metadata update successful</message>\
+             <return>1</return></iceresponse>\n"
+        );
+        assert!(
+            answer.contains(&format!("\r\nContent-Length: {}\r\n", body.len())),
+            "{answer}"
+        );
+        assert_eq!(
+            title_of(&stream),
+            (title.to_owned(), url.to_owned()),
+            "{target}"
+        );
+    }
+    let long = format!("mode=updinfo&mount=/a&song={}", "ö".repeat(6000));
+    ask(
+        &context,
+        &format!("POST /admin/metadata HTTP/1.1\r\n{}\r\n{long}", basic(KEY)),
+    );
+    assert_eq!(title_of(&stream).0.len(), 4080);
+    let request =
+        format!("GET /admin.cgi?mode=updinfo&pass={KEY}&sid=1&song=Cast HTTP/1.0\r\n\r\n");
+    assert!(ask(&context, &request).starts_with("HTTP/1.0 200 OK\r\n"));
+    assert_eq!(title_of(&stream).0, "Cast");
+}
+
+#[tokio::test(start_paused = true)]
+async fn titles_from_strangers_and_for_nothing_are_refused() {
+    let context = house(Takeover::SameCredential, 0);
+    let (_source, _task) = source(
+        &context,
+        format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY)),
+    );
+    let stream = stream(&context, "a").await;
+    let (right, wrong) = (basic(KEY), basic("guess"));
+    for (target, auth, status) in [
+        ("/admin/metadata?mode=updinfo&mount=/a&song=x", "", "401 "),
+        (
+            "/admin/metadata?mode=updinfo&mount=/a&song=x",
+            &wrong[..],
+            "401 ",
+        ),
+        // The password in the query is Shoutcast's way only: it ends up in everybody's logs.
+        (
+            "/admin/metadata?mode=updinfo&mount=/a&song=x&pass=opensesame",
+            "",
+            "401 ",
+        ),
+        ("/admin.cgi?mode=updinfo&song=x&pass=guess", "", "401 "),
+        ("/admin/metadata?mode=updinfo&mount=/b&song=x", "", "401 "),
+        (
+            "/admin/metadata?mode=updinfo&mount=/b&song=x",
+            &right,
+            "404 ",
+        ),
+        (
+            "/admin/metadata?mode=updinfo&mount=/../b&song=x",
+            &right,
+            "400 ",
+        ),
+        ("/admin/metadata?mode=delete&mount=/a", &right, "400 "),
+        ("/admin/metadata?mount=/a&song=x", &right, "400 "),
+    ] {
+        let answer = ask(&context, &format!("GET {target} HTTP/1.1\r\n{auth}\r\n"));
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{target}: {answer}"
+        );
+        assert_eq!(
+            answer.contains("WWW-Authenticate"),
+            status == "401 ",
+            "{answer}"
+        );
+    }
+    assert_eq!(title_of(&stream).0, "");
+    let (_second, _task) = source_without_type(&context);
+    wait_for("the second stream", || {
+        (context.registry.list().len() == 2).then_some(())
+    })
+    .await;
+    let request = format!("GET /admin/metadata?mode=updinfo&song=x HTTP/1.1\r\n{right}\r\n");
+    let answer = ask(&context, &request);
+    assert!(
+        answer.starts_with("HTTP/1.1 400 ") && answer.contains("`mount`"),
+        "{answer}"
+    );
+    let answer = ask(
+        &context,
+        "GET /admin/metadata?mode=updinfo&song=x HTTP/1.1\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+}

@@ -1,0 +1,194 @@
+//! A publisher that follows a script, by an RTMP implementation that is not ours.
+
+mod publishing;
+mod refusals;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fanout::{Phase, Takeover};
+use rml_rtmp::handshake::{Handshake, HandshakeProcessResult, PeerType};
+use rml_rtmp::sessions::{
+    ClientSession, ClientSessionConfig, ClientSessionEvent, ClientSessionResult,
+    PublishRequestType, StreamMetadata,
+};
+use rml_rtmp::time::RtmpTimestamp;
+use tokio::io::{DuplexStream, duplex};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::*;
+use crate::Rejection;
+use crate::testing::{
+    FLOODER, KEY, Log, OTHER_KEY, PEER, hear, house, listen, listen_with_times, stream, wait_for,
+};
+
+/// An AAC sequence header tag body: AAC-LC, 44.1 kHz, stereo.
+const AAC_HEADER: &[u8] = &[0xaf, 0, 0x12, 0x10];
+
+type Task = JoinHandle<Result<(), Error>>;
+
+/// A connection as the door hands it over, before its first byte.
+fn connection(context: &Arc<Context>) -> (DuplexStream, Task) {
+    let (ours, theirs) = duplex(64 * 1024);
+    let context = Arc::clone(context);
+    (
+        ours,
+        tokio::spawn(async move { serve(&context, theirs, Bytes::new(), PEER).await }),
+    )
+}
+
+/// A publisher that follows a script.
+struct Client {
+    socket: DuplexStream,
+    session: ClientSession,
+    events: Vec<ClientSessionEvent>,
+    /// Everything the server said after the handshake.
+    said: Vec<u8>,
+}
+
+impl Client {
+    /// Shakes hands and connects to `app`.
+    async fn connect(context: &Arc<Context>, app: &str) -> (Self, Task) {
+        let (mut socket, task) = connection(context);
+        let mut handshake = Handshake::new(PeerType::Client);
+        let hello = handshake.generate_outbound_p0_and_p1().expect("a greeting");
+        socket.write_all(&hello).await.expect("it is read");
+        let mut rest = Vec::new();
+        loop {
+            let mut bytes = [0; 4096];
+            let read = socket
+                .read(&mut bytes)
+                .await
+                .expect("a duplex does not fail");
+            assert!(read > 0, "the server shakes hands");
+            match handshake
+                .process_bytes(&bytes[..read])
+                .expect("a handshake")
+            {
+                HandshakeProcessResult::InProgress { response_bytes } => {
+                    socket.write_all(&response_bytes).await.expect("it is read");
+                }
+                HandshakeProcessResult::Completed {
+                    response_bytes,
+                    remaining_bytes,
+                } => {
+                    socket.write_all(&response_bytes).await.expect("it is read");
+                    rest.extend(remaining_bytes);
+                    break;
+                }
+            }
+        }
+        let config = ClientSessionConfig {
+            flash_version: "tester".into(),
+            ..ClientSessionConfig::new()
+        };
+        let (session, first) = ClientSession::new(config).expect("a session");
+        let mut client = Self {
+            socket,
+            session,
+            events: Vec::new(),
+            said: rest.clone(),
+        };
+        client.act(first).await;
+        let answers = client.session.handle_input(&rest).expect("valid RTMP");
+        client.act(answers).await;
+        let connect = client
+            .session
+            .request_connection(app.into())
+            .expect("connecting");
+        client.act(vec![connect]).await;
+        client
+            .wait(|event| matches!(event, ClientSessionEvent::ConnectionRequestAccepted))
+            .await;
+        (client, task)
+    }
+
+    /// Connects to `live` and publishes there.
+    async fn publish(context: &Arc<Context>, name: &str) -> (Self, Task) {
+        let (mut client, task) = Self::connect(context, "live").await;
+        client.request(name).await;
+        client.started().await;
+        (client, task)
+    }
+
+    async fn request(&mut self, name: &str) {
+        let request = self
+            .session
+            .request_publishing(name.into(), PublishRequestType::Live);
+        self.act(vec![request.expect("publishing")]).await;
+    }
+
+    async fn started(&mut self) {
+        self.wait(|event| matches!(event, ClientSessionEvent::PublishRequestAccepted))
+            .await;
+    }
+
+    async fn audio(&mut self, at: u32, body: &[u8]) {
+        let body = Bytes::copy_from_slice(body);
+        let sent = self
+            .session
+            .publish_audio_data(body, RtmpTimestamp::new(at), false);
+        self.act(vec![sent.expect("it publishes")]).await;
+    }
+
+    async fn act(&mut self, results: Vec<ClientSessionResult>) {
+        for result in results {
+            match result {
+                ClientSessionResult::OutboundResponse(packet) => {
+                    self.socket
+                        .write_all(&packet.bytes)
+                        .await
+                        .expect("it is read");
+                }
+                ClientSessionResult::RaisedEvent(event) => self.events.push(event),
+                ClientSessionResult::UnhandleableMessageReceived(_) => {}
+            }
+        }
+    }
+
+    /// Reads once; false when the server has closed.
+    async fn pump(&mut self) -> bool {
+        let mut bytes = [0; 4096];
+        let read = self
+            .socket
+            .read(&mut bytes)
+            .await
+            .expect("a duplex does not fail");
+        self.said.extend_from_slice(&bytes[..read]);
+        let results = self
+            .session
+            .handle_input(&bytes[..read])
+            .expect("valid RTMP");
+        self.act(results).await;
+        read > 0
+    }
+
+    async fn wait(&mut self, is_it: impl Fn(&ClientSessionEvent) -> bool) {
+        loop {
+            if let Some(at) = self.events.iter().position(&is_it) {
+                self.events.drain(..=at);
+                return;
+            }
+            assert!(
+                self.pump().await,
+                "the server closed after {:?}",
+                self.events
+            );
+        }
+    }
+
+    /// What the server says until it closes.
+    async fn last_words(&mut self) -> String {
+        while self.pump().await {}
+        String::from_utf8_lossy(&self.said).into_owned()
+    }
+}
+
+async fn ended(task: Task) -> Error {
+    task.await.expect("no panic").expect_err("it was ended")
+}
+
+fn at(name: &str, key: &str) -> String {
+    format!("{name}?key={key}")
+}

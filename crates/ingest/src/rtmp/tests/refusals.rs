@@ -1,0 +1,312 @@
+//! Who is turned away, and with which words.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn whoever_may_not_publish_is_told_and_closed() {
+    let context = house(Takeover::SameCredential, 1);
+    let (_first, _task) = Client::publish(&context, &at("taken", KEY)).await;
+    for (name, code, reason) in [
+        (
+            at("show", "guess"),
+            "NetStream.Publish.Denied",
+            Rejection::CredentialWrong,
+        ),
+        (
+            "show".to_owned(),
+            "NetStream.Publish.Denied",
+            Rejection::CredentialMissing,
+        ),
+        (
+            at("show", FLOODER),
+            "NetStream.Publish.Rejected",
+            Rejection::Attempts,
+        ),
+        (
+            at("a b", KEY),
+            "NetStream.Publish.Denied",
+            Rejection::CredentialMissing,
+        ),
+        (
+            at("bj\u{f6}rk", KEY),
+            "NetStream.Publish.Rejected",
+            Rejection::Name,
+        ),
+        (
+            at("../x", KEY),
+            "NetStream.Publish.Rejected",
+            Rejection::Name,
+        ),
+        (
+            at("taken", OTHER_KEY),
+            "NetStream.Publish.BadName",
+            Rejection::Busy,
+        ),
+        (
+            at("second", KEY),
+            "NetStream.Publish.Rejected",
+            Rejection::Limit,
+        ),
+    ] {
+        let before = context.stats.rejected(reason);
+        let (mut client, task) = Client::connect(&context, "live").await;
+        client.request(&name).await;
+        let words = client.last_words().await;
+        assert!(words.contains(code), "{name}: {words}");
+        assert!(!words.contains("Publish.Start"), "{name}");
+        assert!(!words.contains(KEY) && !words.contains("guess"), "{name}");
+        drop(client);
+        assert_eq!(ended(task).await.rejection(), Some(reason), "{name}");
+        assert_eq!(context.stats.rejected(reason), before + 1);
+    }
+    assert_eq!(context.registry.list().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_of_the_servers_own_is_refused() {
+    let context = house(Takeover::SameCredential, 0);
+    let (mut client, task) = Client::connect(&context, "admin").await;
+    client.request(&at("metadata", KEY)).await;
+    assert!(
+        client
+            .last_words()
+            .await
+            .contains("NetStream.Publish.Rejected")
+    );
+    drop(client);
+    assert!(matches!(ended(task).await, Error::NameReserved));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_read_by_a_publisher_that_sends_without_waiting() {
+    let context = house(Takeover::SameCredential, 0);
+    let (mut client, task) = Client::connect(&context, "live").await;
+    client.request(&at("show", "guess")).await;
+    // What follows the request on the wire, unasked, is read and dropped.
+    assert!(client.pump().await);
+    client
+        .socket
+        .write_all(&[0xff; 200_000])
+        .await
+        .expect("it is drained");
+    assert!(
+        client
+            .last_words()
+            .await
+            .contains("NetStream.Publish.Denied")
+    );
+    drop(client);
+    assert!(matches!(ended(task).await, Error::Denied(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn playing_is_refused_with_a_reason() {
+    let context = house(Takeover::SameCredential, 0);
+    let (mut client, task) = Client::connect(&context, "live").await;
+    let play = client
+        .session
+        .request_playback("show".into())
+        .expect("playing");
+    client.act(vec![play]).await;
+    assert!(
+        client
+            .last_words()
+            .await
+            .contains("NetStream.Play.StreamNotFound")
+    );
+    drop(client);
+    assert!(matches!(ended(task).await, Error::PlayOverRtmp));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_stage_has_its_deadline() {
+    let context = house(Takeover::SameCredential, 0);
+    let seconds = |since: Instant| since.elapsed().as_secs_f64().round() as u64;
+
+    let began = Instant::now();
+    let (mut silent, task) = connection(&context);
+    silent.write_all(&[3]).await.expect("it is read");
+    let mut nothing = Vec::new();
+    silent
+        .read_to_end(&mut nothing)
+        .await
+        .expect("a duplex does not fail");
+    assert_eq!((seconds(began), nothing.len()), (5, 0));
+    drop(silent);
+    assert!(matches!(
+        ended(task).await,
+        Error::Rtmp(::rtmp::Error::HandshakeTimeout)
+    ));
+
+    let began = Instant::now();
+    let (mut idle, task) = Client::connect(&context, "live").await;
+    idle.last_words().await;
+    assert_eq!(seconds(began), 10);
+    drop(idle);
+    assert!(matches!(
+        ended(task).await,
+        Error::Rtmp(::rtmp::Error::RequestTimeout)
+    ));
+
+    let (mut empty, task) = Client::publish(&context, &at("show", KEY)).await;
+    let began = Instant::now();
+    assert!(
+        empty
+            .last_words()
+            .await
+            .contains("no media arrived within 20 s")
+    );
+    assert_eq!(seconds(began), 20);
+    drop(empty);
+    assert!(matches!(ended(task).await, Error::NoMedia(_)));
+
+    let (mut stuck, task) = Client::publish(&context, &at("show", KEY)).await;
+    stuck.audio(0, AAC_HEADER).await;
+    let began = Instant::now();
+    // Metadata is not media.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let metadata = stuck
+        .session
+        .publish_metadata(&StreamMetadata::new())
+        .expect("it publishes");
+    stuck.act(vec![metadata]).await;
+    assert!(
+        stuck
+            .last_words()
+            .await
+            .contains("nothing arrived for 10 s")
+    );
+    assert_eq!(seconds(began), 10);
+    drop(stuck);
+    assert!(matches!(ended(task).await, Error::Silent(_)));
+    assert_eq!(
+        stream(&context, "live/show").await.info().phase,
+        Phase::Lingering
+    );
+    assert_eq!(context.stats.rejected(Rejection::Slow), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_are_never_logged() {
+    let log = Log::default();
+    let _guard = log.capture();
+    let context = house(Takeover::SameCredential, 0);
+    let secrets = [
+        "live/hunter2",
+        "hunter2?key=opensesame",
+        "show?key=hunter2",
+        "x y?key=hunter2",
+    ];
+    for name in secrets {
+        let (mut client, task) = Client::connect(&context, "live").await;
+        client.request(name).await;
+        if name.starts_with("hunter2") {
+            // A name is no secret once its publisher has proved itself by another.
+            client.started().await;
+            continue;
+        }
+        client.last_words().await;
+        drop(client);
+        ended(task).await;
+    }
+    let lines = log.lines();
+    assert!(
+        lines.iter().filter(|line| line.contains("refused")).count() == 3,
+        "{lines:#?}"
+    );
+    assert!(!lines.iter().any(|line| line.contains(KEY)), "{lines:#?}");
+    let refused = lines.iter().filter(|line| line.contains("refused"));
+    assert!(
+        !refused.clone().any(|line| line.contains("hunter2")),
+        "{lines:#?}"
+    );
+    assert_eq!(
+        refused
+            .filter(|line| line.contains("stream=live/show"))
+            .count(),
+        1,
+        "{lines:#?}"
+    );
+}
+
+/// Bytes that bring a connection past a simple handshake.
+fn hello() -> Vec<u8> {
+    let mut hello = vec![0; 1 + 2 * 1536];
+    hello[0] = 3;
+    hello
+}
+
+#[tokio::test(start_paused = true)]
+async fn lies_and_excess_are_refused() {
+    let context = house(Takeover::SameCredential, 0);
+    for (what, chunk, reason) in [
+        (
+            "a chunk size of 1",
+            &b"\x02\0\0\0\0\0\x04\x01\0\0\0\0\0\0\0\x01"[..],
+            Rejection::Oversized,
+        ),
+        (
+            "a command of 16 MiB",
+            b"\x03\0\0\0\xff\xff\xff\x14\0\0\0\0",
+            Rejection::Oversized,
+        ),
+        ("a chunk without a past", b"\xc3", Rejection::Malformed),
+        (
+            "a command that is none",
+            b"\x03\0\0\0\0\0\x04\x14\0\0\0\0\xff\xff\xff\xff",
+            Rejection::Malformed,
+        ),
+    ] {
+        let before = context.stats.rejected(reason);
+        let (mut socket, task) = connection(&context);
+        socket
+            .write_all(&[&hello(), chunk].concat())
+            .await
+            .expect("it is read");
+        let mut words = Vec::new();
+        socket
+            .read_to_end(&mut words)
+            .await
+            .expect("a duplex does not fail");
+        let words = String::from_utf8_lossy(&words);
+        assert!(
+            words.contains("NetConnection.Connect.Rejected"),
+            "{what}: {words}"
+        );
+        drop(socket);
+        assert_eq!(ended(task).await.rejection(), Some(reason), "{what}");
+        assert_eq!(context.stats.rejected(reason), before + 1, "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_rtmp_gets_no_answer() {
+    let context = house(Takeover::SameCredential, 0);
+    let (mut socket, task) = connection(&context);
+    socket
+        .write_all(b"GET / HTTP/1.1\r\n\r\n")
+        .await
+        .expect("it is read");
+    let mut words = Vec::new();
+    socket
+        .read_to_end(&mut words)
+        .await
+        .expect("a duplex does not fail");
+    assert!(words.is_empty());
+    drop(socket);
+    assert_eq!(ended(task).await.rejection(), Some(Rejection::Malformed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_reads_nothing_is_cut_off() {
+    let context = house(Takeover::SameCredential, 0);
+    let (mut client, task) = Client::connect(&context, "live").await;
+    // Ping requests, each of which wants a pong; none is read.
+    let ping = b"\x02\0\0\0\0\0\x06\x04\0\0\0\0\0\x06\0\0\0\0";
+    let flood = tokio::spawn(async move { while client.socket.write_all(ping).await.is_ok() {} });
+    assert!(matches!(
+        ended(task).await,
+        Error::Rtmp(::rtmp::Error::RepliesUnread)
+    ));
+    flood.await.expect("no panic");
+}
