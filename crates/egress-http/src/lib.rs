@@ -23,6 +23,8 @@ mod form;
 mod packager;
 mod reply;
 mod serve;
+#[cfg(test)]
+mod testing;
 
 pub use address::{Address, addresses, claims};
 pub use serve::{Context, Outcome, serve_plain, serve_secure};

@@ -167,7 +167,7 @@ impl Request<'_> {
             Ok(permission) => return Ok(permission),
             Err(denied) => denied,
         };
-        let words = format!("To listen here, {denied}.\n");
+        let words = format!("You cannot listen here: {denied}.\n");
         Err(match denied {
             Denied::Missing | Denied::Wrong => {
                 self.text(Status::UNAUTHORIZED, &[CHALLENGE], &words)
@@ -178,7 +178,7 @@ impl Request<'_> {
 
     /// The form to send, as soon as the stream's tracks tell it.
     async fn form(&self, stream: &Stream, target: &Target) -> Result<(Info, Form), Answer> {
-        let began = Instant::now();
+        let deadline = tokio::time::Instant::now() + TRACKS_AWAITED;
         loop {
             let info = stream.info();
             if target.extension.is_none() && self.wants_page(&info) {
@@ -186,7 +186,7 @@ impl Request<'_> {
             }
             match Form::choose(&info, target.extension, self.head.wants_icy()) {
                 Choice::Take(form) => return Ok((info, form)),
-                Choice::Unclear if began.elapsed() < TRACKS_AWAITED => {
+                Choice::Unclear if tokio::time::Instant::now() < deadline => {
                     tokio::time::sleep(TRACKS_POLL).await;
                 }
                 Choice::Unclear if info.tracks.is_empty() => {

@@ -1,1 +1,448 @@
+//! Requests on real sockets, from the first byte of the answer to the listener's departure.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fanout::{Permit, Reason, Settings};
+use http1::{Head, HeadReader, Status};
+use media::{Codec, Container, Framing, Item, Kind, Track, TrackId};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::{Outcome, serve_plain, serve_secure};
+use crate::testing::{
+    House, PASSWORD, PATIENCE, assert_same, audio_track, mp3_frame, mp3_items, name, no_burst,
+    sample, video_track, write,
+};
+use crate::{addresses, claims};
+
+fn parse(request: &str) -> Head {
+    let (head, _) = HeadReader::default()
+        .push(request.as_bytes())
+        .unwrap()
+        .unwrap();
+    head
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n")
+}
+
+/// Makes a request; the client's end, and what will become of the request.
+async fn ask(house: &House, request: &str) -> (TcpStream, JoinHandle<Outcome>) {
+    let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = TcpStream::connect(door.local_addr().unwrap())
+        .await
+        .unwrap();
+    let (socket, peer) = door.accept().await.unwrap();
+    let (context, head) = (house.context.clone(), parse(request));
+    let serving =
+        tokio::spawn(async move { serve_plain(&context, socket, head, peer, None).await });
+    (client, serving)
+}
+
+/// The whole answer to a request that does not become a listener.
+async fn answer_to(house: &House, request: &str) -> (Status, String) {
+    let (mut client, serving) = ask(house, request).await;
+    let mut bytes = Vec::new();
+    timeout(PATIENCE, client.read_to_end(&mut bytes))
+        .await
+        .unwrap()
+        .unwrap();
+    drop(client);
+    let Outcome::Answered {
+        status,
+        bytes: count,
+    } = serving.await.unwrap()
+    else {
+        panic!("it is answered");
+    };
+    assert_eq!(count, bytes.len());
+    assert_eq!(house.context.registry.fanout().listeners(), 0);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    assert!(text.contains("Access-Control-Allow-Origin: *"), "{text}");
+    assert!(text.contains("Connection: Close"), "{text}");
+    (status, text)
+}
+
+async fn read_head(client: &mut (impl AsyncReadExt + Unpin)) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(timeout(PATIENCE, client.read_u8()).await.unwrap().unwrap());
+    }
+    String::from_utf8(head).unwrap()
+}
+
+async fn read_until(client: &mut (impl AsyncReadExt + Unpin), end: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(end) {
+        let read = timeout(PATIENCE, client.read_buf(&mut bytes)).await;
+        assert!(read.unwrap().unwrap() > 0, "the stream goes on");
+    }
+    bytes
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_listeners_get_the_same_bytes() {
+    const LISTENERS: usize = 200;
+    let house = House::new(no_burst());
+    let mut publisher = house.publish("radio", Container::Mp3);
+    let items = mp3_items(3 * LISTENERS);
+    let all: Arc<[u8]> = (0..3 * LISTENERS)
+        .flat_map(mp3_frame)
+        .collect::<Vec<_>>()
+        .into();
+    let mut listeners = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        write(&mut publisher, std::slice::from_ref(item));
+        if index % 3 == 2 && listeners.len() < LISTENERS {
+            let (mut client, serving) = ask(&house, &get("/radio")).await;
+            let listening = serving.await.unwrap();
+            assert!(matches!(listening, Outcome::Listening(_)));
+            let last = mp3_frame(3 * LISTENERS - 1);
+            listeners.push(tokio::spawn(async move {
+                read_head(&mut client).await;
+                (read_until(&mut client, &last).await, client)
+            }));
+        }
+    }
+    assert_eq!(listeners.len(), LISTENERS);
+    let frame_bytes = mp3_frame(0).len();
+    for listener in listeners {
+        let (heard, _client) = listener.await.unwrap();
+        assert_eq!(heard.len() % frame_bytes, 0, "whole frames");
+        assert_same(&heard, &all[all.len() - heard.len()..], "from its join on");
+    }
+}
+
+#[tokio::test]
+async fn a_listener_is_recorded_without_its_key_and_leaves_with_a_reason() {
+    let house = House::new(no_burst());
+    let mut publisher = house.publish("secret/radio", Container::Mp3);
+    let request = format!(
+        "GET /secret/radio?key={} HTTP/1.1\r\nUser-Agent: x\r\nIcy-MetaData: 1\r\n\r\n",
+        PASSWORD.replace(' ', "%20")
+    );
+    let (mut client, serving) = ask(&house, &request).await;
+    let Outcome::Listening(id) = serving.await.unwrap() else {
+        panic!("the key is right");
+    };
+    let head = read_head(&mut client).await;
+    assert!(head.starts_with("HTTP/1.0 200 OK\r\n") && head.contains("\r\nicy-metaint: 16000\r\n"));
+    write(&mut publisher, &mp3_items(10));
+    read_until(&mut client, &mp3_frame(9)).await;
+    let directory = house.context.registry.fanout().directory();
+    let record = directory.get(id).unwrap();
+    assert_eq!(record.request, "GET /secret/radio HTTP/1.1");
+    assert_eq!((&record.agent[..], record.format.name), ("x", "icy"));
+    drop(client);
+    let departure = house.departures.recv_timeout(PATIENCE).unwrap();
+    assert_eq!((departure.id, departure.reason), (id, Reason::Left));
+}
+
+#[tokio::test]
+async fn errors_say_why() {
+    let house = House::new(Settings::default());
+    let _publisher = house.publish("secret/radio", Container::Mp3);
+    let _ogg = house.publish("music", Container::Ogg);
+    let cases = [
+        (
+            get("/nothing"),
+            Status::NOT_FOUND,
+            "There is no stream nothing.",
+        ),
+        (
+            get("/nothing.flv"),
+            Status::NOT_FOUND,
+            "There is no stream nothing.",
+        ),
+        (
+            get("/secret/radio"),
+            Status::UNAUTHORIZED,
+            "WWW-Authenticate: Basic",
+        ),
+        (
+            get("/secret/nothing"),
+            Status::UNAUTHORIZED,
+            "a credential is required",
+        ),
+        (
+            "GET /secret/radio HTTP/1.0\r\nAuthorization: Bearer x\r\n\r\n".to_owned(),
+            Status::UNAUTHORIZED,
+            "the credential is wrong",
+        ),
+        (
+            get("/music.mp3"),
+            Status::NOT_ACCEPTABLE,
+            "music carries Ogg, which cannot be sent as .mp3; it can be heard at /music.",
+        ),
+        (
+            "DELETE /music HTTP/1.1\r\n\r\n".to_owned(),
+            Status::METHOD_NOT_ALLOWED,
+            "Allow: GET, HEAD, OPTIONS",
+        ),
+        (
+            "OPTIONS /music HTTP/1.1\r\nOrigin: http://x\r\n\r\n".to_owned(),
+            Status::NO_CONTENT,
+            "Access-Control-Allow-Headers: ",
+        ),
+    ];
+    for (request, status, words) in cases {
+        let (got, text) = answer_to(&house, &request).await;
+        assert_eq!(got, status, "{request}");
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn codecs_decide_what_an_rtmp_stream_can_be() {
+    let house = House::new(Settings::default());
+    let mut publisher = house.publish("live/show", Container::Tracks);
+    let (waiting, serving) = ask(&house, &get("/live/show.mp3")).await;
+    write(&mut publisher, &[video_track(30), audio_track(Codec::Aac)]);
+    drop(waiting);
+    assert!(!matches!(serving.await.unwrap(), Outcome::Listening(_)));
+    let (status, text) = answer_to(&house, &get("/live/show.mp3")).await;
+    assert_eq!(status, Status::NOT_ACCEPTABLE);
+    let words = "live/show carries H.264 and AAC, which cannot be sent as .mp3; \
+        it can be heard at /live/show.flv and /live/show.aac.\n";
+    assert!(text.ends_with(words), "{text}");
+    let (status, _) = answer_to(&house, &get("/live/show.webm")).await;
+    assert_eq!(status, Status::NOT_ACCEPTABLE);
+
+    let browser = "GET /live/show?key=a HTTP/1.1\r\nAccept: text/html,*/*;q=0.8\r\n\r\n";
+    let (status, text) = answer_to(&house, browser).await;
+    assert_eq!(status, Status::FOUND);
+    assert!(text.contains("\r\nLocation: /live/show/?key=a\r\n"));
+
+    write(
+        &mut publisher,
+        &[sample(TrackId::VIDEO, 0, true, vec![1; 50])],
+    );
+    for path in ["/live/show", "/live/show.flv"] {
+        let (mut client, _) = ask(&house, &get(path)).await;
+        assert!(
+            read_head(&mut client)
+                .await
+                .contains("Content-Type: video/x-flv\r\n")
+        );
+        let mut signature = [0; 3];
+        client.read_exact(&mut signature).await.unwrap();
+        assert_eq!(&signature, b"FLV");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_has_not_begun_is_waited_for() {
+    let house = House::new(Settings::default());
+    let _publisher = house.publish("live/show", Container::Tracks);
+    let (mut client, server) = duplex(64 * 1024);
+    let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+    let request = parse(&get("/live/show.aac"));
+    let asked = tokio::time::Instant::now();
+    let outcome = async { serve_secure(&house.context, server, request, peer, None).await };
+    let mut text = String::new();
+    let (outcome, read) = tokio::join!(outcome, client.read_to_string(&mut text));
+    read.unwrap();
+    assert!(asked.elapsed() >= Duration::from_secs(2));
+    assert!(matches!(
+        outcome,
+        Outcome::Answered { status, .. } if status == Status::SERVICE_UNAVAILABLE
+    ));
+    assert!(text.contains("\r\nRetry-After: 2\r\n"), "{text}");
+}
+
+#[tokio::test]
+async fn heads_and_probes_are_no_listeners() {
+    let house = House::new(Settings::default());
+    let mut publisher = house.publish("radio.mp3", Container::Mp3);
+    write(&mut publisher, &mp3_items(10));
+    let curl = "HEAD /radio.mp3 HTTP/1.1\r\nHost: h\r\nUser-Agent: curl/8\r\nAccept: */*\r\n\r\n";
+    let (status, text) = answer_to(&house, curl).await;
+    assert_eq!(status, Status::OK);
+    assert!(text.ends_with("\r\n\r\n") && text.contains("Content-Type: audio/mpeg"));
+
+    let probe = "GET /radio.mp3 HTTP/1.1\r\nRange: bytes=0-1\r\nIcy-MetaData: 1\r\n\
+        User-Agent: AppleCoreMedia/1.0.0\r\n\r\n";
+    let (mut client, serving) = ask(&house, probe).await;
+    let head = read_head(&mut client).await;
+    assert!(head.starts_with("HTTP/1.0 200 OK\r\n") && !head.contains("Content-Length"));
+    let mut rest = Vec::new();
+    client.read_to_end(&mut rest).await.unwrap();
+    assert_eq!(rest, [0xFF, 0xFB]);
+    drop(client);
+    assert!(matches!(serving.await.unwrap(), Outcome::Answered { .. }));
+    let info = house.context.registry.stream(&name("radio.mp3")).unwrap();
+    assert_eq!(info.info().listeners_peak, 0);
+
+    let open_ended = "GET /radio.mp3 HTTP/1.1\r\nRange: bytes=0-\r\n\r\n";
+    let (mut client, serving) = ask(&house, open_ended).await;
+    assert!(matches!(serving.await.unwrap(), Outcome::Listening(_)));
+    assert!(
+        read_head(&mut client)
+            .await
+            .starts_with("HTTP/1.1 200 OK\r\n")
+    );
+    read_until(&mut client, &mp3_frame(9)).await;
+}
+
+/// Begins to listen the secure way.
+async fn ask_secure(house: &House, request: &str) -> (DuplexStream, JoinHandle<Outcome>) {
+    let (client, server) = duplex(1024);
+    let (context, head) = (house.context.clone(), parse(request));
+    let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+    let permit = Some(Permit::new(()));
+    let serving =
+        tokio::spawn(async move { serve_secure(&context, server, head, peer, permit).await });
+    (client, serving)
+}
+
+#[tokio::test]
+async fn a_secure_listener_hears_the_same_until_it_leaves() {
+    let house = House::new(no_burst());
+    let mut publisher = house.publish("radio", Container::Mp3);
+    let items = mp3_items(300);
+    write(&mut publisher, &items[..2]);
+    let (mut client, serving) = ask_secure(&house, &get("/radio")).await;
+    read_head(&mut client).await;
+    let mut heard = read_until(&mut client, &mp3_frame(0)).await;
+    for batch in items[2..].chunks(50) {
+        write(&mut publisher, batch);
+    }
+    heard.extend(read_until(&mut client, &mp3_frame(299)).await);
+    let all: Vec<u8> = (0..300).flat_map(mp3_frame).collect();
+    assert_same(&heard, &all, "all of it");
+    // The client says something, which is not heard, and closes while nothing is being sent.
+    client.write_all(b"hello?").await.unwrap();
+    drop(client);
+    let outcome = timeout(PATIENCE, serving).await.unwrap().unwrap();
+    let departure = house.departures.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(outcome, Outcome::Listening(departure.id));
+    assert_eq!(departure.reason, Reason::Left);
+}
+
+#[tokio::test]
+async fn a_secure_listener_is_let_go_when_the_stream_ends_or_it_is_kicked() {
+    let house = House::new(Settings::default());
+    let mut publisher = house.publish("radio", Container::Mp3);
+    write(&mut publisher, &mp3_items(5));
+    for reason in [Reason::Kicked, Reason::Ended] {
+        let (mut client, serving) = ask_secure(&house, &get("/radio")).await;
+        read_head(&mut client).await;
+        read_until(&mut client, &mp3_frame(4)).await;
+        let registry = &house.context.registry;
+        if reason == Reason::Kicked {
+            let everybody = registry.fanout().directory().list();
+            registry.fanout().kick(everybody[0].id);
+        } else {
+            registry.end_all();
+        }
+        let mut rest = Vec::new();
+        timeout(PATIENCE, client.read_to_end(&mut rest))
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(rest.is_empty());
+        serving.await.unwrap();
+        let departure = house.departures.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(departure.reason, reason);
+        registry.fanout().directory().leave(departure.id);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secure_listener_that_takes_nothing_is_given_up() {
+    let house = House::new(Settings::default());
+    let mut publisher = house.publish("radio", Container::Mp3);
+    write(&mut publisher, &mp3_items(50));
+    let (mut client, serving) = ask_secure(&house, &get("/radio")).await;
+    read_head(&mut client).await;
+    serving.await.unwrap();
+    let departure = house.departures.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(departure.reason, Reason::Lag);
+}
+
+#[test]
+fn only_streams_are_claimed() {
+    let house = House::new(Settings::default());
+    let _show = house.publish("live/show", Container::Tracks);
+    let _flv = house.publish("odd.flv", Container::Mp3);
+    let registry = &house.context.registry;
+    let claimed = |request: &str| claims(&parse(request), registry);
+    for path in [
+        "/live/show",
+        "/live/show.flv",
+        "/live/show.aac?x=1",
+        "http://h/live/show",
+        "/other.mp3",
+        "/odd.flv",
+        "/live%2fshow",
+    ] {
+        assert!(claimed(&get(path)), "{path}");
+    }
+    for path in [
+        "/",
+        "/live/show/",
+        "/live",
+        "/status-json.xsl",
+        "/.flv",
+        "/live/../x.mp3",
+    ] {
+        assert!(!claimed(&get(path)), "{path}");
+    }
+    assert!(claimed("HEAD /live/show HTTP/1.0\r\n\r\n"));
+    assert!(claimed("OPTIONS /live/show HTTP/1.1\r\n\r\n"));
+    assert!(!claimed("PUT /live/show HTTP/1.1\r\n\r\n"));
+    assert!(!claimed("SOURCE /live/show ICE/1.0\r\n\r\n"));
+    assert!(!claimed("OPTIONS * HTTP/1.1\r\n\r\n"));
+}
+
+#[test]
+fn addresses_are_those_that_work() {
+    let house = House::new(Settings::default());
+    let listed = |stream: &str| {
+        let info = house.context.registry.stream(&name(stream)).unwrap().info();
+        let addresses = addresses(&info);
+        let paths = addresses
+            .iter()
+            .map(|a| format!("{} {} {}", a.label, a.path, a.media_type));
+        paths.collect::<Vec<_>>()
+    };
+    let mut show = house.publish("live/show", Container::Tracks);
+    assert_eq!(listed("live/show"), ["FLV /live/show.flv video/x-flv"]);
+    write(&mut show, &[video_track(30), audio_track(Codec::Mp3)]);
+    assert_eq!(
+        listed("live/show"),
+        [
+            "FLV /live/show.flv video/x-flv",
+            "MP3 /live/show.mp3 audio/mpeg"
+        ]
+    );
+    let mut radio = house.publish("radio", Container::Mp3);
+    write(&mut radio, &mp3_items(3));
+    assert_eq!(
+        listed("radio"),
+        ["MP3 /radio audio/mpeg", "FLV /radio.flv video/x-flv"]
+    );
+    // Layer II has no place in FLV.
+    let mut old = house.publish("old", Container::Mp3);
+    let track = Track {
+        id: TrackId::AUDIO,
+        kind: Kind::Audio,
+        codec: Codec::Opaque,
+        framing: Framing::SelfFramed,
+        config: Bytes::new(),
+        sample_rate: 44_100,
+        channels: 2,
+    };
+    write(&mut old, &[Item::Track(Arc::new(track))]);
+    assert_eq!(listed("old"), ["MP3 /old audio/mpeg"]);
+    let _ogg = house.publish("music", Container::Ogg);
+    assert_eq!(listed("music"), ["Ogg /music application/ogg"]);
+    let _other = house.publish_as("tv", Container::Other, "video/nsv", &[]);
+    assert_eq!(listed("tv"), ["source /tv video/nsv"]);
+}

@@ -1,0 +1,324 @@
+//! The source's own bytes, and elementary sound.
+
+use std::sync::Arc;
+
+use container::frames::Syntax;
+use container::{adts, frames};
+use fanout::Settings;
+use media::codec::aac::AdtsHeader;
+use media::{Codec, Container, Framing, Item, Kind, Span, Track, TrackId};
+
+use crate::form::Form;
+use crate::testing::{
+    ASC, House, assert_same, audio_track, demux, mp3_frame, mp3_items, no_burst, sample, samples,
+    video_track, write,
+};
+
+/// The checksum of an Ogg page (RFC 3533 §6), bit by bit.
+fn ogg_checksum(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte) << 24, |sum: u32, _| {
+            if sum >> 31 == 1 {
+                sum << 1 ^ 0x04C1_1DB7
+            } else {
+                sum << 1
+            }
+        })
+    })
+}
+
+/// An Ogg page with one packet per entry of `packets`; the last one goes on if `is_cut`.
+fn page(flags: u8, granule: u64, serial: u32, packets: &[&[u8]], is_cut: bool) -> Vec<u8> {
+    let mut table = Vec::new();
+    for (index, packet) in packets.iter().enumerate() {
+        table.resize(table.len() + packet.len() / 255, 255);
+        if !(is_cut && index + 1 == packets.len()) {
+            table.push((packet.len() % 255) as u8);
+        }
+    }
+    let mut page = [&b"OggS\0"[..], &[flags]].concat();
+    page.extend(granule.to_le_bytes());
+    page.extend(serial.to_le_bytes());
+    page.extend([0; 8]);
+    page.push(table.len() as u8);
+    page.extend(table);
+    page.extend(packets.concat());
+    let sum = ogg_checksum(&page).to_le_bytes();
+    page[22..26].copy_from_slice(&sum);
+    page
+}
+
+/// A link of Opus: two header pages, then pages of which every third goes on in the next.
+fn opus_link(serial: u32, pages: u64) -> Vec<u8> {
+    const FIRST: u8 = 2;
+    const CONTINUED: u8 = 1;
+    let head = b"OpusHead\x01\x02\x38\x01\x80\xBB\0\0\0\0\0";
+    let tags = b"OpusTags\x04\0\0\0test\0\0\0\0";
+    let mut link = page(FIRST, 0, serial, &[head], false);
+    link.extend(page(0, 0, serial, &[tags], false));
+    for number in 0..pages {
+        let packet = [0xFC, number as u8, serial as u8];
+        let flags = if number % 3 == 1 { CONTINUED } else { 0 };
+        let granule = (number + 1) * 960;
+        link.extend(if number % 3 == 0 {
+            page(flags, granule, serial, &[&packet, &[0xFC; 255]], true)
+        } else {
+            page(flags, granule, serial, &[&packet, &packet], false)
+        });
+    }
+    link
+}
+
+/// Header and sample bytes, in order.
+fn stream_bytes(items: &[Item]) -> Vec<u8> {
+    let parts = items.iter().map(|item| match item {
+        Item::Header(bytes) => &bytes[..],
+        Item::Sample(sample) => &sample.data[..],
+        _ => &[],
+    });
+    parts.collect::<Vec<_>>().concat()
+}
+
+/// What a listener gets that joined at `items[join]`.
+fn expected(items: &[Item], join: usize) -> Vec<u8> {
+    let header = items[..join].iter().rev().find_map(|item| match item {
+        Item::Header(bytes) => Some(bytes.to_vec()),
+        _ => None,
+    });
+    let mut bytes = header.unwrap_or_default();
+    bytes.extend(stream_bytes(&items[join..]));
+    bytes
+}
+
+fn is_join(item: &Item) -> bool {
+    matches!(item, Item::Sample(sample) if sample.keyframe)
+}
+
+/// Joins after each item of a running lane and checks every listener's bytes.
+fn join_everywhere(container: Container, items: &[Item]) -> Vec<Vec<u8>> {
+    let house = House::new(no_burst());
+    let mut publisher = house.publish("it", container);
+    let mut joiners = vec![(None, house.join("it", Form::Source))];
+    for (index, item) in items.iter().enumerate() {
+        write(&mut publisher, std::slice::from_ref(item));
+        // Whoever has waited starts as soon as it can.
+        for (join, joiner) in &mut joiners {
+            if join.is_none() && is_join(item) {
+                *join = Some(index);
+            }
+            joiner.drain();
+        }
+        let newest = items[..=index].iter().rposition(is_join);
+        joiners.push((newest, house.join("it", Form::Source)));
+    }
+    let mut received = Vec::new();
+    for (join, mut joiner) in joiners {
+        joiner.drain();
+        match join {
+            Some(join) => assert_same(
+                &joiner.bytes,
+                &expected(items, join),
+                &format!("joined at {join}"),
+            ),
+            None => assert!(joiner.bytes.is_empty()),
+        }
+        received.push(joiner.bytes);
+    }
+    received
+}
+
+#[test]
+fn frames_pass_byte_for_byte_from_any_frame() {
+    let items = mp3_items(40);
+    let received = join_everywhere(Container::Mp3, &items);
+    let all: Vec<u8> = (0..40).flat_map(mp3_frame).collect();
+    assert_same(&received[0], &all, "the first listener");
+}
+
+#[test]
+fn ogg_joiners_get_the_headers_in_force_once_and_then_a_fresh_page() {
+    let chain = [
+        opus_link(1, 9),
+        opus_link(2, 7),
+        opus_link(3, 1),
+        opus_link(1, 6),
+    ]
+    .concat();
+    let items = demux("application/ogg", &chain);
+    let received = join_everywhere(Container::Ogg, &items);
+    assert_same(&received[0], &chain, "the first listener");
+    for bytes in received.iter().filter(|bytes| !bytes.is_empty()) {
+        let again = demux("audio/ogg", bytes);
+        assert!(matches!(again[0], Item::Header(_)));
+        assert!(samples(&again).next().is_some_and(|page| page.keyframe));
+    }
+}
+
+#[test]
+fn a_lane_that_opens_late_gives_the_header_once() {
+    let chain = [opus_link(1, 5), opus_link(2, 5)].concat();
+    let items = demux("application/ogg", &chain);
+    for cut in 1..items.len() {
+        let house = House::new(no_burst());
+        let mut publisher = house.publish("it", Container::Ogg);
+        write(&mut publisher, &items[..cut]);
+        let mut joiner = house.join("it", Form::Source);
+        for item in &items[cut..] {
+            write(&mut publisher, std::slice::from_ref(item));
+            joiner.drain();
+        }
+        let header = items[..cut]
+            .iter()
+            .rposition(|item| matches!(item, Item::Header(_)));
+        let since_header = header.unwrap_or(0);
+        let newest = items[since_header..cut].iter().rposition(is_join);
+        let next = || cut + items[cut..].iter().position(is_join).unwrap();
+        let join = newest.map_or_else(next, |index| since_header + index);
+        assert_same(
+            joiner.drain(),
+            &expected(&items, join),
+            &format!("opened at {cut}"),
+        );
+    }
+}
+
+#[test]
+fn a_laggard_leaves_webm_between_clusters() {
+    let settings = impatient();
+    let house = House::new(settings);
+    let mut publisher = house.publish("it", Container::WebM);
+    let piece = |number: i64| {
+        let data = format!("[{number}]").into_bytes();
+        sample(TrackId::AUDIO, number * 1_000, number % 4 == 0, data)
+    };
+    write(
+        &mut publisher,
+        &[Item::Header(b"<header>".as_slice().into())],
+    );
+    write(&mut publisher, &(0..6).map(piece).collect::<Vec<_>>());
+    let mut joiner = house.join("it", Form::Source);
+    assert_eq!(joiner.drain(), b"<header>[4][5]");
+    write(&mut publisher, &(6..30).map(piece).collect::<Vec<_>>());
+    assert_eq!(joiner.drain(), b"<header>[4][5][6][7][28][29]");
+}
+
+#[test]
+fn a_laggard_that_skips_to_another_link_gets_its_headers() {
+    let house = House::new(impatient());
+    let mut publisher = house.publish("it", Container::Ogg);
+    let piece = |number: i64| {
+        let data = format!("[{number}]").into_bytes();
+        sample(TrackId::AUDIO, number * 1_000, true, data)
+    };
+    let header = |text: &'static str| Item::Header(text.as_bytes().into());
+    write(&mut publisher, &[header("<one>"), piece(0)]);
+    let mut joiner = house.join("it", Form::Source);
+    assert_eq!(joiner.drain(), b"<one>[0]");
+    write(&mut publisher, &(1..20).map(piece).collect::<Vec<_>>());
+    assert_eq!(joiner.drain(), b"<one>[0][19]");
+    write(&mut publisher, &[header("<two>")]);
+    write(&mut publisher, &(20..40).map(piece).collect::<Vec<_>>());
+    assert_eq!(joiner.drain(), b"<one>[0][19]<two>[39]");
+}
+
+/// Skips soon, drops late, no burst.
+fn impatient() -> Settings {
+    let mut settings = no_burst();
+    settings.audio.skip_after = Span::from_millis(5_000);
+    settings.audio.drop_after = Span::from_millis(600_000);
+    settings
+}
+
+/// Pictures and sound of an RTMP stream: a picture and two frames of sound each 40 ms.
+fn rtmp_items(codec: Codec, frame: impl Fn(usize) -> Vec<u8>) -> Vec<Item> {
+    let mut items = vec![video_track(30), audio_track(codec)];
+    for number in 0..60_usize {
+        let at = number as i64 * 20;
+        if number % 2 == 0 {
+            items.push(sample(
+                TrackId::VIDEO,
+                at,
+                number % 20 == 0,
+                vec![0xEE; 100],
+            ));
+        }
+        items.push(sample(TrackId::AUDIO, at, true, frame(number)));
+    }
+    items
+}
+
+#[test]
+fn aac_of_an_rtmp_stream_becomes_adts() {
+    let unit = |number: usize| vec![number as u8; 50 + number];
+    let items = rtmp_items(Codec::Aac, unit);
+    let house = House::new(Settings::default());
+    let mut publisher = house.publish("live/show", Container::Tracks);
+    write(&mut publisher, &items[..4]);
+    let mut joiner = house.join("live/show", Form::Aac);
+    write(&mut publisher, &items[4..]);
+    let mut demuxer = frames::Demuxer::new(Syntax::Adts);
+    let mut heard = Vec::new();
+    demuxer.push(joiner.drain(), &mut heard);
+    assert_eq!(demuxer.skipped_bytes(), 0);
+    assert!(matches!(&heard[0], Item::Track(track) if track.config == ASC[..]));
+    let payloads: Vec<_> = samples(&heard)
+        .map(|sample| sample.data[AdtsHeader::BYTES..].to_vec())
+        .collect();
+    assert_eq!(payloads, (0..60).map(unit).collect::<Vec<_>>());
+}
+
+#[test]
+fn mp3_of_an_rtmp_stream_is_only_its_frames() {
+    let items = rtmp_items(Codec::Mp3, mp3_frame);
+    let house = House::new(Settings::default());
+    let mut publisher = house.publish("live/show", Container::Tracks);
+    write(&mut publisher, &items);
+    let mut joiner = house.join("live/show", Form::Mp3);
+    let all: Vec<u8> = (0..60).flat_map(mp3_frame).collect();
+    // Without a burst a listener of a stream with pictures starts at the newest frame.
+    assert_same(joiner.drain(), &mp3_frame(59), "the newest frame");
+    write(&mut publisher, &items[2..]);
+    assert!([mp3_frame(59), all].concat().starts_with(joiner.drain()));
+    assert!(joiner.bytes.len() > mp3_frame(59).len());
+}
+
+#[test]
+fn a_track_that_turns_into_another_codec_falls_silent() {
+    let house = House::new(Settings::default());
+    let mut publisher = house.publish("live/show", Container::Tracks);
+    let frame = sample(TrackId::AUDIO, 0, true, vec![1; 30]);
+    write(&mut publisher, &[audio_track(Codec::Aac), frame.clone()]);
+    let mut joiner = house.join("live/show", Form::Aac);
+    let before = joiner.drain().len();
+    assert_eq!(before, AdtsHeader::BYTES + 30);
+    write(&mut publisher, &[audio_track(Codec::Mp3), frame.clone()]);
+    assert_eq!(joiner.drain().len(), before);
+    write(&mut publisher, &[audio_track(Codec::Aac), frame]);
+    assert_eq!(joiner.drain().len(), 2 * before);
+}
+
+#[test]
+fn only_the_first_track_of_its_codec_is_heard() {
+    let other = Item::Track(Arc::new(Track {
+        id: TrackId(2),
+        kind: Kind::Audio,
+        codec: Codec::Aac,
+        framing: Framing::Bare,
+        config: ASC.to_vec().into(),
+        sample_rate: 48_000,
+        channels: 2,
+    }));
+    let house = House::new(no_burst());
+    let mut publisher = house.publish("live/show", Container::Tracks);
+    write(&mut publisher, &[audio_track(Codec::Aac), other]);
+    let mut joiner = house.join("live/show", Form::Aac);
+    write(
+        &mut publisher,
+        &[
+            sample(TrackId(2), 0, true, vec![2; 9]),
+            sample(TrackId::AUDIO, 0, true, vec![1; 9]),
+        ],
+    );
+    let header = adts::Writer::new(&ASC).unwrap().header(9).unwrap();
+    assert_eq!(joiner.drain(), [&header[..], &[1; 9]].concat());
+}

@@ -1,0 +1,5 @@
+//! Packagers behind a real stream: what a listener gets, joining at any moment.
+
+mod bytes;
+mod flv;
+mod titles;

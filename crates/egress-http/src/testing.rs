@@ -1,0 +1,301 @@
+//! What the tests share: a registry with real workers, media that names itself, and listeners.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use fanout::gate::{
+    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
+};
+use fanout::{
+    Config, Departure, Fanout, ListenerRecord, LogReader, Publisher, Registry, Settings, Source,
+    Takeover,
+};
+use media::codec::mpeg_audio::FrameHeader;
+use media::{
+    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
+};
+
+use crate::Context;
+use crate::form::Form;
+
+/// How long a test waits for what must happen.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What opens the streams below `secret/`.
+pub(crate) const PASSWORD: &str = "open sesame";
+
+/// Lets everybody publish, and listen to everything but what lies below `secret/`.
+pub(crate) struct Doorkeeper(Gatekeeper);
+
+impl Gate for Doorkeeper {
+    fn publish(
+        &self,
+        stream: &StreamName,
+        _: &Presented<'_>,
+    ) -> Result<Authorized<Publish>, Denied> {
+        Ok(self.0.authorize(Publish {
+            stream: stream.clone(),
+            credential: Credential(1),
+        }))
+    }
+
+    fn play(
+        &self,
+        stream: &StreamName,
+        presented: &Presented<'_>,
+    ) -> Result<Authorized<Play>, Denied> {
+        if stream.as_str().starts_with("secret/") && presented.secret != Some(PASSWORD) {
+            return Err(presented.secret.map_or(Denied::Missing, |_| Denied::Wrong));
+        }
+        Ok(self.0.authorize(Play {
+            stream: stream.clone(),
+        }))
+    }
+
+    fn update_metadata(
+        &self,
+        stream: &StreamName,
+        _: &Presented<'_>,
+    ) -> Result<Authorized<UpdateMetadata>, Denied> {
+        Ok(self.0.authorize(UpdateMetadata {
+            stream: stream.clone(),
+        }))
+    }
+}
+
+pub(crate) struct House {
+    pub(crate) context: Context,
+    pub(crate) departures: Receiver<Departure>,
+}
+
+fn presented() -> Presented<'static> {
+    Presented {
+        peer: (Ipv4Addr::LOCALHOST, 1).into(),
+        user: None,
+        secret: None,
+    }
+}
+
+pub(crate) fn name(text: &str) -> StreamName {
+    StreamName::parse(text).unwrap()
+}
+
+/// Rules under which a joiner starts at the newest join point.
+pub(crate) fn no_burst() -> Settings {
+    let mut settings = Settings::default();
+    settings.audio.burst = Span::ZERO;
+    settings
+}
+
+impl House {
+    pub(crate) fn new(settings: Settings) -> Self {
+        let config = Config {
+            workers: 2,
+            target_utilisation: 0.02,
+            log_bytes_max: 256 * 1024 * 1024,
+        };
+        let backend = || net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>);
+        let (fanout, departures) = Fanout::start(&config, backend).unwrap();
+        let rules = Box::new(move |_: &StreamName| settings);
+        let (registry, gatekeeper) = Registry::new(fanout, Takeover::SameCredential, 0, rules);
+        let gate = Arc::new(Doorkeeper(gatekeeper));
+        Self {
+            context: Context::new(Arc::new(registry), gate),
+            departures,
+        }
+    }
+
+    pub(crate) fn publish(&self, stream: &str, container: Container) -> Publisher {
+        let content_type = match container {
+            Container::Mp3 => "audio/mpeg",
+            Container::Adts => "audio/aac",
+            Container::Ogg => "application/ogg",
+            _ => "",
+        };
+        self.publish_as(stream, container, content_type, &[])
+    }
+
+    pub(crate) fn publish_as(
+        &self,
+        stream: &str,
+        container: Container,
+        content_type: &str,
+        headers: &[(&str, &str)],
+    ) -> Publisher {
+        let source = Source {
+            protocol: "test",
+            peer: None,
+            agent: String::new(),
+            container,
+            content_type: content_type.to_owned(),
+            headers: headers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+        };
+        let permission = self
+            .context
+            .gate
+            .publish(&name(stream), &presented())
+            .unwrap();
+        self.context
+            .registry
+            .publish(permission, source, Instant::now())
+            .unwrap()
+    }
+
+    /// A listener of `form`, at the newest join point unless it must wait for one.
+    pub(crate) fn join(&self, stream: &str, form: Form) -> Joiner {
+        let permission = self.context.gate.play(&name(stream), &presented()).unwrap();
+        let found = self.context.registry.stream(&name(stream)).unwrap();
+        let container = found.info().source.container;
+        let make = || form.packager(container);
+        let lane = found
+            .lane(&permission, form.format(), make, Instant::now())
+            .unwrap();
+        let fanout = self.context.registry.fanout();
+        let record = ListenerRecord {
+            id: fanout.next_id(),
+            stream: name(stream),
+            format: form.format(),
+            peer: (Ipv4Addr::LOCALHOST, 1).into(),
+            request: String::new(),
+            agent: String::new(),
+            referer: String::new(),
+            since: SystemTime::now(),
+            requested: Instant::now(),
+            permit: None,
+        };
+        let mut joiner = Joiner {
+            reader: fanout.follow(record, lane),
+            bytes: Vec::new(),
+        };
+        joiner.drain();
+        joiner
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.context.registry.end_all();
+        self.context.registry.fanout().stop();
+    }
+}
+
+/// A listener that takes what there is when told to.
+pub(crate) struct Joiner {
+    reader: LogReader,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Joiner {
+    pub(crate) fn drain(&mut self) -> &[u8] {
+        let cx = TaskContext::from_waker(Waker::noop());
+        while let Poll::Ready(next) = self.reader.poll_next(&cx) {
+            self.bytes
+                .extend(next.expect("the listener is not given up"));
+        }
+        &self.bytes
+    }
+}
+
+/// Compares bytes without printing them all.
+#[track_caller]
+pub(crate) fn assert_same(got: &[u8], expected: &[u8], what: &str) {
+    let common = got.iter().zip(expected).take_while(|(a, b)| a == b).count();
+    assert!(
+        got == expected,
+        "{what}: {} bytes instead of {}, alike up to byte {common}",
+        got.len(),
+        expected.len(),
+    );
+}
+
+pub(crate) fn write(publisher: &mut Publisher, items: &[Item]) {
+    publisher
+        .write(&mut items.to_vec(), Instant::now())
+        .unwrap();
+}
+
+pub(crate) fn samples(items: &[Item]) -> impl Iterator<Item = &Sample> {
+    items.iter().filter_map(|item| match item {
+        Item::Sample(sample) => Some(sample),
+        _ => None,
+    })
+}
+
+/// A frame of MPEG-1 layer III, 128 kb/s, 44.1 kHz, unlike any other.
+pub(crate) fn mp3_frame(number: usize) -> Vec<u8> {
+    let bits = 0xFFFB_9064_u32.to_be_bytes();
+    let bytes = FrameHeader::parse(&bits).unwrap().frame_bytes();
+    let mut frame = vec![(number % 251) as u8; bytes];
+    frame[..4].copy_from_slice(&bits);
+    frame[4..8].copy_from_slice(&(number as u32).to_be_bytes());
+    frame
+}
+
+/// The items of an MP3 source.
+pub(crate) fn mp3_items(frames: usize) -> Vec<Item> {
+    let bytes: Vec<u8> = (0..frames).flat_map(mp3_frame).collect();
+    demux("audio/mpeg", &bytes)
+}
+
+/// What the source's bytes become on the way in.
+pub(crate) fn demux(content_type: &str, bytes: &[u8]) -> Vec<Item> {
+    let mut demuxer = container::Demuxer::for_content_type(content_type);
+    let mut items = Vec::new();
+    demuxer.push(bytes, &mut items);
+    demuxer.finish(&mut items);
+    assert_eq!(demuxer.skipped_bytes(), 0);
+    items
+}
+
+/// AAC-LC, 48 kHz, stereo.
+pub(crate) const ASC: [u8; 2] = [0x11, 0x90];
+
+/// H.264 baseline with one parameter set of each kind, told apart by `level`.
+pub(crate) fn avc_config(level: u8) -> Bytes {
+    let head = [1, 66, 0, level, 0xFF, 0xE1, 0, 4, 0x67, 66, 0, level];
+    [&head[..], &[1, 0, 2, 0x68, 0xCE]].concat().into()
+}
+
+pub(crate) fn video_track(level: u8) -> Item {
+    Item::Track(Arc::new(Track {
+        id: TrackId::VIDEO,
+        kind: Kind::Video,
+        codec: Codec::H264,
+        framing: Framing::Bare,
+        config: avc_config(level),
+        sample_rate: 0,
+        channels: 0,
+    }))
+}
+
+pub(crate) fn audio_track(codec: Codec) -> Item {
+    let config = if codec == Codec::Aac { &ASC[..] } else { &[] };
+    Item::Track(Arc::new(Track {
+        id: TrackId::AUDIO,
+        kind: Kind::Audio,
+        codec,
+        framing: Framing::Bare,
+        config: Bytes::copy_from_slice(config),
+        sample_rate: 48_000,
+        channels: 2,
+    }))
+}
+
+pub(crate) fn sample(track: TrackId, millis: i64, keyframe: bool, data: Vec<u8>) -> Item {
+    let at = Timestamp::from_millis(millis);
+    Item::Sample(Sample {
+        track,
+        dts: at,
+        pts: at,
+        duration: Span::from_millis(20),
+        keyframe,
+        data: data.into(),
+    })
+}
