@@ -23,7 +23,7 @@ pub(super) struct Publication {
     id: RequestId,
     turn: Turn,
     depacketizer: Depacketizer,
-    clock: Unwrap,
+    clock: Clock,
     items: Vec<Item>,
     /// How long media may be away, once some has been there.
     source_timeout: Duration,
@@ -39,7 +39,7 @@ impl Publication {
             id,
             turn,
             depacketizer: Depacketizer::default(),
-            clock: Unwrap::default(),
+            clock: Clock::default(),
             items: Vec::new(),
             source_timeout: settings.source_timeout,
             first_media_timeout: settings.first_media_timeout,
@@ -69,14 +69,14 @@ impl Publication {
                 self.depacketizer.video(at, media.payload, &mut self.items);
             }
             Event::Metadata(media) => {
-                let at = self.data_time(media.timestamp);
+                let at = self.clock.data(media.timestamp);
                 self.items.push(Item::Metadata(Script {
                     at,
                     body: media.payload,
                 }));
             }
             Event::Data(media) => {
-                let at = self.data_time(media.timestamp);
+                let at = self.clock.data(media.timestamp);
                 self.items.push(Item::Script(Script {
                     at,
                     body: media.payload,
@@ -131,18 +131,44 @@ impl Publication {
         }
     }
 
-    /// The time of an audio or video message. Both share one clock, so that a wrap between the
-    /// first of one and the first of the other does not part them.
     fn media_time(&mut self, timestamp: u32, now: Instant) -> Timestamp {
         self.heard = now;
         self.has_begun = true;
-        Timestamp::from_millis(self.clock.extend(timestamp))
+        self.clock.media(timestamp)
+    }
+}
+
+/// The publisher's clock, extended.
+#[derive(Debug, Default)]
+struct Clock(Unwrap);
+
+impl Clock {
+    /// The time of an audio or video message. Both share one clock, so that a wrap between the
+    /// first of one and the first of the other does not part them.
+    fn media(&mut self, timestamp: u32) -> Timestamp {
+        Timestamp::from_millis(self.0.extend(timestamp))
     }
 
     /// The time of a data message, which is often zero whatever the media's: it may not move the
     /// clock.
-    fn data_time(&self, timestamp: u32) -> Timestamp {
-        let mut clock = self.clock;
+    fn data(&self, timestamp: u32) -> Timestamp {
+        let mut clock = self.0;
         Timestamp::from_millis(clock.extend(timestamp))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_follows_the_media_across_the_wrap_and_never_leads_it() {
+        let mut clock = Clock::default();
+        assert_eq!(clock.data(7).millis(), 7);
+        assert_eq!(clock.media(u32::MAX).millis(), u32::MAX.into());
+        assert_eq!(clock.data(9).millis(), i64::from(u32::MAX) + 10);
+        assert_eq!(clock.data(0x7fff_0000).millis(), 0x1_7fff_0000);
+        assert_eq!(clock.media(u32::MAX - 5).millis(), i64::from(u32::MAX) - 5);
+        assert_eq!(clock.media(20).millis(), i64::from(u32::MAX) + 21);
     }
 }
