@@ -147,7 +147,7 @@ struct Core {
     settings: Settings,
     since: SystemTime,
     began: Instant,
-    /// When the last item arrived, or the epoch began.
+    /// When the publisher was last heard of, or the epoch began.
     last_item: Instant,
     linger_until: Instant,
     tracks: Vec<Arc<Track>>,
@@ -354,7 +354,6 @@ impl Core {
 
     /// Takes over items, in order, and passes them to every lane.
     fn write(&mut self, items: &mut Vec<Item>, now: Instant) {
-        self.last_item = now;
         let video = self.video();
         let burst = self.settings.audio.burst;
         for mut item in items.drain(..) {

@@ -1,6 +1,5 @@
 //! The writing end of a stream, held by one publisher's connection.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -78,6 +77,7 @@ impl Publisher {
             items.clear();
             return Err(Superseded);
         }
+        core.last_item = now;
         core.write(items, now);
         Ok(())
     }
@@ -103,11 +103,6 @@ impl Publisher {
     /// How long nothing has arrived.
     pub fn silent_for(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.stream.core().last_item)
-    }
-
-    /// Where the publisher connects from.
-    pub fn peer(&self) -> Option<SocketAddr> {
-        self.stream.core().source.peer
     }
 }
 
