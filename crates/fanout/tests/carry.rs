@@ -305,3 +305,15 @@ fn stopping_lets_go_of_everybody() {
         assert_eq!(house.departure().reason, Reason::Shutdown);
     }
 }
+
+#[test]
+fn a_publisher_that_comes_back_without_pictures_is_heard_by_new_listeners() {
+    let house = House::new(Settings::default());
+    let mut with_pictures = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    with_pictures.write(10).unwrap();
+    drop(with_pictures);
+    let mut sound = Encoder::audio(house.publish("show", 1).unwrap());
+    sound.next = 1_000;
+    sound.write(50).unwrap();
+    assert_eq!(frames(&house.listen("show", "").read(SIZE)), [1_000]);
+}

@@ -419,10 +419,12 @@ impl Core {
         {
             // Listeners were promised the old format; they are let go and may ask again.
             self.lanes.clear();
-            self.header = None;
-            self.tracks.clear();
             self.title = None;
         }
+        // Each epoch announces its own; a picture track that does not come back must not be
+        // waited for.
+        self.header = None;
+        self.tracks.clear();
         self.metadata = None;
         self.backlog.clear();
         self.timeline.begin_epoch();
