@@ -315,6 +315,7 @@ impl Running {
     async fn end(mut self) {
         self.services.shutdown().await;
         self.node.registry.end_all();
+        say_goodbye(&self.node).await;
         let fanout = Arc::clone(self.node.registry.fanout());
         let (departures, log_thread) = (self.departures, self.log_thread);
         // Connections that are still there hold the node; their log lines end here all the same.
@@ -332,6 +333,26 @@ impl Running {
     }
 }
 
+/// How long publishers and pages may still be told that it is over.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether something has come to its end.
+const POLL: Duration = Duration::from_millis(10);
+
+async fn say_goodbye(node: &Node) {
+    let told = async {
+        while node.counts.open() > 0 {
+            tokio::time::sleep(POLL).await;
+        }
+    };
+    if tokio::time::timeout(GOODBYE, told).await.is_err() {
+        tracing::debug!(
+            connections = node.counts.open(),
+            "some connections are cut off"
+        );
+    }
+}
+
 /// How long lines that were taken may still need to reach the disk.
 const LOG_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -340,7 +361,7 @@ const LOG_TIMEOUT: Duration = Duration::from_secs(1);
 async fn wait_for_log(thread: JoinHandle<()>) {
     let finished = async {
         while !thread.is_finished() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(POLL).await;
         }
     };
     if tokio::time::timeout(LOG_TIMEOUT, finished).await.is_err() {

@@ -30,6 +30,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 pub(crate) use self::health::{Unhealthy, ask_readiness};
+#[cfg(test)]
+pub(crate) use self::metrics::METRICS;
 
 use crate::node::Node;
 use crate::routes::{Demand, Endpoint, Surface};

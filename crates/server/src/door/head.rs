@@ -189,7 +189,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_head_is_told_apart() {
-        let cases: [(&[u8], fn(&NoHead) -> bool); 5] = [
+        type Expected = fn(&NoHead) -> bool;
+        let cases: [(&[u8], Expected); 5] = [
             (b"", |no| matches!(no, NoHead::Gone)),
             (b"GET / HTT", |no| matches!(no, NoHead::Gone)),
             (b"\x03\0\0\0\0", |no| {
@@ -212,7 +213,8 @@ mod tests {
     async fn an_endless_head_ends() {
         let mut endless = tokio::io::repeat(b'A').take(0);
         assert!(matches!(read(&mut endless).await, Err(NoHead::Gone)));
-        let mut endless = (&b"GET / HTTP/1.1\r\nA: "[..]).chain(tokio::io::repeat(b'A'));
+        let mut endless =
+            AsyncReadExt::chain(&b"GET / HTTP/1.1\r\nA: "[..], tokio::io::repeat(b'A'));
         let no = read(&mut endless).await.expect_err("too long");
         assert!(
             matches!(no, NoHead::Malformed(http1::Error::HeadTooLong)),

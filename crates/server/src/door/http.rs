@@ -30,7 +30,7 @@ use crate::routes::Endpoint;
 use crate::stamp;
 
 /// A page is small; whoever takes longer for one is not reading.
-const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The longest form that sets a title.
 const FORM_BYTES_MAX: u64 = 16 * 1024;
@@ -102,7 +102,6 @@ pub(super) async fn serve<S: Carrier>(
     if let Err(reason) = place.charge(peer.ip()) {
         return refuse(node, socket, &arrived.head, reason, peer).await;
     }
-    place.settle();
     dispatch(node, socket, arrived, place, peer).await;
 }
 
@@ -110,12 +109,13 @@ async fn dispatch<S: Carrier>(
     node: &Arc<Node>,
     socket: S,
     arrived: Arrived,
-    place: Place,
+    mut place: Place,
     peer: SocketAddr,
 ) {
     let Arrived { head, early, raw } = arrived;
     match endpoint(&head, node) {
         Endpoint::Source | Endpoint::Put => {
+            place.settle();
             let outcome = ingest::icecast::serve(&node.ingest, socket, head, early, peer).await;
             if let Err(error) = outcome {
                 tracing::debug!(%peer, %error, "a source's connection ended");
@@ -136,6 +136,7 @@ async fn dispatch<S: Carrier>(
         }
         Endpoint::Listen => match node.limits.listener(Instant::now()) {
             Ok(seat) => {
+                place.settle();
                 listen(node, socket, head, peer, Permit::new((place, seat))).await;
             }
             Err(reason) => refuse(node, socket, &head, reason, peer).await,

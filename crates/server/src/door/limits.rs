@@ -11,9 +11,10 @@ use std::time::Instant;
 
 use crate::config;
 
-/// Connections that have not yet finished their first request. Each holds at most two heads of
-/// 16 KiB and is gone when its deadline passes, so this bounds them at 128 MiB, and it takes a
-/// flood of four hundred new connections a second that all stay silent to fill it.
+/// Connections that are neither sources nor listeners: whose head has not arrived, or that wait for
+/// a page. Each holds at most two heads of 16 KiB and is gone when its deadline passes, so this
+/// bounds them at 128 MiB, and it takes a flood of hundreds of connections a second that all stay
+/// silent to fill it.
 pub(crate) const PENDING_MAX: u64 = 4_096;
 
 /// Why somebody is not let in.
@@ -155,7 +156,7 @@ impl Limits {
         self.egress_bits.store(bits_per_second, Ordering::Relaxed);
     }
 
-    /// Connections that have not said what they want.
+    /// Connections that are neither sources nor listeners.
     pub(crate) fn pending(&self) -> u64 {
         self.pending.load(Ordering::Relaxed)
     }
@@ -205,7 +206,7 @@ impl Place {
         Ok(())
     }
 
-    /// The connection has said what it wants.
+    /// The connection is a source or a listener, and bounded as such from here on.
     pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.pending) {
             self.limits.pending.fetch_sub(1, Ordering::Relaxed);

@@ -61,6 +61,14 @@ impl Counts {
         })
     }
 
+    /// Connections that doors and drivers serve now.
+    pub(crate) fn open(&self) -> u64 {
+        self.open
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed))
+            .sum()
+    }
+
     /// Failed accepts of a class so far.
     pub(crate) fn failures(&self, class: Failure) -> u64 {
         self.failures[class as usize].load(Ordering::Relaxed)
@@ -119,11 +127,26 @@ pub(crate) async fn accept(
     }
 }
 
+/// RTMP connections that publish nothing, yet or any more. Each may hold 256 KiB before it has shown
+/// a key, so this bounds them at 256 MiB; publishers are not among them.
+const IDLE_RTMP_MAX: u64 = 1_024;
+
+fn place(node: &Node, door: &Door, peer: SocketAddr) -> Result<Place, Rejected> {
+    if matches!(door, Door::Rtmp) {
+        let open = node.counts.open[door.index()].load(Ordering::Relaxed);
+        let publishers = node.ingest.stats.publishers(ingest::Protocol::Rtmp);
+        if open.saturating_sub(publishers) >= IDLE_RTMP_MAX {
+            return Err(Rejected::Pending);
+        }
+    }
+    let address = (!is_trusted(node, peer.ip())).then(|| peer.ip().to_canonical());
+    node.limits.connection(address)
+}
+
 fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
     let index = door.index();
     node.counts.accepted[index].fetch_add(1, Ordering::Relaxed);
-    let address = (!is_trusted(node, peer.ip())).then(|| peer.ip().to_canonical());
-    let place = match node.limits.connection(address) {
+    let place = match place(node, door, peer) {
         Ok(place) => place,
         Err(reason) => {
             node.counts.reject(reason, peer);

@@ -56,7 +56,7 @@ fn render(name: &StreamName, info: Option<&Info>) -> String {
         escape(status),
     );
     if let Some(title) = info.and_then(|info| info.title.as_ref()) {
-        write!(main, "<p class=\"title\">{}</p>\n", escape(&title.text))
+        writeln!(main, "<p class=\"title\">{}</p>", escape(&title.text))
             .expect("a String takes all text");
     }
     main.push_str(

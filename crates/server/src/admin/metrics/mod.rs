@@ -45,6 +45,25 @@ pub(crate) struct Metric {
     pub(crate) help: &'static str,
 }
 
+#[cfg(test)]
+impl Metric {
+    /// Its row in `docs/metrics.md`.
+    pub(crate) fn documentation(&self) -> String {
+        let suffix = if self.kind.as_str() == "counter" {
+            "_total"
+        } else {
+            ""
+        };
+        let labels: Vec<_> = self
+            .labels
+            .iter()
+            .map(|label| format!("`{label}`"))
+            .collect();
+        let (name, kind, labels) = (self.name, self.kind.as_str(), labels.join(", "));
+        format!("| `{name}{suffix}` | {kind} | {labels} | {} |", self.help)
+    }
+}
+
 macro_rules! metrics {
     ($($constant:ident $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
         $(const $constant: Metric = Metric {
@@ -85,7 +104,7 @@ metrics! {
     ACCEPT_FAILURES Counter "carillon_accept_failures" ["class"] "Connections that could not be accepted";
     CONNECTIONS Gauge "carillon_connections" ["door"] "Connections that a door or a publisher's driver serves now; listeners handed to a worker are not among them";
     ACCEPTED Counter "carillon_connections_accepted" ["door"] "Connections accepted";
-    PENDING Gauge "carillon_pending_connections" [] "Connections that have not yet said what they want";
+    PENDING Gauge "carillon_pending_connections" [] "Connections that are neither sources nor listeners, yet";
     BUSY Gauge "carillon_worker_busy_ratio" ["worker"] "Share of a core that a worker spent on visits during the last second";
     BACKEND Gauge "carillon_worker_backend" ["backend"] "Always 1; its label tells how sockets are driven";
     LOG_BYTES Gauge "carillon_log_bytes" [] "Bytes that the logs of all lanes hold";
@@ -307,14 +326,17 @@ fn is_demo(info: Info) -> bool {
 
 /// One value per stream, those beyond the limit added up.
 fn by_stream(infos: &[Info], value: impl Fn(&Info) -> f64) -> Vec<(String, f64)> {
-    let (own, rest) = infos.split_at(infos.len().min(STREAM_SERIES_MAX));
-    let mut all: Vec<_> = own
-        .iter()
-        .map(|info| (info.name.to_string(), value(info)))
-        .collect();
-    if !rest.is_empty() {
-        all.push((OTHER.to_owned(), rest.iter().map(value).sum()));
+    let mut rest = None;
+    let mut all = Vec::new();
+    for info in infos {
+        // A stream that is called like the rest counts among it.
+        if all.len() < STREAM_SERIES_MAX && info.name.as_str() != OTHER {
+            all.push((info.name.to_string(), value(info)));
+        } else {
+            *rest.get_or_insert(0.0) += value(info);
+        }
     }
+    all.extend(rest.map(|sum| (OTHER.to_owned(), sum)));
     all
 }
 
@@ -384,6 +406,3 @@ fn encode_histogram(encoder: &mut MetricEncoder<'_>, value: &HistogramValue) -> 
     let buckets: Vec<_> = bounds.zip(value.counts.iter().copied()).collect();
     encoder.encode_histogram::<NoLabelSet>(value.sum, value.counts.iter().sum(), &buckets, None)
 }
-
-#[cfg(test)]
-mod tests;

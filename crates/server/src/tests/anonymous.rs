@@ -1,0 +1,167 @@
+//! Everything this server answers, asked without a credential.
+
+use super::*;
+use crate::routes::{Demand, Endpoint, Surface};
+
+const AUTH: &str =
+    "[auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n";
+
+/// What an RTMP client says up to `publish`, as raw bytes: the simple handshake, then AMF0.
+mod rtmp_bytes {
+    fn string(out: &mut Vec<u8>, text: &str) {
+        out.push(2);
+        out.extend((text.len() as u16).to_be_bytes());
+        out.extend(text.as_bytes());
+    }
+
+    fn number(out: &mut Vec<u8>, value: f64) {
+        out.push(0);
+        out.extend(value.to_be_bytes());
+    }
+
+    /// A command in one chunk of format 0. The bodies are shorter than the first chunk size, 128.
+    fn command(stream: u8, body: &[u8]) -> Vec<u8> {
+        assert!(body.len() <= 128);
+        let mut out = vec![3, 0, 0, 0, 0, 0, body.len() as u8, 20, stream, 0, 0, 0];
+        out.extend(body);
+        out
+    }
+
+    pub(super) fn c0_c1() -> Vec<u8> {
+        let mut out = vec![3];
+        out.resize(1 + 1536, 0);
+        out
+    }
+
+    pub(super) fn conversation(app: &str, name: &str) -> Vec<u8> {
+        let mut connect = Vec::new();
+        string(&mut connect, "connect");
+        number(&mut connect, 1.0);
+        connect.push(3);
+        connect.extend([0, 3]);
+        connect.extend(b"app");
+        string(&mut connect, app);
+        connect.extend([0, 0, 9]);
+        let mut create = Vec::new();
+        string(&mut create, "createStream");
+        number(&mut create, 2.0);
+        create.push(5);
+        let mut publish = Vec::new();
+        string(&mut publish, "publish");
+        number(&mut publish, 3.0);
+        publish.push(5);
+        string(&mut publish, name);
+        string(&mut publish, "live");
+        [
+            command(0, &connect),
+            command(0, &create),
+            command(1, &publish),
+        ]
+        .concat()
+    }
+}
+
+async fn rtmp_publish(address: SocketAddr, name: &str) -> String {
+    let mut socket = connect(address).await;
+    socket
+        .write_all(&rtmp_bytes::c0_c1())
+        .await
+        .expect("written");
+    let mut s0_s1_s2 = vec![0; 1 + 2 * 1536];
+    socket
+        .read_exact(&mut s0_s1_s2)
+        .await
+        .expect("the handshake");
+    let mut reply = s0_s1_s2[1..1537].to_vec();
+    reply.extend(rtmp_bytes::conversation("live", name));
+    socket.write_all(&reply).await.expect("written");
+    read_all(&mut socket).await
+}
+
+async fn try_it(house: &House, endpoint: Endpoint) -> String {
+    let path = endpoint
+        .path()
+        .replace("{stream}", "live/show")
+        .replace("{*name}", "radio.mp3");
+    let path = path.replace("{id}", "1");
+    let query = "?mode=updinfo&mount=/radio.mp3&song=x";
+    match endpoint.surface() {
+        Surface::Rtmp => rtmp_publish(house.rtmp, "show").await,
+        Surface::Live if path.contains("admin") => {
+            let form = if endpoint.method() == "POST" {
+                "Content-Length: 0\r\n"
+            } else {
+                ""
+            };
+            ask(
+                house.http,
+                endpoint.method(),
+                &format!("{path}{query}"),
+                form,
+            )
+            .await
+        }
+        Surface::Live | Surface::Page => ask(house.http, endpoint.method(), &path, "").await,
+        Surface::Admin => ask(house.admin, endpoint.method(), &path, "").await,
+    }
+}
+
+#[tokio::test]
+async fn nobody_does_without_a_credential_what_needs_one() {
+    let house = House::open(AUTH).await;
+    let _source = house.publish("radio.mp3").await;
+    for &endpoint in Endpoint::ALL {
+        let answer = try_it(&house, endpoint).await;
+        let is_refused = match endpoint.surface() {
+            Surface::Rtmp => {
+                assert!(!answer.contains("NetStream.Publish.Start"), "{answer:?}");
+                answer.contains("error") || answer.contains("_error")
+            }
+            _ => matches!(status(&answer), 401 | 403),
+        };
+        let is_guarded = endpoint.demand() != Demand::Nothing;
+        assert_eq!(is_refused, is_guarded, "{endpoint:?}: {answer:?}");
+    }
+    let names: Vec<_> = house
+        .registry
+        .list()
+        .iter()
+        .map(|stream| stream.name().to_string())
+        .collect();
+    assert_eq!(names, ["radio.mp3"], "nobody got in");
+    let info = house.registry.list()[0].info();
+    assert_eq!(
+        (info.phase, info.title),
+        (fanout::Phase::Live, None),
+        "nothing was changed"
+    );
+    house.close().await;
+}
+
+#[tokio::test]
+async fn every_public_answer_can_be_read_by_pages_of_others() {
+    let house = House::open(AUTH).await;
+    for &endpoint in Endpoint::ALL {
+        if matches!(endpoint.surface(), Surface::Live | Surface::Page) {
+            let answer = try_it(&house, endpoint).await;
+            let origin = header(&answer, "access-control-allow-origin");
+            assert_eq!(origin, Some("*"), "{endpoint:?}: {answer}");
+        }
+    }
+    for (request, expected) in [
+        (&b"GET / HTTP/1.1\r\n broken\r\n\r\n"[..], 400),
+        (b"GET / HTTP/7.1\r\n\r\n", 505),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+        (b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 405),
+        (b"GET /nothing/here HTTP/1.1\r\nHost: x\r\n\r\n", 404),
+    ] {
+        let answer = exchange(house.http, request).await;
+        assert_eq!(status(&answer), expected, "{answer}");
+        assert_eq!(
+            header(&answer, "access-control-allow-origin"),
+            Some("*"),
+            "{answer}"
+        );
+    }
+    house.close().await;
+}

@@ -1,0 +1,158 @@
+//! Starting and ending.
+
+use super::*;
+use crate::relay::StartError;
+
+const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
+
+#[tokio::test]
+async fn the_notice_names_the_ports_and_the_generated_key() {
+    let house = House::open("").await;
+    for (port, address) in [
+        ("rtmp", house.rtmp),
+        ("http", house.http),
+        ("admin", house.admin),
+    ] {
+        let line = format!("listening {port} {address}");
+        assert!(
+            house.notice.lines().any(|one| one == line),
+            "{}",
+            house.notice
+        );
+    }
+    assert!(house.notice.lines().any(|line| line == "ready"));
+    assert!(!house.notice.contains("key=KEY"), "{}", house.notice);
+    assert!(
+        !house.notice.contains("admin_password"),
+        "nothing asks for it on loopback"
+    );
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_taken_port_is_named() {
+    let house = House::open("").await;
+    let source = format!("[http]\nlisten = [\"{}\"]\n", house.http);
+    let source = format!("{source}[rtmp]\nlisten = []\n[admin]\nlisten = \"127.0.0.1:0\"\n");
+    let config = Config::parse("test", &source, std::iter::empty()).expect("valid");
+    let error = Relay::load(config)
+        .expect("loaded")
+        .start()
+        .await
+        .expect_err("taken");
+    assert!(
+        matches!(
+            error,
+            StartError::Bind {
+                port: Port::Http,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains(&house.http.to_string()),
+        "{error}"
+    );
+    house.close().await;
+}
+
+#[tokio::test]
+async fn listeners_may_finish_while_nobody_new_comes() {
+    let house = House::open_before("drain_timeout = \"1h\"\n", AUTH).await;
+    let mut source = house.publish("radio.mp3").await;
+    let mut listener = connect(house.http).await;
+    listener
+        .write_all(b"GET /radio.mp3 HTTP/1.0\r\n\r\n")
+        .await
+        .expect("written");
+    let mut byte = [0];
+    listener.read_exact(&mut byte).await.expect("let in");
+    assert_eq!(status(&ask(house.admin, "GET", "/readyz", "").await), 200);
+
+    let House {
+        http,
+        admin,
+        shutdown,
+        hurry,
+        ended,
+        ..
+    } = house;
+    drop(shutdown);
+    let closed = async {
+        while TcpStream::connect(http).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SOON, closed)
+        .await
+        .expect("the port closes");
+    assert_eq!(status(&ask(admin, "GET", "/readyz", "").await), 503);
+    assert_eq!(status(&ask(admin, "GET", "/livez", "").await), 200);
+    // Both ends go on as before.
+    source
+        .write_all(&mp3_frame().repeat(50))
+        .await
+        .expect("still publishing");
+    let mut more = vec![0; 10_000];
+    let read = tokio::time::timeout(SOON, listener.read_exact(&mut more)).await;
+    read.expect("in time").expect("still listening");
+
+    drop(hurry);
+    tokio::time::timeout(SOON, ended)
+        .await
+        .expect("in time")
+        .expect("no panic");
+    let mut rest = Vec::new();
+    let read = tokio::time::timeout(SOON, listener.read_to_end(&mut rest)).await;
+    assert!(read.is_ok(), "the listener is let go");
+}
+
+#[tokio::test]
+async fn without_listeners_it_ends_at_once() {
+    let house = House::open(AUTH).await;
+    let _source = house.publish("radio.mp3").await;
+    let House {
+        shutdown,
+        hurry,
+        ended,
+        ..
+    } = house;
+    drop(shutdown);
+    // The configured ten seconds are not waited for, nor is anybody in a hurry.
+    let patience = Duration::from_secs(8);
+    tokio::time::timeout(patience, ended)
+        .await
+        .expect("at once")
+        .expect("no panic");
+    drop(hurry);
+}
+
+#[tokio::test]
+async fn the_demo_is_a_stream_like_any_other() {
+    let house = House::open_with_demo().await;
+    let mut listener = connect(house.http).await;
+    let mut answer = String::new();
+    // The demo begins when its task runs, which may be after the first request.
+    while !answer.starts_with("HTTP/1.1 200") {
+        listener = connect(house.http).await;
+        listener
+            .write_all(b"GET /demo.flv HTTP/1.1\r\nHost: x\r\n\r\n")
+            .await
+            .expect("written");
+        let mut first = vec![0; 12];
+        listener.read_exact(&mut first).await.expect("an answer");
+        answer = String::from_utf8_lossy(&first).into_owned();
+    }
+    let mut flv = vec![0; 20_000];
+    let read = tokio::time::timeout(SOON, listener.read_exact(&mut flv)).await;
+    read.expect("in time").expect("a stream");
+    assert!(flv.windows(3).any(|bytes| bytes == b"FLV"));
+    let page = ask(house.http, "GET", "/demo/", "").await;
+    assert!(
+        page.contains("/demo.flv") && page.contains("/_/player.js"),
+        "{page}"
+    );
+    drop(listener);
+    house.close().await;
+}

@@ -1,0 +1,163 @@
+//! A relay on ports of the system's choosing, and clients that are plain sockets.
+
+mod anonymous;
+mod doors;
+mod lifecycle;
+mod operator;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::config::Config;
+use crate::relay::{Port, Relay};
+
+/// For whatever should happen at once.
+const SOON: Duration = Duration::from_secs(20);
+
+const KEY: &str = "bells-at-noon-41";
+const PASSWORD: &str = "tower-warden-77";
+
+/// A frame of MPEG-1 layer III, 128 kbit/s at 44.1 kHz: 417 bytes that hold silence.
+fn mp3_frame() -> Vec<u8> {
+    let mut frame = vec![0xff, 0xfb, 0x90, 0x00];
+    frame.resize(417, 0);
+    frame
+}
+
+/// A running relay. It ends when it is told to.
+struct House {
+    rtmp: SocketAddr,
+    http: SocketAddr,
+    admin: SocketAddr,
+    https: Option<SocketAddr>,
+    notice: String,
+    registry: std::sync::Arc<fanout::Registry>,
+    shutdown: oneshot::Sender<()>,
+    hurry: oneshot::Sender<()>,
+    ended: JoinHandle<()>,
+}
+
+impl House {
+    async fn open(toml: &str) -> Self {
+        Self::start("", toml, false).await
+    }
+
+    /// With keys that stand before all sections.
+    async fn open_before(keys: &str, toml: &str) -> Self {
+        Self::start(keys, toml, false).await
+    }
+
+    async fn open_with_demo() -> Self {
+        Self::start("", "", true).await
+    }
+
+    async fn start(keys: &str, toml: &str, demo: bool) -> Self {
+        let base = "[rtmp]\nlisten = [\"127.0.0.1:0\"]\n[admin]\nlisten = \"127.0.0.1:0\"\n";
+        let http = if toml.contains("[http]") {
+            ""
+        } else {
+            "[http]\nlisten = [\"127.0.0.1:0\"]\n"
+        };
+        let source = format!("{keys}{base}{http}{toml}");
+        let config = Config::parse("test", &source, std::iter::empty()).expect("valid");
+        let relay = Relay::load(config).expect("loaded").with_demo(demo);
+        let running = relay.start().await.expect("started");
+        let address = |port| running.address(port).expect("bound");
+        let (shutdown, shut) = oneshot::channel();
+        let (hurry, hurried) = oneshot::channel();
+        Self {
+            rtmp: address(Port::Rtmp),
+            http: address(Port::Http),
+            admin: address(Port::Admin),
+            https: running.address(Port::Https),
+            notice: running.notice(),
+            registry: std::sync::Arc::clone(running.registry()),
+            shutdown,
+            hurry,
+            ended: tokio::spawn(running.run_until(shut, hurried)),
+        }
+    }
+
+    /// Asks the relay to end and waits for it.
+    async fn close(self) {
+        drop((self.shutdown, self.hurry));
+        tokio::time::timeout(SOON, self.ended)
+            .await
+            .expect("in time")
+            .expect("no panic");
+    }
+
+    /// Publishes `name` as an Icecast source and writes half a second of it.
+    async fn publish(&self, name: &str) -> TcpStream {
+        let mut source = connect(self.http).await;
+        let head = format!(
+            "PUT /{name} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {}\r\n\
+             Content-Type: audio/mpeg\r\nice-name: <b>Tower</b>\r\n\r\n",
+            basic("source", KEY)
+        );
+        source.write_all(head.as_bytes()).await.expect("written");
+        let mut answer = [0; 12];
+        source.read_exact(&mut answer).await.expect("answered");
+        assert_eq!(&answer, b"HTTP/1.1 200");
+        source
+            .write_all(&mp3_frame().repeat(20))
+            .await
+            .expect("written");
+        source
+    }
+}
+
+async fn connect(address: SocketAddr) -> TcpStream {
+    TcpStream::connect(address).await.expect("connected")
+}
+
+fn basic(user: &str, password: &str) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"))
+}
+
+/// Sends bytes and reads until the server closes.
+async fn exchange(address: SocketAddr, request: &[u8]) -> String {
+    let mut socket = connect(address).await;
+    socket.write_all(request).await.expect("written");
+    read_all(&mut socket).await
+}
+
+async fn read_all(socket: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    let read = tokio::time::timeout(SOON, socket.read_to_end(&mut answer)).await;
+    read.expect("closed in time").expect("closed in order");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// One request with some headers.
+async fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> String {
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}\r\n"
+    );
+    exchange(address, request.as_bytes()).await
+}
+
+/// The status of an answer.
+fn status(answer: &str) -> u16 {
+    let word = answer.split(' ').nth(1).unwrap_or_default();
+    word.parse()
+        .unwrap_or_else(|_| panic!("no status in {answer:?}"))
+}
+
+fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
+    let head = answer.split("\r\n\r\n").next()?;
+    head.lines().skip(1).find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        key.eq_ignore_ascii_case(name).then(|| value.trim())
+    })
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
+}

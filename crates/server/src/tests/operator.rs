@@ -1,0 +1,152 @@
+//! The operator's port.
+
+use super::*;
+
+const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
+
+async fn json(house: &House, path: &str) -> serde_json::Value {
+    let answer = ask(house.admin, "GET", path, "").await;
+    assert_eq!(status(&answer), 200, "{answer}");
+    serde_json::from_str(body(&answer)).expect("JSON")
+}
+
+#[tokio::test]
+async fn listeners_are_listed_and_can_be_removed() {
+    let house = House::open(AUTH).await;
+    let _source = house.publish("radio.mp3").await;
+    let mut listener = connect(house.http).await;
+    let head = b"GET /radio.mp3 HTTP/1.1\r\nHost: x\r\nUser-Agent: ear/1\r\n\r\n";
+    listener.write_all(head).await.expect("written");
+    let mut byte = [0];
+    listener.read_exact(&mut byte).await.expect("let in");
+
+    let all = json(&house, "/api/v1/listeners?stream=radio.mp3").await;
+    let one = &all["listeners"][0];
+    assert_eq!(
+        (&one["stream"], &one["agent"]),
+        (&"radio.mp3".into(), &"ear/1".into()),
+        "{all}"
+    );
+    assert!(
+        one["bytes"].as_u64().is_some_and(|bytes| bytes > 0),
+        "{all}"
+    );
+    let none = json(&house, "/api/v1/listeners?stream=other").await;
+    assert_eq!(none["listeners"], serde_json::json!([]));
+    let streams = json(&house, "/api/v1/streams").await;
+    assert_eq!(
+        streams["streams"][0]["tracks"][0]["codec"], "mp3",
+        "{streams}"
+    );
+
+    let path = format!("/api/v1/listeners/{}", one["id"]);
+    assert_eq!(status(&ask(house.admin, "DELETE", &path, "").await), 204);
+    let mut rest = Vec::new();
+    let read = tokio::time::timeout(SOON, listener.read_to_end(&mut rest)).await;
+    assert!(read.is_ok(), "it is let go");
+    assert_eq!(
+        status(&ask(house.admin, "DELETE", "/api/v1/listeners/999999", "").await),
+        404
+    );
+
+    assert_eq!(
+        status(&ask(house.admin, "DELETE", "/api/v1/streams/radio.mp3", "").await),
+        204
+    );
+    assert_eq!(
+        status(&ask(house.admin, "DELETE", "/api/v1/streams/none/at-all", "").await),
+        404
+    );
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_configured_password_is_asked_for() {
+    let house = House::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
+    let right = format!("Authorization: Basic {}\r\n", basic("admin", PASSWORD));
+    let wrong = format!("Authorization: Basic {}\r\n", basic("admin", "guess"));
+    for (headers, expected) in [("", 401), (&wrong, 401), (&right, 200)] {
+        assert_eq!(
+            status(&ask(house.admin, "GET", "/metrics", headers).await),
+            expected
+        );
+    }
+    assert_eq!(status(&ask(house.admin, "GET", "/livez", "").await), 200);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn an_open_port_is_closed_to_rebound_names() {
+    let house = House::open(AUTH).await;
+    let request = b"GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+    assert_eq!(status(&exchange(house.admin, request).await), 403);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn health_is_asked_and_answered() {
+    let house = House::open(AUTH).await;
+    let admin = house.admin;
+    let healthy = tokio::task::spawn_blocking(move || crate::admin::ask_readiness(admin)).await;
+    assert!(healthy.expect("no panic").is_ok());
+    house.close().await;
+    let gone = tokio::task::spawn_blocking(move || crate::admin::ask_readiness(admin)).await;
+    assert!(gone.expect("no panic").is_err());
+}
+
+/// Type and name of each metric on the page.
+async fn scraped() -> Vec<(String, String)> {
+    let house = House::open_with_demo().await;
+    while house.registry.list().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let page = ask(house.admin, "GET", "/metrics", "").await;
+    assert_eq!(status(&page), 200);
+    assert!(page.trim_end().ends_with("# EOF"));
+    let types = body(&page)
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "));
+    let pair = |line: &str| {
+        line.split_once(' ')
+            .map(|(name, kind)| (name.into(), kind.into()))
+    };
+    let found: Vec<(String, String)> = types.filter_map(pair).collect();
+    for (name, _) in &found {
+        assert!(
+            page.contains(&format!("# HELP {name} ")),
+            "{name} has no help"
+        );
+        let samples = |line: &str| line.starts_with(name.as_str());
+        assert!(body(&page).lines().any(samples), "{name} has no sample");
+    }
+    house.close().await;
+    found
+}
+
+#[tokio::test]
+async fn metrics_are_those_of_the_table_and_the_documentation() {
+    let documented: Vec<_> = include_str!("../../../../docs/metrics.md")
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(str::to_owned)
+        .collect();
+    let expected: Vec<_> = crate::admin::METRICS
+        .iter()
+        .map(|metric| metric.documentation())
+        .collect();
+    assert_eq!(
+        documented,
+        expected,
+        "docs/metrics.md is to have:\n{}",
+        expected.join("\n")
+    );
+
+    let mut found = scraped().await;
+    let mut table: Vec<_> = crate::admin::METRICS
+        .iter()
+        .map(|metric| (metric.name.to_owned(), metric.kind.as_str().to_owned()))
+        .collect();
+    found.sort();
+    table.sort();
+    assert_eq!(found, table);
+}
