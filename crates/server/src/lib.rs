@@ -25,10 +25,12 @@ mod notice;
 mod pages;
 mod relay;
 pub mod routes;
+mod running;
 mod stamp;
 mod status;
 
 #[cfg(test)]
 mod tests;
 
-pub use relay::{Bound, Port, Relay, Running, StartError};
+pub use relay::{Bound, Port, Relay, StartError};
+pub use running::Running;

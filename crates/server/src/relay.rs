@@ -1,37 +1,29 @@
-//! The relay: from a checked configuration to a running server, and back.
+//! The relay: from a checked configuration to a running server.
 //!
 //! The order of starting: secrets, TLS, sockets (so that a port in use ends it before anything
-//! runs), workers, registry and gate, logs, doors. Ending goes the other way.
+//! runs), workers, registry and gate, logs, doors.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 use fanout::{Class, Fanout, Registry, Settings};
 use net::{Backend, Epoll};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::{AccessLog, Departures};
-use crate::config::{self, Config, Secret};
+use crate::config::{self, Config};
+use crate::door::Door;
 use crate::door::tls::{self, TlsError};
-use crate::door::{self, Door};
-use crate::drain;
 use crate::gate::Gatehouse;
 use crate::keys::{self, Generated};
 use crate::node::{Node, Parts};
-use crate::{admin, demo, notice};
+use crate::running::Running;
 
 /// Connections that may wait to be accepted: a crowd that reconnects at once. The kernel caps it
 /// at `net.core.somaxconn`.
 const BACKLOG: u32 = 4_096;
-
-/// How often the core is looked after.
-const TICK: Duration = Duration::from_millis(250);
 
 /// What a listening socket is for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -174,16 +166,8 @@ impl Relay {
             bound,
             password_demanded,
         }));
-        let mut running = Running {
-            node,
-            generated,
-            demo,
-            stop_accepting: watch::channel(false).0,
-            doors: JoinSet::new(),
-            services: JoinSet::new(),
-            departures,
-            log_thread,
-        };
+        let logs = (departures, log_thread);
+        let mut running = Running::new(node, generated, demo, logs);
         running.open(sockets);
         Ok(running)
     }
@@ -220,7 +204,7 @@ impl Relay {
 }
 
 /// A bound socket and the door it belongs to; the operator's port has none.
-type Socket = (Bound, TcpListener, Option<Door>);
+pub(crate) type Socket = (Bound, TcpListener, Option<Door>);
 
 /// An acceptor that can stand in a type that shows itself.
 struct Acceptor(TlsAcceptor);
@@ -228,161 +212,6 @@ struct Acceptor(TlsAcceptor);
 impl std::fmt::Debug for Acceptor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("TlsAcceptor")
-    }
-}
-
-/// A relay that serves.
-pub struct Running {
-    node: Arc<Node>,
-    generated: Generated,
-    demo: bool,
-    stop_accepting: watch::Sender<bool>,
-    /// The accept loops of the public ports.
-    doors: JoinSet<()>,
-    /// What goes on while it drains: the operator's port, housekeeping, the demo.
-    services: JoinSet<()>,
-    departures: Departures,
-    log_thread: Option<JoinHandle<()>>,
-}
-
-impl Running {
-    /// Where it listens.
-    pub fn bound(&self) -> &[Bound] {
-        &self.node.bound
-    }
-
-    /// The first address of a port.
-    pub fn address(&self, port: Port) -> Option<SocketAddr> {
-        self.node.first(port)
-    }
-
-    /// The key that publishers need, configured or generated.
-    pub fn publish_key(&self) -> Option<&Secret> {
-        self.node.config.auth.publish_key.as_ref()
-    }
-
-    /// The streams, for programs that run a relay within themselves.
-    pub fn registry(&self) -> &Arc<Registry> {
-        &self.node.registry
-    }
-
-    /// What to tell the operator; see [`crate::cli`].
-    pub fn notice(&self) -> String {
-        notice::text(
-            &self.node.config,
-            &self.node.bound,
-            self.generated,
-            self.demo,
-        )
-    }
-
-    fn open(&mut self, sockets: Vec<Socket>) {
-        let node = &self.node;
-        for (_, socket, door) in sockets {
-            match door {
-                Some(door) => {
-                    let stop = self.stop_accepting.subscribe();
-                    self.doors
-                        .spawn(door::accept(socket, door, Arc::clone(node), stop));
-                }
-                None => {
-                    self.services.spawn(admin::serve(socket, Arc::clone(node)));
-                }
-            }
-        }
-        self.services.spawn(look_after(Arc::clone(node)));
-        if self.demo {
-            let node = Arc::clone(node);
-            self.services.spawn(async move {
-                if let Err(error) = demo::run(&node).await {
-                    tracing::error!(%error, "there is no demo");
-                }
-            });
-        }
-    }
-
-    /// Serves until `shutdown` resolves; then drains until the last listener has left, `hurry`
-    /// resolves, or the configured time is over; then ends.
-    pub async fn run_until(mut self, shutdown: impl Future, hurry: impl Future) {
-        shutdown.await;
-        self.node.start_draining();
-        self.stop_accepting.send_replace(true);
-        while self.doors.join_next().await.is_some() {}
-        drain::drain(&self.node, hurry).await;
-        self.end().await;
-    }
-
-    async fn end(mut self) {
-        self.services.shutdown().await;
-        self.node.registry.end_all();
-        say_goodbye(&self.node).await;
-        let fanout = Arc::clone(self.node.registry.fanout());
-        let (departures, log_thread) = (self.departures, self.log_thread);
-        // Connections that are still there hold the node; their log lines end here all the same.
-        drop(self.node);
-        let ended = tokio::task::spawn_blocking(move || {
-            fanout.stop();
-            departures.finish();
-        });
-        if ended.await.is_err() {
-            tracing::error!("the workers did not end in order");
-        }
-        if let Some(thread) = log_thread {
-            wait_for_log(thread).await;
-        }
-    }
-}
-
-/// How long publishers and pages may still be told that it is over.
-const GOODBYE: Duration = Duration::from_millis(500);
-
-/// How often it is looked whether something has come to its end.
-const POLL: Duration = Duration::from_millis(10);
-
-async fn say_goodbye(node: &Node) {
-    let told = async {
-        while node.counts.open() > 0 {
-            tokio::time::sleep(POLL).await;
-        }
-    };
-    if tokio::time::timeout(GOODBYE, told).await.is_err() {
-        tracing::debug!(
-            connections = node.counts.open(),
-            "some connections are cut off"
-        );
-    }
-}
-
-/// How long lines that were taken may still need to reach the disk.
-const LOG_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The log's thread ends when nobody can write any more; a connection that lingers must not hold
-/// up the end for long.
-async fn wait_for_log(thread: JoinHandle<()>) {
-    let finished = async {
-        while !thread.is_finished() {
-            tokio::time::sleep(POLL).await;
-        }
-    };
-    if tokio::time::timeout(LOG_TIMEOUT, finished).await.is_err() {
-        tracing::debug!("connections were still open when the access log ended");
-    }
-}
-
-impl std::fmt::Debug for Running {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Running")
-            .field("bound", &self.node.bound)
-            .finish_non_exhaustive()
-    }
-}
-
-async fn look_after(node: Arc<Node>) {
-    let mut interval = tokio::time::interval(TICK);
-    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        let now = interval.tick().await.into_std();
-        node.tick(now);
     }
 }
 

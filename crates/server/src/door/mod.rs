@@ -1,7 +1,7 @@
 //! The doors: from a listening socket to whoever serves the connection.
 //!
 //! A door accepts, keeps count, finds out what the connection wants, and passes it on. A connection
-//! holds its [`Place`](limits::Place) from accept to close.
+//! holds its [`Place`] from accept to close.
 
 mod head;
 mod http;

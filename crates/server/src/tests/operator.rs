@@ -103,6 +103,10 @@ async fn scraped() -> Vec<(String, String)> {
     let page = ask(house.admin, "GET", "/metrics", "").await;
     assert_eq!(status(&page), 200);
     assert!(page.trim_end().ends_with("# EOF"));
+    assert!(
+        page.contains("carillon_message_samples_bucket{le=\"+Inf\"} "),
+        "{page}"
+    );
     let types = body(&page)
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE "));

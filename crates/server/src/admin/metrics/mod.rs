@@ -1,10 +1,12 @@
 //! `/metrics`, in the OpenMetrics text format.
 //!
 //! Workers, doors and publishers' connections keep plain counts; nothing is gathered until somebody
-//! scrapes. [`METRICS`] names every metric with its type, its labels and its meaning, and a test
-//! holds `docs/metrics.md` and the page itself to that table.
+//! scrapes. The [`table`] names every metric with its type, its labels and its meaning, and a test
+//! holds `docs/metrics.md` and the page itself to it.
 
+mod page;
 mod process;
+mod table;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,11 +18,14 @@ use fanout::stats::{Counter, Histogram, HistogramValue, WorkerStats};
 use fanout::{Class, Info, Phase, Protocol, Reason};
 use net::accept::Failure;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
-use prometheus_client::metrics::MetricType;
+use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 
+use self::page::Page;
 use self::process::Process;
+#[cfg(test)]
+pub(crate) use self::table::METRICS;
+use self::table::*;
 use crate::door::limits::Rejected;
 use crate::node::Node;
 use crate::{demo, stamp};
@@ -35,89 +40,6 @@ const OTHER: &str = "_other";
 
 /// What OpenMetrics text is called.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// One metric: its name without `_total`, its type, its labels, its meaning.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Metric {
-    pub(crate) name: &'static str,
-    pub(crate) kind: MetricType,
-    pub(crate) labels: &'static [&'static str],
-    pub(crate) help: &'static str,
-}
-
-#[cfg(test)]
-impl Metric {
-    /// Its row in `docs/metrics.md`.
-    pub(crate) fn documentation(&self) -> String {
-        let suffix = if self.kind.as_str() == "counter" {
-            "_total"
-        } else {
-            ""
-        };
-        let labels: Vec<_> = self
-            .labels
-            .iter()
-            .map(|label| format!("`{label}`"))
-            .collect();
-        let (name, kind, labels) = (self.name, self.kind.as_str(), labels.join(", "));
-        format!("| `{name}{suffix}` | {kind} | {labels} | {} |", self.help)
-    }
-}
-
-macro_rules! metrics {
-    ($($constant:ident $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
-        $(const $constant: Metric = Metric {
-            name: $name,
-            kind: MetricType::$kind,
-            labels: &[$($label),*],
-            help: $help,
-        };)*
-
-        /// Every metric there is.
-        #[cfg(test)]
-        pub(crate) const METRICS: &[Metric] = &[$($constant,)*];
-    };
-}
-
-metrics! {
-    BUILD_INFO Gauge "carillon_build_info" ["version"] "Always 1; its label tells the version";
-    START_TIME Gauge "carillon_start_time_seconds" [] "When the server started, in seconds since 1970";
-    DRAINING Gauge "carillon_draining" [] "1 from the signal to end until the end";
-    STREAMS Gauge "carillon_streams" [] "Streams that are live or linger";
-    PUBLISHERS Gauge "carillon_publishers" ["protocol"] "Publishers now";
-    LISTENERS Gauge "carillon_listeners" ["protocol"] "Listeners now";
-    EGRESS_BYTES Counter "carillon_egress_bytes" ["protocol"] "Bytes that listeners' sockets have taken";
-    INGEST_BYTES Counter "carillon_ingest_bytes" ["protocol"] "Bytes received from publishers";
-    SENDS Counter "carillon_sends" [] "Sends to listeners; each carries one message";
-    MESSAGE_SAMPLES Histogram "carillon_message_samples" [] "Samples combined into one message";
-    TURN Histogram "carillon_turn_seconds" ["worker"] "CPU time of one full turn over all listeners of a worker";
-    WINDOW Histogram "carillon_window_seconds" ["class"] "Time between two visits of a listener, as chosen";
-    FORWARD_DELAY Histogram "carillon_forward_delay_seconds" [] "From a sample's arrival to the send that carried it, for the oldest sample of each message";
-    LISTENER_LAG Histogram "carillon_listener_lag_seconds" [] "How far behind the stream listeners are, sampled once a second";
-    DEGRADED Gauge "carillon_degraded_listeners" [] "Listeners that were moved forward within the last seconds";
-    DEGRADED_RATIO Gauge "carillon_degraded_listeners_ratio" [] "Their share of all listeners";
-    SKIPS Counter "carillon_skips" [] "Times a listener was moved to a newer join point";
-    DROPS Counter "carillon_drops" ["reason"] "Listeners that the server let go against their will";
-    DEPARTURES Counter "carillon_departures" ["reason"] "Listeners gone, for every reason";
-    JOIN Histogram "carillon_join_seconds" ["protocol"] "From a listener's request to the first byte of media";
-    REJECTED Counter "carillon_rejected" ["reason"] "Connections and requests turned away";
-    ACCEPT_FAILURES Counter "carillon_accept_failures" ["class"] "Connections that could not be accepted";
-    CONNECTIONS Gauge "carillon_connections" ["door"] "Connections that a door or a publisher's driver serves now; listeners handed to a worker are not among them";
-    ACCEPTED Counter "carillon_connections_accepted" ["door"] "Connections accepted";
-    PENDING Gauge "carillon_pending_connections" [] "Connections that are neither sources nor listeners, yet";
-    BUSY Gauge "carillon_worker_busy_ratio" ["worker"] "Share of a core that a worker spent on visits during the last second";
-    BACKEND Gauge "carillon_worker_backend" ["backend"] "Always 1; its label tells how sockets are driven";
-    LOG_BYTES Gauge "carillon_log_bytes" [] "Bytes that the logs of all lanes hold";
-    STREAM_UP Gauge "carillon_stream_up" ["stream"] "1 while a publisher sends; for `_other` their number";
-    STREAM_LISTENERS Gauge "carillon_stream_listeners" ["stream"] "Listeners of a stream now";
-    STREAM_INGEST Counter "carillon_stream_ingest_bytes" ["stream"] "Media bytes received for a stream";
-    STREAMS_FOLDED Gauge "carillon_streams_folded" [] "Streams that are added up under `_other`, because there are more than 500";
-    CPU Counter "process_cpu_seconds" [] "CPU time of the process";
-    RESIDENT Gauge "process_resident_memory_bytes" [] "Resident memory of the process";
-    OPEN_FDS Gauge "process_open_fds" [] "Open file descriptors";
-    MAX_FDS Gauge "process_max_fds" [] "File descriptors the process may have";
-    PROCESS_START Gauge "process_start_time_seconds" [] "When the process started, in seconds since 1970";
-}
 
 /// The page's source.
 pub(super) fn page(node: Arc<Node>) -> Arc<Registry> {
@@ -146,7 +68,7 @@ impl fmt::Debug for Gather {
 
 impl Collector for Gather {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut page = Page(encoder);
+        let mut page = Page::new(encoder);
         self.server(&mut page)?;
         self.publishers(&mut page)?;
         self.listeners(&mut page)?;
@@ -338,71 +260,4 @@ fn by_stream(infos: &[Info], value: impl Fn(&Info) -> f64) -> Vec<(String, f64)>
     }
     all.extend(rest.map(|sum| (OTHER.to_owned(), sum)));
     all
-}
-
-/// Writes metrics as the table says.
-struct Page<'a>(DescriptorEncoder<'a>);
-
-impl Page<'_> {
-    fn descriptor(&mut self, metric: Metric) -> Result<MetricEncoder<'_>, fmt::Error> {
-        self.0
-            .encode_descriptor(metric.name, metric.help, None, metric.kind)
-    }
-
-    fn gauge(&mut self, metric: Metric, value: f64) -> fmt::Result {
-        self.descriptor(metric)?.encode_gauge(&value)
-    }
-
-    fn counter(&mut self, metric: Metric, value: f64) -> fmt::Result {
-        self.descriptor(metric)?
-            .encode_counter::<NoLabelSet, _, f64>(&value, None)
-    }
-
-    fn histogram(&mut self, metric: Metric, value: &HistogramValue) -> fmt::Result {
-        encode_histogram(&mut self.descriptor(metric)?, value)
-    }
-
-    fn gauges<L: AsRef<str>>(
-        &mut self,
-        metric: Metric,
-        values: impl IntoIterator<Item = (L, f64)>,
-    ) -> fmt::Result {
-        let mut encoder = self.descriptor(metric)?;
-        values.into_iter().try_for_each(|(label, value)| {
-            encoder
-                .encode_family(&[(metric.labels[0], label.as_ref())])?
-                .encode_gauge(&value)
-        })
-    }
-
-    fn counters<L: AsRef<str>>(
-        &mut self,
-        metric: Metric,
-        values: impl IntoIterator<Item = (L, f64)>,
-    ) -> fmt::Result {
-        let mut encoder = self.descriptor(metric)?;
-        values.into_iter().try_for_each(|(label, value)| {
-            encoder
-                .encode_family(&[(metric.labels[0], label.as_ref())])?
-                .encode_counter::<NoLabelSet, _, f64>(&value, None)
-        })
-    }
-
-    fn histograms<L: AsRef<str>>(
-        &mut self,
-        metric: Metric,
-        values: impl IntoIterator<Item = (L, HistogramValue)>,
-    ) -> fmt::Result {
-        let mut encoder = self.descriptor(metric)?;
-        values.into_iter().try_for_each(|(label, value)| {
-            let labels = [(metric.labels[0], label.as_ref())];
-            encode_histogram(&mut encoder.encode_family(&labels)?, &value)
-        })
-    }
-}
-
-fn encode_histogram(encoder: &mut MetricEncoder<'_>, value: &HistogramValue) -> fmt::Result {
-    let bounds = value.bounds.iter().copied().chain([f64::MAX]);
-    let buckets: Vec<_> = bounds.zip(value.counts.iter().copied()).collect();
-    encoder.encode_histogram::<NoLabelSet>(value.sum, value.counts.iter().sum(), &buckets, None)
 }

@@ -6,7 +6,8 @@ use std::fs;
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{CPU, MAX_FDS, OPEN_FDS, PROCESS_START, Page, RESIDENT};
+use super::page::Page;
+use super::table::{CPU, MAX_FDS, OPEN_FDS, PROCESS_START, RESIDENT};
 
 /// USER_HZ, in which `/proc` tells the start time; 100 on every Linux architecture.
 const TICKS_PER_SECOND: f64 = 100.0;

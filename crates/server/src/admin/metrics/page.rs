@@ -1,0 +1,79 @@
+//! Writing metrics in the OpenMetrics text format.
+
+use std::fmt;
+
+use fanout::stats::HistogramValue;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+
+use super::table::Metric;
+
+/// Writes metrics as the table says.
+pub(super) struct Page<'a>(DescriptorEncoder<'a>);
+
+impl<'a> Page<'a> {
+    pub(super) fn new(encoder: DescriptorEncoder<'a>) -> Self {
+        Self(encoder)
+    }
+
+    fn descriptor(&mut self, metric: Metric) -> Result<MetricEncoder<'_>, fmt::Error> {
+        self.0
+            .encode_descriptor(metric.name, metric.help, None, metric.kind)
+    }
+
+    pub(super) fn gauge(&mut self, metric: Metric, value: f64) -> fmt::Result {
+        self.descriptor(metric)?.encode_gauge(&value)
+    }
+
+    pub(super) fn counter(&mut self, metric: Metric, value: f64) -> fmt::Result {
+        self.descriptor(metric)?
+            .encode_counter::<NoLabelSet, _, f64>(&value, None)
+    }
+
+    pub(super) fn histogram(&mut self, metric: Metric, value: &HistogramValue) -> fmt::Result {
+        encode_histogram(&mut self.descriptor(metric)?, value)
+    }
+
+    pub(super) fn gauges<L: AsRef<str>>(
+        &mut self,
+        metric: Metric,
+        values: impl IntoIterator<Item = (L, f64)>,
+    ) -> fmt::Result {
+        let mut encoder = self.descriptor(metric)?;
+        values.into_iter().try_for_each(|(label, value)| {
+            encoder
+                .encode_family(&[(metric.labels[0], label.as_ref())])?
+                .encode_gauge(&value)
+        })
+    }
+
+    pub(super) fn counters<L: AsRef<str>>(
+        &mut self,
+        metric: Metric,
+        values: impl IntoIterator<Item = (L, f64)>,
+    ) -> fmt::Result {
+        let mut encoder = self.descriptor(metric)?;
+        values.into_iter().try_for_each(|(label, value)| {
+            encoder
+                .encode_family(&[(metric.labels[0], label.as_ref())])?
+                .encode_counter::<NoLabelSet, _, f64>(&value, None)
+        })
+    }
+
+    pub(super) fn histograms<L: AsRef<str>>(
+        &mut self,
+        metric: Metric,
+        values: impl IntoIterator<Item = (L, HistogramValue)>,
+    ) -> fmt::Result {
+        let mut encoder = self.descriptor(metric)?;
+        values.into_iter().try_for_each(|(label, value)| {
+            let labels = [(metric.labels[0], label.as_ref())];
+            encode_histogram(&mut encoder.encode_family(&labels)?, &value)
+        })
+    }
+}
+
+fn encode_histogram(encoder: &mut MetricEncoder<'_>, value: &HistogramValue) -> fmt::Result {
+    let bounds = value.bounds.iter().copied().chain([f64::INFINITY]);
+    let buckets: Vec<_> = bounds.zip(value.counts.iter().copied()).collect();
+    encoder.encode_histogram::<NoLabelSet>(value.sum, value.counts.iter().sum(), &buckets, None)
+}
