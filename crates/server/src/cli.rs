@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::{Config, Report};
 use crate::drain::Signals;
@@ -93,6 +94,7 @@ fn load(path: Option<&Path>) -> Result<Config, Report> {
 fn serve(path: Option<&Path>, demo: bool) -> Result<(), Failure> {
     let config = load(path)?;
     log::install(&config.log);
+    raise_descriptor_limit();
     let relay = Relay::load(config)?.with_demo(demo);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -117,6 +119,19 @@ fn serve(path: Option<&Path>, demo: bool) -> Result<(), Failure> {
         tracing::info!("ended");
         Ok(())
     })
+}
+
+/// Takes as many descriptors as the system grants: each listener is one, and the usual soft limit
+/// of 1,024 is for programs that use `select`, which none of this does.
+fn raise_descriptor_limit() {
+    let granted = getrlimit(Resource::Nofile);
+    let wanted = Rlimit {
+        current: granted.maximum,
+        maximum: granted.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, wanted) {
+        tracing::warn!(%error, "the limit of descriptors stays at {:?}", granted.current);
+    }
 }
 
 fn check(path: &Path) -> Result<(), Failure> {

@@ -156,3 +156,37 @@ async fn the_demo_is_a_stream_like_any_other() {
     drop(listener);
     house.close().await;
 }
+
+#[tokio::test]
+async fn every_finished_request_has_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("access.log");
+    let house = House::open(&format!("{AUTH}[log]\naccess = {path:?}\n")).await;
+    let source = house.publish("radio.mp3").await;
+    let mut listener = connect(house.http).await;
+    let head = b"GET /radio.mp3 HTTP/1.1\r\nHost: x\r\nUser-Agent: ear/1\r\n\r\n";
+    listener.write_all(head).await.expect("written");
+    let mut byte = [0];
+    listener.read_exact(&mut byte).await.expect("let in");
+    assert_eq!(status(&ask(house.http, "GET", "/", "").await), 200);
+    assert_eq!(status(&ask(house.http, "GET", "/none.mp3", "").await), 404);
+    drop((source, listener));
+    house.close().await;
+
+    let log = std::fs::read_to_string(&path).expect("a log");
+    for (request, answered) in [
+        ("\"GET / HTTP/1.1\"", "200"),
+        ("\"GET /none.mp3 HTTP/1.1\"", "404"),
+        ("\"GET /radio.mp3 HTTP/1.1\"", "200"),
+    ] {
+        let line = log
+            .lines()
+            .find(|line| line.contains(request))
+            .expect(request);
+        assert!(
+            line.starts_with("127.0.0.1 - - [") && line.contains(answered),
+            "{line}"
+        );
+    }
+    assert!(log.contains("\"-\" \"ear/1\" "), "{log}");
+}
