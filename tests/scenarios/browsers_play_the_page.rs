@@ -100,7 +100,7 @@ fn call(driver: SocketAddr, method: &str, path: &str, body: &Value) -> Value {
 fn plays(browser: &Browser, seconds: f64) {
     wait_until("the player to play", DEADLINE, || {
         let state = browser.run(
-            "const m = document.querySelector('video, audio'); \
+            "const m = [...document.querySelectorAll('video, audio')].find(m => !m.hidden); \
              return m ? [m.currentTime, m.paused, m.error ? m.error.message : null] : null;",
         );
         assert!(state[2].is_null(), "{state}");

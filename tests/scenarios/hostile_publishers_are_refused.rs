@@ -34,7 +34,7 @@ fn wrong_and_missing_keys() {
     let server = Server::start();
     for key in ["wrong", ""] {
         let said = complaint(&server.rtmp_url("live/show", key), "flv");
-        assert!(said.contains("Denied") || said.contains("denied"), "{said}");
+        assert!(said.contains("credential is"), "{said}");
     }
     let said = complaint(&server.icecast_url("radio.mp3", "wrong"), "mp3");
     assert!(said.contains("401") || said.contains("403"), "{said}");
@@ -284,7 +284,7 @@ fn too_many_connections_from_one_address() {
         sixth.write_all(b"GET / HTTP/1.0\r\n\r\n").ok();
         let mut said = Vec::new();
         sixth.read_to_end(&mut said).ok();
-        said.is_empty() || said.starts_with(b"HTTP/1.0 503") || said.starts_with(b"HTTP/1.1 503")
+        said.starts_with(b"HTTP/1.1 429")
     });
     drop(held);
     wait_until("room again", DEADLINE, || server_answers(&server));

@@ -142,8 +142,7 @@ fn liquidsoap_encodes_and_sends() {
     let server = Server::start();
     let addr = server.addr("http");
     let script = format!(
-        "settings.log.stdout := true\n\
-         output.icecast(%mp3(bitrate=128), host=\"127.0.0.1\", port={}, password=\"{PUBLISH_KEY}\", \
+        "output.icecast(%mp3(bitrate=128), host=\"127.0.0.1\", port={}, password=\"{PUBLISH_KEY}\", \
          mount=\"/liq.mp3\", mksafe(sine()))",
         addr.port()
     );

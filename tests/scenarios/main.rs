@@ -20,8 +20,5 @@ mod listeners_over_tls;
 mod newcomers_see_the_demo;
 mod publishers_reconnect;
 mod rtmp_publish_plays_as_flv;
-mod samples_are_combined;
-mod slow_listeners_hurt_nobody;
-mod small_audiences_wait_for_nothing;
 mod the_server_leaves_in_order;
 mod titles_travel_with_the_sound;

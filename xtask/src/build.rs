@@ -75,13 +75,20 @@ pub(crate) fn unit(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
 }
 
 /// Runs the scenarios against the dev profile's server: its dependencies are built already, and
-/// overflow checks and debug assertions are worth more here than speed.
+/// overflow checks and debug assertions are worth more here than speed. Those that look at delays
+/// and counts come last, one after another.
 pub(crate) fn scenarios(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
-    let selection = ["--workspace", "--locked", "--test", "scenarios"];
-    let build = [&["build", "--bin", "carillon"][..], &selection].concat();
+    let selection = ["--workspace", "--locked", "--test"];
+    let build = [&["build", "--bin", "carillon"][..], &selection, &["*"]].concat();
     run::run(&mut workspace.cargo(&build))?;
-    let test = [&["test"][..], &selection].concat();
-    let mut command = workspace.cargo(&test);
-    command.env("CARILLON_BIN", workspace.target.join("debug/carillon"));
-    run::run_lines(&mut command, |line| report.test_line(line))
+    for (name, arguments) in [
+        ("scenarios", &[][..]),
+        ("measured", &["--", "--test-threads=1"]),
+    ] {
+        let test = [&["test"][..], &selection, &[name], arguments].concat();
+        let mut command = workspace.cargo(&test);
+        command.env("CARILLON_BIN", workspace.target.join("debug/carillon"));
+        run::run_lines(&mut command, |line| report.test_line(line))?;
+    }
+    Ok(())
 }

@@ -113,16 +113,16 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
 
 /// Files that cargo finds only when they are named somewhere, and who has to name them.
 fn orphans(root: &Path) -> Result<Vec<String>, Failure> {
-    let scenarios = std::fs::read_to_string(root.join("tests/scenarios/main.rs"))?;
     let benches = std::fs::read_to_string(root.join("benches/Cargo.toml"))?;
     let mut errors = Vec::new();
-    for path in source::rust_files(&root.join("tests/scenarios"))? {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let top = path.parent() == Some(&root.join("tests/scenarios"));
-        if top && stem != "main" && !source::has_word(&scenarios, &format!("mod {stem}")) {
-            errors.push(format!(
-                "tests/scenarios/{stem}.rs: main.rs has no `mod {stem};`"
-            ));
+    for folder in ["tests/scenarios", "tests/measured"] {
+        let modules = std::fs::read_to_string(root.join(folder).join("main.rs"))?;
+        for path in source::rust_files(&root.join(folder))? {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let top = path.parent() == Some(&root.join(folder));
+            if top && stem != "main" && !source::has_word(&modules, &format!("mod {stem}")) {
+                errors.push(format!("{folder}/{stem}.rs: main.rs has no `mod {stem};`"));
+            }
         }
     }
     for path in source::rust_files(&root.join("benches"))? {

@@ -13,7 +13,14 @@ use crate::stats::{Protocol, Stats};
 use crate::{Context, Error, now};
 
 /// First segments of names that would hide the server's own pages.
-const RESERVED: [&str; 4] = ["admin", "admin.cgi", "status-json.xsl", "status.xsl"];
+const RESERVED: [&str; 6] = [
+    "_",
+    "admin",
+    "admin.cgi",
+    "favicon.ico",
+    "status-json.xsl",
+    "status.xsl",
+];
 
 /// Times a stream may end between our finding it and our taking it. Whoever finds it ended removes
 /// it, so that twice in a row is somebody's doing.

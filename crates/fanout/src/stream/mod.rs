@@ -244,7 +244,9 @@ impl Stream {
             return Err(LaneRefused::Ended);
         }
         if let Some(open) = core.lanes.iter().find(|open| open.lane.format == format) {
-            return Ok(LaneGuard::new(Arc::clone(&open.lane)));
+            let guard = LaneGuard::new(Arc::clone(&open.lane));
+            core.listeners();
+            return Ok(guard);
         }
         if core.lanes.len() >= LANES_MAX {
             return Err(LaneRefused::TooMany);
@@ -265,6 +267,7 @@ impl Stream {
         core.replay(&mut lane, now);
         let guard = LaneGuard::new(Arc::clone(&lane.lane));
         core.lanes.push(lane);
+        core.listeners();
         Ok(guard)
     }
 
@@ -301,6 +304,7 @@ impl Stream {
 }
 
 impl Core {
+    /// Counts the listeners, and remembers the most there were.
     fn listeners(&mut self) -> usize {
         let now = self.lanes.iter().map(|lane| lane.lane.listeners()).sum();
         self.listeners_peak = self.listeners_peak.max(now);

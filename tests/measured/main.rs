@@ -1,0 +1,15 @@
+//! Scenarios that look at delays and counts: each needs the machine to itself, so they run one
+//! after another (`cargo xtask scenarios` passes `--test-threads=1`).
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "every function here is part of a test"
+)]
+
+#[allow(dead_code, reason = "shared with the other scenarios")]
+#[path = "../scenarios/support.rs"]
+mod support;
+
+mod samples_are_combined;
+mod slow_listeners_hurt_nobody;
+mod small_audiences_wait_for_nothing;
