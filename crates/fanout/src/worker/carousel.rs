@@ -28,6 +28,10 @@ const SENDS_IN_A_ROW_MAX: usize = 4;
 /// Units looked at to measure the time between samples.
 const INTERVAL_UNITS: usize = 16;
 
+/// Visits that a lane with one subgroup may have saved up. Samples come in pairs of picture and
+/// sound: the second need not wait a window for the first, as long as visits on average keep to it.
+const SAVED_VISITS_MAX: u32 = 3;
+
 /// How much a new measurement of a subgroup's cost counts against the old ones.
 const COST_WEIGHT: f64 = 0.25;
 
@@ -54,6 +58,8 @@ pub(super) struct Carousel {
     next_group: usize,
     /// No visit before this moment.
     pub(super) next_visit: Instant,
+    /// The visits so far, one interval each, fill the time up to here.
+    paid_until: Instant,
     /// The lane waits in the worker's schedule.
     pub(super) queued: bool,
     /// When the lane was found to have ended.
@@ -72,6 +78,7 @@ impl Carousel {
             groups: Vec::new(),
             next_group: 0,
             next_visit: now,
+            paid_until: now,
             queued: false,
             ended_at: None,
         }
@@ -118,6 +125,25 @@ impl Carousel {
                 let group = &self.groups[index];
                 (group.seen != end || group.unfinished) && !group.members.is_empty()
             })
+    }
+
+    /// After a visit: decides when the next subgroup's turn is, so that each is visited once per
+    /// window.
+    pub(super) fn pace(&mut self, window: Duration, now: Instant) {
+        let groups = self.groups.len().max(1) as u32;
+        let interval = window / groups;
+        self.paid_until = self.paid_until.max(now) + interval;
+        let saved = if groups == 1 {
+            interval * SAVED_VISITS_MAX
+        } else {
+            Duration::ZERO
+        };
+        let earliest = now + self.lane.policy.min_wait.min(window) / groups;
+        self.next_visit = self
+            .paid_until
+            .checked_sub(saved)
+            .unwrap_or(now)
+            .max(earliest);
     }
 
     /// Sends every member of a subgroup what the log gained since its last visit.

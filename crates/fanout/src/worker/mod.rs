@@ -215,7 +215,7 @@ impl Worker {
                 .policy
                 .window(self.turn_cost, self.target_utilisation, interval);
             self.stats.window_seconds[lane.lane.class as usize].observe_duration(window, 1);
-            lane.next_visit = now + window / lane.groups.len() as u32;
+            lane.pace(window, now);
             self.dismiss_leavers(index, group);
         }
         self.reschedule(index);
