@@ -6,14 +6,13 @@
 use std::process::Command;
 use std::time::Duration;
 
-use testkit::{Audience, Clip, PUBLISH_KEY, Sampling, Server, Tool, sample, wait_until};
+use testkit::{Sampling, Server, combining};
 
 const SAMPLES: [u32; 3] = [1, 4, 16];
-const DEADLINE: Duration = Duration::from_secs(60);
 
 struct Options {
     listeners: usize,
-    seconds: u64,
+    span: Duration,
     rounds: usize,
 }
 
@@ -26,7 +25,7 @@ fn main() {
     };
     let options = Options {
         listeners: number("--listeners", 2_000),
-        seconds: number("--seconds", 10) as u64,
+        span: Duration::from_secs(number("--seconds", 10) as u64),
         rounds: number("--rounds", 3),
     };
     build();
@@ -35,7 +34,8 @@ fn main() {
     let mut rounds: Vec<Vec<Sampling>> = SAMPLES.iter().map(|_| Vec::new()).collect();
     for _ in 0..options.rounds {
         for (samples, results) in SAMPLES.iter().zip(&mut rounds) {
-            results.push(measure(*samples, &options));
+            let server = Server::builder().release();
+            results.push(combining(server, *samples, options.listeners, options.span));
         }
     }
     for (samples, results) in SAMPLES.iter().zip(&mut rounds) {
@@ -51,35 +51,6 @@ fn main() {
             100.0 * high,
         );
     }
-}
-
-/// One server, one audience, one setting.
-fn measure(max_samples: u32, options: &Options) -> Sampling {
-    // Equal waits make the window fixed; otherwise a small audience gets smaller messages.
-    let server = Server::builder()
-        .release()
-        .set("fanout.audio", "max_samples", &max_samples.to_string())
-        .set("fanout.audio", "min_wait", "\"450ms\"")
-        .set("fanout.audio", "max_wait", "\"450ms\"")
-        .start();
-    let _source = Tool::ffmpeg()
-        .args(["-re", "-stream_loop", "-1", "-i"])
-        .arg(Clip::Mp3.seconds(30))
-        .args(["-c", "copy", "-content_type", "audio/mpeg", "-f", "mp3"])
-        .arg(server.icecast_url("radio.mp3", PUBLISH_KEY))
-        .start();
-    wait_until("the stream", DEADLINE, || {
-        server.get("/status-json.xsl").text().contains("radio.mp3")
-    });
-    let audience = Audience::join(server.addr("http"), "/radio.mp3", options.listeners);
-    wait_until("everybody to have joined", DEADLINE, || {
-        server.metrics().sum("carillon_listeners", &[]) == options.listeners as f64
-    });
-    // The burst of the last joiners drains first.
-    sample(&server, &audience, Duration::from_secs(2));
-    let result = sample(&server, &audience, Duration::from_secs(options.seconds));
-    assert_eq!(audience.alive(), options.listeners, "nobody was lost");
-    result
 }
 
 /// The release build of the server is what is measured.

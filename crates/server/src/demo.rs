@@ -64,7 +64,9 @@ pub(crate) async fn run(node: &Arc<Node>) -> Result<(), DemoError> {
                 .write(&mut batch, Instant::now().into_std())
                 .is_err()
             {
-                tracing::info!("the demo has ended: its stream is somebody else's now");
+                tracing::info!(
+                    "the demo has ended: its stream was ended, or is somebody else's now"
+                );
                 return Ok(());
             }
             node.demo_bytes.fetch_add(bytes as u64, Ordering::Relaxed);

@@ -24,7 +24,7 @@ pub use self::audience::Audience;
 pub use self::media::Clip;
 pub use self::metrics::Metrics;
 pub use self::process::{Process, Signal};
-pub use self::sampling::{Sampling, sample};
+pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{PUBLISH_KEY, Server, ServerBuilder};
 pub use self::tool::{Finished, Tool, require};
 pub use self::wait::wait_until;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{Audience, Server};
+use crate::{Audience, Clip, PUBLISH_KEY, Server, ServerBuilder, Tool, wait_until};
 
 /// What happened between two looks at a server.
 #[derive(Clone, Copy, Debug)]
@@ -66,4 +66,45 @@ pub fn sample(server: &Server, audience: &Audience, span: Duration) -> Sampling 
         samples: after.4 - before.4,
         bytes: after.5 - before.5,
     }
+}
+
+/// For starting and for everybody to join, on a loaded machine.
+const JOIN_DEADLINE: Duration = Duration::from_secs(60);
+/// The burst of the last joiners drains before the look begins.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// What `listeners` of a 128 kb/s MP3 mount cost when each message combines `max_samples` frames.
+///
+/// # Panics
+/// When a listener is lost.
+#[must_use]
+pub fn combining(
+    server: ServerBuilder,
+    max_samples: u32,
+    listeners: usize,
+    span: Duration,
+) -> Sampling {
+    // Equal waits make the window fixed; otherwise a small audience gets smaller messages.
+    let server = server
+        .set("fanout.audio", "max_samples", &max_samples.to_string())
+        .set("fanout.audio", "min_wait", "\"450ms\"")
+        .set("fanout.audio", "max_wait", "\"450ms\"")
+        .start();
+    let _source = Tool::ffmpeg()
+        .args(["-re", "-stream_loop", "-1", "-i"])
+        .arg(Clip::Mp3.seconds(30))
+        .args(["-c", "copy", "-content_type", "audio/mpeg", "-f", "mp3"])
+        .arg(server.icecast_url("radio.mp3", PUBLISH_KEY))
+        .start();
+    wait_until("the stream", JOIN_DEADLINE, || {
+        server.metrics().sum("carillon_publishers", &[]) == 1.0
+    });
+    let audience = Audience::join(server.addr("http"), "/radio.mp3", listeners);
+    wait_until("everybody to have joined", JOIN_DEADLINE, || {
+        server.metrics().sum("carillon_listeners", &[]) == listeners as f64
+    });
+    std::thread::sleep(SETTLE);
+    let result = sample(&server, &audience, span);
+    assert_eq!(audience.alive(), listeners, "nobody was lost");
+    result
 }
