@@ -107,18 +107,19 @@ pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     let (Some(lag), Some(unit)) = (lag(view, offset), view.unit_containing(offset)) else {
         return Verdict::Drop(lost(view, policy));
     };
-    if lag > policy.drop_after {
-        return Verdict::Drop(Reason::Lag);
-    }
     if lag <= policy.skip_after {
         return Verdict::Keep;
     }
-    let Some(join) = view.newest_join() else {
+    // Nobody is blamed for a picture group longer than the limits: there is nowhere newer to be.
+    let Some(join) = view.newest_join().filter(|join| join.offset > offset) else {
         return Verdict::Keep;
     };
     let Entry::Join(preamble) = &join.entry else {
         return Verdict::Keep;
     };
+    if lag > policy.drop_after {
+        return Verdict::Drop(Reason::Lag);
+    }
     let Some(exit) = exit(view, offset) else {
         return Verdict::Keep;
     };
@@ -136,7 +137,7 @@ pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
 }
 
 /// Why the place where a reader stood is no longer in the log: it was too slow, or memory is short.
-fn lost(view: &View, policy: &Policy) -> Reason {
+pub(crate) fn lost(view: &View, policy: &Policy) -> Reason {
     let kept = match (view.newest(), view.unit_from(view.start())) {
         (Some(newest), Some(oldest)) => newest.at - oldest.at,
         _ => Span::ZERO,

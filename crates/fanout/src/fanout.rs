@@ -273,7 +273,10 @@ impl Fanout {
     pub(crate) fn reader_left(&self, departure: Departure) {
         self.readers().remove(&departure.id);
         self.reader_stats.departures[departure.reason as usize].add(1);
+        let id = departure.id;
         if self.departures.try_send(departure).is_err() {
+            // Its place under the limits must be given back all the same.
+            self.directory.leave(id);
             tracing::warn!("a departure is missing from the access log: its reader is too slow");
         }
     }
@@ -291,7 +294,7 @@ impl Fanout {
                 .iter()
                 .map(Counter::value)
                 .sum();
-            self.workers[*index].attached() as u64 - gone
+            (self.workers[*index].attached() as u64).saturating_sub(gone)
         };
         (0..self.workers.len()).min_by_key(load).unwrap_or(home)
     }

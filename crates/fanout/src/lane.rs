@@ -218,9 +218,10 @@ impl Drop for LaneWriter {
 
 fn retention(class: Class, policy: &Policy) -> Retention {
     // Pages are the granularity of eviction and of one slice of a send: a second or two of a usual
-    // stream of that class. The page limit bounds a stream at 40 Mb/s for the default times.
+    // stream of that class. The page limit holds twice the largest unit that any publisher can
+    // send, and a stream of 40 Mb/s for the default times.
     let (page_bytes, page_units, pages_max) = match class {
-        Class::Audio => (64 * 1024, 512, 128),
+        Class::Audio => (64 * 1024, 512, 256),
         Class::Video => (256 * 1024, 512, 256),
     };
     let time_max = policy.drop_after.max(policy.burst) + RETENTION_MARGIN;
@@ -270,9 +271,12 @@ impl ReaderBells {
 
     /// Asks for a wake-up at the next ring. The caller must look for news once more afterwards.
     pub(crate) fn arm(&self, slot: usize, waker: &TaskWaker) {
-        if self.slots().wakers[slot].replace(waker.clone()).is_none() {
+        let mut slots = self.slots();
+        if slots.wakers[slot].replace(waker.clone()).is_none() {
+            // Counted under the lock, so that a ring in between cannot take what is not counted.
             self.armed.fetch_add(1, Ordering::Relaxed);
         }
+        drop(slots);
         fence(Ordering::SeqCst);
     }
 

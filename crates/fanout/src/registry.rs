@@ -8,7 +8,7 @@ use media::StreamName;
 
 use crate::Fanout;
 use crate::gate::{Authorized, Gatekeeper, Publish};
-use crate::stream::{Publisher, Settings, Source, Stream};
+use crate::stream::{Phase, Publisher, Settings, Source, Stream};
 
 /// What a publisher may do about another one that has the stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -23,6 +23,10 @@ pub enum Takeover {
 
 /// A publisher that has sent nothing for this long may be replaced.
 pub const STALLED_AFTER: Duration = Duration::from_secs(3);
+
+/// A stream changes hands by takeover at most this often, so that two encoders which share a key and
+/// reconnect by themselves do not tear it apart.
+pub(crate) const TAKEOVER_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Takeover {
     pub(crate) fn permits(self, same_credential: bool, silent_for: Duration) -> bool {
@@ -53,35 +57,35 @@ pub struct Registry {
     fanout: Arc<Fanout>,
     takeover: Takeover,
     rules: Rules,
-    streams_max: usize,
+    publishers_max: usize,
     streams: Mutex<HashMap<StreamName, Arc<Stream>>>,
 }
 
 /// Finds the rules for a stream by its name.
 pub type Rules = Box<dyn Fn(&StreamName) -> Settings + Send + Sync>;
 
-/// Streams at the most when no limit is configured: bounds what publishers can make us remember.
+/// Streams at the most, lingering ones included: bounds what publishers can make us remember.
 pub const STREAMS_MAX: usize = 100_000;
 
 impl Registry {
     /// An empty registry whose streams are carried by `fanout` under `rules`, and its gatekeeper.
-    /// `streams_max` of 0 means [`STREAMS_MAX`].
+    /// `publishers_max` of 0 means no limit but [`STREAMS_MAX`].
     pub fn new(
         fanout: Arc<Fanout>,
         takeover: Takeover,
-        streams_max: usize,
+        publishers_max: usize,
         rules: Rules,
     ) -> (Self, Gatekeeper) {
-        let streams_max = if streams_max == 0 {
+        let publishers_max = if publishers_max == 0 {
             STREAMS_MAX
         } else {
-            streams_max
+            publishers_max
         };
         let registry = Self {
             fanout,
             takeover,
             rules,
-            streams_max,
+            publishers_max,
             streams: Mutex::default(),
         };
         (registry, Gatekeeper::new())
@@ -110,9 +114,15 @@ impl Registry {
         let stream = {
             let mut streams = self.streams();
             streams.retain(|_, stream| !stream.is_over(now));
+            let is_live = |stream: &Arc<Stream>| stream.phase() == Phase::Live;
+            let takes_over = streams.get(name).is_some_and(is_live);
+            let live = streams.values().filter(|stream| is_live(stream)).count();
+            if !takes_over && live >= self.publishers_max {
+                return Err(PublishRefused::TooMany);
+            }
             match streams.get(name) {
                 Some(stream) => Arc::clone(stream),
-                None if streams.len() >= self.streams_max => return Err(PublishRefused::TooMany),
+                None if streams.len() >= STREAMS_MAX => return Err(PublishRefused::TooMany),
                 None => {
                     let stream = Arc::new(Stream::new(
                         name.clone(),

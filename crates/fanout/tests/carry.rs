@@ -194,7 +194,7 @@ fn the_same_credential_takes_over_at_once_and_another_does_not() {
     drop(first);
     second.write(1).unwrap();
 
-    let strict = House::with_takeover(Settings::default(), Takeover::Never);
+    let strict = House::with(Settings::default(), Takeover::Never, 0);
     let _first = strict.publish("radio", 1).unwrap();
     assert_eq!(
         strict.publish("radio", 1).err(),
@@ -320,4 +320,68 @@ fn a_publisher_that_comes_back_without_pictures_is_heard_by_new_listeners() {
     sound.next = 1_000;
     sound.write(50).unwrap();
     assert_eq!(frames(&house.listen("show", "").read(SIZE)), [1_000]);
+}
+
+#[test]
+fn a_subgroup_that_was_empty_for_long_is_used_again() {
+    let mut settings = Settings::default();
+    settings.video.subgroup = 2;
+    let house = House::new(settings);
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 20_000);
+    encoder.write(1).unwrap();
+    let mut stays = [house.listen("show", ""), house.listen("show", "")];
+    let leaves = house.listen("show", "");
+    leaves.hang_up();
+    assert_eq!(house.departure().reason, Reason::Left);
+    // More than the log keeps.
+    for number in 0..1_000 {
+        encoder.write(1).unwrap();
+        for listener in &mut stays {
+            assert_eq!(frames(&listener.read(20_000)), [number]);
+        }
+    }
+    let mut comes = house.listen("show", "");
+    assert_eq!(frames(&comes.read(20_000)), [1_000]);
+    encoder.write(1).unwrap();
+    assert_eq!(frames(&comes.read(20_000)), [1_001]);
+}
+
+#[test]
+fn a_picture_group_longer_than_the_limits_blames_nobody() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 1_000);
+    encoder.key_every = 1_000;
+    encoder.write(1).unwrap();
+    let _keeps_the_lane = house.lane("show");
+    // Twenty seconds since the keyframe: twice `drop_after`.
+    encoder.write(500).unwrap();
+    let mut listener = house.listen("show", "");
+    assert!(frames(&listener.read(501 * 1_000)).into_iter().eq(0..501));
+    encoder.write(1).unwrap();
+    assert_eq!(frames(&listener.read(1_000)), [501]);
+}
+
+#[test]
+fn two_publishers_with_one_key_cannot_tear_a_stream_apart() {
+    let house = House::new(Settings::default());
+    let _first = house.publish("radio", 1).unwrap();
+    let _second = house.publish("radio", 1).unwrap();
+    assert_eq!(
+        house.publish("radio", 1).err(),
+        Some(fanout::PublishRefused::Busy)
+    );
+}
+
+#[test]
+fn a_lingering_stream_is_no_publisher() {
+    let house = House::with(Settings::default(), Takeover::SameCredential, 1);
+    let first = house.publish("a", 1).unwrap();
+    assert_eq!(
+        house.publish("b", 1).err(),
+        Some(fanout::PublishRefused::TooMany)
+    );
+    let again = house.publish("a", 1).unwrap();
+    drop(first);
+    drop(again);
+    house.publish("b", 1).unwrap();
 }

@@ -110,7 +110,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let held: usize = self.pages().iter().map(|page| page.capacity()).sum();
+        let held: usize = self.pages().iter().map(|page| page.weight()).sum();
         self.budget.release(held);
     }
 }

@@ -38,6 +38,8 @@ struct Model {
     oracle: Oracle,
     views: Vec<View>,
     arrived: Instant,
+    /// What one page takes of the budget.
+    page_weight: usize,
 }
 
 /// Carries out the operations that `script` spells and checks the log after each.
@@ -57,7 +59,9 @@ pub(crate) fn run(script: &[u8]) {
         committed: 0,
         now: Timestamp::ZERO,
     };
+    let page_weight = budget.used();
     let mut model = Model {
+        page_weight,
         writer,
         budget: Arc::clone(&budget),
         oracle,
@@ -101,7 +105,7 @@ impl Model {
     fn check_memory(&self) {
         let open = (self.oracle.bytes.len() as u64 - self.oracle.committed) as usize;
         let pages_max = RETENTION.pages_max + open.div_ceil(RETENTION.page_bytes);
-        let pages = self.budget.used() / RETENTION.page_bytes;
+        let pages = self.budget.used() / self.page_weight;
         assert!(
             pages <= pages_max,
             "{pages} pages, {open} bytes of them open"

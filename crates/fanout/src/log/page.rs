@@ -55,6 +55,11 @@ impl Page {
         self.bytes.len()
     }
 
+    /// Bytes of memory it takes, index included.
+    pub(super) fn weight(&self) -> usize {
+        self.bytes.len() + self.units.len() * size_of::<OnceLock<Unit>>()
+    }
+
     /// Whether another unit may begin here.
     pub(super) fn has_unit_room(&self) -> bool {
         self.unit_count.load(Ordering::Relaxed) < self.units.len()

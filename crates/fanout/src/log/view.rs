@@ -74,8 +74,12 @@ impl View {
     }
 
     /// Fills `slices` from the front with the readable bytes `from..to` and returns how many slices
-    /// were used; fewer bytes are covered when the slices do not suffice.
+    /// were used; fewer bytes are covered when the slices do not suffice, and none when the log no
+    /// longer has the first of them.
     pub(crate) fn slices<'a>(&'a self, from: u64, to: u64, slices: &mut [IoSlice<'a>]) -> usize {
+        if from < self.start() {
+            return 0;
+        }
         let to = to.min(self.end);
         let mut used = 0;
         let mut at = from;

@@ -30,6 +30,8 @@ pub(crate) struct Writer {
     open: Option<OpenUnit>,
     next_ordinal: u64,
     generation: u32,
+    /// Where the newest unit begins that a listener may start at.
+    newest_join: u64,
 }
 
 #[derive(Debug)]
@@ -42,7 +44,7 @@ struct OpenUnit {
 impl Writer {
     pub(crate) fn new(retention: Retention, budget: Arc<Budget>) -> Self {
         let page = Arc::new(Page::new(0, retention.page_bytes, retention.page_units));
-        budget.take(page.capacity());
+        budget.take(page.weight());
         let shared = Arc::new(Shared {
             committed: AtomicU64::new(0),
             start: AtomicU64::new(0),
@@ -58,6 +60,7 @@ impl Writer {
             open: None,
             next_ordinal: 0,
             generation: 0,
+            newest_join: 0,
         }
     }
 
@@ -96,6 +99,7 @@ impl Writer {
         let Some(open) = self.open.take() else { return };
         if let Entry::Join(preamble) = &entry {
             self.generation = preamble.generation;
+            self.newest_join = open.offset;
         }
         open.page.add_unit(Unit {
             offset: open.offset,
@@ -140,7 +144,7 @@ impl Writer {
             ..
         } = self.retention;
         let page = Arc::new(Page::new(self.written, page_bytes, page_units));
-        self.shared.budget.take(page.capacity());
+        self.shared.budget.take(page.weight());
         self.current.link(&page);
         self.shared.pages().push_back(Arc::clone(&page));
         self.page_count += 1;
@@ -149,8 +153,9 @@ impl Writer {
     }
 
     /// Drops pages from the old end: those beyond the page limit, those whose successor is already
-    /// older than the time limit, and, when memory runs short, all but the newest. Pages that hold
-    /// bytes not yet committed stay, so `start` never passes `committed`.
+    /// older than the time limit, and, when memory runs short, all but the newest. What a joiner
+    /// would start at stays within the page limit, however long ago it was. Pages that hold bytes
+    /// not yet committed stay, so `start` never passes `committed`.
     fn evict(&mut self) {
         let committed = self.shared.committed.load(Ordering::Relaxed);
         let mut pages = self.shared.pages();
@@ -169,11 +174,15 @@ impl Writer {
                 _ => false,
             };
             let too_many = pages.len() > self.retention.pages_max;
-            if !(too_old || too_many || self.shared.budget.exceeded()) {
+            let wanted = pages
+                .get(1)
+                .is_some_and(|next| next.base > self.newest_join);
+            let too_much = !wanted && (too_old || self.shared.budget.exceeded());
+            if !(too_many || too_much) {
                 break;
             }
             if let Some(dropped) = pages.pop_front() {
-                self.shared.budget.release(dropped.capacity());
+                self.shared.budget.release(dropped.weight());
             }
         }
         self.page_count = pages.len();

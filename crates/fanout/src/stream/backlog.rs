@@ -40,7 +40,7 @@ impl Backlog {
         }
         self.bytes += sample.data.len();
         self.samples.push_back(sample);
-        if self.bytes > BYTES_MAX || self.samples.len() > SAMPLES_MAX {
+        while self.bytes > BYTES_MAX || self.samples.len() > SAMPLES_MAX {
             match video {
                 Some(_) => self.clear(),
                 None => self.pop(),
@@ -124,6 +124,26 @@ mod tests {
             );
         }
         assert_eq!(millis(&backlog), [9_400, 9_500, 9_600, 9_700, 9_800, 9_900]);
+    }
+
+    #[test]
+    fn sound_whose_clock_stands_still_is_bounded_too() {
+        let mut backlog = Backlog::default();
+        for _ in 0..SAMPLES_MAX {
+            backlog.push(
+                sample(TrackId::AUDIO, 0, true, 1),
+                None,
+                Span::from_millis(4_000),
+            );
+        }
+        for _ in 0..20 {
+            backlog.push(
+                sample(TrackId::AUDIO, 0, true, 8 << 20),
+                None,
+                Span::from_millis(4_000),
+            );
+            assert!(backlog.bytes <= BYTES_MAX);
+        }
     }
 
     #[test]

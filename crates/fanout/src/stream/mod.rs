@@ -150,6 +150,8 @@ struct Core {
     /// When the publisher was last heard of, or the epoch began.
     last_item: Instant,
     linger_until: Instant,
+    /// When the present epoch began, if it did by taking over from another publisher.
+    taken_over: Option<Instant>,
     tracks: Vec<Arc<Track>>,
     header: Option<Bytes>,
     metadata: Option<Script>,
@@ -183,6 +185,7 @@ impl Stream {
             began: now,
             last_item: now,
             linger_until: now + settings.linger,
+            taken_over: None,
             tracks: Vec::new(),
             header: None,
             metadata: None,
@@ -205,6 +208,10 @@ impl Stream {
     /// Its name.
     pub fn name(&self) -> &StreamName {
         &self.name
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.core().phase
     }
 
     /// What everybody may know of it now.
@@ -432,6 +439,7 @@ impl Core {
         self.metadata = None;
         self.backlog.clear();
         self.timeline.begin_epoch();
+        self.taken_over = (self.phase == Phase::Live).then_some(now);
         self.phase = Phase::Live;
         self.epoch += 1;
         self.credential = credential;

@@ -8,7 +8,7 @@ use media::{Item, StreamName};
 
 use super::{Phase, Settings, Source, Stream};
 use crate::gate::Credential;
-use crate::registry::{PublishRefused, Takeover};
+use crate::registry::{PublishRefused, TAKEOVER_INTERVAL, Takeover};
 
 /// Writes one epoch of a stream. Dropping it ends the epoch; the stream lingers.
 #[derive(Debug)]
@@ -37,7 +37,10 @@ impl Publisher {
             match core.phase {
                 Phase::Live => {
                     let silent_for = now.saturating_duration_since(core.last_item);
-                    if !takeover.permits(core.credential == credential, silent_for) {
+                    let too_soon = core
+                        .taken_over
+                        .is_some_and(|at| now.saturating_duration_since(at) < TAKEOVER_INTERVAL);
+                    if too_soon || !takeover.permits(core.credential == credential, silent_for) {
                         return Err(PublishRefused::Busy);
                     }
                     tracing::info!(

@@ -23,6 +23,8 @@ const TRACKS_MAX: usize = 16;
 pub(super) struct Timeline {
     /// End of the newest sample of all tracks, on the stream's timeline.
     end: Timestamp,
+    /// Where the epoch began; nothing of it lies before.
+    epoch_start: Timestamp,
     /// Distance from the publisher's clock to the stream's, as of the last (re)start.
     shift: Option<Span>,
     tracks: Vec<TrackTime>,
@@ -38,6 +40,7 @@ struct TrackTime {
 impl Timeline {
     /// The samples that follow come from another publisher.
     pub(super) fn begin_epoch(&mut self) {
+        self.epoch_start = self.end;
         self.shift = None;
         self.tracks.clear();
     }
@@ -65,7 +68,7 @@ impl Timeline {
             Some(index) => index,
             None if self.tracks.len() < TRACKS_MAX => {
                 // A track's first sample may lie a little before the epoch's first one.
-                let last_dts = (dts + current).max(Timestamp::ZERO);
+                let last_dts = (dts + current).max(self.epoch_start);
                 self.tracks.push(TrackTime {
                     id,
                     shift: current,
@@ -147,6 +150,17 @@ mod tests {
             103,
             "with the new epoch's own offset"
         );
+    }
+
+    #[test]
+    fn no_track_of_an_epoch_begins_before_it() {
+        let mut timeline = Timeline::default();
+        place(&mut timeline, V, 0);
+        place(&mut timeline, V, 40);
+        timeline.begin_epoch();
+        assert_eq!(place(&mut timeline, A, 3_600_000), 80);
+        assert_eq!(place(&mut timeline, V, 3_599_960), 80);
+        assert_eq!(place(&mut timeline, V, 3_600_040), 120);
     }
 
     #[test]

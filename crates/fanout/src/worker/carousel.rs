@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use media::Span;
 use net::{Backend, SendOp, SendOutcome};
 
-use super::listener::{Listener, Plan};
+use super::listener::{HEAD_PARTS, Listener, Plan};
 use crate::cursor::Reason;
 use crate::lane::Lane;
 use crate::log::View;
@@ -24,6 +24,11 @@ const BATCH: usize = 32;
 
 /// Sends in a row to one listener that drains as fast as we write, before others get their turn.
 const SENDS_IN_A_ROW_MAX: usize = 4;
+
+const _: () = assert!(
+    HEAD_PARTS < SendOp::SLICES_MAX,
+    "a send has room for the log's bytes"
+);
 
 /// Units looked at to measure the time between samples.
 const INTERVAL_UNITS: usize = 16;
@@ -88,27 +93,48 @@ impl Carousel {
         self.groups.iter().all(|group| group.members.is_empty())
     }
 
-    /// A subgroup with room, by index.
+    /// A subgroup with room, by index; one that has members already, if there is one.
     pub(super) fn group_with_room(&mut self) -> usize {
         let max = self.lane.policy.subgroup.max(1);
-        if let Some(index) = self
-            .groups
-            .iter()
-            .position(|group| group.members.len() < max)
-        {
+        let occupied = |group: &Group| !group.members.is_empty() && group.members.len() < max;
+        if let Some(index) = self.groups.iter().position(occupied) {
             return index;
         }
-        let mut group = Group::default();
-        group.mark_seen(&self.view);
-        self.groups.push(group);
-        self.groups.len() - 1
+        let empty = self
+            .groups
+            .iter()
+            .position(|group| group.members.is_empty());
+        let index = empty.unwrap_or_else(|| {
+            self.groups.push(Group::default());
+            self.groups.len() - 1
+        });
+        // An empty subgroup was not visited; its mark may be older than the log.
+        self.view.refresh();
+        self.groups[index].mark_seen(&self.view);
+        index
+    }
+
+    /// Forgets the cost of a subgroup that has lost its last member, and returns what it was.
+    pub(super) fn retire(&mut self, index: usize) -> Duration {
+        let cost = match self.groups.get_mut(index) {
+            Some(group) if group.members.is_empty() => std::mem::take(&mut group.cost),
+            _ => Duration::ZERO,
+        };
+        while self
+            .groups
+            .last()
+            .is_some_and(|group| group.members.is_empty())
+        {
+            self.groups.pop();
+        }
+        cost
     }
 
     /// Takes the next subgroup that has something to do, in carousel order.
     pub(super) fn take_due(&mut self) -> Option<usize> {
         self.view.refresh();
         let due = self.find_due()?;
-        self.next_group = (due + 1) % self.groups.len();
+        self.next_group = due + 1;
         Some(due)
     }
 
@@ -130,7 +156,8 @@ impl Carousel {
     /// After a visit: decides when the next subgroup's turn is, so that each is visited once per
     /// window.
     pub(super) fn pace(&mut self, window: Duration, now: Instant) {
-        let groups = self.groups.len().max(1) as u32;
+        let occupied = self.groups.iter().filter(|group| !group.members.is_empty());
+        let groups = occupied.count().max(1) as u32;
         let interval = window / groups;
         self.paid_until = self.paid_until.max(now) + interval;
         let saved = if groups == 1 {
@@ -366,11 +393,10 @@ impl<'a> Message<'a> {
 
     fn for_listener(view: &'a View, listener: &'a Listener, to: u64) -> Self {
         let mut message = Self::empty();
-        let head = listener.head();
-        if !head.is_empty() {
-            message.slices[0] = IoSlice::new(head);
-            message.count = 1;
-            message.len = head.len();
+        for part in listener.head().filter(|part| !part.is_empty()) {
+            message.slices[message.count] = IoSlice::new(part);
+            message.count += 1;
+            message.len += part.len();
         }
         if !listener.is_waiting() {
             message.append(view, listener.offset, to);

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use net::{SendOutcome, Slot};
 
 use crate::ListenerId;
-use crate::cursor::{Reason, Start, Verdict, judge, start};
+use crate::cursor::{Reason, Start, Verdict, judge, lost, start};
 use crate::lane::LaneGuard;
 use crate::log::View;
 use crate::policy::Policy;
@@ -36,10 +36,43 @@ pub(super) struct Listener {
     pub(super) guard: LaneGuard,
 }
 
+/// The response head and a preamble, each shared with whoever made it.
 #[derive(Debug)]
 struct Head {
-    bytes: Bytes,
-    sent: usize,
+    parts: [Bytes; HEAD_PARTS],
+}
+
+/// Slices that the head of a send may take.
+pub(super) const HEAD_PARTS: usize = 2;
+
+impl Head {
+    fn is_empty(&self) -> bool {
+        self.parts.iter().all(Bytes::is_empty)
+    }
+
+    /// Takes up to `count` bytes off the front; returns how many.
+    fn advance(&mut self, count: usize) -> usize {
+        let mut left = count;
+        for part in &mut self.parts {
+            let taken = left.min(part.len());
+            part.advance(taken);
+            left -= taken;
+        }
+        count - left
+    }
+
+    /// Adds a preamble behind what is still to be sent.
+    fn append(&mut self, preamble: Bytes) {
+        let [first, second] = &mut self.parts;
+        if first.is_empty() {
+            *first = std::mem::replace(second, preamble);
+        } else if second.is_empty() {
+            *second = preamble;
+        } else {
+            // A listener that skipped twice without taking a byte: rare enough to copy.
+            *second = [&second[..], &preamble].concat().into();
+        }
+    }
 }
 
 /// What the next send to a listener covers.
@@ -66,8 +99,7 @@ impl Listener {
     ) -> Self {
         let head = (!head.is_empty()).then(|| {
             Box::new(Head {
-                bytes: head,
-                sent: 0,
+                parts: [head, Bytes::new()],
             })
         });
         Self {
@@ -98,11 +130,10 @@ impl Listener {
             .is_some_and(|at| now.saturating_duration_since(at) < DEGRADED_FOR)
     }
 
-    /// The unsent part of the head.
-    pub(super) fn head(&self) -> &[u8] {
-        self.head
-            .as_ref()
-            .map_or(&[], |head| &head.bytes[head.sent..])
+    /// The unsent parts of the head; some may be empty.
+    pub(super) fn head(&self) -> impl Iterator<Item = &[u8]> {
+        let parts = self.head.as_ref().map_or(&[][..], |head| &head.parts);
+        parts.iter().map(|part| &part[..])
     }
 
     /// Decides on the next send. Finds a place for a listener that waits for one and moves one that
@@ -123,6 +154,9 @@ impl Listener {
         if self.is_at(view.end()) {
             return Plan::Rest;
         }
+        if self.offset < view.start() {
+            return Plan::Leave(lost(view, policy));
+        }
         if self.offset >= seen || self.head.is_some() {
             return Plan::Send { to: view.end() };
         }
@@ -141,19 +175,14 @@ impl Listener {
 
     fn go(&mut self, start: Start) {
         self.offset = start.offset;
-        if start.preamble.is_empty() {
-            return;
+        if !start.preamble.is_empty() {
+            let empty = || {
+                Box::new(Head {
+                    parts: [Bytes::new(), Bytes::new()],
+                })
+            };
+            self.head.get_or_insert_with(empty).append(start.preamble);
         }
-        let unsent = self.head();
-        let bytes = if unsent.is_empty() {
-            start.preamble
-        } else {
-            let mut joined = BytesMut::with_capacity(unsent.len() + start.preamble.len());
-            joined.extend_from_slice(unsent);
-            joined.extend_from_slice(&start.preamble);
-            joined.freeze()
-        };
-        self.head = Some(Box::new(Head { bytes, sent: 0 }));
     }
 
     /// Accounts for a send that had `offered` bytes. Returns how long the join took when these were
@@ -172,10 +201,8 @@ impl Listener {
         self.sent_bytes += count as u64;
         let mut of_log = count;
         if let Some(head) = &mut self.head {
-            let of_head = count.min(head.bytes.len() - head.sent);
-            head.sent += of_head;
-            of_log -= of_head;
-            if head.sent == head.bytes.len() {
+            of_log -= head.advance(count);
+            if head.is_empty() {
                 self.head = None;
             }
         }

@@ -108,7 +108,12 @@ impl Worker {
     }
 
     /// Runs until told to stop; then every listener is let go.
+    ///
+    /// A panic here is a defect that has cost this worker's listeners their state. Going on without
+    /// the worker would refuse its share of joins for ever, so the process ends and its supervisor
+    /// starts it anew.
     pub(crate) fn run(mut self) {
+        let _guard = AbortOnPanic;
         let mut events = Vec::new();
         while self.take_commands() {
             self.take_summons();
@@ -376,6 +381,10 @@ impl Worker {
             lane.lane.bells[self.index].disarm();
             self.turn_cost = self.turn_cost.saturating_sub(lane.cost());
             self.lane_index.remove(&lane.lane.id);
+            if self.lane_index.is_empty() {
+                // Nobody is left to be degraded, and no checkup will come to say so.
+                self.stats.degraded.set(0);
+            }
             self.free_lanes.push(index);
             self.schedule
                 .retain(|Reverse((_, queued))| *queued != index);
@@ -417,6 +426,10 @@ impl Worker {
         let gone = members.swap_remove(seat.index as usize);
         if let Some(moved) = members.get(seat.index as usize) {
             self.slab.reseat(moved.slot, seat);
+        }
+        if members.is_empty() {
+            let cost = lane.retire(seat.group as usize);
+            self.turn_cost = self.turn_cost.saturating_sub(cost);
         }
         self.release(&gone, reason);
         self.close_if_empty(seat.lane);
@@ -544,6 +557,17 @@ impl Worker {
             if let Some(seat) = self.slab.seat(slot) {
                 self.dismiss(seat, Reason::Shutdown);
             }
+        }
+    }
+}
+
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("a worker has panicked; the process cannot go on without it");
+            std::process::abort();
         }
     }
 }

@@ -73,10 +73,10 @@ pub(crate) struct House {
 
 impl House {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self::with_takeover(settings, Takeover::SameCredential)
+        Self::with(settings, Takeover::SameCredential, 0)
     }
 
-    pub(crate) fn with_takeover(settings: Settings, takeover: Takeover) -> Self {
+    pub(crate) fn with(settings: Settings, takeover: Takeover, publishers_max: usize) -> Self {
         let config = Config {
             workers: 2,
             target_utilisation: 0.02,
@@ -85,7 +85,7 @@ impl House {
         let backend = || net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>);
         let (fanout, departures) = Fanout::start(&config, backend).unwrap();
         let rules = Box::new(move |_: &StreamName| settings);
-        let (registry, gatekeeper) = Registry::new(fanout, takeover, 0, rules);
+        let (registry, gatekeeper) = Registry::new(fanout, takeover, publishers_max, rules);
         Self {
             registry,
             gatekeeper,
