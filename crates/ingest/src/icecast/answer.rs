@@ -16,7 +16,7 @@ const ALLOW: &str = "GET, HEAD, PUT, SOURCE, OPTIONS";
 const AUDIOCAST_OK: &[u8] = b"OK\r\n\r\n";
 
 /// The status and the words for an error: the only place that decides them.
-pub(super) fn status_of(error: &Error) -> (Status, String) {
+pub fn status_of(error: &Error) -> (Status, String) {
     let status = match error {
         Error::Name(_) | Error::ParameterMissing(_) | Error::ModeUnknown => Status::BAD_REQUEST,
         Error::NameReserved => Status::FORBIDDEN,
@@ -91,6 +91,7 @@ pub fn answer_options(settings: &Settings, head: &Head) -> Vec<u8> {
     ResponseHead::new(head.version(), Status::OK)
         .header("Server", &settings.server_name)
         .date(today())
+        .header("Connection", "Close")
         .header("Allow", ALLOW)
         .headers(CORS)
         .content_length(0)

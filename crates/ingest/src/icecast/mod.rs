@@ -33,7 +33,7 @@ use crate::admission::Turn;
 use crate::stats::Protocol;
 use crate::{Context, Error, Settings, admission, closing, now};
 
-pub use answer::answer_options;
+pub use answer::{answer_options, status_of};
 pub use metadata::update_metadata;
 
 /// Bytes read at once. At most four seconds of a 32 kb/s stream, so that a file which is pushed
@@ -45,7 +45,8 @@ const CONTENT_TYPE_DEFAULT: &str = "audio/mpeg";
 
 /// Runs a source's connection from its request head to its end, and closes it.
 ///
-/// `early` is what the door has read of the body already.
+/// `early` is what the door has read of the body already. `on_admitted` is called when the source is
+/// let in; whoever is not stays a stranger to the end.
 ///
 /// # Errors
 /// What ended it, when that was not the source's own leaving. A source that was turned away has been
@@ -56,6 +57,7 @@ pub async fn serve<S>(
     head: Head,
     early: Bytes,
     peer: SocketAddr,
+    on_admitted: impl FnOnce() + Send,
 ) -> Result<(), Error>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
@@ -74,6 +76,7 @@ where
         closing::say(socket, &answer::probe(&context.settings, &head)).await;
         return Ok(());
     };
+    on_admitted();
     let mut feed = Feed::new(turn, demuxer, head.body());
     let answer = answer::accepted(&context.settings, &head);
     let result = match closing::write(&mut socket, &answer).await {
@@ -187,22 +190,23 @@ where
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
     let mut is_over = feed.take(early, now())?;
     while !is_over {
-        if let Some(resume_at) = feed.pace.resume_at(now()) {
-            tokio::select! {
-                error = feed.turn.over() => return Err(error),
-                () = sleep_until(resume_at.into()) => {}
-            }
-        }
         buffer.clear();
         let read = tokio::select! {
             error = feed.turn.over() => return Err(error),
             read = timeout(settings.source_timeout, socket.read_buf(&mut buffer)) => read,
         };
         let silent = |_| Error::Silent(settings.source_timeout);
-        is_over = match closing::hung_up(read.map_err(silent)?)? {
-            0 => feed.close(now())?,
-            _ => feed.take(&buffer, now())?,
-        };
+        if closing::hung_up(read.map_err(silent)?)? == 0 {
+            return feed.close(now());
+        }
+        // Read first and held then: a source that leaves or falls silent while it is ahead is noticed.
+        if let Some(resume_at) = feed.pace.resume_at(now()) {
+            tokio::select! {
+                error = feed.turn.over() => return Err(error),
+                () = sleep_until(resume_at.into()) => {}
+            }
+        }
+        is_over = feed.take(&buffer, now())?;
     }
     Ok(())
 }
@@ -254,15 +258,14 @@ impl Feed {
     }
 
     /// The peer has closed.
-    fn close(&mut self, now: Instant) -> Result<bool, Error> {
+    fn close(&mut self, now: Instant) -> Result<(), Error> {
         self.ending = if self.body.may_close() {
             "the source hung up"
         } else {
             "the source hung up before the announced end"
         };
         self.demuxer.finish(&mut self.items);
-        self.deliver(now)?;
-        Ok(true)
+        self.deliver(now)
     }
 
     fn deliver(&mut self, now: Instant) -> Result<(), Error> {

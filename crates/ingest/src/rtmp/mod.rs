@@ -36,7 +36,8 @@ const CONTENT_TYPE: &str = "video/x-flv";
 
 /// Runs a connection from its first byte to its end, and closes it.
 ///
-/// `early` is what the door has read of it already.
+/// `early` is what the door has read of it already. `on_admitted` is called when the connection is
+/// first let in as a publisher; until then it is a stranger's.
 ///
 /// # Errors
 /// What ended it, when that was not the publisher's own leaving. The peer has been told then, as far
@@ -46,11 +47,12 @@ pub async fn serve<S>(
     socket: S,
     early: Bytes,
     peer: SocketAddr,
+    on_admitted: impl FnOnce() + Send,
 ) -> Result<(), Error>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let mut connection = Connection::new(context, peer)?;
+    let mut connection = Connection::new(context, peer, Box::new(on_admitted))?;
     let (mut reader, mut writer) = tokio::io::split(socket);
     let result = connection.run(&mut reader, &mut writer, &early).await;
     let last_words = connection.finish(&result);
@@ -62,6 +64,8 @@ where
 struct Connection<'a> {
     context: &'a Context,
     peer: SocketAddr,
+    /// To be told of the first admission.
+    on_admitted: Option<Box<dyn FnOnce() + Send + 'a>>,
     session: Session,
     /// What the publishing program calls itself.
     agent: String,
@@ -80,7 +84,11 @@ enum Step {
 }
 
 impl<'a> Connection<'a> {
-    fn new(context: &'a Context, peer: SocketAddr) -> Result<Self, Error> {
+    fn new(
+        context: &'a Context,
+        peer: SocketAddr,
+        on_admitted: Box<dyn FnOnce() + Send + 'a>,
+    ) -> Result<Self, Error> {
         let config = Config {
             chunk_size: context.settings.rtmp_chunk_size,
             handshake_timeout: context.settings.handshake_timeout,
@@ -92,6 +100,7 @@ impl<'a> Connection<'a> {
         Ok(Self {
             context,
             peer,
+            on_admitted: Some(on_admitted),
             session: Session::new(config, seed, now()),
             agent: String::new(),
             publication: None,
@@ -192,6 +201,9 @@ impl<'a> Connection<'a> {
 
     fn publish(&mut self, request: &Request, now: Instant) -> Result<(), Error> {
         let turn = self.admit(&request.path)?;
+        if let Some(tell) = self.on_admitted.take() {
+            tell();
+        }
         // Decided within the event, so the request is still there.
         if self.session.accept_publish(request.id).is_ok() {
             self.publication = Some(Publication::new(

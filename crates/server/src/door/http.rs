@@ -115,8 +115,9 @@ async fn dispatch<S: Carrier>(
     let Arrived { head, early, raw } = arrived;
     match endpoint(&head, node) {
         Endpoint::Source | Endpoint::Put => {
-            place.settle();
-            let outcome = ingest::icecast::serve(&node.ingest, socket, head, early, peer).await;
+            let settle = || place.settle();
+            let outcome =
+                ingest::icecast::serve(&node.ingest, socket, head, early, peer, settle).await;
             if let Err(error) = outcome {
                 tracing::debug!(%peer, %error, "a source's connection ended");
             }

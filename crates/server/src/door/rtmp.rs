@@ -24,8 +24,8 @@ pub(super) async fn serve(
     };
     match sniffed {
         Ok((Sniff::Rtmp, early)) => {
-            place.settle();
-            let outcome = ingest::rtmp::serve(&node.ingest, socket, early.freeze(), peer).await;
+            let (early, settle) = (early.freeze(), || place.settle());
+            let outcome = ingest::rtmp::serve(&node.ingest, socket, early, peer, settle).await;
             if let Err(error) = outcome {
                 tracing::debug!(%peer, %error, "an RTMP connection ended");
             }

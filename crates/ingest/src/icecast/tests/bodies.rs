@@ -179,6 +179,37 @@ async fn a_file_plays_in_real_time() {
     assert!((50..60).contains(&took), "{took} s");
 }
 
+/// MPEG-2.5 layer III at 8 kb/s, of which each byte is a millisecond.
+fn slow_mp3(frames: usize) -> Vec<u8> {
+    let mut frame = [0; 72];
+    frame[..4].copy_from_slice(&[0xff, 0xe3, 0x18, 0xc4]);
+    frame.repeat(frames)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_far_ahead_is_still_heard_leaving_and_falling_silent() {
+    let context = house(Takeover::SameCredential, 0);
+    // 20 min at once.
+    let request = format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY));
+    let request = [request.as_bytes(), &slow_mp3(16_667)].concat();
+
+    let began = Instant::now();
+    let (leaving, task) = source(&context, &request);
+    stream(&context, "a").await;
+    drop(leaving);
+    task.await.expect("no panic").expect("it left by itself");
+    assert!(began.elapsed() < Duration::from_secs(1));
+
+    let began = Instant::now();
+    let (mut silent, task) = source(&context, &request);
+    silent.write_all(&slow_mp3(3)).await.expect("it is read");
+    let ended = task.await.expect("no panic").expect_err("it is given up");
+    assert!(matches!(ended, Error::Silent(_)));
+    // Ten seconds ahead, ten of silence, and the farewell.
+    let waited = began.elapsed().as_secs();
+    assert!((19..=22).contains(&waited), "{waited} s");
+}
+
 #[tokio::test(start_paused = true)]
 async fn bytes_without_a_clock_are_stamped_on_arrival() {
     let context = house(Takeover::SameCredential, 0);
@@ -219,7 +250,7 @@ async fn a_source_that_leaves_by_a_reset_loses_nothing() {
     // ffmpeg with `-legacy_icecast 1` never reads our answer.
     let (head, early) = parse(format!("SOURCE /a HTTP/1.1\r\n{}\r\n", basic(KEY)).as_bytes());
     let socket = tokio::io::join((&body[..]).chain(Reset), tokio::io::sink());
-    serve(&context, socket, head, early, PEER)
+    serve(&context, socket, head, early, PEER, || {})
         .await
         .expect("that is a way to leave");
     assert_eq!(

@@ -57,7 +57,7 @@ fn source(
     let context = Arc::clone(context);
     (
         ours,
-        tokio::spawn(async move { serve(&context, theirs, head, early, PEER).await }),
+        tokio::spawn(async move { serve(&context, theirs, head, early, PEER, || {}).await }),
     )
 }
 

@@ -34,7 +34,7 @@ fn connection(context: &Arc<Context>) -> (DuplexStream, Task) {
     let context = Arc::clone(context);
     (
         ours,
-        tokio::spawn(async move { serve(&context, theirs, Bytes::new(), PEER).await }),
+        tokio::spawn(async move { serve(&context, theirs, Bytes::new(), PEER, || {}).await }),
     )
 }
 
