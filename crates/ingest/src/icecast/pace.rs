@@ -13,6 +13,11 @@ use media::{Item, Span, TICKS_PER_SECOND, Timestamp};
 /// half of the lag at which listeners of a sound stream are moved forward by default.
 const LEAD_MAX: Span = Span::from_millis(5_000);
 
+/// Media beyond [`LEAD_MAX`] that is waited for. More than one read of all but the lowest bit rates
+/// brings, so that files play at their own speed; about as long as silence is borne, so that
+/// timestamps that leap again and again cannot hold a stream for longer than a dead source does.
+const EXCESS_MAX: Span = Span::from_millis(10_000);
+
 /// Media a source may make up for at any rate after it was held up: what may have queued on its side
 /// before it is given up as silent.
 const DEBT_MAX: Span = Span::from_millis(10_000);
@@ -57,9 +62,11 @@ impl Pace {
                 self.newest = Some(before.max(sample.dts));
             }
         }
+        let lead_max = LEAD_MAX.ticks() + EXCESS_MAX.ticks();
+        self.lead = self.lead.min(lead_max);
     }
 
-    /// When the next bytes may be read, if not at once.
+    /// When the next bytes may be taken, if not at once: at most [`EXCESS_MAX`] after the last.
     pub(super) fn resume_at(&self, now: Instant) -> Option<Instant> {
         let excess = u64::try_from(self.lead - LEAD_MAX.ticks()).ok()?;
         let seconds = excess as f64 / TICKS_PER_SECOND as f64 * 100.0 / RATE_PERCENT as f64;
@@ -135,5 +142,17 @@ mod tests {
             pace.resume_at(began)
                 .is_none_or(|until| until < began + Duration::from_secs(1))
         );
+    }
+
+    #[test]
+    fn a_clock_that_leaps_for_ever_is_not_waited_for() {
+        let began = Instant::now();
+        let mut pace = Pace::new(began);
+        let leaps: Vec<_> = (0..1000).map(|step| at(step * 5_000)).collect();
+        pace.observe(&leaps, began);
+        let resume_at = pace.resume_at(began).expect("it is far ahead");
+        let waits = (resume_at - began).as_secs_f64();
+        assert!((9.0..=10.0).contains(&waits), "{waits}");
+        assert_eq!(pace.resume_at(resume_at), None);
     }
 }
