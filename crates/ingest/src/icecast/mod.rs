@@ -33,7 +33,7 @@ use crate::admission::Turn;
 use crate::stats::Protocol;
 use crate::{Context, Error, Settings, admission, closing, now};
 
-pub use answer::answer_options;
+pub use answer::{answer_options, status_of};
 pub use metadata::update_metadata;
 
 /// Bytes read at once. At most four seconds of a 32 kb/s stream, so that a file which is pushed
@@ -45,7 +45,8 @@ const CONTENT_TYPE_DEFAULT: &str = "audio/mpeg";
 
 /// Runs a source's connection from its request head to its end, and closes it.
 ///
-/// `early` is what the door has read of the body already.
+/// `early` is what the door has read of the body already. `on_admitted` is called when the source is
+/// let in; whoever is not stays a stranger to the end.
 ///
 /// # Errors
 /// What ended it, when that was not the source's own leaving. A source that was turned away has been
@@ -56,6 +57,7 @@ pub async fn serve<S>(
     head: Head,
     early: Bytes,
     peer: SocketAddr,
+    on_admitted: impl FnOnce() + Send,
 ) -> Result<(), Error>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
@@ -74,6 +76,7 @@ where
         closing::say(socket, &answer::probe(&context.settings, &head)).await;
         return Ok(());
     };
+    on_admitted();
     let mut feed = Feed::new(turn, demuxer, head.body());
     let answer = answer::accepted(&context.settings, &head);
     let result = match closing::write(&mut socket, &answer).await {
