@@ -11,9 +11,7 @@ use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 
 /// The longest window of a video lane: `fanout.video.max_wait`.
 const WINDOW: Duration = Duration::from_millis(100);
-/// What the clip's own frames are apart, and what this test's reading thread adds at worst: it
-/// looks at a hundred sockets in turn on a machine that runs other tests.
-const FRAME: Duration = Duration::from_millis(40);
+/// What scheduling may add to it.
 const SLACK: Duration = Duration::from_millis(50);
 
 #[test]
@@ -47,7 +45,7 @@ fn one_of_a_hundred_stops_reading() {
             .collect::<Vec<_>>()
     });
     let longest = gaps.iter().max().unwrap();
-    assert!(*longest <= WINDOW + FRAME + SLACK, "a gap of {longest:?}");
+    assert!(*longest <= WINDOW + SLACK, "a gap of {longest:?}");
     assert!(listeners.iter().all(|listener| !listener.ended()));
 
     wait_until("the stalled one to be dropped", DEADLINE, || {

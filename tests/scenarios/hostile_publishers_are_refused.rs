@@ -128,7 +128,7 @@ fn oversized_slow_and_lying_heads() {
         408
     );
     assert!(begun.elapsed() < Duration::from_secs(10));
-    // Ten thousand announced bytes that never come: the source's silence ends it.
+    // A length beyond every number.
     let lying = "PUT /r.mp3 HTTP/1.1\r\nAuthorization: Basic c291cmNlOnRlc3RraXQtcHVibGlzaC1rZXk=\r\n\
                  Content-Type: audio/mpeg\r\nContent-Length: 99999999999999999999\r\n\r\n";
     assert_eq!(http::request(addr, lying.as_bytes(), DEADLINE).status, 400);
@@ -188,6 +188,38 @@ fn assert_survives(what: &str, server: &Server, before: u64) {
     );
 }
 
+/// Whether the server said so before it closed.
+fn said(bytes: &[u8], text: &str) -> bool {
+    bytes
+        .windows(text.len())
+        .any(|window| window == text.as_bytes())
+}
+
+#[test]
+fn a_length_that_is_a_lie() {
+    let server = Server::builder()
+        .set("ingest", "source_timeout", "\"1s\"")
+        .start();
+    let mut source = connect(server.addr("http"));
+    source
+        .write_all(
+            b"PUT /r.mp3 HTTP/1.1\r\nAuthorization: Basic c291cmNlOnRlc3RraXQtcHVibGlzaC1rZXk=\r\n\
+              Content-Type: audio/mpeg\r\nContent-Length: 1000000\r\n\r\nten bytes.",
+        )
+        .unwrap();
+    // The rest never comes: the silence ends it.
+    let mut answer = Vec::new();
+    source.read_to_end(&mut answer).ok();
+    assert!(
+        said(&answer, " 200 "),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+    wait_until("the source to be given up", DEADLINE, || {
+        server.metrics().sum("carillon_publishers", &[]) == 0.0
+    });
+}
+
 #[test]
 fn amf_nested_ten_thousand_deep() {
     let server = Server::start();
@@ -197,26 +229,95 @@ fn amf_nested_ten_thousand_deep() {
         body.extend_from_slice(b"\x03\x00\x01a");
     }
     let mut socket = handshake(&server);
-    converse(&mut socket, &message(20, &body));
-    server.wait_for_log("rtmp", DEADLINE);
+    let answer = converse(&mut socket, &message(20, &body));
+    assert!(
+        said(&answer, "NetConnection."),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+    server.wait_for_log("nested", DEADLINE);
     assert_survives("nested AMF", &server, before);
 }
 
 #[test]
-fn a_chunk_size_of_one_and_a_message_of_sixteen_mebibytes() {
+fn a_message_of_sixteen_mebibytes() {
     let server = Server::start();
     let before = server.resident_bytes();
-    // SetChunkSize 1, then a command announced as the largest there is.
+    let mut bytes = vec![3, 0, 0, 0, 0xff, 0xff, 0xff, 20, 0, 0, 0, 0];
+    bytes.extend_from_slice(&[0x41; 128]);
+    let mut socket = handshake(&server);
+    let answer = converse(&mut socket, &bytes);
+    assert!(
+        said(&answer, "NetConnection."),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+    server.wait_for_log("16777215", DEADLINE);
+    assert_survives("16 MiB", &server, before);
+}
+
+#[test]
+fn a_chunk_size_of_one() {
+    let server = Server::start();
+    let before = server.resident_bytes();
     let mut bytes = vec![2, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 1];
-    bytes.extend_from_slice(&[3, 0, 0, 0, 0xff, 0xff, 0xff, 20, 0, 0, 0, 0]);
+    bytes.extend_from_slice(&[3, 0, 0, 0, 0, 0xff, 0xff, 20, 0, 0, 0, 0]);
     for _ in 0..200_000 {
         bytes.extend_from_slice(&[0x41, 0xc3]);
     }
     let mut socket = handshake(&server);
     let cpu = server.cpu_time();
-    converse(&mut socket, &bytes);
+    let answer = converse(&mut socket, &bytes);
+    assert!(
+        said(&answer, "NetConnection."),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
     assert!(server.cpu_time() - cpu < Duration::from_secs(2));
-    assert_survives("16 MiB in chunks of 1", &server, before);
+    server.wait_for_log("chunk", DEADLINE);
+    assert_survives("chunks of 1", &server, before);
+}
+
+#[test]
+fn strangers_own_little_memory() {
+    const STRANGERS: u64 = 50;
+    // Before authentication a connection owns at most this much.
+    const EACH_MAX: u64 = 256 << 10;
+    let server = Server::start();
+    // The first few pay for what the program loads once.
+    drop(handshake(&server));
+    let before = server.resident_bytes();
+    let strangers: Vec<TcpStream> = (0..STRANGERS)
+        .map(|_| {
+            let mut socket = handshake(&server);
+            // As many messages begun at once as are let through, none of them ended.
+            for csid in 3..40_u8 {
+                let mut bytes = vec![csid, 0, 0, 0, 0, 0xff, 0xf0, 20, 0, 0, 0, 0];
+                bytes.extend_from_slice(&[0; 128]);
+                for _ in 0..300 {
+                    bytes.push(0xc0 | csid);
+                    bytes.extend_from_slice(&[0; 128]);
+                }
+                if socket.write_all(&bytes).is_err() {
+                    break;
+                }
+            }
+            socket
+        })
+        .collect();
+    // What was sent may still lie in the kernel: the most of a second's looks counts.
+    let looks = (0..20).map(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        server.resident_bytes()
+    });
+    let most = looks.max().unwrap_or_default();
+    let grown = most.saturating_sub(before);
+    assert!(
+        grown <= STRANGERS * EACH_MAX,
+        "{grown} bytes for {STRANGERS} strangers"
+    );
+    drop(strangers);
+    assert_survives("strangers", &server, before);
 }
 
 #[test]
