@@ -29,6 +29,10 @@ const PROBE_BYTES_MAX: u64 = 2;
 /// When to try again what memory or the number of joins does not allow now.
 const RETRY_AFTER: (&str, &str) = ("Retry-After", "2");
 
+/// Bytes kept of each text that a listener says about itself: as long as it listens, it has them in
+/// memory. The agents of players and the addresses of pages are shorter.
+const RECORD_TEXT_BYTES_MAX: usize = 512;
+
 const METHODS: (&str, &str) = ("Allow", "GET, HEAD, OPTIONS");
 
 /// The realm that Icecast names; players remember passwords by it.
@@ -113,7 +117,7 @@ impl Request<'_> {
             format: form.format(),
             peer: self.peer,
             // Without the query, which may hold a key.
-            request: format!("{} {path} {}", self.head.method(), self.version()),
+            request: format!("{} {} {}", self.head.method(), cut(&path), self.version()),
             agent: self.header("user-agent"),
             referer: self.header("referer"),
             since: SystemTime::now(),
@@ -281,7 +285,7 @@ impl Request<'_> {
     }
 
     fn header(&self, name: &str) -> String {
-        self.head.header(name).unwrap_or_default().to_owned()
+        cut(self.head.header(name).unwrap_or_default()).to_owned()
     }
 
     fn version(&self) -> &'static str {
@@ -291,6 +295,11 @@ impl Request<'_> {
             http1::Version::Ice10 | http1::Version::XAudiocast => "ICE/1.0",
         }
     }
+}
+
+/// The front of a text for the record.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(RECORD_TEXT_BYTES_MAX)]
 }
 
 fn now() -> HttpDate {
