@@ -94,6 +94,8 @@ impl<'a> Replies<'a> {
             .header("Server", self.server)
             .header("Connection", "Close")
             .date(self.date)
+            // What a source sends is no page, whatever it looks like to a browser that guesses.
+            .header("X-Content-Type-Options", "nosniff")
     }
 }
 

@@ -32,6 +32,7 @@ fn stream_head(request: &str) -> String {
 const COMMON: &str = "Server: Icecast 2.4.4 (Carillon)\r\n\
     Connection: Close\r\n\
     Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+    X-Content-Type-Options: nosniff\r\n\
     Content-Type: audio/mpeg\r\n\
     Cache-Control: no-cache, no-store\r\n\
     Expires: Mon, 26 Jul 1997 05:00:00 GMT\r\n\
@@ -88,6 +89,37 @@ fn a_source_cannot_make_a_reply_long() {
         .map(|number| (format!("ice-x{number}"), "y".to_owned()))
         .collect();
     assert_eq!(listener_headers(&headers).len(), SOURCE_HEADERS_MAX);
+}
+
+#[test]
+fn a_source_cannot_begin_a_line_of_a_reply() {
+    let planted = "x\r\nSet-Cookie: a=b\r\n\r\n<script>\n\0";
+    let headers: Vec<_> = [
+        ("ice-audio-info", format!("ice-bitrate=1{planted};b=c")),
+        ("ice-bitrate", planted.to_owned()),
+        ("ice-public", planted.to_owned()),
+        ("icy-name", planted.to_owned()),
+        (&format!("ice-{planted}"), "y".to_owned()),
+        ("ice-a: b\r\nSet-Cookie", "y".to_owned()),
+        ("ice-a\nset-cookie", "y".to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec();
+    let head = head("GET /radio HTTP/1.1\r\n\r\n");
+    for headers in [&headers[..], &headers[..1]] {
+        let reply = Replies::new(&head, SERVER, DATE).stream("audio/mpeg", headers, true);
+        let reply = String::from_utf8(reply).unwrap();
+        let (lines, body) = reply.split_once("\r\n\r\n").unwrap();
+        assert_eq!(body, "");
+        for line in lines.split("\r\n") {
+            assert!(!line.contains(|c: char| c.is_control()), "{line:?}");
+            assert!(
+                !line.to_ascii_lowercase().starts_with("set-cookie"),
+                "{line}"
+            );
+        }
+        assert!(lines.contains("\r\nicy-br: "), "{lines}");
+    }
 }
 
 #[test]
