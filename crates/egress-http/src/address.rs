@@ -15,7 +15,8 @@ pub struct Address {
     pub label: &'static str,
     /// The path, with a leading `/`. Needs no escaping.
     pub path: String,
-    /// The media type. For a source's own container it is the source's word: untrusted text.
+    /// The media type. For a source's own container it is the source's word, but sound or pictures:
+    /// untrusted text on one line.
     pub media_type: String,
 }
 
@@ -75,7 +76,27 @@ const fn label(container: Container) -> &'static str {
 
 /// Why a stream cannot be had with an extension, in one sentence.
 pub(crate) fn refusal(info: &Info, extension: Extension) -> String {
-    let what = match info.source.container {
+    let paths: Vec<_> = addresses(info)
+        .into_iter()
+        .map(|address| address.path)
+        .collect();
+    format!(
+        "{} carries {}, which cannot be sent as {}{}; it can be heard at {}.\n",
+        info.name,
+        contents(info),
+        extension.suffix(),
+        // Its codecs might be allowed there.
+        match extension {
+            Extension::Ts | Extension::Mp4 => " by this server",
+            _ => "",
+        },
+        join(paths.iter().map(String::as_str)),
+    )
+}
+
+/// What a stream carries, for people.
+fn contents(info: &Info) -> String {
+    match info.source.container {
         Container::Tracks if info.tracks.is_empty() => "nothing yet".to_owned(),
         Container::Tracks => join(info.tracks.iter().map(|track| codec(track.codec))),
         container => match info.tracks.first() {
@@ -84,17 +105,7 @@ pub(crate) fn refusal(info: &Info, extension: Extension) -> String {
             }
             _ => label(container).to_owned(),
         },
-    };
-    let paths: Vec<_> = addresses(info)
-        .into_iter()
-        .map(|address| address.path)
-        .collect();
-    format!(
-        "{} carries {what}, which cannot be sent as {}; it can be heard at {}.\n",
-        info.name,
-        extension.suffix(),
-        join(paths.iter().map(String::as_str)),
-    )
+    }
 }
 
 const fn codec(codec: Codec) -> &'static str {

@@ -28,6 +28,10 @@ pub(crate) enum Extension {
     Mp3,
     Ogg,
     WebM,
+    /// MPEG transport stream. No source's container can be sent as one yet, nor as MP4; the
+    /// addresses are claimed so that whoever tries them is told what works.
+    Ts,
+    Mp4,
 }
 
 /// What can be said to a listener's wish.
@@ -42,7 +46,15 @@ pub(crate) enum Choice {
 }
 
 impl Extension {
-    pub(crate) const ALL: [Self; 5] = [Self::Flv, Self::Aac, Self::Mp3, Self::Ogg, Self::WebM];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Flv,
+        Self::Aac,
+        Self::Mp3,
+        Self::Ogg,
+        Self::WebM,
+        Self::Ts,
+        Self::Mp4,
+    ];
 
     /// With the dot.
     pub(crate) const fn suffix(self) -> &'static str {
@@ -52,6 +64,8 @@ impl Extension {
             Self::Mp3 => ".mp3",
             Self::Ogg => ".ogg",
             Self::WebM => ".webm",
+            Self::Ts => ".ts",
+            Self::Mp4 => ".mp4",
         }
     }
 }
@@ -130,13 +144,14 @@ impl Form {
         }
     }
 
-    /// The media type of the bytes.
+    /// The media type of the bytes. The source's word counts where no browser would show such
+    /// bytes as a page, whose scripts would run with the rights of this server's own pages.
     pub(crate) fn media_type(self, info: &Info) -> &str {
         match self {
             Self::Flv => "video/x-flv",
             Self::Aac => "audio/aac",
             Self::Mp3 => "audio/mpeg",
-            Self::Source | Self::Icy if !info.source.content_type.is_empty() => {
+            Self::Source | Self::Icy if is_harmless(&info.source.content_type) => {
                 &info.source.content_type
             }
             Self::Source | Self::Icy => match info.source.container {
@@ -158,6 +173,62 @@ impl Form {
             (Self::Source | Self::Icy, Container::Ogg) => b"Og",
             (Self::Source | Self::Icy, Container::WebM) => b"\x1A\x45",
             (Self::Source | Self::Icy, Container::Tracks | Container::Other) => b"",
+        }
+    }
+}
+
+/// Whether a media type is sound or moving pictures and nothing else.
+///
+/// Its subtype may have no `+`: browsers render whatever ends in `+xml` as a document. Nor may there
+/// be a comma anywhere, where several types stand in one header and the last counts (Fetch §2.2.3).
+fn is_harmless(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    let essence = essence.to_ascii_lowercase();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    let is_media = match essence.split_once('/') {
+        Some(("audio" | "video", subtype)) => !subtype.is_empty() && subtype.bytes().all(is_plain),
+        _ => essence == "application/ogg",
+    };
+    is_media
+        && content_type
+            .bytes()
+            .all(|byte| (b' '..=b'~').contains(&byte) && byte != b',')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sound_and_pictures_are_what_the_source_calls_them() {
+        for harmless in [
+            "audio/mpeg",
+            "Audio/AACP",
+            "video/x-matroska",
+            "application/ogg",
+            "audio/ogg; codecs=opus",
+            "video/nsv",
+        ] {
+            assert!(is_harmless(harmless), "{harmless}");
+        }
+        for harmful in [
+            "",
+            "audio",
+            "audio/",
+            "text/html",
+            "TEXT/HTML",
+            "text/html;audio/mpeg",
+            "image/svg+xml",
+            "audio/x+xml",
+            "application/xhtml+xml",
+            "multipart/x-mixed-replace",
+            "audio/mpeg,text/html",
+            "audio/mpeg; a=b, text/html",
+            "audio/mpeg\r\nContent-Type: text/html",
+            "audio/<script>",
+            " text/html",
+        ] {
+            assert!(!is_harmless(harmful), "{harmful}");
         }
     }
 }

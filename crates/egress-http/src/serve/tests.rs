@@ -145,6 +145,64 @@ async fn a_listener_is_recorded_without_its_key_and_leaves_with_a_reason() {
 }
 
 #[tokio::test]
+async fn a_listener_that_says_much_of_itself_is_recorded_in_few_words() {
+    let house = House::new(no_burst());
+    let _publisher = house.publish("radio", Container::Mp3);
+    // Characters of two bytes, of which the limit would split one.
+    let long = format!("x{}", "ö".repeat(1000));
+    let request = format!("GET /radio HTTP/1.1\r\nUser-Agent: {long}\r\nReferer: {long}\r\n\r\n");
+    let (_client, serving) = ask(&house, &request).await;
+    let Outcome::Listening(id) = serving.await.unwrap() else {
+        panic!("it may listen");
+    };
+    let record = house.context.registry.fanout().directory().get(id).unwrap();
+    for text in [&record.agent, &record.referer] {
+        assert_eq!((text.len(), text.capacity()), (511, 511));
+        assert!(long.starts_with(&text[..]));
+    }
+}
+
+#[tokio::test]
+async fn a_source_cannot_make_its_stream_a_page() {
+    let house = House::new(Settings::default());
+    let mut publishers = Vec::new();
+    for (path, container, content_type, expected) in [
+        (
+            "page",
+            Container::Other,
+            "text/html",
+            "application/octet-stream",
+        ),
+        (
+            "svg",
+            Container::Other,
+            "image/svg+xml",
+            "application/octet-stream",
+        ),
+        (
+            "old",
+            Container::Ogg,
+            "application/x-ogg",
+            "application/ogg",
+        ),
+        ("tv", Container::Other, "video/nsv", "video/nsv"),
+    ] {
+        publishers.push(house.publish_as(path, container, content_type, &[]));
+        let (status, head) = answer_to(&house, &format!("HEAD /{path} HTTP/1.1\r\n\r\n")).await;
+        assert_eq!(status, Status::OK);
+        let types: Vec<_> = head
+            .lines()
+            .filter(|l| l.starts_with("Content-Type:"))
+            .collect();
+        assert_eq!(types, [format!("Content-Type: {expected}")]);
+        assert!(
+            head.contains("\r\nX-Content-Type-Options: nosniff\r\n"),
+            "{head}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn errors_say_why() {
     let house = House::new(Settings::default());
     let _publisher = house.publish("secret/radio", Container::Mp3);
@@ -181,6 +239,22 @@ async fn errors_say_why() {
             "music carries Ogg, which cannot be sent as .mp3; it can be heard at /music.",
         ),
         (
+            get("/music.webm"),
+            Status::NOT_ACCEPTABLE,
+            "music carries Ogg, which cannot be sent as .webm; it can be heard at /music.",
+        ),
+        (
+            get("/music.mp4"),
+            Status::NOT_ACCEPTABLE,
+            "music carries Ogg, which cannot be sent as .mp4 by this server; \
+             it can be heard at /music.",
+        ),
+        (
+            get("/nothing.ts"),
+            Status::NOT_FOUND,
+            "There is no stream nothing.",
+        ),
+        (
             "DELETE /music HTTP/1.1\r\n\r\n".to_owned(),
             Status::METHOD_NOT_ALLOWED,
             "Allow: GET, HEAD, OPTIONS",
@@ -211,8 +285,23 @@ async fn codecs_decide_what_an_rtmp_stream_can_be() {
     let words = "live/show carries H.264 and AAC, which cannot be sent as .mp3; \
         it can be heard at /live/show.flv and /live/show.aac.\n";
     assert!(text.ends_with(words), "{text}");
-    let (status, _) = answer_to(&house, &get("/live/show.webm")).await;
-    assert_eq!(status, Status::NOT_ACCEPTABLE);
+    for extension in [".ogg", ".webm"] {
+        let (status, text) = answer_to(&house, &get(&format!("/live/show{extension}"))).await;
+        assert_eq!(status, Status::NOT_ACCEPTABLE);
+        assert!(
+            text.contains(&format!("cannot be sent as {extension}; ")),
+            "{text}"
+        );
+    }
+    for extension in [".ts", ".mp4"] {
+        let (status, text) = answer_to(&house, &get(&format!("/live/show{extension}"))).await;
+        assert_eq!(status, Status::NOT_ACCEPTABLE);
+        let words = format!(
+            "live/show carries H.264 and AAC, which cannot be sent as {extension} by this server; \
+             it can be heard at /live/show.flv and /live/show.aac.\n"
+        );
+        assert!(text.ends_with(&words), "{text}");
+    }
 
     let browser = "GET /live/show?key=a HTTP/1.1\r\nAccept: text/html,*/*;q=0.8\r\n\r\n";
     let (status, text) = answer_to(&house, browser).await;
@@ -378,6 +467,8 @@ fn only_streams_are_claimed() {
         "/live/show.flv",
         "/live/show.aac?x=1",
         "http://h/live/show",
+        "/live/show.ts",
+        "/live/show.mp4",
         "/other.mp3",
         "/odd.flv",
         "/live%2fshow",
