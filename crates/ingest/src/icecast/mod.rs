@@ -12,6 +12,7 @@
 
 mod answer;
 mod body;
+mod description;
 mod metadata;
 mod pace;
 
@@ -39,9 +40,6 @@ pub use metadata::update_metadata;
 /// Bytes read at once. At most four seconds of a 32 kb/s stream, so that a file which is pushed
 /// faster than it plays does not come in lumps.
 const READ_BYTES: usize = 16 * 1024;
-
-/// What ffmpeg takes a source for that does not say, and what most are.
-const CONTENT_TYPE_DEFAULT: &str = "audio/mpeg";
 
 /// Runs a source's connection from its request head to its end, and closes it.
 ///
@@ -105,18 +103,15 @@ fn admit(
         context.gate.publish(&name, &presented)?;
         return Ok(None);
     }
-    let content_type = head
-        .header("content-type")
-        .filter(|value| !value.is_empty());
-    let content_type = content_type.unwrap_or(CONTENT_TYPE_DEFAULT);
+    let content_type = description::content_type(head);
     let demuxer = Demuxer::for_content_type(content_type);
     let source = Source {
         protocol: Protocol::Icecast.label(),
         peer: Some(peer),
-        agent: head.header("user-agent").unwrap_or_default().to_owned(),
+        agent: description::agent(head).to_owned(),
         container: demuxer.container(),
         content_type: content_type.to_owned(),
-        headers: stream_headers(head),
+        headers: description::headers(head),
     };
     let turn = admission::admit(context, &name, &presented, Protocol::Icecast, &source)?;
     Ok(Some((turn, demuxer)))
@@ -126,26 +121,10 @@ fn log_refusal(head: &Head, peer: SocketAddr, error: &Error) {
     // The first half of libshout's greeting is no event.
     if !matches!(error, Error::Denied(Denied::Missing)) {
         let name = admission::name(&head.path()).ok();
-        let agent = head.header("user-agent").unwrap_or_default();
+        let agent = description::agent(head);
         let stream = name.as_ref().map(tracing::field::display);
         tracing::info!(stream, %peer, ?agent, reason = %error, "source refused");
     }
-}
-
-/// The headers about the stream, for its listeners. The oldest kind is renamed to Icecast's.
-fn stream_headers(head: &Head) -> Vec<(String, String)> {
-    let mut headers = Vec::new();
-    for (name, value) in head.headers() {
-        if let Some(suffix) = name.strip_prefix("x-audiocast-") {
-            headers.push((format!("ice-{suffix}"), value.to_owned()));
-        } else if name.starts_with("ice-")
-            // ffmpeg asks for titles even when it is the one who sends.
-            || name.starts_with("icy-") && name != "icy-metadata"
-        {
-            headers.push((name.to_owned(), value.to_owned()));
-        }
-    }
-    headers
 }
 
 /// What a request proves its right with.

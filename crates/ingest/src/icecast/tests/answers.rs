@@ -72,6 +72,49 @@ async fn what_the_source_says_of_itself_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_source_that_says_much_of_itself_is_kept_in_few_words() {
+    let log = Log::default();
+    let _guard = log.capture();
+    let context = house(Takeover::SameCredential, 0);
+    // Characters of two bytes, of which each limit would split one.
+    let long = format!("x{}", "ö".repeat(700));
+    let name = "n".repeat(100);
+    let many: String = (0..60).map(|n| format!("ice-{n}: {long}\r\n")).collect();
+    let said = format!("User-Agent: {long}\r\nContent-Type: {long}\r\nice-{name}: a\r\n{many}");
+    let limits = HeadLimits {
+        bytes_max: 1 << 20,
+        ..HeadLimits::default()
+    };
+    for key in [KEY, "guess"] {
+        let request = format!("PUT /a HTTP/1.1\r\n{}{said}\r\n", basic(key));
+        let (head, _) = HeadReader::new(limits)
+            .push(request.as_bytes())
+            .expect("a head")
+            .expect("a whole head");
+        let (ours, theirs) = duplex(64 * 1024);
+        drop(ours);
+        let served = serve(&context, theirs, head, Bytes::new(), PEER, || {}).await;
+        served.expect_err("nobody is there to be answered");
+    }
+    let source = stream(&context, "a").await.info().source.clone();
+    assert_eq!((source.agent.len(), source.content_type.len()), (255, 255));
+    assert!(long.starts_with(&source.agent));
+    assert_eq!(source.headers.len(), 32);
+    for (index, (name, value)) in source.headers.iter().enumerate() {
+        assert_eq!(*name, format!("ice-{index}"));
+        assert_eq!(value.len(), 511);
+    }
+    let lines = log.lines();
+    for event in ["publishing begins", "source refused"] {
+        let line = lines.iter().find(|line| line.contains(event));
+        assert!(
+            line.is_some_and(|line| line.len() < 1000),
+            "{event}: {lines:#?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn strangers_are_asked_for_their_key() {
     let context = house(Takeover::SameCredential, 0);
     for (request, reason) in [
