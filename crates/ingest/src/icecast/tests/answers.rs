@@ -96,7 +96,7 @@ async fn a_source_that_says_much_of_itself_is_kept_in_few_words() {
         let served = serve(&context, theirs, head, Bytes::new(), PEER, || {}).await;
         served.expect_err("nobody is there to be answered");
     }
-    let source = stream(&context, "a").await.info().source.clone();
+    let source = stream(&context, "a").await.info().source;
     assert_eq!((source.agent.len(), source.content_type.len()), (255, 255));
     assert!(long.starts_with(&source.agent));
     assert_eq!(source.headers.len(), 32);
