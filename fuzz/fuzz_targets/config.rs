@@ -1,16 +1,18 @@
 //! Configurations: whatever the text, the answer is a valid configuration or problems that stand
-//! within the text, and showing either never panics.
+//! within the text, and showing either never panics. A comment `#CARILLON__…=…` is a variable of the
+//! environment too.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use server::config::{Config, Location};
 
-fuzz_target!(|input: (&str, &str)| {
-    let (source, variable) = input;
-    let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
-    let environment = [(format!("CARILLON__{name}"), value.to_owned())];
-    match Config::parse("fuzz.toml", source, environment.into_iter()) {
+fuzz_target!(|source: &str| {
+    let variables = source
+        .lines()
+        .filter_map(|line| line.strip_prefix('#')?.split_once('='));
+    let environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    match Config::parse("fuzz.toml", source, environment) {
         Ok(config) => {
             assert!((0.001..=0.9).contains(&config.fanout.target_utilisation));
             for policy in [config.fanout.audio, config.fanout.video] {
