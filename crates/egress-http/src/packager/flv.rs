@@ -130,7 +130,7 @@ impl Flv {
             }
             (Kind::Audio, None) => {
                 let first = *self.first_sample.get_or_insert(self.at);
-                !self.announces_pictures() || self.at - first >= VIDEO_AWAITED
+                self.at - first >= VIDEO_AWAITED || !self.announces_pictures()
             }
         };
         if may_join {
