@@ -11,6 +11,7 @@
 //! this server answers on is a row of [`routes`].
 
 mod access;
+mod address;
 mod admin;
 pub mod cli;
 pub mod config;

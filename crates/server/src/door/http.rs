@@ -5,7 +5,7 @@
 //! that connection could be for a live body, and hyper does not give a socket back.
 
 use std::future::Future;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,6 +24,7 @@ use super::head::{self, Arrived, NoHead, Prefixed};
 use super::is_trusted;
 use super::limits::{Place, Rejected};
 use crate::access::Line;
+use crate::address::forwarded;
 use crate::node::Node;
 use crate::pages::{self, Visitor};
 use crate::routes::Endpoint;
@@ -77,6 +78,9 @@ impl Carrier for TlsStream<TcpStream> {
         peer: SocketAddr,
         permit: Option<Permit>,
     ) -> Outcome {
+        if let Err(error) = net::tcp::prepare_listener(self.get_ref().0) {
+            tracing::debug!(%peer, %error, "a listener was gone before it was served");
+        }
         egress_http::serve_secure(&node.egress, self, head, peer, permit).await
     }
 }
@@ -131,7 +135,10 @@ async fn dispatch<S: Carrier>(
             let answer = ingest::icecast::update_metadata(&node.ingest, &head, &form, peer, now);
             head::answer(socket, &answer).await;
         }
-        Endpoint::Options => head::answer(socket, &options(node, head.version())).await,
+        Endpoint::Options => {
+            let answer = ingest::icecast::answer_options(&node.ingest.settings, &head);
+            head::answer(socket, &answer).await;
+        }
         Endpoint::Listen if node.is_draining() => {
             refuse(node, socket, &head, Rejected::Draining, peer).await;
         }
@@ -243,12 +250,12 @@ fn client(node: &Node, head: &Head, peer: SocketAddr) -> SocketAddr {
     let named: Vec<_> = head
         .header_values("x-forwarded-for")
         .flat_map(|value| value.split(','))
-        .map(|text| text.trim().trim_matches(['[', ']']).parse::<IpAddr>())
+        .map(forwarded)
         .collect();
     let mut client = peer.ip();
     for address in named.into_iter().rev() {
         // Nothing to the left of nonsense was vouched for.
-        let Ok(address) = address else { break };
+        let Some(address) = address else { break };
         client = address;
         if !is_trusted(node, address) {
             break;
@@ -308,7 +315,7 @@ pub(super) fn refuse_unread(socket: &TcpStream, reason: Rejected) {
 /// The only place that decides with which status a limit is answered.
 const fn status_of(reason: Rejected) -> Status {
     match reason {
-        Rejected::Address => Status::TOO_MANY_REQUESTS,
+        Rejected::Address | Rejected::PendingShare => Status::TOO_MANY_REQUESTS,
         Rejected::HeadTimeout => Status::REQUEST_TIMEOUT,
         Rejected::HeadMalformed | Rejected::Protocol | Rejected::Tls => Status::BAD_REQUEST,
         Rejected::Pending
@@ -340,16 +347,4 @@ fn plain(node: &Node, version: Version, status: Status, text: &str) -> Vec<u8> {
     bytes.extend_from_slice(text.as_bytes());
     bytes.push(b'\n');
     bytes
-}
-
-/// butt and others ask what may be done before they publish.
-fn options(node: &Node, version: Version) -> Vec<u8> {
-    ResponseHead::new(version, Status::OK)
-        .header("Server", &node.config.http.server_header)
-        .date(HttpDate(stamp::unix_seconds(SystemTime::now())))
-        .header("Allow", "GET, HEAD, PUT, SOURCE, OPTIONS")
-        .headers(http1::CORS)
-        .header("Connection", "close")
-        .content_length(0)
-        .finish()
 }

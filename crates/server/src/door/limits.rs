@@ -4,18 +4,44 @@
 //! Every place that is taken is a value whose drop gives it back.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::address::network;
 use crate::config;
 
 /// Connections that are neither sources nor listeners: whose head has not arrived, or that wait for
-/// a page. Each holds at most two heads of 16 KiB and is gone when its deadline passes, so this
-/// bounds them at 128 MiB, and it takes a flood of hundreds of connections a second that all stay
-/// silent to fill it.
+/// a page, or for the gate. On an HTTP port each holds a head of at most 16 KiB twice, as it arrived
+/// and as it was read, in buffers that double as they grow, so 64 KiB; TLS adds about as much for
+/// its records. This bounds them at 512 MiB if all of them are as bad as they can be. Those of RTMP
+/// have a smaller bound of their own beside it. Each is gone when its deadline passes.
 pub(crate) const PENDING_MAX: u64 = 4_096;
+
+/// The port at which a connection is pending.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Pool {
+    Http,
+    Rtmp,
+}
+
+impl Pool {
+    /// Pending connections that one address, or one IPv6 network, may have: a sixteenth of the
+    /// whole, so that nobody alone shuts the door for everybody.
+    ///
+    /// A listener is pending for as long as its handshake and head take, so at 200 ms each, 256 let
+    /// more than a thousand in each second from behind one address: a provider's NAT after an
+    /// outage, or a load test on loopback, which is not exempt. A publisher's RTMP commands take
+    /// some round trips more, and an address has few.
+    const fn share(self) -> u32 {
+        match self {
+            Self::Http => 256,
+            Self::Rtmp => 64,
+        }
+    }
+}
 
 /// Why somebody is not let in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -24,6 +50,8 @@ pub(crate) enum Rejected {
     Address,
     #[error("too many connections are waiting to be served")]
     Pending,
+    #[error("too many connections from this address are waiting to be served")]
+    PendingShare,
     #[error("the server has as many listeners as it may have")]
     Listeners,
     #[error("too many listeners are joining at once")]
@@ -43,9 +71,10 @@ pub(crate) enum Rejected {
 }
 
 impl Rejected {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Address,
         Self::Pending,
+        Self::PendingShare,
         Self::Listeners,
         Self::Joins,
         Self::Egress,
@@ -61,6 +90,7 @@ impl Rejected {
         match self {
             Self::Address => "limit_per_ip",
             Self::Pending => "limit_pending",
+            Self::PendingShare => "limit_pending_per_ip",
             Self::Listeners => "limit_listeners",
             Self::Joins => "limit_joins",
             Self::Egress => "limit_egress",
@@ -77,13 +107,46 @@ impl Rejected {
 #[derive(Debug)]
 pub(crate) struct Limits {
     settings: config::Limits,
-    /// Connections by address; addresses without one are not in it.
-    by_address: Mutex<HashMap<IpAddr, u32>>,
+    connections: Tally<IpAddr>,
     pending: AtomicU64,
+    shares: Tally<(Pool, IpAddr)>,
     listeners: AtomicU64,
     joins: Mutex<Bucket>,
     /// Measured lately, in bit/s.
     egress_bits: AtomicU64,
+}
+
+/// How many each has. Whoever has none is not in it, so it is never larger than what it counts.
+#[derive(Debug)]
+struct Tally<K>(Mutex<HashMap<K, u32>>);
+
+impl<K> Default for Tally<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash> Tally<K> {
+    /// One more, unless `key` has `max` already.
+    fn take(&self, key: K, max: u32) -> bool {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(key).or_insert(0);
+        let granted = *count < max;
+        if granted {
+            *count += 1;
+        }
+        granted
+    }
+
+    fn give_back(&self, key: K) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&key);
+            }
+        }
+    }
 }
 
 /// Joins that may happen now.
@@ -101,7 +164,8 @@ impl Limits {
             .map_or(0.0, |rate| f64::from(rate.get()));
         Arc::new(Self {
             settings,
-            by_address: Mutex::default(),
+            connections: Tally::default(),
+            shares: Tally::default(),
             pending: AtomicU64::new(0),
             listeners: AtomicU64::new(0),
             joins: Mutex::new(Bucket {
@@ -114,10 +178,17 @@ impl Limits {
 
     /// A place for a connection that was accepted. `address` is `None` for a trusted proxy, whose
     /// clients are counted when the head has named them.
-    pub(crate) fn connection(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Place, Rejected> {
+    pub(crate) fn connection(
+        self: &Arc<Self>,
+        pool: Pool,
+        address: Option<IpAddr>,
+    ) -> Result<Place, Rejected> {
         let mut place = Place {
             limits: Arc::clone(self),
-            address: None,
+            pool,
+            charged: false,
+            connection: None,
+            share: None,
             pending: true,
         };
         if self.pending.fetch_add(1, Ordering::Relaxed) >= PENDING_MAX {
@@ -179,30 +250,33 @@ impl Limits {
 #[derive(Debug)]
 pub(crate) struct Place {
     limits: Arc<Limits>,
-    address: Option<IpAddr>,
+    pool: Pool,
+    charged: bool,
+    /// For whom it is counted among the connections.
+    connection: Option<IpAddr>,
+    /// For whom it is counted among the pending.
+    share: Option<(Pool, IpAddr)>,
     pending: bool,
 }
 
 impl Place {
     /// Counts the connection for an address. It is counted for one address only.
     pub(crate) fn charge(&mut self, address: IpAddr) -> Result<(), Rejected> {
-        let Some(max) = self.limits.settings.per_ip else {
-            return Ok(());
-        };
-        if self.address.is_some() {
+        if self.charged {
             return Ok(());
         }
-        let mut counts = self
-            .limits
-            .by_address
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(address).or_insert(0);
-        if *count >= max.get() {
-            return Err(Rejected::Address);
+        let (address, limits) = (network(address), &self.limits);
+        if let Some(max) = limits.settings.per_ip {
+            if !limits.connections.take(address, max.get()) {
+                return Err(Rejected::Address);
+            }
+            self.connection = Some(address);
         }
-        *count += 1;
-        self.address = Some(address);
+        let share = (self.pool, address);
+        if !limits.shares.take(share, self.pool.share()) {
+            return Err(Rejected::PendingShare);
+        }
+        (self.share, self.charged) = (Some(share), true);
         Ok(())
     }
 
@@ -211,23 +285,17 @@ impl Place {
         if std::mem::take(&mut self.pending) {
             self.limits.pending.fetch_sub(1, Ordering::Relaxed);
         }
+        if let Some(share) = self.share.take() {
+            self.limits.shares.give_back(share);
+        }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.settle();
-        let Some(address) = self.address else { return };
-        let mut counts = self
-            .limits
-            .by_address
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&address) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&address);
-            }
+        if let Some(address) = self.connection.take() {
+            self.limits.connections.give_back(address);
         }
     }
 }
@@ -255,37 +323,80 @@ mod tests {
         Limits::new(settings, Instant::now())
     }
 
+    const HTTP: Pool = Pool::Http;
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     #[test]
     fn an_address_gets_its_places_back() {
         let limits = limits(|settings| settings.per_ip = NonZeroU32::new(2));
-        let first = limits.connection(Some(HERE)).expect("a place");
-        let _second = limits.connection(Some(HERE)).expect("a place");
-        assert_eq!(limits.connection(Some(HERE)).err(), Some(Rejected::Address));
+        let first = limits.connection(HTTP, Some(HERE)).expect("a place");
+        let _second = limits.connection(HTTP, Some(HERE)).expect("a place");
+        assert_eq!(
+            limits.connection(HTTP, Some(HERE)).err(),
+            Some(Rejected::Address)
+        );
         assert!(
             limits
-                .connection(Some(IpAddr::from([192, 0, 2, 1])))
+                .connection(HTTP, Some(IpAddr::from([192, 0, 2, 1])))
                 .is_ok()
         );
         drop(first);
-        let mut proxied = limits.connection(None).expect("a proxy is not counted");
+        let mut proxied = limits
+            .connection(HTTP, None)
+            .expect("a proxy is not counted");
         assert_eq!(proxied.charge(HERE), Ok(()));
-        assert_eq!(limits.connection(Some(HERE)).err(), Some(Rejected::Address));
+        assert_eq!(
+            limits.connection(HTTP, Some(HERE)).err(),
+            Some(Rejected::Address)
+        );
         drop(proxied);
-        assert!(limits.connection(Some(HERE)).is_ok());
+        assert!(limits.connection(HTTP, Some(HERE)).is_ok());
         assert_eq!(limits.pending(), 1, "the second is still waiting");
+    }
+
+    #[test]
+    fn an_ipv6_network_has_the_places_of_one_address() {
+        let limits = limits(|settings| settings.per_ip = NonZeroU32::new(1));
+        let ask = |text: &str| limits.connection(HTTP, Some(text.parse().expect("an address")));
+        let _first = ask("2001:db8:0:1::1").expect("a place");
+        assert_eq!(ask("2001:db8:0:1:ffff::2").err(), Some(Rejected::Address));
+        assert!(ask("2001:db8:0:2::1").is_ok());
+    }
+
+    #[test]
+    fn one_address_cannot_take_all_pending_places() {
+        for pool in [Pool::Http, Pool::Rtmp] {
+            let limits = limits(|_| {});
+            let mut all: Vec<_> = (0..pool.share())
+                .map(|_| limits.connection(pool, Some(HERE)).expect("a place"))
+                .collect();
+            let next = || limits.connection(pool, Some(HERE)).err();
+            assert_eq!(next(), Some(Rejected::PendingShare));
+            let elsewhere = IpAddr::from([192, 0, 2, 1]);
+            assert!(limits.connection(pool, Some(elsewhere)).is_ok());
+            let mut proxied = limits.connection(pool, None).expect("a proxy's own");
+            assert_eq!(proxied.charge(HERE), Err(Rejected::PendingShare));
+            drop(proxied);
+            assert_eq!(limits.pending(), all.len() as u64, "nothing was kept");
+
+            all[0].settle();
+            let another = limits.connection(pool, Some(HERE)).expect("a place");
+            all[0].settle();
+            assert_eq!(next(), Some(Rejected::PendingShare), "given back once");
+            drop((all, another));
+            assert!(limits.shares.0.lock().expect("no panic").is_empty());
+        }
     }
 
     #[test]
     fn silent_connections_are_bounded() {
         let limits = limits(|_| {});
         let mut all: Vec<_> = (0..PENDING_MAX)
-            .map(|_| limits.connection(None).expect("a place"))
+            .map(|_| limits.connection(HTTP, None).expect("a place"))
             .collect();
-        assert_eq!(limits.connection(None).err(), Some(Rejected::Pending));
+        assert_eq!(limits.connection(HTTP, None).err(), Some(Rejected::Pending));
         all[0].settle();
-        assert!(limits.connection(None).is_ok());
+        assert!(limits.connection(HTTP, None).is_ok());
         drop(all);
         assert_eq!(limits.pending(), 0);
     }

@@ -19,7 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use self::limits::{Place, Rejected};
+use self::limits::{Place, Pool, Rejected};
 use crate::node::Node;
 
 /// What a door leads to.
@@ -132,15 +132,19 @@ pub(crate) async fn accept(
 const IDLE_RTMP_MAX: u64 = 1_024;
 
 fn place(node: &Node, door: &Door, peer: SocketAddr) -> Result<Place, Rejected> {
-    if matches!(door, Door::Rtmp) {
+    let pool = match door {
+        Door::Rtmp => Pool::Rtmp,
+        Door::Http | Door::Https(_) => Pool::Http,
+    };
+    if pool == Pool::Rtmp {
         let open = node.counts.open[door.index()].load(Ordering::Relaxed);
         let publishers = node.ingest.stats.publishers(ingest::Protocol::Rtmp);
         if open.saturating_sub(publishers) >= IDLE_RTMP_MAX {
             return Err(Rejected::Pending);
         }
     }
-    let address = (!is_trusted(node, peer.ip())).then(|| peer.ip().to_canonical());
-    node.limits.connection(address)
+    let address = (!is_trusted(node, peer.ip())).then(|| peer.ip());
+    node.limits.connection(pool, address)
 }
 
 fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {

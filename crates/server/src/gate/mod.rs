@@ -2,8 +2,8 @@
 //!
 //! It owns the registry's only [`Gatekeeper`], so nothing is published, played or administered
 //! without a value that was made here. Credentials are compared in constant time. Wrong ones use
-//! up a small allowance per address; while it is used up nothing that address presents is looked
-//! at, so that guessing gains nothing.
+//! up a small allowance per address and kind of action; while it is used up nothing that address
+//! presents for it is looked at, so that guessing gains nothing.
 
 mod attempts;
 
@@ -18,7 +18,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use media::StreamName;
 use sha2::Sha256;
 
-use self::attempts::Attempts;
+use self::attempts::{Attempts, Kind};
 use crate::config::{Config, Secret};
 
 /// To use the operator's port.
@@ -63,7 +63,8 @@ impl Gatehouse {
         peer: IpAddr,
         password: Option<&str>,
     ) -> Result<Authorized<Administer>, Denied> {
-        self.check(peer, password, &[self.config.auth.admin_password.as_ref()])?;
+        let permitted = [self.config.auth.admin_password.as_ref()];
+        self.check(Kind::Administer, peer, password, &permitted)?;
         Ok(self.gatekeeper.authorize(Administer))
     }
 
@@ -74,6 +75,7 @@ impl Gatehouse {
 
     fn check(
         &self,
+        kind: Kind,
         peer: IpAddr,
         offered: Option<&str>,
         permitted: &[Option<&Secret>],
@@ -82,7 +84,7 @@ impl Gatehouse {
             .filter(|text| !text.is_empty())
             .ok_or(Denied::Missing)?;
         let now = Instant::now();
-        if self.attempts.are_used_up(peer, now) {
+        if self.attempts.are_used_up(peer, kind, now) {
             return Err(Denied::TooManyAttempts);
         }
         // Every secret is compared, so that the time taken does not tell which one fitted.
@@ -93,7 +95,7 @@ impl Gatehouse {
         if fits {
             return Ok(());
         }
-        self.attempts.failed(peer, now);
+        self.attempts.failed(peer, kind, now);
         Err(Denied::Wrong)
     }
 
@@ -118,7 +120,7 @@ impl Gate for Gatehouse {
         presented: &Presented<'_>,
     ) -> Result<Authorized<Publish>, Denied> {
         let key = self.config.publish_key(stream);
-        self.check(presented.peer.ip(), presented.secret, &[key])?;
+        self.check(Kind::Publish, presented.peer.ip(), presented.secret, &[key])?;
         let credential = self.credential(presented.secret.unwrap_or_default());
         Ok(self.gatekeeper.authorize(Publish {
             stream: stream.clone(),
@@ -140,7 +142,8 @@ impl Gate for Gatehouse {
     ) -> Result<Authorized<UpdateMetadata>, Denied> {
         let key = self.config.publish_key(stream);
         let password = self.config.auth.admin_password.as_ref();
-        self.check(presented.peer.ip(), presented.secret, &[key, password])?;
+        let (peer, permitted) = (presented.peer.ip(), [key, password]);
+        self.check(Kind::UpdateMetadata, peer, presented.secret, &permitted)?;
         Ok(self.gatekeeper.authorize(UpdateMetadata {
             stream: stream.clone(),
         }))

@@ -128,4 +128,13 @@ fn guessing_locks_the_address_out_and_nobody_else() {
         "a right guess is not told from a wrong one"
     );
     assert!(gate.publish(&name("live/a"), &presented(8, right)).is_ok());
+    let operator = presented(7, None).peer.ip();
+    assert!(
+        gate.administer(operator, Some("tower-warden-77")).is_ok(),
+        "the operator may share the encoder's address"
+    );
+    assert!(
+        gate.update_metadata(&name("live/a"), &presented(7, right))
+            .is_ok()
+    );
 }
