@@ -12,6 +12,10 @@ use serde_json::{Map, Value, json};
 
 use crate::stamp;
 
+/// Streams told of at once, here and on the page that lists them. More than that nobody reads, and
+/// everybody may ask as often as they like.
+pub(crate) const STREAMS_MAX: usize = 1_000;
+
 /// Who asks for what.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question<'a> {
@@ -42,6 +46,7 @@ fn render(infos: impl Iterator<Item = Info>, question: Question<'_>) -> Value {
     };
     let mut sources: Vec<_> = infos
         .filter(wanted)
+        .take(STREAMS_MAX)
         .map(|info| source(&info, question.origin))
         .collect();
     let host = question.origin.split("//").nth(1).unwrap_or_default();
@@ -215,6 +220,15 @@ mod tests {
         assert!(source.as_object().expect("an object").contains_key("dummy"));
         let document = render(std::iter::empty(), QUESTION);
         assert_eq!(document["icestats"]["host"], "radio.example");
+    }
+
+    #[test]
+    fn a_document_ends_however_many_streams_there_are() {
+        let infos: Vec<_> = (0..STREAMS_MAX + 10)
+            .map(|number| info(&format!("a/{number}")))
+            .collect();
+        let told = sources(infos, QUESTION);
+        assert_eq!(told.as_array().map(Vec::len), Some(STREAMS_MAX));
     }
 
     #[test]

@@ -136,12 +136,20 @@ fn listener(record: &ListenerRecord, report: Option<&ListenerReport>) -> Value {
 
 /// `DELETE /api/v1/listeners/{id}`.
 pub(super) async fn kick(State(node): State<Arc<Node>>, Path(id): Path<u64>) -> Response {
-    let (fanout, id) = (node.registry.fanout(), ListenerId(id));
-    if fanout.directory().get(id).is_none() {
-        return not_found("there is no such listener");
+    let fanout = Arc::clone(node.registry.fanout());
+    // Both wait for locks that workers hold, too.
+    let kicked = tokio::task::spawn_blocking(move || {
+        let is_there = fanout.directory().get(ListenerId(id)).is_some();
+        if is_there {
+            fanout.kick(ListenerId(id));
+        }
+        is_there
+    });
+    match kicked.await {
+        Ok(true) => StatusCode::NO_CONTENT.into_response(),
+        Ok(false) => not_found("there is no such listener"),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
-    fanout.kick(id);
-    StatusCode::NO_CONTENT.into_response()
 }
 
 fn not_found(text: &str) -> Response {

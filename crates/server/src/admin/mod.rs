@@ -39,8 +39,13 @@ use crate::routes::{Demand, Endpoint, Surface};
 /// Connections to this port at a time: a few scrapers, a few people.
 const CONNECTIONS_MAX: usize = 128;
 
-/// For a request's head to arrive. Keep-alive connections may be idle for as long.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// For a request's head to arrive.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// For a connection, from its first byte to its last. It carries one request, so that this bounds
+/// how long somebody may take to read an answer, of which the longest, the list of all listeners,
+/// has tens of megabytes.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Serves the port until it is dropped.
 pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>) {
@@ -63,10 +68,14 @@ pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>) {
             let served = hyper_http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)
-                .serve_connection(TokioIo::new(socket), service)
-                .await;
-            if let Err(error) = served {
-                tracing::debug!(%peer, %error, "a connection to the operator's port failed");
+                .keep_alive(false)
+                .serve_connection(TokioIo::new(socket), service);
+            match tokio::time::timeout(CONNECTION_TIMEOUT, served).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::debug!(%peer, %error, "a connection to the operator's port failed");
+                }
+                Err(_) => tracing::debug!(%peer, "an answer of the operator's port was not read"),
             }
             drop(place);
         });

@@ -5,13 +5,10 @@ use std::fmt::Write;
 use fanout::{Info, Phase, Registry};
 
 use super::{document, escape};
-use crate::status::header_of;
+use crate::status::{STREAMS_MAX, header_of};
 
 /// How often a browser asks again, in seconds.
 const REFRESH_SECONDS: u32 = 15;
-
-/// Streams shown. More than that nobody reads, and each scrape of the page costs as much.
-const STREAMS_MAX: usize = 1_000;
 
 pub(super) fn page(registry: &Registry) -> String {
     let infos = registry.list().into_iter().map(|stream| stream.info());
