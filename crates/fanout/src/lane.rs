@@ -159,6 +159,7 @@ impl LaneWriter {
         summons: Arc<[Summons]>,
         budget: Arc<Budget>,
     ) -> Self {
+        let policy = policy.in_order();
         let writer = Writer::new(retention(class, &policy), budget);
         let lane = Arc::new(Lane {
             id: LaneId::next(),

@@ -41,7 +41,7 @@ pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
 pub use lane::{Format, LaneGuard, Protocol};
 pub use log::{Entry, Preamble};
 pub use packager::{Packager, Sink};
-pub use policy::{Class, Policy};
+pub use policy::{BURST_MARGIN, Class, Policy};
 pub use reader::LogReader;
 pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Takeover};
 pub use stream::{Info, LaneRefused, Phase, Publisher, Settings, Source, Stream, Superseded};

@@ -40,13 +40,31 @@ pub struct Policy {
     pub max_wait: Duration,
     /// How much of the past a new listener is given at once.
     pub burst: Span,
-    /// A listener this far behind is moved to the newest join point.
+    /// A listener this far behind is moved to the newest join point. Taken as at least the burst
+    /// and [`BURST_MARGIN`]: nobody is behind for having been given the past.
     pub skip_after: Span,
-    /// A listener this far behind is dropped.
+    /// A listener this far behind is dropped; at least `skip_after`.
     pub drop_after: Span,
 }
 
+/// How long a new listener may take over its burst before it counts as behind.
+pub const BURST_MARGIN: Span = Span::from_millis(2_000);
+
 impl Policy {
+    /// The same rules, with no limit below another that it builds on.
+    pub(crate) fn in_order(self) -> Self {
+        let skip_after = if self.burst == Span::ZERO {
+            self.skip_after
+        } else {
+            self.skip_after.max(self.burst + BURST_MARGIN)
+        };
+        Self {
+            skip_after,
+            drop_after: self.drop_after.max(skip_after),
+            ..self
+        }
+    }
+
     /// The defaults for a class.
     pub const fn default_for(class: Class) -> Self {
         match class {
@@ -146,6 +164,21 @@ mod tests {
         };
         assert_eq!(window_millis(&policy, 1), 104);
         assert_eq!(window_millis(&policy, 100_000), 104);
+    }
+
+    #[test]
+    fn a_long_burst_leaves_nobody_behind() {
+        let long = Span::from_millis(60_000);
+        let policy = Policy {
+            burst: long,
+            ..Policy::default_for(Class::Audio)
+        }
+        .in_order();
+        assert!(policy.skip_after > long && policy.drop_after >= policy.skip_after);
+        for class in Class::ALL {
+            let policy = Policy::default_for(class);
+            assert_eq!(policy.in_order(), policy);
+        }
     }
 
     #[test]
