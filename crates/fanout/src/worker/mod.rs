@@ -12,6 +12,7 @@ mod handle;
 mod listener;
 mod slab;
 mod summons;
+mod survey;
 mod visits;
 
 use std::cmp::Reverse;
@@ -30,7 +31,8 @@ pub(crate) use visits::Visits;
 use self::carousel::{Carousel, Leaver};
 use self::listener::Listener;
 use self::slab::{Seat, Slab};
-use crate::cursor::{Reason, lag};
+use self::survey::CHECKUP_INTERVAL;
+use crate::cursor::Reason;
 use crate::lane::LaneId;
 use crate::stats::WorkerStats;
 
@@ -46,12 +48,6 @@ const COMMANDS_PER_ROUND: usize = 64;
 
 /// Visits go on for this long before sockets and commands get a look again.
 const ROUND_MAX: Duration = Duration::from_millis(2);
-
-/// How often lags are measured and blocked listeners judged.
-const CHECKUP_INTERVAL: Duration = Duration::from_secs(1);
-
-/// How long a listener may still drain what was sent to it after its stream ended.
-const ENDED_GRACE: Duration = Duration::from_secs(5);
 
 /// The loop of one fan-out thread, and everything it owns.
 pub(crate) struct Worker {
@@ -470,82 +466,6 @@ impl Worker {
         if let Some(seat) = self.find(id) {
             self.dismiss(seat, Reason::Kicked);
         }
-    }
-
-    fn find(&self, id: crate::ListenerId) -> Option<Seat> {
-        self.listeners()
-            .find(|(_, _, listener)| listener.id == id)
-            .map(|(seat, ..)| seat)
-    }
-
-    fn listeners(&self) -> impl Iterator<Item = (Seat, &Carousel, &Listener)> {
-        let lanes = self
-            .lanes
-            .iter()
-            .enumerate()
-            .filter_map(|(l, lane)| Some((l, lane.as_ref()?)));
-        let groups =
-            lanes.flat_map(|(l, lane)| lane.groups.iter().enumerate().map(move |g| (l, lane, g)));
-        groups.flat_map(|(l, lane, (g, group))| {
-            group.members.iter().enumerate().map(move |(i, listener)| {
-                (
-                    Seat {
-                        lane: l as u32,
-                        group: g as u32,
-                        index: i as u32,
-                    },
-                    lane,
-                    listener,
-                )
-            })
-        })
-    }
-
-    fn report(&self) -> Vec<ListenerReport> {
-        self.listeners()
-            .map(|(_, lane, listener)| ListenerReport {
-                id: listener.id,
-                sent_bytes: listener.sent_bytes,
-                skips: listener.skips,
-                lag: lag(&lane.view, listener.offset),
-            })
-            .collect()
-    }
-
-    /// Once a second: how far behind everybody is, and an end for those who take nothing at all.
-    fn checkup(&mut self, now: Instant) {
-        self.next_checkup = now + CHECKUP_INTERVAL;
-        let mut hopeless = Vec::new();
-        let (mut degraded, mut in_step) = (0, 0);
-        for (seat, lane, listener) in self.listeners() {
-            degraded += u64::from(listener.is_degraded(now));
-            if !listener.blocked {
-                in_step += 1;
-                continue;
-            }
-            if listener.is_waiting() {
-                continue;
-            }
-            let seconds = lag(&lane.view, listener.offset).map_or(f64::MAX, |lag| lag.seconds());
-            self.stats.lag_seconds.observe(seconds.min(3_600.0), 1);
-            if listener.offset < lane.view.end()
-                && let crate::cursor::Verdict::Drop(reason) =
-                    crate::cursor::judge(&lane.view, listener.offset, &lane.lane.policy)
-            {
-                hopeless.push((listener.slot, reason));
-            } else if lane.ended_at.is_some_and(|at| now >= at + ENDED_GRACE) {
-                hopeless.push((listener.slot, Reason::Ended));
-            }
-            debug_assert!(self.slab.seat(listener.slot) == Some(seat));
-        }
-        self.stats.lag_seconds.observe(0.0, in_step);
-        self.stats.degraded.set(degraded);
-        for (slot, reason) in hopeless {
-            if let Some(seat) = self.slab.seat(slot) {
-                self.dismiss(seat, reason);
-            }
-        }
-        self.report_departures();
     }
 
     fn dismiss_all(&mut self) {
