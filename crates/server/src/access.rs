@@ -4,6 +4,7 @@
 //! Two threads: one reads who left the workers, the other writes lines. Whoever has a line to write
 //! never waits for the disk.
 
+use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -39,6 +40,34 @@ pub(crate) struct Line<'a> {
     pub(crate) duration: Duration,
 }
 
+/// Bytes of anything that a client said. Requests for streams are far shorter.
+const TEXT_BYTES_MAX: usize = 512;
+
+/// What may be written of a request target or a URL, into any log: keys stand in queries and before
+/// an `@`, so neither is kept.
+pub(crate) fn loggable(target: &str) -> Cow<'_, str> {
+    let end = target.find(['?', '#']).unwrap_or(target.len());
+    let path = &target[..end];
+    let userinfo = path.split_once("://").and_then(|(scheme, rest)| {
+        let authority = rest.find('/').unwrap_or(rest.len());
+        let at = rest[..authority].rfind('@')?;
+        Some((scheme, &rest[at + 1..]))
+    });
+    match userinfo {
+        Some((scheme, rest)) => Cow::Owned(format!("{}://{}", cut(scheme), cut(rest))),
+        None => Cow::Borrowed(cut(path)),
+    }
+}
+
+/// A request's first line, as far as it may be written.
+pub(crate) fn request_line(method: &str, target: &str, version: &str) -> String {
+    format!("{} {} {version}", cut(method), loggable(target))
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
+}
+
 impl Line<'_> {
     fn format(&self) -> String {
         format!(
@@ -48,8 +77,8 @@ impl Line<'_> {
             escape(self.request),
             self.status,
             self.bytes,
-            escape(self.referer),
-            escape(self.agent),
+            escape(&loggable(self.referer)),
+            escape(cut(self.agent)),
             self.duration.as_secs(),
         )
     }
@@ -210,6 +239,28 @@ fn tell(record: &ListenerRecord, departure: &Departure, duration: Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_are_not_loggable() {
+        let long = "/".repeat(2_000);
+        for (target, expected) in [
+            ("/live/show?key=K", "/live/show"),
+            ("/live/show#?key=K", "/live/show"),
+            ("/admin.cgi?pass=K?pass=K", "/admin.cgi"),
+            ("http://user:K@host/live?x", "http://host/live"),
+            ("http://a@b:K@host", "http://host"),
+            ("http://host/a@b", "http://host/a@b"),
+            ("/a@b", "/a@b"),
+            ("", ""),
+            (&long, &long[..TEXT_BYTES_MAX]),
+        ] {
+            assert_eq!(loggable(target), expected);
+        }
+        // Cut within a character, and within what must not be seen.
+        assert_eq!(loggable(&"ü".repeat(2_000)).len(), TEXT_BYTES_MAX);
+        let password = format!("http://user:{}@host/", "K".repeat(2_000));
+        assert!(!loggable(&password).contains('K'));
+    }
 
     #[test]
     fn a_line_is_one_line_whatever_clients_say() {

@@ -75,7 +75,7 @@ impl Node {
             ingest: Arc::new(ingest),
             egress: Arc::new(egress),
             limits: Limits::new(config.limits.clone(), now),
-            counts: Counts::default(),
+            counts: Counts::new(now),
             started: SystemTime::now(),
             demo_bytes: AtomicU64::new(0),
             load: Load::new(registry.fanout().worker_stats().len()),
@@ -109,6 +109,7 @@ impl Node {
     /// Housekeeping of the core, four times a second.
     pub(crate) fn tick(&self, now: Instant) {
         self.registry.tick(now);
+        self.counts.tick(now);
         let fanout = self.registry.fanout();
         let sets = || fanout.worker_stats().iter().map(AsRef::as_ref);
         let egress = sets()

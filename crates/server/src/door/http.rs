@@ -5,7 +5,7 @@
 //! that connection could be for a live body, and hyper does not give a socket back.
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -23,7 +23,7 @@ use tokio_rustls::server::TlsStream;
 use super::head::{self, Arrived, NoHead, Prefixed};
 use super::is_trusted;
 use super::limits::{Place, Rejected};
-use crate::access::Line;
+use crate::access::{Line, request_line};
 use crate::address::forwarded;
 use crate::node::Node;
 use crate::pages::{self, Visitor};
@@ -99,6 +99,7 @@ pub(super) async fn serve<S: Carrier>(
             node.counts.reject(Rejected::HeadTimeout, peer);
             let text = "The request head did not arrive in time.";
             let bytes = plain(node, Version::Http11, Status::REQUEST_TIMEOUT, text);
+            Asked::nothing(peer).log_answer(node, &bytes);
             return head::answer(socket, &bytes).await;
         }
     };
@@ -119,24 +120,37 @@ async fn dispatch<S: Carrier>(
     let Arrived { head, early, raw } = arrived;
     match endpoint(&head, node) {
         Endpoint::Source | Endpoint::Put => {
-            let settle = || place.settle();
+            let asked = Asked::by(&head, peer);
+            let mut is_admitted = false;
+            let on_admitted = || {
+                is_admitted = true;
+                place.settle();
+            };
             let outcome =
-                ingest::icecast::serve(&node.ingest, socket, head, early, peer, settle).await;
+                ingest::icecast::serve(&node.ingest, socket, head, early, peer, on_admitted).await;
+            let status = match &outcome {
+                Err(error) if !is_admitted => ingest::icecast::status_of(error).0,
+                _ => Status::OK,
+            };
+            asked.log(node, status, 0);
             if let Err(error) = outcome {
                 tracing::debug!(%peer, %error, "a source's connection ended");
             }
         }
         Endpoint::Metadata | Endpoint::MetadataForm | Endpoint::ShoutcastMetadata => {
+            let asked = Asked::by(&head, peer);
             let (mut socket, limit) = (socket, node.config.http.head_timeout);
             let form = tokio::time::timeout(limit, form(&mut socket, &head, early)).await;
             let form = form.unwrap_or_default();
             // Written even if the client has closed its half already, as scripts do.
             let now = Instant::now();
             let answer = ingest::icecast::update_metadata(&node.ingest, &head, &form, peer, now);
+            asked.log_answer(node, &answer);
             head::answer(socket, &answer).await;
         }
         Endpoint::Options => {
             let answer = ingest::icecast::answer_options(&node.ingest.settings, &head);
+            Asked::by(&head, peer).log_answer(node, &answer);
             head::answer(socket, &answer).await;
         }
         Endpoint::Listen if node.is_draining() => {
@@ -158,22 +172,70 @@ async fn dispatch<S: Carrier>(
 
 /// Serves a listener, and logs a request that did not become one.
 async fn listen<S: Carrier>(node: &Node, socket: S, head: Head, peer: SocketAddr, permit: Permit) {
-    let (since, began) = (SystemTime::now(), Instant::now());
-    let header = |name| head.header(name).unwrap_or_default().to_owned();
-    let (referer, agent) = (header("referer"), header("user-agent"));
-    let target = String::from_utf8_lossy(head.target());
-    let request = format!("{} {target} {}", head.method(), words(head.version()));
+    let asked = Asked::by(&head, peer);
     let outcome = socket.listen(node, head, peer, Some(permit)).await;
     if let Outcome::Answered { status, bytes } = outcome {
-        node.access.write(&Line {
+        asked.log(node, status, bytes);
+    }
+}
+
+/// A request's line in the access log, until it is known how it ended.
+struct Asked {
+    peer: IpAddr,
+    since: SystemTime,
+    began: Instant,
+    request: String,
+    referer: String,
+    agent: String,
+}
+
+impl Asked {
+    fn by(head: &Head, peer: SocketAddr) -> Self {
+        let header = |name| head.header(name).unwrap_or_default().to_owned();
+        let target = String::from_utf8_lossy(head.target());
+        Self {
+            request: request_line(head.method(), &target, words(head.version())),
+            referer: header("referer"),
+            agent: header("user-agent"),
+            ..Self::nothing(peer)
+        }
+    }
+
+    /// Nothing that could be understood.
+    fn nothing(peer: SocketAddr) -> Self {
+        Self {
             peer: peer.ip(),
-            since,
-            request: &request,
-            status: status.code(),
+            since: SystemTime::now(),
+            began: Instant::now(),
+            request: String::new(),
+            referer: String::new(),
+            agent: String::new(),
+        }
+    }
+
+    /// `bytes` are those of the answer's body.
+    fn log(&self, node: &Node, status: Status, bytes: usize) {
+        self.log_code(node, status.code(), bytes);
+    }
+
+    fn log_answer(&self, node: &Node, answer: &[u8]) {
+        let code = answer.split(|byte| *byte == b' ').nth(1);
+        let code = code.and_then(|code| str::from_utf8(code).ok()?.parse().ok());
+        let head = answer.windows(4).position(|end| end == b"\r\n\r\n");
+        let body = head.map_or(0, |end| answer.len() - end - 4);
+        self.log_code(node, code.unwrap_or_default(), body);
+    }
+
+    fn log_code(&self, node: &Node, status: u16, bytes: usize) {
+        node.access.write(&Line {
+            peer: self.peer,
+            since: self.since,
+            request: &self.request,
+            status,
             bytes: bytes as u64,
-            referer: &referer,
-            agent: &agent,
-            duration: began.elapsed(),
+            referer: &self.referer,
+            agent: &self.agent,
+            duration: self.began.elapsed(),
         });
     }
 }
@@ -268,21 +330,24 @@ async fn refuse_headless<S: Carrier>(node: &Node, socket: S, no_head: NoHead, pe
     match no_head {
         NoHead::Gone => {}
         NoHead::Malformed(error) => {
-            node.counts.reject(Rejected::HeadMalformed, peer);
-            tracing::debug!(%peer, %error, "a request head was refused");
+            node.counts
+                .reject_for(Rejected::HeadMalformed, peer, &error);
             let status = http1::status_of(error);
             let bytes = plain(node, Version::Http11, status, &error.to_string());
+            Asked::nothing(peer).log_answer(node, &bytes);
             head::answer(socket, &bytes).await;
         }
         NoHead::Other(Sniff::Http2Preface) => {
-            node.counts.reject(Rejected::Protocol, peer);
+            node.counts
+                .reject_for(Rejected::Protocol, peer, &"HTTP/2 on an HTTP port");
             let text = "HTTP/2 is not served here; use HTTP/1.1.";
             let bytes = plain(node, Version::Http11, Status::VERSION_NOT_SUPPORTED, text);
+            Asked::nothing(peer).log_answer(node, &bytes);
             head::answer(socket, &bytes).await;
         }
         NoHead::Other(spoken) => {
-            node.counts.reject(Rejected::Protocol, peer);
-            tracing::info!(%peer, ?spoken, "this is an HTTP port; the connection is closed");
+            let detail = format!("{spoken:?} on an HTTP port");
+            node.counts.reject_for(Rejected::Protocol, peer, &detail);
         }
     }
 }
@@ -296,6 +361,7 @@ async fn refuse<S: Carrier>(
 ) {
     node.counts.reject(reason, peer);
     let bytes = plain(node, head.version(), status_of(reason), &reason.to_string());
+    Asked::by(head, peer).log_answer(node, &bytes);
     head::answer(socket, &bytes).await;
 }
 

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use super::bucket::Bucket;
 use crate::address::network;
 use crate::config;
 
@@ -111,7 +112,8 @@ pub(crate) struct Limits {
     pending: AtomicU64,
     shares: Tally<(Pool, IpAddr)>,
     listeners: AtomicU64,
-    joins: Mutex<Bucket>,
+    /// Where joins have a rate.
+    joins: Option<Mutex<Bucket>>,
     /// Measured lately, in bit/s.
     egress_bits: AtomicU64,
 }
@@ -149,29 +151,17 @@ impl<K: Eq + Hash> Tally<K> {
     }
 }
 
-/// Joins that may happen now.
-#[derive(Debug)]
-struct Bucket {
-    /// At most one second's worth.
-    tokens: f64,
-    filled: Instant,
-}
-
 impl Limits {
     pub(crate) fn new(settings: config::Limits, now: Instant) -> Arc<Self> {
-        let tokens = settings
-            .joins_per_second
-            .map_or(0.0, |rate| f64::from(rate.get()));
+        let joins = settings.joins_per_second;
+        let joins = joins.map(|rate| Mutex::new(Bucket::new(rate.get(), now)));
         Arc::new(Self {
             settings,
             connections: Tally::default(),
             shares: Tally::default(),
             pending: AtomicU64::new(0),
             listeners: AtomicU64::new(0),
-            joins: Mutex::new(Bucket {
-                tokens,
-                filled: now,
-            }),
+            joins,
             egress_bits: AtomicU64::new(0),
         })
     }
@@ -216,9 +206,14 @@ impl Limits {
         {
             return Err(Rejected::Listeners);
         }
-        match self.settings.joins_per_second {
-            Some(rate) if !self.take_join(rate.get(), now) => Err(Rejected::Joins),
-            _ => Ok(seat),
+        let may_join = self.joins.as_ref().is_none_or(|joins| {
+            let mut joins = joins.lock().unwrap_or_else(PoisonError::into_inner);
+            joins.take(now)
+        });
+        if may_join {
+            Ok(seat)
+        } else {
+            Err(Rejected::Joins)
         }
     }
 
@@ -230,19 +225,6 @@ impl Limits {
     /// Connections that are neither sources nor listeners.
     pub(crate) fn pending(&self) -> u64 {
         self.pending.load(Ordering::Relaxed)
-    }
-
-    fn take_join(&self, rate: u32, now: Instant) -> bool {
-        let rate = f64::from(rate);
-        let mut bucket = self.joins.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = now.saturating_duration_since(bucket.filled);
-        bucket.tokens = (bucket.tokens + since.as_secs_f64() * rate).min(rate);
-        bucket.filled = bucket.filled.max(now);
-        let granted = bucket.tokens >= 1.0;
-        if granted {
-            bucket.tokens -= 1.0;
-        }
-        granted
     }
 }
 

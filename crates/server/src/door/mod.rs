@@ -3,16 +3,19 @@
 //! A door accepts, keeps count, finds out what the connection wants, and passes it on. A connection
 //! holds its [`Place`] from accept to close.
 
+mod bucket;
 mod head;
 mod http;
 pub(crate) mod limits;
+mod refusals;
 mod rtmp;
 pub(crate) mod tls;
 
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,6 +23,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use self::limits::{Place, Pool, Rejected};
+use self::refusals::Refusals;
 use crate::node::Node;
 
 /// What a door leads to.
@@ -44,15 +48,26 @@ impl Door {
 }
 
 /// What the doors count.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Counts {
     accepted: [AtomicU64; Door::LABELS.len()],
     open: [AtomicU64; Door::LABELS.len()],
     failures: [AtomicU64; Failure::ALL.len()],
     rejected: [AtomicU64; Rejected::ALL.len()],
+    refusals: Refusals,
 }
 
 impl Counts {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            accepted: Default::default(),
+            open: Default::default(),
+            failures: Default::default(),
+            rejected: Default::default(),
+            refusals: Refusals::new(now),
+        }
+    }
+
     /// By door: connections accepted so far, and open now.
     pub(crate) fn connections(&self) -> impl Iterator<Item = (&'static str, u64, u64)> {
         Door::LABELS.iter().enumerate().map(|(at, label)| {
@@ -81,8 +96,22 @@ impl Counts {
 
     /// Notes that somebody was turned away.
     pub(crate) fn reject(&self, reason: Rejected, peer: SocketAddr) {
+        self.note(reason, peer, None);
+    }
+
+    /// The same, when there is more to say about it.
+    pub(crate) fn reject_for(&self, reason: Rejected, peer: SocketAddr, detail: &dyn Display) {
+        self.note(reason, peer, Some(detail));
+    }
+
+    fn note(&self, reason: Rejected, peer: SocketAddr, detail: Option<&dyn Display>) {
         self.rejected[reason as usize].fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(%peer, reason = reason.label(), "turned away: {reason}");
+        self.refusals.tell(reason, peer, detail, Instant::now());
+    }
+
+    /// Housekeeping, now and then.
+    pub(crate) fn tick(&self, now: Instant) {
+        self.refusals.sum_up(now);
     }
 }
 
@@ -187,8 +216,7 @@ async fn serve_secure(
     match tls::accept(acceptor, socket).await {
         Ok(socket) => http::serve(node, socket, place, peer).await,
         Err(error) => {
-            node.counts.reject(Rejected::Tls, peer);
-            tracing::debug!(%peer, %error, "the TLS handshake failed");
+            node.counts.reject_for(Rejected::Tls, peer, &error);
         }
     }
 }

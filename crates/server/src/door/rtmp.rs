@@ -31,13 +31,14 @@ pub(super) async fn serve(
             }
         }
         Ok((Sniff::Http, _)) => {
-            node.counts.reject(Rejected::Protocol, peer);
+            node.counts
+                .reject_for(Rejected::Protocol, peer, &"HTTP on the RTMP port");
             head::answer(socket, &wrong_port(node)).await;
         }
         Ok((Sniff::NeedMore, _)) | Err(_) => {}
         Ok((other, _)) => {
-            node.counts.reject(Rejected::Protocol, peer);
-            tracing::info!(%peer, spoken = ?other, "this is the RTMP port; the connection is closed");
+            let detail = format!("{other:?} on the RTMP port");
+            node.counts.reject_for(Rejected::Protocol, peer, &detail);
         }
     }
 }

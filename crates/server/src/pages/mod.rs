@@ -21,7 +21,7 @@ use axum::{Json, Router};
 use hyper::body::Body as _;
 use serde::Deserialize;
 
-use crate::access::Line;
+use crate::access::{Line, request_line};
 use crate::node::Node;
 use crate::routes::{Endpoint, Surface};
 use crate::status::{self, Question};
@@ -163,11 +163,10 @@ impl Said {
             String::from_utf8_lossy(value.unwrap_or_default()).into_owned()
         };
         Self {
-            request: format!(
-                "{} {} {:?}",
-                request.method(),
-                request.uri(),
-                request.version()
+            request: request_line(
+                request.method().as_str(),
+                &request.uri().to_string(),
+                &format!("{:?}", request.version()),
             ),
             referer: header(header::REFERER),
             agent: header(header::USER_AGENT),

@@ -4,6 +4,7 @@ mod anonymous;
 mod doors;
 mod lifecycle;
 mod operator;
+mod strangers;
 
 use std::net::SocketAddr;
 use std::time::Duration;
