@@ -29,16 +29,16 @@ pub(crate) enum Pool {
 }
 
 impl Pool {
-    /// Pending connections that one address, or one IPv6 network, may have: a sixteenth of the
-    /// whole, so that nobody alone shuts the door for everybody.
+    /// Pending connections that one address, or one IPv6 network, may have: a fraction of the whole,
+    /// so that nobody alone shuts the door for everybody.
     ///
-    /// A listener is pending for as long as its handshake and head take, so at 200 ms each, 256 let
-    /// more than a thousand in each second from behind one address: a provider's NAT after an
-    /// outage, or a load test on loopback, which is not exempt. A publisher's RTMP commands take
+    /// A listener is pending for as long as its handshake and head take, so at 200 ms each, 1,024
+    /// let five thousand in each second from behind one address: a proxy or a provider's NAT after
+    /// an outage, or a load test on loopback, which is not exempt. A publisher's RTMP commands take
     /// some round trips more, and an address has few.
     const fn share(self) -> u32 {
         match self {
-            Self::Http => 256,
+            Self::Http => 1_024,
             Self::Rtmp => 64,
         }
     }
