@@ -8,7 +8,9 @@ use media::{Item, Timestamp};
 /// # Panics
 /// When the cut makes a difference, when bytes are lost uncounted, or when time goes back.
 pub(crate) fn check(content_type: &str, data: &[u8]) {
-    let Some((cut, input)) = data.split_first() else { return };
+    let Some((cut, input)) = data.split_first() else {
+        return;
+    };
     let whole = demux(content_type, std::iter::once(input));
     let pieces = demux(content_type, input.chunks(usize::from(*cut) + 1));
     assert_eq!(whole, pieces, "the cut made a difference");
