@@ -273,9 +273,8 @@ fn a_fixed_window_combines_that_many_samples() {
     let after = stats();
     let messages = after.counts.iter().sum::<u64>() - before.counts.iter().sum::<u64>();
     let mean = (after.sum - before.sum) / messages as f64;
-    // Four, and not the twenty that fit into the wait; a busy machine may visit a little late.
     assert!(
-        (3.0..8.0).contains(&mean),
+        (3.0..=5.5).contains(&mean),
         "{mean} samples per message, {messages} messages"
     );
 }
