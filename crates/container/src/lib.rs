@@ -17,6 +17,8 @@ pub mod raw;
 pub mod webm;
 
 mod demuxer;
+#[cfg(test)]
+mod testing;
 mod timeline;
 
 pub use demuxer::Demuxer;

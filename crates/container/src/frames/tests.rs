@@ -4,6 +4,7 @@ use media::{Codec, TICKS_PER_SECOND};
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing::samples;
 
 /// MPEG-1 layer III, 128 kb/s, 44.1 kHz, joint stereo, without and with padding; the same at
 /// 64 kb/s; 48 kHz; 44.1 kHz mono.
@@ -38,14 +39,6 @@ fn demux(syntax: Syntax, pieces: &[&[u8]]) -> (Vec<Item>, u64) {
     }
     demuxer.finish(&mut out);
     (out, demuxer.skipped_bytes())
-}
-
-fn samples(items: &[Item]) -> Vec<&Sample> {
-    let samples = items.iter().filter_map(|item| match item {
-        Item::Sample(sample) => Some(sample),
-        _ => None,
-    });
-    samples.collect()
 }
 
 fn audio_bytes(items: &[Item]) -> Vec<u8> {

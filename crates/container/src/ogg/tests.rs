@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use super::comments::title;
 use super::page::build;
 use super::*;
+use crate::testing::{samples, stream_bytes};
 
 const CONTINUED: u8 = 1;
 const FIRST: u8 = 2;
@@ -102,24 +103,6 @@ fn demux(pieces: &[&[u8]]) -> (Vec<Item>, u64) {
     }
     demuxer.finish(&mut out);
     (out, demuxer.skipped_bytes())
-}
-
-fn samples(items: &[Item]) -> Vec<&Sample> {
-    let samples = items.iter().filter_map(|item| match item {
-        Item::Sample(sample) => Some(sample),
-        _ => None,
-    });
-    samples.collect()
-}
-
-/// Header and sample bytes, in order.
-fn stream_bytes(items: &[Item]) -> Vec<u8> {
-    let parts = items.iter().map(|item| match item {
-        Item::Header(bytes) => &bytes[..],
-        Item::Sample(sample) => &sample.data[..],
-        _ => &[],
-    });
-    parts.collect::<Vec<_>>().concat()
 }
 
 fn words(items: &[Item]) -> Vec<String> {

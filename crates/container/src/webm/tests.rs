@@ -2,6 +2,7 @@ use media::Codec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing::{samples, stream_bytes};
 
 /// An element with its size in eight bytes, as muxers reserve it; `None` for an unknown size.
 fn element(id: u32, size: Option<usize>, body: &[u8]) -> Vec<u8> {
@@ -87,23 +88,6 @@ fn demux(pieces: &[&[u8]]) -> (Vec<Item>, u64) {
     }
     demuxer.finish(&mut out);
     (out, demuxer.skipped_bytes())
-}
-
-fn samples(items: &[Item]) -> Vec<&Sample> {
-    let samples = items.iter().filter_map(|item| match item {
-        Item::Sample(sample) => Some(sample),
-        _ => None,
-    });
-    samples.collect()
-}
-
-fn stream_bytes(items: &[Item]) -> Vec<u8> {
-    let parts = items.iter().map(|item| match item {
-        Item::Header(bytes) => &bytes[..],
-        Item::Sample(sample) => &sample.data[..],
-        _ => &[],
-    });
-    parts.collect::<Vec<_>>().concat()
 }
 
 /// Track, milliseconds, join point.

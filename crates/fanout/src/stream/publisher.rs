@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use media::{Item, StreamName};
 
@@ -101,11 +101,6 @@ impl Publisher {
     /// Waits until somebody else has the stream.
     pub async fn superseded(&self) -> Superseded {
         std::future::poll_fn(|cx| self.poll_superseded(cx)).await
-    }
-
-    /// How long nothing has arrived.
-    pub fn silent_for(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.stream.core().last_item)
     }
 }
 
