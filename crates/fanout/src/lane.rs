@@ -23,11 +23,13 @@ pub enum Protocol {
     Icy,
     /// FLV over HTTP.
     Flv,
+    /// RTMP, players and other servers alike.
+    Rtmp,
 }
 
 impl Protocol {
     /// Every protocol, in the order of their indices.
-    pub const ALL: [Self; 3] = [Self::Http, Self::Icy, Self::Flv];
+    pub const ALL: [Self; 4] = [Self::Http, Self::Icy, Self::Flv, Self::Rtmp];
 
     /// The metric label.
     pub const fn label(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Protocol {
             Self::Http => "http",
             Self::Icy => "icy",
             Self::Flv => "flv",
+            Self::Rtmp => "rtmp",
         }
     }
 }

@@ -1,0 +1,3 @@
+//! Listeners over RTMP: from a request to play to a socket in the fan-out.
+
+mod packager;

@@ -1,0 +1,1 @@
+//! The RTMP lane: final chunk-stream bytes, made once per stream.
