@@ -77,6 +77,7 @@ fn presented() -> Presented<'static> {
         peer: (Ipv4Addr::LOCALHOST, 1).into(),
         user: None,
         secret: None,
+        proof: None,
     }
 }
 

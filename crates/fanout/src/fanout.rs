@@ -13,6 +13,7 @@ use bytes::Bytes;
 use net::Backend;
 
 use crate::budget::Budget;
+use crate::conversation::Conversation;
 use crate::directory::{Directory, ListenerRecord};
 use crate::lane::LaneGuard;
 use crate::reader::{Control, LogReader};
@@ -57,12 +58,20 @@ pub struct NewListener {
     pub head: Bytes,
     /// The lane it asked for.
     pub lane: LaneGuard,
+    /// Who answers what it sends; without one that is dropped.
+    pub conversation: Option<Box<dyn Conversation>>,
 }
 
-/// The workers are busy with more joins than they can take; the socket is given back.
+/// The workers are busy with more joins than they can take. The caller has everything back that it
+/// needs in order to say so.
 #[derive(Debug, thiserror::Error)]
 #[error("too many listeners are joining at once")]
-pub struct AttachRefused(pub TcpStream);
+pub struct AttachRefused {
+    /// The listener's socket.
+    pub socket: TcpStream,
+    /// The listener's conversation.
+    pub conversation: Option<Box<dyn Conversation>>,
+}
 
 /// See the module's description.
 #[derive(Debug)]
@@ -158,6 +167,7 @@ impl Fanout {
             socket,
             head,
             lane,
+            conversation,
         } = listener;
         let (id, requested) = (record.id, record.requested);
         let worker = &self.workers[self.place(&lane)];
@@ -167,12 +177,21 @@ impl Fanout {
             head,
             guard: lane,
             requested,
+            conversation,
         };
         // Entered first, so that the departure of a listener that leaves at once finds its record.
         self.directory.enter(record);
         worker.attach(attach).map_err(|back| {
             self.directory.leave(id);
-            AttachRefused(back.socket)
+            let Attach {
+                socket,
+                conversation,
+                ..
+            } = *back;
+            AttachRefused {
+                socket,
+                conversation,
+            }
         })
     }
 
@@ -193,6 +212,14 @@ impl Fanout {
         }
         for worker in &self.workers {
             worker.tell(Command::Kick(id));
+        }
+    }
+
+    /// Has every listener told, as far as its protocol has words for it, that the server is about
+    /// to leave.
+    pub fn announce_leave(&self) {
+        for worker in &self.workers {
+            worker.tell(Command::AnnounceLeave);
         }
     }
 

@@ -71,6 +71,20 @@ pub struct Presented<'a> {
     pub user: Option<&'a str>,
     /// The key or password.
     pub secret: Option<&'a str>,
+    /// What shows that it knows a password without telling it.
+    pub proof: Option<&'a dyn Proof>,
+}
+
+/// The answer to a challenge.
+pub trait Proof: Send + Sync {
+    /// Whether whoever answered knew `secret`. Takes the same time whatever the secret is.
+    fn verifies(&self, secret: &str) -> bool;
+}
+
+impl std::fmt::Debug for dyn Proof + '_ {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Proof")
+    }
 }
 
 /// Why the gate says no. The protocol's driver turns it into the protocol's words.

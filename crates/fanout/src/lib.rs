@@ -11,6 +11,7 @@
 //!   that the caller supplies, so the core knows no format.
 //! * [`Fanout`] has the workers: threads that own plain sockets ([`Fanout::attach`]); what is not a
 //!   plain socket follows a lane through a [`LogReader`] ([`Fanout::follow`]).
+//! * A listener may speak while it listens: its [`Conversation`] answers.
 //! * Nobody gets in without an [`Authorized`](gate::Authorized) value from the [`gate`].
 //!
 //! The laws of the data plane hold here: per listener and visit no allocation, no lock, no look-up
@@ -18,6 +19,7 @@
 
 mod bell;
 mod budget;
+mod conversation;
 mod cursor;
 mod directory;
 mod fanout;
@@ -35,6 +37,7 @@ mod stream;
 mod sync;
 mod worker;
 
+pub use conversation::{Conversation, Heard, Released};
 pub use cursor::Reason;
 pub use directory::{Directory, ListenerRecord, Permit};
 pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
@@ -43,6 +46,6 @@ pub use log::{Entry, Preamble};
 pub use packager::{Packager, Sink};
 pub use policy::{BURST_MARGIN, Class, Policy};
 pub use reader::LogReader;
-pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Takeover};
+pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Supply, Takeover};
 pub use stream::{Info, LaneRefused, Phase, Publisher, Settings, Source, Stream, Superseded};
 pub use worker::{Departure, ListenerReport};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use media::{Item, Span, Timestamp};
-use net::{Backend, Event, SendOp, SendOutcome, Slot, Waker};
+use net::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot, Waker};
 
 use crate::budget::Budget;
 use crate::cursor;
@@ -156,11 +156,19 @@ impl Backend for Bottomless {
         "none"
     }
 
-    fn attach(&mut self, _: Slot, _: TcpStream) -> io::Result<()> {
+    fn attach(&mut self, _: Slot, _: TcpStream, _: Inbound) -> io::Result<()> {
         Ok(())
     }
 
     fn detach(&mut self, _: Slot) {}
+
+    fn release(&mut self, _: Slot) -> Option<TcpStream> {
+        None
+    }
+
+    fn receive(&mut self, _: Slot, _: &mut [u8]) -> Received {
+        Received::Nothing
+    }
 
     fn send_batch(&mut self, batch: &[SendOp<'_>], outcomes: &mut [SendOutcome]) {
         for (op, outcome) in batch.iter().zip(outcomes) {

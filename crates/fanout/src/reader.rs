@@ -136,6 +136,22 @@ impl LogReader {
         }
     }
 
+    /// The rest of the unit that was begun, in pieces; `None` between units, where a protocol may
+    /// have words of its own.
+    pub fn rest_of_unit(&mut self) -> Option<Bytes> {
+        let offset = self.offset?;
+        let next = self.view.unit_from(offset).map(|unit| unit.offset);
+        // Everything committed is whole, so the end lies between units, too.
+        let pause = next.unwrap_or(self.view.end());
+        if offset < self.view.start() || pause <= offset {
+            return None;
+        }
+        let max = CHUNK_BYTES_MAX.min((pause - offset) as usize);
+        let chunk = self.view.chunk(offset, max);
+        self.offset = Some(offset + chunk.len() as u64);
+        Some(self.give(chunk))
+    }
+
     /// Says how the connection really ended, for the access log; without it the listener left.
     pub fn ended_by(&mut self, reason: Reason) {
         self.reason = reason;

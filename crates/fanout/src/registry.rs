@@ -1,10 +1,11 @@
 //! All streams by name.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use media::StreamName;
+use tokio::sync::Notify;
 
 use crate::Fanout;
 use crate::gate::{Authorized, Gatekeeper, Publish};
@@ -59,7 +60,13 @@ pub struct Registry {
     rules: Rules,
     publishers_max: usize,
     streams: Mutex<HashMap<StreamName, Arc<Stream>>>,
+    /// Rung when a publisher has begun.
+    appeared: Notify,
+    supply: OnceLock<Supply>,
 }
+
+/// Sees to it that a stream which is absent comes, if it knows how; `true` when it does.
+pub type Supply = Box<dyn Fn(&StreamName) -> bool + Send + Sync>;
 
 /// Finds the rules for a stream by its name.
 pub type Rules = Box<dyn Fn(&StreamName) -> Settings + Send + Sync>;
@@ -87,6 +94,8 @@ impl Registry {
             rules,
             publishers_max,
             streams: Mutex::default(),
+            appeared: Notify::new(),
+            supply: OnceLock::new(),
         };
         (registry, Gatekeeper::new())
     }
@@ -138,12 +147,43 @@ impl Registry {
                 }
             }
         };
-        Publisher::begin(stream, *credential, source, settings, self.takeover, now)
+        let publisher =
+            Publisher::begin(stream, *credential, source, settings, self.takeover, now)?;
+        self.appeared.notify_waiters();
+        Ok(publisher)
     }
 
     /// A stream that is live or lingers.
     pub fn stream(&self, name: &StreamName) -> Option<Arc<Stream>> {
         self.streams().get(name).cloned()
+    }
+
+    /// Waits until there is a stream of that name; at once when there is.
+    pub async fn appearance(&self, name: &StreamName) -> Arc<Stream> {
+        loop {
+            let appeared = self.appeared.notified();
+            tokio::pin!(appeared);
+            // From here on nothing is missed, so the look comes after.
+            appeared.as_mut().enable();
+            let stream = self.stream(name);
+            if let Some(stream) = stream.filter(|stream| stream.phase() != Phase::Ended) {
+                return stream;
+            }
+            appeared.await;
+        }
+    }
+
+    /// Sets who is asked for streams that are absent. The first one stays.
+    pub fn set_supply(&self, supply: Supply) {
+        if self.supply.set(supply).is_err() {
+            tracing::warn!("streams on demand have a supply already");
+        }
+    }
+
+    /// Tells that somebody wants a stream that is absent; `true` when it will come, if its source
+    /// has it.
+    pub fn demand(&self, name: &StreamName) -> bool {
+        self.supply.get().is_some_and(|supply| supply(name))
     }
 
     /// All streams, in the order of their names.

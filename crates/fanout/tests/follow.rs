@@ -124,3 +124,28 @@ fn a_reader_hears_of_the_end_and_of_being_removed() {
     drop(stays);
     assert_eq!(house.departure().reason, Reason::Ended);
 }
+
+#[test]
+fn a_reader_can_stop_between_units() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("radio", 1).unwrap(), 100_000);
+    encoder.write(2).unwrap();
+    let mut reader = reader(&house);
+    let cx = Context::from_waker(Waker::noop());
+    assert!(reader.rest_of_unit().is_none(), "it has not begun");
+    let Poll::Ready(Some(first)) = reader.poll_next(&cx) else {
+        panic!("there is something to read");
+    };
+    let mut unit = first.to_vec();
+    assert!(unit.len() < 100_000, "a piece of a unit");
+    while let Some(rest) = reader.rest_of_unit() {
+        unit.extend_from_slice(&rest);
+    }
+    assert_eq!(frames(&unit), [0]);
+    let (rest, _) = drain(&mut reader, &cx);
+    assert_eq!(frames(&rest), [1]);
+    assert!(
+        reader.rest_of_unit().is_none(),
+        "the end lies between units"
+    );
+}

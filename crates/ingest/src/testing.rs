@@ -147,6 +147,7 @@ async fn open(context: &Context, name: &str, with_times: bool) -> LogReader {
         peer: PEER,
         user: None,
         secret: None,
+        proof: None,
     };
     let permission = context
         .gate

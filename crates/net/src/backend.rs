@@ -43,11 +43,34 @@ pub enum SendOutcome {
     Closed,
 }
 
+/// What becomes of the bytes that a peer sends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Inbound {
+    /// They are read and dropped. A flood of them ends the connection.
+    Dropped,
+    /// [`Event::Readable`] tells of them; the caller receives all there are.
+    Reported,
+}
+
+/// What was there to be received.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Received {
+    /// This many bytes; there may be more.
+    Bytes(usize),
+    /// Nothing; [`Event::Readable`] will tell when there is.
+    Nothing,
+    /// The connection is gone.
+    Closed,
+}
+
 /// What a back-end noticed about a socket.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Event {
     /// A full socket has room again.
     Writable(Slot),
+    /// A socket whose input is [reported](Inbound::Reported) has some. It is told once until
+    /// [`Received::Nothing`] was the answer.
+    Readable(Slot),
     /// The peer closed or reset the connection, or it timed out.
     Closed(Slot),
 }
@@ -61,10 +84,17 @@ pub trait Backend: Send {
     ///
     /// # Errors
     /// When the socket cannot be made non-blocking or watched; it is closed then.
-    fn attach(&mut self, slot: Slot, socket: TcpStream) -> io::Result<()>;
+    fn attach(&mut self, slot: Slot, socket: TcpStream, inbound: Inbound) -> io::Result<()>;
 
     /// Closes the socket. A slot that is not attached is ignored.
     fn detach(&mut self, slot: Slot);
+
+    /// Stops watching a socket and gives it back, still open and non-blocking. `None` for a slot
+    /// that is not attached, or when the system refuses, and the socket is closed then.
+    fn release(&mut self, slot: Slot) -> Option<TcpStream>;
+
+    /// Receives into `buffer`, which is not empty, without waiting.
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> Received;
 
     /// Performs every send of the batch and writes its outcome at the same index of `outcomes`,
     /// which must be at least as long.

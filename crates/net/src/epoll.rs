@@ -14,7 +14,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
-use crate::backend::{Backend, Event, SendOp, SendOutcome, Slot};
+use crate::backend::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot};
 use crate::waker::Waker;
 
 /// Events taken per sleep. More wait in the kernel; the bound keeps one storm of hang-ups from
@@ -24,8 +24,8 @@ const EVENTS_PER_WAIT: usize = 256;
 /// The `epoll_data` of the waker; no slab grows to this index.
 const WAKER_DATA: u64 = u64::MAX;
 
-/// How many bytes a listener may send us per readiness edge before it counts as misbehaving. A
-/// listener has nothing to say after its request; this much tolerates pipelined requests.
+/// How many bytes a listener whose input is dropped may send us per readiness edge before it counts
+/// as misbehaving. It has nothing to say after its request; this much tolerates pipelined requests.
 const STRAY_BYTES_MAX: usize = 16 * 1024;
 
 /// Sockets by slot index, watched by one epoll instance.
@@ -33,7 +33,15 @@ const STRAY_BYTES_MAX: usize = 16 * 1024;
 pub struct Epoll {
     epoll: OwnedFd,
     waker: Waker,
-    sockets: Vec<Option<(u32, TcpStream)>>,
+    sockets: Vec<Option<Socket>>,
+}
+
+/// One watched socket.
+#[derive(Debug)]
+struct Socket {
+    reuse: u32,
+    stream: TcpStream,
+    inbound: Inbound,
 }
 
 impl Epoll {
@@ -57,22 +65,26 @@ impl Epoll {
         })
     }
 
-    fn socket(&self, slot: Slot) -> Option<&TcpStream> {
-        match self.sockets.get(slot.index as usize)? {
-            Some((reuse, socket)) if *reuse == slot.reuse => Some(socket),
-            _ => None,
-        }
+    fn socket(&self, slot: Slot) -> Option<&Socket> {
+        let socket = self.sockets.get(slot.index as usize)?.as_ref()?;
+        (socket.reuse == slot.reuse).then_some(socket)
+    }
+
+    fn take(&mut self, slot: Slot) -> Option<TcpStream> {
+        self.socket(slot)?;
+        let socket = self.sockets.get_mut(slot.index as usize)?.take()?;
+        Some(socket.stream)
     }
 
     fn send(&self, op: &SendOp<'_>) -> SendOutcome {
         debug_assert!(op.slices.len() <= SendOp::SLICES_MAX);
-        let Some(socket) = self.socket(op.slot) else {
+        let Some(Socket { stream, .. }) = self.socket(op.slot) else {
             return SendOutcome::Closed;
         };
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let sent = match op.slices {
-            [only] => rustix::net::send(socket, only, flags),
-            many => rustix::net::sendmsg(socket, many, &mut SendAncillaryBuffer::default(), flags),
+            [only] => rustix::net::send(stream, only, flags),
+            many => rustix::net::sendmsg(stream, many, &mut SendAncillaryBuffer::default(), flags),
         };
         match sent {
             Ok(count) => SendOutcome::Sent(count),
@@ -102,11 +114,18 @@ impl Epoll {
         let Some(socket) = self.socket(slot) else {
             return;
         };
+        let has_input = flags.contains(F::IN);
+        let is_dropped = socket.inbound == Inbound::Dropped;
         if flags.intersects(F::HUP | F::ERR | F::RDHUP)
-            || (flags.contains(F::IN) && !Self::drain(socket))
+            || (has_input && is_dropped && !Self::drain(&socket.stream))
         {
             events.push(Event::Closed(slot));
-        } else if flags.contains(F::OUT) {
+            return;
+        }
+        if has_input && !is_dropped {
+            events.push(Event::Readable(slot));
+        }
+        if flags.contains(F::OUT) {
             events.push(Event::Writable(slot));
         }
     }
@@ -117,13 +136,13 @@ impl Backend for Epoll {
         "epoll"
     }
 
-    fn attach(&mut self, slot: Slot, socket: TcpStream) -> io::Result<()> {
+    fn attach(&mut self, slot: Slot, stream: TcpStream, inbound: Inbound) -> io::Result<()> {
         use epoll::EventFlags as F;
-        socket.set_nonblocking(true)?;
+        stream.set_nonblocking(true)?;
         let data = epoll::EventData::new_u64(pack(slot));
         epoll::add(
             &self.epoll,
-            &socket,
+            &stream,
             data,
             F::IN | F::OUT | F::RDHUP | F::ET,
         )?;
@@ -131,14 +150,34 @@ impl Backend for Epoll {
         if self.sockets.len() <= index {
             self.sockets.resize_with(index + 1, || None);
         }
-        self.sockets[index] = Some((slot.reuse, socket));
+        self.sockets[index] = Some(Socket {
+            reuse: slot.reuse,
+            stream,
+            inbound,
+        });
         Ok(())
     }
 
     fn detach(&mut self, slot: Slot) {
-        if self.socket(slot).is_some() {
-            // Closing the only descriptor of a socket also removes it from the epoll set.
-            self.sockets[slot.index as usize] = None;
+        // Closing the only descriptor of a socket also removes it from the epoll set.
+        drop(self.take(slot));
+    }
+
+    fn release(&mut self, slot: Slot) -> Option<TcpStream> {
+        let stream = self.take(slot)?;
+        epoll::delete(&self.epoll, &stream).ok()?;
+        Some(stream)
+    }
+
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> Received {
+        let Some(Socket { stream, .. }) = self.socket(slot) else {
+            return Received::Closed;
+        };
+        match rustix::net::recv(stream, buffer, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => Received::Closed,
+            Ok((count, _)) => Received::Bytes(count),
+            Err(Errno::AGAIN | Errno::INTR) => Received::Nothing,
+            Err(_) => Received::Closed,
         }
     }
 
@@ -229,7 +268,7 @@ mod tests {
     fn sends_scattered_bytes_in_order() {
         let mut backend = Epoll::new().unwrap();
         let (near, mut far) = pair();
-        backend.attach(slot(3), near).unwrap();
+        backend.attach(slot(3), near, Inbound::Dropped).unwrap();
         let slices = [IoSlice::new(b"one "), IoSlice::new(b"two")];
         assert_eq!(
             send_one(&mut backend, slot(3), &slices),
@@ -244,7 +283,7 @@ mod tests {
     fn a_full_socket_blocks_and_then_reports_room() {
         let mut backend = Epoll::new().unwrap();
         let (near, mut far) = pair();
-        backend.attach(slot(0), near).unwrap();
+        backend.attach(slot(0), near, Inbound::Dropped).unwrap();
         backend.wait(Some(Duration::ZERO), &mut Vec::new()).unwrap();
         let block = vec![1_u8; 1 << 20];
         let mut sent = 0;
@@ -267,7 +306,7 @@ mod tests {
     fn a_hang_up_is_reported_and_stale_slots_are_ignored() {
         let mut backend = Epoll::new().unwrap();
         let (near, far) = pair();
-        backend.attach(slot(1), near).unwrap();
+        backend.attach(slot(1), near, Inbound::Dropped).unwrap();
         drop(far);
         wait_for(&mut backend, Event::Closed(slot(1)));
         let stale = Slot { index: 1, reuse: 6 };
@@ -285,13 +324,37 @@ mod tests {
     fn stray_requests_are_dropped_but_a_flood_ends_the_connection() {
         let mut backend = Epoll::new().unwrap();
         let (near, mut far) = pair();
-        backend.attach(slot(0), near).unwrap();
+        backend.attach(slot(0), near, Inbound::Dropped).unwrap();
         far.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         let mut events = Vec::new();
         backend.wait(Some(LONG), &mut events).unwrap();
         assert!(!events.contains(&Event::Closed(slot(0))), "{events:?}");
         far.write_all(&vec![b'x'; 4 * STRAY_BYTES_MAX]).unwrap();
         wait_for(&mut backend, Event::Closed(slot(0)));
+    }
+
+    #[test]
+    fn reported_input_is_received_and_the_socket_can_be_had_back() {
+        let mut backend = Epoll::new().unwrap();
+        let (near, mut far) = pair();
+        // What arrived before is told as well.
+        far.write_all(b"early").unwrap();
+        backend.attach(slot(2), near, Inbound::Reported).unwrap();
+        wait_for(&mut backend, Event::Readable(slot(2)));
+        let mut buffer = [0; 3];
+        assert_eq!(backend.receive(slot(2), &mut buffer), Received::Bytes(3));
+        assert_eq!(backend.receive(slot(2), &mut buffer), Received::Bytes(2));
+        assert_eq!(backend.receive(slot(2), &mut buffer), Received::Nothing);
+        let mut near = backend.release(slot(2)).unwrap();
+        assert_eq!(backend.receive(slot(2), &mut buffer), Received::Closed);
+        near.write_all(b"mine again").unwrap();
+        let mut got = [0; 10];
+        far.read_exact(&mut got).unwrap();
+        assert_eq!(&got, b"mine again");
+        drop(far);
+        let mut events = Vec::new();
+        backend.wait(Some(Duration::ZERO), &mut events).unwrap();
+        assert!(events.is_empty(), "it is not watched any more: {events:?}");
     }
 
     #[test]

@@ -14,6 +14,6 @@ mod epoll;
 pub mod tcp;
 mod waker;
 
-pub use backend::{Backend, Event, SendOp, SendOutcome, Slot};
+pub use backend::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot};
 pub use epoll::Epoll;
 pub use waker::Waker;

@@ -82,6 +82,7 @@ fn publish(node: &Node) -> Result<Publisher, DemoError> {
         peer: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         user: None,
         secret: secret.map(|secret| secret.reveal()),
+        proof: None,
     };
     let permission = node.gate.publish(&name, &presented)?;
     let source = Source {

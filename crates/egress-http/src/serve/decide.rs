@@ -166,6 +166,7 @@ impl Request<'_> {
             peer: self.peer,
             user: basic.as_ref().map(|credentials| &credentials.user[..]),
             secret,
+            proof: None,
         };
         let denied = match self.context.gate.play(&target.name, &presented) {
             Ok(permission) => return Ok(permission),

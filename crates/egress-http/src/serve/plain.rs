@@ -45,10 +45,11 @@ async fn attach(context: &Context, socket: TcpStream, listen: Listen) -> Outcome
         socket,
         head,
         lane,
+        conversation: None,
     };
     match context.registry.fanout().attach(listener) {
         Ok(()) => Outcome::Listening(id),
-        Err(refused) => match TcpStream::from_std(refused.0) {
+        Err(refused) => match TcpStream::from_std(refused.socket) {
             Ok(socket) => answer(socket, refusal).await,
             Err(_) => Outcome::Gone,
         },

@@ -206,7 +206,7 @@ impl Carousel {
         for _ in 0..SENDS_IN_A_ROW_MAX {
             self.carry(group, member..member + 1, backend, stats, now, leavers);
             let listener = &self.groups[group].members[member];
-            if listener.blocked || listener.is_at(self.view.end()) || !leavers.is_empty() {
+            if listener.blocked || listener.is_settled(self.view.end()) || !leavers.is_empty() {
                 break;
             }
         }
@@ -299,8 +299,8 @@ impl Carousel {
                 _ if ended && (member.is_at(end) || member.is_waiting()) => {
                     leavers.push((range.start + offset, Reason::Ended));
                 }
-                Plan::Send { .. } if !member.blocked && !member.is_at(end) => {
-                    group.unfinished |= !member.is_waiting();
+                Plan::Send { .. } if !member.blocked && !member.is_settled(end) => {
+                    group.unfinished = true;
                 }
                 _ => {}
             }

@@ -11,6 +11,7 @@ use media::Span;
 
 use super::Summons;
 use crate::ListenerId;
+use crate::conversation::Conversation;
 use crate::cursor::Reason;
 use crate::lane::LaneGuard;
 
@@ -24,6 +25,7 @@ pub(crate) struct Attach {
     pub(crate) guard: LaneGuard,
     /// When the listener asked.
     pub(crate) requested: Instant,
+    pub(crate) conversation: Option<Box<dyn Conversation>>,
 }
 
 /// What a worker can be asked to do.
@@ -32,6 +34,8 @@ pub(crate) enum Command {
     Attach(Box<Attach>),
     /// Remove a listener, if it is here.
     Kick(ListenerId),
+    /// Tell every listener that can be told that the server is about to leave.
+    AnnounceLeave,
     /// Tell how each listener fares.
     Report(SyncSender<Vec<ListenerReport>>),
     /// Let go of every listener and end.

@@ -6,6 +6,7 @@ use bytes::{Buf, Bytes};
 use net::{SendOutcome, Slot};
 
 use crate::ListenerId;
+use crate::conversation::Talk;
 use crate::cursor::{Reason, Start, Verdict, judge, lost, start};
 use crate::lane::LaneGuard;
 use crate::log::View;
@@ -34,6 +35,8 @@ pub(super) struct Listener {
     /// When it asked; cleared with its first media byte.
     requested: Option<Instant>,
     pub(super) guard: LaneGuard,
+    /// How it is spoken with, if it may speak.
+    pub(super) talk: Option<Box<Talk>>,
 }
 
 /// The response head and a preamble, each shared with whoever made it.
@@ -61,16 +64,16 @@ impl Head {
         count - left
     }
 
-    /// Adds a preamble behind what is still to be sent.
-    fn append(&mut self, preamble: Bytes) {
+    /// Adds a preamble, or words, behind what is still to be sent.
+    fn append(&mut self, more: Bytes) {
         let [first, second] = &mut self.parts;
         if first.is_empty() {
-            *first = std::mem::replace(second, preamble);
+            *first = std::mem::replace(second, more);
         } else if second.is_empty() {
-            *second = preamble;
+            *second = more;
         } else {
             // A listener that skipped twice without taking a byte: rare enough to copy.
-            *second = [&second[..], &preamble].concat().into();
+            *second = [&second[..], &more].concat().into();
         }
     }
 }
@@ -96,6 +99,7 @@ impl Listener {
         head: Bytes,
         requested: Instant,
         guard: LaneGuard,
+        talk: Option<Box<Talk>>,
     ) -> Self {
         let head = (!head.is_empty()).then(|| {
             Box::new(Head {
@@ -113,12 +117,23 @@ impl Listener {
             skipped_at: None,
             requested: Some(requested),
             guard,
+            talk,
         }
     }
 
     /// Whether everything up to `end` is sent and nothing else is due.
     pub(super) fn is_at(&self, end: u64) -> bool {
         self.offset == end && self.head.is_none()
+    }
+
+    /// Whether a visit would find nothing to do, when the log ends at `end`.
+    pub(super) fn is_settled(&self, end: u64) -> bool {
+        let has_something = self.talk.as_ref().is_some_and(|talk| talk.has_something());
+        (self.is_at(end) || (self.is_waiting() && self.head.is_none())) && !has_something
+    }
+
+    pub(super) fn is_leaving(&self) -> bool {
+        self.talk.as_ref().is_some_and(|talk| talk.is_leaving())
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -139,6 +154,9 @@ impl Listener {
     /// Decides on the next send. Finds a place for a listener that waits for one and moves one that
     /// has fallen behind `seen`, the end of the log at the last visit.
     pub(super) fn plan(&mut self, view: &View, seen: u64, policy: &Policy, now: Instant) -> Plan {
+        if let Some(plan) = self.pause(view) {
+            return plan;
+        }
         if self.is_waiting() {
             if let Some(start) = start(view, policy.burst) {
                 self.go(start);
@@ -173,16 +191,52 @@ impl Listener {
         }
     }
 
+    /// The way to the next place between units, for a listener that has something to do there:
+    /// words to be told, or to leave. `None` when it goes on as usual.
+    fn pause(&mut self, view: &View) -> Option<Plan> {
+        if !self.talk.as_ref()?.has_something() {
+            return None;
+        }
+        if !self.is_waiting() {
+            if self.offset < view.start() {
+                return None;
+            }
+            // Everything committed is whole, so the end lies between units, too.
+            let next = view.unit_from(self.offset).map(|unit| unit.offset);
+            let pause = next.unwrap_or(view.end());
+            if pause > self.offset {
+                return Some(Plan::Send { to: pause });
+            }
+        }
+        let talk = self.talk.as_mut()?;
+        let words = talk.take_words();
+        if !words.is_empty() {
+            self.put_first(words.freeze());
+        }
+        if !self.is_leaving() {
+            return None;
+        }
+        Some(match self.head {
+            Some(_) => Plan::Send { to: self.offset },
+            None => Plan::Leave(Reason::Left),
+        })
+    }
+
     fn go(&mut self, start: Start) {
         self.offset = start.offset;
         if !start.preamble.is_empty() {
-            let empty = || {
-                Box::new(Head {
-                    parts: [Bytes::new(), Bytes::new()],
-                })
-            };
-            self.head.get_or_insert_with(empty).append(start.preamble);
+            self.put_first(start.preamble);
         }
+    }
+
+    /// Has `bytes` sent before anything of the log.
+    fn put_first(&mut self, bytes: Bytes) {
+        let empty = || {
+            Box::new(Head {
+                parts: [Bytes::new(), Bytes::new()],
+            })
+        };
+        self.head.get_or_insert_with(empty).append(bytes);
     }
 
     /// Accounts for a send that had `offered` bytes. Returns how long the join took when these were

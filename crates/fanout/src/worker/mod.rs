@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
-use net::{Backend, Event, Slot};
+use net::{Backend, Event, Inbound, Received, Slot};
 
 pub(crate) use handle::{Attach, Command, Handle};
 pub use handle::{Departure, ListenerReport};
@@ -32,6 +32,7 @@ use self::carousel::{Carousel, Leaver};
 use self::listener::Listener;
 use self::slab::{Seat, Slab};
 use self::survey::CHECKUP_INTERVAL;
+use crate::conversation::{Released, Talk};
 use crate::cursor::Reason;
 use crate::lane::LaneId;
 use crate::stats::WorkerStats;
@@ -48,6 +49,13 @@ const COMMANDS_PER_ROUND: usize = 64;
 
 /// Visits go on for this long before sockets and commands get a look again.
 const ROUND_MAX: Duration = Duration::from_millis(2);
+
+/// Bytes that a listener may have sent since it was last listened to. Players send some tens of bytes
+/// at a time; one that sends this much while a worker is busy has something else in mind.
+const HEARD_BYTES_MAX: usize = 16 * 1024;
+
+/// Bytes received at once from a listener.
+const HEAR_BYTES: usize = 2 * 1024;
 
 /// The loop of one fan-out thread, and everything it owns.
 pub(crate) struct Worker {
@@ -144,6 +152,7 @@ impl Worker {
             match self.inbox.try_recv() {
                 Ok(Command::Attach(attach)) => self.attach(*attach),
                 Ok(Command::Kick(id)) => self.kick(id),
+                Ok(Command::AnnounceLeave) => self.announce_leave(),
                 Ok(Command::Report(reply)) => {
                     // Whoever asked may have given up waiting.
                     reply.try_send(self.report()).ok();
@@ -267,6 +276,11 @@ impl Worker {
                     self.dismiss(seat, Reason::Left);
                 }
             }
+            Event::Readable(slot) => {
+                if let Some(seat) = self.slab.seat(slot) {
+                    self.hear(seat, slot);
+                }
+            }
             Event::Writable(slot) => {
                 let Some(seat) = self.slab.seat(slot) else {
                     return;
@@ -278,6 +292,66 @@ impl Worker {
                     self.flush(seat);
                 }
             }
+        }
+    }
+
+    /// Passes on what a listener has sent, and sends the answers as soon as they may go.
+    fn hear(&mut self, seat: Seat, slot: Slot) {
+        let now = Instant::now();
+        let mut buffer = [0; HEAR_BYTES];
+        let mut left = HEARD_BYTES_MAX;
+        loop {
+            // What comes after its leaving was decided is for whoever gets the socket.
+            let listens =
+                |listener: &mut Listener| listener.talk.is_some() && !listener.is_leaving();
+            if !self.listener_mut(seat).is_some_and(listens) {
+                break;
+            }
+            let goes_on = match self.backend.receive(slot, &mut buffer) {
+                Received::Nothing => break,
+                Received::Bytes(count) if count <= left => {
+                    left -= count;
+                    let talk = self.listener_mut(seat).and_then(|l| l.talk.as_mut());
+                    talk.is_some_and(|talk| talk.hear(&buffer[..count], now))
+                }
+                Received::Bytes(_) | Received::Closed => false,
+            };
+            if !goes_on {
+                self.dismiss(seat, Reason::Left);
+                return;
+            }
+        }
+        self.say(seat);
+    }
+
+    /// Sends words that wait, unless the socket is full; then they follow when it is not.
+    fn say(&mut self, seat: Seat) {
+        let waits = |listener: &mut Listener| {
+            let has_something = listener
+                .talk
+                .as_ref()
+                .is_some_and(|talk| talk.has_something());
+            has_something && !listener.blocked
+        };
+        if self.listener_mut(seat).is_some_and(waits) {
+            self.flush(seat);
+        }
+    }
+
+    fn announce_leave(&mut self) {
+        let slots: Vec<Slot> = self
+            .listeners()
+            .filter(|(_, _, listener)| listener.talk.is_some())
+            .map(|(_, _, listener)| listener.slot)
+            .collect();
+        for slot in slots {
+            let Some(seat) = self.slab.seat(slot) else {
+                continue;
+            };
+            if let Some(talk) = self.listener_mut(seat).and_then(|l| l.talk.as_mut()) {
+                talk.announce_leave();
+            }
+            self.say(seat);
         }
     }
 
@@ -311,6 +385,7 @@ impl Worker {
             head,
             guard,
             requested,
+            conversation,
         } = attach;
         let protocol = guard.lane().format.protocol;
         let Some(lane_index) = self.lane_for(&guard, now) else {
@@ -328,14 +403,19 @@ impl Worker {
             index: members.len() as u32,
         };
         let slot = self.slab.insert(seat);
-        if let Err(error) = self.backend.attach(slot, socket) {
+        let inbound = match conversation {
+            Some(_) => Inbound::Reported,
+            None => Inbound::Dropped,
+        };
+        if let Err(error) = self.backend.attach(slot, socket, inbound) {
             tracing::debug!(%error, "a listener's socket could not be watched");
             self.slab.remove(slot);
             self.depart(id, Reason::Left, 0, 0);
             self.close_if_empty(lane_index);
             return;
         }
-        members.push(Listener::new(id, slot, head, requested, guard));
+        let talk = conversation.map(|conversation| Box::new(Talk::new(conversation)));
+        members.push(Listener::new(id, slot, head, requested, guard, talk));
         self.stats.listeners[protocol as usize].add(1);
         lane.view.refresh();
         self.flush(seat);
@@ -427,17 +507,32 @@ impl Worker {
             let cost = lane.retire(seat.group as usize);
             self.turn_cost = self.turn_cost.saturating_sub(cost);
         }
-        self.release(&gone, reason);
+        self.release(gone, reason);
         self.close_if_empty(seat.lane);
     }
 
-    /// Closes a listener that has been taken out of its subgroup.
-    fn release(&mut self, gone: &Listener, reason: Reason) {
-        self.backend.detach(gone.slot);
+    /// Closes a listener that has been taken out of its subgroup, or gives its socket back.
+    fn release(&mut self, mut gone: Listener, reason: Reason) {
+        let back = match (gone.talk.take(), reason) {
+            (Some(talk), Reason::Ended) => Some((talk, Released::Ended)),
+            (Some(talk), Reason::Left) if talk.is_leaving() => Some((talk, Released::Asked)),
+            _ => None,
+        };
+        let socket = match back {
+            Some(_) => self.backend.release(gone.slot),
+            None => {
+                self.backend.detach(gone.slot);
+                None
+            }
+        };
         self.slab.remove(gone.slot);
         let protocol = gone.guard.lane().format.protocol;
         self.stats.listeners[protocol as usize].sub(1);
         self.depart(gone.id, reason, gone.sent_bytes, gone.skips);
+        // Last, so that whoever gets it finds the listener gone from all books.
+        if let (Some((talk, why)), Some(socket)) = (back, socket) {
+            talk.release(socket, why);
+        }
     }
 
     fn depart(&mut self, id: crate::ListenerId, reason: Reason, sent_bytes: u64, skips: u32) {

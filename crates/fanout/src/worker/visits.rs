@@ -29,7 +29,7 @@ impl Visits {
                 reuse: 0,
             };
             let id = ListenerId(index as u64);
-            let listener = Listener::new(id, slot, Bytes::new(), now, lane.clone());
+            let listener = Listener::new(id, slot, Bytes::new(), now, lane.clone(), None);
             carousel.groups[group].members.push(listener);
         }
         Self { carousel }

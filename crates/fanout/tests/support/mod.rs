@@ -10,8 +10,9 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use fanout::gate::{Credential, Gatekeeper, Play, Publish};
 use fanout::{
-    Config, Departure, Entry, Fanout, Format, ListenerId, ListenerRecord, NewListener, Packager,
-    Preamble, Protocol, Publisher, Registry, Settings, Sink, Source, Takeover,
+    Config, Conversation, Departure, Entry, Fanout, Format, ListenerId, ListenerRecord,
+    NewListener, Packager, Preamble, Protocol, Publisher, Registry, Settings, Sink, Source,
+    Takeover,
 };
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
@@ -142,6 +143,16 @@ impl House {
 
     /// Connects a listener and waits until a worker has it.
     pub(crate) fn listen(&self, name: &str, head: &'static str) -> Listener {
+        self.converse(name, head, None)
+    }
+
+    /// The same for a listener that may speak.
+    pub(crate) fn converse(
+        &self,
+        name: &str,
+        head: &'static str,
+        conversation: Option<Box<dyn Conversation>>,
+    ) -> Listener {
         let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let socket = TcpStream::connect(door.local_addr().unwrap()).unwrap();
         let (accepted, _) = door.accept().unwrap();
@@ -155,6 +166,7 @@ impl House {
                 socket: accepted,
                 head: Bytes::from_static(head.as_bytes()),
                 lane: self.lane(name),
+                conversation,
             })
             .unwrap();
         let has_it =

@@ -152,6 +152,7 @@ impl Credentials {
             peer,
             user: self.user.as_deref(),
             secret: self.secret.as_ref().map(http1::Password::reveal),
+            proof: None,
         }
     }
 }

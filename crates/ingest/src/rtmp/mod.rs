@@ -227,6 +227,7 @@ impl<'a> Connection<'a> {
             peer: self.peer,
             user,
             secret: key.as_deref().or(password),
+            proof: None,
         };
         let source = Source {
             protocol: Protocol::Rtmp.label(),

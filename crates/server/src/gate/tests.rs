@@ -37,6 +37,7 @@ fn presented(host: u8, secret: Option<&str>) -> Presented<'_> {
         peer: SocketAddr::from(([192, 0, 2, host], 1)),
         user: None,
         secret,
+        proof: None,
     }
 }
 

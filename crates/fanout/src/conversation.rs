@@ -1,0 +1,105 @@
+//! Listeners that may speak: the protocol's side of a socket that a worker owns.
+//!
+//! A listener over HTTP says nothing after its request. A player over RTMP acknowledges, pauses,
+//! chooses, or says goodbye. The worker knows no protocol: it passes what it receives to the
+//! listener's [`Conversation`], sends the answers between two units of the lane, and gives the
+//! socket back when more is to be decided than a worker should.
+
+use std::fmt;
+use std::net::TcpStream;
+use std::time::Instant;
+
+use bytes::BytesMut;
+
+/// What a listener says while it listens, and what it is told besides the lane.
+///
+/// All of it runs on a worker's thread and must not block: thousands of others wait.
+pub trait Conversation: Send + fmt::Debug {
+    /// Takes `bytes` that the listener has sent, appending answers to `words`. They are sent
+    /// between units, in order.
+    fn hear(&mut self, bytes: &[u8], words: &mut BytesMut, now: Instant) -> Heard;
+
+    /// The server is about to leave: the last chance to say so in `words`.
+    fn announce_leave(&mut self, words: &mut BytesMut);
+
+    /// Takes the socket back. Everything up to the end of a unit, and all `words`, has been sent;
+    /// the socket is non-blocking.
+    fn release(self: Box<Self>, socket: TcpStream, why: Released);
+}
+
+/// What follows from what was heard.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Heard {
+    /// The listener goes on.
+    Stay,
+    /// The listener finishes the unit it has begun, and its socket is given back.
+    Release,
+    /// The connection is of no more use.
+    HangUp,
+}
+
+/// Why a socket is given back.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Released {
+    /// The conversation asked for it.
+    Asked,
+    /// The lane has ended.
+    Ended,
+}
+
+/// Words that may wait for a listener that takes nothing. Answers are some tens of bytes each, so a
+/// peer with this many unread does not follow the conversation.
+const WORDS_BYTES_MAX: usize = 16 * 1024;
+
+/// A listener's conversation and what is still to be said.
+#[derive(Debug)]
+pub(crate) struct Talk {
+    conversation: Box<dyn Conversation>,
+    words: BytesMut,
+    is_leaving: bool,
+}
+
+impl Talk {
+    pub(crate) fn new(conversation: Box<dyn Conversation>) -> Self {
+        Self {
+            conversation,
+            words: BytesMut::new(),
+            is_leaving: false,
+        }
+    }
+
+    /// `false` when the connection is of no more use.
+    pub(crate) fn hear(&mut self, bytes: &[u8], now: Instant) -> bool {
+        // Once it leaves, what arrives is for whoever gets the socket; it is not read here.
+        debug_assert!(!self.is_leaving);
+        match self.conversation.hear(bytes, &mut self.words, now) {
+            Heard::Stay => {}
+            Heard::Release => self.is_leaving = true,
+            Heard::HangUp => return false,
+        }
+        self.words.len() <= WORDS_BYTES_MAX
+    }
+
+    pub(crate) fn announce_leave(&mut self) {
+        if self.words.len() <= WORDS_BYTES_MAX {
+            self.conversation.announce_leave(&mut self.words);
+        }
+    }
+
+    /// Whether the listener wants to pause between units.
+    pub(crate) fn has_something(&self) -> bool {
+        self.is_leaving || !self.words.is_empty()
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
+    pub(crate) fn take_words(&mut self) -> BytesMut {
+        std::mem::take(&mut self.words)
+    }
+
+    pub(crate) fn release(self, socket: TcpStream, why: Released) {
+        self.conversation.release(socket, why);
+    }
+}

@@ -1,0 +1,71 @@
+//! Waiting for streams that are not there yet.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_fanout as fanout;
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use fanout::Settings;
+use media::StreamName;
+use support::House;
+
+#[derive(Default)]
+struct Alarm(AtomicBool);
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn whoever_waits_for_a_stream_is_woken_when_it_begins() {
+    let house = House::new(Settings::default());
+    let name = StreamName::parse("radio").unwrap();
+    let alarm = Arc::new(Alarm::default());
+    let waker = Waker::from(Arc::clone(&alarm));
+    let mut cx = Context::from_waker(&waker);
+    let mut appearance = pin!(house.registry.appearance(&name));
+    assert!(appearance.as_mut().poll(&mut cx).is_pending());
+
+    let _other = house.publish("other", 1).unwrap();
+    assert!(appearance.as_mut().poll(&mut cx).is_pending());
+    alarm.0.store(false, Ordering::SeqCst);
+    let publisher = house.publish("radio", 1).unwrap();
+    assert!(alarm.0.load(Ordering::SeqCst), "it is woken");
+    let Poll::Ready(stream) = appearance.as_mut().poll(&mut cx) else {
+        panic!("it is there");
+    };
+    assert_eq!(stream.name(), &name);
+
+    // A stream that has ended and is still in the books is not there.
+    stream.end();
+    drop(publisher);
+    let mut again = pin!(house.registry.appearance(&name));
+    assert!(again.as_mut().poll(&mut cx).is_pending());
+    let _publisher = house.publish("radio", 1).unwrap();
+    assert!(again.as_mut().poll(&mut cx).is_ready());
+}
+
+#[test]
+fn the_supply_is_asked_for_what_is_absent() {
+    let house = House::new(Settings::default());
+    let name = |text| StreamName::parse(text).unwrap();
+    assert!(!house.registry.demand(&name("far/away")), "nobody to ask");
+    house
+        .registry
+        .set_supply(Box::new(|name| name.as_str().starts_with("far/")));
+    assert!(house.registry.demand(&name("far/away")));
+    assert!(!house.registry.demand(&name("near")));
+}

@@ -1,0 +1,213 @@
+//! Listeners that speak: answers between units, and sockets given back.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_fanout as fanout;
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+
+use bytes::BytesMut;
+use fanout::{Conversation, Heard, Reason, Released, Settings};
+use support::{Encoder, House, Listener, PATIENCE, frame, frames, wait_until};
+
+const SIZE: usize = 100;
+
+/// Far more than a socket takes at once.
+const LARGE: usize = 4 << 20;
+
+/// Answers each `x` with `<x>`; `b` releases the socket, `h` hangs up, `f` answers a flood.
+#[derive(Debug)]
+struct Echo {
+    released: Sender<(TcpStream, Released)>,
+}
+
+impl Conversation for Echo {
+    fn hear(&mut self, bytes: &[u8], words: &mut BytesMut, _: Instant) -> Heard {
+        for byte in bytes {
+            match byte {
+                b'b' => return Heard::Release,
+                b'h' => return Heard::HangUp,
+                b'f' => words.extend_from_slice(&[b'<'; 1 << 20]),
+                _ => words.extend_from_slice(&[b'<', *byte, b'>']),
+            }
+        }
+        Heard::Stay
+    }
+
+    fn announce_leave(&mut self, words: &mut BytesMut) {
+        words.extend_from_slice(b"<!>");
+    }
+
+    fn release(self: Box<Self>, socket: TcpStream, why: Released) {
+        self.released.send((socket, why)).unwrap();
+    }
+}
+
+struct Scene {
+    house: House,
+    encoder: Encoder,
+    listener: Listener,
+    released: Receiver<(TcpStream, Released)>,
+}
+
+fn scene(size: usize) -> Scene {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), size);
+    encoder.write(1).unwrap();
+    let (released, told) = channel();
+    let listener = house.converse("show", "", Some(Box::new(Echo { released })));
+    Scene {
+        house,
+        encoder,
+        listener,
+        released: told,
+    }
+}
+
+impl Scene {
+    fn says(&mut self, text: &str) {
+        self.listener.socket.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn given_back(&self) -> (TcpStream, Released) {
+        self.released
+            .recv_timeout(PATIENCE)
+            .expect("it is given back")
+    }
+}
+
+/// Takes words and frames apart; panics on words anywhere but between frames.
+fn apart(mut bytes: &[u8]) -> (String, Vec<u64>) {
+    let (mut words, mut numbers) = (String::new(), Vec::new());
+    while let Some(first) = bytes.first() {
+        let length = match first {
+            b'<' => {
+                words.push(bytes[1].into());
+                3
+            }
+            _ => {
+                let text = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
+                let mut fields = text
+                    .strip_prefix('[')
+                    .expect("a frame begins here")
+                    .split(':');
+                let number: u64 = fields.next().unwrap().parse().unwrap();
+                let size: usize = fields.next().unwrap().parse().unwrap();
+                assert_eq!(bytes[..size], frame(number, size));
+                numbers.push(number);
+                size
+            }
+        };
+        bytes = &bytes[length..];
+    }
+    (words, numbers)
+}
+
+#[test]
+fn answers_come_at_once_when_there_is_nothing_else_to_send() {
+    let mut scene = scene(SIZE);
+    assert_eq!(frames(&scene.listener.read(SIZE)), [0]);
+    scene.says("xy");
+    assert_eq!(scene.listener.read(6), b"<x><y>");
+    scene.encoder.write(1).unwrap();
+    assert_eq!(frames(&scene.listener.read(SIZE)), [1]);
+}
+
+#[test]
+fn answers_wait_for_the_end_of_a_unit() {
+    let mut scene = scene(LARGE);
+    scene.encoder.write(2).unwrap();
+    // It reads nothing, so the worker stands in the middle of a frame when it hears this.
+    scene.says("x");
+    let mut got = scene.listener.read(1);
+    scene.says("y");
+    got.extend(scene.listener.read(3 * LARGE + 6 - 1));
+    let (words, numbers) = apart(&got);
+    assert_eq!((words.as_str(), &numbers[..]), ("xy", &[0, 1, 2][..]));
+}
+
+#[test]
+fn a_socket_is_given_back_between_units() {
+    let mut scene = scene(LARGE);
+    scene.says("xb more");
+    let mut got = scene.listener.read(LARGE + 3);
+    let (mut socket, why) = scene.given_back();
+    assert_eq!(why, Released::Asked);
+    assert_eq!(scene.house.departure().reason, Reason::Left);
+    scene.encoder.write(5).unwrap();
+    socket.set_nonblocking(false).unwrap();
+    socket.write_all(b"<z>").unwrap();
+    got.extend(scene.listener.read(3));
+    assert_eq!(apart(&got), ("xz".to_owned(), vec![0]));
+    assert_eq!(scene.house.registry.fanout().listeners(), 0);
+    // What it sends from here on is the new owner's.
+    scene.says("later");
+    let mut later = [0; 5];
+    socket.read_exact(&mut later).unwrap();
+    assert_eq!(&later, b"later");
+}
+
+#[test]
+fn a_listener_without_a_place_yet_is_spoken_with_too() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    // No join point: pictures begin with a keyframe.
+    encoder.next = 1;
+    encoder.write(1).unwrap();
+    let (released, told) = channel();
+    let mut listener = house.converse("show", "", Some(Box::new(Echo { released })));
+    listener.socket.write_all(b"x").unwrap();
+    assert_eq!(listener.read(3), b"<x>");
+    listener.socket.write_all(b"b").unwrap();
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap().1, Released::Asked);
+}
+
+#[test]
+fn the_end_of_a_stream_gives_the_socket_back() {
+    let mut scene = scene(SIZE);
+    scene.encoder.write(3).unwrap();
+    scene.house.registry.end_all();
+    let (socket, why) = scene.given_back();
+    assert_eq!(why, Released::Ended);
+    drop(socket);
+    assert_eq!(frames(&scene.listener.read_to_end()), [0, 1, 2, 3]);
+    assert_eq!(scene.house.departure().reason, Reason::Ended);
+}
+
+#[test]
+fn everybody_is_told_of_the_leave() {
+    let mut scene = scene(SIZE);
+    let mut silent = scene.house.listen("show", "");
+    scene.house.registry.fanout().announce_leave();
+    let mut got = scene.listener.read(SIZE + 3);
+    scene.encoder.write(1).unwrap();
+    got.extend(scene.listener.read(SIZE));
+    assert_eq!(apart(&got), ("!".to_owned(), vec![0, 1]));
+    assert_eq!(frames(&silent.read(2 * SIZE)), [0, 1]);
+}
+
+#[test]
+fn floods_and_hang_ups_end_the_connection() {
+    for (says, what) in [
+        ("h".to_owned(), "the conversation hangs up"),
+        ("f".to_owned(), "answers that nobody reads"),
+        ("x".repeat(1 << 20), "input without end"),
+    ] {
+        let mut scene = scene(LARGE);
+        // The server may close before all of it is out.
+        scene.listener.socket.write_all(says.as_bytes()).ok();
+        assert_eq!(scene.house.departure().reason, Reason::Left, "{what}");
+        assert!(scene.released.try_recv().is_err(), "{what}");
+        wait_until(|| scene.house.registry.fanout().listeners() == 0);
+    }
+}
