@@ -42,6 +42,11 @@ impl<'a> Command<'a> {
         })
     }
 
+    /// An argument, if there is one.
+    pub(crate) fn argument(&self, index: usize) -> Option<&Value<'a>> {
+        self.arguments.get(index)
+    }
+
     /// The text of an argument, empty if there is none.
     pub(crate) fn text(&self, index: usize) -> Cow<'a, str> {
         self.arguments

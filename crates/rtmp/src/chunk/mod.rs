@@ -18,6 +18,10 @@ pub use writer::{Header, write};
 
 /// The chunk size both sides begin with.
 pub const CHUNK_SIZE_INITIAL: u32 = 128;
+/// The one chunk size of everything the server sends. The bytes of a stream are cut once and shared by
+/// all its players, so all of them must have been announced the same. It is the largest that any
+/// server was known to use, and every client takes it; nearly all frames fit in one chunk.
+pub const CHUNK_SIZE_SHARED: u32 = 65_536;
 /// The largest chunk size that means anything: no message is longer.
 pub const CHUNK_SIZE_MAX: u32 = 0xff_ffff;
 /// Chunk streams a peer may use. Encoders use three to six; a table this long is still searched in

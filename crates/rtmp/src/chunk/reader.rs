@@ -138,6 +138,11 @@ impl Reader {
         self.limits = limits;
     }
 
+    /// Gives back memory reserved for more chunk streams than the peer uses.
+    pub fn shrink(&mut self) {
+        self.streams.shrink_to_fit();
+    }
+
     /// The payload held for unfinished messages, bytes.
     pub fn partial_bytes(&self) -> usize {
         self.partial_bytes

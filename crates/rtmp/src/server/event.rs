@@ -13,8 +13,26 @@ pub enum Event {
     /// The peer wants to publish: answer with
     /// [`accept_publish`](super::Session::accept_publish) or [`reject`](super::Session::reject).
     Publish(Box<Request>),
-    /// The peer wants to play: answer with [`reject`](super::Session::reject).
+    /// The peer wants to play: answer with [`accept_play`](super::Session::accept_play), as soon as
+    /// the stream is there, or [`reject`](super::Session::reject). The peer is told nothing before
+    /// that, and there is no deadline. If it played already, that has ended with this, and there is
+    /// no [`Stop`](Self::Stop).
     Play(Box<Request>),
+    /// The accepted player wants nothing for now. Answered already, as are the next three.
+    Pause(RequestId),
+    /// The paused player wants to go on: media from the next place where one may start.
+    Resume(RequestId),
+    /// The accepted player has changed its mind about which media it wants.
+    Select {
+        /// The request that plays.
+        id: RequestId,
+        /// Whether audio is wanted.
+        audio: bool,
+        /// Whether video is wanted.
+        video: bool,
+    },
+    /// The request to play was given up, or the player has ended it; it may ask for another.
+    Stop(RequestId),
     /// An audio message of the accepted publisher: one FLV audio tag body, never empty.
     Audio(Media),
     /// A video message of the accepted publisher: one FLV video tag body, never empty.
@@ -69,6 +87,14 @@ pub struct RequestId {
     pub(super) serial: u32,
 }
 
+impl RequestId {
+    /// The message stream the request came on, which the media of a player must name. 1 for nearly
+    /// every client; 0 for those that ask without `createStream`.
+    pub fn stream(self) -> u32 {
+        self.stream
+    }
+}
+
 /// The publishing type. Anything unknown is taken as live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -102,7 +128,16 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    /// The NetStream code that says so.
+    /// The NetStream code that says so to a player: besides a missing stream players know only that
+    /// it failed.
+    pub(super) fn play_code(self) -> &'static str {
+        match self {
+            Self::StreamNotFound => "NetStream.Play.StreamNotFound",
+            _ => "NetStream.Play.Failed",
+        }
+    }
+
+    /// The NetStream code that says so to a publisher.
     pub fn code(self) -> &'static str {
         match self {
             Self::BadName => "NetStream.Publish.BadName",

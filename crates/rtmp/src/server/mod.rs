@@ -2,24 +2,34 @@
 //!
 //! ```text
 //!  handshake ─► connect ─► createStream ─► publish ─► Event::Publish
-//!                                                          │ the caller asks its gate
-//!                             Audio, Video, Metadata ◄─ accept_publish   reject ─► closed
-//!                                      │
-//!                  FCUnpublish, closeStream, deleteStream ─► Event::Unpublish, may publish again
+//!                                   │                      │ the caller asks its gate
+//!                                   │    Audio, Video, Metadata ◄─ accept_publish   reject ─► closed
+//!                                   │             │
+//!                                   │  FCUnpublish, closeStream, deleteStream ─► Event::Unpublish
+//!                                   │
+//!                                   └────► play ─► Event::Play
+//!                                                     │ the caller asks, and waits for the stream
+//!                      Pause, Resume, Select ◄─ accept_play   reject ─► closed
+//!                                │         └─► end_play, may play again
+//!              closeStream, deleteStream ─► Event::Stop, may play again
 //! ```
 //!
-//! The session answers by itself whatever needs no decision. Only one stream at a time is published on
-//! a connection, as all encoders have it. Called by the ingest door; see the
+//! The session answers by itself whatever needs no decision. Only one stream at a time is published or
+//! played on a connection, as all encoders and players have it. What a player receives is not the
+//! session's business: media is written by the caller, between the messages in
+//! [`Session::output`]. Called by the ingest and the playing doors; see the
 //! [crate page](crate#the-driving-law) for how to drive it.
 
 mod event;
 mod path;
+mod playback;
 mod publication;
 mod reply;
 mod session;
 
 pub use event::{Connect, Event, Media, Mode, Rejection, Request, RequestId, Withdrawn};
 pub use path::StreamPath;
+pub use playback::Playback;
 pub use session::{Config, OUTPUT_BYTES_MAX, Session};
 
 #[cfg(test)]

@@ -9,11 +9,13 @@ use crate::{
     message::Kind,
 };
 
-/// Chunk streams of ours, apart from those the media of a player will use.
+/// Chunk streams of ours, apart from those the media of a player uses: 4 for audio, 6 for video.
 mod csid {
     pub(super) const CONTROL: u32 = 2;
     pub(super) const COMMAND: u32 = 3;
     pub(super) const STATUS: u32 = 5;
+    /// Also that of the metadata a player gets; every message has a full header.
+    pub(super) const DATA: u32 = 7;
 }
 
 /// The limit type of SetPeerBandwidth that leaves the choice to the peer (RTMP 1.0 §5.4.5).
@@ -22,6 +24,7 @@ const LIMIT_DYNAMIC: u8 = 2;
 /// User control event types (RTMP 1.0 §7.1.7).
 pub(super) mod control {
     pub(crate) const STREAM_BEGIN: u16 = 0;
+    pub(crate) const STREAM_EOF: u16 = 1;
     pub(crate) const PING_REQUEST: u16 = 6;
     pub(crate) const PING_RESPONSE: u16 = 7;
 }
@@ -94,7 +97,7 @@ impl Replies {
     ) {
         self.body.clear();
         arguments(&mut command::encode(&mut self.body, name, transaction));
-        self.send_command(csid::COMMAND, 0);
+        self.send(csid::COMMAND, Kind::CommandAmf0, 0);
     }
 
     /// A status about a message stream, or about the connection when that is 0.
@@ -106,14 +109,30 @@ impl Replies {
         self.body.clear();
         let mut encoder = command::encode(&mut self.body, "onStatus", 0.0);
         command::information(encoder.null(), level, code, description);
-        self.send_command(csid::STATUS, stream);
+        self.send(csid::STATUS, Kind::CommandAmf0, stream);
     }
 
-    fn send_command(&mut self, csid: u32, stream_id: u32) {
+    /// A data message: the values that `values` writes.
+    pub(super) fn data(&mut self, stream: u32, values: impl FnOnce(&mut Encoder<'_>)) {
+        self.body.clear();
+        values(&mut Encoder::new(&mut self.body));
+        self.send(csid::DATA, Kind::DataAmf0, stream);
+    }
+
+    /// Gives back the memory of what has been sent.
+    pub(super) fn shrink(&mut self) {
+        self.body = BytesMut::new();
+        if self.output.is_empty() {
+            self.output = BytesMut::new();
+        }
+    }
+
+    /// Frames the body at hand.
+    fn send(&mut self, csid: u32, kind: Kind, stream_id: u32) {
         let header = Header {
             csid,
             timestamp: 0,
-            kind: Kind::CommandAmf0,
+            kind,
             stream_id,
         };
         chunk::write(&header, &self.body, self.chunk_size, &mut self.output);
@@ -134,8 +153,11 @@ impl Replies {
 pub(super) fn enhanced(encoder: &mut Encoder<'_>) {
     /// "Can forward" (Enhanced RTMP v2, FourCcInfoMask).
     const CAN_FORWARD: f64 = 4.0;
+    /// Reconnect requests 1, multitrack 2, ModEx 4, nanosecond offsets 8 (Enhanced RTMP v2, CapsExMask).
+    const CAPABILITIES: f64 = 15.0;
     encoder.key("fourCcList").strict_array(1).string("*");
     for map in ["videoFourCcInfoMap", "audioFourCcInfoMap"] {
         encoder.key(map).object().key("*").number(CAN_FORWARD).end();
     }
+    encoder.key("capsEx").number(CAPABILITIES);
 }

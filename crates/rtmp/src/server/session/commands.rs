@@ -6,11 +6,12 @@ use super::{Connection, Session};
 use crate::{
     Error,
     amf0::Value,
-    chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX},
+    chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX, Limits},
     command::{self, Command},
     server::{
         event::{Connect, Event, Mode, Rejection, Request, RequestId},
         path::StreamPath,
+        playback::Part,
         reply::{self, Level},
     },
 };
@@ -21,6 +22,10 @@ const STREAMS_MAX: usize = 8;
 const ADDRESS_BYTES_MAX: usize = 4 << 10;
 /// Codecs a peer may name in `connect`; more are ignored.
 const FOUR_CCS_MAX: usize = 64;
+/// What is kept of a codec's name, which has four bytes or is an asterisk.
+const FOUR_CC_BYTES_MAX: usize = 16;
+/// The `capsEx` bit of a peer that obeys reconnect requests (Enhanced RTMP v2, CapsExMask).
+const CAN_RECONNECT: u32 = 1;
 
 impl Session {
     pub(super) fn command(
@@ -41,23 +46,45 @@ impl Session {
                 None
             }
             "publish" => self.publish(command, stream),
-            "play" | "play2" => self.play(command, stream),
+            "play" | "play2" => self.play(command, stream, now),
+            "pause" | "pauseRaw" => self.pause(command, stream),
+            "receiveAudio" => self.select(command, stream, Part::Audio),
+            "receiveVideo" => self.select(command, stream, Part::Video),
+            "seek" => {
+                self.seek(stream);
+                None
+            }
             "deleteStream" => {
                 let deleted = command.stream_id(0).unwrap_or(stream);
                 self.streams.retain(|&id| id != deleted);
-                self.end_stream(deleted, now)
+                let event = self.end_stream(deleted, now);
+                if self.player.id().is_none() {
+                    self.player.select_all();
+                }
+                event
             }
             "closeStream" => self.end_stream(stream, now),
             "FCUnpublish" => self.fc_unpublish(command, now),
+            // FMLE and its like publish only after the second answer, and some players of content
+            // networks play only then.
             "FCPublish" => {
-                self.replies.command("_result", command.transaction, |e| {
-                    e.null().undefined();
-                });
-                // FMLE and its like publish only after this.
-                self.replies.command("onFCPublish", 0.0, |e| {
-                    let code = "NetStream.Publish.Start";
-                    command::information(e.null(), "status", code, "Ready to publish.");
-                });
+                let code = "NetStream.Publish.Start";
+                self.answer_twice(
+                    command.transaction,
+                    "onFCPublish",
+                    code,
+                    "Ready to publish.",
+                );
+                None
+            }
+            "FCSubscribe" => {
+                let code = "NetStream.Play.Start";
+                self.answer_twice(command.transaction, "onFCSubscribe", code, "Ready to play.");
+                None
+            }
+            "FCUnsubscribe" => {
+                let code = "NetStream.Play.Stop";
+                self.answer_twice(command.transaction, "onFCUnsubscribe", code, "Stopped.");
                 None
             }
             "getStreamLength" => {
@@ -98,17 +125,11 @@ impl Session {
             head(&value, ADDRESS_BYTES_MAX).to_owned()
         };
         let (app, tc_url) = (text("app"), text("tcUrl"));
-        let four_ccs = match command.object.property("fourCcList") {
-            Some(Value::StrictArray(items)) => items
-                .iter()
-                .take(FOUR_CCS_MAX)
-                .filter_map(Value::text)
-                .map(|name| head(&name, 16).to_owned())
-                .collect(),
-            _ => Vec::new(),
-        };
+        let four_ccs = four_ccs(&command.object);
         let capabilities = command.object.property("capsEx").and_then(Value::number);
         let is_enhanced = !four_ccs.is_empty() || capabilities.is_some();
+        // Saturates, and NaN is 0.
+        let capabilities = capabilities.unwrap_or_default() as u32;
 
         self.replies.window_ack_size(self.flow.announced);
         self.replies.peer_bandwidth(self.flow.announced);
@@ -138,10 +159,13 @@ impl Session {
             app: StreamPath::resolve(&tc_url, &app, "").name,
             flash_version: head(&text("flashVer"), 256).to_owned(),
             four_ccs,
-            // Saturates, and NaN is 0.
-            capabilities: capabilities.unwrap_or_default() as u32,
+            capabilities,
         };
-        self.connection = Some(Connection { app, tc_url });
+        self.connection = Some(Connection {
+            app: app.into(),
+            tc_url: tc_url.into(),
+            reconnects: capabilities & CAN_RECONNECT != 0,
+        });
         Event::Connect(Box::new(event))
     }
 
@@ -171,7 +195,13 @@ impl Session {
             }
             return None;
         }
-        let request = self.request(command, stream);
+        if self.player.id().is_some() {
+            let code = Rejection::Rejected.code();
+            self.replies
+                .status(stream, Level::Error, code, "This connection plays.");
+            return None;
+        }
+        let request = self.request(&command.text(0), stream);
         let mode = command.text(1);
         let mode = match () {
             () if mode.eq_ignore_ascii_case("record") => Mode::Record,
@@ -182,27 +212,15 @@ impl Session {
         Some(Event::Publish(Box::new(Request { mode, ..request })))
     }
 
-    fn play(&mut self, command: &Command<'_>, stream: u32) -> Option<Event> {
-        if self.publication.id().is_some() {
-            let code = "NetStream.Play.Failed";
-            self.replies
-                .status(stream, Level::Error, code, "This connection publishes.");
-            return None;
-        }
-        let request = self.request(command, stream);
-        self.play = Some(request.id);
-        Some(Event::Play(Box::new(request)))
-    }
-
-    fn request(&mut self, command: &Command<'_>, stream: u32) -> Request {
+    /// Numbers a request and finds its stream; the peer has asked in time.
+    pub(super) fn request(&mut self, name: &str, stream: u32) -> Request {
         self.serial = self.serial.wrapping_add(1);
         self.clock.deadline = None;
-        let name = command.text(0);
         let path = self
             .connection
             .as_ref()
             .map_or_else(StreamPath::default, |connection| {
-                let name = head(&name, ADDRESS_BYTES_MAX);
+                let name = head(name, ADDRESS_BYTES_MAX);
                 StreamPath::resolve(&connection.tc_url, &connection.app, name)
             });
         Request {
@@ -216,35 +234,69 @@ impl Session {
     }
 
     fn fc_unpublish(&mut self, command: &Command<'_>, now: Instant) -> Option<Event> {
-        self.replies.command("_result", command.transaction, |e| {
-            e.null().undefined();
-        });
-        self.replies.command("onFCUnpublish", 0.0, |e| {
-            let code = "NetStream.Unpublish.Success";
-            command::information(e.null(), "status", code, "Stopped publishing.");
-        });
+        let code = "NetStream.Unpublish.Success";
+        self.answer_twice(
+            command.transaction,
+            "onFCUnpublish",
+            code,
+            "Stopped publishing.",
+        );
         let stream = self.publication.id()?.stream;
         let event = self.end_stream(stream, now);
-        let code = "NetStream.Unpublish.Success";
         self.replies
             .status(stream, Level::Status, code, "Stopped publishing.");
         event
     }
 
-    /// Ends what is done on a message stream.
-    fn end_stream(&mut self, stream: u32, now: Instant) -> Option<Event> {
-        // What was published on the connection itself ends with any stream.
-        let on_stream = |id: &RequestId| id.stream == stream || id.stream == 0;
-        let deadline = Some(now + self.config.request_timeout);
-        if self.play.take_if(|id| on_stream(id)).is_some() {
-            self.clock.deadline = deadline;
-        }
-        if !self.publication.id().as_ref().is_some_and(on_stream) {
-            return None;
-        }
-        self.clock.deadline = deadline;
-        self.publication.end().map(Event::Unpublish)
+    /// Answers a call with an empty result, and with a call back that says more.
+    fn answer_twice(&mut self, transaction: f64, name: &str, code: &str, description: &str) {
+        self.replies.command("_result", transaction, |e| {
+            e.null().undefined();
+        });
+        self.replies.command(name, 0.0, |e| {
+            command::information(e.null(), "status", code, description);
+        });
     }
+
+    /// Ends what is done on a message stream.
+    pub(super) fn end_stream(&mut self, stream: u32, now: Instant) -> Option<Event> {
+        // What is done on the connection itself ends with any stream.
+        let on_stream = |id: &RequestId| id.stream == stream || id.stream == 0;
+        let event = if self.player.id().as_ref().is_some_and(on_stream) {
+            self.player.end().map(Event::Stop)
+        } else if self.publication.id().as_ref().is_some_and(on_stream) {
+            self.reader.set_limits(Limits::STRANGER);
+            self.publication.end().map(Event::Unpublish)
+        } else {
+            None
+        };
+        if event.is_some() {
+            self.clock.deadline = Some(now + self.config.request_timeout);
+        }
+        event
+    }
+}
+
+/// The codecs that a `connect` names, in a list or as the keys of a map (Enhanced RTMP v1 and v2).
+fn four_ccs(object: &Value<'_>) -> Vec<String> {
+    let list = match object.property("fourCcList") {
+        Some(Value::StrictArray(items)) => &items[..],
+        _ => &[],
+    };
+    let maps = ["videoFourCcInfoMap", "audioFourCcInfoMap"];
+    let keys = maps
+        .into_iter()
+        .filter_map(|map| object.property(map)?.properties())
+        .flatten()
+        .map(|(key, _)| String::from_utf8_lossy(key));
+    let mut names: Vec<String> = Vec::new();
+    for name in list.iter().filter_map(Value::text).chain(keys) {
+        let name = head(&name, FOUR_CC_BYTES_MAX);
+        if names.len() < FOUR_CCS_MAX && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
 }
 
 /// At most `max` bytes from the front of `text`, whole characters.

@@ -1,6 +1,7 @@
 //! The session machine: who may say what when, and what is answered.
 
 mod commands;
+mod playing;
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +9,13 @@ use bytes::{Bytes, BytesMut};
 
 use super::{
     event::{Event, Rejection, RequestId, Withdrawn},
+    playback::Player,
     publication::Publication,
     reply::{Level, Replies, control},
 };
 use crate::{
     Error,
-    chunk::{CHUNK_SIZE_INITIAL, Limits, Reader},
+    chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_SHARED, Limits, Reader},
     command::{self, Command},
     handshake::Handshake,
     message::{Kind, Message},
@@ -29,7 +31,8 @@ const ACK_WINDOW_MIN: u32 = 32 << 10;
 /// How a session behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The size of the chunks we send, bytes. ffmpeg takes it over for what it sends us.
+    /// The size of the chunks we send, bytes; also that of the media the caller writes to players.
+    /// ffmpeg takes it over for what it sends us.
     pub chunk_size: u32,
     /// The smallest chunk size a peer may set, bytes: a header per byte makes work without purpose.
     pub chunk_size_floor: u32,
@@ -46,7 +49,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            chunk_size: 65_536,
+            chunk_size: CHUNK_SIZE_SHARED,
             chunk_size_floor: CHUNK_SIZE_INITIAL,
             ack_window: 2_500_000,
             handshake_timeout: Duration::from_secs(5),
@@ -58,8 +61,8 @@ impl Default for Config {
 
 /// The server's end of one connection.
 ///
-/// What it holds is bounded: before a publisher was accepted below 256 KiB in all, after that by
-/// [`Limits::PUBLISHER`].
+/// What it holds is bounded: while it publishes by [`Limits::PUBLISHER`], else below 256 KiB in all. One
+/// that plays and was [`shrink`](Self::shrink)ed is below 2 KiB.
 #[derive(Debug)]
 pub struct Session {
     config: Config,
@@ -70,8 +73,7 @@ pub struct Session {
     /// Message streams that `createStream` gave out.
     streams: Vec<u32>,
     publication: Publication,
-    /// The last request to play, unanswered.
-    play: Option<RequestId>,
+    player: Player,
     /// Requests so far.
     serial: u32,
     flow: Flow,
@@ -88,8 +90,10 @@ enum Phase {
 /// What `connect` said that later requests need.
 #[derive(Debug)]
 struct Connection {
-    app: String,
-    tc_url: String,
+    app: Box<str>,
+    tc_url: Box<str>,
+    /// Whether the peer obeys reconnect requests.
+    reconnects: bool,
 }
 
 /// Acknowledgements, both ways.
@@ -127,7 +131,7 @@ impl Session {
             connection: None,
             streams: Vec::new(),
             publication: Publication::default(),
-            play: None,
+            player: Player::default(),
             serial: 0,
             flow: Flow {
                 received: 0,
@@ -176,7 +180,7 @@ impl Session {
         if self.is_closed() {
             return None;
         }
-        let ping = self.connection.as_ref().map(|_| self.ping_due());
+        let ping = self.pings().then(|| self.ping_due());
         [ping, self.clock.deadline].into_iter().flatten().min()
     }
 
@@ -196,7 +200,7 @@ impl Session {
             self.fail(&error);
             return Err(error);
         }
-        if self.connection.is_some() && self.ping_due() <= now {
+        if self.pings() && self.ping_due() <= now {
             // The truncation makes it the 32-bit clock of RTMP.
             let time = now
                 .saturating_duration_since(self.clock.started)
@@ -234,12 +238,10 @@ impl Session {
         rejection: Rejection,
         description: &str,
     ) -> Result<(), Withdrawn> {
-        let current = self.publication.id() == Some(id) || self.play == Some(id);
-        if self.is_closed() || !current {
+        if self.is_closed() || self.current() != Some(id) {
             return Err(Withdrawn);
         }
-        self.replies
-            .status(id.stream, Level::Error, rejection.code(), description);
+        self.say(rejection, description);
         self.close();
         Ok(())
     }
@@ -252,15 +254,28 @@ impl Session {
         }
         // Before `connect` the peer knows no status messages.
         if self.connection.is_some() {
-            let stream = self
-                .publication
-                .id()
-                .or(self.play)
-                .map_or(0, |id| id.stream);
-            self.replies
-                .status(stream, Level::Error, rejection.code(), description);
+            self.say(rejection, description);
         }
         self.close();
+    }
+
+    /// Asks the peer to connect again, to another server or a fresh process, and stays open until it
+    /// does. Says nothing, and gives `false`, to a peer that does not know how (Enhanced RTMP v2,
+    /// "Reconnect Request").
+    pub fn request_reconnect(&mut self, description: &str) -> bool {
+        let can = !self.is_closed() && self.connection.as_ref().is_some_and(|c| c.reconnects);
+        if can {
+            let code = "NetConnection.Connect.ReconnectRequest";
+            self.replies.status(0, Level::Status, code, description);
+        }
+        can
+    }
+
+    /// Gives back the memory that is not in use, before a long time in which little is said.
+    pub fn shrink(&mut self) {
+        self.replies.shrink();
+        self.reader.shrink();
+        self.streams.shrink_to_fit();
     }
 
     fn advance(&mut self, input: &mut &[u8], now: Instant) -> Result<Option<Event>, Error> {
@@ -359,6 +374,12 @@ impl Session {
         }
     }
 
+    /// Whether a silent peer is pinged. A player has nothing to say for hours, and whether it is still
+    /// there shows in its taking what it is sent.
+    fn pings(&self) -> bool {
+        self.connection.is_some() && self.player.id().is_none()
+    }
+
     fn ping_due(&self) -> Instant {
         self.clock.heard.max(self.clock.pinged) + self.config.ping_after
     }
@@ -368,11 +389,7 @@ impl Session {
         if let Some(reply) = error.reply().filter(|_| !in_handshake) {
             match self.connection {
                 Some(_) => {
-                    let stream = self
-                        .publication
-                        .id()
-                        .or(self.play)
-                        .map_or(0, |id| id.stream);
+                    let stream = self.current().map_or(0, |id| id.stream);
                     self.replies
                         .status(stream, Level::Error, reply.code, &reply.description);
                 }
@@ -388,8 +405,23 @@ impl Session {
     fn close(&mut self) {
         self.phase = Phase::Closed;
         self.clock.deadline = None;
-        self.play = None;
+        self.player.end();
         self.publication.end();
+    }
+
+    /// The request that is undecided or going on.
+    fn current(&self) -> Option<RequestId> {
+        self.publication.id().or_else(|| self.player.id())
+    }
+
+    /// Tells the peer why it is turned away, in the terms of what it wanted.
+    fn say(&mut self, rejection: Rejection, description: &str) {
+        let code = match self.player.id() {
+            Some(_) => rejection.play_code(),
+            None => rejection.code(),
+        };
+        let stream = self.current().map_or(0, |id| id.stream);
+        self.replies.status(stream, Level::Error, code, description);
     }
 }
 

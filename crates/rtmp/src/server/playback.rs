@@ -1,0 +1,112 @@
+//! The one stream a connection plays: from the request, through the caller's decision, to its end.
+
+use super::event::RequestId;
+
+/// What an accepted player wants just now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Playback {
+    /// The request that was accepted.
+    pub id: RequestId,
+    /// Whether media must be withheld until [`Event::Resume`](super::Event::Resume).
+    pub is_paused: bool,
+    /// Whether audio is wanted.
+    pub audio: bool,
+    /// Whether video is wanted.
+    pub video: bool,
+}
+
+/// Follows a player's wishes. They may come while the caller has not decided yet, and even before the
+/// request: the selection belongs to the message stream, and is forgotten with it.
+#[derive(Debug, Default)]
+pub(super) struct Player {
+    state: State,
+    is_paused: bool,
+    without: Without,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Idle,
+    /// The caller has not decided yet.
+    Pending(RequestId),
+    Playing(RequestId),
+}
+
+/// What is not wanted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Without {
+    audio: bool,
+    video: bool,
+}
+
+/// A kind of media that may be switched off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Audio,
+    Video,
+}
+
+impl Player {
+    pub(super) fn id(&self) -> Option<RequestId> {
+        match self.state {
+            State::Idle => None,
+            State::Pending(id) | State::Playing(id) => Some(id),
+        }
+    }
+
+    /// What is wanted, once the request was accepted.
+    pub(super) fn playback(&self) -> Option<Playback> {
+        let State::Playing(id) = self.state else {
+            return None;
+        };
+        Some(Playback {
+            id,
+            is_paused: self.is_paused,
+            audio: !self.without.audio,
+            video: !self.without.video,
+        })
+    }
+
+    /// A new request takes the place of any other and is not paused.
+    pub(super) fn request(&mut self, id: RequestId) {
+        self.state = State::Pending(id);
+        self.is_paused = false;
+    }
+
+    /// Makes a pending request play.
+    pub(super) fn accept(&mut self, id: RequestId) -> Option<Playback> {
+        if self.state != State::Pending(id) {
+            return None;
+        }
+        self.state = State::Playing(id);
+        self.playback()
+    }
+
+    /// Ends the playing or takes back the request.
+    pub(super) fn end(&mut self) -> Option<RequestId> {
+        let id = self.id();
+        self.state = State::Idle;
+        self.is_paused = false;
+        id
+    }
+
+    /// Forgets what was selected.
+    pub(super) fn select_all(&mut self) {
+        self.without = Without::default();
+    }
+
+    /// Enters the wish to pause or go on; says whether it is a new one.
+    pub(super) fn pause(&mut self, is_paused: bool) -> bool {
+        std::mem::replace(&mut self.is_paused, is_paused) != is_paused
+    }
+
+    /// Enters whether a part is wanted; says whether that changes anything.
+    pub(super) fn select(&mut self, part: Part, is_wanted: bool) -> bool {
+        let without = match part {
+            Part::Audio => &mut self.without.audio,
+            Part::Video => &mut self.without.video,
+        };
+        std::mem::replace(without, !is_wanted) == is_wanted
+    }
+}

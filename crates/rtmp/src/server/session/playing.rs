@@ -1,0 +1,195 @@
+//! Playing: what is asked about it, and how that is answered.
+
+use std::time::Instant;
+
+use super::Session;
+use crate::{
+    amf0::Value,
+    chunk::Limits,
+    command::Command,
+    server::{
+        event::{Event, Request, RequestId, Withdrawn},
+        playback::{Part, Playback},
+        reply::{Level, control},
+    },
+};
+
+impl Session {
+    /// Lets a player begin: answers that its stream starts. What comes next is the media, written by
+    /// the caller as messages on message stream [`RequestId::stream`] with full headers, in chunks of
+    /// [`Config::chunk_size`](super::Config::chunk_size), between (never inside) what
+    /// [`output`](Self::output) holds.
+    ///
+    /// The answer says what the player wants; it may have paused before it was accepted.
+    ///
+    /// # Errors
+    /// [`Withdrawn`] if the request is not there any more.
+    pub fn accept_play(&mut self, id: RequestId) -> Result<Playback, Withdrawn> {
+        if self.is_closed() {
+            return Err(Withdrawn);
+        }
+        let playback = self.player.accept(id).ok_or(Withdrawn)?;
+        let stream = id.stream;
+        self.replies.user_control(control::STREAM_BEGIN, stream);
+        let status = [
+            ("NetStream.Play.Reset", "Resetting."),
+            ("NetStream.Play.Start", "Playing."),
+        ];
+        for (code, description) in status {
+            self.replies
+                .status(stream, Level::Status, code, description);
+        }
+        // Flash lets a page draw and analyse only what it is given access to.
+        self.replies.data(stream, |e| {
+            e.string("|RtmpSampleAccess").boolean(true).boolean(true);
+        });
+        self.replies.data(stream, |e| {
+            e.string("onStatus").object();
+            e.key("code").string("NetStream.Data.Start").end();
+        });
+        if playback.is_paused {
+            self.say_paused(stream, true);
+        }
+        Ok(playback)
+    }
+
+    /// What the accepted player wants just now.
+    pub fn playback(&self) -> Option<Playback> {
+        self.player.playback()
+    }
+
+    /// Tells a player that its stream is over. The session stays open: another request may follow.
+    ///
+    /// # Errors
+    /// [`Withdrawn`] if that is not being played any more.
+    pub fn end_play(
+        &mut self,
+        id: RequestId,
+        description: &str,
+        now: Instant,
+    ) -> Result<(), Withdrawn> {
+        if self.is_closed() || self.playback().is_none_or(|playback| playback.id != id) {
+            return Err(Withdrawn);
+        }
+        self.player.end();
+        self.clock.deadline = Some(now + self.config.request_timeout);
+        let code = "NetStream.Play.UnpublishNotify";
+        self.replies
+            .status(id.stream, Level::Status, code, description);
+        self.replies.user_control(control::STREAM_EOF, id.stream);
+        Ok(())
+    }
+
+    /// Answers `play` and `play2`.
+    pub(super) fn play(
+        &mut self,
+        command: &Command<'_>,
+        stream: u32,
+        now: Instant,
+    ) -> Option<Event> {
+        let refusal = match (self.publication.id(), self.player.id()) {
+            (Some(_), _) => Some("This connection publishes."),
+            (_, Some(current)) if current.stream != stream => Some("One stream per connection."),
+            _ => None,
+        };
+        if let Some(description) = refusal {
+            let code = "NetStream.Play.Failed";
+            self.replies.status(stream, Level::Error, code, description);
+            return None;
+        }
+        let name = match command.argument(0) {
+            // Flash's way to stop.
+            Some(Value::Boolean(false)) => return self.end_stream(stream, now),
+            Some(options @ Value::Object(_)) => options
+                .property("streamName")
+                .and_then(Value::text)
+                .unwrap_or_default(),
+            _ => command.text(0),
+        };
+        let Request { id, path, mode } = self.request(&name, stream);
+        self.reader.set_limits(Limits::STRANGER);
+        self.player.request(id);
+        Some(Event::Play(Box::new(Request { id, path, mode })))
+    }
+
+    /// Answers `pause` and `pauseRaw`.
+    pub(super) fn pause(&mut self, command: &Command<'_>, stream: u32) -> Option<Event> {
+        let id = self.playing_on(stream)?;
+        let is_paused = match command.argument(0) {
+            Some(Value::Boolean(is_paused)) => *is_paused,
+            // Flash's `togglePause`.
+            _ => self.playback().is_none_or(|playback| !playback.is_paused),
+        };
+        let is_new = self.player.pause(is_paused);
+        self.playback()?;
+        self.say_paused(id.stream, is_paused);
+        let event = match is_paused {
+            true => Event::Pause(id),
+            false => Event::Resume(id),
+        };
+        is_new.then_some(event)
+    }
+
+    /// Answers `seek`. There is nowhere to go in a live stream, yet ffmpeg and librtmp throw away
+    /// what they receive until they are told that they are there, and an error makes ffmpeg leave.
+    pub(super) fn seek(&mut self, stream: u32) {
+        if let Some(id) = self.playing_on(stream)
+            && self.playback().is_some()
+        {
+            let code = "NetStream.Seek.Notify";
+            let description = "The stream is live and goes on.";
+            self.replies
+                .status(id.stream, Level::Status, code, description);
+        }
+    }
+
+    /// Answers `receiveAudio` and `receiveVideo` (RTMP 1.0 §7.2.2.4, §7.2.2.5).
+    pub(super) fn select(
+        &mut self,
+        command: &Command<'_>,
+        stream: u32,
+        part: Part,
+    ) -> Option<Event> {
+        let Some(&Value::Boolean(is_wanted)) = command.argument(0) else {
+            return None;
+        };
+        let is_new = self.player.select(part, is_wanted);
+        self.playing_on(stream)?;
+        let Playback {
+            id, audio, video, ..
+        } = self.playback()?;
+        if is_wanted {
+            let status = [
+                ("NetStream.Seek.Notify", "The stream is live and goes on."),
+                ("NetStream.Play.Start", "Playing."),
+            ];
+            for (code, description) in status {
+                self.replies
+                    .status(id.stream, Level::Status, code, description);
+            }
+        }
+        is_new.then_some(Event::Select { id, audio, video })
+    }
+
+    /// The request that commands on this message stream are about. Some players speak of their stream
+    /// on the connection itself.
+    fn playing_on(&self, stream: u32) -> Option<RequestId> {
+        self.player
+            .id()
+            .filter(|id| id.stream == stream || stream == 0)
+    }
+
+    fn say_paused(&mut self, stream: u32, is_paused: bool) {
+        let (code, description, event) = match is_paused {
+            true => ("NetStream.Pause.Notify", "Paused.", control::STREAM_EOF),
+            false => (
+                "NetStream.Unpause.Notify",
+                "Going on.",
+                control::STREAM_BEGIN,
+            ),
+        };
+        self.replies
+            .status(stream, Level::Status, code, description);
+        self.replies.user_control(event, stream);
+    }
+}
