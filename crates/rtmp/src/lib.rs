@@ -42,6 +42,7 @@
 //! FMLE, GStreamer and hardware encoders were seen to send.
 
 pub mod amf0;
+pub mod auth;
 pub mod chunk;
 mod command;
 mod error;
