@@ -153,8 +153,10 @@ impl Session {
         let Some(&Value::Boolean(is_wanted)) = command.argument(0) else {
             return None;
         };
+        if self.player.id().is_some() {
+            self.playing_on(stream)?;
+        }
         let is_new = self.player.select(part, is_wanted);
-        self.playing_on(stream)?;
         let Playback {
             id, audio, video, ..
         } = self.playback()?;
@@ -171,12 +173,12 @@ impl Session {
         is_new.then_some(Event::Select { id, audio, video })
     }
 
-    /// The request that commands on this message stream are about. Some players speak of their stream
-    /// on the connection itself.
+    /// The request that commands on this message stream are about. Some players ask for their stream,
+    /// or speak of it, on the connection itself.
     fn playing_on(&self, stream: u32) -> Option<RequestId> {
         self.player
             .id()
-            .filter(|id| id.stream == stream || stream == 0)
+            .filter(|id| id.stream == stream || stream == 0 || id.stream == 0)
     }
 
     fn say_paused(&mut self, stream: u32, is_paused: bool) {

@@ -3,6 +3,7 @@
 mod conversations;
 mod hostile;
 mod independent;
+mod playing;
 mod timing;
 
 use std::time::{Duration, Instant};
@@ -64,6 +65,18 @@ impl Client {
         client.session.accept_publish(request.id).unwrap();
         client.replies();
         client
+    }
+
+    /// A client that asked on stream 1 to play `live/show`, and was let in.
+    fn playing() -> (Self, RequestId) {
+        let mut client = Self::connected();
+        client.command(0, "createStream", 2.0, |e| {
+            e.null();
+        });
+        let request = client.play(1, "show");
+        client.session.accept_play(request.id).unwrap();
+        client.replies();
+        (client, request.id)
     }
 
     fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, Error> {
@@ -151,6 +164,17 @@ impl Client {
         }
     }
 
+    #[track_caller]
+    fn play(&mut self, stream: u32, name: &str) -> Request {
+        let events = self.command(stream, "play", 0.0, |e| {
+            e.null().string(name).number(-2000.0);
+        });
+        match &events[..] {
+            [Event::Play(request)] => (**request).clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// What the server said since the last call, a line each.
     #[track_caller]
     fn replies(&mut self) -> Vec<String> {
@@ -166,7 +190,7 @@ impl Client {
 
 /// `kind value`, or `name transaction @stream what`: a result's number or a status' level and code.
 fn describe(message: &Message) -> String {
-    if message.kind != Kind::CommandAmf0 {
+    if !matches!(message.kind, Kind::CommandAmf0 | Kind::DataAmf0) {
         assert_eq!(message.stream_id, 0);
         return format!("{:?} {}", message.kind, hex(&message.payload));
     }
@@ -174,6 +198,19 @@ fn describe(message: &Message) -> String {
     let mut values = Vec::new();
     while let Some(value) = decoder.value().unwrap() {
         values.push(value);
+    }
+    if message.kind == Kind::DataAmf0 {
+        let name = values[0].text().unwrap();
+        let rest = match &values[1..] {
+            [Value::Boolean(a), Value::Boolean(b)] => format!("{a} {b}"),
+            [info] => info
+                .property("code")
+                .and_then(Value::text)
+                .unwrap()
+                .into_owned(),
+            other => panic!("{other:?}"),
+        };
+        return format!("data @{} {name} {rest}", message.stream_id);
     }
     let last = values.last().unwrap();
     let what = match (last.property("code"), last) {
