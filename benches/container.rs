@@ -39,13 +39,9 @@ fn flv_tag(c: &mut Criterion) {
         let mut log = Vec::with_capacity(2 * PICTURE_BYTES);
         b.iter(|| {
             log.clear();
-            flv::write_sample(
-                black_box(&track),
-                black_box(&sample),
-                &mut |piece: &[u8]| {
-                    log.extend_from_slice(piece);
-                },
-            );
+            let tag = flv::Tag::sample(black_box(&track), black_box(&sample));
+            tag.expect("FLV carries H.264")
+                .write(&mut |piece| log.extend_from_slice(piece));
             log.len()
         });
     });

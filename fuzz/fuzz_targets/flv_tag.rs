@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use container::flv::{self, ReadError, Reader};
+use container::flv::{self, ReadError, Reader, Tag, TagKind};
 use libfuzzer_sys::fuzz_target;
 use media::{Item, Sample, Timestamp, Track};
 use std::sync::Arc;
@@ -30,14 +30,18 @@ fn write(items: &[Item]) -> Vec<u8> {
             Item::Track(track) => {
                 tracks.retain(|known| known.id != track.id);
                 tracks.push(Arc::clone(track));
-                flv::write_sequence_header(track, Timestamp::ZERO, &mut emit);
+                if let Some(header) = Tag::sequence_header(track, Timestamp::ZERO) {
+                    header.write(&mut emit);
+                }
             }
             Item::Metadata(script) | Item::Script(script) => {
-                flv::write_script(script.at, &script.body, &mut emit);
+                let tag = Tag::script(TagKind::Script, script.at, &script.body);
+                tag.expect("it was read").write(&mut emit);
             }
             Item::Sample(sample) => {
                 let track = tracks.iter().find(|track| track.id == sample.track);
-                flv::write_sample(track.expect("its track came first"), sample, &mut emit);
+                let tag = Tag::sample(track.expect("its track came first"), sample);
+                tag.expect("it was read").write(&mut emit);
             }
             other => panic!("FLV has no {other:?}"),
         }

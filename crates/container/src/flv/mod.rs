@@ -1,23 +1,24 @@
 //! FLV, on disk, over HTTP, and inside RTMP messages.
 //!
 //! An RTMP audio or video message body is an FLV tag body, so [`Depacketizer`] serves RTMP ingest
-//! and [`Reader`] alike. The writer goes the other way: [`file_header`], then [`write_script`],
-//! [`write_sequence_header`] and [`write_sample`] hand complete tags to the caller's sink.
+//! and [`Reader`] alike. [`Muxer`] goes the other way: it decides which [`Tag`]s a stream consists
+//! of and where a listener may join, and leaves their framing to the format's packager.
 //!
 //! Sources: Adobe FLV and F4V specification 10.1, annex E; Enhanced RTMP v2 (Veovera).
 
 mod body;
 mod depacketize;
+mod muxer;
 mod read;
-mod write;
+mod tag;
 
 #[cfg(test)]
 mod tests;
 
 pub use depacketize::{CONFIG_BYTES_MAX, Depacketizer, WIRE_TRACKS_MAX};
+pub use muxer::{Muxer, Opening, Selection, Sink, can_mux};
 pub use read::{ReadError, Reader, TAG_BODY_BYTES_MAX};
-pub use write::{FILE_HEADER_BYTES, carries, file_header, write_sample, write_script};
-pub use write::{has_sequence_header, write_sequence_header};
+pub use tag::{BODY_BYTES_MAX, FILE_HEADER_BYTES, Tag, TagKind, carries, file_header};
 
 /// Tag types, which are also the RTMP message types of the same media.
 const TAG_AUDIO: u8 = 8;

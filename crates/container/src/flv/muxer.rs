@@ -1,0 +1,333 @@
+//! Items to tags: what is carried, where one may join, and what a joiner is given first.
+//!
+//! ```text
+//! opening: onMetaData │ sequence headers        units: tag │ tag │ tag …
+//!                                                           └ join: a keyframe
+//! ```
+//!
+//! HTTP listeners and RTMP players get the same tags and differ in the framing, which is the
+//! [`Sink`]'s. A muxer is pure; it copies nothing but the metadata's reference, and allocates
+//! nothing per sample.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use media::codec::aac::AdtsHeader;
+use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+
+use super::tag::{self, Tag, TagKind};
+
+/// Tracks carried at the most: as many as a stream announces.
+const TRACKS_MAX: usize = 16;
+
+/// Frames of sound share a preamble for this long. Its tags are stamped with the time it was made,
+/// so a joiner sees them at most this much before its first frame, and no frame costs an allocation.
+const PREAMBLE_SHARED_FOR: Span = Span::from_millis(1_000);
+
+/// How long sound waits for a picture that the metadata announces. Publishers send both within the
+/// first packets.
+const VIDEO_AWAITED: Span = Span::from_millis(2_000);
+
+/// A picture track that has been silent for this long does not hold joiners up any more: the
+/// publisher switched the camera off, or the next one has none.
+const VIDEO_SILENT_MAX: Span = Span::from_millis(10_000);
+
+/// Keys of `onMetaData` that only a stream with pictures has.
+const VIDEO_KEYS: [&[u8]; 2] = [b"videocodecid", b"width"];
+
+/// Where a muxer writes: one wire format's framing, and what lies behind it.
+pub trait Sink {
+    /// An [`Opening`] as it is given to joiners. Clones share.
+    type Preamble: Clone;
+
+    /// Appends a tag to the open unit.
+    fn tag(&mut self, tag: &Tag<'_>);
+
+    /// Frames what a joiner needs first.
+    fn preamble(&mut self, opening: &Opening<'_>) -> Self::Preamble;
+
+    /// Ends the open unit, whose time is `at`; with `join`, a listener may start at it.
+    fn end_unit(&mut self, at: Timestamp, join: Option<Self::Preamble>);
+}
+
+/// The kinds of track that are carried.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Selection {
+    /// Sound.
+    pub audio: bool,
+    /// Pictures.
+    pub video: bool,
+}
+
+impl Selection {
+    /// Everything.
+    pub const ALL: Self = Self {
+        audio: true,
+        video: true,
+    };
+
+    fn includes(self, kind: Kind) -> bool {
+        match kind {
+            Kind::Audio => self.audio,
+            Kind::Video => self.video,
+        }
+    }
+}
+
+/// Turns a stream's items into tags.
+///
+/// Where there are pictures, listeners join at keyframes of the first picture track; else at every
+/// frame of sound. Nothing is written before the first join point, because nobody could read it.
+///
+/// `P` is the [`Sink::Preamble`] of the sink that is written to.
+#[derive(Debug)]
+pub struct Muxer<P> {
+    selection: Selection,
+    tracks: Vec<Carried>,
+    metadata: Option<Bytes>,
+    /// Changes with the tracks and the metadata.
+    generation: u32,
+    /// The last preamble of this generation, and the time its tags are stamped with.
+    preamble: Option<(Timestamp, P)>,
+    /// The time of the latest unit; it never goes back, although the tracks' times interleave.
+    at: Timestamp,
+    first_sample: Option<Timestamp>,
+    last_picture: Option<Timestamp>,
+    has_begun: bool,
+}
+
+/// A track as FLV carries it.
+#[derive(Debug, Eq, PartialEq)]
+struct Carried {
+    track: Track,
+    /// Its samples begin with an ADTS header, which FLV has no place for.
+    is_adts: bool,
+}
+
+/// What a joiner needs before its first unit.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'a> {
+    /// When the unit is due that it is made for.
+    at: Timestamp,
+    generation: u32,
+    metadata: Option<&'a Bytes>,
+    tracks: &'a [Carried],
+}
+
+impl<P: Clone> Muxer<P> {
+    /// A muxer of a stream of which nothing is known.
+    pub fn new(selection: Selection) -> Self {
+        Self {
+            selection,
+            tracks: Vec::new(),
+            metadata: None,
+            generation: 0,
+            preamble: None,
+            at: Timestamp::ZERO,
+            first_sample: None,
+            last_picture: None,
+            has_begun: false,
+        }
+    }
+
+    /// Appends what `item` means.
+    pub fn push(&mut self, item: &Item, sink: &mut impl Sink<Preamble = P>) {
+        match item {
+            Item::Track(track) => self.track(track, sink),
+            Item::Metadata(script) => self.metadata(&script.body, sink),
+            Item::Script(script) => self.script(TagKind::Script, script.at, &script.body, sink),
+            Item::Sample(sample) => self.sample(sample, sink),
+            Item::Header(_) | Item::Title(_) => {}
+        }
+    }
+
+    fn track(&mut self, track: &Track, sink: &mut impl Sink<Preamble = P>) {
+        let known = self.tracks.iter().position(|c| c.track.id == track.id);
+        let carried = Carried::new(track).filter(|_| self.selection.includes(track.kind));
+        match (carried, known) {
+            (Some(carried), Some(index)) if self.tracks[index] == carried => return,
+            (Some(carried), Some(index)) => self.tracks[index] = carried,
+            (Some(carried), None) if self.tracks.len() < TRACKS_MAX => self.tracks.push(carried),
+            (None, Some(index)) => {
+                self.tracks.remove(index);
+            }
+            _ => return,
+        }
+        self.renew();
+        let carried = self.tracks.iter().find(|c| c.track.id == track.id);
+        let header = carried.and_then(|c| Tag::sequence_header(&c.track, self.at));
+        if let Some(header) = header.filter(|_| self.has_begun) {
+            sink.tag(&header);
+            sink.end_unit(self.at, None);
+        }
+    }
+
+    fn metadata(&mut self, body: &Bytes, sink: &mut impl Sink<Preamble = P>) {
+        if self.metadata.as_ref() == Some(body) {
+            return;
+        }
+        self.metadata = Some(body.clone());
+        self.renew();
+        // It describes what follows, whatever time the publisher gave it; most say zero.
+        self.script(TagKind::Metadata, self.at, body, sink);
+    }
+
+    fn script(
+        &self,
+        kind: TagKind,
+        at: Timestamp,
+        body: &Bytes,
+        sink: &mut impl Sink<Preamble = P>,
+    ) {
+        let tag = Tag::script(kind, at, body).filter(|_| self.has_begun && !body.is_empty());
+        if let Some(tag) = tag {
+            sink.tag(&tag);
+            sink.end_unit(self.at, None);
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample, sink: &mut impl Sink<Preamble = P>) {
+        let Some(index) = self.tracks.iter().position(|c| c.track.id == sample.track) else {
+            return;
+        };
+        let Some(sample) = self.tracks[index].payload(sample) else {
+            return;
+        };
+        self.at = self.at.max(sample.dts);
+        let kind = self.tracks[index].track.kind;
+        let may_join = self.may_join(kind, &sample);
+        self.has_begun |= may_join;
+        if !self.has_begun {
+            return;
+        }
+        if let Some(tag) = Tag::sample(&self.tracks[index].track, &sample) {
+            sink.tag(&tag);
+            let join = may_join.then(|| self.preamble(kind, sample.dts, sink));
+            sink.end_unit(self.at, join);
+        }
+    }
+
+    fn may_join(&mut self, kind: Kind, sample: &Sample) -> bool {
+        match (kind, self.picture_track()) {
+            (Kind::Video, Some(track)) if track == sample.track => {
+                self.last_picture = Some(self.at);
+                sample.keyframe
+            }
+            (Kind::Video, _) => false,
+            (Kind::Audio, Some(_)) => {
+                let last = *self.last_picture.get_or_insert(self.at);
+                self.at - last >= VIDEO_SILENT_MAX
+            }
+            (Kind::Audio, None) => {
+                let first = *self.first_sample.get_or_insert(self.at);
+                self.at - first >= VIDEO_AWAITED || !self.announces_pictures()
+            }
+        }
+    }
+
+    fn picture_track(&self) -> Option<TrackId> {
+        let mut tracks = self.tracks.iter().map(|carried| &carried.track);
+        tracks
+            .find(|track| track.kind == Kind::Video)
+            .map(|track| track.id)
+    }
+
+    fn announces_pictures(&self) -> bool {
+        self.selection.video
+            && self.metadata.as_ref().is_some_and(|metadata| {
+                let mut keys = VIDEO_KEYS.iter();
+                keys.any(|key| metadata.windows(key.len()).any(|window| window == *key))
+            })
+    }
+
+    /// The preamble for a unit at `at`: for a picture made for it, for sound perhaps shared.
+    fn preamble(&mut self, kind: Kind, at: Timestamp, sink: &mut impl Sink<Preamble = P>) -> P {
+        if let Some((made_at, preamble)) = &self.preamble
+            && kind == Kind::Audio
+            && (Span::ZERO..PREAMBLE_SHARED_FOR).contains(&(at - *made_at))
+        {
+            return preamble.clone();
+        }
+        let preamble = sink.preamble(&Opening {
+            at,
+            generation: self.generation,
+            metadata: self.metadata.as_ref(),
+            tracks: &self.tracks,
+        });
+        self.preamble = Some((at, preamble.clone()));
+        preamble
+    }
+
+    fn renew(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        self.preamble = None;
+    }
+}
+
+impl Opening<'_> {
+    /// Changes with the metadata and the sequence headers.
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// Whether the stream has a track of `kind`.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.tracks.iter().any(|c| c.track.kind == kind)
+    }
+
+    /// Hands out the metadata and the sequence headers, stamped with the time of the join.
+    pub fn tags(&self, emit: &mut impl FnMut(&Tag<'_>)) {
+        let metadata = self
+            .metadata
+            .and_then(|body| Tag::script(TagKind::Metadata, self.at, body));
+        if let Some(tag) = metadata {
+            emit(&tag);
+        }
+        for carried in self.tracks {
+            if let Some(tag) = Tag::sequence_header(&carried.track, self.at) {
+                emit(&tag);
+            }
+        }
+    }
+}
+
+impl Carried {
+    fn new(track: &Track) -> Option<Self> {
+        if tag::carries(track) {
+            let track = track.clone();
+            return Some(Self {
+                track,
+                is_adts: false,
+            });
+        }
+        let is_adts = track.codec == Codec::Aac && track.framing == Framing::SelfFramed;
+        let has_config = !track.config.is_empty();
+        (is_adts && has_config).then(|| Self {
+            track: Track {
+                framing: Framing::Bare,
+                ..track.clone()
+            },
+            is_adts,
+        })
+    }
+
+    /// The sample as a tag holds it; `None` for an ADTS frame of more than one access unit, for
+    /// which a tag has no room.
+    fn payload<'a>(&self, sample: &'a Sample) -> Option<Cow<'a, Sample>> {
+        if !self.is_adts {
+            return Some(Cow::Borrowed(sample));
+        }
+        let header = AdtsHeader::parse(&sample.data).filter(|header| header.blocks == 1)?;
+        let data = sample.data.get(header.header_bytes..)?;
+        Some(Cow::Owned(Sample {
+            data: sample.data.slice_ref(data),
+            ..sample.clone()
+        }))
+    }
+}
+
+/// Whether a [`Muxer`] has a way to carry `track`: what FLV [`carries`](super::carries), and AAC
+/// in ADTS frames.
+pub fn can_mux(track: &Track) -> bool {
+    Carried::new(track).is_some()
+}
