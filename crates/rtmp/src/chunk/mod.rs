@@ -14,7 +14,7 @@ mod reader;
 mod writer;
 
 pub use reader::{Limits, Reader};
-pub use writer::{Header, write};
+pub use writer::{Header, write, write_parts};
 
 /// The chunk size both sides begin with.
 pub const CHUNK_SIZE_INITIAL: u32 = 128;

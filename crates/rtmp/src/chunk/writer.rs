@@ -5,6 +5,9 @@ use bytes::{BufMut, BytesMut};
 use super::EXTENDED;
 use crate::message::Kind;
 
+/// Bytes a header has at the most: 3 of the basic header, 11 of the message header, 4 of time.
+const HEADER_BYTES_MAX: usize = 18;
+
 /// What the first chunk of a message says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
@@ -18,51 +21,93 @@ pub struct Header {
     pub stream_id: u32,
 }
 
-/// Appends a message to `output`, in chunks of up to `chunk_size` bytes of payload.
+/// Appends a message to `output`; see [`write_parts`].
+pub fn write(header: &Header, payload: &[u8], chunk_size: u32, output: &mut BytesMut) {
+    let chunks = payload.len() / chunk_size.max(1) as usize;
+    output.reserve(payload.len() + HEADER_BYTES_MAX + chunks * 7);
+    write_parts(header, &[payload], chunk_size, &mut |bytes| {
+        output.put_slice(bytes);
+    });
+}
+
+/// Hands out a message, whose payload lies in `parts`, in chunks of up to `chunk_size` bytes of
+/// payload.
 ///
 /// The first chunk has a full header (format 0) and the others none (format 3), so a receiver
 /// understands the bytes whatever it was sent before: they may be shared by many receivers, and one
 /// may begin at any message. A time of 0xFFFFFF ms or more is repeated in each chunk, as receivers
 /// expect.
 ///
-/// `payload` must be shorter than 16 MiB, the most that the length field can say.
-pub fn write(header: &Header, payload: &[u8], chunk_size: u32, output: &mut BytesMut) {
+/// The payload must be shorter than 16 MiB, the most that the length field can say.
+pub fn write_parts(
+    header: &Header,
+    parts: &[&[u8]],
+    chunk_size: u32,
+    emit: &mut impl FnMut(&[u8]),
+) {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
     debug_assert!((2..=65_599).contains(&header.csid));
-    debug_assert!(payload.len() < 1 << 24);
+    debug_assert!(length < 1 << 24);
     let chunk_size = chunk_size.max(1) as usize;
-    let extended = header.timestamp >= EXTENDED;
-    output.reserve(payload.len() + 18 + payload.len() / chunk_size * 7);
 
-    basic_header(0, header.csid, output);
-    output.put_uint(u64::from(header.timestamp.min(EXTENDED)), 3);
-    output.put_uint(payload.len() as u64 & 0xff_ffff, 3);
-    output.put_u8(header.kind.to_wire());
-    output.put_u32_le(header.stream_id);
-    if extended {
-        output.put_u32(header.timestamp);
+    let mut first = HeaderBytes::new(0, header.csid);
+    first.put(&header.timestamp.min(EXTENDED).to_be_bytes()[1..]);
+    first.put(&(length as u32).to_be_bytes()[1..]);
+    first.put(&[header.kind.to_wire()]);
+    first.put(&header.stream_id.to_le_bytes());
+    let mut next = HeaderBytes::new(3, header.csid);
+    if header.timestamp >= EXTENDED {
+        first.put(&header.timestamp.to_be_bytes());
+        next.put(&header.timestamp.to_be_bytes());
     }
-    let (first, rest) = payload.split_at(chunk_size.min(payload.len()));
-    output.put_slice(first);
-    for chunk in rest.chunks(chunk_size) {
-        basic_header(3, header.csid, output);
-        if extended {
-            output.put_u32(header.timestamp);
+
+    emit(first.as_slice());
+    let mut room = chunk_size;
+    for mut part in parts.iter().copied() {
+        while !part.is_empty() {
+            if room == 0 {
+                emit(next.as_slice());
+                room = chunk_size;
+            }
+            let (now, later) = part.split_at(room.min(part.len()));
+            emit(now);
+            room -= now.len();
+            part = later;
         }
-        output.put_slice(chunk);
     }
 }
 
-fn basic_header(format: u8, csid: u32, output: &mut BytesMut) {
-    let format = format << 6;
-    match csid {
-        0..64 => output.put_u8(format | csid as u8),
-        64..320 => {
-            output.put_u8(format);
-            output.put_u8((csid - 64) as u8);
+/// A header being written.
+struct HeaderBytes {
+    bytes: [u8; HEADER_BYTES_MAX],
+    length: usize,
+}
+
+impl HeaderBytes {
+    /// The basic header (§5.3.1.1).
+    fn new(format: u8, csid: u32) -> Self {
+        let format = format << 6;
+        let mut header = Self {
+            bytes: [0; HEADER_BYTES_MAX],
+            length: 0,
+        };
+        match csid {
+            0..64 => header.put(&[format | csid as u8]),
+            64..320 => header.put(&[format, (csid - 64) as u8]),
+            _ => {
+                let [low, high, ..] = (csid - 64).to_le_bytes();
+                header.put(&[format | 1, low, high]);
+            }
         }
-        _ => {
-            output.put_u8(format | 1);
-            output.put_u16_le((csid - 64) as u16);
-        }
+        header
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes[self.length..self.length + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.length]
     }
 }

@@ -1,1 +1,0 @@
-//! The RTMP lane: final chunk-stream bytes, made once per stream.

@@ -1,0 +1,150 @@
+//! The RTMP lane: final chunk-stream bytes, made once per stream and shared by all its players.
+//!
+//! ```text
+//! preamble: onMetaData │ sequence headers        log: message │ message │ message …
+//!                                                     └ join: a keyframe
+//! ```
+//!
+//! A message is a unit. It begins with a full chunk header, its chunk stream is fixed by its type,
+//! its time is absolute and everybody is told the same chunk size, so its bytes mean the same
+//! whatever a player was sent before. Which messages there are and where one may join,
+//! [`flv::Muxer`] decides.
+
+use std::sync::Arc;
+
+use container::flv::{self, Muxer, Opening, Selection, Tag, TagKind};
+use fanout::{Entry, Packager, Preamble, Sink};
+use media::{Item, Timestamp, Track};
+use rtmp::chunk::{CHUNK_SIZE_SHARED, Header, write_parts};
+use rtmp::message::Kind;
+
+/// Chunk streams of media. Control has 2, commands 3, status 5; players tell media apart by type,
+/// and only by convention by chunk stream.
+const CSID_AUDIO: u32 = 4;
+const CSID_VIDEO: u32 = 6;
+const CSID_DATA: u32 = 7;
+
+/// The AMF0 string that tells a server to keep the metadata that follows it.
+const SET_DATA_FRAME: &[u8] = b"\x02\x00\x0D@setDataFrame";
+
+/// How the messages of a lane look.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct Shape {
+    /// The message stream, as `createStream` gave it out.
+    pub message_stream: u32,
+    /// Sound is carried.
+    pub audio: bool,
+    /// Pictures are carried.
+    pub video: bool,
+    /// Metadata follows `@setDataFrame`: the form in which one publishes.
+    pub wraps_metadata: bool,
+}
+
+/// Writes RTMP messages.
+#[derive(Debug)]
+pub(crate) struct Rtmp {
+    shape: Shape,
+    muxer: Muxer<Arc<Preamble>>,
+}
+
+impl Rtmp {
+    /// A packager of a lane of that shape.
+    pub(crate) fn new(shape: Shape) -> Self {
+        let selection = Selection {
+            audio: shape.audio,
+            video: shape.video,
+        };
+        Self {
+            shape,
+            muxer: Muxer::new(selection),
+        }
+    }
+
+    /// Whether RTMP can carry `track`.
+    pub(crate) fn carries(track: &Track) -> bool {
+        flv::can_mux(track)
+    }
+}
+
+impl Packager for Rtmp {
+    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+        let shape = self.shape;
+        self.muxer.push(item, &mut Messages { shape, sink });
+    }
+}
+
+impl Shape {
+    /// Writes the message that carries `tag`. A message longer than the length field can say is
+    /// left out, which only metadata near the limit can become, by being wrapped.
+    fn write(&self, tag: &Tag<'_>, emit: &mut impl FnMut(&[u8])) {
+        let (csid, kind) = match tag.kind {
+            TagKind::Audio => (CSID_AUDIO, Kind::Audio),
+            TagKind::Video => (CSID_VIDEO, Kind::Video),
+            TagKind::Metadata | TagKind::Script => (CSID_DATA, Kind::DataAmf0),
+        };
+        let wrapping = match tag.kind {
+            TagKind::Metadata if self.wraps_metadata => SET_DATA_FRAME,
+            _ => &[],
+        };
+        if wrapping.len() + tag.body_bytes() > flv::BODY_BYTES_MAX {
+            return;
+        }
+        let header = Header {
+            csid,
+            timestamp: tag.at.millis().max(0) as u32,
+            kind,
+            stream_id: self.message_stream,
+        };
+        let [prelude, payload] = tag.parts();
+        let parts = [wrapping, prelude, payload];
+        write_parts(&header, &parts, CHUNK_SIZE_SHARED, emit);
+    }
+}
+
+/// Where a lane's bytes go.
+trait Log {
+    fn put(&mut self, bytes: &[u8]);
+    fn end_unit(&mut self, at: Timestamp, entry: Entry);
+}
+
+impl Log for Sink<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.put(bytes);
+    }
+
+    fn end_unit(&mut self, at: Timestamp, entry: Entry) {
+        self.end_unit(at, entry);
+    }
+}
+
+/// Frames tags as messages.
+struct Messages<'a, L> {
+    shape: Shape,
+    sink: &'a mut L,
+}
+
+impl<L: Log> flv::Sink for Messages<'_, L> {
+    type Preamble = Arc<Preamble>;
+
+    fn tag(&mut self, tag: &Tag<'_>) {
+        self.shape.write(tag, &mut |bytes| self.sink.put(bytes));
+    }
+
+    fn preamble(&mut self, opening: &Opening<'_>) -> Arc<Preamble> {
+        let mut bytes = Vec::new();
+        opening.tags(&mut |tag| {
+            self.shape
+                .write(tag, &mut |part| bytes.extend_from_slice(part));
+        });
+        Arc::new(Preamble {
+            bytes: bytes.into(),
+            resume_from: 0,
+            generation: opening.generation(),
+        })
+    }
+
+    fn end_unit(&mut self, at: Timestamp, join: Option<Arc<Preamble>>) {
+        self.sink
+            .end_unit(at, join.map_or(Entry::None, Entry::Join));
+    }
+}
