@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use fanout::{Class, Policy};
 
 use super::read::Walk;
-use super::{Config, PolicyOverrides};
+use super::{Config, PolicyOverrides, PushRule};
 
 /// Notes every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     ports(config, walk);
     tls(config, walk);
+    links(config, walk);
     policy("fanout.audio", &config.fanout.audio, walk);
     policy("fanout.video", &config.fanout.video, walk);
     streams(config, walk);
@@ -22,6 +23,7 @@ fn ports(config: &Config, walk: &mut Walk<'_>) {
     let admin = [config.admin.listen];
     for (key, addresses) in [
         ("rtmp.listen", &config.rtmp.listen[..]),
+        ("rtmp.tls_listen", &config.rtmp.tls_listen),
         ("http.listen", &config.http.listen),
         ("http.tls_listen", &config.http.tls_listen),
         ("admin.listen", &admin),
@@ -58,6 +60,10 @@ fn clash(a: SocketAddr, b: SocketAddr) -> bool {
 
 fn tls(config: &Config, walk: &mut Walk<'_>) {
     let http = &config.http;
+    let listeners = [
+        ("http.tls_listen", &http.tls_listen),
+        ("rtmp.tls_listen", &config.rtmp.tls_listen),
+    ];
     let pair = [
         ("http.certificate", &http.certificate),
         ("http.private_key", &http.private_key),
@@ -77,19 +83,21 @@ fn tls(config: &Config, walk: &mut Walk<'_>) {
                 None,
             );
         }
-        (None, None) if !http.tls_listen.is_empty() => {
+        (None, None) => {
             let help = Some("give http.certificate and http.private_key, both PEM files");
-            walk.problem("http.tls_listen", "has no certificate to show", help);
+            for (key, addresses) in listeners {
+                if !addresses.is_empty() {
+                    walk.problem(key, "has no certificate to show", help);
+                }
+            }
         }
-        (Some(_), Some(_)) if http.tls_listen.is_empty() => {
-            let help = Some("add tls_listen = [\"0.0.0.0:8443\"]");
-            walk.problem(
-                "http.certificate",
-                "is not used, for http.tls_listen is empty",
-                help,
-            );
+        (Some(_), Some(_)) => {
+            if listeners.iter().all(|(_, addresses)| addresses.is_empty()) {
+                let help = Some("add tls_listen = [\"0.0.0.0:8443\"]");
+                let message = "is not used: http.tls_listen is empty, and so is rtmp.tls_listen";
+                walk.problem("http.certificate", message, help);
+            }
         }
-        _ => {}
     }
     for (key, path) in pair {
         if let Some(path) = path.as_deref().filter(|path| !path.is_file()) {
@@ -123,6 +131,32 @@ fn contradictions(policy: &Policy) -> impl Iterator<Item = Contradiction> {
         help: "a listener that is dropped first is never moved forward",
     });
     waits.into_iter().chain(patience)
+}
+
+/// Links that would get into each other's way.
+fn links(config: &Config, walk: &mut Walk<'_>) {
+    for (index, rule) in config.pushes.iter().enumerate() {
+        let is_same =
+            |earlier: &&PushRule| earlier.pattern == rule.pattern && earlier.url == rule.url;
+        if config.pushes[..index]
+            .iter()
+            .any(|earlier| is_same(&earlier))
+        {
+            let key = format!("{}.match", rule.key);
+            let help = "the other server would refuse the second, or replace the first by it";
+            walk.problem(&key, "is pushed to the same address twice", Some(help));
+        }
+    }
+    for (index, rule) in config.pulls.iter().enumerate() {
+        if config.pulls[..index]
+            .iter()
+            .any(|earlier| earlier.stream == rule.stream)
+        {
+            let key = format!("{}.stream", rule.key);
+            let message = format!("`{}` is pulled from elsewhere already", rule.stream);
+            walk.problem(&key, message, Some("a stream has one publisher"));
+        }
+    }
 }
 
 /// Rules that can never apply, and rules that contradict what they build on.

@@ -25,6 +25,7 @@ mod check;
 mod glob;
 mod network;
 mod read;
+mod remote;
 mod report;
 mod schema;
 mod secret;
@@ -35,6 +36,7 @@ use read::Walk;
 
 pub use glob::Glob;
 pub use network::{Network, NotANetwork};
+pub use remote::{PullUrl, PushUrl};
 pub use report::{Location, Problem, Report};
 pub use secret::Secret;
 
@@ -62,6 +64,10 @@ pub struct Config {
     pub limits: Limits,
     /// What is written down.
     pub log: Log,
+    /// Where streams are sent on to.
+    pub pushes: Vec<PushRule>,
+    /// Streams that are fetched from elsewhere; no two have one name.
+    pub pulls: Vec<PullRule>,
     /// Exceptions per stream; see [`Config::rule`].
     pub streams: Vec<StreamRule>,
 }
@@ -69,8 +75,14 @@ pub struct Config {
 /// Section `[rtmp]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rtmp {
-    /// Addresses to accept on; none turns RTMP off.
+    /// Addresses to accept RTMP on.
     pub listen: Vec<SocketAddr>,
+    /// Addresses to accept RTMPS on. Not empty only if `[http]` has certificate and private key.
+    pub tls_listen: Vec<SocketAddr>,
+    /// How long a player waits for a stream that is not there; zero tells it at once.
+    pub play_wait: Duration,
+    /// Publishers are asked for user and password when they connect.
+    pub challenge: bool,
 }
 
 /// Section `[http]`.
@@ -219,6 +231,30 @@ pub enum AccessLog {
     File(PathBuf),
 }
 
+/// One `[[push]]`: streams that are sent on to another server while they are live.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PushRule {
+    /// Which streams.
+    pub pattern: Glob,
+    /// Where to.
+    pub url: PushUrl,
+    /// `push.0`, `push.1`, …, for problems with it.
+    key: String,
+}
+
+/// One `[[pull]]`: a stream that is fetched from another server.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PullRule {
+    /// What it is called here.
+    pub stream: StreamName,
+    /// Where from.
+    pub url: PullUrl,
+    /// Only while somebody listens.
+    pub on_demand: bool,
+    /// `pull.0`, `pull.1`, …, for problems with it.
+    key: String,
+}
+
 /// One `[[stream]]`: exceptions for the streams whose names fit a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamRule {
@@ -260,6 +296,9 @@ impl Default for Config {
             drain_timeout: Duration::from_secs(10),
             rtmp: Rtmp {
                 listen: vec![any(1935)],
+                tls_listen: Vec::new(),
+                play_wait: Duration::from_secs(10),
+                challenge: false,
             },
             http: Http {
                 listen: vec![any(8000)],
@@ -293,6 +332,8 @@ impl Default for Config {
                 format: LogFormat::Text,
                 access: AccessLog::Off,
             },
+            pushes: Vec::new(),
+            pulls: Vec::new(),
             streams: Vec::new(),
         }
     }

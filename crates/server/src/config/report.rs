@@ -128,12 +128,18 @@ fn floor(source: &str, offset: usize) -> usize {
 /// is no TOML. `None` when there is nothing to hide.
 fn mask(line: &str) -> Option<String> {
     let lower = line.to_ascii_lowercase();
-    let suspicious = ["key", "pass", "secret", "pub", "admin", "auth"];
+    let suspicious = [
+        "key", "pass", "secret", "pub", "admin", "auth", "url", "://", "@",
+    ];
     if !suspicious.iter().any(|word| lower.contains(word)) {
         return None;
     }
-    let (before, _) = line.split_once('=')?;
-    Some(format!("{before}= ***"))
+    match line.split_once('=') {
+        Some((before, _)) => Some(format!("{before}= ***")),
+        // A value that begins on the line before.
+        None if lower.contains(['@', '"', '\'']) => Some("***".to_owned()),
+        None => None,
+    }
 }
 
 impl fmt::Display for Report {
@@ -203,8 +209,8 @@ mod tests {
 
     #[test]
     fn spans_anywhere_are_safe_and_secrets_stay_hidden() {
-        let source =
-            "naïve = \"é\"\r\npublsh_kye = \"opensesame\"\nauth = { x = \"opensesame\" }\n";
+        let source = "naïve = \"é\"\r\npublsh_kye = \"opensesame\"\nauth = { x = \"opensesame\" }\n\
+            rul = \"rtmp://u:opensesame@h\"\nurl = \"\"\"\nrtmp://u:opensesame@h\"\"\"\n";
         for start in 0..source.len() + 3 {
             for end in 0..source.len() + 3 {
                 let shown = format!("{:?}", Location::in_file(source, start..end));

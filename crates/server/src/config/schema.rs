@@ -6,7 +6,8 @@ use fanout::Policy;
 
 use super::read::Section;
 use super::{
-    Admin, Auth, Config, Fanout, Glob, Http, Ingest, Limits, Log, PolicyOverrides, StreamRule,
+    Admin, Auth, Config, Fanout, Glob, Http, Ingest, Limits, Log, PolicyOverrides, PullRule,
+    PushRule, Rtmp, StreamRule,
 };
 
 /// Most worker threads: more than any machine has cores, few enough to start at once.
@@ -30,10 +31,12 @@ pub(super) fn config(s: &mut Section<'_, '_>, config: &mut Config) {
         fanout,
         limits,
         log,
+        pushes,
+        pulls,
         streams,
     } = config;
     s.set("drain_timeout", drain_timeout);
-    s.section("rtmp", |s| s.set("listen", &mut rtmp.listen));
+    s.section("rtmp", |s| self::rtmp(s, rtmp));
     s.section("http", |s| self::http(s, http));
     s.section("admin", |s| self::admin(s, admin));
     s.section("auth", |s| self::auth(s, auth));
@@ -41,7 +44,16 @@ pub(super) fn config(s: &mut Section<'_, '_>, config: &mut Config) {
     s.section("fanout", |s| self::fanout(s, fanout));
     s.section("limits", |s| self::limits(s, limits));
     s.section("log", |s| self::log(s, log));
+    s.sections("push", |s| pushes.extend(push(s)));
+    s.sections("pull", |s| pulls.extend(pull(s)));
     s.sections("stream", |s| streams.extend(stream(s)));
+}
+
+fn rtmp(s: &mut Section<'_, '_>, rtmp: &mut Rtmp) {
+    s.set("listen", &mut rtmp.listen);
+    s.set("tls_listen", &mut rtmp.tls_listen);
+    s.set("play_wait", &mut rtmp.play_wait);
+    s.set("challenge", &mut rtmp.challenge);
 }
 
 fn http(s: &mut Section<'_, '_>, http: &mut Http) {
@@ -129,6 +141,61 @@ fn log(s: &mut Section<'_, '_>, log: &mut Log) {
     s.set("level", &mut log.level);
     s.set("format", &mut log.format);
     s.set("access", &mut log.access);
+}
+
+/// Reads one `[[push]]`; `None` when it does not say what to push where.
+fn push(s: &mut Section<'_, '_>) -> Option<PushRule> {
+    let mut pattern = None::<Glob>;
+    let mut url = None;
+    s.set_some("match", &mut pattern);
+    s.set_some("url", &mut url);
+    if pattern.is_none() {
+        s.missing(
+            "match",
+            "say which streams are sent on, such as match = \"live/*\"",
+        );
+    }
+    if url.is_none() {
+        s.missing(
+            "url",
+            "say where to, such as url = \"rtmp://host/{stream}\"",
+        );
+    }
+    let key = s.path();
+    Some(PushRule {
+        pattern: pattern?,
+        url: url?,
+        key,
+    })
+}
+
+/// Reads one `[[pull]]`; `None` when it does not say what to pull from where.
+fn pull(s: &mut Section<'_, '_>) -> Option<PullRule> {
+    let mut stream = None;
+    let mut url = None;
+    let mut on_demand = false;
+    s.set_some("stream", &mut stream);
+    s.set_some("url", &mut url);
+    s.set("on_demand", &mut on_demand);
+    if stream.is_none() {
+        s.missing(
+            "stream",
+            "say what it is called here, such as stream = \"live/show\"",
+        );
+    }
+    if url.is_none() {
+        s.missing(
+            "url",
+            "say where from, such as url = \"rtmp://host/live/show\"",
+        );
+    }
+    let key = s.path();
+    Some(PullRule {
+        stream: stream?,
+        url: url?,
+        on_demand,
+        key,
+    })
 }
 
 /// Reads one `[[stream]]`; `None` when it does not say which streams it is for.

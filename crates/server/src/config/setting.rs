@@ -9,11 +9,12 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use media::Span;
+use media::{NameError, Span, StreamName};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{AccessLog, Backend, Glob, LogFormat, LogLevel, Network, Secret};
+use super::remote::{self, UrlFault};
+use super::{AccessLog, Backend, Glob, LogFormat, LogLevel, Network, PullUrl, PushUrl, Secret};
 
 /// What is wrong with a value, and what to write instead.
 #[derive(Debug)]
@@ -270,6 +271,49 @@ impl Setting for Glob {
     }
 }
 
+impl Setting for StreamName {
+    const EXPECTED: &str = "a stream's name, such as \"live/show\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        let message = match Self::parse(text) {
+            // A name has no slash before it; the parser takes those of URLs.
+            Ok(_) if text.starts_with('/') => "begins with a slash",
+            Ok(name) => return Ok(name),
+            Err(NameError::Empty) => "is empty, or has an empty segment",
+            Err(NameError::TooLong) => "is longer than 255 bytes",
+            Err(NameError::Dots) => "has a segment that is `.` or `..`",
+            Err(NameError::Character) => "holds a character that no stream's name has",
+        };
+        let help = format!("write {}", Self::EXPECTED);
+        Err(Fault::helped(format!("`{text}` {message}"), help))
+    }
+}
+
+/// Nothing that is said of an address repeats more of it than its scheme or a placeholder.
+fn wrong_url<T: Setting>(fault: &UrlFault, schemes: &[&'static str]) -> Fault {
+    let help = remote::suggestion(fault, schemes);
+    let help = help.unwrap_or_else(|| format!("write {}", T::EXPECTED));
+    Fault::helped(fault.to_string(), help)
+}
+
+impl Setting for PushUrl {
+    const EXPECTED: &str = "an address such as \"rtmp://host/app/{stream}\"; {stream} is the whole \
+        name, {app} all of it but the last segment, {name} the last segment";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        Self::parse(text).map_err(|fault| wrong_url::<Self>(&fault, &Self::SCHEMES))
+    }
+}
+
+impl Setting for PullUrl {
+    const EXPECTED: &str =
+        "an address such as \"rtmp://host/live/show\" or \"https://host/live/show.flv\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        Self::parse(text).map_err(|fault| wrong_url::<Self>(&fault, &Self::SCHEMES))
+    }
+}
+
 /// In the environment a list is written with commas.
 impl<T: Setting> Setting for Vec<T> {
     const EXPECTED: &str = "an array, such as [\"a\", \"b\"]";
@@ -340,16 +384,21 @@ fn unknown_word<T: Setting>(text: &str, words: &[&str]) -> Fault {
 /// Below this similarity a guess would only confuse: `port` is no misspelling of `workers`.
 const SIMILARITY_MIN: f64 = 0.75;
 
+/// One letter too many, too few, wrong, or changed with its neighbour. In a word as short as `url`
+/// that is as much as the other measure sees of it, which would let it pass.
+const SLIP_SIMILARITY: f64 = 0.9;
+
 /// The known word that somebody may have meant.
 pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
+    let similarity = |candidate: &str| {
+        let candidate = candidate.to_ascii_lowercase();
+        let is_slip = word.len() > 1 && strsim::osa_distance(&word, &candidate) == 1;
+        let slip = if is_slip { SLIP_SIMILARITY } else { 0.0 };
+        strsim::jaro_winkler(&word, &candidate).max(slip)
+    };
     known
-        .map(|candidate| {
-            (
-                strsim::jaro_winkler(&word, &candidate.to_ascii_lowercase()),
-                candidate,
-            )
-        })
+        .map(|candidate| (similarity(candidate), candidate))
         .filter(|(similarity, _)| *similarity >= SIMILARITY_MIN)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, candidate)| candidate)

@@ -39,8 +39,9 @@ fn line_of(problem: &Problem) -> Option<usize> {
     }
 }
 
-/// The shipped file with its example of a `[[stream]]` taken out of the comments.
-fn shipped_with_example() -> String {
+/// The shipped file with its examples of `[[push]]`, `[[pull]]` and `[[stream]]` taken out of the
+/// comments.
+fn shipped_with_examples() -> String {
     let code = |line: &str| {
         let line = line
             .strip_prefix('#')
@@ -60,11 +61,9 @@ fn assignments(source: &str) -> Vec<(usize, String, String, String)> {
     for (index, line) in source.lines().enumerate() {
         if line.starts_with('[') {
             section = line.trim_matches(['[', ']']).to_owned();
-            section = if section == "stream" {
-                "stream.0".to_owned()
-            } else {
-                section
-            };
+            if ["push", "pull", "stream"].contains(&section.as_str()) {
+                section += ".0";
+            }
         } else if let Some((key, value)) = line.split_once(" = ").filter(|_| !line.starts_with('#'))
         {
             found.push((index + 1, section.clone(), key.to_owned(), value.to_owned()));
@@ -109,7 +108,7 @@ fn the_shipped_file_is_the_default() {
 
 #[test]
 fn the_shipped_file_has_every_key() {
-    let source = shipped_with_example();
+    let source = shipped_with_examples();
     let (table, _) = DeTable::parse_recoverable(&source);
     let mut walk = Walk::new(&source, std::iter::empty());
     walk.root(table.get_ref(), |section| {
@@ -130,6 +129,8 @@ fn the_shipped_file_has_every_key() {
         "fanout.video",
         "limits",
         "log",
+        "push",
+        "pull",
         "stream",
     ];
     for key in walk.known_keys() {
@@ -142,19 +143,26 @@ fn the_shipped_file_has_every_key() {
 }
 
 #[test]
-fn the_example_of_a_stream_is_valid() {
-    let config = parse(&shipped_with_example()).expect("the example is valid");
+fn the_examples_are_valid() {
+    let config = parse(&shipped_with_examples()).expect("the examples are valid");
     let name = StreamName::parse("live/show").expect("a name");
     assert_eq!(
         config.policy(&name, Class::Video).max_wait,
         Duration::from_millis(50)
     );
-    assert_eq!(config.streams.len(), 1);
+    let lists = (
+        config.pushes.len(),
+        config.pulls.len(),
+        config.streams.len(),
+    );
+    assert_eq!(lists, (1, 1, 1));
+    let pushed = config.pushes[0].url.reveal(&name);
+    assert_eq!(pushed, "rtmp://relay.example/live/show");
 }
 
 #[test]
 fn each_misspelling_is_one_error_with_a_suggestion() {
-    let source = shipped_with_example();
+    let source = shipped_with_examples();
     for (line, section, key, value) in assignments(&source) {
         let (head, tail) = key.split_at(key.len() / 2);
         let swapped: String = {
@@ -184,7 +192,7 @@ fn each_misspelling_is_one_error_with_a_suggestion() {
 
 #[test]
 fn each_wrong_type_is_one_error_with_a_suggestion() {
-    let source = shipped_with_example();
+    let source = shipped_with_examples();
     for (line, section, key, value) in assignments(&source) {
         for wrong in [
             "\"5 apples\"",
@@ -205,7 +213,7 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
                         || ["publish_key", "admin_password"].contains(&key.as_str())
                 }
                 "5" => value.parse::<u64>().is_ok(),
-                "true" => key == "public",
+                "true" => ["public", "challenge", "on_demand"].contains(&key.as_str()),
                 _ => false,
             };
             if accepted {
@@ -359,6 +367,72 @@ fn values_out_of_range_are_told() {
             "no stream's name",
         ),
         (
+            "[rtmp]\nplay_wait = 10",
+            2,
+            "rtmp.play_wait",
+            "with its unit",
+        ),
+        (
+            "[[push]]\nurl = \"rtmp://h/{stream}\"",
+            1,
+            "push.0.match",
+            "is missing",
+        ),
+        (
+            "[[push]]\nmatch = \"live/*\"",
+            1,
+            "push.0.url",
+            "is missing",
+        ),
+        (
+            "[[push]]\nmatch = \"live/*\"\nurl = \"rtpm://h/{stream}\"",
+            3,
+            "push.0.url",
+            "did you mean `rtmp://`?",
+        ),
+        (
+            "[[push]]\nmatch = \"live/*\"\nurl = \"rtmp://h/{sream}\"",
+            3,
+            "push.0.url",
+            "did you mean `{stream}`?",
+        ),
+        (
+            "[[push]]\nmatch = \"live/*\"\nurl = \"rtmp://h\"",
+            3,
+            "push.0.url",
+            "names no stream",
+        ),
+        (
+            "[[pull]]\nurl = \"rtmp://h/a/b\"",
+            1,
+            "pull.0.stream",
+            "is missing",
+        ),
+        (
+            "[[pull]]\nstream = \"live/x\"",
+            1,
+            "pull.0.url",
+            "is missing",
+        ),
+        (
+            "[[pull]]\nstream = \"live/*\"\nurl = \"rtmp://h/a/b\"",
+            2,
+            "pull.0.stream",
+            "no stream's name",
+        ),
+        (
+            "[[pull]]\nstream = \"/live/x\"\nurl = \"rtmp://h/a/b\"",
+            2,
+            "pull.0.stream",
+            "slash",
+        ),
+        (
+            "[[pull]]\nstream = \"live/x\"\nurl = \"htps://h/a.flv\"",
+            3,
+            "pull.0.url",
+            "did you mean `https://`?",
+        ),
+        (
             "linger = \"5s\"",
             1,
             "linger",
@@ -413,6 +487,32 @@ fn contradictions_are_told() {
             2,
             "http.tls_listen",
             "no certificate",
+        ),
+        (
+            "[rtmp]\ntls_listen = [\"0.0.0.0:8443\"]",
+            2,
+            "rtmp.tls_listen",
+            "no certificate",
+        ),
+        (
+            "[rtmp]\nlisten = [\"[::]:1935\", \"0.0.0.0:1935\"]\n[admin]\nlisten = \"[::1]:1935\"",
+            4,
+            "admin.listen",
+            "clashes",
+        ),
+        (
+            "[[push]]\nmatch = \"a/*\"\nurl = \"rtmp://h/{stream}\"\n\
+             [[push]]\nmatch = \"a/*\"\nurl = \"rtmp://h/{stream}\"",
+            5,
+            "push.1.match",
+            "twice",
+        ),
+        (
+            "[[pull]]\nstream = \"a/x\"\nurl = \"rtmp://h/a/x\"\n\
+             [[pull]]\nstream = \"a/x\"\nurl = \"rtmp://i/a/x\"",
+            5,
+            "pull.1.stream",
+            "already",
         ),
         (
             "[fanout.audio]\nmin_wait = \"1s\"",
@@ -481,6 +581,8 @@ fn half_a_certificate_is_none() {
     );
     let pair = format!("certificate = \"{here}\"\nprivate_key = \"{here}\"");
     assert!(parse(&format!("{tls}{pair}")).is_ok());
+    let secure_rtmp = "[rtmp]\ntls_listen = [\"0.0.0.0:1936\"]\n";
+    assert!(parse(&format!("{secure_rtmp}[http]\n{pair}")).is_ok());
     one_problem(
         &format!("[http]\n{pair}"),
         2,
@@ -506,6 +608,12 @@ fn weak_secrets_are_refused_and_no_secret_is_shown() {
         "[auth]\npublish_key = [\"x7Kq-92mPz\"]",
         "auth = { publish_key = \"x7Kq-92mPz\", oops = 1 }",
         "[auth]\npublish_key = \"x7Kq-92mPz\"\nadmin_password = \"x7Kq-92mPz\"",
+        "[[push]]\nmatch = \"a\"\nurl = \"rtmp://u:x7Kq-92mPz@h\"",
+        "[[push]]\nmatch = \"a\"\nurl = \"rtmp:/u:x7Kq-92mPz@h/a/b\"",
+        "[[push]]\nmatch = \"a\"\nulr = \"rtmp://h/a/x7Kq-92mPz\"",
+        "[[push]]\nmatch = \"a\"\nurl = \"x7Kq-92mPz\"",
+        "[[pull]]\nstream = \"a\"\nurl = [\"rtmp://u:x7Kq-92mPz@h/a/b\"]",
+        "pull = [\n{ stream = \"a\", url = \"rtmp://u:x7Kq-92mPz@h/a/b\", oops = 1 }]",
     ] {
         let report = parse(broken).expect_err(broken);
         let shown = format!("{report} {report:?}");
@@ -513,6 +621,17 @@ fn weak_secrets_are_refused_and_no_secret_is_shown() {
     }
     let config = parse("[auth]\npublish_key = \"x7Kq-92mPz\"").expect("a good key");
     assert!(!format!("{config:?}").contains("x7Kq-92mPz"));
+    for link in [
+        "[[push]]\nmatch = \"a\"\nurl = \"rtmp://u:x7Kq-92mPz@h/a/{name}\"",
+        "[[push]]\nmatch = \"a\"\nurl = \"rtmp://h/a/x7Kq-92mPz\"",
+        "[[pull]]\nstream = \"a\"\nurl = \"rtmp://u:x7Kq-92mPz@h/a/b?k=x7Kq-92mPz\"",
+    ] {
+        let config = parse(link).expect(link);
+        assert!(!format!("{config:?}").contains("x7Kq-92mPz"), "{config:?}");
+    }
+    let report = with_environment("", &[("CARILLON__PUSH__0__URL", "rtmp://x7Kq-92mPz@h")]);
+    let report = report.expect_err("no stream");
+    assert!(!format!("{report} {report:?}").contains("x7Kq-92mPz"));
 }
 
 #[test]
@@ -567,6 +686,12 @@ fn the_environment_wins_and_is_typed_like_the_file() {
             ("CARILLON__LIMITS__LISTENERS", "7"),
             ("CARILLON__STREAM__0__PUBLIC", "false"),
             ("CARILLON__STREAM__1__MATCH", "b"),
+            ("CARILLON__RTMP__PLAY_WAIT", "0s"),
+            ("CARILLON__PUSH__0__MATCH", "a"),
+            ("CARILLON__PUSH__0__URL", "rtmp://h/{stream}/x"),
+            ("CARILLON__PULL__0__STREAM", "c"),
+            ("CARILLON__PULL__0__URL", "http://h/c.flv"),
+            ("CARILLON__PULL__0__ON_DEMAND", "true"),
             ("CARILLON_UNRELATED", "x"),
             ("PATH", "/bin"),
         ],
@@ -578,6 +703,9 @@ fn the_environment_wins_and_is_typed_like_the_file() {
     assert_eq!(config.drain_timeout, Duration::from_secs(60));
     assert_eq!(config.log.access, AccessLog::Stdout);
     assert_eq!(config.limits.listeners, NonZeroU32::new(7));
+    assert_eq!(config.rtmp.play_wait, Duration::ZERO);
+    assert_eq!(config.pushes[0].pattern.as_str(), "a");
+    assert!(config.pulls[0].on_demand);
     let public: Vec<_> = config
         .streams
         .iter()
