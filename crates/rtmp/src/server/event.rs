@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::StreamPath;
+use crate::auth::Proof;
 
 /// Something the driver has to know or decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub struct Request {
     pub path: StreamPath,
     /// What shall be done with the stream; [`Mode::Live`] when playing.
     pub mode: Mode,
+    /// The answer to a [challenge](super::Challenge), for whoever knows the user's password.
+    pub proof: Option<Proof>,
 }
 
 /// Names one request on one connection. A later request never has the same.

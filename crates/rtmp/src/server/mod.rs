@@ -30,7 +30,7 @@ mod session;
 pub use event::{Connect, Event, Media, Mode, Rejection, Request, RequestId, Withdrawn};
 pub use path::StreamPath;
 pub use playback::Playback;
-pub use session::{Config, OUTPUT_BYTES_MAX, Session};
+pub use session::{Challenge, Config, OUTPUT_BYTES_MAX, Session};
 
 #[cfg(test)]
 mod tests;

@@ -23,14 +23,14 @@ pub struct StreamPath {
 impl StreamPath {
     /// Puts together what `connect` said (`tcUrl`, `app`) and the name in `publish` or `play`.
     pub fn resolve(tc_url: &str, app: &str, name: &str) -> Self {
-        let address = Address::parse(trim(tc_url));
-        let app = match trim(app).trim_matches('/') {
+        let address = Address::parse(split_answer(trim(tc_url)).0);
+        let app = match split_answer(trim(app)).0.trim_matches('/') {
             "" => address.path,
             app => app,
         };
         let (app, app_query) = split_query(app);
         let app = app.trim_matches('/');
-        let name = trim(name);
+        let name = split_answer(trim(name)).0;
 
         let mut path = Self {
             user: address.user,
@@ -133,6 +133,18 @@ fn host_name(host: &str) -> Option<String> {
         None => host.split(':').next(),
     };
     name.filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+/// Takes off the query by which a client names itself to Adobe's authentication, or answers it. Clients
+/// hang it on the end of the address, behind a query of the user's and with a second question mark
+/// (`live?key=K?authmod=adobe&user=U`).
+pub(super) fn split_answer(text: &str) -> (&str, Option<&str>) {
+    match text.find("authmod=").and_then(|at| at.checked_sub(1)) {
+        Some(before) if matches!(text.as_bytes()[before], b'?' | b'&') => {
+            (&text[..before], Some(&text[before + 1..]))
+        }
+        _ => (text, None),
+    }
 }
 
 fn split_query(text: &str) -> (&str, Option<&str>) {

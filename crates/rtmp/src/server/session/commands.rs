@@ -2,30 +2,21 @@
 
 use std::time::Instant;
 
-use super::{Connection, Session};
+use super::Session;
 use crate::{
     Error,
-    amf0::Value,
-    chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX, Limits},
+    chunk::Limits,
     command::{self, Command},
     server::{
-        event::{Connect, Event, Mode, Rejection, Request, RequestId},
+        event::{Event, Mode, Rejection, Request, RequestId},
         path::StreamPath,
         playback::Part,
-        reply::{self, Level},
+        reply::Level,
     },
 };
 
 /// Message streams a connection may have open. Encoders open one, Flash players two.
 const STREAMS_MAX: usize = 8;
-/// Text of `connect` that is kept: the address is asked for again with each stream.
-const ADDRESS_BYTES_MAX: usize = 4 << 10;
-/// Codecs a peer may name in `connect`; more are ignored.
-const FOUR_CCS_MAX: usize = 64;
-/// What is kept of a codec's name, which has four bytes or is an asterisk.
-const FOUR_CC_BYTES_MAX: usize = 16;
-/// The `capsEx` bit of a peer that obeys reconnect requests (Enhanced RTMP v2, CapsExMask).
-const CAN_RECONNECT: u32 = 1;
 
 impl Session {
     pub(super) fn command(
@@ -36,7 +27,7 @@ impl Session {
     ) -> Result<Option<Event>, Error> {
         if self.connection.is_none() {
             return match &*command.name {
-                "connect" => Ok(Some(self.connect(command))),
+                "connect" => Ok(self.connect(command, now)),
                 _ => Err(Error::CommandBeforeConnect),
             };
         }
@@ -115,60 +106,6 @@ impl Session {
         Ok(event)
     }
 
-    fn connect(&mut self, command: &Command<'_>) -> Event {
-        let text = |name| {
-            let value = command
-                .object
-                .property(name)
-                .and_then(Value::text)
-                .unwrap_or_default();
-            head(&value, ADDRESS_BYTES_MAX).to_owned()
-        };
-        let (app, tc_url) = (text("app"), text("tcUrl"));
-        let four_ccs = four_ccs(&command.object);
-        let capabilities = command.object.property("capsEx").and_then(Value::number);
-        let is_enhanced = !four_ccs.is_empty() || capabilities.is_some();
-        // Saturates, and NaN is 0.
-        let capabilities = capabilities.unwrap_or_default() as u32;
-
-        self.replies.window_ack_size(self.flow.announced);
-        self.replies.peer_bandwidth(self.flow.announced);
-        self.replies.set_chunk_size(
-            self.config
-                .chunk_size
-                .clamp(CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX),
-        );
-        self.replies.command("_result", command.transaction, |e| {
-            e.object();
-            e.key("fmsVer").string("FMS/3,0,1,123");
-            e.key("capabilities").number(31.0);
-            if is_enhanced {
-                reply::enhanced(e);
-            }
-            e.end();
-            e.object();
-            e.key("level").string("status");
-            e.key("code").string("NetConnection.Connect.Success");
-            e.key("description").string("Connection succeeded.");
-            e.key("objectEncoding").number(0.0);
-            e.end();
-        });
-
-        let event = Connect {
-            // Without a stream's name the path is the application.
-            app: StreamPath::resolve(&tc_url, &app, "").name,
-            flash_version: head(&text("flashVer"), 256).to_owned(),
-            four_ccs,
-            capabilities,
-        };
-        self.connection = Some(Connection {
-            app: app.into(),
-            tc_url: tc_url.into(),
-            reconnects: capabilities & CAN_RECONNECT != 0,
-        });
-        Event::Connect(Box::new(event))
-    }
-
     fn create_stream(&mut self, transaction: f64) {
         // Never 0, which GStreamer refuses, and 1 for the first, which the shared bytes of a player need.
         let free = (1..).find(|id| !self.streams.contains(id)).unwrap_or(1);
@@ -216,13 +153,10 @@ impl Session {
     pub(super) fn request(&mut self, name: &str, stream: u32) -> Request {
         self.serial = self.serial.wrapping_add(1);
         self.clock.deadline = None;
-        let path = self
-            .connection
-            .as_ref()
-            .map_or_else(StreamPath::default, |connection| {
-                let name = head(name, ADDRESS_BYTES_MAX);
-                StreamPath::resolve(&connection.tc_url, &connection.app, name)
-            });
+        let (path, proof) = match &self.connection {
+            Some(connection) => (connection.path(name), connection.proof.as_deref().cloned()),
+            None => (StreamPath::default(), None),
+        };
         Request {
             id: RequestId {
                 stream,
@@ -230,6 +164,7 @@ impl Session {
             },
             path,
             mode: Mode::Live,
+            proof,
         }
     }
 
@@ -275,31 +210,4 @@ impl Session {
         }
         event
     }
-}
-
-/// The codecs that a `connect` names, in a list or as the keys of a map (Enhanced RTMP v1 and v2).
-fn four_ccs(object: &Value<'_>) -> Vec<String> {
-    let list = match object.property("fourCcList") {
-        Some(Value::StrictArray(items)) => &items[..],
-        _ => &[],
-    };
-    let maps = ["videoFourCcInfoMap", "audioFourCcInfoMap"];
-    let keys = maps
-        .into_iter()
-        .filter_map(|map| object.property(map)?.properties())
-        .flatten()
-        .map(|(key, _)| String::from_utf8_lossy(key));
-    let mut names: Vec<String> = Vec::new();
-    for name in list.iter().filter_map(Value::text).chain(keys) {
-        let name = head(&name, FOUR_CC_BYTES_MAX);
-        if names.len() < FOUR_CCS_MAX && !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
-        }
-    }
-    names
-}
-
-/// At most `max` bytes from the front of `text`, whole characters.
-fn head(text: &str, max: usize) -> &str {
-    &text[..text.floor_char_boundary(max)]
 }

@@ -1,12 +1,18 @@
 //! The session machine: who may say what when, and what is answered.
 
 mod commands;
+mod connecting;
 mod playing;
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::{Bytes, BytesMut};
 
+pub use self::connecting::Challenge;
+use self::connecting::Connection;
 use super::{
     event::{Event, Rejection, RequestId, Withdrawn},
     playback::Player,
@@ -29,7 +35,7 @@ pub const OUTPUT_BYTES_MAX: usize = 16 << 10;
 const ACK_WINDOW_MIN: u32 = 32 << 10;
 
 /// How a session behaves.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// The size of the chunks we send, bytes; also that of the media the caller writes to players.
     /// ffmpeg takes it over for what it sends us.
@@ -44,6 +50,8 @@ pub struct Config {
     pub request_timeout: Duration,
     /// How long a peer may be silent before it is pinged.
     pub ping_after: Duration,
+    /// Passwords by challenge and response; `None` ignores what clients bring for that.
+    pub challenge: Option<Arc<Challenge>>,
 }
 
 impl Default for Config {
@@ -55,6 +63,7 @@ impl Default for Config {
             handshake_timeout: Duration::from_secs(5),
             request_timeout: Duration::from_secs(10),
             ping_after: Duration::from_secs(15),
+            challenge: None,
         }
     }
 }
@@ -66,6 +75,8 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct Session {
     config: Config,
+    /// Random, for a challenge.
+    nonce: [u8; 8],
     phase: Phase,
     reader: Reader,
     replies: Replies,
@@ -85,15 +96,6 @@ enum Phase {
     Handshake(Handshake),
     Chunks,
     Closed,
-}
-
-/// What `connect` said that later requests need.
-#[derive(Debug)]
-struct Connection {
-    app: Box<str>,
-    tc_url: Box<str>,
-    /// Whether the peer obeys reconnect requests.
-    reconnects: bool,
 }
 
 /// Acknowledgements, both ways.
@@ -121,10 +123,13 @@ struct Clock {
 impl Session {
     /// A session for a connection just accepted. `seed` is 32 random bytes, for the handshake.
     pub fn new(config: Config, seed: [u8; 32], now: Instant) -> Self {
+        // The handshake shows hashes of the seed only, so this part of it is nobody's yet.
+        let [a, b, c, d, e, f, g, h, ..] = seed;
         let window = config
             .ack_window
             .clamp(ACK_WINDOW_MIN, i32::MAX.cast_unsigned());
         Self {
+            nonce: [a, b, c, d, e, f, g, h],
             phase: Phase::Handshake(Handshake::new(seed)),
             reader: Reader::new(Limits::STRANGER, config.chunk_size_floor),
             replies: Replies::new(),

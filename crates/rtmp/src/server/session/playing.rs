@@ -8,7 +8,7 @@ use crate::{
     chunk::Limits,
     command::Command,
     server::{
-        event::{Event, Request, RequestId, Withdrawn},
+        event::{Event, RequestId, Withdrawn},
         playback::{Part, Playback},
         reply::{Level, control},
     },
@@ -106,10 +106,10 @@ impl Session {
                 .unwrap_or_default(),
             _ => command.text(0),
         };
-        let Request { id, path, mode } = self.request(&name, stream);
+        let request = self.request(&name, stream);
         self.reader.set_limits(Limits::STRANGER);
-        self.player.request(id);
-        Some(Event::Play(Box::new(Request { id, path, mode })))
+        self.player.request(request.id);
+        Some(Event::Play(Box::new(request)))
     }
 
     /// Answers `pause` and `pauseRaw`.

@@ -1,5 +1,6 @@
 //! A scripted client against the session, in virtual time.
 
+mod challenge;
 mod conversations;
 mod hostile;
 mod independent;

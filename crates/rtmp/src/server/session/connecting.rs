@@ -1,0 +1,230 @@
+//! `connect`: who the peer is, what it can, and whether it must prove a password first.
+
+use std::{fmt, sync::Arc, time::Instant};
+
+use super::Session;
+use crate::{
+    amf0::Value,
+    auth::{self, Challenger, Proof},
+    chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX},
+    command::{self, Command},
+    server::{
+        event::{Connect, Event},
+        path::{self, StreamPath},
+        reply,
+    },
+};
+
+/// Text of `connect` that is kept: the address is asked for again with each stream.
+const ADDRESS_BYTES_MAX: usize = 4 << 10;
+/// Codecs a peer may name in `connect`; more are ignored.
+const FOUR_CCS_MAX: usize = 64;
+/// What is kept of a codec's name, which has four bytes or is an asterisk.
+const FOUR_CC_BYTES_MAX: usize = 16;
+/// The `capsEx` bit of a peer that obeys reconnect requests (Enhanced RTMP v2, CapsExMask).
+const CAN_RECONNECT: u32 = 1;
+/// The query parameter that carries a key; who brings one is asked for no password.
+const KEY_PARAMETER: &str = "key";
+/// What players say of themselves in `connect`, and ffmpeg, librtmp and GStreamer leave out when
+/// they publish.
+const PLAYERS_MEMBERS: [&str; 5] = ["fpad", "audioCodecs", "videoCodecs", "swfUrl", "pageUrl"];
+
+/// How passwords are asked for ([`auth`]).
+///
+/// A challenge is answered on another connection, so this is one for all sessions of a server.
+#[derive(Debug)]
+pub struct Challenge {
+    /// Makes challenges, and knows them again.
+    pub challenger: Challenger,
+    /// Whether everybody who seems about to publish is challenged, unless it brings a password or a key
+    /// with the address. A key in the stream's name comes too late for that. Otherwise only those are
+    /// who ask for it.
+    pub is_demanded: bool,
+    /// When the challenger's clock was zero.
+    pub epoch: Instant,
+}
+
+/// What `connect` said that later requests need. `Debug` shows no credentials.
+pub(super) struct Connection {
+    app: Box<str>,
+    tc_url: Box<str>,
+    /// Whether the peer obeys reconnect requests.
+    pub(super) reconnects: bool,
+    /// The answer to a challenge.
+    pub(super) proof: Option<Box<Proof>>,
+}
+
+impl Connection {
+    /// The stream that is meant by this name.
+    pub(super) fn path(&self, name: &str) -> StreamPath {
+        StreamPath::resolve(&self.tc_url, &self.app, head(name, ADDRESS_BYTES_MAX))
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("reconnects", &self.reconnects)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    pub(super) fn connect(&mut self, command: &Command<'_>, now: Instant) -> Option<Event> {
+        let object = &command.object;
+        let text = |name| {
+            let value = object
+                .property(name)
+                .and_then(Value::text)
+                .unwrap_or_default();
+            head(&value, ADDRESS_BYTES_MAX).to_owned()
+        };
+        let (app, tc_url, flash_version) = (text("app"), text("tcUrl"), text("flashVer"));
+        let (app, answer) = path::split_answer(&app);
+        let (tc_url, same_answer) = path::split_answer(&tc_url);
+
+        let proof = match self.config.challenge.clone() {
+            None => None,
+            Some(challenge) => {
+                let is_asked = challenge.is_demanded
+                    && is_publisher(object, &flash_version)
+                    && !brings_credentials(&StreamPath::resolve(tc_url, app, ""));
+                match self.examine(&challenge, answer.or(same_answer), is_asked, now) {
+                    Ok(proof) => proof,
+                    Err(description) => {
+                        self.turn_away(command.transaction, &description);
+                        return None;
+                    }
+                }
+            }
+        };
+
+        let four_ccs = four_ccs(object);
+        let capabilities = object.property("capsEx").and_then(Value::number);
+        let is_enhanced = !four_ccs.is_empty() || capabilities.is_some();
+        // Saturates, and NaN is 0.
+        let capabilities = capabilities.unwrap_or_default() as u32;
+        self.welcome(command.transaction, is_enhanced);
+
+        let event = Connect {
+            // Without a stream's name the path is the application.
+            app: StreamPath::resolve(tc_url, app, "").name,
+            flash_version: head(&flash_version, 256).to_owned(),
+            four_ccs,
+            capabilities,
+        };
+        self.connection = Some(Connection {
+            app: app.into(),
+            tc_url: tc_url.into(),
+            reconnects: capabilities & CAN_RECONNECT != 0,
+            proof: proof.map(Box::new),
+        });
+        Some(Event::Connect(Box::new(event)))
+    }
+
+    fn welcome(&mut self, transaction: f64, is_enhanced: bool) {
+        self.replies.window_ack_size(self.flow.announced);
+        self.replies.peer_bandwidth(self.flow.announced);
+        self.replies.set_chunk_size(
+            self.config
+                .chunk_size
+                .clamp(CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX),
+        );
+        self.replies.command("_result", transaction, |e| {
+            e.object();
+            e.key("fmsVer").string("FMS/3,0,1,123");
+            e.key("capabilities").number(31.0);
+            if is_enhanced {
+                reply::enhanced(e);
+            }
+            e.end();
+            e.object();
+            e.key("level").string("status");
+            e.key("code").string("NetConnection.Connect.Success");
+            e.key("description").string("Connection succeeded.");
+            e.key("objectEncoding").number(0.0);
+            e.end();
+        });
+    }
+
+    /// Looks at what a client brings for a challenge: its proof, if it has one; else what it is told
+    /// when it is turned away, on which it connects again.
+    fn examine(
+        &self,
+        challenge: &Arc<Challenge>,
+        answer: Option<&str>,
+        is_asked: bool,
+        now: Instant,
+    ) -> Result<Option<Proof>, String> {
+        let Some(answer) = answer else {
+            return match is_asked {
+                true => Err(auth::NEED_AUTH.to_owned()),
+                false => Ok(None),
+            };
+        };
+        let seconds = now.saturating_duration_since(challenge.epoch).as_secs();
+        let challenger = &challenge.challenger;
+        if let Some(proof) = challenger.read(answer, seconds) {
+            return Ok(Some(proof));
+        }
+        Err(match auth::user(answer) {
+            // Asked once more, librtmp would answer for ever.
+            Some(_) if answer.contains("&response=") => auth::AUTH_FAILED.to_owned(),
+            Some(user) => auth::reject(&challenger.ask(user, seconds, self.nonce)),
+            None => auth::NEED_AUTH.to_owned(),
+        })
+    }
+
+    fn turn_away(&mut self, transaction: f64, description: &str) {
+        let code = "NetConnection.Connect.Rejected";
+        self.replies.command("_error", transaction, |e| {
+            command::information(e.null(), "error", code, description);
+        });
+        self.close();
+    }
+}
+
+/// Whether the peer seems about to publish, which it says only later.
+fn is_publisher(object: &Value<'_>, flash_version: &str) -> bool {
+    let kind = object.property("type").and_then(Value::text);
+    kind.is_some_and(|kind| kind == "nonprivate")
+        || flash_version.starts_with("FMLE/")
+        || PLAYERS_MEMBERS
+            .iter()
+            .all(|name| object.property(name).is_none())
+}
+
+fn brings_credentials(path: &StreamPath) -> bool {
+    let has_password = path
+        .user
+        .as_ref()
+        .is_some_and(|(_, password)| !password.is_empty());
+    has_password || path.parameter(KEY_PARAMETER).is_some()
+}
+
+/// The codecs that a `connect` names, in a list or as the keys of a map (Enhanced RTMP v1 and v2).
+fn four_ccs(object: &Value<'_>) -> Vec<String> {
+    let list = match object.property("fourCcList") {
+        Some(Value::StrictArray(items)) => &items[..],
+        _ => &[],
+    };
+    let maps = ["videoFourCcInfoMap", "audioFourCcInfoMap"];
+    let keys = maps
+        .into_iter()
+        .filter_map(|map| object.property(map)?.properties())
+        .flatten()
+        .map(|(key, _)| String::from_utf8_lossy(key));
+    let mut names: Vec<String> = Vec::new();
+    for name in list.iter().filter_map(Value::text).chain(keys) {
+        let name = head(&name, FOUR_CC_BYTES_MAX);
+        if names.len() < FOUR_CCS_MAX && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+/// At most `max` bytes from the front of `text`, whole characters.
+fn head(text: &str, max: usize) -> &str {
+    &text[..text.floor_char_boundary(max)]
+}
