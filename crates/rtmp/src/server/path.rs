@@ -24,7 +24,7 @@ impl StreamPath {
     /// Puts together what `connect` said (`tcUrl`, `app`) and the name in `publish` or `play`.
     pub fn resolve(tc_url: &str, app: &str, name: &str) -> Self {
         let address = Address::parse(split_answer(trim(tc_url)).0);
-        let app = match split_answer(trim(app)).0.trim_matches('/') {
+        let app = match split_answer(trim(app)).0.trim_start_matches('/') {
             "" => address.path,
             app => app,
         };
@@ -41,16 +41,24 @@ impl StreamPath {
             // The application is whole already: the cut went through the query, and the name is the
             // end of it.
             let end = if name.is_empty() { "" } else { "/" };
+            let name = name.strip_prefix("mp4:").unwrap_or(name);
             path.name = join(app, "");
             path.add_query(&format!("{}{end}{name}", app_query.unwrap_or_default()));
         } else {
             let (name, name_query) = split_query(name);
-            path.name = join(app, strip_prefix(name));
+            path.name = join(app, &file_name(name));
             path.add_query(app_query.unwrap_or_default());
             path.add_query(name_query.unwrap_or_default());
         }
         if app_query.is_none() {
             path.add_query(address.query.unwrap_or_default());
+        }
+        // ffmpeg and librtmp say `x` for `x.flv`, unless something follows it.
+        if let Some(stem) = path.name.strip_suffix(".flv")
+            && !stem.is_empty()
+            && !stem.ends_with('/')
+        {
+            path.name.truncate(stem.len());
         }
         path
     }
@@ -161,12 +169,22 @@ fn trim(text: &str) -> &str {
     text.split(char::is_whitespace).next().unwrap_or_default()
 }
 
-/// Removes the container prefix that ffmpeg and Flash put before some names.
-fn strip_prefix(name: &str) -> &str {
-    ["mp4:", "flv:", "mp3:"]
+/// The name that was typed, from what was made of it: for Flash a name is that of a file, and so ffmpeg
+/// and librtmp say `mp4:x.mp4` for `x.mp4`, and librtmp `mp3:x` for `x.mp3`.
+fn file_name(name: &str) -> Cow<'_, str> {
+    let name = name.trim_end_matches('/');
+    if let Some(stem) = name.strip_prefix("mp3:") {
+        let has_extension = stem.is_empty() || stem.ends_with(".mp3");
+        return match has_extension {
+            true => Cow::Borrowed(stem),
+            false => Cow::Owned(format!("{stem}.mp3")),
+        };
+    }
+    let name = ["mp4:", "flv:"]
         .into_iter()
         .find_map(|prefix| name.strip_prefix(prefix))
-        .unwrap_or(name)
+        .unwrap_or(name);
+    Cow::Borrowed(name)
 }
 
 fn join(app: &str, name: &str) -> String {
@@ -216,132 +234,4 @@ fn hex(digit: u8) -> u8 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(tc_url: &str, app: &str, name: &str, stream: &str, query: &str) {
-        let path = StreamPath::resolve(tc_url, app, name);
-        assert_eq!((path.name.as_str(), path.query.as_str()), (stream, query));
-    }
-
-    #[test]
-    fn plain() {
-        check("rtmp://h/live", "live", "show", "live/show", "");
-        check("rtmp://h/live/", "live/", "show", "live/show", "");
-        check("rtmp://h:1935/a/b", "a/b", "c", "a/b/c", "");
-        check("", "live", "show", "live/show", "");
-        check("rtmp://h/live", "", "show", "live/show", "");
-        check("rtmp://h", "", "", "", "");
-    }
-
-    #[test]
-    fn query_in_every_place() {
-        check("rtmp://h/live", "live", "show?key=K", "live/show", "key=K");
-        check(
-            "rtmp://h/live?key=K",
-            "live?key=K",
-            "show",
-            "live/show",
-            "key=K",
-        );
-        check("rtmp://h/live?key=K", "live", "show", "live/show", "key=K");
-        check(
-            "rtmp://h/live/?key=K",
-            "live/?key=K",
-            "show",
-            "live/show",
-            "key=K",
-        );
-        check(
-            "rtmp://h/live/show",
-            "live/show",
-            "?key=K",
-            "live/show",
-            "key=K",
-        );
-        check(
-            "rtmp://h/live?a=1",
-            "live?a=1",
-            "show?b=2",
-            "live/show",
-            "a=1&b=2",
-        );
-    }
-
-    #[test]
-    fn ffmpeg_cuts_inside_the_query() {
-        check(
-            "rtmp://h:1935/live/s?u=a",
-            "live/s?u=a",
-            "b",
-            "live/s",
-            "u=a/b",
-        );
-        check(
-            "rtmp://h/live/s?u=a",
-            "live/s?u=a",
-            "b/c?d",
-            "live/s",
-            "u=a/b/c?d",
-        );
-        check(
-            "rtmp://h/live/s?key=K",
-            "live/s?key=K",
-            "",
-            "live/s",
-            "key=K",
-        );
-    }
-
-    #[test]
-    fn values_keep_slashes_colons_and_plus() {
-        let path = StreamPath::resolve("rtmp://h/live", "live", "show?key=a/b:c+d%2Fe&x&=&k=%zz%4");
-        assert_eq!(path.name, "live/show");
-        assert_eq!(path.parameter("key").as_deref(), Some("a/b:c+d/e"));
-        assert_eq!(path.parameter("x").as_deref(), Some(""));
-        assert_eq!(path.parameter("k").as_deref(), Some("%zz%4"));
-        assert_eq!(path.parameter("none"), None);
-    }
-
-    #[test]
-    fn quotes_options_and_prefixes_go() {
-        check(
-            "'rtmp://h/live live=1'",
-            "'live",
-            "show live=1'",
-            "live/show",
-            "",
-        );
-        check("\"rtmp://h/live\"", "live", " \"show\" ", "live/show", "");
-        check("rtmp://h/live", "live", "mp4:show.mp4", "live/show.mp4", "");
-        check("rtmp://h/live", "live", "flv:show", "live/show", "");
-    }
-
-    #[test]
-    fn user_and_host() {
-        let path = StreamPath::resolve("rtmp://me:p%40ss@[::1]:1935/live", "live", "show");
-        assert_eq!(path.user, Some(("me".into(), "p@ss".into())));
-        assert_eq!(path.host.as_deref(), Some("::1"));
-        let path = StreamPath::resolve("rtmps://relay.example:443/live", "live", "show");
-        assert_eq!(
-            (path.user, path.host.as_deref()),
-            (None, Some("relay.example"))
-        );
-    }
-
-    #[test]
-    fn debug_shows_no_credentials() {
-        let path = StreamPath::resolve(
-            "rtmp://qwerty:hunter2@h/live?k=sesame",
-            "live",
-            "show?key=xyzzy",
-        );
-        assert!(path.user.is_some() && path.query.contains("xyzzy"));
-        let shown = format!("{path:?}");
-        assert!(shown.contains("live/show"), "{shown}");
-        for secret in ["qwerty", "hunter2", "sesame", "xyzzy"] {
-            assert!(!shown.contains(secret), "{shown}");
-        }
-    }
-}
+mod tests;
