@@ -29,20 +29,14 @@ pub(crate) fn text(config: &Config, bound: &[Bound], generated: Generated, demo:
         _ => KEY_PLACEHOLDER,
     };
     line(&mut out, "");
-    if let Some(rtmp) = first(Port::Rtmp) {
-        line(&mut out, "Publish sound and picture");
-        line(
-            &mut out,
-            &format!(
-                "  ffmpeg   ffmpeg -re -i FILE -c:v libx264 -pix_fmt yuv420p -c:a aac -f flv \
-                 'rtmp://{rtmp}/live/show?key={key}'"
-            ),
-        );
-        line(
-            &mut out,
-            &format!("  OBS      Server      rtmp://{rtmp}/live"),
-        );
-        line(&mut out, &format!("           Stream Key  show?key={key}"));
+    let secure = first(Port::Rtmps).map(|address| ("rtmps", address));
+    let rtmp = first(Port::Rtmp).map(|address| ("rtmp", address));
+    if let Some((scheme, address)) = rtmp.or(secure) {
+        publish_over_rtmp(&mut out, scheme, address, key, config.rtmp.challenge);
+    }
+    if let (Some(_), Some((_, address))) = (rtmp, secure) {
+        let secure = format!("  secure   the same to rtmps://{address}");
+        line(&mut out, &secure);
     }
     let http = first(Port::Http).map(|address| ("http", address));
     let web = http.or_else(|| first(Port::Https).map(|address| ("https", address)));
@@ -71,6 +65,12 @@ pub(crate) fn text(config: &Config, bound: &[Bound], generated: Generated, demo:
             line(&mut out, &format!("  demo     {scheme}://{web}/demo/"));
         }
     }
+    if let Some((scheme, address)) = rtmp.or(secure) {
+        line(
+            &mut out,
+            &format!("  RTMP     {scheme}://{address}/live/show"),
+        );
+    }
     if let Some(admin) = first(Port::Admin) {
         line(&mut out, "Operate");
         line(&mut out, &format!("  metrics  http://{admin}/metrics"));
@@ -81,6 +81,43 @@ pub(crate) fn text(config: &Config, bound: &[Bound], generated: Generated, demo:
     }
     told_once(&mut out, config, generated);
     out
+}
+
+fn publish_over_rtmp(
+    out: &mut String,
+    scheme: &str,
+    address: SocketAddr,
+    key: &str,
+    challenge: bool,
+) {
+    // A publisher that is asked for a password keeps it out of the stream's name.
+    let (target, name) = if challenge {
+        (
+            format!("{scheme}://source:{key}@{address}/live/show"),
+            "show".to_owned(),
+        )
+    } else {
+        let name = format!("show?key={key}");
+        (format!("{scheme}://{address}/live/{name}"), name)
+    };
+    line(out, "Publish sound and picture");
+    line(
+        out,
+        &format!(
+            "  ffmpeg   ffmpeg -re -i FILE -c:v libx264 -pix_fmt yuv420p -c:a aac -f flv '{target}'"
+        ),
+    );
+    line(
+        out,
+        &format!("  OBS      Server      {scheme}://{address}/live"),
+    );
+    line(out, &format!("           Stream Key  {name}"));
+    if challenge {
+        line(
+            out,
+            &format!("           User        source, password {key}"),
+        );
+    }
 }
 
 fn told_once(out: &mut String, config: &Config, generated: Generated) {
@@ -134,15 +171,22 @@ mod tests {
     use super::*;
     use crate::config::Secret;
 
+    const PLAIN: &[(Port, &str)] = &[(Port::Rtmp, "0.0.0.0:1935"), (Port::Http, "[::]:8000")];
+
     fn notice(generated: Generated) -> String {
-        let mut config = Config::default();
+        notice_of(PLAIN, generated, Config::default())
+    }
+
+    fn notice_of(ports: &[(Port, &str)], generated: Generated, mut config: Config) -> String {
         config.auth.publish_key = Some(Secret::new("bells-at-noon-41"));
         config.auth.admin_password = Some(Secret::new("tower-warden-77"));
-        let bound =
-            [(Port::Rtmp, "0.0.0.0:1935"), (Port::Http, "[::]:8000")].map(|(port, text)| Bound {
-                port,
+        let bound: Vec<_> = ports
+            .iter()
+            .map(|(port, text)| Bound {
+                port: *port,
                 address: text.parse().expect("an address"),
-            });
+            })
+            .collect();
         text(&config, &bound, generated, true)
     }
 
@@ -155,6 +199,40 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("http://[::1]:8000/demo/"), "{text}");
+    }
+
+    #[test]
+    fn secure_ports_are_told() {
+        let both = [
+            (Port::Rtmp, "0.0.0.0:1935"),
+            (Port::Rtmps, "0.0.0.0:1936"),
+            (Port::Https, "0.0.0.0:8443"),
+        ];
+        let text = notice_of(&both, Generated::default(), Config::default());
+        assert!(text.contains("listening rtmps 0.0.0.0:1936\n"), "{text}");
+        assert!(text.contains(" rtmp://127.0.0.1:1935/live\n"), "{text}");
+        assert!(
+            text.contains("the same to rtmps://127.0.0.1:1936\n"),
+            "{text}"
+        );
+        let text = notice_of(&both[1..], Generated::default(), Config::default());
+        assert!(
+            text.contains("'rtmps://127.0.0.1:1936/live/show?key=KEY'"),
+            "{text}"
+        );
+        assert!(!text.contains("rtmp://"), "{text}");
+    }
+
+    #[test]
+    fn who_is_asked_for_a_password_keeps_it_out_of_the_name() {
+        let mut config = Config::default();
+        config.rtmp.challenge = true;
+        let text = notice_of(PLAIN, Generated::default(), config);
+        assert!(
+            text.contains("'rtmp://source:KEY@127.0.0.1:1935/live/show'"),
+            "{text}"
+        );
+        assert!(!text.contains("?key="), "{text}");
     }
 
     #[test]

@@ -10,12 +10,11 @@ use std::sync::Arc;
 use fanout::{Class, Fanout, Registry, Settings};
 use net::{Backend, Epoll};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio_rustls::TlsAcceptor;
 
 use crate::access::{AccessLog, Departures};
 use crate::config::{self, Config};
 use crate::door::Door;
-use crate::door::tls::{self, TlsError};
+use crate::door::tls::{self, Acceptors, TlsError};
 use crate::gate::Gatehouse;
 use crate::keys::{self, Generated};
 use crate::node::{Node, Parts};
@@ -28,8 +27,10 @@ const BACKLOG: u32 = 4_096;
 /// What a listening socket is for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Port {
-    /// Publishers over RTMP.
+    /// Publishers and players over RTMP.
     Rtmp,
+    /// The same over TLS.
+    Rtmps,
     /// Listeners, sources and pages.
     Http,
     /// The same over TLS.
@@ -43,6 +44,7 @@ impl Port {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Rtmp => "rtmp",
+            Self::Rtmps => "rtmps",
             Self::Http => "http",
             Self::Https => "https",
             Self::Admin => "admin",
@@ -93,7 +95,8 @@ pub struct Relay {
     generated: Generated,
     /// The operator's port asks for the password.
     password_demanded: bool,
-    tls: Option<Acceptor>,
+    /// For the ports behind TLS, if there are any.
+    tls: Option<Acceptors>,
     demo: bool,
 }
 
@@ -109,9 +112,7 @@ impl Relay {
         // A password that nothing asks for is not worth telling.
         generated.admin_password &= password_demanded;
         let tls = match (&config.http.certificate, &config.http.private_key) {
-            (Some(certificate), Some(key)) if !config.http.tls_listen.is_empty() => {
-                Some(Acceptor(tls::acceptor(certificate, key)?))
-            }
+            (Some(certificate), Some(key)) => Some(tls::acceptors(certificate, key)?),
             _ => None,
         };
         Ok(Self {
@@ -193,9 +194,12 @@ impl Relay {
         for address in &http.listen {
             add(Port::Http, *address, Some(Door::Http))?;
         }
-        if let Some(Acceptor(acceptor)) = &self.tls {
+        if let Some(Acceptors { https, rtmps }) = &self.tls {
+            for address in &rtmp.tls_listen {
+                add(Port::Rtmps, *address, Some(Door::Rtmps(rtmps.clone())))?;
+            }
             for address in &http.tls_listen {
-                add(Port::Https, *address, Some(Door::Https(acceptor.clone())))?;
+                add(Port::Https, *address, Some(Door::Https(https.clone())))?;
             }
         }
         add(Port::Admin, admin.listen, None)?;
@@ -205,15 +209,6 @@ impl Relay {
 
 /// A bound socket and the door it belongs to; the operator's port has none.
 pub(crate) type Socket = (Bound, TcpListener, Option<Door>);
-
-/// An acceptor that can stand in a type that shows itself.
-struct Acceptor(TlsAcceptor);
-
-impl std::fmt::Debug for Acceptor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("TlsAcceptor")
-    }
-}
 
 type Workers = (Arc<Fanout>, std::sync::mpsc::Receiver<fanout::Departure>);
 

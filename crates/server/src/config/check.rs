@@ -42,13 +42,16 @@ fn ports(config: &Config, walk: &mut Walk<'_>) {
             seen.push((key, address));
         }
     }
-    if config.http.listen.is_empty() && config.http.tls_listen.is_empty() {
-        let help = "without HTTP nobody can listen";
-        walk.problem(
-            "http.listen",
-            "is empty, and so is http.tls_listen",
-            Some(help),
-        );
+    let (rtmp, http) = (&config.rtmp, &config.http);
+    let public = [
+        &rtmp.listen,
+        &rtmp.tls_listen,
+        &http.listen,
+        &http.tls_listen,
+    ];
+    if public.iter().all(|addresses| addresses.is_empty()) {
+        let message = "is empty, and so are http.tls_listen and those of rtmp";
+        walk.problem("http.listen", message, Some("so nobody can listen"));
     }
 }
 

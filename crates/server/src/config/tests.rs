@@ -345,7 +345,12 @@ fn values_out_of_range_are_told() {
             "http.server_header",
             "control",
         ),
-        ("[http]\nlisten = []", 2, "http.listen", "nobody can listen"),
+        (
+            "[http]\nlisten = []\n[rtmp]\nlisten = []",
+            2,
+            "http.listen",
+            "nobody can listen",
+        ),
         ("http = 1", 1, "http", "write [http]"),
         ("[stream]\nmatch = \"*\"", 1, "stream", "[[stream]]"),
         (
@@ -558,6 +563,7 @@ fn contradictions_are_told() {
         "[http]\nlisten = [\"127.0.0.1:0\", \"127.0.0.1:0\"]",
         "[fanout.audio]\nmin_wait = \"400ms\"",
         "[rtmp]\nlisten = []",
+        "[http]\nlisten = []",
     ] {
         assert!(parse(fine).is_ok(), "{fine}");
     }

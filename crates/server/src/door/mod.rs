@@ -17,10 +17,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use self::limits::{Place, Pool, Rejected};
 use self::refusals::Refusals;
@@ -32,17 +34,19 @@ pub(crate) enum Door {
     Rtmp,
     Http,
     Https(TlsAcceptor),
+    Rtmps(TlsAcceptor),
 }
 
 impl Door {
     /// The metric label.
-    pub(crate) const LABELS: [&str; 3] = ["rtmp", "http", "https"];
+    pub(crate) const LABELS: [&str; 4] = ["rtmp", "http", "https", "rtmps"];
 
     fn index(&self) -> usize {
         match self {
             Self::Rtmp => 0,
             Self::Http => 1,
             Self::Https(_) => 2,
+            Self::Rtmps(_) => 3,
         }
     }
 }
@@ -156,22 +160,11 @@ pub(crate) async fn accept(
     }
 }
 
-/// RTMP connections that publish nothing, yet or any more. Each may hold 256 KiB before it has shown
-/// a key, so this bounds them at 256 MiB; publishers are not among them.
-const IDLE_RTMP_MAX: u64 = 1_024;
-
 fn place(node: &Node, door: &Door, peer: SocketAddr) -> Result<Place, Rejected> {
     let pool = match door {
-        Door::Rtmp => Pool::Rtmp,
+        Door::Rtmp | Door::Rtmps(_) => Pool::Rtmp,
         Door::Http | Door::Https(_) => Pool::Http,
     };
-    if pool == Pool::Rtmp {
-        let open = node.counts.open[door.index()].load(Ordering::Relaxed);
-        let publishers = node.ingest.stats.publishers(ingest::Protocol::Rtmp);
-        if open.saturating_sub(publishers) >= IDLE_RTMP_MAX {
-            return Err(Rejected::Pending);
-        }
-    }
     let address = (!is_trusted(node, peer.ip())).then(|| peer.ip());
     node.limits.connection(pool, address)
 }
@@ -201,24 +194,36 @@ fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
         match door {
             Door::Rtmp => rtmp::serve(node, socket, place, peer).await,
             Door::Http => http::serve(node, socket, place, peer).await,
-            Door::Https(acceptor) => serve_secure(node, &acceptor, socket, place, peer).await,
+            Door::Https(acceptor) => {
+                if let Some(socket) = secure(node, &acceptor, socket, peer).await {
+                    http::serve(node, socket, place, peer).await;
+                }
+            }
+            Door::Rtmps(acceptor) => {
+                if let Some(socket) = secure(node, &acceptor, socket, peer).await {
+                    let (mut place, early) = (place, Bytes::new());
+                    let settle = || place.settle();
+                    let served = ingest::rtmp::serve(&node.ingest, socket, early, peer, settle);
+                    if let Err(error) = served.await {
+                        tracing::debug!(%peer, %error, "an RTMPS connection ended");
+                    }
+                }
+            }
         }
     });
 }
 
-async fn serve_secure(
-    node: &Arc<Node>,
+/// The connection within TLS, if the peer gets that far.
+async fn secure(
+    node: &Node,
     acceptor: &TlsAcceptor,
     socket: TcpStream,
-    place: Place,
     peer: SocketAddr,
-) {
-    match tls::accept(acceptor, socket).await {
-        Ok(socket) => http::serve(node, socket, place, peer).await,
-        Err(error) => {
-            node.counts.reject_for(Rejected::Tls, peer, &error);
-        }
-    }
+) -> Option<TlsStream<TcpStream>> {
+    tls::accept(acceptor, socket)
+        .await
+        .inspect_err(|error| node.counts.reject_for(Rejected::Tls, peer, error))
+        .ok()
 }
 
 fn is_trusted(node: &Node, address: IpAddr) -> bool {

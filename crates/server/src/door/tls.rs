@@ -1,5 +1,6 @@
 //! TLS, by rustls with aws-lc-rs. Certificate and key are PEM files.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,8 +35,15 @@ pub enum TlsError {
     Pair(#[from] rustls::Error),
 }
 
+/// What the secure ports show, by what is spoken behind them.
+#[derive(Clone)]
+pub(crate) struct Acceptors {
+    pub(crate) https: TlsAcceptor,
+    pub(crate) rtmps: TlsAcceptor,
+}
+
 /// Reads the certificate chain and the key.
-pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
+pub(crate) fn acceptors(certificate: &Path, key: &Path) -> Result<Acceptors, TlsError> {
     let unreadable = |path: &Path| {
         let path = path.to_owned();
         move |source| TlsError::File { path, source }
@@ -48,12 +56,23 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Tl
     }
     let key = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
+    let rtmps = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    // RTMP has no name in ALPN, and a client that offers another must not be refused for that.
+    let mut https = rtmps.clone();
+    https.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Acceptors {
+        https: Arc::new(https).into(),
+        rtmps: Arc::new(rtmps).into(),
+    })
+}
+
+impl fmt::Debug for Acceptors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Acceptors")
+    }
 }
 
 /// Performs the handshake, in bounded time.

@@ -7,7 +7,7 @@ const AUTH: &str =
     "[auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n";
 
 /// What an RTMP client says up to `publish`, as raw bytes: the simple handshake, then AMF0.
-mod rtmp_bytes {
+pub(super) mod rtmp_bytes {
     fn string(out: &mut Vec<u8>, text: &str) {
         out.push(2);
         out.extend((text.len() as u16).to_be_bytes());
@@ -27,13 +27,13 @@ mod rtmp_bytes {
         out
     }
 
-    pub(super) fn c0_c1() -> Vec<u8> {
+    pub(in crate::tests) fn c0_c1() -> Vec<u8> {
         let mut out = vec![3];
         out.resize(1 + 1536, 0);
         out
     }
 
-    pub(super) fn conversation(app: &str, name: &str) -> Vec<u8> {
+    pub(in crate::tests) fn conversation(app: &str, name: &str) -> Vec<u8> {
         let mut connect = Vec::new();
         string(&mut connect, "connect");
         number(&mut connect, 1.0);

@@ -4,6 +4,7 @@ mod anonymous;
 mod doors;
 mod lifecycle;
 mod operator;
+mod secure;
 mod strangers;
 
 use std::net::SocketAddr;
@@ -36,6 +37,7 @@ struct House {
     http: SocketAddr,
     admin: SocketAddr,
     https: Option<SocketAddr>,
+    rtmps: Option<SocketAddr>,
     notice: String,
     registry: std::sync::Arc<fanout::Registry>,
     shutdown: oneshot::Sender<()>,
@@ -58,7 +60,12 @@ impl House {
     }
 
     async fn start(keys: &str, toml: &str, demo: bool) -> Self {
-        let base = "[rtmp]\nlisten = [\"127.0.0.1:0\"]\n[admin]\nlisten = \"127.0.0.1:0\"\n";
+        let rtmp = if toml.contains("[rtmp]") {
+            ""
+        } else {
+            "[rtmp]\nlisten = [\"127.0.0.1:0\"]\n"
+        };
+        let base = format!("{rtmp}[admin]\nlisten = \"127.0.0.1:0\"\n");
         let http = if toml.contains("[http]") {
             ""
         } else {
@@ -76,6 +83,7 @@ impl House {
             http: address(Port::Http),
             admin: address(Port::Admin),
             https: running.address(Port::Https),
+            rtmps: running.address(Port::Rtmps),
             notice: running.notice(),
             registry: std::sync::Arc::clone(running.registry()),
             shutdown,
