@@ -6,6 +6,7 @@
 mod advisories;
 mod arrows;
 mod build;
+mod current_ffmpeg;
 mod demo_clip;
 mod fuzz;
 mod report;

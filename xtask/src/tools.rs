@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::current_ffmpeg;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::sanitize;
@@ -61,6 +62,39 @@ const NEEDS: &[Need] = &[
         &["gst-inspect-1.0", "--exists", "avenc_aac"],
         "gstreamer1.0-libav",
     ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "rtmp2src"],
+        "gstreamer1.0-plugins-bad",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "rtmpsink"],
+        "gstreamer1.0-plugins-bad",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "h264parse"],
+        "gstreamer1.0-plugins-bad",
+    ),
+    need("rtmpdump", &["which", "rtmpdump"], "rtmpdump"),
+    need("cvlc", &["which", "cvlc"], "vlc-bin"),
+    need(
+        "VLC's plugins for RTMP and for writing MPEG-TS",
+        &[
+            "sh",
+            "-c",
+            "cd /usr/lib/*/vlc/plugins && ls access/libavio_plugin.so mux/libmux_ts_plugin.so",
+        ],
+        "vlc-plugin-base",
+    ),
+    need("setpriv", &["setpriv", "--version"], "util-linux"),
+    need("tshark", &["tshark", "--version"], "tshark"),
+    // Not in the PATH of everybody.
+    need("nginx", &["/usr/sbin/nginx", "-v"], "nginx-light"),
+    need(
+        "nginx's RTMP module",
+        &["test", "-f", "/usr/lib/nginx/modules/ngx_rtmp_module.so"],
+        "libnginx-mod-rtmp",
+    ),
+    need("pip", &["python3", "-m", "pip", "--version"], "python3-pip"),
     need("chromium", &["chromium", "--version"], "chromium"),
     need(
         "chromedriver",
@@ -108,6 +142,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
         require_present(&packages)?;
     }
     encoders(workspace)?;
+    current_ffmpeg::install(workspace)?;
     cargo_deny(workspace)?;
     println!("{} programs and plugins are in place", NEEDS.len());
     report.count(1, 0);
@@ -190,11 +225,7 @@ fn is_root() -> bool {
 
 fn encoders(workspace: &Workspace) -> Result<(), Failure> {
     let list = run::capture(&mut workspace.command("ffmpeg", &["-hide_banner", "-encoders"]))?;
-    let has = |name: &str| {
-        list.lines()
-            .any(|line| line.split_whitespace().nth(1) == Some(name))
-    };
-    let missing: Vec<_> = ENCODERS.iter().copied().filter(|name| !has(name)).collect();
+    let missing = absent(&list, ENCODERS);
     if missing.is_empty() {
         return Ok(());
     }
@@ -202,6 +233,15 @@ fn encoders(workspace: &Workspace) -> Result<(), Failure> {
         "this ffmpeg was built without the encoders {}",
         missing.join(", ")
     )))
+}
+
+/// The names among `wanted` that `ffmpeg -encoders` did not list.
+pub(crate) fn absent(list: &str, wanted: &[&'static str]) -> Vec<&'static str> {
+    let has = |name: &str| {
+        list.lines()
+            .any(|line| line.split_whitespace().nth(1) == Some(name))
+    };
+    wanted.iter().copied().filter(|name| !has(name)).collect()
 }
 
 /// rustfmt and clippy: rustup's minimal profile and some distributions leave them out.

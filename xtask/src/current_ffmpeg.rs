@@ -1,0 +1,105 @@
+//! An ffmpeg of this year beside the distribution's: Debian's cannot carry HEVC, AV1, VP9 and Opus
+//! over RTMP. The Python package `imageio-ffmpeg` ships a static build that needs nothing else.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::run::{self, Failure, Workspace};
+
+/// The package, and the digests of its wheels for Linux on x86-64 and aarch64.
+const REQUIREMENT: &str = "imageio-ffmpeg==0.8.1 \
+    --hash=sha256:050d6850601c3b3890bd2b28306f3b842b3daea390a561101174375a1c460bda \
+    --hash=sha256:fad3176f859b25869e60a8ed79957d4e3ed74a97a95e5f0cdcb91455f6c6d00e\n";
+/// The ffmpeg inside.
+const VERSION: &str = "9.0.2";
+
+/// What the scenarios make and read with it.
+const CODECS: &[&str] = &[
+    "libx265",
+    "libsvtav1",
+    "libvpx-vp9",
+    "libopus",
+    "flac",
+    "ac3",
+];
+
+/// Puts it at `target/tools/bin/ffmpeg-current`, where the tests look for it.
+pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
+    let program = workspace.target.join("tools/bin/ffmpeg-current");
+    if !is_in_place(workspace, &program) {
+        println!("downloading ffmpeg {VERSION} (imageio-ffmpeg)");
+        download(workspace, &program).map_err(|failure| {
+            Failure(format!(
+                "{failure}\na current ffmpeg could not be had through pip; the RTMP scenarios need \
+                 version {VERSION} at {}",
+                program.display()
+            ))
+        })?;
+    }
+    if !is_in_place(workspace, &program) {
+        return Err(Failure(format!(
+            "{} is not ffmpeg {VERSION} with RTMPS",
+            program.display()
+        )));
+    }
+    let list = run::capture(&mut workspace.command(&program, &["-hide_banner", "-encoders"]))?;
+    let missing = crate::tools::absent(&list, CODECS);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Failure(format!(
+        "{} was built without {}",
+        program.display(),
+        missing.join(", ")
+    )))
+}
+
+fn is_in_place(workspace: &Workspace, program: &Path) -> bool {
+    let says = |argument| run::capture(&mut workspace.command(program, &[argument]));
+    says("-version").is_ok_and(|text| text.contains(VERSION))
+        && says("-protocols").is_ok_and(|text| text.contains("rtmps"))
+}
+
+/// pip refuses a wheel whose digest is not among those of [`REQUIREMENT`].
+fn download(workspace: &Workspace, program: &Path) -> Result<(), Failure> {
+    let folder = workspace.target.join("tools/ffmpeg-current");
+    fs::create_dir_all(&folder)?;
+    let requirement = folder.join("requirement.txt");
+    fs::write(&requirement, REQUIREMENT)?;
+    let mut pip = workspace.command("python3", &["-m", "pip", "download", "--quiet"]);
+    pip.args(["--no-deps", "--only-binary=:all:", "--require-hashes"])
+        .arg("--dest")
+        .arg(&folder)
+        .arg("--requirement")
+        .arg(&requirement);
+    run::run(&mut pip)?;
+    let wheel = only(&folder, "imageio_ffmpeg-", ".whl")?;
+    let mut unpack = workspace.command("python3", &["-m", "zipfile", "-e"]);
+    unpack.arg(&wheel).arg(&folder);
+    run::run(&mut unpack)?;
+    let unpacked = only(&folder.join("imageio_ffmpeg/binaries"), "ffmpeg-linux", "")?;
+    fs::set_permissions(&unpacked, fs::Permissions::from_mode(0o755))?;
+    if let Some(parent) = program.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::rename(&unpacked, program)?;
+    // The wheel is a copy of what it held.
+    fs::remove_dir_all(&folder)?;
+    Ok(())
+}
+
+/// The one file of `folder` whose name begins and ends so.
+fn only(folder: &Path, prefix: &str, suffix: &str) -> Result<PathBuf, Failure> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(prefix) && name.ends_with(suffix) {
+            return Ok(path);
+        }
+    }
+    Err(Failure(format!(
+        "no {prefix}*{suffix} in {}",
+        folder.display()
+    )))
+}
