@@ -1,4 +1,4 @@
-//! Another implementation of RTMP publishes through us.
+//! Another implementation of RTMP publishes through us, and plays from us.
 
 use rml_rtmp::{
     handshake::{Handshake, HandshakeProcessResult, PeerType},
@@ -145,4 +145,88 @@ fn publishes() {
         pair.deliver(results);
         assert_eq!(pair.server_events, [Event::Unpublish(request.id)]);
     }
+}
+
+/// A message of a player's, as whoever writes the media frames it.
+fn framed(kind: Kind, stream_id: u32, timestamp: u32, payload: &[u8]) -> BytesMut {
+    let header = Header {
+        csid: if kind == Kind::Audio { 4 } else { 6 },
+        timestamp,
+        kind,
+        stream_id,
+    };
+    let mut bytes = BytesMut::new();
+    chunk::write(&header, payload, chunk::CHUNK_SIZE_SHARED, &mut bytes);
+    bytes
+}
+
+/// A ping request in a chunk of its own, on a chunk stream that the other implementation leaves alone.
+const PING: [u8; 18] = [60, 0, 0, 0, 0, 0, 6, 4, 0, 0, 0, 0, 0, 6, 0, 0, 0, 1];
+
+#[test]
+fn plays() {
+    let mut pair = Pair::new(4_096);
+    let call = pair.client.request_connection("live".into()).unwrap();
+    pair.deliver(vec![call]);
+    let call = pair.client.request_playback("show".into()).unwrap();
+    pair.deliver(vec![call]);
+    let Some(Event::Play(request)) = pair.server_events.pop() else {
+        panic!("{:?}", pair.server_events);
+    };
+    assert_eq!(request.path.name, "live/show");
+    assert_eq!(
+        pair.client_events.pop(),
+        Some(ClientSessionEvent::ConnectionRequestAccepted)
+    );
+    pair.server.accept_play(request.id).unwrap();
+    let results = pair.answer();
+    pair.deliver(results);
+    assert!(
+        pair.client_events
+            .contains(&ClientSessionEvent::PlaybackRequestAccepted),
+        "{:?}",
+        pair.client_events
+    );
+
+    // Media between messages of the session's own.
+    pair.client_events.clear();
+    let mut expected = Vec::new();
+    for n in 0..100_u32 {
+        let timestamp = 0x00ff_ff00 + n * 20;
+        let payload = vec![n as u8 + 1; 1 + (n as usize * 9_770) % 200_000];
+        let data = Bytes::from(payload.clone());
+        let time = RtmpTimestamp::new(timestamp);
+        let kind = if n % 3 == 0 {
+            expected.push(ClientSessionEvent::VideoDataReceived {
+                timestamp: time,
+                data,
+            });
+            Kind::Video
+        } else {
+            expected.push(ClientSessionEvent::AudioDataReceived {
+                timestamp: time,
+                data,
+            });
+            Kind::Audio
+        };
+        let stream = request.id.stream();
+        let mut bytes = framed(kind, stream, timestamp, &payload);
+        if n % 10 == 0 {
+            // A pong, which the other implementation asks for in its own framing.
+            let mut ping = &PING[..];
+            assert_eq!(pair.server.read(&mut ping, pair.now), Ok(None));
+            bytes.unsplit(pair.server.output().split());
+            expected.push(ClientSessionEvent::PingResponseReceived {
+                timestamp: RtmpTimestamp::new(1),
+            });
+        }
+        let results = pair.client.handle_input(&bytes).unwrap();
+        pair.deliver(results);
+    }
+    assert!(pair.client_events == expected, "too long to be shown");
+
+    pair.server_events.clear();
+    let results = pair.client.stop_playback().unwrap();
+    pair.deliver(results);
+    assert_eq!(pair.server_events, [Event::Stop(request.id)]);
 }
