@@ -21,12 +21,14 @@ pub struct Address {
 }
 
 /// Whether a request is for a stream, so that it belongs to this crate: its path is the name of
-/// one, or ends like the address of one. `PUT` and `SOURCE` are a publisher's.
+/// one, or of one that comes on demand, or ends like the address of one. `PUT` and `SOURCE` are a
+/// publisher's.
 pub fn claims(head: &Head, registry: &Registry) -> bool {
     let is_published = matches!(head.method(), "PUT" | "SOURCE");
-    !is_published
-        && Target::find(&head.path(), registry)
-            .is_some_and(|target| target.stream.is_some() || target.extension.is_some())
+    let is_one = |target: Target| {
+        target.stream.is_some() || target.extension.is_some() || registry.demand(&target.name)
+    };
+    !is_published && Target::find(&head.path(), registry).is_some_and(is_one)
 }
 
 /// Where a stream can be heard: its own name first. Streams over RTMP have the addresses of the

@@ -1,3 +1,102 @@
 //! Listeners over RTMP: from a request to play to a socket in the fan-out.
+//!
+//! ```text
+//!  door ── Guest ──► wait for the stream ► accept ► lane ──┬─► plain: a worker has the socket
+//!                          ▲                               └─► TLS: this task follows the lane
+//!                          │                                              │
+//!                          └── pause, selection, stop, another play ◄─────┘  the socket comes back
+//! ```
+//!
+//! * The lane's bytes are final chunk-stream bytes, the same for every player; the private packager
+//!   makes them once per stream.
+//! * While media flows, a player's acknowledgements and pings are answered where the socket is. Anything
+//!   else ends the flow between two messages and is decided by a task.
+//!
+//! The server's door calls [`serve_plain`] or, behind TLS, [`serve_secure`].
 
+mod error;
+mod format;
 mod packager;
+mod play;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::rtmp::server::{Rejection, Request, Session};
+use bytes::Bytes;
+use fanout::gate::Gate;
+use fanout::{Permit, Registry};
+use net::closing;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio_rustls::server::TlsStream;
+
+pub use error::Error;
+
+/// What every player's connection shares.
+pub struct Context {
+    /// Where streams are.
+    pub registry: Arc<Registry>,
+    /// Who decides.
+    pub gate: Arc<dyn Gate>,
+    /// How long a player waits for a stream that is not there; zero turns it away at once.
+    pub play_wait: Duration,
+    /// Turns true when the server is about to leave: players that know how are asked to connect
+    /// again.
+    pub leaving: watch::Receiver<bool>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("registry", &self.registry)
+            .field("play_wait", &self.play_wait)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A connection that wants to play, as the door hands it over.
+#[derive(Debug)]
+pub struct Guest<S> {
+    /// The connection.
+    pub socket: S,
+    /// The conversation so far. Its output is unsent.
+    pub session: Session,
+    /// What it wants to play.
+    pub request: Box<Request>,
+    /// Received and not yet read by the session.
+    pub input: Bytes,
+    /// What the playing program calls itself. Untrusted text.
+    pub agent: String,
+    /// Where it connects from.
+    pub peer: SocketAddr,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Guest<S> {
+    /// Turns it away, saying why, and closes the connection.
+    pub async fn refuse(mut self, why: &str) {
+        self.session.close_with(Rejection::Failed, why);
+        closing::say(self.socket, self.session.output()).await;
+    }
+}
+
+/// Serves a player on a plain socket. Ends when a worker has it, or when it is over; the worker may
+/// give it back to a task of its own.
+///
+/// `permit` is the player's place under the server's limits, held until its connection ends.
+pub async fn serve_plain(context: &Arc<Context>, guest: Guest<TcpStream>, permit: Option<Permit>) {
+    play::begin(Arc::clone(context), guest, permit).await;
+}
+
+/// Serves a player behind TLS until its connection ends.
+///
+/// `permit` is as for [`serve_plain`].
+pub async fn serve_secure(
+    context: &Arc<Context>,
+    guest: Guest<TlsStream<TcpStream>>,
+    permit: Option<Permit>,
+) {
+    play::begin(Arc::clone(context), guest, permit).await;
+}

@@ -45,6 +45,8 @@ pub enum Released {
     Asked,
     /// The lane has ended.
     Ended,
+    /// No worker has taken it in. Said by whoever attached it.
+    Refused,
 }
 
 /// Words that may wait for a listener that takes nothing. Answers are some tens of bytes each, so a

@@ -79,6 +79,7 @@ pub struct Fanout {
     workers: Vec<Handle>,
     stats: Vec<Arc<WorkerStats>>,
     backend: &'static str,
+    target_utilisation: f64,
     summons: Arc<[Summons]>,
     budget: Arc<Budget>,
     next_id: AtomicU64,
@@ -135,6 +136,7 @@ impl Fanout {
             workers,
             stats,
             backend: backend_name,
+            target_utilisation: config.target_utilisation,
             summons,
             budget: Arc::new(Budget::new(config.log_bytes_max)),
             next_id: AtomicU64::new(1),
@@ -287,6 +289,10 @@ impl Fanout {
         sets.flat_map(|stats| &stats.listeners)
             .map(Counter::value)
             .sum()
+    }
+
+    pub(crate) fn target_utilisation(&self) -> f64 {
+        self.target_utilisation
     }
 
     pub(crate) fn summons(&self) -> &Arc<[Summons]> {

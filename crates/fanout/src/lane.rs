@@ -122,6 +122,11 @@ impl LaneGuard {
     pub(crate) fn lane(&self) -> &Arc<Lane> {
         &self.0
     }
+
+    /// What the lane carries.
+    pub fn format(&self) -> Format {
+        self.0.format
+    }
 }
 
 impl Clone for LaneGuard {

@@ -4,19 +4,24 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use media::Span;
 
 use crate::cursor::{Reason, Start, Verdict, judge, lag, start};
 use crate::lane::LaneGuard;
 use crate::log::View;
+use crate::stats::Counter;
 use crate::worker::{Departure, ListenerReport};
 use crate::{Fanout, ListenerId};
 
 /// Bytes handed out at once: one TLS record batch, and the most that a stalled reader pins beside
 /// the page it lies in.
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
+
+/// CPU time of one message to one reader: waking its task, sealing a record, the send.
+const MESSAGE_COST: Duration = Duration::from_micros(15);
 
 /// Follows one lane from a join point on, under the same rules as the workers' listeners.
 #[derive(Debug)]
@@ -62,8 +67,8 @@ impl Control {
             id,
             sent_bytes: self.sent_bytes.load(Ordering::Relaxed),
             skips: self.skips.load(Ordering::Relaxed) as u32,
-            lag: Some(media::Span::from_ticks(
-                self.lag_ticks.load(Ordering::Relaxed) as i64,
+            lag: Some(Span::from_ticks(
+                self.lag_ticks.load(Ordering::Relaxed) as i64
             )),
         }
     }
@@ -134,6 +139,18 @@ impl LogReader {
                 return Poll::Pending;
             }
         }
+    }
+
+    /// How long to gather bytes between two looks: the workers' law, so that a large audience does
+    /// not cost one small message per sample and listener. The cost of a turn grows with the number
+    /// of readers.
+    pub fn window(&self) -> Duration {
+        let listeners = &self.fanout.reader_stats().listeners;
+        let listeners: u64 = listeners.iter().map(Counter::value).sum();
+        let turn_cost = MESSAGE_COST.saturating_mul(listeners.try_into().unwrap_or(u32::MAX));
+        let utilisation = self.fanout.target_utilisation();
+        let policy = &self.guard.lane().policy;
+        policy.window(turn_cost, utilisation, Span::ZERO)
     }
 
     /// The rest of the unit that was begun, in pieces; `None` between units, where a protocol may

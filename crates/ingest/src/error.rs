@@ -24,9 +24,6 @@ pub enum Error {
     /// The registry says no.
     #[error("{0}")]
     Refused(#[from] PublishRefused),
-    /// A request to play over RTMP.
-    #[error("streams are not played over RTMP")]
-    PlayOverRtmp,
     /// A metadata update for a stream that is not there.
     #[error("the stream does not exist")]
     NoSuchStream,
@@ -134,7 +131,7 @@ impl Error {
             Self::Denied(Denied::TooManyAttempts) => Rejection::Attempts,
             Self::Refused(PublishRefused::Busy) => Rejection::Busy,
             Self::Refused(PublishRefused::TooMany | PublishRefused::Ended) => Rejection::Limit,
-            Self::PlayOverRtmp | Self::NoSuchStream => Rejection::NotFound,
+            Self::NoSuchStream => Rejection::NotFound,
             Self::ParameterMissing(_) | Self::ModeUnknown => Rejection::Malformed,
             Self::Rtmp(error) => match error.blame() {
                 ::rtmp::Blame::Protocol => Rejection::Malformed,

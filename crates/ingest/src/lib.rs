@@ -18,7 +18,6 @@
 //! Called by the doors of `server`.
 
 mod admission;
-mod closing;
 mod error;
 pub mod icecast;
 pub mod rtmp;
@@ -40,6 +39,9 @@ pub struct Context {
     pub settings: Settings,
     /// The counts.
     pub stats: Arc<Stats>,
+    /// Turns true when the server is about to leave: publishers that know how are asked to
+    /// connect again.
+    pub leaving: tokio::sync::watch::Receiver<bool>,
 }
 
 impl std::fmt::Debug for Context {
@@ -61,8 +63,6 @@ pub struct Settings {
     pub first_media_timeout: Duration,
     /// How long a publisher may send no media before its epoch ends.
     pub source_timeout: Duration,
-    /// Bytes of the RTMP chunks that we send; ffmpeg takes the size over for what it sends.
-    pub rtmp_chunk_size: u32,
     /// The `Server` header of answers to sources.
     pub server_name: String,
 }
@@ -74,7 +74,6 @@ impl Default for Settings {
             publish_timeout: Duration::from_secs(10),
             first_media_timeout: Duration::from_secs(20),
             source_timeout: Duration::from_secs(10),
-            rtmp_chunk_size: 65_536,
             server_name: "Icecast 2.4.4 (Carillon)".to_owned(),
         }
     }

@@ -5,13 +5,18 @@
 //! in batches, and when the call returns every send in the batch has its outcome, so no buffer
 //! outlives the call that lent it.
 //!
-//! Callers: `fanout` (workers), `server` and `ingest` (accept classes, socket options).
+//! For connections that a task serves there are [`closing`] and [`wait`].
+//!
+//! Callers: `fanout` (workers), the crates of connections (ends and waits), `server` (accept classes,
+//! socket options).
 
 pub mod accept;
 mod backend;
+pub mod closing;
 pub mod cpu;
 mod epoll;
 pub mod tcp;
+pub mod wait;
 mod waker;
 
 pub use backend::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot};

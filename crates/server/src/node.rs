@@ -1,11 +1,12 @@
 //! What everything in a running relay shares.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use fanout::stats::Counter;
+use tokio::sync::watch;
 
 use crate::access::AccessLog;
 use crate::config::Config;
@@ -21,6 +22,8 @@ pub(crate) struct Node {
     pub(crate) gate: Arc<Gatehouse>,
     pub(crate) ingest: Arc<ingest::Context>,
     pub(crate) egress: Arc<egress_http::Context>,
+    /// Listeners over RTMP.
+    pub(crate) players: Arc<egress_rtmp::Context>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
     pub(crate) access: AccessLog,
@@ -31,7 +34,8 @@ pub(crate) struct Node {
     pub(crate) password_demanded: bool,
     pub(crate) bound: Vec<Bound>,
     pub(crate) load: Load,
-    draining: AtomicBool,
+    /// Whether nobody new is let in any more.
+    leaving: watch::Sender<bool>,
 }
 
 /// The parts of a node that are made before it.
@@ -55,6 +59,7 @@ impl Node {
             password_demanded,
         } = parts;
         let now = Instant::now();
+        let leaving = watch::Sender::new(false);
         let ingest = ingest::Context {
             registry: Arc::clone(&registry),
             gate: Arc::clone(&gate) as _,
@@ -64,22 +69,29 @@ impl Node {
                 ..Default::default()
             },
             stats: Arc::default(),
+            leaving: leaving.subscribe(),
         };
         let egress = egress_http::Context {
             registry: Arc::clone(&registry),
             gate: Arc::clone(&gate) as _,
             server_header: config.http.server_header.clone(),
-            target_utilisation: config.fanout.target_utilisation,
+        };
+        let players = egress_rtmp::Context {
+            registry: Arc::clone(&registry),
+            gate: Arc::clone(&gate) as _,
+            play_wait: config.rtmp.play_wait,
+            leaving: leaving.subscribe(),
         };
         Self {
             ingest: Arc::new(ingest),
             egress: Arc::new(egress),
+            players: Arc::new(players),
             limits: Limits::new(config.limits.clone(), now),
             counts: Counts::new(now),
             started: SystemTime::now(),
             demo_bytes: AtomicU64::new(0),
             load: Load::new(registry.fanout().worker_stats().len()),
-            draining: AtomicBool::new(false),
+            leaving,
             config,
             registry,
             gate,
@@ -97,13 +109,14 @@ impl Node {
             .map(|bound| bound.address)
     }
 
-    /// From here on nobody new is let in.
+    /// From here on nobody new is let in, and whoever can be told is asked to connect again.
     pub(crate) fn start_draining(&self) {
-        self.draining.store(true, Ordering::Release);
+        self.leaving.send_replace(true);
+        self.registry.fanout().announce_leave();
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Acquire)
+        *self.leaving.borrow()
     }
 
     /// Housekeeping of the core, four times a second.

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use fanout::gate::{Authorized, Denied, Play, Presented};
-use fanout::{Info, LaneGuard, LaneRefused, ListenerRecord, Permit, Policy, Stream};
+use fanout::{Info, LaneGuard, LaneRefused, ListenerRecord, Permit, Stream};
 use http1::{Head, HttpDate, Status};
-use media::{Container, Kind};
+use media::Container;
 
 use super::{Answer, Context};
 use crate::address::{self, Target};
@@ -18,6 +18,10 @@ use crate::reply::Replies;
 /// How long a request waits for the tracks that decide about its form. A publisher that has just
 /// connected announces them with its first packets.
 const TRACKS_AWAITED: Duration = Duration::from_secs(2);
+
+/// How long a request waits for a stream that comes on demand: connecting elsewhere takes some round
+/// trips.
+const DEMANDED_AWAITED: Duration = Duration::from_secs(10);
 
 /// How often it looks.
 const TRACKS_POLL: Duration = Duration::from_millis(50);
@@ -53,8 +57,6 @@ pub(super) struct Listen {
     pub(super) record: ListenerRecord,
     pub(super) head: Bytes,
     pub(super) lane: LaneGuard,
-    /// The rules of the lane.
-    pub(super) policy: Policy,
     /// What to say instead of the head when there is no place.
     pub(super) refusal: Answer,
 }
@@ -95,11 +97,8 @@ impl Request<'_> {
         let target = Target::find(&path, &self.context.registry)
             .ok_or_else(|| self.not_found("That is not the name of a stream.\n"))?;
         let permission = self.authorize(&target)?;
-        let stream = target
-            .stream
-            .as_ref()
-            .ok_or_else(|| self.not_found(&format!("There is no stream {}.\n", target.name)))?;
-        let (info, form) = self.form(stream, &target).await?;
+        let stream = self.stream(&target).await?;
+        let (info, form) = self.form(&stream, &target).await?;
         let head = self.stream_head(&info, form);
         if self.replies.is_head {
             return Err(Answer {
@@ -110,7 +109,7 @@ impl Request<'_> {
         if self.is_probe() {
             return Err(self.probed(head, form.opening(info.source.container)));
         }
-        let lane = self.lane(stream, &permission, form, &info)?;
+        let lane = self.lane(&stream, &permission, form, &info)?;
         let record = ListenerRecord {
             id: self.context.registry.fanout().next_id(),
             stream: target.name,
@@ -124,16 +123,10 @@ impl Request<'_> {
             requested,
             permit,
         };
-        let has_pictures = info.tracks.iter().any(|track| track.kind == Kind::Video);
         Ok(Listen {
             record,
             head: head.into(),
             lane,
-            policy: if has_pictures {
-                info.settings.video
-            } else {
-                info.settings.audio
-            },
             refusal: self.busy("Too many listeners are joining at once.\n"),
         })
     }
@@ -179,6 +172,21 @@ impl Request<'_> {
             }
             Denied::TooManyAttempts => self.text(Status::TOO_MANY_REQUESTS, &[RETRY_AFTER], &words),
         })
+    }
+
+    /// The stream, which is waited for if it comes on demand.
+    async fn stream(&self, target: &Target) -> Result<Arc<Stream>, Answer> {
+        if let Some(stream) = &target.stream {
+            return Ok(Arc::clone(stream));
+        }
+        let registry = &self.context.registry;
+        if registry.demand(&target.name) {
+            let appearance = registry.appearance(&target.name);
+            if let Ok(stream) = tokio::time::timeout(DEMANDED_AWAITED, appearance).await {
+                return Ok(stream);
+            }
+        }
+        Err(self.not_found(&format!("There is no stream {}.\n", target.name)))
     }
 
     /// The form to send, as soon as the stream's tracks tell it.

@@ -26,22 +26,18 @@ pub struct Context {
     pub gate: Arc<dyn Gate>,
     /// The Server header. Players and directories look for `Icecast` at its start.
     pub server_header: String,
-    /// The share of a core that listeners behind TLS may cost before their messages grow; what
-    /// [`fanout::Config::target_utilisation`] is for the workers.
-    pub target_utilisation: f64,
 }
 
 /// The Server header unless another is configured.
 const SERVER_HEADER: &str = "Icecast 2.4.4 (Carillon)";
 
 impl Context {
-    /// A context with the usual Server header and utilisation.
+    /// A context with the usual Server header .
     pub fn new(registry: Arc<Registry>, gate: Arc<dyn Gate>) -> Self {
         Self {
             registry,
             gate,
             server_header: SERVER_HEADER.to_owned(),
-            target_utilisation: 0.02,
         }
     }
 }

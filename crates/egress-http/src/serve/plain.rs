@@ -32,7 +32,6 @@ async fn attach(context: &Context, socket: TcpStream, listen: Listen) -> Outcome
         record,
         head,
         lane,
-        policy: _,
         refusal,
     } = listen;
     let id = record.id;

@@ -5,8 +5,7 @@
 //!  └────────────────────────────────────────────────┘      except within a write
 //! ```
 //!
-//! The pause is the workers' window, by the same law: it grows with the number of such listeners,
-//! so that a large audience does not cost one small TLS record per frame and listener.
+//! The pause is [`LogReader::window`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,10 +13,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fanout::stats::Counter;
-use fanout::{Fanout, LogReader, Permit, Policy, Reason};
+use fanout::{LogReader, Permit, Reason};
 use http1::Head;
-use media::Span;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -26,9 +23,6 @@ use super::{Context, Outcome, answer};
 
 /// How long one write may take to go out; the same patience as for a plain socket.
 const WRITE_STALLED_AFTER: Duration = net::tcp::USER_TIMEOUT;
-
-/// CPU time of one message to one listener: waking its task, sealing a record, the send.
-const MESSAGE_COST: Duration = Duration::from_micros(15);
 
 /// A client that keeps talking while it listens is read in pieces of this size, and not heard.
 const CHATTER_BYTES: usize = 256;
@@ -53,21 +47,14 @@ where
                 record,
                 head,
                 lane,
-                policy,
                 refusal: _,
             } = *listen;
             let id = record.id;
-            let fanout = context.registry.fanout();
             let mut connection = Connection {
                 socket,
-                reader: fanout.follow(record, lane),
+                reader: context.registry.fanout().follow(record, lane),
             };
-            let pace = Pace {
-                fanout,
-                policy,
-                target_utilisation: context.target_utilisation,
-            };
-            connection.run(head, &pace).await;
+            connection.run(head).await;
             Outcome::Listening(id)
         }
     }
@@ -80,8 +67,8 @@ struct Connection<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Sends the lane until either side ends it, and tells the reader why it ended.
-    async fn run(&mut self, head: Bytes, pace: &Pace<'_>) {
-        let end = self.send(head, pace).await;
+    async fn run(&mut self, head: Bytes) {
+        let end = self.send(head).await;
         match end {
             // The reader knows why the lane ended.
             End::Lane => {
@@ -95,7 +82,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    async fn send(&mut self, head: Bytes, pace: &Pace<'_>) -> End {
+    async fn send(&mut self, head: Bytes) -> End {
         let mut next = Some(head);
         loop {
             let began = Instant::now();
@@ -112,7 +99,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if let Err(end) = bounded(self.socket.flush()).await {
                 return end;
             }
-            let resume = began + pace.window();
+            let resume = began + self.reader.window();
             if Self::closed_before(&mut self.socket, sleep_until(resume))
                 .await
                 .is_none()
@@ -172,22 +159,5 @@ async fn bounded(write: impl Future<Output = io::Result<()>>) -> Result<(), End>
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(End::Left),
         Err(_) => Err(End::Stalled),
-    }
-}
-
-/// How often listeners behind TLS are written to.
-struct Pace<'a> {
-    fanout: &'a Fanout,
-    policy: Policy,
-    target_utilisation: f64,
-}
-
-impl Pace<'_> {
-    fn window(&self) -> Duration {
-        let listeners = &self.fanout.reader_stats().listeners;
-        let listeners: u64 = listeners.iter().map(Counter::value).sum();
-        let turn_cost = MESSAGE_COST.saturating_mul(listeners.try_into().unwrap_or(u32::MAX));
-        self.policy
-            .window(turn_cost, self.target_utilisation, Span::ZERO)
     }
 }

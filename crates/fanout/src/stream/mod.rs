@@ -29,7 +29,7 @@ use crate::policy::{Class, Policy};
 use crate::worker::Summons;
 
 /// Lanes of one stream at the most. Each is a format; there are fewer formats than this.
-const LANES_MAX: usize = 16;
+const LANES_MAX: usize = 32;
 
 /// Tracks of one stream at the most.
 const TRACKS_MAX: usize = 16;

@@ -31,7 +31,7 @@ pub fn status_of(error: &Error) -> (Status, String) {
         Error::Refused(PublishRefused::TooMany) => {
             return (Status::FORBIDDEN, "too many sources connected".to_owned());
         }
-        Error::NoSuchStream | Error::PlayOverRtmp => {
+        Error::NoSuchStream => {
             return (Status::NOT_FOUND, "Source does not exist".to_owned());
         }
         Error::Refused(PublishRefused::Ended) | Error::Ended | Error::Superseded => {

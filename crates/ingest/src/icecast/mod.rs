@@ -25,6 +25,7 @@ use fanout::Source;
 use fanout::gate::{Denied, Presented};
 use http1::{Body, Head, Step};
 use media::{Container, Item, Span, Timestamp};
+use net::closing;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{sleep_until, timeout};
 
@@ -32,7 +33,7 @@ use self::body::BodyReader;
 use self::pace::Pace;
 use crate::admission::Turn;
 use crate::stats::Protocol;
-use crate::{Context, Error, Settings, admission, closing, now};
+use crate::{Context, Error, Settings, admission, now};
 
 pub use answer::{answer_options, status_of};
 pub use metadata::update_metadata;

@@ -1,5 +1,8 @@
 //! RTMP publishers: the driver of [`rtmp::server::Session`].
 //!
+//! RTMP tells late what a peer wants. One that wants to play is given back, with everything that
+//! has been said so far.
+//!
 //! One task per connection waits for whichever comes first: bytes to read, room to write, the loss
 //! of the stream to another publisher, or a deadline. What one read brought is decoded to the end
 //! and written to the stream as one batch.
@@ -19,11 +22,12 @@ use bytes::{Buf, Bytes, BytesMut};
 use fanout::Source;
 use fanout::gate::{Denied, Presented};
 use media::{Container, StreamName};
+use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use self::publication::Publication;
 use crate::stats::Protocol;
-use crate::{Context, Error, admission, closing, now};
+use crate::{Context, Error, admission, now};
 
 /// Bytes read at once: a few frames of video, so that one read drains many chunks.
 const READ_BYTES: usize = 64 * 1024;
@@ -48,17 +52,50 @@ pub async fn serve<S>(
     early: Bytes,
     peer: SocketAddr,
     on_admitted: impl FnOnce() + Send,
-) -> Result<(), Error>
+) -> Result<End<S>, Error>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
     let mut connection = Connection::new(context, peer, Box::new(on_admitted))?;
     let (mut reader, mut writer) = tokio::io::split(socket);
     let result = connection.run(&mut reader, &mut writer, &early).await;
+    let socket = reader.unsplit(writer);
+    let result = match result {
+        Ok(Some(wish)) => return Ok(connection.give_back(socket, wish)),
+        Ok(None) => Ok(()),
+        Err(error) => Err(error),
+    };
     let last_words = connection.finish(&result);
-    closing::say(reader.unsplit(writer), &last_words).await;
-    result
+    closing::say(socket, &last_words).await;
+    result.map(|()| End::Left)
 }
+
+/// How a connection ended that did nothing wrong.
+#[derive(Debug)]
+pub enum End<S> {
+    /// The peer has left.
+    Left,
+    /// The peer wants to play: the connection goes on elsewhere.
+    Player(Box<Player<S>>),
+}
+
+/// A connection whose peer wants to play.
+#[derive(Debug)]
+pub struct Player<S> {
+    /// The connection.
+    pub socket: S,
+    /// The conversation so far. Its output is unsent.
+    pub session: Session,
+    /// What it wants to play.
+    pub request: Box<Request>,
+    /// Received and not yet read by the session.
+    pub input: Bytes,
+    /// What the playing program calls itself. Untrusted text.
+    pub agent: String,
+}
+
+/// What a player wants, and the bytes it sent after saying so.
+type Wish = (Box<Request>, Bytes);
 
 /// One connection.
 struct Connection<'a> {
@@ -70,6 +107,8 @@ struct Connection<'a> {
     /// What the publishing program calls itself.
     agent: String,
     publication: Option<Publication>,
+    /// What the peer wants to play.
+    wish: Option<Wish>,
     /// The last stream asked for and not obtained.
     refused: Option<StreamName>,
     /// Whether the socket may still hold back bytes that were written to it.
@@ -80,8 +119,12 @@ struct Connection<'a> {
 enum Step {
     Read(usize),
     Sent,
+    Leaving,
     Due,
 }
+
+/// What peers are told when the server wants them to connect again.
+const LEAVING: &str = "The server is about to leave. Please connect again.";
 
 impl<'a> Connection<'a> {
     fn new(
@@ -90,7 +133,6 @@ impl<'a> Connection<'a> {
         on_admitted: Box<dyn FnOnce() + Send + 'a>,
     ) -> Result<Self, Error> {
         let config = Config {
-            chunk_size: context.settings.rtmp_chunk_size,
             handshake_timeout: context.settings.handshake_timeout,
             request_timeout: context.settings.publish_timeout,
             ..Config::default()
@@ -104,20 +146,30 @@ impl<'a> Connection<'a> {
             session: Session::new(config, seed, now()),
             agent: String::new(),
             publication: None,
+            wish: None,
             refused: None,
             is_unflushed: false,
         })
     }
 
-    /// Works until the publisher leaves.
-    async fn run<R, W>(&mut self, reader: &mut R, writer: &mut W, early: &[u8]) -> Result<(), Error>
+    /// Works until the peer leaves, or wants to play.
+    async fn run<R, W>(
+        &mut self,
+        reader: &mut R,
+        writer: &mut W,
+        early: &[u8],
+    ) -> Result<Option<Wish>, Error>
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
         self.take(early, now())?;
         let mut buffer = BytesMut::with_capacity(READ_BYTES);
+        let mut leaving = self.context.leaving.clone();
         while !self.session.is_closed() {
+            if let Some(wish) = self.wish.take() {
+                return Ok(Some(wish));
+            }
             let due = self.due();
             let has_output = self.is_unflushed || !self.session.output().is_empty();
             buffer.clear();
@@ -128,16 +180,31 @@ impl<'a> Connection<'a> {
                     Step::Sent
                 }
                 error = over(self.publication.as_ref()) => return Err(error),
-                () = at(due) => Step::Due,
+                () = wait::change(&mut leaving) => Step::Leaving,
+                () = wait::at(due) => Step::Due,
             };
             match step {
-                Step::Read(0) => return Ok(()),
+                Step::Read(0) => return Ok(None),
                 Step::Read(_) => self.take(&buffer, now())?,
                 Step::Sent => {}
+                Step::Leaving => {
+                    // A peer that does not know the request is not told, and stays to the end.
+                    self.session.request_reconnect(LEAVING);
+                }
                 Step::Due => self.handle_timeout(now())?,
             }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    fn give_back<S>(self, socket: S, (request, input): Wish) -> End<S> {
+        End::Player(Box::new(Player {
+            socket,
+            session: self.session,
+            request,
+            input,
+            agent: self.agent,
+        }))
     }
 
     /// Logs and counts the end, and gives the last words.
@@ -181,7 +248,10 @@ impl<'a> Connection<'a> {
             match event {
                 Event::Connect(connect) => self.agent = connect.flash_version,
                 Event::Publish(request) => self.publish(&request, now)?,
-                Event::Play(_) => return Err(Error::PlayOverRtmp),
+                Event::Play(request) => {
+                    self.wish = Some((request, Bytes::copy_from_slice(input)));
+                    return Ok(());
+                }
                 Event::Unpublish(id) => {
                     if let Some(mut publication) = self.publication.take_if(|p| p.id() == id) {
                         let delivered = publication.deliver(now);
@@ -288,14 +358,6 @@ where
 async fn over(publication: Option<&Publication>) -> Error {
     match publication {
         Some(publication) => publication.over().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for a point in time, or for ever.
-async fn at(due: Option<Instant>) {
-    match due {
-        Some(due) => tokio::time::sleep_until(due.into()).await,
         None => std::future::pending().await,
     }
 }

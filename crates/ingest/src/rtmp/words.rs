@@ -18,7 +18,7 @@ pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
         | Error::Refused(PublishRefused::TooMany | PublishRefused::Ended)
         | Error::ParameterMissing(_)
         | Error::ModeUnknown => Rejection::Rejected,
-        Error::PlayOverRtmp | Error::NoSuchStream => Rejection::StreamNotFound,
+        Error::NoSuchStream => Rejection::StreamNotFound,
         Error::NoMedia(_) | Error::Silent(_) | Error::Ended => Rejection::Failed,
         Error::Rtmp(_) | Error::Http(_) | Error::Io(_) => return None,
     };

@@ -14,14 +14,7 @@ use super::bucket::Bucket;
 use crate::address::network;
 use crate::config;
 
-/// Connections that are neither sources nor listeners: whose head has not arrived, or that wait for
-/// a page, or for the gate. On an HTTP port each holds a head of at most 16 KiB twice, as it arrived
-/// and as it was read, in buffers that double as they grow, so 64 KiB; TLS adds about as much for
-/// its records. This bounds them at 512 MiB if all of them are as bad as they can be. Those of RTMP
-/// have a smaller bound of their own beside it. Each is gone when its deadline passes.
-pub(crate) const PENDING_MAX: u64 = 4_096;
-
-/// The port at which a connection is pending.
+/// The port at which a connection is pending: neither a source nor a listener.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Pool {
     Http,
@@ -29,6 +22,22 @@ pub(crate) enum Pool {
 }
 
 impl Pool {
+    const COUNT: usize = 2;
+
+    /// Pending connections of all addresses together. Each is gone when its deadline passes.
+    ///
+    /// On an HTTP port their heads have not arrived, or they wait for a page or for the gate. Each
+    /// holds a head of at most 16 KiB twice, as it arrived and as it was read, in buffers that double
+    /// as they grow, so 64 KiB; TLS adds about as much for its records. This bounds them at 512 MiB
+    /// if all of them are as bad as they can be. Over RTMP each may hold 256 KiB before it has shown
+    /// a key, which makes 256 MiB.
+    pub(crate) const fn max(self) -> u64 {
+        match self {
+            Self::Http => 4_096,
+            Self::Rtmp => 1_024,
+        }
+    }
+
     /// Pending connections that one address, or one IPv6 network, may have: a fraction of the whole,
     /// so that nobody alone shuts the door for everybody.
     ///
@@ -109,7 +118,7 @@ impl Rejected {
 pub(crate) struct Limits {
     settings: config::Limits,
     connections: Tally<IpAddr>,
-    pending: AtomicU64,
+    pending: [AtomicU64; Pool::COUNT],
     shares: Tally<(Pool, IpAddr)>,
     listeners: AtomicU64,
     /// Where joins have a rate.
@@ -159,7 +168,7 @@ impl Limits {
             settings,
             connections: Tally::default(),
             shares: Tally::default(),
-            pending: AtomicU64::new(0),
+            pending: Default::default(),
             listeners: AtomicU64::new(0),
             joins,
             egress_bits: AtomicU64::new(0),
@@ -181,7 +190,7 @@ impl Limits {
             share: None,
             pending: true,
         };
-        if self.pending.fetch_add(1, Ordering::Relaxed) >= PENDING_MAX {
+        if self.pending[pool as usize].fetch_add(1, Ordering::Relaxed) >= pool.max() {
             return Err(Rejected::Pending);
         }
         if let Some(address) = address {
@@ -224,7 +233,10 @@ impl Limits {
 
     /// Connections that are neither sources nor listeners.
     pub(crate) fn pending(&self) -> u64 {
-        self.pending.load(Ordering::Relaxed)
+        self.pending
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed))
+            .sum()
     }
 }
 
@@ -265,7 +277,7 @@ impl Place {
     /// The connection is a source or a listener, and bounded as such from here on.
     pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.pending) {
-            self.limits.pending.fetch_sub(1, Ordering::Relaxed);
+            self.limits.pending[self.pool as usize].fetch_sub(1, Ordering::Relaxed);
         }
         if let Some(share) = self.share.take() {
             self.limits.shares.give_back(share);
@@ -373,7 +385,7 @@ mod tests {
     #[test]
     fn silent_connections_are_bounded() {
         let limits = limits(|_| {});
-        let mut all: Vec<_> = (0..PENDING_MAX)
+        let mut all: Vec<_> = (0..HTTP.max())
             .map(|_| limits.connection(HTTP, None).expect("a place"))
             .collect();
         assert_eq!(limits.connection(HTTP, None).err(), Some(Rejected::Pending));

@@ -1,19 +1,49 @@
-//! The RTMP port. What is no RTMP gets an answer it understands, if there is one.
+//! The RTMP ports. Whoever publishes stays with ingest, whoever plays goes on to egress; what is no
+//! RTMP gets an answer it understands, if there is one.
 
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
+use egress_rtmp::Guest;
+use fanout::Permit;
 use http1::{ResponseHead, Sniff, Status, Version};
+use ingest::rtmp::{End, Player};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 
 use super::head;
 use super::limits::{Place, Rejected};
 use crate::node::Node;
 use crate::relay::Port;
 
-pub(super) async fn serve(
+/// What carries a conversation: a socket, or TLS over one.
+pub(super) trait Carrier: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
+    /// Serves a player on it.
+    fn play(
+        node: &Node,
+        guest: Guest<Self>,
+        permit: Option<Permit>,
+    ) -> impl Future<Output = ()> + Send;
+}
+
+impl Carrier for TcpStream {
+    async fn play(node: &Node, guest: Guest<Self>, permit: Option<Permit>) {
+        egress_rtmp::serve_plain(&node.players, guest, permit).await;
+    }
+}
+
+impl Carrier for TlsStream<TcpStream> {
+    async fn play(node: &Node, guest: Guest<Self>, permit: Option<Permit>) {
+        egress_rtmp::serve_secure(&node.players, guest, permit).await;
+    }
+}
+
+pub(super) async fn serve<S: Carrier>(
     node: &Arc<Node>,
-    mut socket: TcpStream,
+    mut socket: S,
     mut place: Place,
     peer: SocketAddr,
 ) {
@@ -26,8 +56,10 @@ pub(super) async fn serve(
         Ok((Sniff::Rtmp, early)) => {
             let (early, settle) = (early.freeze(), || place.settle());
             let outcome = ingest::rtmp::serve(&node.ingest, socket, early, peer, settle).await;
-            if let Err(error) = outcome {
-                tracing::debug!(%peer, %error, "an RTMP connection ended");
+            match outcome {
+                Ok(End::Left) => {}
+                Ok(End::Player(player)) => play(node, *player, place, peer).await,
+                Err(error) => tracing::debug!(%peer, %error, "an RTMP connection ended"),
             }
         }
         Ok((Sniff::Http, _)) => {
@@ -39,6 +71,40 @@ pub(super) async fn serve(
         Ok((other, _)) => {
             let detail = format!("{other:?} on the RTMP port");
             node.counts.reject_for(Rejected::Protocol, peer, &detail);
+        }
+    }
+}
+
+/// Passes a player on, if there is room for one more listener.
+async fn play<S: Carrier>(node: &Node, player: Player<S>, mut place: Place, peer: SocketAddr) {
+    let Player {
+        socket,
+        session,
+        request,
+        input,
+        agent,
+    } = player;
+    let guest = Guest {
+        socket,
+        session,
+        request,
+        input,
+        agent,
+        peer,
+    };
+    let seat = if node.is_draining() {
+        Err(Rejected::Draining)
+    } else {
+        node.limits.listener(Instant::now())
+    };
+    match seat {
+        Ok(seat) => {
+            place.settle();
+            S::play(node, guest, Some(Permit::new((place, seat)))).await;
+        }
+        Err(reason) => {
+            node.counts.reject(reason, peer);
+            guest.refuse(&reason.to_string()).await;
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::testing::{
 /// An AAC sequence header tag body: AAC-LC, 44.1 kHz, stereo.
 const AAC_HEADER: &[u8] = &[0xaf, 0, 0x12, 0x10];
 
-type Task = JoinHandle<Result<(), Error>>;
+type Task = JoinHandle<Result<End<DuplexStream>, Error>>;
 
 /// A connection as the door hands it over, before its first byte.
 fn connection(context: &Arc<Context>) -> (DuplexStream, Task) {

@@ -144,3 +144,32 @@ async fn a_stream_that_the_server_ends_is_not_called_taken() {
     assert!(client.last_words().await.contains("NetStream.Failed"));
     assert!(matches!(ended(task).await, Error::Ended));
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_wants_to_play_is_given_back() {
+    let context = house(Takeover::SameCredential, 0);
+    let (mut client, task) = Client::connect(&context, "live").await;
+    let play = client
+        .session
+        .request_playback("show".into())
+        .expect("playing");
+    client.act(vec![play]).await;
+    let talk = async { while client.pump().await {} };
+    let end = tokio::select! {
+        end = task => end.expect("no panic"),
+        () = talk => panic!("the connection stays open"),
+    };
+    let Ok(End::Player(mut player)) = end else {
+        panic!("it does not publish");
+    };
+    assert_eq!(player.request.path.name, "live/show");
+    // It goes on where ingest left it.
+    let accepted = player.session.accept_play(player.request.id);
+    assert!(accepted.is_ok());
+    let words = player.session.output().split();
+    player.socket.write_all(&words).await.expect("it is read");
+    client
+        .wait(|event| matches!(event, ClientSessionEvent::PlaybackRequestAccepted))
+        .await;
+    assert_eq!(context.stats.rejected(Rejection::NotFound), 0);
+}

@@ -100,25 +100,6 @@ async fn a_refusal_is_read_by_a_publisher_that_sends_without_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn playing_is_refused_with_a_reason() {
-    let context = house(Takeover::SameCredential, 0);
-    let (mut client, task) = Client::connect(&context, "live").await;
-    let play = client
-        .session
-        .request_playback("show".into())
-        .expect("playing");
-    client.act(vec![play]).await;
-    assert!(
-        client
-            .last_words()
-            .await
-            .contains("NetStream.Play.StreamNotFound")
-    );
-    drop(client);
-    assert!(matches!(ended(task).await, Error::PlayOverRtmp));
-}
-
-#[tokio::test(start_paused = true)]
 async fn every_stage_has_its_deadline() {
     let context = house(Takeover::SameCredential, 0);
     let seconds = |since: Instant| since.elapsed().as_secs_f64().round() as u64;

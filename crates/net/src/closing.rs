@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 /// How long a peer may take to receive an answer. It is far smaller than any socket buffer, so only
 /// a peer that reads nothing at all needs longer.
-pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+pub const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a peer's bytes are read and dropped after the last words: a round trip to anywhere, and
 /// the time an encoder takes to notice.
@@ -18,9 +18,12 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes dropped at once while draining.
 const DRAIN_BYTES: usize = 4 * 1024;
 
-/// Takes the ways in which publishers hang up for what they are. ffmpeg closes with our answer
-/// unread, which resets the connection; others leave TLS without its farewell.
-pub(crate) fn hung_up(read: io::Result<usize>) -> io::Result<usize> {
+/// Takes the ways in which peers hang up for what they are: end of input. ffmpeg closes with our
+/// answer unread, which resets the connection; others leave TLS without its farewell.
+///
+/// # Errors
+/// Those of `read` that are no hanging up.
+pub fn hung_up(read: io::Result<usize>) -> io::Result<usize> {
     match read {
         Err(error)
             if matches!(
@@ -37,7 +40,10 @@ pub(crate) fn hung_up(read: io::Result<usize>) -> io::Result<usize> {
 }
 
 /// Writes all of `bytes`, in bounded time.
-pub(crate) async fn write<S>(socket: &mut S, bytes: &[u8]) -> io::Result<()>
+///
+/// # Errors
+/// When the peer is gone, or takes nothing for [`WRITE_TIMEOUT`].
+pub async fn write<S>(socket: &mut S, bytes: &[u8]) -> io::Result<()>
 where
     S: AsyncWrite + Unpin,
 {
@@ -51,7 +57,7 @@ where
 
 /// Says `words` and closes. The peer's bytes are still read for a while: a socket that is closed
 /// with unread input resets the connection, and the reset overtakes the words.
-pub(crate) async fn say<S>(mut socket: S, words: &[u8])
+pub async fn say<S>(mut socket: S, words: &[u8])
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {

@@ -1,0 +1,68 @@
+//! Why a player's connection ended before its time, sorted by blame, and what it is told.
+
+use std::io;
+
+use ::rtmp::server::Rejection;
+use fanout::LaneRefused;
+use fanout::gate::Denied;
+use media::NameError;
+
+/// What ended a connection, or a request to play, that did not simply come to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    // The peer asked for what it may not have.
+    /// The stream's name is none.
+    #[error("{0}")]
+    Name(#[from] NameError),
+    /// The gate says no.
+    #[error("{0}")]
+    Denied(#[from] Denied),
+    /// Nobody publishes it, and nobody began to in time.
+    #[error("there is no such stream")]
+    NotFound,
+    /// Its container is none that RTMP can carry.
+    #[error("the stream's format cannot be played over RTMP")]
+    Unplayable,
+    /// It shall be played on a message stream beyond those that there are lanes for.
+    #[error("play on one of the first streams of the connection")]
+    MessageStream,
+
+    // The peer broke its protocol, or a limit of it.
+    /// RTMP was broken.
+    #[error("{0}")]
+    Rtmp(#[from] ::rtmp::Error),
+
+    // We have no room.
+    /// The stream has no lane for it.
+    #[error("{0}")]
+    Lane(#[from] LaneRefused),
+    /// The workers take nobody in just now.
+    #[error("too many listeners are joining at once")]
+    Busy,
+
+    // It is over.
+    /// The stream has ended.
+    #[error("the stream has ended")]
+    Ended,
+
+    // The environment failed.
+    /// The connection broke, or the peer took nothing for too long.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl Error {
+    /// The status that tells the player; `None` when the session has said its own words, when there
+    /// are others for it, or when nobody is left to hear any.
+    pub(crate) fn rejection(&self) -> Option<Rejection> {
+        Some(match self {
+            Self::Name(_) | Self::NotFound => Rejection::StreamNotFound,
+            Self::Denied(_) => Rejection::Denied,
+            Self::Unplayable | Self::MessageStream | Self::Lane(_) | Self::Busy => {
+                Rejection::Failed
+            }
+            Self::Rtmp(_) | Self::Ended | Self::Io(_) => return None,
+        })
+    }
+}

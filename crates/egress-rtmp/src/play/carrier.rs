@@ -1,0 +1,23 @@
+//! What sends a lane to a player.
+
+use std::future::Future;
+
+use fanout::LaneGuard;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::party::{Next, Party};
+use crate::Error;
+
+/// A connection, and the way in which a lane is sent on it.
+pub(crate) trait Carrier: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
+    /// Sends the lane from its join point on. All output of the party's session has been sent.
+    fn carry(self, party: Party, lane: LaneGuard) -> impl Future<Output = Carried<Self>> + Send;
+}
+
+/// Where a connection is after that.
+pub(crate) enum Carried<S> {
+    /// With a worker, which will have it gone on with when there is something to decide.
+    Away,
+    /// Here, between two messages, and what comes next.
+    Back(Box<Party>, S, Result<Next, Error>),
+}

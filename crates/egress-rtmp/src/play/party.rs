@@ -1,0 +1,364 @@
+//! A player without its socket: the conversation, and what is being played.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use ::rtmp::server::{Event, Rejection, Request, RequestId, Session};
+use bytes::{Buf, BytesMut};
+use fanout::gate::{Authorized, Play, Presented};
+use fanout::{Info, LaneGuard, LaneRefused, ListenerRecord, Permit, Stream};
+use media::{Container, StreamName};
+use net::{closing, wait};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::format::format;
+use crate::packager::{Rtmp, Shape};
+use crate::{Context, Error};
+
+/// Bytes read at once: commands are a few hundred at the most.
+const READ_BYTES: usize = 2 * 1024;
+
+/// How long a stream on demand may take to come: connecting elsewhere, and the first keyframe's
+/// headers.
+const DEMANDED_AWAITED: Duration = Duration::from_secs(10);
+
+/// Bytes kept of each text that a player says about itself, as long as it listens.
+const RECORD_TEXT_BYTES_MAX: usize = 512;
+
+/// The query parameter that carries a key.
+const KEY_PARAMETER: &str = "key";
+
+/// What players are told when the server wants them to connect again.
+pub(super) const LEAVING: &str = "The server is about to leave. Please connect again.";
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Party {
+    pub(super) context: Arc<Context>,
+    pub(super) session: Session,
+    /// Received and not yet read by the session.
+    pub(super) input: BytesMut,
+    peer: SocketAddr,
+    agent: String,
+    /// Held until the connection ends; each time media flows, the listener of that time shares it.
+    permit: Option<Arc<Permit>>,
+    playing: Option<Playing>,
+    pub(super) leaving: watch::Receiver<bool>,
+}
+
+/// What was accepted.
+#[derive(Debug)]
+struct Playing {
+    id: RequestId,
+    stream: Arc<Stream>,
+    permission: Authorized<Play>,
+    /// When it asked; `None` once media has flowed, so that a pause is no slow join.
+    requested: Option<Instant>,
+}
+
+/// What comes next on a connection.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Whatever the player says.
+    Listen,
+    /// This is what it said.
+    Event(Event),
+    /// The lane it followed has ended.
+    Ended,
+}
+
+/// What follows from that.
+pub(crate) enum Act {
+    Next(Next),
+    /// Send this lane.
+    Carry(LaneGuard),
+    /// The player has gone.
+    Leave,
+}
+
+/// What ended a conversation's wait.
+pub(super) enum Heard<T> {
+    Event(Event),
+    Until(T),
+    HungUp,
+}
+
+impl Party {
+    pub(super) fn new(
+        context: Arc<Context>,
+        session: Session,
+        input: &[u8],
+        peer: SocketAddr,
+        agent: String,
+        permit: Option<Permit>,
+    ) -> Self {
+        Self {
+            leaving: context.leaving.clone(),
+            context,
+            session,
+            input: BytesMut::from(input),
+            peer,
+            agent,
+            permit: permit.map(Arc::new),
+            playing: None,
+        }
+    }
+
+    /// One step of the conversation.
+    pub(super) async fn turn<S>(&mut self, socket: &mut S, next: Next) -> Result<Act, Error>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let event = match next {
+            Next::Event(event) => event,
+            Next::Ended => return self.flow(socket).await,
+            Next::Listen => {
+                let forever = std::future::pending::<std::convert::Infallible>();
+                match self.converse(socket, forever).await? {
+                    Heard::Event(event) => event,
+                    Heard::HungUp => return Ok(Act::Leave),
+                    Heard::Until(never) => match never {},
+                }
+            }
+        };
+        match event {
+            Event::Play(request) => self.play(socket, &request).await,
+            Event::Resume(_) | Event::Select { .. } => self.flow(socket).await,
+            Event::Stop(_) => {
+                self.playing = None;
+                Ok(Act::Next(Next::Listen))
+            }
+            Event::Publish(request) => {
+                let why = "This connection plays; publish on another.";
+                // If it has been withdrawn, all the better.
+                self.session
+                    .reject(request.id, Rejection::Rejected, why)
+                    .ok();
+                Ok(Act::Next(Next::Listen))
+            }
+            _ => Ok(Act::Next(Next::Listen)),
+        }
+    }
+
+    async fn play<S>(&mut self, socket: &mut S, request: &Request) -> Result<Act, Error>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        self.playing = None;
+        let requested = Instant::now();
+        let name = StreamName::parse(&request.path.name)?;
+        let permission = self.authorize(&name, request)?;
+        let context = Arc::clone(&self.context);
+        let is_demanded =
+            context.registry.stream(&name).is_none() && context.registry.demand(&name);
+        let patience = match is_demanded {
+            true => context.play_wait.max(DEMANDED_AWAITED),
+            false => context.play_wait,
+        };
+        let appearance = timeout(patience, context.registry.appearance(&name));
+        let stream = match self.converse(socket, appearance).await? {
+            Heard::Event(event) => return Ok(Act::Next(Next::Event(event))),
+            Heard::HungUp => return Ok(Act::Leave),
+            Heard::Until(Err(_)) => return Err(Error::NotFound),
+            Heard::Until(Ok(stream)) => stream,
+        };
+        if !is_playable(&stream.info()) {
+            return Err(Error::Unplayable);
+        }
+        if self.session.accept_play(request.id).is_err() {
+            return Ok(Act::Next(Next::Listen));
+        }
+        tracing::debug!(stream = %name, peer = %self.peer, agent = ?self.agent, "playing begins");
+        self.playing = Some(Playing {
+            id: request.id,
+            stream,
+            permission,
+            requested: Some(requested),
+        });
+        self.flow(socket).await
+    }
+
+    fn authorize(&self, name: &StreamName, request: &Request) -> Result<Authorized<Play>, Error> {
+        let path = &request.path;
+        let key = path.parameter(KEY_PARAMETER);
+        let (user, password) = match &path.user {
+            Some((user, password)) => (Some(user.as_str()), Some(password.as_str())),
+            None => (None, None),
+        };
+        let presented = Presented {
+            peer: self.peer,
+            user,
+            secret: key.as_deref().or(password),
+            proof: None,
+        };
+        Ok(self.context.gate.play(name, &presented)?)
+    }
+
+    /// Opens the lane that the player wants just now, if it wants any.
+    async fn flow<S>(&mut self, socket: &mut S) -> Result<Act, Error>
+    where
+        S: AsyncWrite + Unpin,
+    {
+        let (Some(playing), Some(playback)) = (&self.playing, self.session.playback()) else {
+            return Ok(Act::Next(Next::Listen));
+        };
+        if playback.is_paused || !(playback.audio || playback.video) {
+            return Ok(Act::Next(Next::Listen));
+        }
+        let shape = Shape {
+            message_stream: playing.id.stream(),
+            audio: playback.audio,
+            video: playback.video,
+            wraps_metadata: false,
+        };
+        let format = format(shape).ok_or(Error::MessageStream)?;
+        let make = || Box::new(Rtmp::new(shape)) as _;
+        let now = Instant::now();
+        let lane = playing
+            .stream
+            .lane(&playing.permission, format, make, now)
+            .map_err(|refused| match refused {
+                LaneRefused::Ended => Error::Ended,
+                other => Error::Lane(other),
+            })?;
+        self.answer(socket).await?;
+        Ok(Act::Carry(lane))
+    }
+
+    /// What the books say of the listener that begins now.
+    pub(super) fn record(&mut self, lane: &LaneGuard) -> Option<ListenerRecord> {
+        let playing = self.playing.as_mut()?;
+        let now = Instant::now();
+        let cut = |text: &str| text[..text.floor_char_boundary(RECORD_TEXT_BYTES_MAX)].to_owned();
+        Some(ListenerRecord {
+            id: self.context.registry.fanout().next_id(),
+            stream: playing.stream.name().clone(),
+            format: lane.format(),
+            peer: self.peer,
+            request: format!("PLAY /{} RTMP/1.0", playing.stream.name()),
+            agent: cut(&self.agent),
+            referer: String::new(),
+            since: SystemTime::now(),
+            requested: playing.requested.take().unwrap_or(now),
+            permit: self
+                .permit
+                .as_ref()
+                .map(|permit| Permit::new(Arc::clone(permit))),
+        })
+    }
+
+    /// Reads and answers until the player has said something that is to be decided, or `other` is
+    /// ready.
+    pub(super) async fn converse<S, T>(
+        &mut self,
+        socket: &mut S,
+        other: impl Future<Output = T>,
+    ) -> Result<Heard<T>, Error>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        tokio::pin!(other);
+        loop {
+            if let Some(event) = self.next_event()? {
+                return Ok(Heard::Event(event));
+            }
+            self.answer(socket).await?;
+            if self.session.is_closed() {
+                return Ok(Heard::HungUp);
+            }
+            self.input.reserve(READ_BYTES);
+            tokio::select! {
+                value = &mut other => return Ok(Heard::Until(value)),
+                read = socket.read_buf(&mut self.input) => {
+                    if closing::hung_up(read)? == 0 {
+                        return Ok(Heard::HungUp);
+                    }
+                }
+                () = wait::change(&mut self.leaving) => {
+                    // A player that does not know the request is not told.
+                    self.session.request_reconnect(LEAVING);
+                }
+                () = wait::at(self.session.poll_timeout()) => {
+                    self.session.handle_timeout(tokio::time::Instant::now().into_std())?;
+                }
+            }
+        }
+    }
+
+    /// What follows from the bytes received so far.
+    pub(super) fn next_event(&mut self) -> Result<Option<Event>, Error> {
+        let now = tokio::time::Instant::now().into_std();
+        let mut input = &self.input[..];
+        let event = self.session.read(&mut input, now);
+        let left = input.len();
+        self.input.advance(self.input.len() - left);
+        Ok(event?)
+    }
+
+    /// Sends what the session has to say.
+    pub(super) async fn answer<S>(&mut self, socket: &mut S) -> Result<(), Error>
+    where
+        S: AsyncWrite + Unpin,
+    {
+        let output = self.session.output();
+        if !output.is_empty() {
+            let words = output.split();
+            closing::write(socket, &words).await?;
+        }
+        self.session.shrink();
+        Ok(())
+    }
+
+    /// Ends a connection whose player has gone, or was told to go.
+    pub(super) async fn leave<S>(mut self, socket: S)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        closing::say(socket, self.session.output()).await;
+    }
+
+    /// Ends a connection, telling the player why.
+    pub(super) async fn part<S>(mut self, socket: S, error: &Error)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let stream = self.playing.as_ref().map(|playing| playing.stream.name());
+        match error {
+            Error::Ended => {
+                tracing::debug!(stream = stream.map(tracing::field::display), peer = %self.peer, "playing ended");
+            }
+            error => tracing::info!(
+                stream = stream.map(tracing::field::display),
+                peer = %self.peer,
+                agent = ?self.agent,
+                reason = %error,
+                "RTMP player refused"
+            ),
+        }
+        if let Some(rejection) = error.rejection() {
+            self.session.close_with(rejection, &error.to_string());
+        }
+        if let (Error::Ended, Some(playing)) = (error, &self.playing) {
+            let now = Instant::now();
+            // If it stopped by itself in the meantime, nobody needs to be told.
+            self.session
+                .end_play(playing.id, "The stream has ended.", now)
+                .ok();
+        }
+        closing::say(socket, self.session.output()).await;
+    }
+}
+
+/// Whether RTMP has a way to carry the stream. One that has announced nothing yet is given time.
+fn is_playable(info: &Info) -> bool {
+    match info.source.container {
+        Container::Tracks => true,
+        Container::Mp3 | Container::Adts => {
+            info.tracks.is_empty() || info.tracks.iter().any(|track| Rtmp::carries(track))
+        }
+        Container::Ogg | Container::WebM | Container::Other => false,
+    }
+}
