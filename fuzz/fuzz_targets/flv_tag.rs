@@ -30,9 +30,7 @@ fn write(items: &[Item]) -> Vec<u8> {
             Item::Track(track) => {
                 tracks.retain(|known| known.id != track.id);
                 tracks.push(Arc::clone(track));
-                if let Some(header) = Tag::sequence_header(track, Timestamp::ZERO) {
-                    header.write(&mut emit);
-                }
+                Tag::headers(track, Timestamp::ZERO).for_each(|tag| tag.write(&mut emit));
             }
             Item::Metadata(script) | Item::Script(script) => {
                 let tag = Tag::script(TagKind::Script, script.at, &script.body);

@@ -10,25 +10,26 @@
 use super::{AUDIO_AAC, PACKET_CODED, PACKET_SEQUENCE_HEADER, VIDEO_AVC};
 
 /// `AudioTagHeader` format that announces an enhanced body.
-const AUDIO_EX_HEADER: u8 = 9;
+pub(super) const AUDIO_EX_HEADER: u8 = 9;
 
 /// Frame types (`UB[4]` of a legacy body, `UB[3]` of an enhanced one).
 const FRAME_KEY: u8 = 1;
 const FRAME_INFO: u8 = 5;
 
-/// Enhanced packet types that are not media; audio and video number them alike.
+/// Enhanced packet types; audio and video number most of them alike.
 const EX_SEQUENCE_START: u8 = 0;
 const EX_CODED_FRAMES: u8 = 1;
-const EX_SEQUENCE_END: u8 = 2;
 const EX_CODED_FRAMES_X: u8 = 3;
-const EX_METADATA: u8 = 4;
+/// Colour for video, the layout of channels for audio.
+const EX_FACTS: u8 = 4;
 const EX_TS_SEQUENCE_START: u8 = 5;
-const EX_VIDEO_MULTITRACK: u8 = 6;
-const EX_AUDIO_MULTITRACK: u8 = 5;
+pub(super) const EX_VIDEO_MULTITRACK: u8 = 6;
+pub(super) const EX_AUDIO_MULTITRACK: u8 = 5;
 const EX_MODEX: u8 = 7;
 
-/// How a multitrack body lists its tracks.
-const MULTITRACK_ONE: u8 = 0;
+/// How a multitrack body lists its tracks (`AvMultitrackType`).
+pub(super) const MULTITRACK_ONE: u8 = 0;
+const MULTITRACK_MANY: u8 = 1;
 const MULTITRACK_MANY_CODECS: u8 = 2;
 
 /// Modifiers before the packet type; two are defined, the rest is room.
@@ -45,7 +46,7 @@ pub(super) enum CodecTag {
     Number(u8),
     /// The four characters of an enhanced one.
     FourCc([u8; 4]),
-    /// A multitrack body whose tracks differ in codec.
+    /// A multitrack body whose tracks each name their own.
     Mixed,
 }
 
@@ -56,10 +57,10 @@ pub(super) enum Packet {
     SequenceHeader,
     /// Media.
     Coded,
-    /// The codec's sequence is over.
-    SequenceEnd,
-    /// Colour, channel layout and other facts that are neither.
+    /// Colour or channel layout: what a decoder should know beside its configuration.
     Facts,
+    /// The end of a codec's sequence, and packet types not yet invented.
+    Other,
 }
 
 /// Which track of its kind a body belongs to.
@@ -67,8 +68,10 @@ pub(super) enum Packet {
 pub(super) enum WireTrack {
     /// The numbered one; 0 for every body that is not multitrack.
     One(u8),
-    /// Several at once.
+    /// Several at once; [`multitrack::parts`](super::multitrack::parts) reads the list.
     Many,
+    /// Listed in a way not yet invented.
+    Unknown,
 }
 
 /// The first bytes of a tag body, understood.
@@ -77,11 +80,16 @@ pub(super) struct Body {
     pub(super) codec: CodecTag,
     pub(super) track: WireTrack,
     pub(super) packet: Packet,
+    /// The number of that part in an enhanced body; 0 in others.
+    pub(super) packet_type: u8,
     /// Video keyframe; always true for audio.
     pub(super) keyframe: bool,
-    /// Presentation minus decoding time, milliseconds.
+    /// Presentation minus decoding time, milliseconds; 0 where each track has its own.
     pub(super) composition_millis: i32,
-    /// Where the codec's own bytes begin.
+    /// Something is said of the packet that only this body can say, such as nanoseconds of its
+    /// time.
+    pub(super) is_modified: bool,
+    /// Where the codec's own bytes begin, or the list of several tracks.
     pub(super) payload: usize,
 }
 
@@ -102,8 +110,10 @@ impl Body {
             codec: CodecTag::Number(codec),
             track: WireTrack::One(0),
             packet: Packet::Coded,
+            packet_type: 0,
             keyframe: frame == FRAME_KEY,
             composition_millis: 0,
+            is_modified: false,
             payload: 1,
         };
         // HEVC as codec 12 is a habit of some encoders and copies the layout of AVC.
@@ -126,8 +136,10 @@ impl Body {
             codec: CodecTag::Number(format),
             track: WireTrack::One(0),
             packet: Packet::Coded,
+            packet_type: 0,
             keyframe: true,
             composition_millis: 0,
+            is_modified: false,
             payload: 1,
         };
         // Opus as format 13 is another such habit, with the layout of AAC.
@@ -146,6 +158,7 @@ impl Body {
         let frame = first >> 4 & 7;
         let mut packet_type = first & 15;
         let mut at = 1;
+        let is_modified = packet_type == EX_MODEX;
         for _ in 0..MODEX_MAX {
             if packet_type != EX_MODEX {
                 break;
@@ -160,7 +173,7 @@ impl Body {
             packet_type = *body.get(at)? & 15;
             at += 1;
         }
-        if is_video && frame == FRAME_INFO && packet_type != EX_METADATA {
+        if is_video && frame == FRAME_INFO && packet_type != EX_FACTS {
             return None;
         }
         let mut track = WireTrack::One(0);
@@ -175,12 +188,14 @@ impl Body {
                 codec = Some(CodecTag::FourCc(*body.get(at..)?.first_chunk()?));
                 at += 4;
             }
-            if layout >> 4 == MULTITRACK_ONE {
-                track = WireTrack::One(*body.get(at)?);
-                at += 1;
-            } else {
-                track = WireTrack::Many;
-            }
+            track = match layout >> 4 {
+                MULTITRACK_ONE => {
+                    at += 1;
+                    WireTrack::One(*body.get(at - 1)?)
+                }
+                MULTITRACK_MANY | MULTITRACK_MANY_CODECS => WireTrack::Many,
+                _ => WireTrack::Unknown,
+            };
         }
         let codec = match codec {
             Some(codec) => codec,
@@ -191,10 +206,12 @@ impl Body {
             }
         };
         let mut composition_millis = 0;
-        if is_video && packet_type == EX_CODED_FRAMES && has_composition_time(codec) {
-            if track != WireTrack::Many {
-                composition_millis = signed_24(body.get(at..at + 3)?);
-            }
+        if is_video
+            && packet_type == EX_CODED_FRAMES
+            && has_composition_time(codec)
+            && matches!(track, WireTrack::One(_))
+        {
+            composition_millis = signed_24(body.get(at..at + 3)?);
             at += 3;
         }
         Some(Self {
@@ -203,13 +220,15 @@ impl Body {
             packet: match packet_type {
                 EX_SEQUENCE_START => Packet::SequenceHeader,
                 EX_TS_SEQUENCE_START if is_video => Packet::SequenceHeader,
-                EX_SEQUENCE_END => Packet::SequenceEnd,
                 EX_CODED_FRAMES => Packet::Coded,
                 EX_CODED_FRAMES_X if is_video => Packet::Coded,
-                _ => Packet::Facts,
+                EX_FACTS => Packet::Facts,
+                _ => Packet::Other,
             },
-            keyframe: !is_video || frame == FRAME_KEY && packet_type != EX_METADATA,
+            packet_type,
+            keyframe: !is_video || frame == FRAME_KEY && packet_type != EX_FACTS,
             composition_millis,
+            is_modified,
             payload: at,
         })
     }
@@ -219,7 +238,7 @@ const fn legacy_packet(packet_type: u8) -> Packet {
     match packet_type {
         PACKET_SEQUENCE_HEADER => Packet::SequenceHeader,
         PACKET_CODED => Packet::Coded,
-        _ => Packet::SequenceEnd,
+        _ => Packet::Other,
     }
 }
 
@@ -289,7 +308,5 @@ mod tests {
             (one.track, one.packet, one.payload),
             (WireTrack::One(3), Packet::Coded, 7)
         );
-        let many = Body::video(b"\x96\x21avc1\x00\x00\x00\x04data").expect("a whole header");
-        assert_eq!((many.track, many.codec), (WireTrack::Many, CodecTag::Mixed));
     }
 }

@@ -1,8 +1,9 @@
 //! Tag bodies to items.
 //!
-//! H.264, AAC and MP3 become bare samples, whichever way they were announced; everything else is
-//! relayed whole as [`Framing::FlvBody`]. Nothing a publisher sends is an error here: what carries
-//! no media is passed over, what is not understood is relayed.
+//! H.264, AAC and MP3 become bare samples, whichever way they were announced, as long as bare samples
+//! say all that the bodies said; everything else is relayed whole as [`Framing::FlvBody`]. Nothing
+//! a publisher sends is an error here: what carries no media is passed over, what is not
+//! understood is relayed.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use media::codec::mpeg_audio::FrameHeader;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use super::body::{Body, CodecTag, FOURCC_AAC, FOURCC_AVC, FOURCC_MP3, Packet, WireTrack};
-use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, VIDEO_AVC};
+use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, VIDEO_AVC, multitrack, whole};
 
 /// Numbered tracks of one kind that are told apart. Multitrack publishers send a handful of
 /// renditions; each track costs its sequence header in memory.
@@ -26,8 +27,9 @@ pub const CONFIG_BYTES_MAX: usize = 64 * 1024;
 /// Turns the bodies of RTMP audio and video messages, or FLV tags, into items.
 ///
 /// The first audio and video tracks are [`TrackId::AUDIO`] and [`TrackId::VIDEO`]; track `n` of a
-/// multitrack publisher is `2n` (audio) or `2n + 1` (video), and bodies that carry several tracks
-/// at once form an opaque track of their own.
+/// multitrack publisher is `2n` (audio) or `2n + 1` (video). Sequence headers of several tracks in
+/// one body are taken apart, so that each track has its own; media of several tracks stays
+/// together and counts as the first track's. Numbers beyond [`WIRE_TRACKS_MAX`] share a track.
 #[derive(Debug, Default)]
 pub struct Depacketizer {
     slots: Vec<Slot>,
@@ -38,6 +40,8 @@ pub struct Depacketizer {
 struct Slot {
     track: Arc<Track>,
     codec: CodecTag,
+    /// Bodies have come that bare samples cannot express.
+    must_be_whole: bool,
 }
 
 impl Depacketizer {
@@ -55,29 +59,63 @@ impl Depacketizer {
         }
     }
 
-    fn take(&mut self, kind: Kind, parsed: Body, at: Timestamp, body: Bytes, out: &mut Vec<Item>) {
-        let Some(id) = track_id(kind, parsed.track) else {
-            return;
+    fn take(
+        &mut self,
+        kind: Kind,
+        mut parsed: Body,
+        at: Timestamp,
+        body: Bytes,
+        out: &mut Vec<Item>,
+    ) {
+        let configures = matches!(parsed.packet, Packet::SequenceHeader | Packet::Facts);
+        let first = multitrack::parts(&parsed, &body).next();
+        let number = match (parsed.track, first) {
+            (WireTrack::One(number), _) => Some(number),
+            (WireTrack::Many, Some(_)) if configures => {
+                self.take_apart(kind, parsed, at, &body, out);
+                return;
+            }
+            (WireTrack::Many, Some(first)) => {
+                parsed.codec = CodecTag::FourCc(first.codec);
+                Some(first.number)
+            }
+            (WireTrack::Many | WireTrack::Unknown, _) => None,
         };
+        let number = number.filter(|number| *number < WIRE_TRACKS_MAX);
+        let id = track_id(kind, number.unwrap_or(WIRE_TRACKS_MAX));
         match parsed.packet {
+            // Of who knows how many tracks no configuration can be kept for joiners.
+            Packet::SequenceHeader | Packet::Facts if number.is_none() => {
+                self.sample(id, kind, parsed, at, body, out);
+            }
             Packet::SequenceHeader => self.configure(id, kind, parsed, &body, out),
+            Packet::Facts => self.facts(id, kind, parsed, &body, out),
             Packet::Coded => self.sample(id, kind, parsed, at, body, out),
-            Packet::SequenceEnd | Packet::Facts => {
+            Packet::Other => {
                 // Bare samples have no place for it; a track that is relayed whole keeps it.
-                if self
-                    .slot(id, parsed.codec)
-                    .is_some_and(|track| track.framing == Framing::FlvBody)
-                {
-                    out.push(Item::Sample(whole_body(
-                        id,
-                        Body {
-                            keyframe: false,
-                            ..parsed
-                        },
-                        at,
-                        body,
-                    )));
+                let track = self.slot(id, parsed.codec);
+                if track.is_some_and(|track| track.framing == Framing::FlvBody) {
+                    out.push(Item::Sample(whole_body(id, parsed, at, body)));
                 }
+            }
+        }
+    }
+
+    /// Sequence headers, or facts, of several tracks: each as if it had come alone.
+    fn take_apart(
+        &mut self,
+        kind: Kind,
+        parsed: Body,
+        at: Timestamp,
+        body: &Bytes,
+        out: &mut Vec<Item>,
+    ) {
+        // No more than are told apart: a body lists each track once.
+        for part in multitrack::parts(&parsed, body).take(WIRE_TRACKS_MAX.into()) {
+            let alone = multitrack::alone(kind, &parsed, body, &part);
+            match kind {
+                Kind::Audio => self.audio(at, alone, out),
+                Kind::Video => self.video(at, alone, out),
             }
         }
     }
@@ -92,14 +130,48 @@ impl Depacketizer {
         out: &mut Vec<Item>,
     ) {
         let payload = body.get(parsed.payload..).unwrap_or_default();
-        // ffmpeg writes an empty AAC header when it has none to write.
-        if payload.is_empty() || body.len() > CONFIG_BYTES_MAX {
+        let known = self.slot(id, parsed.codec);
+        let bare = bare_codec(id, parsed.codec);
+        // ffmpeg writes an empty AAC header when it has none to write. Of codecs that need no
+        // configuration an empty header is all there is.
+        let needs_config = bare.is_some() || matches!(parsed.codec, CodecTag::Number(_));
+        let is_empty = payload.is_empty() && (needs_config || known.is_some());
+        if is_empty || body.len() > CONFIG_BYTES_MAX {
             return;
         }
-        let track = bare_codec(id, parsed.codec)
-            .and_then(|codec| bare_track(id, codec, payload))
-            .unwrap_or_else(|| opaque_track(id, kind, Bytes::copy_from_slice(body)));
+        let bare = bare.filter(|_| !parsed.is_modified && !self.must_be_whole(id, parsed.codec));
+        let track = bare.and_then(|codec| bare_track(id, codec, payload));
+        let track = track.unwrap_or_else(|| {
+            let (header, facts) = known
+                .as_ref()
+                .filter(|known| known.framing == Framing::FlvBody)
+                .map(|known| whole::split(&known.config))
+                .unwrap_or_default();
+            // A new header's facts follow it; until then there are none, unless they came first.
+            let stay = header.is_empty() || header == body;
+            whole_track(id, kind, body, if stay { facts } else { &[] })
+        });
         self.announce(track, parsed.codec, out);
+        if parsed.is_modified {
+            self.keep_whole(id, parsed.codec, out);
+        }
+    }
+
+    /// Colour or channel layout, which a joiner needs to be told like a sequence header.
+    fn facts(&mut self, id: TrackId, kind: Kind, parsed: Body, body: &Bytes, out: &mut Vec<Item>) {
+        let is_bare = bare_codec(id, parsed.codec).is_some();
+        let known = self.slot(id, parsed.codec);
+        // Frames of MP3, and the configuration of AAC, tell their channels themselves. And before
+        // its sequence header a track is nothing that facts could be known of.
+        let is_told = is_bare && (kind == Kind::Audio || known.is_none());
+        if is_told && !self.must_be_whole(id, parsed.codec) || body.len() > CONFIG_BYTES_MAX {
+            return;
+        }
+        self.keep_whole(id, parsed.codec, out);
+        let known = self.slot(id, parsed.codec);
+        let config = known.as_ref().map(|known| whole::split(&known.config));
+        let (header, _) = config.unwrap_or_default();
+        self.announce(whole_track(id, kind, header, body), parsed.codec, out);
     }
 
     fn sample(
@@ -115,7 +187,12 @@ impl Depacketizer {
         if bare.is_some() && body.len() <= parsed.payload {
             return;
         }
-        let track = if bare == Some(Codec::Mp3) {
+        let fits_bare = !parsed.is_modified && parsed.track != WireTrack::Many;
+        if !fits_bare {
+            self.keep_whole(id, parsed.codec, out);
+        }
+        let is_bare = fits_bare && !self.must_be_whole(id, parsed.codec);
+        let track = if bare == Some(Codec::Mp3) && is_bare {
             // MP3 has no sequence header: each frame tells the format.
             let track = mp3_track(&body, parsed.payload);
             Some(self.announce(track, parsed.codec, out))
@@ -130,9 +207,12 @@ impl Depacketizer {
                 out.push(Item::Sample(bare_sample(&track, parsed, at, body)));
             }
             // No decoder could start before the sequence header.
-            (None, Some(_)) => {}
-            (None, None) => {
-                self.announce(opaque_track(id, kind, Bytes::new()), parsed.codec, out);
+            (None, Some(Codec::H264 | Codec::Aac)) => {}
+            (None, _) => {
+                self.announce(whole_track(id, kind, &[], &[]), parsed.codec, out);
+                if !fits_bare {
+                    self.keep_whole(id, parsed.codec, out);
+                }
                 out.push(Item::Sample(whole_body(id, parsed, at, body)));
             }
         }
@@ -142,6 +222,34 @@ impl Depacketizer {
     fn slot(&self, id: TrackId, codec: CodecTag) -> Option<Arc<Track>> {
         let slot = self.slots.iter().find(|slot| slot.track.id == id)?;
         (slot.codec == codec).then(|| Arc::clone(&slot.track))
+    }
+
+    /// Whether bodies of the track have come that bare samples cannot express.
+    fn must_be_whole(&self, id: TrackId, codec: CodecTag) -> bool {
+        let slot = self.slots.iter().find(|slot| slot.track.id == id);
+        slot.is_some_and(|slot| slot.codec == codec && slot.must_be_whole)
+    }
+
+    /// From here on a track that was handed on bare is relayed whole, as long as it keeps its
+    /// codec.
+    fn keep_whole(&mut self, id: TrackId, codec: CodecTag, out: &mut Vec<Item>) {
+        let slot = self.slots.iter_mut().find(|slot| slot.track.id == id);
+        let Some(slot) = slot.filter(|slot| slot.codec == codec) else {
+            return;
+        };
+        slot.must_be_whole = true;
+        if slot.track.framing == Framing::FlvBody {
+            return;
+        }
+        // The first bytes of a sequence header in a body of one unnumbered track.
+        let prefix: &[u8] = match slot.track.codec {
+            Codec::H264 => b"\x90avc1",
+            Codec::Aac => b"\x90mp4a",
+            _ => &[],
+        };
+        let header = [prefix, &slot.track.config].concat();
+        slot.track = Arc::new(whole_track(id, slot.track.kind, &header, &[]));
+        out.push(Item::Track(Arc::clone(&slot.track)));
     }
 
     /// Puts `track` in force, telling so only when something changed.
@@ -154,6 +262,7 @@ impl Depacketizer {
             } else if slot.codec != codec && track.framing == Framing::FlvBody {
                 out.push(Item::Track(Arc::clone(&slot.track)));
             }
+            slot.must_be_whole &= slot.codec == codec;
             slot.codec = codec;
             return Arc::clone(&slot.track);
         }
@@ -162,21 +271,15 @@ impl Depacketizer {
         self.slots.push(Slot {
             track: Arc::clone(&track),
             codec,
+            must_be_whole: false,
         });
         track
     }
 }
 
-/// The stream's name for a track on the wire; `None` for numbers beyond [`WIRE_TRACKS_MAX`].
-fn track_id(kind: Kind, track: WireTrack) -> Option<TrackId> {
-    let number = match track {
-        WireTrack::One(number) if number < WIRE_TRACKS_MAX => number,
-        WireTrack::One(_) => return None,
-        WireTrack::Many => WIRE_TRACKS_MAX,
-    };
-    Some(TrackId(
-        2 * number + if kind == Kind::Video { 1 } else { 0 },
-    ))
+/// The stream's name for a numbered track; numbers are below 128.
+fn track_id(kind: Kind, number: u8) -> TrackId {
+    TrackId(2 * number + if kind == Kind::Video { 1 } else { 0 })
 }
 
 /// The codec of a track whose samples are handed on bare. Further tracks of a multitrack publisher
@@ -224,13 +327,13 @@ fn bare_track(id: TrackId, codec: Codec, config: &[u8]) -> Option<Track> {
     })
 }
 
-fn opaque_track(id: TrackId, kind: Kind, config: Bytes) -> Track {
+fn whole_track(id: TrackId, kind: Kind, header: &[u8], facts: &[u8]) -> Track {
     Track {
         id,
         kind,
         codec: Codec::Opaque,
         framing: Framing::FlvBody,
-        config,
+        config: whole::join(header, facts),
         sample_rate: 0,
         channels: 0,
     }
@@ -283,7 +386,7 @@ fn whole_body(id: TrackId, parsed: Body, at: Timestamp, body: Bytes) -> Sample {
         dts: at,
         pts: presentation(at, parsed),
         duration: Span::ZERO,
-        keyframe: parsed.keyframe,
+        keyframe: parsed.keyframe && parsed.packet == Packet::Coded,
         data: body,
     }
 }

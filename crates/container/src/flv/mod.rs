@@ -8,9 +8,11 @@
 
 mod body;
 mod depacketize;
+mod multitrack;
 mod muxer;
 mod read;
 mod tag;
+mod whole;
 
 #[cfg(test)]
 mod tests;

@@ -144,21 +144,22 @@ impl<P: Clone> Muxer<P> {
     fn track(&mut self, track: &Track, sink: &mut impl Sink<Preamble = P>) {
         let known = self.tracks.iter().position(|c| c.track.id == track.id);
         let carried = Carried::new(track).filter(|_| self.selection.includes(track.kind));
-        match (carried, known) {
+        let (index, old) = match (carried, known) {
             (Some(carried), Some(index)) if self.tracks[index] == carried => return,
-            (Some(carried), Some(index)) => self.tracks[index] = carried,
-            (Some(carried), None) if self.tracks.len() < TRACKS_MAX => self.tracks.push(carried),
-            (None, Some(index)) => {
-                self.tracks.remove(index);
+            (Some(carried), Some(index)) => {
+                let old = std::mem::replace(&mut self.tracks[index], carried);
+                (Some(index), Some(old))
             }
+            (Some(carried), None) if self.tracks.len() < TRACKS_MAX => {
+                self.tracks.push(carried);
+                (Some(self.tracks.len() - 1), None)
+            }
+            (None, Some(index)) => (None, Some(self.tracks.remove(index))),
             _ => return,
-        }
+        };
         self.renew();
-        let carried = self.tracks.iter().find(|c| c.track.id == track.id);
-        let header = carried.and_then(|c| Tag::sequence_header(&c.track, self.at));
-        if let Some(header) = header.filter(|_| self.has_begun) {
-            sink.tag(&header);
-            sink.end_unit(self.at, None);
+        if let Some(index) = index.filter(|_| self.has_begun) {
+            self.tracks[index].write_news(old.as_ref(), self.at, sink);
         }
     }
 
@@ -216,11 +217,12 @@ impl<P: Clone> Muxer<P> {
             (Kind::Video, _) => false,
             (Kind::Audio, Some(_)) => {
                 let last = *self.last_picture.get_or_insert(self.at);
-                self.at - last >= VIDEO_SILENT_MAX
+                sample.keyframe && self.at - last >= VIDEO_SILENT_MAX
             }
             (Kind::Audio, None) => {
                 let first = *self.first_sample.get_or_insert(self.at);
-                self.at - first >= VIDEO_AWAITED || !self.announces_pictures()
+                let waits = self.at - first < VIDEO_AWAITED && self.announces_pictures();
+                sample.keyframe && !waits
             }
         }
     }
@@ -284,7 +286,7 @@ impl Opening<'_> {
             emit(&tag);
         }
         for carried in self.tracks {
-            if let Some(tag) = Tag::sequence_header(&carried.track, self.at) {
+            for tag in Tag::headers(&carried.track, self.at) {
                 emit(&tag);
             }
         }
@@ -309,6 +311,17 @@ impl Carried {
             },
             is_adts,
         })
+    }
+
+    /// Writes the headers that those who had the `old` ones have not.
+    fn write_news(&self, old: Option<&Self>, at: Timestamp, sink: &mut impl Sink) {
+        for tag in Tag::headers(&self.track, at) {
+            let mut had = old.into_iter().flat_map(|old| Tag::headers(&old.track, at));
+            if !had.any(|had| had.parts() == tag.parts()) {
+                sink.tag(&tag);
+                sink.end_unit(at, None);
+            }
+        }
     }
 
     /// The sample as a tag holds it; `None` for an ADTS frame of more than one access unit, for

@@ -7,7 +7,7 @@ use media::{Codec, Framing, Kind, Sample, Timestamp, Track};
 
 use super::{
     AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, PACKET_CODED, PACKET_SEQUENCE_HEADER, TAG_AUDIO,
-    TAG_HEADER_BYTES, TAG_SCRIPT, TAG_VIDEO, VIDEO_AVC,
+    TAG_HEADER_BYTES, TAG_SCRIPT, TAG_VIDEO, VIDEO_AVC, whole,
 };
 
 /// Bytes that [`file_header`] returns: what a listener receives once and never again.
@@ -85,18 +85,20 @@ impl Prelude {
 }
 
 impl<'a> Tag<'a> {
-    /// The tag that configures a decoder for `track`; `None` for a track that needs none.
-    pub fn sequence_header(track: &'a Track, at: Timestamp) -> Option<Self> {
-        if !carries(track) || track.config.is_empty() {
-            return None;
-        }
+    /// The tags that configure a decoder for `track`, in order; none for a track that needs none.
+    pub fn headers(track: &'a Track, at: Timestamp) -> impl Iterator<Item = Self> {
         let prelude: &[u8] = match (track.framing, track.codec) {
-            (_, Codec::Mp3) => return None,
-            (Framing::FlvBody, _) => &[],
-            (_, Codec::H264) => &[0x10 | VIDEO_AVC, PACKET_SEQUENCE_HEADER, 0, 0, 0],
-            _ => &[SOUND_AAC, PACKET_SEQUENCE_HEADER],
+            (Framing::Bare, Codec::H264) => &[0x10 | VIDEO_AVC, PACKET_SEQUENCE_HEADER, 0, 0, 0],
+            (Framing::Bare, Codec::Aac) => &[SOUND_AAC, PACKET_SEQUENCE_HEADER],
+            _ => &[],
         };
-        Self::media(track, at, Prelude::new(prelude), &track.config)
+        let (first, second) = match (track.framing, track.codec) {
+            (Framing::FlvBody, _) => whole::split(&track.config),
+            (Framing::Bare, Codec::H264 | Codec::Aac) => (&track.config[..], &[][..]),
+            _ => (&[][..], &[][..]),
+        };
+        let bodies = [first, second].into_iter().filter(|body| !body.is_empty());
+        bodies.filter_map(move |body| Self::media(track, at, Prelude::new(prelude), body))
     }
 
     /// The tag of one sample; `None` for a track that [`carries`] denies, and for a sample of
