@@ -1,16 +1,14 @@
 //! The stream `demo`: a short clip in the binary, published for ever.
 //!
-//! It is a publisher like any other: it shows the key to the gate and writes items. Its timestamps
+//! It is a publisher like any other, which gives way to whoever shows the key. Its timestamps
 //! go on from one turn of the loop to the next, and each item is written when it is due by the
 //! clock that the first one started, so nothing adds up to a drift.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use container::flv;
-use fanout::gate::{Denied, Gate, Presented};
 use fanout::{PublishRefused, Publisher, Source};
 use media::{Container, Item, Span, StreamName, TICKS_PER_SECOND, Timestamp};
 use tokio::time::{Instant, sleep_until};
@@ -34,8 +32,6 @@ pub(crate) enum DemoError {
     Clip(#[from] flv::ReadError),
     #[error("the clip holds no media")]
     Empty,
-    #[error(transparent)]
-    Denied(#[from] Denied),
     #[error(transparent)]
     Refused(#[from] PublishRefused),
 }
@@ -77,14 +73,7 @@ pub(crate) async fn run(node: &Arc<Node>) -> Result<(), DemoError> {
 
 fn publish(node: &Node) -> Result<Publisher, DemoError> {
     let name = StreamName::parse(NAME).expect("the name is well formed");
-    let secret = node.config.publish_key(&name);
-    let presented = Presented {
-        peer: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        user: None,
-        secret: secret.map(|secret| secret.reveal()),
-        proof: None,
-    };
-    let permission = node.gate.publish(&name, &presented)?;
+    let permission = node.gate.publish_until_replaced(&name);
     let source = Source {
         protocol: "demo",
         peer: None,

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fanout::gate::{
-    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
+    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Proof, Publish,
+    UpdateMetadata,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use media::StreamName;
@@ -24,6 +25,33 @@ use crate::config::{Config, Secret};
 /// To use the operator's port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Administer;
+
+/// What shows that somebody knows a secret.
+#[derive(Clone, Copy, Debug)]
+enum Evidence<'a> {
+    /// The secret itself.
+    Secret(&'a str),
+    /// An answer that only who knows it can give.
+    Proof(&'a dyn Proof),
+}
+
+impl<'a> Evidence<'a> {
+    fn of(presented: &Presented<'a>) -> Option<Self> {
+        let secret = presented.secret.and_then(Self::of_text);
+        secret.or_else(|| presented.proof.map(Self::Proof))
+    }
+
+    fn of_text(text: &'a str) -> Option<Self> {
+        (!text.is_empty()).then_some(Self::Secret(text))
+    }
+
+    fn fits(self, secret: &Secret) -> bool {
+        match self {
+            Self::Secret(offered) => secret.matches(offered),
+            Self::Proof(proof) => proof.verifies(secret.reveal()),
+        }
+    }
+}
 
 /// See the module's description.
 #[derive(Debug)]
@@ -64,7 +92,8 @@ impl Gatehouse {
         password: Option<&str>,
     ) -> Result<Authorized<Administer>, Denied> {
         let permitted = [self.config.auth.admin_password.as_ref()];
-        self.check(Kind::Administer, peer, password, &permitted)?;
+        let evidence = password.and_then(Evidence::of_text);
+        self.check(Kind::Administer, peer, evidence, &permitted)?;
         Ok(self.gatekeeper.authorize(Administer))
     }
 
@@ -77,12 +106,10 @@ impl Gatehouse {
         &self,
         kind: Kind,
         peer: IpAddr,
-        offered: Option<&str>,
+        evidence: Option<Evidence<'_>>,
         permitted: &[Option<&Secret>],
     ) -> Result<(), Denied> {
-        let offered = offered
-            .filter(|text| !text.is_empty())
-            .ok_or(Denied::Missing)?;
+        let evidence = evidence.ok_or(Denied::Missing)?;
         let now = Instant::now();
         if self.attempts.are_used_up(peer, kind, now) {
             return Err(Denied::TooManyAttempts);
@@ -91,12 +118,26 @@ impl Gatehouse {
         let fits = permitted
             .iter()
             .flatten()
-            .fold(false, |fits, secret| secret.matches(offered) | fits);
+            .fold(false, |fits, secret| evidence.fits(secret) | fits);
         if fits {
             return Ok(());
         }
         self.attempts.failed(peer, kind, now);
         Err(Denied::Wrong)
+    }
+
+    /// Permits what this server publishes itself and gives up to whoever shows the stream's key.
+    pub(crate) fn publish_until_replaced(&self, stream: &StreamName) -> Authorized<Publish> {
+        self.permit_publish(stream)
+    }
+
+    /// All that show the stream's key, in whatever way, have one credential.
+    fn permit_publish(&self, stream: &StreamName) -> Authorized<Publish> {
+        let key = self.config.publish_key(stream);
+        self.gatekeeper.authorize(Publish {
+            stream: stream.clone(),
+            credential: self.credential(key.map_or("", Secret::reveal)),
+        })
     }
 
     fn credential(&self, secret: &str) -> Credential {
@@ -120,12 +161,9 @@ impl Gate for Gatehouse {
         presented: &Presented<'_>,
     ) -> Result<Authorized<Publish>, Denied> {
         let key = self.config.publish_key(stream);
-        self.check(Kind::Publish, presented.peer.ip(), presented.secret, &[key])?;
-        let credential = self.credential(presented.secret.unwrap_or_default());
-        Ok(self.gatekeeper.authorize(Publish {
-            stream: stream.clone(),
-            credential,
-        }))
+        let evidence = Evidence::of(presented);
+        self.check(Kind::Publish, presented.peer.ip(), evidence, &[key])?;
+        Ok(self.permit_publish(stream))
     }
 
     /// Everybody may listen.
@@ -143,7 +181,8 @@ impl Gate for Gatehouse {
         let key = self.config.publish_key(stream);
         let password = self.config.auth.admin_password.as_ref();
         let (peer, permitted) = (presented.peer.ip(), [key, password]);
-        self.check(Kind::UpdateMetadata, peer, presented.secret, &permitted)?;
+        let evidence = Evidence::of(presented);
+        self.check(Kind::UpdateMetadata, peer, evidence, &permitted)?;
         Ok(self.gatekeeper.authorize(UpdateMetadata {
             stream: stream.clone(),
         }))

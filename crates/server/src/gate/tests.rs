@@ -112,6 +112,65 @@ fn a_credential_names_its_secret_and_not_the_stream() {
     );
 }
 
+/// An answer to a challenge by somebody who knows a word.
+struct Knows(&'static str);
+
+impl Proof for Knows {
+    fn verifies(&self, secret: &str) -> bool {
+        secret == self.0
+    }
+}
+
+fn proved(host: u8, proof: &Knows) -> Presented<'_> {
+    Presented {
+        user: Some("anybody"),
+        proof: Some(proof),
+        ..presented(host, None)
+    }
+}
+
+#[test]
+fn a_proof_is_as_good_as_the_key_and_no_better() {
+    let gate = gatehouse();
+    let publish = |stream: &str, offer: &Presented<'_>| {
+        let permitted = gate.publish(&name(stream), offer);
+        permitted.map(|permitted| permitted.action().credential)
+    };
+    let by_key = publish("live/a", &presented(1, Some("bells-at-noon-41")));
+    let by_proof = publish("live/a", &proved(1, &Knows("bells-at-noon-41")));
+    assert!(by_key.is_ok());
+    assert_eq!(by_key, by_proof, "one may take over from the other");
+    assert_eq!(
+        publish("own/a", &proved(1, &Knows("bells-at-noon-41"))),
+        Err(Denied::Wrong)
+    );
+    let both = Presented {
+        secret: Some("guess"),
+        ..proved(1, &Knows("bells-at-noon-41"))
+    };
+    assert_eq!(publish("live/a", &both), Err(Denied::Wrong));
+
+    let guess = || publish("live/a", &proved(5, &Knows("guess"))).err();
+    let refused = std::iter::repeat_with(guess).take(100).last().flatten();
+    assert_eq!(refused, Some(Denied::TooManyAttempts));
+    let right = publish("live/a", &presented(5, Some("bells-at-noon-41")));
+    assert_eq!(right, Err(Denied::TooManyAttempts), "the allowance is one");
+}
+
+#[test]
+fn the_key_replaces_the_demo() {
+    let gate = gatehouse();
+    for (stream, key) in [("live/a", "bells-at-noon-41"), ("own/a", "only-for-own-93")] {
+        let own = gate
+            .publish_until_replaced(&name(stream))
+            .action()
+            .credential;
+        let offer = presented(1, Some(key));
+        let other = gate.publish(&name(stream), &offer).expect("permitted");
+        assert_eq!(own, other.action().credential);
+    }
+}
+
 #[test]
 fn guessing_locks_the_address_out_and_nobody_else() {
     let gate = gatehouse();
