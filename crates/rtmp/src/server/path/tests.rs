@@ -175,7 +175,7 @@ fn librtmp(path: &str) -> Shape {
     let slashes: Vec<_> = path[..before_query].match_indices('/').collect();
     let cut = slashes
         .get(1)
-        .or(slashes.first())
+        .or_else(|| slashes.first())
         .map_or(path.len(), |s| s.0);
     let (app, name) = (&path[..cut], path[cut..].trim_start_matches('/'));
     let (stem, query) = name.split_at(name.find('?').unwrap_or(name.len()));
