@@ -15,7 +15,7 @@
 //! shows it to be ours. A recorded answer is good for as long as its challenge, [`VALID_SECONDS`]: the
 //! scheme protects the password, not the connection, which is TLS's work.
 //!
-//! Called by [`server::Session`](crate::server::Session) and `client::Session`.
+//! Called by [`server::Session`](crate::server::Session) and [`client::Session`](crate::client::Session).
 
 use std::fmt;
 

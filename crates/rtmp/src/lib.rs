@@ -1,8 +1,9 @@
 //! RTMP as a machine without input or output of its own.
 //!
-//! [`server::Session`] is the server's end of one connection: handshake, chunk stream, AMF0
-//! commands and the publishing conversation. It reads no clock, opens no socket, spawns nothing and
-//! draws no random numbers: bytes, `now` and a seed come in; events and bytes to send go out.
+//! [`server::Session`] is the server's end of one connection, [`client::Session`] the client's:
+//! handshake, chunk stream, AMF0 commands, and the conversations about publishing and playing. They
+//! read no clock, open no socket, spawn nothing and draw no random numbers: bytes, `now` and a seed
+//! come in; events and bytes to send go out.
 //!
 //! # The driving law
 //!
@@ -44,6 +45,7 @@
 pub mod amf0;
 pub mod auth;
 pub mod chunk;
+pub mod client;
 mod command;
 mod error;
 pub mod handshake;

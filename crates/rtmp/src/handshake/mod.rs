@@ -1,4 +1,4 @@
-//! The server's half of the handshake (RTMP 1.0 §5.2, and Adobe's undocumented digest variant).
+//! The handshake (RTMP 1.0 §5.2, and on the server's side Adobe's undocumented digest variant).
 //!
 //! ```text
 //!  client  C0 C1 ───────────────►            C0: version, 1 byte
@@ -10,7 +10,13 @@
 //! with zero version bytes: ffmpeg, when playing, insists on a digest from a server that names a
 //! version. C2 is never verified, since real clients disagree about it.
 //!
-//! Owned by [`server::Session`](crate::server::Session); the deadline is the session's.
+//! [`Handshake`] is the server's half, owned by [`server::Session`](crate::server::Session);
+//! [`Opening`] is the client's, owned by [`client::Session`](crate::client::Session). Deadlines are
+//! theirs.
+
+mod client;
+
+pub use client::Opening;
 
 use bytes::{BufMut, BytesMut};
 use hmac::{Hmac, KeyInit, Mac};

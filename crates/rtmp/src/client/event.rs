@@ -1,0 +1,86 @@
+//! What a client session tells its driver, and how messages of a played stream become that.
+
+use bytes::Bytes;
+
+use super::Address;
+use crate::{
+    amf0::{Decoder, Value},
+    message::{Kind, Message},
+    server::Media,
+};
+
+/// Something the driver has to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Publishing or playing has begun, on this message stream.
+    Ready {
+        /// What media is to be addressed to.
+        message_stream: u32,
+    },
+    /// An audio message: one FLV audio tag body, never empty.
+    Audio(Media),
+    /// A video message: one FLV video tag body, never empty.
+    Video(Media),
+    /// The stream's metadata: the string `onMetaData` and the value after it, byte for byte.
+    Metadata(Media),
+    /// Any other data message, byte for byte: AMF0, beginning with a name.
+    Data(Media),
+    /// The server has ended the stream. The session is closed.
+    Ended {
+        /// The status code, or `StreamEOF`.
+        code: String,
+        /// The server's words; as in [`Error::Refused`](super::Error::Refused).
+        description: String,
+    },
+    /// The server asks to be left soon, for another address if it names one.
+    Reconnect {
+        /// The new address, with the same stream and credentials.
+        to: Option<Address>,
+    },
+    /// The server wants a proof of the password: connect anew with this address. The session is
+    /// closed.
+    Challenged(Address),
+}
+
+/// The event that a message of a played stream is; `None` for empty ones and for what servers say
+/// to players in data messages.
+pub(super) fn of(message: Message) -> Option<Event> {
+    let timestamp = message.timestamp;
+    if message.payload.is_empty() {
+        return None;
+    }
+    match message.kind {
+        Kind::Audio => Some(Event::Audio(Media {
+            timestamp,
+            payload: message.payload,
+        })),
+        Kind::Video => Some(Event::Video(Media {
+            timestamp,
+            payload: message.payload,
+        })),
+        Kind::DataAmf0 | Kind::DataAmf3 => data(timestamp, message.amf0()),
+        _ => None,
+    }
+}
+
+fn data(timestamp: u32, body: Bytes) -> Option<Event> {
+    let mut decoder = Decoder::new(&body);
+    let mut at = decoder.rest();
+    let mut name = decoder.value();
+    // Some servers pass the publisher's wrapping on.
+    if name == Ok(Some(Value::String(b"@setDataFrame"))) {
+        at = decoder.rest();
+        name = decoder.value();
+    }
+    let media = Media {
+        timestamp,
+        payload: body.slice_ref(at),
+    };
+    match name {
+        Ok(Some(Value::String(b"onMetaData"))) => Some(Event::Metadata(media)),
+        Ok(Some(Value::String(b"|RtmpSampleAccess" | b"onStatus" | b"@clearDataFrame"))) => None,
+        Ok(Some(Value::String(_))) => Some(Event::Data(media)),
+        _ => None,
+    }
+}

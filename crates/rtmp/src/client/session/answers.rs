@@ -1,0 +1,210 @@
+//! What the server's commands mean, and what is asked next.
+
+use std::time::Instant;
+
+use super::{BUFFER_MILLIS, Phase, Purpose, START_LIVE, Session};
+use crate::{
+    amf0::Value,
+    chunk::Limits,
+    client::{Error, Event, words::transaction},
+    command::Command,
+};
+
+/// Characters of a status code that are kept.
+const CODE_CHARS_MAX: usize = 64;
+/// Characters of a description that are kept: a line in a log.
+const DESCRIPTION_CHARS_MAX: usize = 256;
+/// The longest description that a challenge is looked for in; ffmpeg reads 299 bytes.
+const CHALLENGE_BYTES_MAX: usize = 1024;
+
+impl Session {
+    pub(super) fn command(
+        &mut self,
+        command: &Command<'_>,
+        now: Instant,
+    ) -> Result<Option<Event>, Error> {
+        match &*command.name {
+            "_result" => self.result(command, now).map(|()| None),
+            "_error" => self.error(command),
+            "onStatus" => self.status(command),
+            // Adobe's server says so before it hangs up.
+            "close" => Ok(match self.phase {
+                Phase::Running(_) => Some(self.ended("close".to_owned(), String::new())),
+                _ => None,
+            }),
+            // A question whose answer measures the way; nothing else asks clients for an answer.
+            "_onbwcheck" if command.transaction > 0.0 => {
+                self.words.command(0, "_result", command.transaction, |e| {
+                    e.null().null();
+                });
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn result(&mut self, command: &Command<'_>, now: Instant) -> Result<(), Error> {
+        match self.phase {
+            Phase::Connecting if command.transaction == transaction::CONNECT => {
+                self.connected(now);
+            }
+            Phase::Creating if command.transaction == transaction::CREATE_STREAM => {
+                let stream = command.stream_id(0).unwrap_or_default();
+                if !(1..u32::MAX).contains(&stream) {
+                    return Err(Error::StreamId(stream));
+                }
+                self.created(stream, now);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn connected(&mut self, now: Instant) {
+        self.words.window_ack_size(self.flow.announced);
+        self.words.set_chunk_size(self.chunk_size());
+        if self.purpose == Purpose::Publish {
+            let name = self.address.stream();
+            // Courtesies of Adobe's encoder; some servers know a publisher by them.
+            for (command, transaction) in [
+                ("releaseStream", transaction::RELEASE_STREAM),
+                ("FCPublish", transaction::FC_PUBLISH),
+            ] {
+                self.words.command(0, command, transaction, |e| {
+                    e.null().string(&name);
+                });
+            }
+        }
+        self.words
+            .command(0, "createStream", transaction::CREATE_STREAM, |e| {
+                e.null();
+            });
+        self.await_answer(Phase::Creating, now);
+    }
+
+    fn created(&mut self, stream: u32, now: Instant) {
+        let name = self.address.stream();
+        match self.purpose {
+            Purpose::Publish => {
+                self.words
+                    .command(stream, "publish", transaction::START, |e| {
+                        e.null().string(&name).string("live");
+                    });
+            }
+            Purpose::Play => {
+                self.words.command(stream, "play", transaction::START, |e| {
+                    e.null().string(&name).number(START_LIVE);
+                });
+                self.words.set_buffer_length(stream, BUFFER_MILLIS);
+                self.reader.set_limits(Limits::PUBLISHER);
+            }
+        }
+        self.await_answer(Phase::Starting(stream), now);
+    }
+
+    fn error(&mut self, command: &Command<'_>) -> Result<Option<Event>, Error> {
+        let asked = match self.phase {
+            Phase::Connecting => transaction::CONNECT,
+            Phase::Creating => transaction::CREATE_STREAM,
+            Phase::Starting(_) => transaction::START,
+            _ => return Ok(None),
+        };
+        // That releaseStream and FCPublish are unknown is no reason to give up.
+        if command.transaction != asked {
+            return Ok(None);
+        }
+        let (_, code, description) = self.information(command);
+        if matches!(self.phase, Phase::Connecting)
+            && let Some(event) = self.challenge(command)
+        {
+            return Ok(Some(event));
+        }
+        Err(Error::Refused { code, description })
+    }
+
+    fn status(&mut self, command: &Command<'_>) -> Result<Option<Event>, Error> {
+        let (level, code, description) = self.information(command);
+        if code == "NetConnection.Connect.ReconnectRequest" {
+            let to = information(command)
+                .and_then(|info| info.property("tcUrl"))
+                .and_then(Value::text)
+                .and_then(|url| self.address.moved_to(&url));
+            return Ok(Some(Event::Reconnect { to }));
+        }
+        if level.eq_ignore_ascii_case("error") {
+            if matches!(self.phase, Phase::Connecting)
+                && let Some(event) = self.challenge(command)
+            {
+                return Ok(Some(event));
+            }
+            return Err(Error::Refused { code, description });
+        }
+        let is_running = matches!(self.phase, Phase::Running(_));
+        Ok(match (self.purpose, &*code) {
+            (Purpose::Publish, "NetStream.Publish.Start")
+            | (Purpose::Play, "NetStream.Play.Start" | "NetStream.Play.PublishNotify") => {
+                match self.phase {
+                    Phase::Starting(stream) => Some(self.ready(stream)),
+                    _ => None,
+                }
+            }
+            (
+                Purpose::Play,
+                "NetStream.Play.UnpublishNotify"
+                | "NetStream.Play.Stop"
+                | "NetStream.Play.Complete",
+            )
+            | (Purpose::Publish, "NetStream.Unpublish.Success")
+            | (_, "NetConnection.Connect.Closed" | "NetConnection.Connect.AppShutdown")
+                if is_running =>
+            {
+                Some(self.ended(code, description))
+            }
+            _ => None,
+        })
+    }
+
+    /// The event that a demand for a proof is, if this address can give one.
+    fn challenge(&mut self, command: &Command<'_>) -> Option<Event> {
+        let description = information(command)?.property("description")?.text()?;
+        if description.len() > CHALLENGE_BYTES_MAX {
+            return None;
+        }
+        let address = self.address.answering(&description, self.nonce)?;
+        self.close();
+        Some(Event::Challenged(address))
+    }
+
+    /// Level, code and description, fit to be shown.
+    fn information(&self, command: &Command<'_>) -> (String, String, String) {
+        let text = |name| {
+            information(command)
+                .and_then(|info| info.property(name))
+                .and_then(Value::text)
+                .unwrap_or_default()
+        };
+        let word = |name| {
+            text(name)
+                .chars()
+                .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+                .take(CODE_CHARS_MAX)
+                .collect()
+        };
+        let description = text("description");
+        let description = match self.address.is_repeated_in(&description) {
+            true => "(withheld, for it repeats a part of the address)".to_owned(),
+            false => description
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(DESCRIPTION_CHARS_MAX)
+                .collect(),
+        };
+        (word("level"), word("code"), description)
+    }
+}
+
+/// The information object of a status; some servers leave the null before it out.
+fn information<'a, 'b>(command: &'a Command<'b>) -> Option<&'a Value<'b>> {
+    let argument = command.argument(0).filter(|v| v.properties().is_some());
+    argument.or(Some(&command.object))
+}

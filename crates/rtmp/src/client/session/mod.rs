@@ -1,0 +1,398 @@
+//! The session machine: what is asked when, and what the answers mean.
+
+mod answers;
+
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+
+use super::{
+    Address, Error, Event, event,
+    words::{Words, control, transaction},
+};
+use crate::{
+    chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX, CHUNK_SIZE_SHARED, Limits, Reader},
+    command::Command,
+    handshake::Opening,
+    message::{Aggregate, Kind, Message},
+    server::OUTPUT_BYTES_MAX,
+};
+
+/// The smallest window a server may ask us to acknowledge by: smaller ones would make us send more
+/// than we receive.
+const ACK_WINDOW_MIN: u32 = 32 << 10;
+/// What we ask a server to send before it is played further, milliseconds. Live servers send what they
+/// have; others need a number.
+const BUFFER_MILLIS: u32 = 3_000;
+/// The start time that asks for the live stream, and nothing else if there is none (RTMP 1.0 §7.2.2.1
+/// has it in seconds; ffmpeg and servers take milliseconds).
+const START_LIVE: f64 = -2_000.0;
+
+/// What is to be done with the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To send it.
+    Publish,
+    /// To receive it.
+    Play,
+}
+
+/// How a session behaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The size of the chunks we send, bytes; also of those the caller writes media in.
+    pub chunk_size: u32,
+    /// The smallest chunk size a server may set, bytes.
+    pub chunk_size_floor: u32,
+    /// How many bytes may be received or sent before an acknowledgement.
+    pub ack_window: u32,
+    /// How long the handshake may take.
+    pub handshake_timeout: Duration,
+    /// How long the answer to one command may take. Servers that ask others for permission, or
+    /// hold `play` back until there is a stream, need some time.
+    pub answer_timeout: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            chunk_size: CHUNK_SIZE_SHARED,
+            chunk_size_floor: CHUNK_SIZE_INITIAL,
+            ack_window: 2_500_000,
+            handshake_timeout: Duration::from_secs(10),
+            answer_timeout: Duration::from_secs(20),
+        }
+    }
+}
+
+/// The client's end of one connection.
+///
+/// What it holds is bounded as the server's is: by [`Limits::STRANGER`] when publishing and until
+/// playing was asked for, by [`Limits::PUBLISHER`] after that.
+#[derive(Debug)]
+pub struct Session {
+    config: Config,
+    address: Address,
+    purpose: Purpose,
+    phase: Phase,
+    reader: Reader,
+    words: Words,
+    /// An event that media gave rise to before its own: media may overtake the status that announces it.
+    held: Option<Event>,
+    aggregate: Option<Aggregate>,
+    flow: Flow,
+    /// Random, for the answer to a challenge.
+    nonce: [u8; 4],
+    deadline: Option<Instant>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Handshake(Opening),
+    /// `connect` was sent.
+    Connecting,
+    /// `createStream` was sent.
+    Creating,
+    /// `publish` or `play` was sent on this message stream.
+    Starting(u32),
+    Running(u32),
+    Closed,
+}
+
+/// Acknowledgements, both ways.
+#[derive(Debug)]
+struct Flow {
+    /// Bytes of the chunk stream received, modulo 2^32.
+    received: u32,
+    acknowledged: u32,
+    /// We acknowledge twice per so many bytes.
+    window: u32,
+    /// The window we announced to the server.
+    announced: u32,
+}
+
+impl Session {
+    /// A session for a connection just made; its output holds the first bytes to send. `seed` is 32
+    /// random bytes, for the handshake and for the answer to a challenge.
+    pub fn new(
+        address: Address,
+        purpose: Purpose,
+        config: Config,
+        seed: [u8; 32],
+        now: Instant,
+    ) -> Self {
+        let window = config
+            .ack_window
+            .clamp(ACK_WINDOW_MIN, i32::MAX.cast_unsigned());
+        let mut words = Words::new();
+        let opening = Opening::new(&seed, &mut words.output);
+        let [a, b, c, d, ..] = seed;
+        Self {
+            address,
+            purpose,
+            phase: Phase::Handshake(opening),
+            reader: Reader::new(Limits::STRANGER, config.chunk_size_floor),
+            words,
+            held: None,
+            aggregate: None,
+            flow: Flow {
+                received: 0,
+                acknowledged: 0,
+                window,
+                announced: window,
+            },
+            nonce: [a, b, c, d],
+            deadline: Some(now + config.handshake_timeout),
+            config,
+        }
+    }
+
+    /// Takes bytes from the front of `input` until there is an event. Gives `None` once `input` is
+    /// used up. A closed session takes all input and gives nothing.
+    ///
+    /// # Errors
+    /// When the connection cannot go on. The session is closed then.
+    pub fn read(&mut self, input: &mut &[u8], now: Instant) -> Result<Option<Event>, Error> {
+        let result = self.advance(input, now);
+        if result.is_err() {
+            self.close();
+        }
+        result
+    }
+
+    /// What is to be sent; the driver takes it from the front, whole messages before media of its own.
+    pub fn output(&mut self) -> &mut BytesMut {
+        &mut self.words.output
+    }
+
+    /// The size of the chunks that the caller's media is to be written in, bytes.
+    pub fn chunk_size(&self) -> u32 {
+        self.config
+            .chunk_size
+            .clamp(CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX)
+    }
+
+    /// Whether the session has said its last word: send the output and close.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.phase, Phase::Closed)
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called next. A session that is ready
+    /// waits for nothing: how long media may be away is the caller's to judge.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Ends a session whose server lets it wait.
+    ///
+    /// # Errors
+    /// [`Error::HandshakeTimeout`], [`Error::NoAnswer`]; the session is closed then.
+    pub fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
+        if self.deadline.is_none_or(|deadline| now < deadline) {
+            return Ok(());
+        }
+        let error = match (&self.phase, self.purpose) {
+            (Phase::Connecting, _) => Error::NoAnswer("connect"),
+            (Phase::Creating, _) => Error::NoAnswer("createStream"),
+            (Phase::Starting(_), Purpose::Publish) => Error::NoAnswer("publish"),
+            (Phase::Starting(_), Purpose::Play) => Error::NoAnswer("play"),
+            _ => Error::HandshakeTimeout,
+        };
+        self.close();
+        Err(error)
+    }
+
+    /// Takes leave and closes the session: the output says that the stream is over. To be called
+    /// between two messages.
+    pub fn leave(&mut self) {
+        if let Phase::Starting(stream) | Phase::Running(stream) = self.phase {
+            if self.purpose == Purpose::Publish {
+                let name = self.address.stream();
+                self.words
+                    .command(0, "FCUnpublish", transaction::FC_UNPUBLISH, |e| {
+                        e.null().string(&name);
+                    });
+            }
+            self.words
+                .command(0, "deleteStream", transaction::DELETE_STREAM, |e| {
+                    e.null().number(stream.into());
+                });
+        }
+        self.close();
+    }
+
+    /// The payload held for unfinished messages, bytes.
+    #[cfg(test)]
+    pub(super) fn partial_bytes(&self) -> usize {
+        self.reader.partial_bytes()
+    }
+
+    fn advance(&mut self, input: &mut &[u8], now: Instant) -> Result<Option<Event>, Error> {
+        loop {
+            if let Some(event) = self.next_event() {
+                return Ok(Some(event));
+            }
+            match &mut self.phase {
+                Phase::Closed => {
+                    *input = &[];
+                    return Ok(None);
+                }
+                Phase::Handshake(opening) => {
+                    if !opening.read(input, &mut self.words.output)? {
+                        return Ok(None);
+                    }
+                    self.words.connect(&self.address, self.purpose);
+                    self.await_answer(Phase::Connecting, now);
+                }
+                _ => {
+                    let before = input.len();
+                    let message = self.reader.read(input)?;
+                    self.count(before - input.len());
+                    let Some(message) = message else {
+                        return Ok(None);
+                    };
+                    let event = self.message(message, now)?;
+                    if self.words.output.len() > OUTPUT_BYTES_MAX {
+                        return Err(crate::Error::RepliesUnread.into());
+                    }
+                    if event.is_some() {
+                        return Ok(event);
+                    }
+                }
+            }
+        }
+    }
+
+    /// An event that follows from messages read before.
+    fn next_event(&mut self) -> Option<Event> {
+        if let Some(event) = self.held.take() {
+            return Some(event);
+        }
+        while let Some(message) = self.aggregate.as_mut()?.next() {
+            if let Some(event) = event::of(message) {
+                return Some(event);
+            }
+        }
+        self.aggregate = None;
+        None
+    }
+
+    fn message(&mut self, message: Message, now: Instant) -> Result<Option<Event>, Error> {
+        match message.kind {
+            Kind::Audio | Kind::Video | Kind::DataAmf0 | Kind::DataAmf3 | Kind::Aggregate => {
+                Ok(self.media(message))
+            }
+            Kind::CommandAmf0 | Kind::CommandAmf3 => {
+                let body = message.amf0();
+                let command = Command::decode(&body).map_err(crate::Error::from)?;
+                self.command(&command, now)
+            }
+            Kind::UserControl => Ok(self.user_control(&message.payload)),
+            Kind::WindowAckSize => {
+                let size = control_value(&message)?;
+                self.flow.window = size.max(ACK_WINDOW_MIN);
+                Ok(None)
+            }
+            Kind::SetPeerBandwidth => {
+                let size = control_value(&message)?.clamp(1, i32::MAX.cast_unsigned());
+                if size != self.flow.announced {
+                    self.flow.announced = size;
+                    self.words.window_ack_size(size);
+                }
+                Ok(None)
+            }
+            // The reader obeys SetChunkSize and Abort.
+            Kind::Acknowledgement | Kind::SetChunkSize | Kind::Abort | Kind::Other(_) => Ok(None),
+        }
+    }
+
+    /// Media of the stream played. The first of it shows as well as any status that playing has begun.
+    fn media(&mut self, message: Message) -> Option<Event> {
+        if self.purpose != Purpose::Play {
+            return None;
+        }
+        let starting = match self.phase {
+            Phase::Starting(stream) => Some(stream),
+            Phase::Running(_) => None,
+            _ => return None,
+        };
+        let event = match message.kind {
+            Kind::Aggregate => {
+                self.aggregate = Some(Aggregate::new(message));
+                self.next_event()?
+            }
+            _ => event::of(message)?,
+        };
+        Some(match starting {
+            Some(stream) => {
+                self.held = Some(event);
+                self.ready(stream)
+            }
+            None => event,
+        })
+    }
+
+    fn user_control(&mut self, body: &Bytes) -> Option<Event> {
+        let &[event_high, event_low, a, b, c, d] = body.first_chunk()?;
+        let value = u32::from_be_bytes([a, b, c, d]);
+        match u16::from_be_bytes([event_high, event_low]) {
+            control::PING_REQUEST => self.words.pong(value),
+            control::STREAM_EOF => match self.phase {
+                Phase::Running(stream) if stream == value && self.purpose == Purpose::Play => {
+                    return Some(self.ended("StreamEOF".to_owned(), String::new()));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        None
+    }
+
+    /// Counts bytes received and acknowledges them when it is time.
+    fn count(&mut self, bytes: usize) {
+        let flow = &mut self.flow;
+        // Modulo 2^32, as the server counts.
+        flow.received = flow.received.wrapping_add(bytes as u32);
+        if flow.received.wrapping_sub(flow.acknowledged) >= flow.window / 2 {
+            flow.acknowledged = flow.received;
+            self.words.acknowledgement(flow.received);
+        }
+    }
+
+    fn await_answer(&mut self, phase: Phase, now: Instant) {
+        self.phase = phase;
+        self.deadline = Some(now + self.config.answer_timeout);
+    }
+
+    fn ready(&mut self, stream: u32) -> Event {
+        self.phase = Phase::Running(stream);
+        self.deadline = None;
+        Event::Ready {
+            message_stream: stream,
+        }
+    }
+
+    fn ended(&mut self, code: String, description: String) -> Event {
+        self.close();
+        Event::Ended { code, description }
+    }
+
+    fn close(&mut self) {
+        self.phase = Phase::Closed;
+        self.deadline = None;
+        self.held = None;
+        self.aggregate = None;
+    }
+}
+
+/// The 4-byte value that a control message begins with.
+fn control_value(message: &Message) -> Result<u32, crate::Error> {
+    let value = message
+        .payload
+        .first_chunk()
+        .ok_or(crate::Error::ShortControlMessage {
+            kind: message.kind,
+            length: message.payload.len(),
+        })?;
+    Ok(u32::from_be_bytes(*value))
+}

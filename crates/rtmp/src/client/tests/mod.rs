@@ -1,0 +1,356 @@
+//! Client sessions against our own server's, against an independent one, and against hostile ones.
+
+mod addresses;
+mod hostile;
+mod independent;
+mod servers;
+
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    auth,
+    chunk::{self, Header},
+    message::Kind,
+    server::{self, Media, Rejection},
+};
+
+const ADDRESS: &str = "rtmp://me:sesame@relay.example/live/show?key=K";
+
+fn client(purpose: Purpose, now: Instant) -> Session {
+    let address = ADDRESS.parse().unwrap();
+    Session::new(address, purpose, Config::default(), [3; 32], now)
+}
+
+fn message(kind: Kind, stream_id: u32, timestamp: u32, body: &[u8]) -> BytesMut {
+    let header = Header {
+        csid: match kind {
+            Kind::Audio => 4,
+            Kind::Video => 6,
+            _ => 7,
+        },
+        timestamp,
+        kind,
+        stream_id,
+    };
+    let mut bytes = BytesMut::new();
+    chunk::write(&header, body, chunk::CHUNK_SIZE_SHARED, &mut bytes);
+    bytes
+}
+
+fn media(timestamp: u32, payload: &[u8]) -> Media {
+    Media {
+        timestamp,
+        payload: Bytes::copy_from_slice(payload),
+    }
+}
+
+/// Our client and our server, and what each was told.
+struct Pair {
+    client: Session,
+    server: server::Session,
+    now: Instant,
+    heard: Vec<Event>,
+    served: Vec<server::Event>,
+    /// Sizes of the pieces that bytes arrive in, in turn.
+    cuts: Vec<usize>,
+    turn: usize,
+}
+
+impl Pair {
+    fn new(purpose: Purpose, cuts: Vec<usize>) -> Self {
+        let now = Instant::now();
+        Self {
+            client: client(purpose, now),
+            server: server::Session::new(server::Config::default(), [4; 32], now),
+            now,
+            heard: Vec::new(),
+            served: Vec::new(),
+            cuts,
+            turn: 0,
+        }
+    }
+
+    fn cut(&mut self, bytes: BytesMut) -> Vec<Bytes> {
+        let mut rest = bytes.freeze();
+        let mut pieces = Vec::new();
+        while !rest.is_empty() {
+            let cut = self.cuts[self.turn % self.cuts.len()];
+            self.turn += 1;
+            pieces.push(rest.split_to(cut.min(rest.len())));
+        }
+        pieces
+    }
+
+    fn serve(&mut self, bytes: BytesMut) {
+        for piece in self.cut(bytes) {
+            let mut input = &piece[..];
+            while let Some(event) = self.server.read(&mut input, self.now).unwrap() {
+                match &event {
+                    server::Event::Publish(request) => {
+                        self.server.accept_publish(request.id).unwrap();
+                    }
+                    server::Event::Play(request) => {
+                        self.server.accept_play(request.id).unwrap();
+                    }
+                    _ => {}
+                }
+                self.served.push(event);
+            }
+        }
+    }
+
+    fn hear(&mut self, bytes: BytesMut) {
+        for piece in self.cut(bytes) {
+            let mut input = &piece[..];
+            while let Some(event) = self.client.read(&mut input, self.now).unwrap() {
+                self.heard.push(event);
+            }
+            assert!(input.is_empty());
+        }
+    }
+
+    /// Carries output to and fro until both are quiet.
+    fn settle(&mut self) {
+        loop {
+            let (out, back) = (self.client.output().split(), self.server.output().split());
+            if out.is_empty() && back.is_empty() {
+                return;
+            }
+            self.serve(out);
+            self.hear(back);
+        }
+    }
+}
+
+/// Media of every size and kind that chunks make a difference to.
+fn some_media() -> Vec<(Kind, u32, Vec<u8>)> {
+    let mut metadata = BytesMut::new();
+    crate::amf0::Encoder::new(&mut metadata)
+        .string("onMetaData")
+        .ecma_array(0)
+        .end();
+    let mut cue = BytesMut::new();
+    crate::amf0::Encoder::new(&mut cue)
+        .string("onCuePoint")
+        .null();
+    vec![
+        (Kind::DataAmf0, 0, metadata.to_vec()),
+        (Kind::Video, 0, vec![0x17, 0, 0, 0, 0]),
+        (Kind::Audio, 0, vec![0xaf, 0]),
+        (Kind::Video, 40, vec![1; 70_000]),
+        (Kind::Audio, 41, vec![2; 128]),
+        (Kind::DataAmf0, 60, cue.to_vec()),
+        (Kind::Video, 0x0100_0000, vec![3; 65_537]),
+        (Kind::Audio, u32::MAX, vec![4]),
+    ]
+}
+
+fn publish(cuts: Vec<usize>) -> (Vec<Event>, Vec<server::Event>) {
+    let mut pair = Pair::new(Purpose::Publish, cuts);
+    pair.settle();
+    for (kind, time, body) in some_media() {
+        pair.serve(message(kind, 1, time, &body));
+        pair.settle();
+    }
+    pair.client.leave();
+    assert!(pair.client.is_closed());
+    pair.settle();
+    (pair.heard, pair.served)
+}
+
+fn play(cuts: Vec<usize>) -> (Vec<Event>, Vec<server::Event>) {
+    let mut pair = Pair::new(Purpose::Play, cuts);
+    pair.settle();
+    for (kind, time, body) in some_media() {
+        pair.hear(message(kind, 1, time, &body));
+        pair.settle();
+    }
+    let Some(id) = pair.served.iter().find_map(|event| match event {
+        server::Event::Play(request) => Some(request.id),
+        _ => None,
+    }) else {
+        panic!("{:?}", pair.served);
+    };
+    pair.server.end_play(id, "Over.", pair.now).unwrap();
+    pair.settle();
+    assert!(pair.client.is_closed());
+    (pair.heard, pair.served)
+}
+
+#[test]
+fn publishes_to_our_own_server() {
+    let (heard, served) = publish(vec![usize::MAX]);
+    assert_eq!(heard, [Event::Ready { message_stream: 1 }]);
+    let mut served = served.into_iter();
+    let Some(server::Event::Connect(connect)) = served.next() else {
+        panic!("connect comes first");
+    };
+    assert_eq!(connect.app, "live");
+    assert_eq!(connect.four_ccs, ["*"]);
+    assert_eq!(connect.capabilities & 1, 1, "it takes reconnect requests");
+    let Some(server::Event::Publish(request)) = served.next() else {
+        panic!("publish comes next");
+    };
+    assert_eq!(request.path.name, "live/show");
+    assert_eq!(request.path.parameter("key").as_deref(), Some("K"));
+    assert_eq!(request.path.user, None, "a password is not sent unasked");
+    for (kind, time, body) in some_media() {
+        let body = media(time, &body);
+        let expected = match kind {
+            Kind::Audio => server::Event::Audio(body),
+            Kind::Video => server::Event::Video(body),
+            _ if body.payload.starts_with(b"\x02\x00\x0aonMeta") => server::Event::Metadata(body),
+            _ => server::Event::Data(body),
+        };
+        assert_eq!(served.next(), Some(expected));
+    }
+    assert_eq!(served.next(), Some(server::Event::Unpublish(request.id)));
+    assert_eq!(served.next(), None);
+}
+
+#[test]
+fn plays_from_our_own_server() {
+    let (heard, served) = play(vec![usize::MAX]);
+    let Some(server::Event::Play(request)) = served.get(1) else {
+        panic!("{served:?}");
+    };
+    assert_eq!(request.path.name, "live/show");
+    let mut heard = heard.into_iter();
+    assert_eq!(heard.next(), Some(Event::Ready { message_stream: 1 }));
+    for (kind, time, body) in some_media() {
+        let body = media(time, &body);
+        let expected = match kind {
+            Kind::Audio => Event::Audio(body),
+            Kind::Video => Event::Video(body),
+            _ if body.payload.starts_with(b"\x02\x00\x0aonMeta") => Event::Metadata(body),
+            _ => Event::Data(body),
+        };
+        assert_eq!(heard.next(), Some(expected));
+    }
+    assert!(matches!(heard.next(), Some(Event::Ended { .. })));
+    assert_eq!(heard.next(), None, "after the end nothing is reported");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn segmentation_changes_nothing(cuts in prop::collection::vec(1..2_000_usize, 1..6)) {
+        prop_assert_eq!(publish(cuts.clone()), publish(vec![usize::MAX]));
+        prop_assert_eq!(play(cuts), play(vec![usize::MAX]));
+    }
+}
+
+#[test]
+fn a_refusal_is_passed_on_in_the_servers_words() {
+    for (said, shown) in [
+        ("No.", "No."),
+        (
+            "wrong key K\u{7}",
+            "(withheld, for it repeats a part of the address)",
+        ),
+        ("Go\naway", "Goaway"),
+    ] {
+        let mut pair = Pair::new(Purpose::Publish, vec![usize::MAX]);
+        let now = pair.now;
+        let outcome = loop {
+            let out = pair.client.output().split();
+            let mut input = &out[..];
+            while let Some(event) = pair.server.read(&mut input, now).unwrap() {
+                if let server::Event::Publish(request) = event {
+                    pair.server
+                        .reject(request.id, Rejection::Denied, said)
+                        .unwrap();
+                }
+            }
+            let back = pair.server.output().split();
+            match pair.client.read(&mut &back[..], now) {
+                Ok(None) => assert!(!back.is_empty(), "the client waits for ever"),
+                other => break other,
+            }
+        };
+        let expected = Error::Refused {
+            code: "NetStream.Publish.Denied".into(),
+            description: shown.into(),
+        };
+        assert_eq!(outcome, Err(expected));
+        assert!(pair.client.is_closed());
+    }
+}
+
+#[test]
+fn a_reconnect_request_names_the_new_address() {
+    let mut pair = Pair::new(Purpose::Play, vec![usize::MAX]);
+    pair.settle();
+    pair.heard.clear();
+    assert!(pair.server.request_reconnect("Moving."));
+    pair.settle();
+    assert_eq!(pair.heard, [Event::Reconnect { to: None }]);
+    assert!(!pair.client.is_closed(), "the stream goes on meanwhile");
+}
+
+#[test]
+fn every_wait_ends() {
+    let config = Config::default();
+    let now = Instant::now();
+    let mut silent = client(Purpose::Publish, now);
+    let due = silent.poll_timeout().unwrap();
+    assert_eq!(due, now + config.handshake_timeout);
+    let moment = Duration::from_millis(1);
+    assert_eq!(silent.handle_timeout(due - moment), Ok(()));
+    assert_eq!(silent.handle_timeout(due), Err(Error::HandshakeTimeout));
+    assert!(silent.is_closed() && silent.poll_timeout().is_none());
+
+    for (stage, question) in ["connect", "createStream", "play"].into_iter().enumerate() {
+        let mut server = servers::Scripted::new(Purpose::Play);
+        server.advance(stage);
+        let due = server.client.poll_timeout().unwrap();
+        assert_eq!(
+            server.client.handle_timeout(due),
+            Err(Error::NoAnswer(question))
+        );
+    }
+    let mut server = servers::Scripted::new(Purpose::Play);
+    server.advance(3);
+    assert_eq!(server.client.poll_timeout(), None);
+}
+
+/// The three connections that a password takes.
+#[test]
+fn a_challenge_is_answered() {
+    let challenger = auth::Challenger::new([8; 32]);
+    let mut address: Address = ADDRESS.parse().unwrap();
+    let mut proof = None;
+    for round in 0..3 {
+        let mut server = servers::Scripted::with(address.clone(), Purpose::Publish);
+        let app = server.heard_app();
+        let (app, query) = app.split_once('?').unwrap_or((&app, ""));
+        assert_eq!(app, "live");
+        proof = challenger.read(query, 100);
+        if proof.is_some() {
+            assert_eq!(round, 2);
+            break;
+        }
+        let description = match auth::user(query) {
+            None => auth::NEED_AUTH.to_owned(),
+            Some(user) => auth::reject(&challenger.ask(user, 99, [1; 8])),
+        };
+        let Ok(Some(Event::Challenged(next))) = server.refuse_connect(&description) else {
+            panic!("the client has a password");
+        };
+        assert!(server.client.is_closed());
+        address = next;
+    }
+    assert!(proof.unwrap().verifies("sesame"));
+
+    // The server asks for what it was given: the password is wrong, and asking on would not end.
+    for description in [auth::NEED_AUTH, auth::AUTH_FAILED] {
+        let mut server = servers::Scripted::with(address.clone(), Purpose::Publish);
+        let refused = server.refuse_connect(description);
+        assert!(matches!(refused, Err(Error::Refused { .. })), "{refused:?}");
+    }
+}

@@ -1,0 +1,138 @@
+//! A client session says and reports the same however its server's words are split, reports no more
+//! media than came in, holds no more output than it may, and is closed after an error.
+#![no_main]
+
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use libfuzzer_sys::fuzz_target;
+use rtmp::{
+    amf0::Encoder,
+    chunk::{self, Header},
+    client::{Address, Config, Error, Event, Purpose, Session},
+    message::Kind,
+    server::OUTPUT_BYTES_MAX,
+};
+
+/// Nothing said at once is longer than this, so the output never passes its limit by more.
+const WORDS_BYTES_MAX: usize = 4096;
+
+const SECRET: &str = "hunter2";
+
+type Outcome = (Vec<Event>, Vec<u8>, Option<Error>);
+
+fn run(input: &[u8], piece: usize, purpose: Purpose, drains: bool, now: Instant) -> Outcome {
+    let address: Address = "rtmp://me:hunter2@h/live/show?key=hunter2"
+        .parse()
+        .expect("an address");
+    let mut session = Session::new(address, purpose, Config::default(), [7; 32], now);
+    let mut events = Vec::new();
+    let mut output = Vec::new();
+    let mut failure = None;
+    for mut piece in input.chunks(piece.max(1)) {
+        loop {
+            let result = session.read(&mut piece, now);
+            assert!(session.output().len() <= OUTPUT_BYTES_MAX + WORDS_BYTES_MAX);
+            if drains {
+                output.extend_from_slice(&session.output().split());
+            }
+            match result {
+                Ok(Some(event)) => events.push(event),
+                Ok(None) => break,
+                Err(error) => {
+                    assert!(session.is_closed());
+                    assert_eq!(session.read(&mut &input[..], now), Ok(None));
+                    assert!(!error.to_string().contains(SECRET));
+                    failure = Some(error);
+                    piece = &[];
+                    break;
+                }
+            }
+        }
+        assert!(piece.is_empty());
+        if failure.is_some() {
+            break;
+        }
+    }
+    let late = session.handle_timeout(now + Duration::from_secs(3600));
+    assert!(late.is_ok() || session.is_closed());
+    assert!(!session.is_closed() || session.poll_timeout().is_none());
+    session.leave();
+    output.extend_from_slice(&session.output().split());
+    (events, output, failure)
+}
+
+fn answer(output: &mut BytesMut, stream_id: u32, arguments: impl FnOnce(&mut Encoder<'_>)) {
+    let mut body = BytesMut::new();
+    arguments(&mut Encoder::new(&mut body));
+    let header = Header {
+        csid: 3,
+        timestamp: 0,
+        kind: Kind::CommandAmf0,
+        stream_id,
+    };
+    chunk::write(&header, &body, 128, output);
+}
+
+/// A conversation up to `stage`, so that noise does not have to guess it.
+fn opening(stage: u8) -> BytesMut {
+    let mut bytes = BytesMut::new();
+    if stage >= 1 {
+        bytes.extend_from_slice(&[3]);
+        bytes.extend_from_slice(&[0; 3072]);
+    }
+    if stage >= 2 {
+        answer(&mut bytes, 0, |e| {
+            e.string("_result").number(1.0).null().null();
+        });
+    }
+    if stage >= 3 {
+        answer(&mut bytes, 0, |e| {
+            e.string("_result").number(4.0).null().number(1.0);
+        });
+    }
+    if stage >= 4 {
+        for code in ["NetStream.Publish.Start", "NetStream.Play.Start"] {
+            answer(&mut bytes, 1, |e| {
+                e.string("onStatus").number(0.0).null().object();
+                e.key("level").string("status");
+                e.key("code").string(code).end();
+            });
+        }
+    }
+    bytes
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [noise @ .., piece, stage, flags] = data else {
+        return;
+    };
+    let mut input = opening(stage % 5);
+    // Below half the smallest acknowledgement window: when an acknowledgement is due, how much of
+    // the input is in by then rightly depends on the splitting.
+    input.extend_from_slice(&noise[..noise.len().min(8 << 10)]);
+    let purpose = if flags & 1 != 0 {
+        Purpose::Publish
+    } else {
+        Purpose::Play
+    };
+    let drains = flags & 2 != 0;
+    let now = Instant::now();
+
+    let whole = run(&input, usize::MAX, purpose, drains, now);
+    assert_eq!(
+        run(&input, usize::from(*piece), purpose, drains, now),
+        whole
+    );
+    let media: usize = whole
+        .0
+        .iter()
+        .map(|event| match event {
+            Event::Audio(m) | Event::Video(m) | Event::Metadata(m) | Event::Data(m) => {
+                m.payload.len()
+            }
+            _ => 0,
+        })
+        .sum();
+    assert!(media <= input.len());
+});
