@@ -18,6 +18,8 @@ mod error;
 mod format;
 mod packager;
 mod play;
+#[cfg(test)]
+mod testing;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

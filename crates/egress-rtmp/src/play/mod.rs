@@ -9,8 +9,12 @@ use std::sync::Arc;
 
 use fanout::Permit;
 
-use self::carrier::{Carried, Carrier};
-use self::party::{Act, Next, Party};
+pub(crate) use self::carrier::{Carried, Carrier};
+pub(crate) use self::party::Party;
+#[cfg(test)]
+pub(crate) use self::secure::follow;
+
+use self::party::{Act, Next};
 use crate::{Context, Guest};
 
 /// Begins with the request that the door has read.

@@ -28,7 +28,7 @@ impl Carrier for TlsStream<TcpStream> {
 }
 
 /// Sends a lane until something else is to be done.
-pub(super) async fn follow<S>(mut socket: S, mut party: Party, lane: LaneGuard) -> Carried<S>
+pub(crate) async fn follow<S>(mut socket: S, mut party: Party, lane: LaneGuard) -> Carried<S>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {

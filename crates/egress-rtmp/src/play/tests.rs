@@ -1,1 +1,280 @@
-//! Players that follow a script.
+//! Players that follow a script, on both ways of carrying a lane.
+
+use std::time::Duration;
+
+use ::rtmp::message::Kind;
+use fanout::Reason;
+use media::Container;
+
+use crate::testing::{House, Player, Way};
+
+const WAIT: Duration = Duration::from_secs(20);
+const LINGER: Duration = Duration::from_secs(20);
+const WAYS: [Way; 2] = [Way::Plain, Way::Secure];
+
+fn media(heard: &[String]) -> Vec<&str> {
+    let is_media = |said: &&str| said.starts_with("video") || said.starts_with("audio");
+    heard.iter().map(String::as_str).filter(is_media).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_player_begins_at_the_last_keyframe_with_what_a_decoder_needs() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut show = house.show("live/show");
+        show.frames(8);
+        let mut player = Player::playing(&house, way, "show").await;
+        let heard = player.hear("audio 300").await;
+        assert_eq!(
+            heard,
+            [
+                "control 0 1",
+                "onStatus NetStream.Play.Reset",
+                "onStatus NetStream.Play.Start",
+                "|RtmpSampleAccess",
+                "onStatus NetStream.Data.Start",
+                "onMetaData",
+                "video header 200",
+                "audio header 200",
+                "video key 200 #5",
+                "audio 220 #5",
+                "video 240 #6",
+                "audio 260 #6",
+                "video 280 #7",
+                "audio 300 #7",
+            ],
+            "{way:?}"
+        );
+        show.frames(1);
+        assert_eq!(player.hear("audio").await, ["video 320 #8", "audio 340 #8"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_player_waits_for_its_stream_and_is_told_when_it_does_not_come() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut early = Player::playing(&house, way, "show").await;
+        assert!(early.hears_nothing().await, "{way:?}");
+        let mut show = house.show("live/show");
+        show.frames(1);
+        let heard = early.hear("video key 0").await;
+        assert!(heard.iter().any(|said| said.ends_with("Play.Start")));
+    }
+    for wait in [Duration::ZERO, Duration::from_millis(50)] {
+        let house = House::new(wait, LINGER);
+        let mut player = Player::playing(&house, Way::Plain, "show").await;
+        let heard = player.hear_all().await;
+        assert_eq!(heard, ["onStatus NetStream.Play.StreamNotFound"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pausing_stops_between_messages_and_resuming_begins_at_a_keyframe() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut show = house.show("live/show");
+        show.frames(2);
+        let mut player = Player::playing(&house, way, "show").await;
+        player.hear("audio 60").await;
+        player
+            .command(1, "pause", 5.0, |e| {
+                e.null().boolean(true).number(60.0);
+            })
+            .await;
+        let heard = player.hear("control 1").await;
+        assert_eq!(heard[0], "onStatus NetStream.Pause.Notify", "{way:?}");
+        show.frames(5);
+        assert!(player.hears_nothing().await, "{way:?}");
+        player
+            .command(1, "pause", 6.0, |e| {
+                e.null().boolean(false).number(60.0);
+            })
+            .await;
+        let heard = player.hear("video key").await;
+        assert!(heard.iter().any(|said| said.ends_with("Unpause.Notify")));
+        assert_eq!(
+            media(&heard),
+            ["video header 200", "audio header 200", "video key 200 #5"]
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_player_may_do_without_pictures() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut show = house.show("live/show");
+        show.frames(2);
+        let mut player = Player::playing(&house, way, "show").await;
+        player.hear("audio 60").await;
+        player
+            .command(1, "receiveVideo", 0.0, |e| {
+                e.null().boolean(false);
+            })
+            .await;
+        let heard = player.hear("audio header").await;
+        assert!(
+            !heard.iter().any(|said| said.starts_with("video")),
+            "{heard:?}"
+        );
+        player.hear("audio 60").await;
+        show.frames(2);
+        let heard = player.hear("audio 140").await;
+        assert_eq!(heard, ["audio 100 #2", "audio 140 #3"], "{way:?}");
+        player
+            .command(1, "receiveVideo", 0.0, |e| {
+                e.null().boolean(true);
+            })
+            .await;
+        player.hear("video key 0").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_connection_plays_one_stream_after_the_other() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let (mut one, mut two) = (house.show("live/one"), house.show("live/two"));
+        one.frames(1);
+        two.frames(2);
+        let mut player = Player::playing(&house, way, "one").await;
+        player.hear("audio 20").await;
+        player
+            .command(1, "closeStream", 0.0, |e| {
+                e.null();
+            })
+            .await;
+        player.play("two").await;
+        let heard = player.hear("audio 60").await;
+        assert_eq!(media(&heard).len(), 6, "{way:?}: {heard:?}");
+        // Without a word between them, too.
+        player.play("one").await;
+        player.hear("video key 0").await;
+        assert_eq!(house.departure().reason, Reason::Left);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pings_are_answered_while_media_flows() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut show = house.show("live/show");
+        show.frames(1);
+        let mut player = Player::playing(&house, way, "show").await;
+        player.hear("audio 20").await;
+        player
+            .send(Kind::UserControl, 0, &[0, 6, 0, 0, 0, 42])
+            .await;
+        player.hear("control 7 42").await;
+        show.frames(1);
+        assert_eq!(player.hear("audio").await.len(), 2, "{way:?}");
+        assert_eq!(house.listeners(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn players_stay_while_the_publisher_is_away_and_are_told_when_it_is_over() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut show = house.show("live/show");
+        show.frames(1);
+        let mut player = Player::playing(&house, way, "show").await;
+        player.hear("audio 20").await;
+        drop(show);
+        assert!(player.hears_nothing().await, "{way:?}");
+        let mut again = house.show("live/show");
+        again.frames(1);
+        let heard = player.hear("audio").await;
+        assert!(heard.contains(&"video key 40 #0".to_owned()), "{heard:?}");
+        drop(again);
+        house
+            .context
+            .registry
+            .tick(std::time::Instant::now() + 2 * LINGER);
+        let heard = player.hear_all().await;
+        assert_eq!(
+            heard,
+            ["onStatus NetStream.Play.UnpublishNotify", "control 1 1"],
+            "{way:?}"
+        );
+        assert_eq!(house.departure().reason, Reason::Ended);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_knows_the_request_is_asked_to_reconnect() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut show = house.show("live/show");
+        show.frames(1);
+        let mut knows = Player::connect(&house, way, Some(1.0)).await;
+        let mut waits = Player::connect(&house, way, Some(1.0)).await;
+        let mut plain = Player::connect(&house, way, None).await;
+        knows.play("show").await;
+        plain.play("show").await;
+        waits.play("absent").await;
+        knows.hear("audio 20").await;
+        plain.hear("audio 20").await;
+        house.leaving.send_replace(true);
+        house.context.registry.fanout().announce_leave();
+        let code = "onStatus NetConnection.Connect.ReconnectRequest";
+        assert_eq!(knows.hear("onStatus").await, [code], "{way:?}");
+        assert_eq!(waits.hear("onStatus").await, [code], "{way:?}");
+        show.frames(1);
+        // Told once, and media goes on.
+        for player in [&mut knows, &mut plain] {
+            let heard = player.hear("audio 60").await;
+            assert_eq!(heard, ["video 40 #1", "audio 60 #1"], "{way:?}");
+        }
+        drop(waits);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_played_is_refused_in_words() {
+    let house = House::new(Duration::ZERO, LINGER);
+    let _radio = house.publish("live/radio", Container::Ogg);
+    let failed = "onStatus NetStream.Play.Failed";
+    for (name, told) in [
+        ("radio", failed),
+        ("no//thing?", "onStatus NetStream.Play.StreamNotFound"),
+        ("absent", "onStatus NetStream.Play.StreamNotFound"),
+    ] {
+        let mut player = Player::playing(&house, Way::Plain, name).await;
+        let heard = player.hear_all().await;
+        assert_eq!(heard, [told], "{name}");
+    }
+    assert_eq!(house.listeners(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_gate_is_asked_with_the_key() {
+    let house = House::new(Duration::ZERO, LINGER);
+    let mut show = house.show("live/secret");
+    show.frames(1);
+    for (query, told) in [
+        ("", "onStatus NetStream.Play.Failed"),
+        ("?key=guess", "onStatus NetStream.Play.Failed"),
+        ("?key=open%20sesame", "onStatus NetStream.Play.Start"),
+    ] {
+        let name = format!("secret{query}");
+        let mut player = Player::playing(&house, Way::Plain, &name).await;
+        player.hear(told).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_player_that_talks_without_end_is_let_go() {
+    let house = House::new(WAIT, LINGER);
+    let mut show = house.show("live/show");
+    show.frames(1);
+    let mut player = Player::playing(&house, Way::Plain, "show").await;
+    player.hear("audio 20").await;
+    for _ in 0..200 {
+        player.send(Kind::Acknowledgement, 0, &[0; 4]).await;
+        player.send(Kind::Other(77), 0, &[0; 200]).await;
+    }
+    player.hear_all().await;
+    assert_eq!(house.departure().reason, Reason::Left);
+}

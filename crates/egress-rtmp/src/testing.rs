@@ -1,0 +1,459 @@
+//! What the tests share: a registry with real workers, a show that names its frames, and players
+//! that follow a script.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use ::rtmp::amf0::{Decoder, Encoder, Value};
+use ::rtmp::chunk::{self, Header, Limits, Reader};
+use ::rtmp::message::{Kind as MessageKind, Message};
+use ::rtmp::server::{Config as SessionConfig, Event, Session};
+use bytes::{Bytes, BytesMut};
+use fanout::gate::{
+    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
+};
+use fanout::{Config, Departure, Fanout, Permit, Publisher, Registry, Settings, Source, Takeover};
+use media::{
+    Codec, Container, Framing, Item, Kind, Sample, Script, Span, StreamName, Timestamp, Track,
+    TrackId,
+};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, duplex};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::play::{self, Carrier};
+use crate::{Context, Guest};
+
+/// How long a test waits for what must happen.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What opens the stream `live/secret`.
+pub(crate) const PASSWORD: &str = "open sesame";
+
+/// Lets everybody publish, and listen to everything but `live/secret`.
+struct Doorkeeper(Gatekeeper);
+
+impl Gate for Doorkeeper {
+    fn publish(
+        &self,
+        stream: &StreamName,
+        _: &Presented<'_>,
+    ) -> Result<Authorized<Publish>, Denied> {
+        Ok(self.0.authorize(Publish {
+            stream: stream.clone(),
+            credential: Credential(1),
+        }))
+    }
+
+    fn play(
+        &self,
+        stream: &StreamName,
+        presented: &Presented<'_>,
+    ) -> Result<Authorized<Play>, Denied> {
+        if stream.as_str() == "live/secret" && presented.secret != Some(PASSWORD) {
+            return Err(presented.secret.map_or(Denied::Missing, |_| Denied::Wrong));
+        }
+        Ok(self.0.authorize(Play {
+            stream: stream.clone(),
+        }))
+    }
+
+    fn update_metadata(
+        &self,
+        _: &StreamName,
+        _: &Presented<'_>,
+    ) -> Result<Authorized<UpdateMetadata>, Denied> {
+        Err(Denied::Wrong)
+    }
+}
+
+pub(crate) const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
+
+pub(crate) struct House {
+    pub(crate) context: Arc<Context>,
+    pub(crate) departures: Receiver<Departure>,
+    pub(crate) leaving: watch::Sender<bool>,
+}
+
+impl House {
+    pub(crate) fn new(play_wait: Duration, linger: Duration) -> Self {
+        let config = Config {
+            workers: 2,
+            target_utilisation: 0.02,
+            log_bytes_max: 256 * 1024 * 1024,
+        };
+        let backend = || net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>);
+        let (fanout, departures) = Fanout::start(&config, backend).unwrap();
+        let rules = Box::new(move |_: &StreamName| Settings {
+            linger,
+            ..Settings::default()
+        });
+        let (registry, gatekeeper) = Registry::new(fanout, Takeover::SameCredential, 0, rules);
+        let leaving = watch::Sender::new(false);
+        let context = Context {
+            registry: Arc::new(registry),
+            gate: Arc::new(Doorkeeper(gatekeeper)),
+            play_wait,
+            leaving: leaving.subscribe(),
+        };
+        Self {
+            context: Arc::new(context),
+            departures,
+            leaving,
+        }
+    }
+
+    pub(crate) fn publish(&self, stream: &str, container: Container) -> Publisher {
+        let source = Source {
+            protocol: "test",
+            peer: None,
+            agent: String::new(),
+            container,
+            content_type: String::new(),
+            headers: Vec::new(),
+        };
+        let presented = Presented {
+            peer: PEER,
+            user: None,
+            secret: None,
+            proof: None,
+        };
+        let name = StreamName::parse(stream).unwrap();
+        let permission = self.context.gate.publish(&name, &presented).unwrap();
+        let registry = &self.context.registry;
+        registry
+            .publish(permission, source, Instant::now())
+            .unwrap()
+    }
+
+    /// A publisher of pictures and sound that has announced its tracks.
+    pub(crate) fn show(&self, stream: &str) -> Show {
+        let mut show = Show {
+            publisher: self.publish(stream, Container::Tracks),
+            frame: 0,
+        };
+        show.write(&[metadata(), video_track(), audio_track()]);
+        show
+    }
+
+    pub(crate) fn listeners(&self) -> u64 {
+        self.context.registry.fanout().listeners()
+    }
+
+    pub(crate) fn departure(&self) -> Departure {
+        self.departures
+            .recv_timeout(PATIENCE)
+            .expect("somebody leaves")
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.context.registry.end_all();
+        self.context.registry.fanout().stop();
+    }
+}
+
+/// A publisher: pictures 40 ms apart, every fifth a keyframe, with sound 20 ms after each.
+pub(crate) struct Show {
+    publisher: Publisher,
+    frame: i64,
+}
+
+impl Show {
+    pub(crate) fn frames(&mut self, count: usize) {
+        for _ in 0..count {
+            let (at, number) = (self.frame * 40, self.frame as u8);
+            let is_key = self.frame % 5 == 0;
+            let picture = sample(TrackId::VIDEO, at, is_key, vec![number; 2_000]);
+            let sound = sample(TrackId::AUDIO, at + 20, true, vec![number; 100]);
+            self.write(&[picture, sound]);
+            self.frame += 1;
+        }
+    }
+
+    pub(crate) fn write(&mut self, items: &[Item]) {
+        let now = Instant::now();
+        self.publisher.write(&mut items.to_vec(), now).unwrap();
+    }
+}
+
+fn metadata() -> Item {
+    let mut body = BytesMut::new();
+    let mut encoder = Encoder::new(&mut body);
+    encoder.string("onMetaData").ecma_array(0);
+    encoder.key("width").number(320.0).end();
+    Item::Metadata(Script {
+        at: Timestamp::ZERO,
+        body: body.freeze(),
+    })
+}
+
+/// H.264 baseline with one parameter set of each kind.
+fn video_track() -> Item {
+    let config = [
+        1, 66, 0, 30, 0xFF, 0xE1, 0, 4, 0x67, 66, 0, 30, 1, 0, 2, 0x68, 0xCE,
+    ];
+    track(TrackId::VIDEO, Kind::Video, Codec::H264, &config)
+}
+
+/// AAC-LC, 48 kHz, stereo.
+fn audio_track() -> Item {
+    track(TrackId::AUDIO, Kind::Audio, Codec::Aac, &[0x11, 0x90])
+}
+
+fn track(id: TrackId, kind: Kind, codec: Codec, config: &[u8]) -> Item {
+    let is_sound = kind == Kind::Audio;
+    Item::Track(Arc::new(Track {
+        id,
+        kind,
+        codec,
+        framing: Framing::Bare,
+        config: Bytes::copy_from_slice(config),
+        sample_rate: if is_sound { 48_000 } else { 0 },
+        channels: if is_sound { 2 } else { 0 },
+    }))
+}
+
+fn sample(track: TrackId, millis: i64, keyframe: bool, data: Vec<u8>) -> Item {
+    let at = Timestamp::from_millis(millis);
+    Item::Sample(Sample {
+        track,
+        dts: at,
+        pts: at,
+        duration: Span::from_millis(20),
+        keyframe,
+        data: data.into(),
+    })
+}
+
+pub(crate) trait Pipe: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Pipe for S {}
+
+/// How a player is connected.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    /// By a socket that a worker takes.
+    Plain,
+    /// By a pipe that a task serves, as it does one within TLS.
+    Secure,
+}
+
+/// A player that follows a script.
+pub(crate) struct Player {
+    socket: Box<dyn Pipe>,
+    reader: Reader,
+    /// Received, in words; see [`describe`].
+    heard: Vec<String>,
+    input: BytesMut,
+    is_closed: bool,
+}
+
+impl Player {
+    /// Connects to `live`, and has created message stream 1. `capabilities` are E-RTMP's.
+    pub(crate) async fn connect(house: &House, way: Way, capabilities: Option<f64>) -> Self {
+        let socket: Box<dyn Pipe> = match way {
+            Way::Plain => {
+                let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                let client = TcpStream::connect(door.local_addr().unwrap()).await;
+                let (socket, _) = door.accept().await.unwrap();
+                tokio::spawn(serve(Arc::clone(&house.context), socket));
+                Box::new(client.unwrap())
+            }
+            Way::Secure => {
+                let (ours, theirs) = duplex(1 << 20);
+                tokio::spawn(serve(Arc::clone(&house.context), theirs));
+                Box::new(ours)
+            }
+        };
+        let mut player = Self {
+            socket,
+            reader: Reader::new(Limits::PUBLISHER, 1),
+            heard: Vec::new(),
+            input: BytesMut::new(),
+            is_closed: false,
+        };
+        let hello = [&[3][..], &[0; 2 * 1536]].concat();
+        player.socket.write_all(&hello).await.unwrap();
+        let mut answer = [0; 1 + 2 * 1536];
+        player.socket.read_exact(&mut answer).await.unwrap();
+        player
+            .command(0, "connect", 1.0, |e| {
+                e.object();
+                e.key("app").string("live");
+                e.key("tcUrl").string("rtmp://h/live");
+                if let Some(capabilities) = capabilities {
+                    e.key("capsEx").number(capabilities);
+                }
+                e.end();
+            })
+            .await;
+        player.hear("_result").await;
+        player
+            .command(0, "createStream", 2.0, |e| {
+                e.null();
+            })
+            .await;
+        player.hear("_result").await;
+        player
+    }
+
+    /// Connects and asks for a stream.
+    pub(crate) async fn playing(house: &House, way: Way, name: &str) -> Self {
+        let mut player = Self::connect(house, way, None).await;
+        player.play(name).await;
+        player
+    }
+
+    pub(crate) async fn play(&mut self, name: &str) {
+        self.command(1, "play", 4.0, |e| {
+            e.null().string(name).number(-2_000.0);
+        })
+        .await;
+    }
+
+    pub(crate) async fn command(
+        &mut self,
+        stream_id: u32,
+        name: &str,
+        transaction: f64,
+        arguments: impl FnOnce(&mut Encoder<'_>),
+    ) {
+        let mut body = BytesMut::new();
+        let mut encoder = Encoder::new(&mut body);
+        encoder.string(name).number(transaction);
+        arguments(&mut encoder);
+        self.send(MessageKind::CommandAmf0, stream_id, &body).await;
+    }
+
+    pub(crate) async fn send(&mut self, kind: MessageKind, stream_id: u32, body: &[u8]) {
+        let header = Header {
+            csid: 3,
+            timestamp: 0,
+            kind,
+            stream_id,
+        };
+        let mut bytes = BytesMut::new();
+        chunk::write(&header, body, 128, &mut bytes);
+        // The server may have closed already; what it said is still to be heard.
+        self.socket.write_all(&bytes).await.ok();
+    }
+
+    /// Everything heard up to and including something that begins with `what`.
+    #[track_caller]
+    pub(crate) fn hear(&mut self, what: &str) -> impl Future<Output = Vec<String>> {
+        let what = what.to_owned();
+        async move {
+            loop {
+                if let Some(at) = self.heard.iter().position(|said| said.starts_with(&what)) {
+                    return self.heard.drain(..=at).collect();
+                }
+                let more = timeout(PATIENCE, self.pump()).await;
+                let is_more = more.unwrap_or_else(|_| panic!("no `{what}` in {:?}", self.heard));
+                assert!(is_more, "closed before `{what}`: {:?}", self.heard);
+            }
+        }
+    }
+
+    /// Everything up to the end of the connection.
+    pub(crate) async fn hear_all(&mut self) -> Vec<String> {
+        while timeout(PATIENCE, self.pump()).await.expect("it is closed") {}
+        std::mem::take(&mut self.heard)
+    }
+
+    /// Whether nothing comes for a while: long against everything that would send.
+    pub(crate) async fn hears_nothing(&mut self) -> bool {
+        let silence = Duration::from_millis(300);
+        self.heard.is_empty() && timeout(silence, self.pump()).await.is_err()
+    }
+
+    /// Reads once; `false` when the server has closed.
+    async fn pump(&mut self) -> bool {
+        if self.is_closed {
+            return false;
+        }
+        let read = self.socket.read_buf(&mut self.input).await;
+        self.is_closed = read.unwrap_or(0) == 0;
+        let bytes = self.input.split();
+        let mut input = &bytes[..];
+        while let Some(message) = self.reader.read(&mut input).expect("valid chunks") {
+            self.heard.push(describe(&message));
+        }
+        !self.is_closed
+    }
+}
+
+/// The server's door and ingest: reads up to the wish to play.
+async fn serve<S: Carrier>(context: Arc<Context>, mut socket: S) {
+    let now = Instant::now();
+    let mut session = Session::new(SessionConfig::default(), [7; 32], now);
+    let mut input = BytesMut::new();
+    let request = 'asked: loop {
+        if socket.read_buf(&mut input).await.unwrap() == 0 {
+            return;
+        }
+        let received = input.split();
+        let mut unread = &received[..];
+        while let Some(event) = session.read(&mut unread, now).unwrap() {
+            if let Event::Play(request) = event {
+                input.extend_from_slice(unread);
+                break 'asked request;
+            }
+        }
+        let output = session.output().split();
+        socket.write_all(&output).await.unwrap();
+    };
+    let guest = Guest {
+        socket,
+        session,
+        request,
+        input: input.freeze(),
+        agent: "tester".to_owned(),
+        peer: PEER,
+    };
+    play::begin(context, guest, Some(Permit::new(()))).await;
+}
+
+impl Carrier for DuplexStream {
+    async fn carry(self, party: play::Party, lane: fanout::LaneGuard) -> play::Carried<Self> {
+        play::follow(self, party, lane).await
+    }
+}
+
+/// A message in words: `video key 40 #1`, `onStatus NetStream.Play.Start`, `control 1`.
+fn describe(message: &Message) -> String {
+    let at = message.timestamp;
+    let body = &message.payload;
+    let number = body.last().copied().unwrap_or_default();
+    match message.kind {
+        MessageKind::Video if body[1] == 0 => format!("video header {at}"),
+        MessageKind::Video if body[0] >> 4 == 1 => format!("video key {at} #{number}"),
+        MessageKind::Video => format!("video {at} #{number}"),
+        MessageKind::Audio if body[1] == 0 => format!("audio header {at}"),
+        MessageKind::Audio => format!("audio {at} #{number}"),
+        MessageKind::UserControl => format!("control {} {}", body[1], body[5]),
+        MessageKind::DataAmf0 | MessageKind::CommandAmf0 => words(body),
+        kind => format!("{kind:?}"),
+    }
+}
+
+/// A command's name, and the code it tells.
+fn words(body: &[u8]) -> String {
+    let mut decoder = Decoder::new(body);
+    let mut said = String::new();
+    while let Ok(Some(value)) = decoder.value() {
+        let text = match &value {
+            Value::String(_) => value.text(),
+            Value::Object(_) => value.property("code").and_then(Value::text),
+            _ => None,
+        };
+        if let Some(text) = text {
+            said.push_str(if said.is_empty() { "" } else { " " });
+            said.push_str(&text);
+        }
+    }
+    said
+}
