@@ -17,7 +17,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -201,12 +200,7 @@ fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
             }
             Door::Rtmps(acceptor) => {
                 if let Some(socket) = secure(node, &acceptor, socket, peer).await {
-                    let (mut place, early) = (place, Bytes::new());
-                    let settle = || place.settle();
-                    let served = ingest::rtmp::serve(&node.ingest, socket, early, peer, settle);
-                    if let Err(error) = served.await {
-                        tracing::debug!(%peer, %error, "an RTMPS connection ended");
-                    }
+                    rtmp::serve(node, socket, place, peer).await;
                 }
             }
         }
