@@ -1,70 +1,109 @@
 //! A large audience in one thread: listeners that take everything and keep nothing.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, epoll};
 use rustix::net::{RecvFlags, recv};
+
+use crate::conversation;
 
 /// Sockets looked at between two sleeps.
 const EVENTS_PER_WAIT: usize = 512;
 /// Bytes taken from a socket at once.
 const TAKE_BYTES: usize = 256 << 10;
-/// How soon the thread notices that it is to end.
+/// How soon the thread notices what it is told.
 const NAP: Timespec = Timespec {
     tv_sec: 0,
-    tv_nsec: 100_000_000,
+    tv_nsec: 20_000_000,
 };
+/// Orders that wait for the thread to notice them; joining is slower than noticing.
+const ORDERS_MAX: usize = 64;
 
 /// Many listeners of one address. Dropping it hangs up.
 #[derive(Debug)]
 pub struct Audience {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    orders: SyncSender<Order>,
+    thread: Option<JoinHandle<Vec<Duration>>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shared {
     bytes: AtomicU64,
     alive: AtomicUsize,
     stop: AtomicBool,
 }
 
+#[derive(Debug)]
+enum Order {
+    /// One more listener.
+    Join(TcpStream),
+    /// That many of the listeners, the oldest first, read no more.
+    Stall(usize),
+    /// Gaps count from this moment.
+    Watch(Instant),
+}
+
 impl Audience {
-    /// Connects `count` listeners that ask for `path`, one after another.
+    /// Connects `count` listeners that ask for `path` over HTTP, one after another.
     ///
     /// # Panics
     /// When a connection fails.
     #[must_use]
     pub fn join(addr: SocketAddr, path: &str, count: usize) -> Self {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\n\r\n");
-        let shared = Arc::new(Shared {
-            bytes: AtomicU64::new(0),
-            alive: AtomicUsize::new(count),
-            stop: AtomicBool::new(false),
-        });
-        let sockets: Vec<TcpStream> = (0..count)
-            .map(|index| {
-                let connected = TcpStream::connect(addr).and_then(|mut socket| {
-                    socket.write_all(request.as_bytes())?;
-                    socket.set_nonblocking(true)?;
-                    Ok(socket)
-                });
-                connected.unwrap_or_else(|error| panic!("listener {index}: {error}"))
-            })
-            .collect();
+        Self::of(count, |index| {
+            let connected = TcpStream::connect(addr).and_then(|mut socket| {
+                socket.write_all(request.as_bytes())?;
+                Ok(socket)
+            });
+            connected.unwrap_or_else(|error| panic!("listener {index}: {error}"))
+        })
+    }
+
+    /// Connects `count` players that ask for `stream` (`app/name`) over RTMP, one after another;
+    /// each is told that it may play before the next one comes.
+    ///
+    /// # Panics
+    /// When one is not let in.
+    #[must_use]
+    pub fn play(addr: SocketAddr, stream: &str, count: usize) -> Self {
+        Self::of(count, |index| {
+            let joined = conversation::play(addr, stream);
+            joined.unwrap_or_else(|error| panic!("player {index}: {error}"))
+        })
+    }
+
+    /// Those who have come are read from while others are still coming.
+    fn of(count: usize, mut connect: impl FnMut(usize) -> TcpStream) -> Self {
+        let shared = Arc::new(Shared::default());
+        let (orders, heard) = sync_channel(ORDERS_MAX);
         let thread = {
             let shared = Arc::clone(&shared);
-            std::thread::spawn(move || drain(sockets, &shared))
+            std::thread::spawn(move || Crowd::new(shared).attend(&heard))
         };
-        Self {
+        let audience = Self {
             shared,
+            orders,
             thread: Some(thread),
+        };
+        for index in 0..count {
+            let socket = connect(index);
+            socket
+                .set_nonblocking(true)
+                .unwrap_or_else(|error| panic!("listener {index}: {error}"));
+            audience.shared.alive.fetch_add(1, Ordering::Relaxed);
+            audience.order(Order::Join(socket));
         }
+        audience
     }
 
     /// Bytes received by all of them, heads included.
@@ -73,55 +112,193 @@ impl Audience {
         self.shared.bytes.load(Ordering::Relaxed)
     }
 
-    /// Listeners that the server has not hung up on.
+    /// Listeners that the server has not hung up on. Of those who have stalled it is not known.
     #[must_use]
     pub fn alive(&self) -> usize {
         self.shared.alive.load(Ordering::Relaxed)
+    }
+
+    /// Makes the `count` oldest stop reading, as stuck players do; they stay connected.
+    pub fn stall(&self, count: usize) {
+        self.order(Order::Stall(count));
+    }
+
+    /// Forgets all gaps so far; they count from now on.
+    pub fn watch(&self) {
+        self.order(Order::Watch(Instant::now()));
+    }
+
+    /// Hangs up and tells the longest time that each one who reads waited for bytes since
+    /// [`watch`](Self::watch) or its joining, the wait it was in at the end included.
+    #[must_use]
+    pub fn longest_gaps(mut self) -> Vec<Duration> {
+        self.end()
+    }
+
+    fn order(&self, order: Order) {
+        assert!(self.orders.send(order).is_ok(), "the audience panicked");
+    }
+
+    fn end(&mut self) -> Vec<Duration> {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let Some(thread) = self.thread.take() else {
+            return Vec::new();
+        };
+        let ended = thread.join();
+        assert!(
+            ended.is_ok() || std::thread::panicking(),
+            "the audience panicked"
+        );
+        ended.unwrap_or_default()
     }
 }
 
 impl Drop for Audience {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            assert!(
-                thread.join().is_ok() || std::thread::panicking(),
-                "the audience panicked"
-            );
-        }
+        self.end();
     }
 }
 
-fn drain(mut sockets: Vec<TcpStream>, shared: &Shared) {
-    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("a descriptor for epoll");
-    for (index, socket) in sockets.iter().enumerate() {
-        let data = epoll::EventData::new_u64(index as u64);
-        epoll::add(&epoll, socket, data, epoll::EventFlags::IN).expect("the socket can be watched");
+/// The thread's side.
+#[derive(Debug)]
+struct Crowd {
+    shared: Arc<Shared>,
+    epoll: rustix::fd::OwnedFd,
+    /// Those who read, by the order of their joining.
+    readers: HashMap<u64, Reader>,
+    /// Kept connected.
+    stalled: Vec<TcpStream>,
+    joined: u64,
+}
+
+#[derive(Debug)]
+struct Reader {
+    socket: TcpStream,
+    last: Instant,
+    longest: Duration,
+}
+
+impl Crowd {
+    fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC).expect("a descriptor for epoll"),
+            readers: HashMap::new(),
+            stalled: Vec::new(),
+            joined: 0,
+        }
     }
-    let mut sink = vec![0; TAKE_BYTES];
-    while !shared.stop.load(Ordering::Relaxed) {
-        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let Ok((ready, _)) = epoll::wait(&epoll, &mut ready, Some(&NAP)) else {
-            continue;
-        };
-        for event in ready {
-            let index = { event.data }.u64() as usize;
-            // With TRUNC the kernel throws TCP's bytes away instead of copying them (tcp(7)).
-            match recv(
-                &sockets[index],
-                &mut sink,
-                RecvFlags::TRUNC | RecvFlags::DONTWAIT,
-            ) {
-                Ok((_, length)) if length > 0 => {
-                    shared.bytes.fetch_add(length as u64, Ordering::Relaxed);
+
+    fn attend(mut self, orders: &Receiver<Order>) -> Vec<Duration> {
+        let mut sink = vec![0; TAKE_BYTES];
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            while let Ok(order) = orders.try_recv() {
+                self.obey(order);
+            }
+            let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+            let Ok((ready, _)) = epoll::wait(&self.epoll, &mut ready, Some(&NAP)) else {
+                continue;
+            };
+            let now = Instant::now();
+            for event in ready {
+                self.take({ event.data }.u64(), now, &mut sink);
+            }
+        }
+        let now = Instant::now();
+        let waits = self.readers.values();
+        waits
+            .map(|reader| reader.longest.max(now - reader.last))
+            .collect()
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Join(socket) => {
+                let data = epoll::EventData::new_u64(self.joined);
+                epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN)
+                    .expect("the socket can be watched");
+                let reader = Reader {
+                    socket,
+                    last: Instant::now(),
+                    longest: Duration::ZERO,
+                };
+                self.readers.insert(self.joined, reader);
+                self.joined += 1;
+            }
+            Order::Stall(count) => {
+                let mut oldest: Vec<u64> = self.readers.keys().copied().collect();
+                oldest.sort_unstable();
+                for id in oldest.into_iter().take(count) {
+                    let socket = self.remove(id);
+                    self.stalled.extend(socket);
                 }
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-                _ => {
-                    epoll::delete(&epoll, &sockets[index]).ok();
-                    shared.alive.fetch_sub(1, Ordering::Relaxed);
+            }
+            Order::Watch(since) => {
+                for reader in self.readers.values_mut() {
+                    reader.last = since;
+                    reader.longest = Duration::ZERO;
                 }
             }
         }
     }
-    sockets.clear();
+
+    fn take(&mut self, id: u64, now: Instant, sink: &mut [u8]) {
+        let Some(reader) = self.readers.get_mut(&id) else {
+            return;
+        };
+        // With TRUNC the kernel throws TCP's bytes away instead of copying them (tcp(7)).
+        let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+        match recv(&reader.socket, sink, flags) {
+            Ok((_, length)) if length > 0 => {
+                self.shared
+                    .bytes
+                    .fetch_add(length as u64, Ordering::Relaxed);
+                reader.longest = reader
+                    .longest
+                    .max(now.saturating_duration_since(reader.last));
+                reader.last = now.max(reader.last);
+            }
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            _ => {
+                self.remove(id);
+                self.shared.alive.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn remove(&mut self, id: u64) -> Option<TcpStream> {
+        let reader = self.readers.remove(&id)?;
+        epoll::delete(&self.epoll, &reader.socket).ok();
+        Some(reader.socket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Clip, Nginx, Publisher, wait_until};
+
+    const DEADLINE: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn players_read_until_they_stall() {
+        let nginx = Nginx::start();
+        let _publisher = Publisher::Ffmpeg.start(&Clip::Flv.seconds(30), &nginx.rtmp_url("show"));
+        nginx.wait_for_stream("show");
+        let audience = Audience::play(nginx.addr(), "live/show", 20);
+        wait_until("a second of media for each", DEADLINE, || {
+            audience.bytes() > 20 * 60_000
+        });
+        assert_eq!(audience.alive(), 20);
+        audience.stall(20);
+        // The order is obeyed soon after it is given: bytes stop when it was.
+        let (mut before, mut looks) = (0, 0);
+        wait_until("silence", DEADLINE, || {
+            let now = audience.bytes();
+            looks = if now == before { looks + 1 } else { 0 };
+            before = now;
+            looks > 40
+        });
+        assert!(audience.longest_gaps().is_empty());
+    }
 }

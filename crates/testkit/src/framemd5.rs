@@ -68,7 +68,16 @@ impl std::error::Error for Mismatch {}
 /// When ffmpeg fails or reports any error in the stream.
 #[must_use]
 pub fn decoded(input: impl AsRef<OsStr>) -> Vec<Frame> {
-    frames(&input, &["-fps_mode", "passthrough", "-copyts"])
+    decoded_by(Tool::ffmpeg(), input)
+}
+
+/// The same by another ffmpeg.
+///
+/// # Panics
+/// When ffmpeg fails or reports any error in the stream.
+#[must_use]
+pub fn decoded_by(ffmpeg: Tool, input: impl AsRef<OsStr>) -> Vec<Frame> {
+    frames(ffmpeg, &input, &["-fps_mode", "passthrough", "-copyts"])
 }
 
 /// Hashes the packets of `input` as they lie in the container.
@@ -77,11 +86,20 @@ pub fn decoded(input: impl AsRef<OsStr>) -> Vec<Frame> {
 /// When ffmpeg fails or reports any error in the stream.
 #[must_use]
 pub fn packets(input: impl AsRef<OsStr>) -> Vec<Frame> {
-    frames(&input, &["-c", "copy", "-copyts"])
+    packets_by(Tool::ffmpeg(), input, &[])
 }
 
-fn frames(input: &impl AsRef<OsStr>, how: &[&str]) -> Vec<Frame> {
-    let output = Tool::ffmpeg()
+/// The same by another ffmpeg, with more options for its output: a bit stream filter.
+///
+/// # Panics
+/// When ffmpeg fails or reports any error in the stream.
+#[must_use]
+pub fn packets_by(ffmpeg: Tool, input: impl AsRef<OsStr>, more: &[&str]) -> Vec<Frame> {
+    frames(ffmpeg, &input, &[&["-c", "copy", "-copyts"], more].concat())
+}
+
+fn frames(ffmpeg: Tool, input: &impl AsRef<OsStr>, how: &[&str]) -> Vec<Frame> {
+    let output = ffmpeg
         .arg("-i")
         .arg(input)
         .args(["-map", "0:v?", "-map", "0:a?"])

@@ -10,11 +10,16 @@
 )]
 
 mod audience;
+mod conversation;
 pub mod framemd5;
 pub mod http;
 mod media;
 mod metrics;
+mod nginx;
+mod player;
+mod proc;
 mod process;
+mod publisher;
 mod sampling;
 mod server;
 mod tool;
@@ -23,7 +28,10 @@ mod wait;
 pub use self::audience::Audience;
 pub use self::media::Clip;
 pub use self::metrics::Metrics;
+pub use self::nginx::Nginx;
+pub use self::player::{Player, Playing};
 pub use self::process::{Process, Signal};
+pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{PUBLISH_KEY, Server, ServerBuilder};
 pub use self::tool::{Finished, Tool, require};

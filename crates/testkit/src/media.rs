@@ -16,6 +16,21 @@ pub enum Clip {
     Flv,
     /// FLV: as before with B-frames, so decode and presentation order differ.
     FlvBframes,
+    /// FLV: as `Flv`, other codec headers: 480x270 and AAC-LC 48 kHz.
+    FlvLarger,
+    /// FLV: 1.1 Mb/s as an encoder sends them: H.264 960x540 at 30 fps, a keyframe every two
+    /// seconds, and AAC-LC 48 kHz at 96 kb/s.
+    FlvMegabit,
+    /// FLV: HEVC 320x180 at 25 fps, a keyframe each second, and AAC-LC 44.1 kHz.
+    FlvHevc,
+    /// FLV: the same with AV1.
+    FlvAv1,
+    /// FLV: the same with VP9.
+    FlvVp9,
+    /// FLV: H.264 as in `Flv` with Opus.
+    FlvOpus,
+    /// FLV: as `Flv` with a second track of sound in the multitrack form.
+    FlvMultitrack,
     /// MP3 at 128 kb/s, no tags.
     Mp3,
     /// AAC-LC in ADTS at 96 kb/s.
@@ -34,6 +49,45 @@ const H264: &[&str] = &[
     "-c:v", "libx264", "-preset", "veryfast", "-b:v", "400k", "-g", "25",
 ];
 const BASELINE: &[&str] = &["-profile:v", "baseline", "-bf", "0", "-sc_threshold", "0"];
+/// A constant rate, so that every second of it costs the same.
+const MEGABIT: &[&str] = &[
+    "-c:v", "libx264", "-preset", "veryfast", "-b:v", "1000k", "-minrate", "1000k", "-maxrate",
+    "1000k", "-bufsize", "1000k", "-nal-hrd", "cbr", "-g", "60",
+];
+const HEVC: &[&str] = &[
+    "-c:v",
+    "libx265",
+    "-preset",
+    "veryfast",
+    "-b:v",
+    "400k",
+    "-g",
+    "25",
+    "-x265-params",
+    "pools=1:frame-threads=1:log-level=error:scenecut=0:open-gop=0",
+];
+const AV1: &[&str] = &[
+    "-c:v",
+    "libsvtav1",
+    "-preset",
+    "12",
+    "-g",
+    "25",
+    "-svtav1-params",
+    "lp=1",
+];
+const VP9: &[&str] = &[
+    "-c:v",
+    "libvpx-vp9",
+    "-deadline",
+    "realtime",
+    "-cpu-used",
+    "8",
+    "-b:v",
+    "400k",
+    "-g",
+    "25",
+];
 const BFRAMES: &[&str] = &["-profile:v", "high", "-bf", "2", "-sc_threshold", "0"];
 /// Nothing in the file that tells when, where or by what it was made.
 const REPEATABLE: &[&str] = &[
@@ -52,9 +106,16 @@ const AAC: &[&str] = &["-c:a", "aac", "-b:a", "96k"];
 
 impl Clip {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 15] = [
         Self::Flv,
         Self::FlvBframes,
+        Self::FlvLarger,
+        Self::FlvMegabit,
+        Self::FlvHevc,
+        Self::FlvAv1,
+        Self::FlvVp9,
+        Self::FlvOpus,
+        Self::FlvMultitrack,
         Self::Mp3,
         Self::Adts,
         Self::OggVorbis,
@@ -83,7 +144,9 @@ impl Clip {
             .tempfile_in(&folder)
             .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
             .into_temp_path();
-        Tool::ffmpeg()
+        self.ffmpeg()
+            // SVT-AV1 tells its settings otherwise.
+            .env("SVT_LOG", "1")
             .arg("-y")
             .args(&arguments)
             .arg(&draft)
@@ -94,11 +157,30 @@ impl Clip {
         path
     }
 
+    /// The ffmpeg that makes it and can read it.
+    #[must_use]
+    pub fn ffmpeg(self) -> Tool {
+        match self {
+            Self::FlvHevc | Self::FlvAv1 | Self::FlvVp9 | Self::FlvOpus | Self::FlvMultitrack => {
+                Tool::current_ffmpeg()
+            }
+            _ => Tool::ffmpeg(),
+        }
+    }
+
     /// The name of its container for `ffmpeg -f`.
     #[must_use]
     pub fn format(self) -> &'static str {
         match self {
-            Self::Flv | Self::FlvBframes => "flv",
+            Self::Flv
+            | Self::FlvBframes
+            | Self::FlvLarger
+            | Self::FlvMegabit
+            | Self::FlvHevc
+            | Self::FlvAv1
+            | Self::FlvVp9
+            | Self::FlvOpus
+            | Self::FlvMultitrack => "flv",
             Self::Mp3 => "mp3",
             Self::Adts => "adts",
             Self::OggVorbis | Self::OggOpus | Self::OggFlac => "ogg",
@@ -109,13 +191,19 @@ impl Clip {
     /// The media type that a source client announces for it.
     #[must_use]
     pub fn content_type(self) -> &'static str {
-        match self {
-            Self::Flv | Self::FlvBframes => "video/x-flv",
-            Self::Mp3 => "audio/mpeg",
-            Self::Adts => "audio/aac",
-            Self::OggVorbis | Self::OggOpus | Self::OggFlac => "application/ogg",
-            Self::WebM => "video/webm",
+        match self.format() {
+            "mp3" => "audio/mpeg",
+            "adts" => "audio/aac",
+            "ogg" => "application/ogg",
+            "webm" => "video/webm",
+            _ => "video/x-flv",
         }
+    }
+
+    /// Whether it has moving pictures.
+    #[must_use]
+    pub fn has_pictures(self) -> bool {
+        matches!(self.format(), "flv" | "webm")
     }
 
     fn extension(self) -> &'static str {
@@ -126,17 +214,44 @@ impl Clip {
     }
 
     fn arguments(self, seconds: u32) -> Vec<String> {
-        let rate = if matches!(self, Self::OggOpus | Self::WebM) {
-            48_000
-        } else {
-            44_100
+        let rate = match self {
+            Self::OggOpus | Self::WebM | Self::FlvOpus | Self::FlvLarger | Self::FlvMegabit => {
+                48_000
+            }
+            _ => 44_100,
         };
         let sweep = format!(
             "aevalsrc=0.3*sin(2*PI*(200+15*t)*t)|0.3*sin(2*PI*(300+10*t)*t):s={rate}:d={seconds}"
         );
-        let picture = format!("testsrc2=size=320x180:rate=25:duration={seconds}");
+        let (size, fps) = match self {
+            Self::FlvLarger => ("480x270", 25),
+            Self::FlvMegabit => ("960x540", 30),
+            _ => ("320x180", 25),
+        };
+        let picture = format!("testsrc2=size={size}:rate={fps}:duration={seconds}");
         let codecs: Vec<&str> = match self {
-            Self::Flv => [H264, BASELINE, AAC].concat(),
+            Self::Flv | Self::FlvLarger => [H264, BASELINE, AAC].concat(),
+            Self::FlvMegabit => [MEGABIT, BASELINE, AAC].concat(),
+            Self::FlvHevc => [HEVC, AAC].concat(),
+            Self::FlvAv1 => [AV1, AAC].concat(),
+            Self::FlvVp9 => [VP9, AAC].concat(),
+            Self::FlvOpus => [H264, BASELINE, &["-c:a", "libopus", "-b:a", "64k"]].concat(),
+            Self::FlvMultitrack => [
+                H264,
+                BASELINE,
+                AAC,
+                &[
+                    "-map",
+                    "0:v",
+                    "-map",
+                    "1:a",
+                    "-map",
+                    "1:a",
+                    "-filter:a:1",
+                    "volume=0.5",
+                ],
+            ]
+            .concat(),
             Self::FlvBframes => [H264, BFRAMES, AAC].concat(),
             Self::Mp3 => vec!["-c:a", "libmp3lame", "-b:a", "128k", "-write_xing", "0"],
             Self::Adts => AAC.to_vec(),
@@ -149,7 +264,7 @@ impl Clip {
                 .collect(),
         };
         let mut arguments: Vec<&str> = Vec::new();
-        if matches!(self, Self::Flv | Self::FlvBframes | Self::WebM) {
+        if self.has_pictures() {
             arguments.extend(["-f", "lavfi", "-i", &picture]);
         }
         arguments.extend(["-f", "lavfi", "-i", &sweep]);
@@ -178,12 +293,16 @@ mod tests {
     #[test]
     fn every_clip_can_be_made_and_decoded() {
         for clip in Clip::ALL {
-            let frames = framemd5::decoded(clip.seconds(2));
+            let frames = framemd5::decoded_by(clip.ffmpeg(), clip.seconds(2));
             let audio = frames.iter().filter(|frame| !frame.is_video).count();
             assert!(audio > 10, "{clip:?}: {audio} audio frames");
-            let with_picture = matches!(clip, Clip::Flv | Clip::FlvBframes | Clip::WebM);
-            let pictures = frames.iter().filter(|frame| frame.is_video).count();
-            assert_eq!(pictures, if with_picture { 50 } else { 0 }, "{clip:?}");
+            let pictures = frames.len() - audio;
+            let expected = match clip {
+                Clip::FlvMegabit => 60,
+                _ if clip.has_pictures() => 50,
+                _ => 0,
+            };
+            assert_eq!(pictures, expected, "{clip:?}");
         }
     }
 

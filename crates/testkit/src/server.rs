@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use crate::http::{Listener, Response};
-use crate::{Metrics, Process, Signal, http, target_dir, wait_until};
+use crate::{Metrics, Process, Signal, http, proc, target_dir, wait_until};
 
 /// The key that every test server demands of publishers, unless the test sets another.
 pub const PUBLISH_KEY: &str = "testkit-publish-key";
@@ -246,26 +246,13 @@ impl Server {
     /// Resident memory in bytes.
     #[must_use]
     pub fn resident_bytes(&self) -> u64 {
-        let status = self.proc_file("status");
-        let field = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kibibytes = field.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-        kibibytes.unwrap_or_else(|| panic!("no VmRSS in {status}")) * 1024
+        proc::resident_bytes(self.process.pid())
     }
 
     /// Processor time used so far, in user space and the kernel.
     #[must_use]
     pub fn cpu_time(&self) -> Duration {
-        let stat = self.proc_file("stat");
-        // utime and stime are fields 14 and 15; the name before them may hold spaces (proc(5)).
-        let after_name = stat.rsplit(") ").next().unwrap_or_default();
-        let ticks: u64 = after_name
-            .split(' ')
-            .skip(11)
-            .take(2)
-            .filter_map(|field| field.parse::<u64>().ok())
-            .sum();
-        // USER_HZ is 100 on every Linux architecture that this runs on.
-        Duration::from_millis(ticks * 10)
+        proc::cpu_time(self.process.pid())
     }
 
     /// The process, for signals.
@@ -281,11 +268,6 @@ impl Server {
     pub fn terminate(&mut self, deadline: Duration) -> ExitStatus {
         self.process.signal(Signal::TERM);
         self.process.wait(deadline)
-    }
-
-    fn proc_file(&self, name: &str) -> String {
-        let path = format!("/proc/{}/{name}", self.process.pid());
-        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use crate::Process;
+use crate::{Process, target_dir};
 
 /// Which Debian package brings a program.
 const PACKAGES: &[(&str, &str)] = &[
@@ -19,6 +19,11 @@ const PACKAGES: &[(&str, &str)] = &[
     ("chromedriver", "chromium-driver"),
     ("curl", "curl"),
     ("openssl", "openssl"),
+    ("cvlc", "vlc-bin"),
+    ("rtmpdump", "rtmpdump"),
+    ("setpriv", "util-linux"),
+    ("tshark", "tshark"),
+    ("/usr/sbin/nginx", "nginx-light libnginx-mod-rtmp"),
 ];
 
 /// Demands that `program` is installed.
@@ -61,18 +66,41 @@ impl Tool {
     #[must_use]
     pub fn new(program: &str) -> Self {
         require(program);
+        Self::of(program, OsStr::new(program))
+    }
+
+    fn of(name: &str, program: &OsStr) -> Self {
         let mut command = Command::new(program);
         command.stdin(Stdio::null());
         Self {
-            name: program.to_owned(),
+            name: name.to_owned(),
             command,
         }
+    }
+
+    fn quiet_ffmpeg(self) -> Self {
+        self.args(["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"])
     }
 
     /// ffmpeg without banner, prompts and progress; errors go to standard error.
     #[must_use]
     pub fn ffmpeg() -> Self {
-        Self::new("ffmpeg").args(["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"])
+        Self::new("ffmpeg").quiet_ffmpeg()
+    }
+
+    /// An ffmpeg of this year, likewise: Debian's carries no HEVC, AV1, VP9 or Opus over RTMP.
+    ///
+    /// # Panics
+    /// When `cargo xtask tools` has not put it below the target directory.
+    #[must_use]
+    pub fn current_ffmpeg() -> Self {
+        let path = target_dir().join("tools/bin/ffmpeg-current");
+        assert!(
+            path.is_file(),
+            "{} is missing, the ffmpeg of the Python package imageio-ffmpeg: cargo xtask tools",
+            path.display()
+        );
+        Self::of("ffmpeg-current", path.as_os_str()).quiet_ffmpeg()
     }
 
     /// ffprobe, likewise.

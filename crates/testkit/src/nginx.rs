@@ -1,0 +1,129 @@
+//! nginx-rtmp: a second opinion on what players and publishers may expect, a server to push to and
+//! pull from, and the one to be measured against.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use crate::{Process, Tool, conversation, proc, wait_until};
+
+/// From start to the first connection that is accepted.
+const READY_DEADLINE: Duration = Duration::from_secs(30);
+/// From the start of a publisher to its stream.
+const STREAM_DEADLINE: Duration = Duration::from_secs(30);
+
+/// A running nginx with the RTMP module of Debian and one application, `live`.
+#[derive(Debug)]
+pub struct Nginx {
+    process: Process,
+    addr: SocketAddr,
+    /// Holds the configuration file.
+    _folder: tempfile::TempDir,
+}
+
+impl Nginx {
+    /// Starts it with one worker and otherwise the module's defaults, except that players wait for
+    /// a keyframe and leave with their publisher.
+    ///
+    /// # Panics
+    /// When it is not installed or does not start.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::with("wait_key on; idle_streams off;")
+    }
+
+    /// Starts it with these directives for the application instead.
+    ///
+    /// # Panics
+    /// When it is not installed or does not start.
+    #[must_use]
+    pub fn with(directives: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
+        let addr = free_address();
+        let home = folder.path().display();
+        let text = format!(
+            "daemon off;\nuser root;\nworker_processes 1;\npid {home}/pid;\n\
+             error_log stderr warn;\nload_module /usr/lib/nginx/modules/ngx_rtmp_module.so;\n\
+             events {{ worker_connections 8192; }}\n\
+             rtmp {{ server {{ listen {addr}; application live {{ live on; {directives} }} }} }}\n"
+        );
+        let config = folder.path().join("nginx.conf");
+        std::fs::write(&config, text)
+            .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
+        let mut process = Tool::new("/usr/sbin/nginx")
+            .arg("-p")
+            .arg(folder.path())
+            .arg("-c")
+            .arg(&config)
+            .args(["-e", "stderr"])
+            .start();
+        wait_until("nginx to be ready", READY_DEADLINE, || {
+            let ready = TcpStream::connect(addr).is_ok();
+            assert!(ready || process.is_running(), "nginx ended");
+            ready
+        });
+        Self {
+            process,
+            addr,
+            _folder: folder,
+        }
+    }
+
+    /// Waits until `live/{name}` is published.
+    ///
+    /// # Panics
+    /// When it is not in time.
+    pub fn wait_for_stream(&self, name: &str) {
+        let stream = format!("live/{name}");
+        wait_until(&stream, STREAM_DEADLINE, || {
+            conversation::play(self.addr, &stream).is_ok()
+        });
+    }
+
+    /// Where it listens for RTMP.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Where to publish or play `live/{name}`.
+    #[must_use]
+    pub fn rtmp_url(&self, name: &str) -> String {
+        format!("rtmp://{}/live/{name}", self.addr)
+    }
+
+    /// The process, for signals.
+    #[must_use]
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Processor time of the master and its workers so far.
+    #[must_use]
+    pub fn cpu_time(&self) -> Duration {
+        let master = self.process.pid();
+        let workers = proc::children(master);
+        workers
+            .iter()
+            .chain([&master])
+            .map(|pid| proc::cpu_time(*pid))
+            .sum()
+    }
+
+    /// Resident memory of the master and its workers in bytes.
+    #[must_use]
+    pub fn resident_bytes(&self) -> u64 {
+        let master = self.process.pid();
+        let workers = proc::children(master);
+        workers
+            .iter()
+            .chain([&master])
+            .map(|pid| proc::resident_bytes(*pid))
+            .sum()
+    }
+}
+
+/// nginx does not tell which port it was given, so it is told one that was free a moment ago.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    listener.unwrap_or_else(|error| panic!("no free port: {error}"))
+}

@@ -1,0 +1,217 @@
+//! The programs that play RTMP, each writing what it receives to a file.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use crate::framemd5::{self, Frame};
+use crate::{Process, Tool};
+
+/// Which program plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Player {
+    /// The distribution's ffmpeg (5.1 on Debian 12), writing FLV.
+    Ffmpeg,
+    /// An ffmpeg of this year, writing Matroska, which holds every codec of Enhanced RTMP.
+    CurrentFfmpeg,
+    /// GStreamer's `rtmp2src`, whose bytes are FLV as they came.
+    GstreamerRtmp2,
+    /// librtmp's own `rtmpdump`, writing FLV with the times of the wire.
+    Rtmpdump,
+    /// VLC, writing MPEG-TS.
+    Vlc,
+}
+
+/// A player at work, and the file that it writes.
+#[derive(Debug)]
+pub struct Playing {
+    player: Player,
+    process: Process,
+    file: PathBuf,
+    /// Holds the file.
+    _folder: tempfile::TempDir,
+}
+
+impl Player {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Ffmpeg,
+        Self::CurrentFfmpeg,
+        Self::GstreamerRtmp2,
+        Self::Rtmpdump,
+        Self::Vlc,
+    ];
+
+    /// Starts playing `url`.
+    ///
+    /// # Panics
+    /// When the program is not installed.
+    #[must_use]
+    pub fn start(self, url: &str) -> Playing {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
+        let file = folder.path().join("received");
+        // Made first, so that one may look at its length, and so that VLC, which is somebody else
+        // where the tests run as root, may write to it.
+        let made = std::fs::write(&file, [])
+            .and_then(|()| permit(folder.path(), 0o755))
+            .and_then(|()| permit(&file, 0o666));
+        made.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let process = self.tool(url, &file).start();
+        Playing {
+            player: self,
+            process,
+            file,
+            _folder: folder,
+        }
+    }
+
+    fn tool(self, url: &str, file: &Path) -> Tool {
+        match self {
+            Self::Ffmpeg => copying(Tool::ffmpeg(), url, "flv").arg(file),
+            Self::CurrentFfmpeg => copying(Tool::current_ffmpeg(), url, "matroska").arg(file),
+            Self::GstreamerRtmp2 => Tool::new("gst-launch-1.0")
+                .args(["-q", "rtmp2src"])
+                .arg(format!("location={url}"))
+                .args(["!", "filesink", "buffer-mode=unbuffered"])
+                .arg(format!("location={}", file.display())),
+            Self::Rtmpdump => Tool::new("rtmpdump")
+                .args(["--quiet", "--live", "--rtmp", url, "--flv"])
+                .arg(file),
+            Self::Vlc => vlc()
+                .args(["--quiet", "--intf", "dummy", url, "--sout"])
+                .arg(format!("#std{{access=file,mux=ts,dst={}}}", file.display()))
+                .arg("vlc://quit"),
+        }
+    }
+}
+
+impl Playing {
+    /// Which program it is.
+    #[must_use]
+    pub fn player(&self) -> Player {
+        self.player
+    }
+
+    /// The file that it writes.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Bytes that it has written so far.
+    ///
+    /// # Panics
+    /// When the file is gone.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        let metadata = std::fs::metadata(&self.file);
+        metadata
+            .unwrap_or_else(|error| panic!("{}: {error}", self.file.display()))
+            .len()
+    }
+
+    /// The process, for signals.
+    #[must_use]
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Waits for the player to end by itself.
+    ///
+    /// # Panics
+    /// When it still runs after `deadline`.
+    pub fn wait(&mut self, deadline: Duration) -> ExitStatus {
+        self.process.wait(deadline)
+    }
+
+    /// The pictures it received, decoded.
+    ///
+    /// # Panics
+    /// When they do not decode without a complaint.
+    #[must_use]
+    pub fn pictures(&self) -> Vec<Frame> {
+        framemd5::video(&framemd5::decoded_by(Tool::current_ffmpeg(), &self.file))
+    }
+
+    /// The packets of sound it received. AAC is compared as packets: what a decoder makes of one
+    /// depends on where it began.
+    ///
+    /// # Panics
+    /// When the file does not parse without a complaint.
+    #[must_use]
+    pub fn sounds(&self) -> Vec<Frame> {
+        // MPEG-TS puts a header of its own before each AAC frame.
+        let bare: &[&str] = match self.player {
+            Player::Vlc => &["-bsf:a", "aac_adtstoasc"],
+            _ => &[],
+        };
+        framemd5::audio(&framemd5::packets_by(
+            Tool::current_ffmpeg(),
+            &self.file,
+            bare,
+        ))
+    }
+}
+
+fn copying(ffmpeg: Tool, url: &str, format: &str) -> Tool {
+    ffmpeg.args([
+        "-y",
+        "-i",
+        url,
+        "-c",
+        "copy",
+        "-flush_packets",
+        "1",
+        "-f",
+        format,
+    ])
+}
+
+/// VLC does not run as root; where the tests do, it becomes nobody.
+fn vlc() -> Tool {
+    crate::require("cvlc");
+    if rustix::process::geteuid().is_root() {
+        Tool::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "cvlc"])
+            .env("HOME", "/nonexistent")
+    } else {
+        Tool::new("cvlc")
+    }
+}
+
+fn permit(path: &Path, mode: u32) -> std::io::Result<()> {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Clip, Nginx, Publisher};
+
+    const DEADLINE: Duration = Duration::from_secs(60);
+
+    /// A server that is not ours shows that a player that finds fault with ours is right.
+    #[test]
+    fn nginx_is_played_frame_for_frame() {
+        let nginx = Nginx::start();
+        let clip = Clip::Flv.seconds(8);
+        let mut publisher = Publisher::Ffmpeg.start(&clip, &nginx.rtmp_url("show"));
+        nginx.wait_for_stream("show");
+        let players = Player::ALL.map(|player| player.start(&nginx.rtmp_url("show")));
+        assert!(publisher.wait(DEADLINE).success());
+        let sent = framemd5::video(&framemd5::decoded(&clip));
+        let sounds = framemd5::audio(&framemd5::packets(&clip));
+        for mut playing in players {
+            let player = playing.player();
+            playing.wait(DEADLINE);
+            for (sent, got) in [(&sent, playing.pictures()), (&sounds, playing.sounds())] {
+                let join = framemd5::join(sent, &got, 0);
+                assert!(
+                    matches!(join, Ok(join) if join.matched > 50),
+                    "{player:?}: {join:?}"
+                );
+            }
+        }
+    }
+}
