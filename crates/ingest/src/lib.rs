@@ -39,6 +39,8 @@ pub struct Context {
     pub settings: Settings,
     /// The counts.
     pub stats: Arc<Stats>,
+    /// How publishers over RTMP prove a password without sending it; `None` if they cannot.
+    pub challenge: Option<Arc<::rtmp::server::Challenge>>,
     /// Turns true when the server is about to leave: publishers that know how are asked to
     /// connect again.
     pub leaving: tokio::sync::watch::Receiver<bool>,

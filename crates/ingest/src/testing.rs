@@ -88,6 +88,7 @@ pub(crate) fn house(takeover: Takeover, streams_max: usize) -> Arc<Context> {
         gate: Arc::new(TestGate(keeper)),
         settings: Settings::default(),
         stats: Arc::new(Stats::default()),
+        challenge: None,
         // Its sender is gone, so it never leaves.
         leaving: tokio::sync::watch::channel(false).1,
     })

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use fanout::stats::Counter;
+use rtmp::auth::Challenger;
+use rtmp::server::Challenge;
 use tokio::sync::watch;
 
 use crate::access::AccessLog;
@@ -46,6 +48,8 @@ pub(crate) struct Parts {
     pub(crate) access: AccessLog,
     pub(crate) bound: Vec<Bound>,
     pub(crate) password_demanded: bool,
+    /// Random, and only for this.
+    pub(crate) challenge_key: [u8; 32],
 }
 
 impl Node {
@@ -57,6 +61,7 @@ impl Node {
             access,
             bound,
             password_demanded,
+            challenge_key,
         } = parts;
         let now = Instant::now();
         let leaving = watch::Sender::new(false);
@@ -69,6 +74,11 @@ impl Node {
                 ..Default::default()
             },
             stats: Arc::default(),
+            challenge: Some(Arc::new(Challenge {
+                challenger: Challenger::new(challenge_key),
+                is_demanded: config.rtmp.challenge,
+                epoch: now,
+            })),
             leaving: leaving.subscribe(),
         };
         let egress = egress_http::Context {

@@ -159,6 +159,8 @@ impl Relay {
         let departures =
             Departures::read(departed, fanout, access.clone()).map_err(StartError::AccessLog)?;
         let bound: Vec<_> = sockets.iter().map(|(bound, _, _)| *bound).collect();
+        let mut challenge_key = [0; 32];
+        getrandom::fill(&mut challenge_key)?;
         let node = Arc::new(Node::new(Parts {
             config,
             registry: Arc::new(registry),
@@ -166,6 +168,7 @@ impl Relay {
             access,
             bound,
             password_demanded,
+            challenge_key,
         }));
         let logs = (departures, log_thread);
         let mut running = Running::new(node, generated, demo, logs);

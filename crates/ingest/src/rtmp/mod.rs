@@ -17,10 +17,11 @@ mod words;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use ::rtmp::server::{Config, Event, Request, Session, StreamPath};
+use ::rtmp::auth::Proof;
+use ::rtmp::server::{Config, Event, Request, Session};
 use bytes::{Buf, Bytes, BytesMut};
 use fanout::Source;
-use fanout::gate::{Denied, Presented};
+use fanout::gate::{self, Denied, Presented};
 use media::{Container, StreamName};
 use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -135,6 +136,7 @@ impl<'a> Connection<'a> {
         let config = Config {
             handshake_timeout: context.settings.handshake_timeout,
             request_timeout: context.settings.publish_timeout,
+            challenge: context.challenge.clone(),
             ..Config::default()
         };
         let mut seed = [0; 32];
@@ -270,7 +272,7 @@ impl<'a> Connection<'a> {
     }
 
     fn publish(&mut self, request: &Request, now: Instant) -> Result<(), Error> {
-        let turn = self.admit(&request.path)?;
+        let turn = self.admit(request)?;
         if let Some(tell) = self.on_admitted.take() {
             tell();
         }
@@ -286,18 +288,20 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    fn admit(&mut self, path: &StreamPath) -> Result<admission::Turn, Error> {
+    fn admit(&mut self, request: &Request) -> Result<admission::Turn, Error> {
+        let path = &request.path;
         let name = admission::name(&path.name)?;
         let key = path.parameter(KEY_PARAMETER);
         let (user, password) = match &path.user {
             Some((user, password)) => (Some(user.as_str()), Some(password.as_str())),
             None => (None, None),
         };
+        let proof = request.proof.as_ref().map(Answer);
         let presented = Presented {
             peer: self.peer,
             user,
             secret: key.as_deref().or(password),
-            proof: None,
+            proof: proof.as_ref().map(|proof| proof as &dyn gate::Proof),
         };
         let source = Source {
             protocol: Protocol::Rtmp.label(),
@@ -331,6 +335,15 @@ impl<'a> Connection<'a> {
             Some(publication) => publication.handle_timeout(now),
             None => Ok(()),
         }
+    }
+}
+
+/// The answer to a challenge, as the gate looks at it.
+struct Answer<'a>(&'a Proof);
+
+impl gate::Proof for Answer<'_> {
+    fn verifies(&self, secret: &str) -> bool {
+        self.0.verifies(secret)
     }
 }
 
