@@ -5,7 +5,8 @@
 //! in batches, and when the call returns every send in the batch has its outcome, so no buffer
 //! outlives the call that lent it.
 //!
-//! For connections that a task serves there are [`closing`] and [`wait`].
+//! For connections that a task serves there are [`closing`] and [`wait`]; those that the server
+//! itself makes begin with [`link`].
 //!
 //! Callers: `fanout` (workers), the crates of connections (ends and waits), `server` (accept classes,
 //! socket options).
@@ -15,6 +16,7 @@ mod backend;
 pub mod closing;
 pub mod cpu;
 mod epoll;
+pub mod link;
 pub mod tcp;
 pub mod wait;
 mod waker;

@@ -1,0 +1,143 @@
+//! How a task that keeps a connection to another server fares.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// The longest error text that is kept, bytes.
+const ERROR_BYTES_MAX: usize = 512;
+
+/// What the task is doing.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum State {
+    /// Nothing is to be done: the stream is not there, or nobody wants it.
+    Idle,
+    /// The last attempt failed; the next one comes.
+    Waiting,
+    /// An attempt is being made.
+    Connecting,
+    /// The stream is being passed on.
+    Running,
+}
+
+impl State {
+    /// Every state.
+    pub const ALL: [Self; 4] = [Self::Idle, Self::Waiting, Self::Connecting, Self::Running];
+
+    /// The metric label, and the word in the API.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Waiting => "waiting",
+            Self::Connecting => "connecting",
+            Self::Running => "running",
+        }
+    }
+}
+
+/// What a [`Status`] says at one moment.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Report {
+    /// What the task is doing.
+    pub state: State,
+    /// Since when.
+    pub since: SystemTime,
+    /// Connections tried so far.
+    pub attempts: u64,
+    /// Connections, or attempts at one, that failed so far.
+    pub failures: u64,
+    /// Why the last one that failed did; holds no secrets. May hold untrusted text.
+    pub error: Option<String>,
+    /// Bytes passed on so far, framing included.
+    pub bytes: u64,
+}
+
+/// A cell that one task writes and anybody reads.
+#[derive(Debug)]
+pub struct Status {
+    report: Mutex<Report>,
+    bytes: AtomicU64,
+}
+
+impl Status {
+    /// What the cell says now.
+    pub fn report(&self) -> Report {
+        Report {
+            bytes: self.bytes.load(Ordering::Relaxed),
+            ..self.cell().clone()
+        }
+    }
+
+    /// Says what the task is doing from now on. [`State::Connecting`] counts as an attempt.
+    pub fn enter(&self, state: State) {
+        let mut report = self.cell();
+        if state == State::Connecting {
+            report.attempts += 1;
+        }
+        if report.state != state {
+            report.state = state;
+            report.since = SystemTime::now();
+        }
+    }
+
+    /// Says why the task has failed; `error` shows no secrets.
+    pub fn fail(&self, error: &dyn fmt::Display) {
+        let mut text = error.to_string();
+        text.truncate(text.floor_char_boundary(ERROR_BYTES_MAX));
+        let mut report = self.cell();
+        report.failures += 1;
+        report.error = Some(text);
+    }
+
+    /// Counts bytes passed on.
+    pub fn add_bytes(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn cell(&self) -> MutexGuard<'_, Report> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Status {
+    fn default() -> Self {
+        Self {
+            report: Mutex::new(Report {
+                state: State::Idle,
+                since: SystemTime::now(),
+                attempts: 0,
+                failures: 0,
+                error: None,
+                bytes: 0,
+            }),
+            bytes: AtomicU64::new(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_what_was_told() {
+        let status = Status::default();
+        let first = status.report();
+        assert_eq!((first.state, first.attempts), (State::Idle, 0));
+        status.enter(State::Idle);
+        assert_eq!(status.report(), first, "nothing has changed");
+        for _ in 0..2 {
+            status.enter(State::Connecting);
+            status.fail(&"€".repeat(ERROR_BYTES_MAX));
+            status.enter(State::Waiting);
+        }
+        status.add_bytes(3);
+        status.add_bytes(4);
+        let report = status.report();
+        assert_eq!(report.state, State::Waiting);
+        assert_eq!((report.attempts, report.failures, report.bytes), (2, 2, 7));
+        assert_eq!(report.error.map(|text| text.len()), Some(510));
+        assert!(report.since >= first.since);
+    }
+}
