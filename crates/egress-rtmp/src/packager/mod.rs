@@ -10,6 +10,9 @@
 //! whatever a player was sent before. Which messages there are and where one may join,
 //! [`flv::Muxer`] decides.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use container::flv::{self, Muxer, Opening, Selection, Tag, TagKind};
@@ -64,12 +67,16 @@ impl Rtmp {
     pub(crate) fn carries(track: &Track) -> bool {
         flv::can_mux(track)
     }
+
+    fn write(&mut self, item: &Item, sink: &mut impl Log) {
+        let shape = self.shape;
+        self.muxer.push(item, &mut Messages { shape, sink });
+    }
 }
 
 impl Packager for Rtmp {
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
-        let shape = self.shape;
-        self.muxer.push(item, &mut Messages { shape, sink });
+        self.write(item, sink);
     }
 }
 
@@ -101,7 +108,7 @@ impl Shape {
     }
 }
 
-/// Where a lane's bytes go.
+/// Where a lane's bytes go: its log, which tests have no way to make.
 trait Log {
     fn put(&mut self, bytes: &[u8]);
     fn end_unit(&mut self, at: Timestamp, entry: Entry);

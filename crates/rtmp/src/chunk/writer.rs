@@ -111,3 +111,33 @@ impl HeaderBytes {
         &self.bytes[..self.length]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_does_not_matter_in_how_many_parts_a_payload_lies(
+            payload in prop::collection::vec(any::<u8>(), 0..600),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
+            chunk_size in 1..300_u32,
+            csid in prop::sample::select(vec![2, 63, 64, 319, 320, 65_599]),
+            timestamp in prop::sample::select(vec![0, EXTENDED - 1, EXTENDED, u32::MAX]),
+        ) {
+            let header = Header { csid, timestamp, kind: Kind::Video, stream_id: 1 };
+            let mut ends: Vec<_> = cuts.iter().map(|cut| cut.index(payload.len() + 1)).collect();
+            ends.push(payload.len());
+            ends.sort_unstable();
+            let begins = std::iter::once(&0).chain(&ends);
+            let parts: Vec<_> = begins.zip(&ends).map(|(from, to)| &payload[*from..*to]).collect();
+            let mut scattered = Vec::new();
+            write_parts(&header, &parts, chunk_size, &mut |bytes| scattered.extend_from_slice(bytes));
+            let mut whole = BytesMut::new();
+            write(&header, &payload, chunk_size, &mut whole);
+            prop_assert_eq!(&scattered[..], &whole[..]);
+        }
+    }
+}
