@@ -1,5 +1,6 @@
 //! A session says and reports the same however its input is split, reports no more media than came
-//! in, holds no more output than it may, and is closed after an error.
+//! in and all that changes what a player wants, holds no more output than it may, and is closed after
+//! an error.
 #![no_main]
 
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use rtmp::{
     amf0::Encoder,
     chunk::{self, Header},
     message::Kind,
-    server::{Config, Event, OUTPUT_BYTES_MAX, Rejection, Session},
+    server::{Config, Event, OUTPUT_BYTES_MAX, Playback, Rejection, Session},
 };
 
 /// No reply is longer than this, so the output never passes its limit by more.
@@ -24,16 +25,16 @@ fn run(input: &[u8], piece: usize, accepts: bool, drains: bool, now: Instant) ->
     let mut events = Vec::new();
     let mut output = Vec::new();
     let mut failure = None;
+    let mut playing = None;
     for mut piece in input.chunks(piece.max(1)) {
         loop {
             let result = session.read(&mut piece, now);
-            if let Ok(Some(Event::Publish(request))) = &result {
-                let answer = if accepts {
-                    session.accept_publish(request.id)
-                } else {
-                    session.reject(request.id, Rejection::Denied, "no")
-                };
-                assert!(answer.is_ok(), "a request just made is there");
+            if let Ok(Some(event)) = &result {
+                answer(&mut session, event, accepts);
+                playing = follow(playing, event, session.playback());
+            }
+            if !session.is_closed() {
+                assert_eq!(session.playback(), playing, "events tell all that changes");
             }
             assert!(session.output().len() <= OUTPUT_BYTES_MAX + REPLY_BYTES_MAX);
             if drains {
@@ -63,6 +64,44 @@ fn run(input: &[u8], piece: usize, accepts: bool, drains: bool, now: Instant) ->
     (events, output, failure)
 }
 
+/// Decides about a request.
+fn answer(session: &mut Session, event: &Event, accepts: bool) {
+    let (Event::Publish(request) | Event::Play(request)) = event else {
+        return;
+    };
+    let answer = match event {
+        _ if !accepts => session.reject(request.id, Rejection::Denied, "no"),
+        Event::Play(_) => session.accept_play(request.id).map(drop),
+        _ => session.accept_publish(request.id),
+    };
+    assert!(answer.is_ok(), "a request just made is there");
+}
+
+/// What is known of a player by the events alone.
+fn follow(known: Option<Playback>, event: &Event, now: Option<Playback>) -> Option<Playback> {
+    match (event, known) {
+        (Event::Play(_), _) => now,
+        (Event::Stop(_), _) => None,
+        (Event::Pause(id), Some(before)) if *id == before.id => Some(Playback {
+            is_paused: true,
+            ..before
+        }),
+        (Event::Resume(id), Some(before)) if *id == before.id => Some(Playback {
+            is_paused: false,
+            ..before
+        }),
+        (Event::Select { id, audio, video }, Some(before)) if *id == before.id => Some(Playback {
+            audio: *audio,
+            video: *video,
+            ..before
+        }),
+        (Event::Pause(_) | Event::Resume(_) | Event::Select { .. }, _) => {
+            panic!("{event:?} while {known:?}")
+        }
+        _ => known,
+    }
+}
+
 fn command(output: &mut BytesMut, stream_id: u32, arguments: impl FnOnce(&mut Encoder<'_>)) {
     let mut body = BytesMut::new();
     arguments(&mut Encoder::new(&mut body));
@@ -90,7 +129,8 @@ fn opening(stage: u8) -> BytesMut {
     }
     if stage >= 3 {
         command(&mut bytes, 1, |e| {
-            e.string("publish").number(0.0).null().string("show?key=K");
+            let name = if stage == 3 { "publish" } else { "play" };
+            e.string(name).number(0.0).null().string("show?key=K");
         });
     }
     bytes
@@ -100,7 +140,7 @@ fuzz_target!(|data: &[u8]| {
     let [noise @ .., piece, stage, flags] = data else {
         return;
     };
-    let mut input = opening(stage % 4);
+    let mut input = opening(stage % 5);
     // Below half the smallest acknowledgement window: when an acknowledgement is due, how much of
     // the input is in by then rightly depends on the splitting.
     input.extend_from_slice(&noise[..noise.len().min(8 << 10)]);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 24] = [
     "connect",
     "createStream",
     "publish",
@@ -18,7 +18,13 @@ const COMMANDS: [&str; 18] = [
     "getStreamLength",
     "_checkbw",
     "pause",
+    "pauseRaw",
     "seek",
+    "receiveAudio",
+    "receiveVideo",
+    "FCSubscribe",
+    "FCUnsubscribe",
+    "setPlaylist",
     "_result",
     "_error",
     "onStatus",
@@ -32,7 +38,13 @@ fn every_command_may_lack_arguments() {
         command::encode(&mut full, name, 7.0).null().null();
         let after_name = 3 + name.len();
         for cut in [0, after_name, after_name + 9, after_name + 10, full.len()] {
-            for mut client in [Client::new(), Client::connected(), Client::publishing()] {
+            let stages = [
+                Client::new(),
+                Client::connected(),
+                Client::publishing(),
+                Client::playing().0,
+            ];
+            for mut client in stages {
                 for kind in [Kind::CommandAmf0, Kind::CommandAmf3] {
                     for stream in [0, 1, 77] {
                         match client.try_send(kind, stream, 0, &full[..cut]) {
@@ -232,6 +244,8 @@ fn any_message() -> impl Strategy<Value = (Kind, u32, u32, Vec<u8>)> {
     let argument = prop_oneof![
         Just(vec![5]),
         Just(vec![6]),
+        Just(vec![1, 0]),
+        Just(vec![1, 1]),
         (0..3_u8).prop_map(|n| amf(|e| {
             e.number(f64::from(n));
         })
@@ -272,7 +286,7 @@ fn any_message() -> impl Strategy<Value = (Kind, u32, u32, Vec<u8>)> {
         .prop_map(|((kind, body), stream, time)| (kind, stream, time, body))
 }
 
-/// Feeds pieces, accepting every publisher; everything that came of it.
+/// Feeds pieces, accepting every publisher and player; everything that came of it.
 fn transcript(pieces: &[&[u8]]) -> (Vec<Event>, Vec<u8>, Option<Error>) {
     let mut client = Client::new();
     let mut events = Vec::new();
@@ -281,8 +295,14 @@ fn transcript(pieces: &[&[u8]]) -> (Vec<Event>, Vec<u8>, Option<Error>) {
         let mut input = *piece;
         loop {
             let result = client.session.read(&mut input, client.now);
-            if let Ok(Some(Event::Publish(request))) = &result {
-                client.session.accept_publish(request.id).unwrap();
+            match &result {
+                Ok(Some(Event::Publish(request))) => {
+                    client.session.accept_publish(request.id).unwrap();
+                }
+                Ok(Some(Event::Play(request))) => {
+                    client.session.accept_play(request.id).unwrap();
+                }
+                _ => {}
             }
             output.extend_from_slice(&client.session.output().split());
             match result {
