@@ -19,6 +19,7 @@ mod icecast_sources_are_heard_unchanged;
 mod listeners_over_tls;
 mod newcomers_see_the_demo;
 mod publishers_reconnect;
+mod rtmp_players_join;
 mod rtmp_publish_plays_as_flv;
 mod the_server_leaves_in_order;
 mod titles_travel_with_the_sound;

@@ -27,6 +27,11 @@ pub(crate) fn wait_for_stream(server: &Server, name: &str) {
     });
 }
 
+/// Where to play a stream over RTMP.
+pub(crate) fn play_url(server: &Server, stream: &str) -> String {
+    format!("rtmp://{}/{stream}", server.addr("rtmp"))
+}
+
 /// Publishes a clip over RTMP with ffmpeg, at its natural pace.
 pub(crate) fn publish_rtmp(server: &Server, clip: &Path, stream: &str) -> Process {
     Tool::ffmpeg_publish(clip, "flv", &server.rtmp_url(stream, PUBLISH_KEY)).start()

@@ -68,16 +68,17 @@ impl std::error::Error for Mismatch {}
 /// When ffmpeg fails or reports any error in the stream.
 #[must_use]
 pub fn decoded(input: impl AsRef<OsStr>) -> Vec<Frame> {
-    decoded_by(Tool::ffmpeg(), input)
+    decoded_by(Tool::ffmpeg(), input, &[])
 }
 
-/// The same by another ffmpeg.
+/// The same by another ffmpeg, with more options for its output: `-an` for the pictures alone.
 ///
 /// # Panics
 /// When ffmpeg fails or reports any error in the stream.
 #[must_use]
-pub fn decoded_by(ffmpeg: Tool, input: impl AsRef<OsStr>) -> Vec<Frame> {
-    frames(ffmpeg, &input, &["-fps_mode", "passthrough", "-copyts"])
+pub fn decoded_by(ffmpeg: Tool, input: impl AsRef<OsStr>, more: &[&str]) -> Vec<Frame> {
+    let how = [&["-fps_mode", "passthrough", "-copyts"], more].concat();
+    frames(ffmpeg, &input, &how)
 }
 
 /// Hashes the packets of `input` as they lie in the container.

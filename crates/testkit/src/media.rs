@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn every_clip_can_be_made_and_decoded() {
         for clip in Clip::ALL {
-            let frames = framemd5::decoded_by(clip.ffmpeg(), clip.seconds(2));
+            let frames = framemd5::decoded_by(clip.ffmpeg(), clip.seconds(2), &[]);
             let audio = frames.iter().filter(|frame| !frame.is_video).count();
             assert!(audio > 10, "{clip:?}: {audio} audio frames");
             let pictures = frames.len() - audio;

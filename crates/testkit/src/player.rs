@@ -131,7 +131,11 @@ impl Playing {
     /// When they do not decode without a complaint.
     #[must_use]
     pub fn pictures(&self) -> Vec<Frame> {
-        framemd5::video(&framemd5::decoded_by(Tool::current_ffmpeg(), &self.file))
+        framemd5::video(&framemd5::decoded_by(
+            Tool::current_ffmpeg(),
+            &self.file,
+            &["-an"],
+        ))
     }
 
     /// The packets of sound it received. AAC is compared as packets: what a decoder makes of one
@@ -141,16 +145,15 @@ impl Playing {
     /// When the file does not parse without a complaint.
     #[must_use]
     pub fn sounds(&self) -> Vec<Frame> {
-        // MPEG-TS puts a header of its own before each AAC frame.
-        let bare: &[&str] = match self.player {
-            Player::Vlc => &["-bsf:a", "aac_adtstoasc"],
-            _ => &[],
-        };
-        framemd5::audio(&framemd5::packets_by(
-            Tool::current_ffmpeg(),
-            &self.file,
-            bare,
-        ))
+        let ffmpeg = Tool::current_ffmpeg();
+        if self.player != Player::Vlc {
+            return framemd5::audio(&framemd5::packets_by(ffmpeg, &self.file, &[]));
+        }
+        // MPEG-TS puts a header of its own before each AAC frame, and VLC cuts the last one.
+        let how = ["-bsf:a", "aac_adtstoasc"];
+        let mut sounds = framemd5::audio(&framemd5::packets_by(ffmpeg, &self.file, &how));
+        sounds.pop();
+        sounds
     }
 }
 

@@ -1,0 +1,66 @@
+//! Whoever publishes and whoever plays over RTMP: each player joins at a keyframe and gets every
+//! frame from there on as it was sent.
+
+use testkit::framemd5::{self, Frame};
+use testkit::{Clip, PUBLISH_KEY, Player, Playing, Publisher, wait_until};
+
+use crate::support::{DEADLINE, play_url, server_with_short_linger, wait_for_stream};
+
+/// All players at once, joining a publisher that has begun already.
+fn everybody_plays(publisher: Publisher, clip: Clip) {
+    let server = server_with_short_linger();
+    let clip = clip.seconds(8);
+    let mut sender = publisher.start(&clip, &server.rtmp_url("live/show", PUBLISH_KEY));
+    wait_for_stream(&server, "live/show");
+    let mut players = Player::ALL.map(|player| player.start(&play_url(&server, "live/show")));
+    wait_until("everybody to have joined", DEADLINE, || {
+        server.metrics().sum("carillon_listeners", &[]) == players.len() as f64
+    });
+    assert!(sender.wait(DEADLINE).success(), "{}", sender.stderr());
+    let pictures = framemd5::video(&framemd5::decoded(&clip));
+    let sounds = framemd5::audio(&framemd5::packets(&clip));
+    for playing in &mut players {
+        // They end by themselves, when the stream does.
+        playing.wait(DEADLINE);
+        let got = playing.pictures();
+        assert!(framemd5::is_monotonic(&got), "{:?}", playing.player());
+        let at = assert_whole(playing, "pictures", &pictures, &got);
+        assert_eq!(at % 25, 0, "{:?} begins at a keyframe", playing.player());
+        assert_whole(playing, "sounds", &sounds, &playing.sounds());
+    }
+}
+
+/// Demands that `got` is a run of `sent` up to its end; returns where it begins.
+fn assert_whole(playing: &Playing, what: &str, sent: &[Frame], got: &[Frame]) -> usize {
+    let player = playing.player();
+    let join = framemd5::join(sent, got, 0)
+        .unwrap_or_else(|mismatch| panic!("{player:?}: {what}: {mismatch}"));
+    let lost = match player {
+        // It throws away what is in its queues when it is told that there is no more.
+        Player::Vlc => 25,
+        _ => 0,
+    };
+    assert!(join.missing <= lost, "{player:?}: {what}: {join:?}");
+    assert!(join.matched >= 50, "{player:?}: {what}: {join:?}");
+    join.at
+}
+
+#[test]
+fn from_ffmpeg() {
+    everybody_plays(Publisher::Ffmpeg, Clip::Flv);
+}
+
+#[test]
+fn from_a_current_ffmpeg() {
+    everybody_plays(Publisher::CurrentFfmpeg, Clip::FlvBframes);
+}
+
+#[test]
+fn from_gstreamer_rtmp2sink() {
+    everybody_plays(Publisher::GstreamerRtmp2, Clip::Flv);
+}
+
+#[test]
+fn from_librtmp() {
+    everybody_plays(Publisher::Librtmp, Clip::Flv);
+}
