@@ -1,9 +1,12 @@
-//! What the RTMP ingest path does per message and per connection.
+//! What RTMP costs per message: read from a publisher, and written once for all players.
 
 use std::hint::black_box;
+use std::sync::Arc;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
+use container::flv::{self, Muxer, Opening, Selection, Tag};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use media::{Codec, Framing, Item, Sample, Span, Timestamp, Track, TrackId};
 use rtmp::{
     amf0::{Decoder, Encoder},
     chunk::{self, Header, Limits, Reader},
@@ -87,6 +90,110 @@ fn write(c: &mut Criterion) {
     group.finish();
 }
 
+/// A lane's log that forgets at once, with the framing of RTMP.
+#[derive(Default)]
+struct Lane(Vec<u8>);
+
+impl Lane {
+    fn write(tag: &Tag<'_>, output: &mut Vec<u8>) {
+        let header = Header {
+            csid: 6,
+            timestamp: tag.at.millis() as u32,
+            kind: Kind::Video,
+            stream_id: 1,
+        };
+        let parts = tag.parts();
+        chunk::write_parts(&header, &parts, chunk::CHUNK_SIZE_SHARED, &mut |bytes| {
+            output.extend_from_slice(bytes);
+        });
+    }
+}
+
+impl flv::Sink for Lane {
+    type Preamble = Arc<[u8]>;
+
+    fn tag(&mut self, tag: &Tag<'_>) {
+        Self::write(tag, &mut self.0);
+    }
+
+    fn preamble(&mut self, opening: &Opening<'_>) -> Arc<[u8]> {
+        let mut bytes = Vec::new();
+        opening.tags(&mut |tag| Self::write(tag, &mut bytes));
+        bytes.into()
+    }
+
+    fn end_unit(&mut self, _: Timestamp, join: Option<Arc<[u8]>>) {
+        black_box(join);
+    }
+}
+
+fn track(id: TrackId, kind: media::Kind, codec: Codec) -> Item {
+    Item::Track(Arc::new(Track {
+        id,
+        kind,
+        codec,
+        framing: Framing::Bare,
+        config: Bytes::from_static(&[0x12, 0x10]),
+        sample_rate: 0,
+        channels: 0,
+    }))
+}
+
+fn sample(track: TrackId, keyframe: bool, length: usize) -> Item {
+    let at = Timestamp::from_millis(1_000_000);
+    Item::Sample(Sample {
+        track,
+        dts: at,
+        pts: at,
+        duration: Span::ZERO,
+        keyframe,
+        data: vec![0x5A; length].into(),
+    })
+}
+
+/// From a sample to the bytes of its message: the lane's whole work, but for the log.
+fn package(c: &mut Criterion) {
+    let pictures = track(TrackId::VIDEO, media::Kind::Video, Codec::H264);
+    let sounds = track(TrackId::AUDIO, media::Kind::Audio, Codec::Aac);
+    let both = [pictures, sounds];
+    let mut group = c.benchmark_group("rtmp_package");
+    for (name, tracks, item, length) in [
+        (
+            "sound_alone",
+            &both[1..],
+            sample(TrackId::AUDIO, true, 372),
+            372,
+        ),
+        (
+            "picture",
+            &both,
+            sample(TrackId::VIDEO, false, 4_096),
+            4_096,
+        ),
+        (
+            "keyframe",
+            &both,
+            sample(TrackId::VIDEO, true, 200_000),
+            200_000,
+        ),
+    ] {
+        let mut lane = Lane::default();
+        let mut muxer = Muxer::new(Selection::ALL);
+        for item in tracks.iter().chain([&sample(TrackId::VIDEO, true, 1)]) {
+            muxer.push(item, &mut lane);
+        }
+        group.throughput(Throughput::Bytes(length));
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                lane.0.clear();
+                muxer.push(black_box(&item), &mut lane);
+                assert!(lane.0.len() as u64 > length);
+            });
+        });
+    }
+    group.finish();
+}
+
 fn amf0(c: &mut Criterion) {
     let mut connect = BytesMut::new();
     let mut encoder = Encoder::new(&mut connect);
@@ -115,5 +222,5 @@ fn amf0(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, chunks, write, amf0);
+criterion_group!(benches, chunks, write, package, amf0);
 criterion_main!(benches);
