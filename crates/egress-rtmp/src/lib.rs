@@ -18,6 +18,7 @@ mod error;
 mod format;
 mod packager;
 mod play;
+pub mod push;
 #[cfg(test)]
 mod testing;
 

@@ -1,0 +1,240 @@
+//! One connection to a target, from its beginning to its end.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, SystemTime};
+
+use ::rtmp::client::{Address, Event};
+use bytes::Bytes;
+use fanout::{Info, LaneGuard, ListenerRecord, LogReader, Phase, Reason, Registry, Stream};
+use media::Container;
+use net::closing;
+use net::link::{Connector, State};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::opening::{Opening, next_event, open};
+use super::{Failure, Push, now};
+use crate::format::format;
+use crate::packager::{Rtmp, Shape};
+
+/// Bytes read at once from a target.
+const READ_BYTES: usize = 512;
+
+/// How a connection ended that did not fail.
+#[derive(Debug)]
+pub(super) enum End {
+    /// The stream is over.
+    Stream,
+    /// The push is.
+    Stop,
+    /// The target wants another connection, at another address if it names one.
+    Moved(Option<Address>),
+}
+
+/// What a connection needs.
+#[derive(Debug)]
+pub(super) struct Delivery<'a> {
+    pub(super) registry: &'a Arc<Registry>,
+    pub(super) connector: &'a Connector,
+    pub(super) push: &'a Push,
+    pub(super) stream: &'a Arc<Stream>,
+}
+
+impl Delivery<'_> {
+    /// Connects and sends. `ran` is set to how long media was flowing.
+    pub(super) async fn run(
+        &self,
+        address: &Address,
+        mut stop: Pin<&mut impl Future<Output = ()>>,
+        ran: &mut Duration,
+    ) -> Result<End, Failure> {
+        if !is_carried(&self.stream.info()) {
+            return Err(Failure::Format);
+        }
+        self.push.status.enter(State::Connecting);
+        let mut opening = tokio::select! {
+            opening = open(self.connector, address) => opening?,
+            () = &mut stop => return Ok(End::Stop),
+        };
+        let lane = self.lane(opening.message_stream)?;
+        let record = self.record(&opening, address, &lane)?;
+        let mut reader = self.registry.fanout().follow(record, lane);
+        let began = Instant::now();
+        self.push.status.enter(State::Running);
+        tracing::info!(stream = %self.stream.name(), target = %address, "pushing begins");
+        let end = self.follow(&mut opening, &mut reader, stop).await;
+        *ran = began.elapsed();
+        match &end {
+            // The reader knows why its lane ended.
+            Ok(End::Stream) => {}
+            Err(Failure::Slow) => reader.ended_by(Reason::Lag),
+            _ => reader.ended_by(Reason::Left),
+        }
+        if let Ok(End::Stream | End::Stop | End::Moved(_)) = end {
+            let mut opening = opening;
+            opening.session.leave();
+            closing::say(opening.link, opening.session.output()).await;
+        }
+        end
+    }
+
+    fn lane(&self, message_stream: u32) -> Result<LaneGuard, Failure> {
+        let shape = Shape {
+            message_stream,
+            audio: true,
+            video: true,
+            wraps_metadata: true,
+        };
+        let format = format(shape).ok_or(Failure::MessageStream(message_stream))?;
+        let make = || Box::new(Rtmp::new(shape)) as Box<dyn fanout::Packager>;
+        Ok(self
+            .stream
+            .lane(&self.push.permission, format, make, now())?)
+    }
+
+    fn record(
+        &self,
+        opening: &Opening,
+        address: &Address,
+        lane: &LaneGuard,
+    ) -> Result<ListenerRecord, Failure> {
+        Ok(ListenerRecord {
+            id: self.registry.fanout().next_id(),
+            stream: self.stream.name().clone(),
+            format: lane.format(),
+            peer: opening.link.socket().peer_addr()?,
+            request: format!("PUSH {address} RTMP/1.0"),
+            agent: String::new(),
+            referer: String::new(),
+            since: SystemTime::now(),
+            requested: now(),
+            permit: None,
+        })
+    }
+
+    /// Sends the lane until something ends it. What ends it well leaves the connection between two
+    /// messages.
+    async fn follow(
+        &self,
+        opening: &mut Opening,
+        reader: &mut LogReader,
+        mut stop: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<End, Failure> {
+        let mut resume = Instant::now();
+        loop {
+            if let Some(end) = self.converse(opening, reader).await? {
+                return Ok(end);
+            }
+            opening.input.reserve(READ_BYTES);
+            let news = async {
+                sleep_until(resume).await;
+                reader.next().await
+            };
+            tokio::select! {
+                news = news => match news {
+                    Some(bytes) => {
+                        let began = Instant::now();
+                        self.send(opening, reader, bytes).await?;
+                        resume = began + reader.window();
+                    }
+                    None if self.stream.info().phase == Phase::Ended => return Ok(End::Stream),
+                    // Nobody else ends a push: it fell behind.
+                    None => return Err(Failure::Slow),
+                },
+                read = opening.link.read_buf(&mut opening.input) => {
+                    if closing::hung_up(read)? == 0 {
+                        return Err(Failure::HungUp);
+                    }
+                }
+                () = &mut stop => {
+                    self.finish_unit(opening, reader).await?;
+                    return Ok(End::Stop);
+                }
+            }
+        }
+    }
+
+    /// Reads what the target said, and answers between two messages.
+    async fn converse(
+        &self,
+        opening: &mut Opening,
+        reader: &mut LogReader,
+    ) -> Result<Option<End>, Failure> {
+        while let Some(event) = next_event(&mut opening.session, &mut opening.input)? {
+            match event {
+                Event::Ended { code, .. } => return Err(Failure::Ended(code)),
+                Event::Reconnect { to } => {
+                    self.finish_unit(opening, reader).await?;
+                    return Ok(Some(End::Moved(to)));
+                }
+                _ => {}
+            }
+        }
+        if !opening.session.output().is_empty() {
+            self.finish_unit(opening, reader).await?;
+            let words = opening.session.output().split();
+            self.write(opening, &words).await?;
+            bounded(opening.link.flush()).await?;
+        }
+        Ok(None)
+    }
+
+    async fn finish_unit(
+        &self,
+        opening: &mut Opening,
+        reader: &mut LogReader,
+    ) -> Result<(), Failure> {
+        while let Some(rest) = reader.rest_of_unit() {
+            self.write(opening, &rest).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends `bytes` and everything else that is there.
+    async fn send(
+        &self,
+        opening: &mut Opening,
+        reader: &mut LogReader,
+        bytes: Bytes,
+    ) -> Result<(), Failure> {
+        let mut next = Some(bytes);
+        while let Some(bytes) = next {
+            self.write(opening, &bytes).await?;
+            next = std::future::poll_fn(|cx| match reader.poll_next(cx) {
+                // The end is found again by the next look.
+                Poll::Ready(next) => Poll::Ready(next),
+                Poll::Pending => Poll::Ready(None),
+            })
+            .await;
+        }
+        bounded(opening.link.flush()).await
+    }
+
+    async fn write(&self, opening: &mut Opening, bytes: &[u8]) -> Result<(), Failure> {
+        bounded(opening.link.write_all(bytes)).await?;
+        self.push.status.add_bytes(bytes.len());
+        Ok(())
+    }
+}
+
+/// The same patience as for a listener's socket.
+async fn bounded(write: impl Future<Output = io::Result<()>>) -> Result<(), Failure> {
+    match timeout(net::tcp::USER_TIMEOUT, write).await {
+        Ok(written) => Ok(written?),
+        Err(_) => Err(Failure::Slow),
+    }
+}
+
+/// Whether RTMP has a way to carry the stream. One that has announced nothing yet is given time.
+fn is_carried(info: &Info) -> bool {
+    match info.source.container {
+        Container::Tracks => true,
+        Container::Mp3 | Container::Adts => {
+            info.tracks.is_empty() || info.tracks.iter().any(|track| Rtmp::carries(track))
+        }
+        Container::Ogg | Container::WebM | Container::Other => false,
+    }
+}

@@ -1,0 +1,93 @@
+//! From an address to a connection that publishes.
+
+use ::rtmp::client::{Address, Config, Event, Purpose, Session};
+use bytes::BytesMut;
+use net::link::{Connector, Link};
+use net::{closing, tcp, wait};
+use tokio::io::AsyncReadExt;
+
+use super::{Failure, now};
+
+/// Connections that a password takes: without it, with the user's name, with the proof.
+const CONNECTIONS_MAX: usize = 3;
+
+/// Bytes read at once from a target: it says little.
+const READ_BYTES: usize = 4 * 1024;
+
+/// A connection on which publishing was accepted.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub(super) link: Link,
+    pub(super) session: Session,
+    /// Received, and not yet read by the session.
+    pub(super) input: BytesMut,
+    pub(super) message_stream: u32,
+}
+
+/// Connects, as often as a password takes.
+pub(super) async fn open(connector: &Connector, address: &Address) -> Result<Opening, Failure> {
+    let mut address = address.clone();
+    for _ in 0..CONNECTIONS_MAX {
+        let link = connector
+            .connect(address.host(), address.port(), address.is_secure())
+            .await?;
+        tcp::prepare_listener(link.socket())?;
+        match greet(link, address).await? {
+            Greeted::Ready(opening) => return Ok(*opening),
+            Greeted::Challenged(next) => address = next,
+        }
+    }
+    Err(Failure::Password)
+}
+
+enum Greeted {
+    Ready(Box<Opening>),
+    Challenged(Address),
+}
+
+/// Speaks until the target lets us publish. The session bounds the time.
+async fn greet(mut link: Link, address: Address) -> Result<Greeted, Failure> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
+    let mut session = Session::new(address, Purpose::Publish, Config::default(), seed, now());
+    let mut input = BytesMut::with_capacity(READ_BYTES);
+    loop {
+        closing::write(&mut link, &session.output().split()).await?;
+        let due = session.poll_timeout();
+        let read = tokio::select! {
+            read = link.read_buf(&mut input) => closing::hung_up(read)?,
+            () = wait::at(due) => {
+                session.handle_timeout(now())?;
+                continue;
+            }
+        };
+        if read == 0 {
+            return Err(Failure::HungUp);
+        }
+        match next_event(&mut session, &mut input)? {
+            Some(Event::Ready { message_stream }) => {
+                return Ok(Greeted::Ready(Box::new(Opening {
+                    link,
+                    session,
+                    input,
+                    message_stream,
+                })));
+            }
+            Some(Event::Challenged(next)) => return Ok(Greeted::Challenged(next)),
+            Some(Event::Ended { code, .. }) => return Err(Failure::Ended(code)),
+            _ => {}
+        }
+    }
+}
+
+/// The next event in what was received; `None` when it is used up.
+pub(super) fn next_event(
+    session: &mut Session,
+    input: &mut BytesMut,
+) -> Result<Option<Event>, Failure> {
+    let mut rest = &input[..];
+    let event = session.read(&mut rest, now());
+    let used = input.len() - rest.len();
+    bytes::Buf::advance(input, used);
+    Ok(event?)
+}

@@ -1,0 +1,332 @@
+//! Pushes over real sockets, to targets that are sessions of our own.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ::rtmp::server::{Config, Event, Rejection, Session};
+use bytes::BytesMut;
+use fanout::gate::Presented;
+use media::StreamName;
+use net::link::Report;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::*;
+use crate::testing::{House, PATIENCE, PEER};
+
+/// Longer than the tests take.
+const LINGER: Duration = Duration::from_secs(600);
+
+/// A push at work.
+struct Pushing {
+    status: Arc<Status>,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Pushing {
+    fn to(house: &House, stream: &str, url: &str) -> Self {
+        let presented = Presented {
+            peer: PEER,
+            user: None,
+            secret: None,
+            proof: None,
+        };
+        let name = StreamName::parse(stream).unwrap();
+        let status = Arc::new(Status::default());
+        let push = Push {
+            permission: house.context.gate.play(&name, &presented).unwrap(),
+            address: url.parse().unwrap(),
+            status: Arc::clone(&status),
+        };
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(RootCertStore::empty())
+            .with_no_client_auth();
+        let connector = Connector::new(Arc::new(tls));
+        let registry = Arc::clone(&house.context.registry);
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(async move {
+            run(&registry, &connector, &push, async {
+                stopped.await.ok();
+            })
+            .await;
+        });
+        Self {
+            status,
+            stop: Some(stop),
+            task,
+        }
+    }
+
+    async fn stop(mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+        timeout(PATIENCE, self.task).await.unwrap().unwrap();
+    }
+
+    /// Waits until the status is as wanted.
+    async fn until(&self, what: &str, is_so: impl Fn(&Report) -> bool) -> Report {
+        for _ in 0..PATIENCE.as_millis() / 5 {
+            let report = self.status.report();
+            if is_so(&report) {
+                return report;
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+        panic!("not {what}: {:?}", self.status.report());
+    }
+}
+
+/// A place to push to.
+struct Target {
+    door: TcpListener,
+    url: String,
+}
+
+impl Target {
+    async fn new() -> Self {
+        let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = door.local_addr().unwrap().port();
+        Self {
+            door,
+            url: format!("rtmp://me:sesame@127.0.0.1:{port}/relay/xyzzy?key=K"),
+        }
+    }
+
+    async fn visitor(&self) -> Visitor {
+        let (socket, _) = timeout(PATIENCE, self.door.accept())
+            .await
+            .expect("somebody connects")
+            .unwrap();
+        Visitor {
+            socket,
+            session: Session::new(Config::default(), [6; 32], now()),
+            input: BytesMut::new(),
+        }
+    }
+}
+
+/// A connection to a target.
+struct Visitor {
+    socket: TcpStream,
+    session: Session,
+    input: BytesMut,
+}
+
+impl Visitor {
+    /// The next event; `None` once the connection was closed.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            let mut rest = &self.input[..];
+            let event = self.session.read(&mut rest, now()).unwrap();
+            let used = self.input.len() - rest.len();
+            bytes::Buf::advance(&mut self.input, used);
+            let output = self.session.output().split();
+            self.socket.write_all(&output).await.ok();
+            if event.is_some() {
+                return event;
+            }
+            let read = timeout(PATIENCE, self.socket.read_buf(&mut self.input));
+            if read.await.expect("the push goes on").unwrap_or(0) == 0 {
+                return None;
+            }
+        }
+    }
+
+    /// Whether nothing comes for a while: long against everything that would.
+    async fn hears_nothing(&mut self) -> bool {
+        timeout(Duration::from_millis(300), self.next())
+            .await
+            .is_err()
+    }
+
+    async fn request(&mut self) -> Box<::rtmp::server::Request> {
+        loop {
+            match self.next().await {
+                Some(Event::Connect(_)) => {}
+                Some(Event::Publish(request)) => return request,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    async fn accept(&mut self) {
+        let request = self.request().await;
+        assert_eq!(request.path.name, "relay/xyzzy");
+        assert_eq!(request.path.parameter("key").as_deref(), Some("K"));
+        self.session.accept_publish(request.id).unwrap();
+    }
+
+    /// The next media, in words; `end` when the stream was ended, `closed` after that.
+    async fn hear(&mut self) -> String {
+        match self.next().await {
+            Some(Event::Metadata(_)) => "metadata".into(),
+            Some(Event::Video(media)) => match media.payload[..] {
+                [0x17, 0, ..] => "video header".into(),
+                [0x17, .., n] => format!("key {} #{n}", media.timestamp),
+                [.., n] => format!("video {} #{n}", media.timestamp),
+                [] => "nothing".into(),
+            },
+            Some(Event::Audio(media)) => match media.payload[..] {
+                [0xaf, 0, ..] => "audio header".into(),
+                [.., n] => format!("audio {} #{n}", media.timestamp),
+                [] => "nothing".into(),
+            },
+            Some(Event::Unpublish(_)) => "end".into(),
+            None => "closed".into(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn hear_until(&mut self, what: &str) -> Vec<String> {
+        let mut heard = vec![self.hear().await];
+        while !heard.last().is_some_and(|last| last.starts_with(what)) {
+            assert_ne!(
+                heard.last().map(String::as_str),
+                Some("closed"),
+                "{heard:?}"
+            );
+            heard.push(self.hear().await);
+        }
+        heard
+    }
+}
+
+#[tokio::test]
+async fn a_stream_arrives_whole_and_its_end_is_told() {
+    let house = House::new(Duration::ZERO, LINGER);
+    let target = Target::new().await;
+    let mut show = house.show("live/show");
+    show.frames(7);
+    let pushing = Pushing::to(&house, "live/show", &target.url);
+    let mut visitor = target.visitor().await;
+    visitor.accept().await;
+    let mut heard = visitor.hear_until("audio 260 #6").await;
+    assert_eq!(heard[0], "metadata");
+    heard[1..3].sort();
+    assert_eq!(heard[1..3], ["audio header", "video header"]);
+    assert_eq!(heard[3..6], ["key 200 #5", "audio 220 #5", "video 240 #6"]);
+    show.frames(1);
+    let heard = visitor.hear_until("audio 300 #7").await;
+    assert_eq!(heard, ["video 280 #7", "audio 300 #7"]);
+    let report = pushing.until("running", |r| r.bytes > 0).await;
+    assert_eq!((report.state, report.attempts), (State::Running, 1));
+    assert_eq!(house.listeners(), 1);
+
+    house.context.registry.end_all();
+    assert_eq!(visitor.hear().await, "end");
+    assert_eq!(visitor.hear().await, "closed");
+    let report = pushing.until("idle", |r| r.state == State::Idle).await;
+    assert_eq!((report.failures, report.error), (0, None));
+    pushing.stop().await;
+}
+
+#[tokio::test]
+async fn the_connection_outlives_the_publisher_while_the_stream_lingers() {
+    let house = House::new(Duration::ZERO, LINGER);
+    let target = Target::new().await;
+    let pushing = Pushing::to(&house, "live/show", &target.url);
+    let early = timeout(Duration::from_millis(200), target.door.accept());
+    assert!(early.await.is_err(), "nothing to push yet");
+    assert_eq!(pushing.status.report().state, State::Idle);
+
+    let mut show = house.show("live/show");
+    show.frames(1);
+    let mut visitor = target.visitor().await;
+    visitor.accept().await;
+    visitor.hear_until("audio 20 #0").await;
+    drop(show);
+    assert!(visitor.hears_nothing().await);
+    let mut show = house.show("live/show");
+    show.frames(1);
+    let heard = visitor.hear_until("audio").await;
+    assert_eq!(heard, ["key 40 #0", "audio 60 #0"], "one timeline");
+    pushing.stop().await;
+    assert_eq!(visitor.hear().await, "end");
+    assert_eq!(visitor.hear().await, "closed");
+}
+
+#[tokio::test]
+async fn a_target_that_refuses_disturbs_no_other_and_is_asked_again() {
+    let house = House::new(Duration::ZERO, LINGER);
+    let (good, bad) = (Target::new().await, Target::new().await);
+    let mut show = house.show("live/show");
+    show.frames(1);
+    let refused = Pushing::to(&house, "live/show", &bad.url);
+    let pushing = Pushing::to(&house, "live/show", &good.url);
+    let is_done = Arc::new(AtomicBool::new(false));
+    let refusing = {
+        let is_done = Arc::clone(&is_done);
+        tokio::spawn(async move {
+            let mut visits = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                let mut visitor = bad.visitor().await;
+                let request = visitor.request().await;
+                let why = "who is xyzzy?";
+                let said = visitor.session.reject(request.id, Rejection::Denied, why);
+                said.unwrap();
+                while visitor.next().await.is_some() {}
+                visits += 1;
+            }
+            visits
+        })
+    };
+    let mut visitor = good.visitor().await;
+    visitor.accept().await;
+    visitor.hear_until("audio 20 #0").await;
+    let report = refused.until("refused again", |r| r.failures == 2).await;
+    let error = report.error.unwrap();
+    assert!(error.contains("NetStream.Publish.Denied"), "{error}");
+    for secret in ["xyzzy", "sesame", "=K"] {
+        assert!(!error.contains(secret), "{error}");
+    }
+    show.frames(1);
+    visitor.hear_until("audio 60 #1").await;
+    let report = pushing.status.report();
+    assert_eq!((report.attempts, report.failures), (1, 0));
+    is_done.store(true, Ordering::Relaxed);
+    let visits = timeout(PATIENCE, refusing).await.unwrap().unwrap();
+    assert!(visits >= 2);
+    refused.stop().await;
+    pushing.stop().await;
+}
+
+#[tokio::test]
+async fn a_target_that_moves_is_left_politely_and_found_again() {
+    let house = House::new(Duration::ZERO, LINGER);
+    let target = Target::new().await;
+    let mut show = house.show("live/show");
+    show.frames(1);
+    let pushing = Pushing::to(&house, "live/show", &target.url);
+    let mut visitor = target.visitor().await;
+    visitor.accept().await;
+    visitor.hear_until("audio 20 #0").await;
+    assert!(visitor.session.request_reconnect("Moving."));
+    assert_eq!(visitor.hear().await, "end");
+    let mut again = target.visitor().await;
+    again.accept().await;
+    again.hear_until("audio 20 #0").await;
+    let report = pushing
+        .until("running", |r| r.state == State::Running)
+        .await;
+    assert_eq!((report.attempts, report.failures), (2, 0));
+    pushing.stop().await;
+}
+
+#[tokio::test]
+async fn what_rtmp_cannot_carry_is_told_and_not_tried() {
+    let house = House::new(Duration::ZERO, LINGER);
+    let target = Target::new().await;
+    let publisher = house.publish("radio", media::Container::Ogg);
+    let pushing = Pushing::to(&house, "radio", &target.url);
+    let report = pushing.until("failed", |r| r.failures > 0).await;
+    assert_eq!(report.attempts, 0);
+    assert_eq!(report.error, Some(Failure::Format.to_string()));
+    pushing.stop().await;
+    drop(publisher);
+}
