@@ -595,7 +595,7 @@ fn replies_that_nobody_reads() {
 #[test]
 fn thousands_of_players() {
     const PLAYERS: usize = 1_000;
-    const PLAYER_BYTES_MAX: usize = 2 << 10;
+    const PLAYER_BYTES_MAX: usize = 1 << 10;
     let _alone = alone();
     let now = Instant::now();
     let opening = [&[3; 1][..], &[0; 3072], &opening(Stage::Playing)].concat();

@@ -1,0 +1,95 @@
+//! How a session comes to its end, and what the peer is told of it.
+
+use super::{Phase, Session};
+use crate::{
+    Error, command,
+    server::{
+        event::{Rejection, RequestId, Withdrawn},
+        reply::Level,
+    },
+};
+
+impl Session {
+    /// Turns a request down and closes the session. `description` is shown to the broadcaster.
+    ///
+    /// # Errors
+    /// [`Withdrawn`] if the request is not there any more; the session goes on then.
+    pub fn reject(
+        &mut self,
+        id: RequestId,
+        rejection: Rejection,
+        description: &str,
+    ) -> Result<(), Withdrawn> {
+        if self.is_closed() || self.current() != Some(id) {
+            return Err(Withdrawn);
+        }
+        self.say(rejection, description);
+        self.close();
+        Ok(())
+    }
+
+    /// Ends the session whatever it is doing: [`Rejection::BadName`] when another publisher takes
+    /// over, [`Rejection::Failed`] when the server stops.
+    pub fn close_with(&mut self, rejection: Rejection, description: &str) {
+        if self.is_closed() {
+            return;
+        }
+        // Before `connect` the peer knows no status messages.
+        if self.connection.is_some() {
+            self.say(rejection, description);
+        }
+        self.close();
+    }
+
+    /// Asks the peer to connect again, to another server or a fresh process, and stays open until it
+    /// does. Says nothing, and gives `false`, to a peer that does not know how (Enhanced RTMP v2,
+    /// "Reconnect Request").
+    pub fn request_reconnect(&mut self, description: &str) -> bool {
+        let can = !self.is_closed() && self.connection.as_ref().is_some_and(|c| c.reconnects);
+        if can {
+            let code = "NetConnection.Connect.ReconnectRequest";
+            self.replies.status(0, Level::Status, code, description);
+        }
+        can
+    }
+
+    pub(super) fn fail(&mut self, error: &Error) {
+        let in_handshake = matches!(self.phase, Phase::Handshake(_));
+        if let Some(reply) = error.reply().filter(|_| !in_handshake) {
+            match self.connection {
+                Some(_) => {
+                    let stream = self.current().map_or(0, |id| id.stream);
+                    self.replies
+                        .status(stream, Level::Error, reply.code, &reply.description);
+                }
+                // The only answer a client waits for is the one to `connect`, transaction 1.
+                None => self.replies.command("_error", 1.0, |e| {
+                    command::information(e.null(), "error", reply.code, &reply.description);
+                }),
+            }
+        }
+        self.close();
+    }
+
+    pub(super) fn close(&mut self) {
+        self.phase = Phase::Closed;
+        self.clock.deadline = None;
+        self.player.end();
+        self.publication.end();
+    }
+
+    /// The request that is undecided or going on.
+    fn current(&self) -> Option<RequestId> {
+        self.publication.id().or_else(|| self.player.id())
+    }
+
+    /// Tells the peer why it is turned away, in the terms of what it wanted.
+    fn say(&mut self, rejection: Rejection, description: &str) {
+        let code = match self.player.id() {
+            Some(_) => rejection.play_code(),
+            None => rejection.code(),
+        };
+        let stream = self.current().map_or(0, |id| id.stream);
+        self.replies.status(stream, Level::Error, code, description);
+    }
+}
