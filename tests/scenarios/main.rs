@@ -13,6 +13,7 @@ mod support;
 
 mod browsers_play_the_page;
 mod demo_clip_loops_in_step;
+mod enhanced_codecs_are_relayed;
 mod everybody_hears_the_same;
 mod hostile_publishers_are_refused;
 mod icecast_sources_are_heard_unchanged;

@@ -13,7 +13,7 @@ use crate::{Process, Tool};
 pub enum Player {
     /// The distribution's ffmpeg (5.1 on Debian 12), writing FLV.
     Ffmpeg,
-    /// An ffmpeg of this year, writing Matroska, which holds every codec of Enhanced RTMP.
+    /// An ffmpeg of this year, writing FLV with whatever Enhanced RTMP can carry.
     CurrentFfmpeg,
     /// GStreamer's `rtmp2src`, whose bytes are FLV as they came.
     GstreamerRtmp2,
@@ -68,8 +68,8 @@ impl Player {
 
     fn tool(self, url: &str, file: &Path) -> Tool {
         match self {
-            Self::Ffmpeg => copying(Tool::ffmpeg(), url, "flv").arg(file),
-            Self::CurrentFfmpeg => copying(Tool::current_ffmpeg(), url, "matroska").arg(file),
+            Self::Ffmpeg => copying(Tool::ffmpeg(), url).arg(file),
+            Self::CurrentFfmpeg => copying(Tool::current_ffmpeg(), url).arg(file),
             Self::GstreamerRtmp2 => Tool::new("gst-launch-1.0")
                 .args(["-q", "rtmp2src"])
                 .arg(format!("location={url}"))
@@ -157,18 +157,11 @@ impl Playing {
     }
 }
 
-fn copying(ffmpeg: Tool, url: &str, format: &str) -> Tool {
-    ffmpeg.args([
-        "-y",
-        "-i",
-        url,
-        "-c",
-        "copy",
-        "-flush_packets",
-        "1",
-        "-f",
-        format,
-    ])
+/// All tracks, each tag written as soon as it has come.
+fn copying(ffmpeg: Tool, url: &str) -> Tool {
+    ffmpeg
+        .args(["-y", "-i", url, "-map", "0:v?", "-map", "0:a?"])
+        .args(["-c", "copy", "-flush_packets", "1", "-f", "flv"])
 }
 
 /// VLC does not run as root; where the tests do, it becomes nobody.
