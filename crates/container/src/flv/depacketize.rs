@@ -160,13 +160,22 @@ impl Depacketizer {
     /// Colour or channel layout, which a joiner needs to be told like a sequence header.
     fn facts(&mut self, id: TrackId, kind: Kind, parsed: Body, body: &Bytes, out: &mut Vec<Item>) {
         let is_bare = bare_codec(id, parsed.codec).is_some();
-        let known = self.slot(id, parsed.codec);
+        let in_force = self.slots.iter().find(|slot| slot.track.id == id);
+        let in_force = in_force.map(|slot| slot.codec);
         // Frames of MP3, and the configuration of AAC, tell their channels themselves. And before
-        // its sequence header a track is nothing that facts could be known of.
-        let is_told = is_bare && (kind == Kind::Audio || known.is_none());
+        // its sequence header a track of bare samples is nothing that facts could be known of.
+        let is_told = is_bare && (kind == Kind::Audio || in_force.is_none());
         if is_told && !self.must_be_whole(id, parsed.codec) || body.len() > CONFIG_BYTES_MAX {
             return;
         }
+        // ffmpeg leaves out the number of the track it means: facts that the track's codec cannot
+        // have are kept beside it.
+        let is_astray = in_force.is_some_and(|codec| codec != parsed.codec);
+        let id = if is_astray {
+            track_id(kind, WIRE_TRACKS_MAX)
+        } else {
+            id
+        };
         self.keep_whole(id, parsed.codec, out);
         let known = self.slot(id, parsed.codec);
         let config = known.as_ref().map(|known| whole::split(&known.config));

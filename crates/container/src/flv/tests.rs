@@ -435,6 +435,18 @@ fn facts_are_configuration_until_another_sequence_header() {
         ]
     );
     assert_eq!(items.len(), 7, "and two samples");
+    // Those of another codec, as ffmpeg sends them of numbered tracks, disturb nothing.
+    let items = video(&[avc_header(), red, b"\x17\x01\0\0\0nal", red, blue]);
+    assert_eq!(
+        words(&items),
+        [
+            "track 1 h264 Bare",
+            "track 33 opaque FlvBody",
+            "1 key 3",
+            "track 33 opaque FlvBody",
+        ]
+    );
+    assert_eq!(facts(&items[3..]), [pair(b"", blue)]);
     // They may come first.
     let items = video(&[red, one]);
     assert_eq!(facts(&items), [pair(b"", red), pair(one, red)]);
