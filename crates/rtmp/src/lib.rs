@@ -35,6 +35,10 @@
 //! 4. After an error, or once [`is_closed`](server::Session::is_closed), send the remaining output and
 //!    close. Reading (and discarding) a little before the close lets the last words arrive: a socket
 //!    closed with unread input resets the connection, and the peer loses the reason.
+//! 5. The media of a player is the driver's own affair: once
+//!    [`accept_play`](server::Session::accept_play) was called and the output sent, it writes messages
+//!    with [`chunk::write`], each with a full header, and sends new output between two of them. A
+//!    session that will do little else for hours is told to [`shrink`](server::Session::shrink).
 //!
 //! The parts are public where others need them: [`chunk`] writes the shared bytes of a stream for all
 //! its players, [`amf0`] reads metadata, [`timestamp`] extends the 32-bit clock.
