@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fanout::gate::Presented;
+use fanout::gate::{Authorized, Presented, Publish};
 use fanout::{Phase, PublishRefused, Publisher, Source};
 use media::{Item, StreamName};
 
@@ -56,9 +56,20 @@ pub(crate) fn admit(
     protocol: Protocol,
     source: &Source,
 ) -> Result<Turn, Error> {
+    let permit = || Ok(context.gate.publish(name, presented)?);
+    enter(context, permit, protocol, source)
+}
+
+/// Begins a publisher's turn with a permission that `permit` gives, if the registry agrees.
+pub(crate) fn enter(
+    context: &Context,
+    permit: impl Fn() -> Result<Authorized<Publish>, Error>,
+    protocol: Protocol,
+    source: &Source,
+) -> Result<Turn, Error> {
     let mut refused = PublishRefused::Ended;
     for _ in 0..TRIES_MAX {
-        let permission = context.gate.publish(name, presented)?;
+        let permission = permit()?;
         match context.registry.publish(permission, source.clone(), now()) {
             Ok(publisher) => return Ok(Turn::new(context, publisher, protocol, source)),
             Err(PublishRefused::Ended) => {}

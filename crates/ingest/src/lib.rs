@@ -6,6 +6,8 @@
 //!                                                                  └─► its protocol's refusal
 //! ```
 //!
+//! Publishers come to us, and [`pull`] goes and fetches: from there on the two are alike.
+//!
 //! Each driver owns one connection from the moment the door knows what it speaks until it is closed.
 //! It turns one read into one batch of items and one [`Publisher::write`](fanout::Publisher::write).
 //! Everything that can end a connection is an [`Error`]; each protocol has one function that turns it
@@ -20,6 +22,7 @@
 mod admission;
 mod error;
 pub mod icecast;
+pub mod pull;
 pub mod rtmp;
 mod stats;
 

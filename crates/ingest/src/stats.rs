@@ -11,17 +11,20 @@ pub enum Protocol {
     Rtmp,
     /// `SOURCE` and `PUT`.
     Icecast,
+    /// Another server, which we asked.
+    Pull,
 }
 
 impl Protocol {
     /// Every protocol, in the order of their indices.
-    pub const ALL: [Self; 2] = [Self::Rtmp, Self::Icecast];
+    pub const ALL: [Self; 3] = [Self::Rtmp, Self::Icecast, Self::Pull];
 
     /// The metric label, and [`Source::protocol`](fanout::Source::protocol).
     pub const fn label(self) -> &'static str {
         match self {
             Self::Rtmp => "rtmp",
             Self::Icecast => "icecast",
+            Self::Pull => "pull",
         }
     }
 }

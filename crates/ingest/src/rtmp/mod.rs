@@ -11,7 +11,7 @@
 //! publishing until its unread replies reach the session's bound. Deadlines: the session has those
 //! for the handshake and for the request, the publication those for media.
 
-mod publication;
+pub(crate) mod publication;
 mod words;
 
 use std::net::SocketAddr;

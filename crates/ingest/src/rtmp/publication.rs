@@ -140,18 +140,18 @@ impl Publication {
 
 /// The publisher's clock, extended.
 #[derive(Debug, Default)]
-struct Clock(Unwrap);
+pub(crate) struct Clock(Unwrap);
 
 impl Clock {
     /// The time of an audio or video message. Both share one clock, so that a wrap between the
     /// first of one and the first of the other does not part them.
-    fn media(&mut self, timestamp: u32) -> Timestamp {
+    pub(crate) fn media(&mut self, timestamp: u32) -> Timestamp {
         Timestamp::from_millis(self.0.extend(timestamp))
     }
 
     /// The time of a data message, which is often zero whatever the media's: it may not move the
     /// clock.
-    fn data(&self, timestamp: u32) -> Timestamp {
+    pub(crate) fn data(&self, timestamp: u32) -> Timestamp {
         let mut clock = self.0;
         Timestamp::from_millis(clock.extend(timestamp))
     }

@@ -1,0 +1,57 @@
+//! Why a pull failed.
+
+use std::io;
+
+use ::rtmp::client;
+use container::flv;
+use net::link::ConnectError;
+
+/// What ended a connection to a source. The texts show no secrets.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    // The source.
+    /// It speaks no RTMP, or says no.
+    #[error("{0}")]
+    Rtmp(#[from] client::Error),
+    /// It speaks no HTTP.
+    #[error("the source broke HTTP: {0}")]
+    Http(#[from] hyper::Error),
+    /// It says no over HTTP.
+    #[error("the source answered {0}")]
+    Status(http::StatusCode),
+    /// It sends us from one address to the next, or to one that is none.
+    #[error("the source's redirections lead nowhere")]
+    Redirection,
+    /// What it sends is no FLV.
+    #[error("{0}")]
+    Flv(#[from] flv::ReadError),
+    /// It ended the stream.
+    #[error("the source ended the stream ({0})")]
+    Ended(String),
+    /// It closed the connection.
+    #[error("the source closed the connection")]
+    HungUp,
+    /// It asks for a proof of the password again and again.
+    #[error("the source does not take the password")]
+    Password,
+    /// It does not answer a request.
+    #[error("the source did not answer in time")]
+    NoAnswer,
+
+    // The stream, or we.
+    /// Somebody else publishes it.
+    #[error("the stream is being published by somebody else")]
+    Busy,
+    /// The stream could not be published, was taken over, or its source is silent.
+    #[error("{0}")]
+    Publish(#[from] crate::Error),
+
+    // The environment.
+    /// There is no connection.
+    #[error("{0}")]
+    Connect(#[from] ConnectError),
+    /// The connection broke.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}

@@ -1,0 +1,180 @@
+//! What a source brings, on its way to the stream.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use fanout::gate::{Authorized, Publish};
+use fanout::{Phase, Source};
+use media::{Container, Item};
+use net::link::{State, Status};
+
+use super::Failure;
+use crate::admission::{self, Turn};
+use crate::stats::Protocol;
+use crate::{Context, Error, now};
+
+/// Items that may be held before the first media: metadata, and what servers say with it.
+const HELD_ITEMS_MAX: usize = 16;
+
+/// Items passed on at once; see the publications of RTMP.
+const BATCH_ITEMS_MAX: usize = 1024;
+
+/// What an FLV or RTMP stream is, for listeners who take it whole.
+const CONTENT_TYPE: &str = "video/x-flv";
+
+/// A connection's items, and the turn on the stream that they are written in once there is media.
+pub(super) struct Feed<'a> {
+    context: &'a Context,
+    permit: &'a (dyn Fn() -> Authorized<Publish> + Sync),
+    status: &'a Status,
+    peer: Option<SocketAddr>,
+    turn: Option<Turn>,
+    pub(super) items: Vec<Item>,
+    /// When there was media last, or the connection was made.
+    heard: Instant,
+    /// When there was media first.
+    began: Option<Instant>,
+    /// Bytes received before the turn.
+    early_bytes: usize,
+}
+
+impl<'a> Feed<'a> {
+    pub(super) fn new(
+        context: &'a Context,
+        permit: &'a (dyn Fn() -> Authorized<Publish> + Sync),
+        status: &'a Status,
+    ) -> Self {
+        Self {
+            context,
+            permit,
+            status,
+            peer: None,
+            turn: None,
+            items: Vec::new(),
+            heard: now(),
+            began: None,
+            early_bytes: 0,
+        }
+    }
+
+    /// A publisher of the stream's own goes first, even one that has stalled for a while.
+    pub(super) fn check_free(&self) -> Result<(), Failure> {
+        let permission = (self.permit)();
+        let present = self.context.registry.stream(&permission.action().stream);
+        match present.map(|stream| stream.info().phase) {
+            Some(Phase::Live) => Err(Failure::Busy),
+            _ => Ok(()),
+        }
+    }
+
+    /// The source is about to send media.
+    pub(super) fn connected(&mut self, peer: SocketAddr) {
+        self.peer = Some(peer);
+        self.heard = now();
+    }
+
+    /// Counts received bytes.
+    pub(super) fn received(&mut self, bytes: usize) {
+        self.status.add_bytes(bytes);
+        match &mut self.turn {
+            Some(turn) => turn.received(bytes),
+            None => self.early_bytes += bytes,
+        }
+    }
+
+    /// Whether enough items are there to be delivered before more are read.
+    pub(super) fn is_full(&self) -> bool {
+        self.items.len() >= BATCH_ITEMS_MAX
+    }
+
+    /// Passes on the items so far; the first media begins the turn.
+    pub(super) fn deliver(&mut self) -> Result<(), Failure> {
+        let now = now();
+        let is_media = |item: &Item| !matches!(item, Item::Metadata(_) | Item::Script(_));
+        if self
+            .items
+            .iter()
+            .any(|item| matches!(item, Item::Sample(_)))
+        {
+            self.heard = now;
+            self.began.get_or_insert(now);
+        }
+        if self.turn.is_none() {
+            if !self.items.iter().any(is_media) {
+                let excess = self.items.len().saturating_sub(HELD_ITEMS_MAX);
+                self.items.drain(..excess);
+                return Ok(());
+            }
+            self.begin()?;
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.write(&mut self.items, now)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.check_free()?;
+        let source = Source {
+            protocol: Protocol::Pull.label(),
+            peer: self.peer,
+            agent: String::new(),
+            container: Container::Tracks,
+            content_type: CONTENT_TYPE.to_owned(),
+            headers: Vec::new(),
+        };
+        let permit = || Ok((self.permit)());
+        let mut turn = admission::enter(self.context, permit, Protocol::Pull, &source)?;
+        turn.received(std::mem::take(&mut self.early_bytes));
+        self.turn = Some(turn);
+        self.status.enter(State::Running);
+        Ok(())
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    pub(super) fn due(&self) -> Instant {
+        self.heard + self.patience()
+    }
+
+    /// Gives up on a source that sends no media.
+    pub(super) fn handle_timeout(&self) -> Result<(), Failure> {
+        if now() < self.due() {
+            return Ok(());
+        }
+        let error = match self.began {
+            Some(_) => Error::Silent(self.patience()),
+            None => Error::NoMedia(self.patience()),
+        };
+        Err(error.into())
+    }
+
+    /// Waits until the stream is no longer ours.
+    pub(super) async fn over(&self) -> Failure {
+        match &self.turn {
+            Some(turn) => turn.over().await.into(),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// For how long media has been coming.
+    pub(super) fn ran(&self) -> Duration {
+        self.began.map_or(Duration::ZERO, |began| {
+            self.heard.saturating_duration_since(began)
+        })
+    }
+
+    /// Ends the turn, if there was one, saying why in the log.
+    pub(super) fn end(self, reason: &dyn Display) {
+        if let Some(turn) = self.turn {
+            turn.end(reason);
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        match self.began {
+            Some(_) => self.context.settings.source_timeout,
+            None => self.context.settings.first_media_timeout,
+        }
+    }
+}

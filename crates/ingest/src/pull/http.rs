@@ -1,0 +1,132 @@
+//! A source that is downloaded: FLV over HTTP.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use container::flv::Reader;
+use http::{Request, Response, header};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use net::link::{Connector, Link};
+use net::wait;
+use tokio::time::timeout;
+
+use super::feed::Feed;
+use super::source::HttpAddress;
+use super::{End, Failure};
+
+/// Servers that pass us on before one serves; delivery networks use one or two.
+const REDIRECTIONS_MAX: usize = 3;
+
+/// From the request to the head of the answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Downloads from `address`, or from where that leads.
+pub(super) async fn fetch(
+    connector: &Connector,
+    address: &HttpAddress,
+    feed: &mut Feed<'_>,
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+) -> Result<End, Failure> {
+    let mut address = address.clone();
+    for _ in 0..=REDIRECTIONS_MAX {
+        let asking = ask(connector, &address, feed, stop.as_mut());
+        match asking.await? {
+            Went::To(end) => return Ok(end),
+            Went::Elsewhere(location) => {
+                let next = address.redirected(&location);
+                address = next.ok_or(Failure::Redirection)?;
+            }
+        }
+    }
+    Err(Failure::Redirection)
+}
+
+/// How one connection went.
+enum Went {
+    To(End),
+    Elsewhere(String),
+}
+
+async fn ask(
+    connector: &Connector,
+    address: &HttpAddress,
+    feed: &mut Feed<'_>,
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+) -> Result<Went, Failure> {
+    let connecting = connector.connect(&address.host, address.port, address.is_secure);
+    let link = tokio::select! {
+        link = connecting => link?,
+        () = &mut stop => return Ok(Went::To(End::Stop)),
+    };
+    feed.connected(link.socket().peer_addr()?);
+    let (mut sender, connection) = http1::handshake(TokioIo::<Link>::new(link)).await?;
+    let mut connection = std::pin::pin!(connection);
+    let exchange = async {
+        let answer = timeout(ANSWER_TIMEOUT, sender.send_request(request(address)?)).await;
+        let answer = answer.map_err(|_| Failure::NoAnswer)??;
+        if answer.status().is_redirection() {
+            let location = answer.headers().get(header::LOCATION);
+            let location = location.and_then(|value| value.to_str().ok());
+            let location = location.ok_or(Failure::Redirection)?;
+            return Ok(Went::Elsewhere(location.to_owned()));
+        }
+        if !answer.status().is_success() {
+            return Err(Failure::Status(answer.status()));
+        }
+        download(answer, feed, stop).await.map(Went::To)
+    };
+    let mut exchange = std::pin::pin!(exchange);
+    tokio::select! {
+        went = &mut exchange => went,
+        // The exchange finds out by itself how the connection ended, and what was left of it.
+        _ = &mut connection => exchange.await,
+    }
+}
+
+fn request(address: &HttpAddress) -> Result<Request<Empty<Bytes>>, Failure> {
+    let mut request = Request::get(&address.target)
+        .header(header::HOST, address.authority())
+        .header(header::USER_AGENT, "Carillon")
+        .header(header::ACCEPT, "*/*");
+    if let Some(authorization) = address.authorization() {
+        request = request.header(header::AUTHORIZATION, authorization);
+    }
+    let request = request.body(Empty::new());
+    Ok(request.map_err(std::io::Error::other)?)
+}
+
+async fn download(
+    answer: Response<Incoming>,
+    feed: &mut Feed<'_>,
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+) -> Result<End, Failure> {
+    let mut body = answer.into_body();
+    let mut reader = Reader::default();
+    loop {
+        let due = Some(feed.due());
+        let frame = tokio::select! {
+            frame = body.frame() => frame,
+            over = feed.over() => return Err(over),
+            () = &mut stop => return Ok(End::Stop),
+            () = wait::at(due) => {
+                feed.handle_timeout()?;
+                continue;
+            }
+        };
+        let Some(frame) = frame else {
+            return Err(Failure::HungUp);
+        };
+        let Ok(bytes) = frame?.into_data() else {
+            continue;
+        };
+        feed.received(bytes.len());
+        let read = reader.push(&bytes, &mut feed.items);
+        // What came before a defect is passed on.
+        feed.deliver()?;
+        read?;
+    }
+}

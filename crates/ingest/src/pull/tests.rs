@@ -1,0 +1,367 @@
+//! Pulls over real sockets, from origins that are sessions of our own or say HTTP by hand.
+
+use std::time::Instant;
+
+use ::rtmp::chunk::{self, CHUNK_SIZE_SHARED, Header};
+use ::rtmp::message::Kind;
+use ::rtmp::server::{Config, Event, RequestId, Session};
+use bytes::{Buf, BytesMut};
+use fanout::Phase;
+use fanout::Takeover;
+use fanout::gate::Presented;
+use media::StreamName;
+use net::link::Report;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::*;
+use crate::testing::{KEY, OTHER_KEY, PEER, hear, house, listen, stream};
+use crate::{Settings, now};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Sequence header and a frame of AAC, as FLV tag bodies.
+const AUDIO_HEADER: [u8; 4] = [0xaf, 0, 0x12, 0x10];
+const DING: &[u8] = b"\xaf\x01ding";
+const DONG: &[u8] = b"\xaf\x01dong";
+
+fn presented(key: &str) -> Presented<'_> {
+    Presented {
+        peer: PEER,
+        user: None,
+        secret: Some(key),
+        proof: None,
+    }
+}
+
+/// A pull at work.
+struct Pulling {
+    status: Arc<Status>,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Pulling {
+    fn from(context: &Arc<Context>, url: &str) -> Self {
+        let status = Arc::new(Status::default());
+        let pull = Pull {
+            source: url.parse().unwrap(),
+            status: Arc::clone(&status),
+        };
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        let connector = Connector::new(Arc::new(tls));
+        let context = Arc::clone(context);
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(async move {
+            let name = StreamName::parse("live/show").unwrap();
+            let permit = || context.gate.publish(&name, &presented(OTHER_KEY)).unwrap();
+            let stopped = async {
+                stopped.await.ok();
+            };
+            run(&context, &connector, &pull, permit, stopped).await;
+        });
+        Self {
+            status,
+            stop: Some(stop),
+            task,
+        }
+    }
+
+    async fn stop(mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+        timeout(PATIENCE, self.task).await.unwrap().unwrap();
+        assert_eq!(self.status.report().state, State::Idle);
+    }
+
+    async fn until(&self, what: &str, is_so: impl Fn(&Report) -> bool) -> Report {
+        for _ in 0..PATIENCE.as_millis() / 5 {
+            let report = self.status.report();
+            if is_so(&report) {
+                return report;
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+        panic!("not {what}: {:?}", self.status.report());
+    }
+}
+
+async fn door() -> (TcpListener, u16) {
+    let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = door.local_addr().unwrap().port();
+    (door, port)
+}
+
+async fn accept(door: &TcpListener) -> TcpStream {
+    let accepted = timeout(PATIENCE, door.accept()).await;
+    accepted.expect("somebody connects").unwrap().0
+}
+
+/// A server that is played from.
+struct Origin {
+    socket: TcpStream,
+    session: Session,
+    play: RequestId,
+}
+
+impl Origin {
+    /// Lets the next connection play.
+    async fn serve(door: &TcpListener) -> Self {
+        let mut socket = accept(door).await;
+        let mut session = Session::new(Config::default(), [6; 32], now());
+        let mut input = BytesMut::new();
+        loop {
+            let read = timeout(PATIENCE, socket.read_buf(&mut input)).await;
+            assert_ne!(read.unwrap().unwrap(), 0);
+            let mut rest = &input.split()[..];
+            while let Some(event) = session.read(&mut rest, now()).unwrap() {
+                if let Event::Play(request) = event {
+                    assert_eq!(request.path.name, "far/away");
+                    session.accept_play(request.id).unwrap();
+                    assert_eq!(session.read(&mut rest, now()), Ok(None));
+                    let mut origin = Self {
+                        socket,
+                        session,
+                        play: request.id,
+                    };
+                    origin.flush().await;
+                    return origin;
+                }
+            }
+            let output = session.output().split();
+            socket.write_all(&output).await.unwrap();
+        }
+    }
+
+    async fn flush(&mut self) {
+        let output = self.session.output().split();
+        self.socket.write_all(&output).await.unwrap();
+    }
+
+    async fn audio(&mut self, timestamp: u32, body: &[u8]) {
+        let header = Header {
+            csid: 4,
+            timestamp,
+            kind: Kind::Audio,
+            stream_id: 1,
+        };
+        let mut bytes = BytesMut::new();
+        chunk::write(&header, body, CHUNK_SIZE_SHARED, &mut bytes);
+        self.socket.write_all(&bytes).await.unwrap();
+    }
+
+    /// What the player says until it has closed the connection.
+    async fn hear_all(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut input = BytesMut::new();
+        while timeout(PATIENCE, self.socket.read_buf(&mut input))
+            .await
+            .expect("it closes")
+            .unwrap_or(0)
+            > 0
+        {
+            let mut rest = input.chunk();
+            while let Some(event) = self.session.read(&mut rest, now()).unwrap() {
+                events.push(event);
+            }
+            input.clear();
+        }
+        events
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_played_and_published_and_played_again_after_its_end() {
+    let context = house(Takeover::SameCredential, 0);
+    let (door, port) = door().await;
+    let url = format!("rtmp://me:sesame@127.0.0.1:{port}/far/away?key=K");
+    let pulling = Pulling::from(&context, &url);
+    let mut origin = Origin::serve(&door).await;
+    assert_eq!(pulling.status.report().state, State::Connecting);
+    assert!(context.registry.list().is_empty(), "no media, no stream");
+    origin.audio(1_000, &AUDIO_HEADER).await;
+    origin.audio(1_000, DING).await;
+    let mut listener = listen(&context, "live/show").await;
+    assert_eq!(hear(&mut listener, 4).await, b"ding");
+    let report = pulling
+        .until("running", |r| r.state == State::Running)
+        .await;
+    assert!(report.bytes > 0);
+    let info = stream(&context, "live/show").await.info();
+    assert_eq!((info.phase, info.source.protocol), (Phase::Live, "pull"));
+    assert_eq!(context.stats.publishers(crate::Protocol::Pull), 1);
+
+    let play = origin.play;
+    origin.session.end_play(play, "Over.", now()).unwrap();
+    origin.flush().await;
+    let report = pulling
+        .until("waiting", |r| r.state == State::Waiting)
+        .await;
+    let error = report.error.unwrap();
+    assert!(error.contains("NetStream.Play.UnpublishNotify"), "{error}");
+    assert_eq!(
+        stream(&context, "live/show").await.info().phase,
+        Phase::Lingering
+    );
+
+    let mut origin = Origin::serve(&door).await;
+    origin.audio(0, &AUDIO_HEADER).await;
+    origin.audio(0, DONG).await;
+    assert_eq!(hear(&mut listener, 4).await, b"dong");
+    let stopping = tokio::spawn(pulling.stop());
+    let said = origin.hear_all().await;
+    assert!(matches!(said[..], [Event::Stop(_)]), "{said:?}");
+    drop(origin);
+    stopping.await.unwrap();
+    assert_eq!(context.stats.publishers(crate::Protocol::Pull), 0);
+}
+
+#[tokio::test]
+async fn a_publisher_of_the_streams_own_is_left_alone() {
+    let context = house(Takeover::SameCredential, 0);
+    let name = StreamName::parse("live/show").unwrap();
+    let permission = context.gate.publish(&name, &presented(KEY)).unwrap();
+    let source = fanout::Source {
+        protocol: "test",
+        peer: None,
+        agent: String::new(),
+        container: media::Container::Tracks,
+        content_type: String::new(),
+        headers: Vec::new(),
+    };
+    // It has sent nothing since long ago, and would be replaced by another publisher.
+    let began = Instant::now() - Duration::from_secs(60);
+    let publisher = context.registry.publish(permission, source, began).unwrap();
+    let (door, port) = door().await;
+    let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
+    let report = pulling.until("refused", |r| r.failures > 0).await;
+    assert_eq!(report.error, Some(Failure::Busy.to_string()));
+    let early = timeout(Duration::from_millis(1), door.accept()).await;
+    assert!(early.is_err(), "the source is not troubled meanwhile");
+    drop(publisher);
+    let mut origin = Origin::serve(&door).await;
+    origin.audio(0, &AUDIO_HEADER).await;
+    origin.audio(0, DING).await;
+    pulling
+        .until("running", |r| r.state == State::Running)
+        .await;
+    drop(origin);
+    pulling.stop().await;
+}
+
+#[tokio::test]
+async fn a_silent_source_is_given_up() {
+    let mut context = house(Takeover::SameCredential, 0);
+    Arc::get_mut(&mut context).unwrap().settings = Settings {
+        first_media_timeout: Duration::from_millis(50),
+        source_timeout: Duration::from_millis(60),
+        ..Settings::default()
+    };
+    let (door, port) = door().await;
+    let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
+    let silent = Origin::serve(&door).await;
+    let report = pulling.until("failed", |r| r.failures == 1).await;
+    assert!(report.error.unwrap().contains("0.05 s"));
+    assert!(context.registry.list().is_empty());
+    drop(silent);
+    let mut falling_silent = Origin::serve(&door).await;
+    falling_silent.audio(0, &AUDIO_HEADER).await;
+    falling_silent.audio(0, DING).await;
+    let report = pulling.until("failed again", |r| r.failures == 2).await;
+    assert!(report.error.unwrap().contains("0.06 s"));
+    drop(falling_silent);
+    pulling.stop().await;
+}
+
+/// An FLV file with one sequence header and one frame.
+fn flv() -> Vec<u8> {
+    let mut bytes = b"FLV\x01\x04\0\0\0\x09\0\0\0\0".to_vec();
+    for body in [&AUDIO_HEADER[..], DING] {
+        bytes.extend_from_slice(&[8, 0, 0, body.len() as u8, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend_from_slice(body);
+        bytes.extend_from_slice(&(11 + body.len() as u32).to_be_bytes());
+    }
+    bytes
+}
+
+/// Reads a request, and answers with `answer`.
+async fn answer(door: &TcpListener, answer: &[u8]) -> (String, TcpStream) {
+    let mut socket = accept(door).await;
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        socket.read_buf(&mut request).await.unwrap();
+    }
+    socket.write_all(answer).await.unwrap();
+    (String::from_utf8(request).unwrap(), socket)
+}
+
+#[tokio::test]
+async fn flv_is_downloaded_from_where_redirections_lead() {
+    let context = house(Takeover::SameCredential, 0);
+    let ((near, near_port), (far, far_port)) = (door().await, door().await);
+    let url = format!("http://me:sesame@127.0.0.1:{near_port}/far/away.flv?key=K");
+    let pulling = Pulling::from(&context, &url);
+    let location = format!("http://127.0.0.1:{far_port}/edge.flv");
+    let redirection = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\n\r\n");
+    let (request, _) = answer(&near, redirection.as_bytes()).await;
+    assert!(
+        request.starts_with("GET /far/away.flv?key=K HTTP/1.1\r\n"),
+        "{request}"
+    );
+    assert!(
+        request.contains("authorization: Basic bWU6c2VzYW1l\r\n"),
+        "{request}"
+    );
+
+    let whole = [
+        b"HTTP/1.1 200 OK\r\nContent-Type: video/x-flv\r\n\r\n",
+        &flv()[..],
+    ]
+    .concat();
+    let (request, socket) = answer(&far, &whole).await;
+    assert!(
+        request.starts_with("GET /edge.flv HTTP/1.1\r\n"),
+        "{request}"
+    );
+    assert!(!request.contains("authorization"), "{request}");
+    let mut listener = listen(&context, "live/show").await;
+    assert_eq!(hear(&mut listener, 4).await, b"ding");
+    assert_eq!(pulling.status.report().state, State::Running);
+    drop(socket);
+    let report = pulling.until("failed", |r| r.failures == 1).await;
+    assert_eq!(report.error, Some(Failure::HungUp.to_string()));
+    pulling.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_no_stream_is_told() {
+    let context = house(Takeover::SameCredential, 0);
+    let (door, port) = door().await;
+    let pulling = Pulling::from(
+        &context,
+        &format!("http://127.0.0.1:{port}/a.flv?key=sesame"),
+    );
+    let answers: [(&[u8], &str); 2] = [
+        (
+            b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+            "404",
+        ),
+        (b"HTTP/1.1 200 OK\r\n\r\n<html>", "FLV signature"),
+    ];
+    for (index, (said, shown)) in answers.into_iter().enumerate() {
+        let (_, _socket) = answer(&door, said).await;
+        let failures = index as u64 + 1;
+        let report = pulling.until("failed", |r| r.failures == failures).await;
+        let error = report.error.unwrap();
+        assert!(error.contains(shown), "{error}");
+        assert!(!error.contains("sesame"), "{error}");
+    }
+    pulling.stop().await;
+}
