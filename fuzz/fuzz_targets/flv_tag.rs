@@ -1,9 +1,9 @@
-//! FLV: the reader does not depend on the cut of its input, and what it read is written and read
-//! again the same.
+//! FLV: the reader does not depend on the cut of its input, what it read is written and read again
+//! the same, and from wherever a listener may join, the lane makes sense.
 
 #![no_main]
 
-use container::flv::{self, ReadError, Reader, Tag, TagKind};
+use container::flv::{self, Muxer, Opening, ReadError, Reader, Selection, Tag, TagKind};
 use libfuzzer_sys::fuzz_target;
 use media::{Item, Sample, Timestamp, Track};
 use std::sync::Arc;
@@ -55,6 +55,58 @@ fn samples(items: &[Item]) -> Vec<&Sample> {
     samples.collect()
 }
 
+/// A lane: its bytes, and where one may join with which opening.
+#[derive(Default)]
+struct Lane {
+    log: Vec<u8>,
+    unit: usize,
+    joins: Vec<(usize, Arc<[u8]>)>,
+}
+
+impl flv::Sink for Lane {
+    type Preamble = Arc<[u8]>;
+
+    fn tag(&mut self, tag: &Tag<'_>) {
+        tag.write(&mut |bytes| self.log.extend_from_slice(bytes));
+    }
+
+    fn preamble(&mut self, opening: &Opening<'_>) -> Arc<[u8]> {
+        let mut bytes = flv::file_header(true, true).to_vec();
+        opening.tags(&mut |tag| tag.write(&mut |part| bytes.extend_from_slice(part)));
+        bytes.into()
+    }
+
+    fn end_unit(&mut self, _: Timestamp, join: Option<Arc<[u8]>>) {
+        assert!(self.unit < self.log.len(), "a unit has a byte");
+        self.joins.extend(join.map(|opening| (self.unit, opening)));
+        self.unit = self.log.len();
+    }
+}
+
+/// Listeners who join, early and late, hear what was sent, in order.
+fn join(items: &[Item]) {
+    let mut lane = Lane::default();
+    let mut muxer = Muxer::new(Selection::ALL);
+    for item in items {
+        muxer.push(item, &mut lane);
+    }
+    let everything = samples(items);
+    let [first, .., last] = &lane.joins[..] else {
+        return;
+    };
+    for (offset, opening) in [first, last] {
+        let heard = [opening, &lane.log[*offset..]].concat();
+        let (heard, result) = read(std::iter::once(&heard[..]));
+        assert_eq!(result, Ok(()), "a lane cannot be read");
+        // A body that stayed whole for what came before it may read as bare without that.
+        let mut sent = everything.iter();
+        for sample in samples(&heard) {
+            let is_next = sent.any(|sent| sent.data.ends_with(&sample.data));
+            assert!(is_next, "what is heard was not sent, or not in this order");
+        }
+    }
+}
+
 // The first byte chooses how the rest is cut. What follows is a file without its header, so that
 // the fuzzer need not find the signature.
 fuzz_target!(|data: &[u8]| {
@@ -65,6 +117,7 @@ fuzz_target!(|data: &[u8]| {
     let (items, result) = read(std::iter::once(&file[..]));
     let (again, same) = read(file.chunks(usize::from(*cut) + 1));
     assert_eq!(format!("{items:?}{result:?}"), format!("{again:?}{same:?}"));
+    join(&items);
     let (copied, result) = read(std::iter::once(&write(&items)[..]));
     assert_eq!(result, Ok(()), "what was written cannot be read");
     for (sample, copy) in samples(&items).into_iter().zip(samples(&copied)) {
