@@ -3,7 +3,8 @@
 //! ```text
 //!  cli ──► config ──► Relay::load ──► Relay::start ──► Running ──► drain
 //!                                         │
-//!              doors (accept, limits, TLS, head) ──► ingest | egress-http | pages
+//!              doors (accept, limits, TLS, head) ──► ingest | egress-http | egress-rtmp | pages
+//!              links (pushes and pulls) ──► egress-rtmp | ingest
 //!              admin (metrics, health, API)     gate (who may)     access (who was here)
 //! ```
 //!
@@ -20,6 +21,7 @@ mod door;
 mod drain;
 mod gate;
 mod keys;
+mod links;
 mod log;
 mod node;
 mod notice;
@@ -33,5 +35,6 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+pub use links::TrustError;
 pub use relay::{Bound, Port, Relay, StartError};
 pub use running::Running;

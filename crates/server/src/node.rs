@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::door::Counts;
 use crate::door::limits::Limits;
 use crate::gate::Gatehouse;
+use crate::links::Links;
 use crate::relay::{Bound, Port};
 
 /// See the module's description.
@@ -26,6 +27,7 @@ pub(crate) struct Node {
     pub(crate) egress: Arc<egress_http::Context>,
     /// Listeners over RTMP.
     pub(crate) players: Arc<egress_rtmp::Context>,
+    pub(crate) links: Links,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
     pub(crate) access: AccessLog,
@@ -45,6 +47,7 @@ pub(crate) struct Parts {
     pub(crate) config: Arc<Config>,
     pub(crate) registry: Arc<fanout::Registry>,
     pub(crate) gate: Arc<Gatehouse>,
+    pub(crate) links: Links,
     pub(crate) access: AccessLog,
     pub(crate) bound: Vec<Bound>,
     pub(crate) password_demanded: bool,
@@ -58,6 +61,7 @@ impl Node {
             config,
             registry,
             gate,
+            links,
             access,
             bound,
             password_demanded,
@@ -105,6 +109,7 @@ impl Node {
             config,
             registry,
             gate,
+            links,
             access,
             bound,
             password_demanded,

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fanout::{Class, Fanout, Registry, Settings};
+use net::link::Connector;
 use net::{Backend, Epoll};
 use tokio::net::{TcpListener, TcpSocket};
 
@@ -17,6 +18,7 @@ use crate::door::Door;
 use crate::door::tls::{self, Acceptors, TlsError};
 use crate::gate::Gatehouse;
 use crate::keys::{self, Generated};
+use crate::links::{self, Links, TrustError};
 use crate::node::{Node, Parts};
 use crate::running::Running;
 
@@ -70,6 +72,9 @@ pub enum StartError {
     /// The certificate or its key is of no use.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),
+    /// There is nothing to check other servers by.
+    #[error("links to other servers: {0}")]
+    Trust(#[from] TrustError),
     /// A port is taken, or not ours to take.
     #[error("cannot listen on {address} ({}): {source}", port.label())]
     Bind {
@@ -97,11 +102,13 @@ pub struct Relay {
     password_demanded: bool,
     /// For the ports behind TLS, if there are any.
     tls: Option<Acceptors>,
+    connector: Connector,
     demo: bool,
 }
 
 impl Relay {
-    /// Completes a configuration: makes the secrets it leaves open and reads its certificate.
+    /// Completes a configuration: makes the secrets it leaves open, reads its certificate and, if it
+    /// has links that need them, those that this host trusts.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -115,11 +122,13 @@ impl Relay {
             (Some(certificate), Some(key)) => Some(tls::acceptors(certificate, key)?),
             _ => None,
         };
+        let connector = links::connector(&config)?;
         Ok(Self {
             config,
             generated,
             password_demanded,
             tls,
+            connector,
             demo: false,
         })
     }
@@ -141,8 +150,9 @@ impl Relay {
             config,
             generated,
             password_demanded,
+            connector,
             demo,
-            ..
+            tls: _,
         } = self;
         let config = Arc::new(config);
         let (fanout, departed) = start_workers(&config).map_err(StartError::Workers)?;
@@ -161,10 +171,12 @@ impl Relay {
         let bound: Vec<_> = sockets.iter().map(|(bound, _, _)| *bound).collect();
         let mut challenge_key = [0; 32];
         getrandom::fill(&mut challenge_key)?;
+        let links = Links::new(&config, connector);
         let node = Arc::new(Node::new(Parts {
             config,
             registry: Arc::new(registry),
             gate: Arc::new(gate),
+            links,
             access,
             bound,
             password_demanded,

@@ -8,7 +8,7 @@ use axum::http::Method;
 /// Which listening socket an endpoint is on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Surface {
-    /// The RTMP port.
+    /// The RTMP and RTMPS ports.
     Rtmp,
     /// The public HTTP and HTTPS ports, read by the door itself: sources and live bodies.
     Live,
@@ -67,6 +67,8 @@ macro_rules! endpoints {
 endpoints! {
     /// Publish by RTMP.
     RtmpPublish: Rtmp "publish" "{stream}", PublishKey;
+    /// Play by RTMP.
+    RtmpPlay: Rtmp "play" "{stream}", Nothing;
 
     /// Publish as an Icecast source of old.
     Source: Live "SOURCE" "/{stream}", PublishKey;
@@ -114,6 +116,10 @@ endpoints! {
     EndStream: Admin "DELETE" "/api/v1/streams/{*name}", Password;
     /// All listeners.
     Listeners: Admin "GET" "/api/v1/listeners", Password;
+    /// Where streams are pushed to, and how that goes.
+    Pushes: Admin "GET" "/api/v1/push", Password;
+    /// Where streams are pulled from, and how that goes.
+    Pulls: Admin "GET" "/api/v1/pull", Password;
     /// Remove a listener.
     Kick: Admin "DELETE" "/api/v1/listeners/{id}", Password;
 }

@@ -1,7 +1,7 @@
 //! A relay that serves, and how it ends.
 //!
 //! Ending goes the way of starting backwards: the public ports close, listeners get time to leave,
-//! streams end, workers end, and the last lines of the access log are written.
+//! links and streams end, workers end, and the last lines of the access log are written.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::drain;
 use crate::keys::Generated;
 use crate::node::Node;
 use crate::relay::{Bound, Port, Socket};
-use crate::{admin, demo, notice};
+use crate::{admin, demo, links, notice};
 
 /// How often the core is looked after.
 const TICK: Duration = Duration::from_millis(250);
@@ -34,6 +34,9 @@ pub struct Running {
     doors: JoinSet<()>,
     /// What goes on while it drains: the operator's port, housekeeping, the demo.
     services: JoinSet<()>,
+    stop_links: watch::Sender<bool>,
+    /// What keeps the links, until all have taken their leave.
+    links: JoinSet<()>,
     departures: Departures,
     log_thread: Option<JoinHandle<()>>,
 }
@@ -53,6 +56,8 @@ impl Running {
             stop_accepting: watch::channel(false).0,
             doors: JoinSet::new(),
             services: JoinSet::new(),
+            stop_links: watch::channel(false).0,
+            links: JoinSet::new(),
             departures,
             log_thread,
         }
@@ -104,6 +109,8 @@ impl Running {
             }
         }
         self.services.spawn(look_after(Arc::clone(node)));
+        let stop = self.stop_links.subscribe();
+        self.links.spawn(links::supervise(Arc::clone(node), stop));
         if self.demo {
             let node = Arc::clone(node);
             self.services.spawn(async move {
@@ -127,8 +134,9 @@ impl Running {
 
     async fn end(mut self) {
         self.services.shutdown().await;
+        self.stop_links.send_replace(true);
         self.node.registry.end_all();
-        say_goodbye(&self.node).await;
+        say_goodbye(&self.node, self.links).await;
         let fanout = Arc::clone(self.node.registry.fanout());
         let (departures, log_thread) = (self.departures, self.log_thread);
         // Connections that are still there hold the node; their log lines end here all the same.
@@ -146,14 +154,15 @@ impl Running {
     }
 }
 
-/// How long publishers and pages may still be told that it is over.
+/// How long publishers, pages and other servers may still be told that it is over.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// How often it is looked whether something has come to its end.
 const POLL: Duration = Duration::from_millis(10);
 
-async fn say_goodbye(node: &Node) {
+async fn say_goodbye(node: &Node, mut links: JoinSet<()>) {
     let told = async {
+        while links.join_next().await.is_some() {}
         while node.counts.open() > 0 {
             tokio::time::sleep(POLL).await;
         }
@@ -161,9 +170,11 @@ async fn say_goodbye(node: &Node) {
     if tokio::time::timeout(GOODBYE, told).await.is_err() {
         tracing::debug!(
             connections = node.counts.open(),
+            links = links.len(),
             "some connections are cut off"
         );
     }
+    links.shutdown().await;
 }
 
 /// How long lines that were taken may still need to reach the disk.

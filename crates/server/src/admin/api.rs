@@ -1,4 +1,4 @@
-//! `/api/v1`: streams and listeners, as JSON.
+//! `/api/v1`: streams, listeners and links, as JSON.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,9 +9,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use fanout::{Info, ListenerId, ListenerRecord, ListenerReport, Phase};
 use media::{Kind, StreamName};
+use net::link::Report;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::links::Row;
 use crate::node::Node;
 use crate::stamp;
 
@@ -150,6 +152,33 @@ pub(super) async fn kick(State(node): State<Arc<Node>>, Path(id): Path<u64>) -> 
         Ok(false) => not_found("there is no such listener"),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+/// `GET /api/v1/push`.
+pub(super) async fn pushes(State(node): State<Arc<Node>>) -> Json<Value> {
+    let all = node.links.pushes.list();
+    let all: Vec<_> = all.iter().map(|(row, report)| link(row, report)).collect();
+    Json(json!({ "push": all }))
+}
+
+/// `GET /api/v1/pull`.
+pub(super) async fn pulls(State(node): State<Arc<Node>>) -> Json<Value> {
+    let all = node.links.pulls.list();
+    let all: Vec<_> = all.iter().map(|(row, report)| link(row, report)).collect();
+    Json(json!({ "pull": all }))
+}
+
+fn link(row: &Row, report: &Report) -> Value {
+    json!({
+        "stream": row.stream.as_str(),
+        "url": row.url,
+        "state": report.state.label(),
+        "since": stamp::iso8601(report.since, "Z"),
+        "attempts": report.attempts,
+        "failures": report.failures,
+        "last_error": report.error,
+        "bytes": report.bytes,
+    })
 }
 
 fn not_found(text: &str) -> Response {

@@ -104,6 +104,8 @@ fn router(node: &Arc<Node>) -> Router {
             Endpoint::EndStream => on(filter, api::end_stream),
             Endpoint::Listeners => on(filter, api::listeners),
             Endpoint::Kick => on(filter, api::kick),
+            Endpoint::Pushes => on(filter, api::pushes),
+            Endpoint::Pulls => on(filter, api::pulls),
             // Not of this surface.
             _ => continue,
         };

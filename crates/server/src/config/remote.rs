@@ -2,11 +2,13 @@
 //!
 //! Such an address is a secret in most of its parts: `user:password@`, the query, and what other
 //! servers call a stream key, the last segment of the path. It is taken apart here only as far as
-//! is needed to tell a slip and to show the rest; whoever connects parses it.
+//! is needed to tell a slip and to show the rest; the parsers of those who connect have the last word.
 
 use std::fmt;
 
+use ingest::pull::{Source, SourceError};
 use media::StreamName;
+use rtmp::client::{Address, AddressError};
 
 use super::setting::nearest;
 
@@ -24,7 +26,10 @@ pub struct PushUrl(String);
 /// Where a stream is pulled from: `rtmp://`, `rtmps://`, `http://` or `https://`, of which the last
 /// two name an FLV stream. It shows itself without its secrets.
 #[derive(Clone, Eq, PartialEq)]
-pub struct PullUrl(String);
+pub struct PullUrl {
+    text: String,
+    source: Source,
+}
 
 /// What is wrong with an address. It repeats none of it but a scheme or a placeholder.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -39,6 +44,10 @@ pub(super) enum UrlFault {
     Port,
     #[error("names no stream; the path needs two segments at least")]
     NoStream,
+    #[error("{0}")]
+    Target(#[from] AddressError),
+    #[error("{0}")]
+    Source(#[from] SourceError),
     #[error("names nothing but a host")]
     NoPath,
     #[error("holds a blank, a control character or one beyond ASCII; write those as %20 and so on")]
@@ -120,6 +129,8 @@ impl PushUrl {
         if !names_both && segments(parts.path) < 2 {
             return Err(UrlFault::NoStream);
         }
+        let example = StreamName::parse("live/show").expect("a name");
+        fill(text, &example).parse::<Address>()?;
         Ok(Self(text.to_owned()))
     }
 
@@ -150,20 +161,24 @@ impl PullUrl {
             return Err(UrlFault::OneStream);
         }
         match parts.scheme {
-            "rtmp" | "rtmps" if found < 2 => Err(UrlFault::NoStream),
-            "http" | "https" if found < 1 => Err(UrlFault::NoPath),
-            _ => Ok(Self(text.to_owned())),
+            "rtmp" | "rtmps" if found < 2 => return Err(UrlFault::NoStream),
+            "http" | "https" if found < 1 => return Err(UrlFault::NoPath),
+            _ => {}
         }
+        Ok(Self {
+            text: text.to_owned(),
+            source: text.parse()?,
+        })
     }
 
-    /// The address with its secrets.
-    pub fn reveal(&self) -> &str {
-        &self.0
+    /// The address, taken apart, with its secrets.
+    pub fn source(&self) -> &Source {
+        &self.source
     }
 
     /// Whether the connection is encrypted.
     pub fn is_secure(&self) -> bool {
-        self.0.starts_with("rtmps://") || self.0.starts_with("https://")
+        self.text.starts_with("rtmps://") || self.text.starts_with("https://")
     }
 }
 
@@ -182,7 +197,7 @@ impl fmt::Display for PushUrl {
 
 impl fmt::Display for PullUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = cut(&self.0);
+        let parts = cut(&self.text);
         parts.fmt_server(f)?;
         f.write_str(parts.path)?;
         parts.fmt_query(f)
@@ -413,6 +428,7 @@ mod tests {
             ("rtmp://h/a/{name", Brace),
             ("rtmp://h/a/name}", Brace),
             ("rtmp://h/a/{{name}}", Brace),
+            ("rtmp://h;i/a/b", Target(AddressError::HostCharacters)),
             ("rtmp://{name}/a/b", HostPlaceholder),
             ("rtmp://{name}@h/a/b", HostPlaceholder),
         ] {
@@ -423,6 +439,7 @@ mod tests {
             ("http://h/", NoPath),
             ("rtmp://h/a", NoStream),
             ("ftp://h/a", Scheme("ftp".into())),
+            ("http://h^/a", Source(SourceError::Http)),
             ("rtmp://h/a/{name}", OneStream),
         ] {
             assert_eq!(PullUrl::parse(url), Err(fault), "{url}");

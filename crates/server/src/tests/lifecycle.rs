@@ -130,7 +130,7 @@ async fn without_listeners_it_ends_at_once() {
 
 #[tokio::test]
 async fn the_demo_is_a_stream_like_any_other() {
-    let house = House::open_with_demo().await;
+    let house = House::open_with_demo("").await;
     let mut listener = connect(house.http).await;
     let mut answer = String::new();
     // The demo begins when its task runs, which may be after the first request.

@@ -3,6 +3,7 @@
 mod anonymous;
 mod doors;
 mod lifecycle;
+mod links;
 mod operator;
 mod secure;
 mod strangers;
@@ -55,8 +56,8 @@ impl House {
         Self::start(keys, toml, false).await
     }
 
-    async fn open_with_demo() -> Self {
-        Self::start("", "", true).await
+    async fn open_with_demo(toml: &str) -> Self {
+        Self::start("", toml, true).await
     }
 
     async fn start(keys: &str, toml: &str, demo: bool) -> Self {

@@ -96,12 +96,23 @@ async fn health_is_asked_and_answered() {
 
 /// Type and name of each metric on the page.
 async fn scraped() -> Vec<(String, String)> {
-    let house = House::open_with_demo().await;
-    while house.registry.list().is_empty() {
-        tokio::task::yield_now().await;
-    }
-    let page = ask(house.admin, "GET", "/metrics", "").await;
+    // A link of each direction to where nobody is.
+    let house = House::open_with_demo(
+        "[[push]]\nmatch = \"demo\"\nurl = \"rtmp://127.0.0.1:1/a/{name}\"\n\
+         [[pull]]\nstream = \"far\"\nurl = \"rtmp://127.0.0.1:1/a/far\"\n",
+    )
+    .await;
+    let page = loop {
+        let page = ask(house.admin, "GET", "/metrics", "").await;
+        if page.contains("carillon_push_up{stream=\"demo\"} 0") {
+            break page;
+        }
+    };
     assert_eq!(status(&page), 200);
+    assert!(
+        page.contains("carillon_pull_up{stream=\"far\"} 0"),
+        "{page}"
+    );
     assert!(page.trim_end().ends_with("# EOF"));
     assert!(
         page.contains("carillon_message_samples_bucket{le=\"+Inf\"} "),

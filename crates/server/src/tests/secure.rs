@@ -97,7 +97,7 @@ async fn rtmp_is_spoken_behind_tls() {
     read.expect("the handshake");
     let mut reply = s0_s1_s2[1..1537].to_vec();
     let name = format!("show?key={KEY}");
-    reply.extend(rtmp_bytes::conversation("live", &name));
+    reply.extend(rtmp_bytes::conversation("publish", "live", &name));
     socket.write_all(&reply).await.expect("written");
     read_until(&mut socket, "NetStream.Publish.Start").await;
     let list = secure.house.registry.list();

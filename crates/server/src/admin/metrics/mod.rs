@@ -4,6 +4,7 @@
 //! scrapes. The [`table`] names every metric with its type, its labels and its meaning, and a test
 //! holds `docs/metrics.md` and the page itself to it.
 
+mod links;
 mod page;
 mod process;
 mod table;
@@ -75,6 +76,7 @@ impl Collector for Gather {
         self.workers(&mut page)?;
         self.doors(&mut page)?;
         self.streams(&mut page)?;
+        links::encode(&self.0.links, &mut page)?;
         Process::now().encode(&mut page)
     }
 }
@@ -248,14 +250,18 @@ fn is_demo(info: Info) -> bool {
 
 /// One value per stream, those beyond the limit added up.
 fn by_stream(infos: &[Info], value: impl Fn(&Info) -> f64) -> Vec<(String, f64)> {
+    capped(infos.iter().map(|info| (info.name.as_str(), value(info))))
+}
+
+fn capped<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {
     let mut rest = None;
     let mut all = Vec::new();
-    for info in infos {
+    for (name, value) in values {
         // A stream that is called like the rest counts among it.
-        if all.len() < STREAM_SERIES_MAX && info.name.as_str() != OTHER {
-            all.push((info.name.to_string(), value(info)));
+        if all.len() < STREAM_SERIES_MAX && name != OTHER {
+            all.push((name.to_owned(), value));
         } else {
-            *rest.get_or_insert(0.0) += value(info);
+            *rest.get_or_insert(0.0) += value;
         }
     }
     all.extend(rest.map(|sum| (OTHER.to_owned(), sum)));

@@ -78,6 +78,16 @@ metrics! {
     STREAM_LISTENERS Gauge "carillon_stream_listeners" ["stream"] "Listeners of a stream now";
     STREAM_INGEST Counter "carillon_stream_ingest_bytes" ["stream"] "Media bytes received for a stream";
     STREAMS_FOLDED Gauge "carillon_streams_folded" [] "Streams that are added up under `_other`, because there are more than 500";
+    PUSHES Gauge "carillon_pushes" ["state"] "Pushes to other servers: one for each [[push]] and stream it sends on";
+    PUSH_UP Gauge "carillon_push_up" ["stream"] "1 while all pushes of a stream run; for `_other` their number";
+    PUSH_BYTES Counter "carillon_push_bytes" [] "Bytes pushed to other servers";
+    PUSH_ATTEMPTS Counter "carillon_push_attempts" [] "Connections to push by that were tried";
+    PUSH_FAILURES Counter "carillon_push_failures" [] "Those that failed, at once or later";
+    PULLS Gauge "carillon_pulls" ["state"] "Pulls from other servers: one for each [[pull]]";
+    PULL_UP Gauge "carillon_pull_up" ["stream"] "1 while the pull of a stream runs; for `_other` their number";
+    PULL_BYTES Counter "carillon_pull_bytes" [] "Bytes pulled from other servers";
+    PULL_ATTEMPTS Counter "carillon_pull_attempts" [] "Connections to pull by that were tried";
+    PULL_FAILURES Counter "carillon_pull_failures" [] "Those that failed, at once or later";
     CPU Counter "process_cpu_seconds" [] "CPU time of the process";
     RESIDENT Gauge "process_resident_memory_bytes" [] "Resident memory of the process";
     OPEN_FDS Gauge "process_open_fds" [] "Open file descriptors";

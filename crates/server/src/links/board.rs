@@ -1,0 +1,171 @@
+//! What API and metrics are told of links.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use media::StreamName;
+use net::link::{Report, Status};
+
+/// All links of one direction, by what tells them apart.
+#[derive(Debug)]
+pub(crate) struct Board<K: Ord>(Mutex<Rows<K>>);
+
+#[derive(Debug)]
+struct Rows<K> {
+    present: BTreeMap<K, Arc<Row>>,
+    /// What those did that are gone.
+    past: Totals,
+}
+
+/// One link.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// The stream as it is called here.
+    pub(crate) stream: StreamName,
+    /// The other server, without secrets.
+    pub(crate) url: String,
+    /// How it fares.
+    pub(crate) status: Arc<Status>,
+}
+
+/// What links have done.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Totals {
+    pub(crate) attempts: u64,
+    pub(crate) failures: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Totals {
+    fn add(&mut self, report: &Report) {
+        self.attempts += report.attempts;
+        self.failures += report.failures;
+        self.bytes += report.bytes;
+    }
+}
+
+impl<K: Ord> Default for Board<K> {
+    fn default() -> Self {
+        Self(Mutex::new(Rows {
+            present: BTreeMap::new(),
+            past: Totals::default(),
+        }))
+    }
+}
+
+impl<K: Clone + Ord> Board<K> {
+    /// Enters a link, which is there for as long as the returned value is. `None` when there is one
+    /// of that key.
+    pub(super) fn enter(self: &Arc<Self>, key: K, row: Row) -> Option<Entry<K>> {
+        let mut rows = self.rows();
+        if rows.present.contains_key(&key) {
+            return None;
+        }
+        let row = Arc::new(row);
+        rows.present.insert(key.clone(), Arc::clone(&row));
+        Some(Entry {
+            board: Arc::clone(self),
+            key,
+            row,
+        })
+    }
+
+    /// Whether there is a link of that key.
+    pub(super) fn contains(&self, key: &K) -> bool {
+        self.rows().present.contains_key(key)
+    }
+
+    /// How many links there are.
+    pub(super) fn len(&self) -> usize {
+        self.rows().present.len()
+    }
+
+    /// Every link with how it fares.
+    pub(crate) fn list(&self) -> Vec<(Arc<Row>, Report)> {
+        let rows: Vec<_> = self.rows().present.values().cloned().collect();
+        rows.into_iter()
+            .map(|row| {
+                let report = row.status.report();
+                (row, report)
+            })
+            .collect()
+    }
+
+    /// What all links have done, those that are gone too.
+    pub(crate) fn totals(&self) -> Totals {
+        let rows = self.rows();
+        let mut totals = rows.past;
+        for row in rows.present.values() {
+            totals.add(&row.status.report());
+        }
+        totals
+    }
+
+    fn rows(&self) -> MutexGuard<'_, Rows<K>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The presence of a link.
+#[derive(Debug)]
+pub(super) struct Entry<K: Clone + Ord> {
+    board: Arc<Board<K>>,
+    key: K,
+    row: Arc<Row>,
+}
+
+impl<K: Clone + Ord> Entry<K> {
+    /// Where the link tells how it fares.
+    pub(super) fn status(&self) -> &Arc<Status> {
+        &self.row.status
+    }
+}
+
+impl<K: Clone + Ord> Drop for Entry<K> {
+    fn drop(&mut self) {
+        let mut rows = self.board.rows();
+        rows.present.remove(&self.key);
+        rows.past.add(&self.row.status.report());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use net::link::State;
+
+    use super::*;
+
+    fn row() -> Row {
+        Row {
+            stream: StreamName::parse("live/show").expect("a name"),
+            url: "rtmp://***@h/a".to_owned(),
+            status: Arc::default(),
+        }
+    }
+
+    #[test]
+    fn a_link_is_there_once_and_what_it_did_is_not_forgotten() {
+        let board = Arc::new(Board::default());
+        let entry = board.enter(7, row()).expect("the first");
+        assert!(board.enter(7, row()).is_none());
+        assert!(board.contains(&7));
+        entry.status().enter(State::Connecting);
+        entry.status().fail(&"no answer");
+        entry.status().add_bytes(5);
+        let done = Totals {
+            attempts: 1,
+            failures: 1,
+            bytes: 5,
+        };
+        assert_eq!(board.totals(), done);
+        let [(_, report)] = &board.list()[..] else {
+            panic!("not one link")
+        };
+        assert_eq!(report.error.as_deref(), Some("no answer"));
+        drop(entry);
+        assert_eq!((board.len(), board.totals()), (0, done));
+        let again = board.enter(7, row()).expect("free again");
+        again.status().add_bytes(1);
+        assert_eq!(board.totals().bytes, 6);
+    }
+}

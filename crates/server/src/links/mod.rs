@@ -1,0 +1,87 @@
+//! Links: connections that this server makes itself, to push streams to other servers and to pull
+//! streams from them.
+//!
+//! ```text
+//!  [[pull]] ──► one task each ──────────────────────────► publisher, like any other
+//!  [[push]] ──► one task per rule and live stream ──────► listener, like any other
+//!                 each writes its net::link::Status, which API and metrics read
+//! ```
+//!
+//! The tasks connect again by themselves and touch nothing of each other's. This module decides which
+//! of them there are: a push begins when its stream is live and ends with it, a pull on demand begins
+//! with the first listener and ends some time after the last. Where other servers are is a secret in
+//! most of its parts, so what is shown of it was made when the configuration was read.
+
+mod board;
+mod pull;
+mod push;
+mod trust;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use media::StreamName;
+use net::link::Connector;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{MissedTickBehavior, interval};
+
+pub(crate) use self::board::{Board, Row, Totals};
+use self::pull::Demands;
+pub use self::trust::TrustError;
+pub(crate) use self::trust::connector;
+use crate::config::Config;
+use crate::node::Node;
+
+/// How often it is looked for streams that have begun, so how late a push is.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Links {
+    connector: Connector,
+    demands: Arc<Demands>,
+    /// By the stream and the number of the rule.
+    pub(crate) pushes: Arc<Board<(StreamName, usize)>>,
+    /// By the number of the rule.
+    pub(crate) pulls: Arc<Board<usize>>,
+}
+
+impl Links {
+    /// The links of a configuration. None has begun.
+    pub(crate) fn new(config: &Config, connector: Connector) -> Self {
+        Self {
+            connector,
+            demands: Arc::new(Demands::new(config)),
+            pushes: Arc::default(),
+            pulls: Arc::default(),
+        }
+    }
+}
+
+/// Keeps the links until `stop` turns true; then lets each take its leave.
+pub(crate) async fn supervise(node: Arc<Node>, stop: watch::Receiver<bool>) {
+    let mut stopped = stop.clone();
+    let mut tasks = JoinSet::new();
+    pull::begin(&node, &mut tasks, &stop);
+    let mut ticks = interval(LOOK_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = stopped.wait_for(|stop| *stop) => break,
+            _ = ticks.tick(), if !node.config.pushes.is_empty() => {
+                push::begin(&node, &mut tasks, &stop);
+            }
+            Some(ended) = tasks.join_next() => reap(ended),
+        }
+    }
+    while let Some(ended) = tasks.join_next().await {
+        reap(ended);
+    }
+}
+
+fn reap(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a link ended out of order");
+    }
+}

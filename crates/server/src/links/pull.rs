@@ -1,0 +1,162 @@
+//! Streams that are fetched.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fanout::Phase;
+use ingest::pull::{self, Pull};
+use media::StreamName;
+use net::link::Status;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::Row;
+use super::board::Entry;
+use crate::config::{Config, PullRule};
+use crate::node::Node;
+
+/// A pull on demand ends when nobody has listened, or asked, for so long: a player that lost its
+/// connection, or goes through a playlist, is back before, and no request waits longer for a stream,
+/// unless `rtmp.play_wait` says so.
+const UNWANTED_AFTER: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether somebody listens.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Who has asked for the streams that come on demand: for each, when somebody last did.
+#[derive(Debug)]
+pub(super) struct Demands(HashMap<StreamName, watch::Sender<Option<Instant>>>);
+
+impl Demands {
+    pub(super) fn new(config: &Config) -> Self {
+        let rules = config.pulls.iter().filter(|rule| rule.on_demand);
+        Self(
+            rules
+                .map(|rule| (rule.stream.clone(), watch::Sender::new(None)))
+                .collect(),
+        )
+    }
+
+    /// Notes that somebody wants a stream; `false` if it comes from nowhere.
+    fn note(&self, stream: &StreamName) -> bool {
+        let demand = self.0.get(stream);
+        demand.is_some_and(|demand| {
+            demand.send_replace(Some(Instant::now()));
+            true
+        })
+    }
+}
+
+/// Begins every pull; those on demand wait until they are wanted.
+pub(super) fn begin(node: &Arc<Node>, tasks: &mut JoinSet<()>, stop: &watch::Receiver<bool>) {
+    let demands = Arc::clone(&node.links.demands);
+    node.registry
+        .set_supply(Box::new(move |stream| demands.note(stream)));
+    for (index, rule) in node.config.pulls.iter().enumerate() {
+        let row = Row {
+            stream: rule.stream.clone(),
+            url: rule.url.to_string(),
+            status: Arc::default(),
+        };
+        let demand = node.links.demands.0.get(&rule.stream);
+        let demand = demand.map(watch::Sender::subscribe);
+        if let Some(entry) = node.links.pulls.enter(index, row) {
+            let (node, rule) = (Arc::clone(node), rule.clone());
+            match demand {
+                Some(demand) => {
+                    tasks.spawn(keep_on_demand(node, rule, entry, demand, stop.clone()));
+                }
+                None => {
+                    tasks.spawn(keep(node, rule, entry, stop.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// Pulls until `stop` turns true.
+async fn keep(
+    node: Arc<Node>,
+    rule: PullRule,
+    entry: Entry<usize>,
+    mut stop: watch::Receiver<bool>,
+) {
+    fetch(&node, &rule, entry.status(), stopped(&mut stop)).await;
+}
+
+/// Pulls while somebody wants the stream, until `stop` turns true.
+async fn keep_on_demand(
+    node: Arc<Node>,
+    rule: PullRule,
+    entry: Entry<usize>,
+    mut demand: watch::Receiver<Option<Instant>>,
+    mut stop: watch::Receiver<bool>,
+) {
+    while !*stop.borrow() {
+        tokio::select! {
+            changed = demand.changed() => if changed.is_err() { return },
+            () = stopped(&mut stop) => return,
+        }
+        tracing::info!(stream = %rule.stream, source = %rule.url, "a pull begins: somebody listens");
+        let end = async {
+            tokio::select! {
+                () = unwanted(&node, &rule.stream, &mut demand) => {}
+                () = stopped(&mut stop) => {}
+            }
+        };
+        fetch(&node, &rule, entry.status(), end).await;
+        if !*stop.borrow() {
+            tracing::info!(stream = %rule.stream, "the pull ends: nobody listens");
+            clear(&node, &rule.stream);
+        }
+    }
+}
+
+async fn fetch(node: &Node, rule: &PullRule, status: &Arc<Status>, end: impl Future<Output = ()>) {
+    let pull = Pull {
+        source: rule.url.source().clone(),
+        status: Arc::clone(status),
+    };
+    let permit = || node.gate.publish_as_nobody(&rule.stream);
+    pull::run(&node.ingest, &node.links.connector, &pull, permit, end).await;
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // Whoever could change it is gone with the server: that is an end too.
+    stop.wait_for(|stop| *stop).await.ok();
+}
+
+/// Waits until nobody has listened to a stream, or asked for it, for a while.
+async fn unwanted(node: &Node, stream: &StreamName, demand: &mut watch::Receiver<Option<Instant>>) {
+    let patience = UNWANTED_AFTER.max(node.config.rtmp.play_wait);
+    let mut wanted = Instant::now();
+    let mut ticks = interval(LOOK_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let now = ticks.tick().await;
+        let asked = *demand.borrow_and_update();
+        let present = node.registry.stream(stream);
+        if present.is_some_and(|stream| stream.info().listeners > 0) {
+            wanted = now;
+        } else {
+            wanted = asked.map_or(wanted, |asked| asked.max(wanted));
+        }
+        if now.saturating_duration_since(wanted) >= patience {
+            return;
+        }
+    }
+}
+
+/// Ends a stream that would linger, so that the next listener asks for it and is not kept waiting
+/// for a publisher that does not come back by itself.
+fn clear(node: &Node, stream: &StreamName) {
+    let Some(present) = node.registry.stream(stream) else {
+        return;
+    };
+    if present.info().phase == Phase::Lingering {
+        present.end();
+        node.registry.tick(Instant::now().into_std());
+    }
+}

@@ -1,0 +1,96 @@
+//! Streams that are sent on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use egress_rtmp::push::{self, Push};
+use fanout::{Phase, Stream};
+use media::StreamName;
+use rtmp::client::Address;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::board::Entry;
+use super::{LOOK_INTERVAL, Row};
+use crate::node::Node;
+
+/// Pushes at a time. Each is a connection, a task, and the buffers of both ends of it: some hundred
+/// kilobytes with TLS. Streams beyond get theirs when others have ended.
+const PUSHES_MAX: usize = 4_096;
+
+/// Begins a push for each rule and live stream that has none.
+pub(super) fn begin(node: &Arc<Node>, tasks: &mut JoinSet<()>, stop: &watch::Receiver<bool>) {
+    for stream in node.registry.list() {
+        let name = stream.name();
+        let rules = node.config.pushes.iter().enumerate();
+        for (index, rule) in rules.filter(|(_, rule)| rule.pattern.matches(name.as_str())) {
+            let key = (name.clone(), index);
+            if node.links.pushes.contains(&key) || stream.info().phase != Phase::Live {
+                continue;
+            }
+            if node.links.pushes.len() >= PUSHES_MAX {
+                warn_once();
+                return;
+            }
+            let row = Row {
+                stream: name.clone(),
+                url: rule.url.shown(name),
+                status: Arc::default(),
+            };
+            let address = rule.url.reveal(name);
+            if let Some(entry) = node.links.pushes.enter(key, row) {
+                let (node, stream) = (Arc::clone(node), Arc::clone(&stream));
+                tasks.spawn(keep(node, stream, address, entry, stop.clone()));
+            }
+        }
+    }
+}
+
+/// Pushes until the stream is over or `stop` turns true.
+async fn keep(
+    node: Arc<Node>,
+    stream: Arc<Stream>,
+    address: String,
+    entry: Entry<(StreamName, usize)>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let status = entry.status();
+    let end = async {
+        tokio::select! {
+            () = over(&stream) => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
+    };
+    let address: Address = match address.parse() {
+        Ok(address) => address,
+        // The stream's name has not the parts that the rule's address needs.
+        Err(error) => {
+            tracing::warn!(stream = %stream.name(), %error, "a stream cannot be pushed");
+            status.fail(&error);
+            return end.await;
+        }
+    };
+    let push = Push {
+        permission: node.gate.play_unasked(stream.name()),
+        address,
+        status: Arc::clone(status),
+    };
+    push::run(&node.registry, &node.links.connector, &push, end).await;
+}
+
+/// Waits until a stream has ended.
+async fn over(stream: &Stream) {
+    while stream.info().phase != Phase::Ended {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+fn warn_once() {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            pushes = PUSHES_MAX,
+            "as many streams are pushed as can be; others wait"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Streams that go on to another relay, and come from one.
+
+use media::StreamName;
+use serde_json::Value;
+
+use super::*;
+
+const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
+
+/// The links of one direction, as the operator is told.
+async fn links(house: &House, direction: &str) -> (String, Vec<Value>) {
+    let answer = ask(house.admin, "GET", &format!("/api/v1/{direction}"), "").await;
+    assert_eq!(status(&answer), 200, "{answer}");
+    let told: Value = serde_json::from_str(body(&answer)).expect("JSON");
+    let all = told[direction].as_array().expect("a list").clone();
+    (answer, all)
+}
+
+/// Waits until the operator is told so.
+async fn until(house: &House, direction: &str, holds: impl Fn(&[Value]) -> bool) -> String {
+    let told = async {
+        loop {
+            let (answer, all) = links(house, direction).await;
+            if holds(&all) {
+                return answer;
+            }
+        }
+    };
+    tokio::time::timeout(SOON, told).await.expect("in time")
+}
+
+async fn appears(house: &House, name: &str) -> std::sync::Arc<fanout::Stream> {
+    let name = StreamName::parse(name).expect("a name");
+    let appearance = house.registry.appearance(&name);
+    tokio::time::timeout(SOON, appearance)
+        .await
+        .expect("in time")
+}
+
+fn is_running(link: &Value) -> bool {
+    link["state"] == "running" && link["bytes"].as_u64().is_some_and(|bytes| bytes > 0)
+}
+
+fn pushing_to(url: &str) -> String {
+    format!("{AUTH}[ingest]\nlinger = \"0ms\"\n[[push]]\nmatch = \"live/*\"\nurl = \"{url}\"\n")
+}
+
+#[tokio::test]
+async fn a_live_stream_is_pushed_and_the_operator_is_told() {
+    let far = House::open(AUTH).await;
+    let url = format!("rtmp://{}/relay/{{name}}?key={KEY}", far.rtmp);
+    let near = House::open(&pushing_to(&url)).await;
+    assert!(links(&near, "push").await.1.is_empty());
+    let (source, _other) = (near.publish("live/show").await, near.publish("radio").await);
+    appears(&far, "relay/show").await;
+    let told = until(&near, "push", |all| matches!(all, [one] if is_running(one))).await;
+    assert!(told.contains("live/show") && !told.contains(KEY), "{told}");
+    assert!(told.contains("?***"), "{told}");
+    let page = ask(near.admin, "GET", "/metrics", "").await;
+    for line in [
+        "carillon_pushes{state=\"running\"} 1",
+        "carillon_push_up{stream=\"live/show\"} 1",
+        "carillon_listeners{protocol=\"rtmp\"} 1",
+        "carillon_push_attempts_total 1",
+    ] {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+    drop(source);
+    until(&near, "push", <[Value]>::is_empty).await;
+    let page = ask(near.admin, "GET", "/metrics", "").await;
+    assert!(
+        page.contains("carillon_push_attempts_total 1"),
+        "what is gone was done: {page}"
+    );
+    near.close().await;
+    far.close().await;
+}
+
+#[tokio::test]
+async fn a_push_proves_its_password_to_who_asks_for_it() {
+    let far = House::open(&format!(
+        "[rtmp]\nlisten = [\"127.0.0.1:0\"]\nchallenge = true\n{AUTH}"
+    ))
+    .await;
+    let url = format!("rtmp://anybody:{KEY}@{}/relay/{{name}}", far.rtmp);
+    let near = House::open(&pushing_to(&url)).await;
+    let _source = near.publish("live/show").await;
+    appears(&far, "relay/show").await;
+    let told = until(&near, "push", |all| all.iter().any(is_running)).await;
+    assert!(told.contains("***@") && !told.contains(KEY), "{told}");
+    near.close().await;
+    far.close().await;
+}
+
+#[tokio::test]
+async fn a_push_that_is_refused_disturbs_nobody() {
+    let far = House::open(AUTH).await;
+    let url = format!("rtmp://{}/relay/{{name}}?key=not-the-k3y", far.rtmp);
+    let near = House::open(&pushing_to(&url)).await;
+    let mut source = near.publish("live/show").await;
+    let failed = |link: &Value| link["state"] == "waiting" && link["last_error"].is_string();
+    let told = until(&near, "push", |all| all.iter().any(failed)).await;
+    assert!(!told.contains("not-the-k3y"), "{told}");
+    let mut listener = connect(near.http).await;
+    let head = b"GET /live/show HTTP/1.0\r\n\r\n";
+    listener.write_all(head).await.expect("written");
+    let frames = mp3_frame().repeat(100);
+    source.write_all(&frames).await.expect("still there");
+    let mut heard = vec![0; frames.len()];
+    let read = tokio::time::timeout(SOON, listener.read_exact(&mut heard)).await;
+    read.expect("in time").expect("a stream");
+    assert!(far.registry.list().is_empty());
+    near.close().await;
+    far.close().await;
+}
+
+#[tokio::test]
+async fn a_name_without_the_parts_of_an_address_is_told() {
+    let near = House::open(&format!(
+        "{AUTH}[[push]]\nmatch = \"**\"\nurl = \"rtmp://127.0.0.1:1/{{app}}/{{name}}\"\n"
+    ))
+    .await;
+    let _source = near.publish("radio").await;
+    let told = until(&near, "push", |all| {
+        all.iter().any(|link| link["last_error"].is_string())
+    });
+    assert!(told.await.contains("rtmp://host/app/name"));
+    near.close().await;
+}
+
+fn pulling_from(stream: &str, url: &str, on_demand: bool) -> String {
+    format!(
+        "{AUTH}[ingest]\nlinger = \"0ms\"\n\
+         [[pull]]\nstream = \"{stream}\"\nurl = \"{url}\"\non_demand = {on_demand}\n"
+    )
+}
+
+#[tokio::test]
+async fn a_stream_is_pulled_over_rtmp_and_over_http() {
+    let far = House::open_with_demo("").await;
+    appears(&far, "demo").await;
+    // The demo's name has one segment, which RTMP calls the application.
+    let pushed = House::open(&format!(
+        "{AUTH}[[pull]]\nstream = \"live/demo\"\nurl = \"http://{}/demo.flv\"\n",
+        far.http
+    ))
+    .await;
+    appears(&pushed, "live/demo").await;
+    let near = House::open(&pulling_from(
+        "live/again",
+        &format!(
+            "rtmp://anybody:x7Kq-92mPz@{}/live/demo?token=x7Kq-92mPz",
+            pushed.rtmp
+        ),
+        false,
+    ))
+    .await;
+    let stream = appears(&near, "live/again").await;
+    assert_eq!(stream.info().source.protocol, "pull");
+    let told = until(&near, "pull", |all| all.iter().any(is_running)).await;
+    assert!(
+        told.contains("live/again") && !told.contains("x7Kq-92mPz"),
+        "{told}"
+    );
+    let page = ask(near.admin, "GET", "/metrics", "").await;
+    for line in [
+        "carillon_pulls{state=\"running\"} 1",
+        "carillon_pull_up{stream=\"live/again\"} 1",
+        "carillon_publishers{protocol=\"pull\"} 1",
+    ] {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+    for house in [near, pushed, far] {
+        house.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_pull_on_demand_waits_for_its_first_listener() {
+    let far = House::open_with_demo("").await;
+    appears(&far, "demo").await;
+    let url = format!("http://{}/demo.flv", far.http);
+    let near = House::open(&pulling_from("live/demo", &url, true)).await;
+    let (told, all) = links(&near, "pull").await;
+    assert_eq!(all[0]["state"], "idle", "{told}");
+    assert_eq!(all[0]["attempts"], 0, "{told}");
+    let mut listener = connect(near.http).await;
+    let head = b"GET /live/demo.flv HTTP/1.0\r\n\r\n";
+    listener.write_all(head).await.expect("written");
+    let mut heard = vec![0; 4_000];
+    let read = tokio::time::timeout(SOON, listener.read_exact(&mut heard)).await;
+    read.expect("in time").expect("a stream");
+    assert!(heard.starts_with(b"HTTP/1.0 200 OK\r\n"));
+    until(&near, "pull", |all| all.iter().any(is_running)).await;
+    near.close().await;
+    far.close().await;
+}
