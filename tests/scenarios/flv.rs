@@ -10,12 +10,31 @@ pub(crate) fn whole_tags(body: &[u8]) -> Vec<u8> {
 
 /// Milliseconds of the tags of one kind (8 audio, 9 video), sequence headers included.
 pub(crate) fn times(body: &[u8], kind: u8) -> Vec<u32> {
-    tags(body)
-        .filter(|(tag, _)| body[*tag] == kind)
-        .map(|(tag, _)| {
-            u32::from_be_bytes([body[tag + 7], body[tag + 4], body[tag + 5], body[tag + 6]])
-        })
+    media(body)
+        .filter(|tag| tag.kind == kind)
+        .map(|tag| tag.time)
         .collect()
+}
+
+/// One tag of sound or pictures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tag<'a> {
+    /// 8 audio, 9 video.
+    pub(crate) kind: u8,
+    /// Milliseconds.
+    pub(crate) time: u32,
+    pub(crate) data: &'a [u8],
+}
+
+/// The whole tags of sound and pictures, sequence headers included.
+pub(crate) fn media(body: &[u8]) -> impl Iterator<Item = Tag<'_>> {
+    tags(body)
+        .filter(|(tag, _)| matches!(body[*tag], 8 | 9))
+        .map(|(tag, length)| Tag {
+            kind: body[tag],
+            time: u32::from_be_bytes([body[tag + 7], body[tag + 4], body[tag + 5], body[tag + 6]]),
+            data: &body[tag + 11..tag + 11 + length],
+        })
 }
 
 /// Whole tags: where each begins, and the length of its data.

@@ -10,6 +10,7 @@
 
 mod flv;
 mod support;
+mod wire;
 
 mod browsers_play_the_page;
 mod demo_clip_loops_in_step;
@@ -19,8 +20,10 @@ mod hostile_publishers_are_refused;
 mod icecast_sources_are_heard_unchanged;
 mod listeners_over_tls;
 mod newcomers_see_the_demo;
+mod players_outlive_publishers;
 mod publishers_reconnect;
 mod rtmp_players_join;
 mod rtmp_publish_plays_as_flv;
 mod the_server_leaves_in_order;
 mod titles_travel_with_the_sound;
+mod wireshark_agrees;

@@ -23,6 +23,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("rtmpdump", "rtmpdump"),
     ("setpriv", "util-linux"),
     ("tshark", "tshark"),
+    ("dumpcap", "tshark"),
     ("/usr/sbin/nginx", "nginx-light libnginx-mod-rtmp"),
 ];
 

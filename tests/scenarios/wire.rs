@@ -1,0 +1,111 @@
+//! Just enough of an RTMP client to say what no program at hand says.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::support::connect;
+
+/// A player's connection, and all that the server has said on it.
+pub(crate) struct Wire {
+    socket: TcpStream,
+    heard: Vec<u8>,
+}
+
+impl Wire {
+    /// Shakes hands and asks for app `live` with more properties: name and AMF0 number.
+    pub(crate) fn connect(addr: SocketAddr, more: &[(&str, f64)]) -> Self {
+        let mut socket = connect(addr);
+        let mut hello = [0; 1537];
+        hello[0] = 3;
+        socket.write_all(&hello).unwrap();
+        let mut answer = [0; 3073];
+        socket.read_exact(&mut answer).unwrap();
+        socket.write_all(&answer[1..1537]).unwrap();
+        let mut wire = Self {
+            socket,
+            heard: Vec::new(),
+        };
+        let mut body = [string("connect"), number(1.0), vec![3]].concat();
+        for (name, value) in [("app", "live"), ("tcUrl", "rtmp://h/live")] {
+            body.extend([key(name), string(value)].concat());
+        }
+        for (name, value) in more {
+            body.extend([key(name), number(*value)].concat());
+        }
+        body.extend([0, 0, 9]);
+        wire.command(0, &body);
+        wire.hear("NetConnection.Connect.Success", Duration::from_secs(10));
+        wire
+    }
+
+    /// Asks for a message stream and to play `name` on it.
+    pub(crate) fn play(&mut self, name: &str) {
+        self.command(0, &[string("createStream"), number(2.0), vec![5]].concat());
+        self.command(
+            1,
+            &[string("play"), number(3.0), vec![5], string(name)].concat(),
+        );
+    }
+
+    /// Reads until the server has said `text`.
+    pub(crate) fn hear(&mut self, text: &str, deadline: Duration) {
+        let end = Instant::now() + deadline;
+        while !self.has_heard(text) {
+            assert!(Instant::now() < end, "{text}: not within {deadline:?}");
+            assert!(self.read(), "the server hung up before `{text}`");
+        }
+    }
+
+    /// Reads until the server hangs up.
+    pub(crate) fn hear_all(&mut self, deadline: Duration) {
+        let end = Instant::now() + deadline;
+        while self.read() {
+            assert!(Instant::now() < end, "no end within {deadline:?}");
+        }
+    }
+
+    /// Whether the server has said `text`.
+    pub(crate) fn has_heard(&self, text: &str) -> bool {
+        self.heard
+            .windows(text.len())
+            .any(|window| window == text.as_bytes())
+    }
+
+    fn read(&mut self) -> bool {
+        let mut buffer = [0; 64 << 10];
+        match self.socket.read(&mut buffer) {
+            Ok(0) => false,
+            Ok(length) => {
+                self.heard.extend_from_slice(&buffer[..length]);
+                true
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// One command; no chunk of it is longer than the 128 bytes that RTMP begins with.
+    fn command(&mut self, stream: u8, body: &[u8]) {
+        let mut bytes = vec![3, 0, 0, 0, 0, 0, body.len() as u8, 20, stream, 0, 0, 0];
+        for (index, chunk) in body.chunks(128).enumerate() {
+            if index > 0 {
+                bytes.push(0xc3);
+            }
+            bytes.extend_from_slice(chunk);
+        }
+        self.socket.write_all(&bytes).unwrap();
+    }
+}
+
+fn string(text: &str) -> Vec<u8> {
+    [&[2], &key(text)[..]].concat()
+}
+
+fn key(text: &str) -> Vec<u8> {
+    [&[0, text.len() as u8], text.as_bytes()].concat()
+}
+
+fn number(value: f64) -> Vec<u8> {
+    [&[0], &value.to_be_bytes()[..]].concat()
+}
