@@ -1,0 +1,346 @@
+//! Enhanced RTMP: every form of body, what is kept for joiners, and what stays whole.
+
+use super::*;
+
+#[test]
+fn further_tracks_keep_their_bodies_and_are_bounded() {
+    let items = video(&[
+        b"\x96\x00avc1\x01config",
+        b"\x96\x03avc1\x01frame",
+        b"\x96\x00avc1\xFFconfig",
+        b"\x96\x03avc1\xFFfar beyond",
+        b"\x96\x33avc1\x00\0\0\x01x",
+    ]);
+    assert_eq!(
+        words(&items),
+        [
+            "track 3 opaque FlvBody",
+            "3 key 12",
+            "track 33 opaque FlvBody",
+            "33 delta 13",
+            "33 key 17",
+            "33 key 11",
+        ]
+    );
+}
+
+#[test]
+fn tracks_configured_in_one_body_each_have_their_own() {
+    let items = video(&[
+        b"\x96\x20hvc1\x00\0\0\x02H0av01\x01\0\0\x02A1avc1\xFF\0\0\x01x",
+        b"\x96\x21hvc1\x00\0\0\x05\0\0\0h0av01\x01\0\0\x02a1",
+        b"\xA6\x23hvc1\x00\0\0\x02h0av01\x01\0\0\x02a1",
+    ]);
+    let media = [
+        "track 1 opaque FlvBody",
+        "track 3 opaque FlvBody",
+        "1 key 25",
+        "1 delta 22",
+    ];
+    // A number beyond those told apart has no place to be kept in.
+    let beyond = "track 33 opaque FlvBody";
+    let expected = [&media[..2], &[beyond, "33 delta 8"], &media[2..]].concat();
+    assert_eq!(words(&items), expected);
+    let [Item::Track(hevc), Item::Track(av1), ..] = &items[..] else {
+        panic!("two tracks")
+    };
+    let one_track = |config| whole::split(config).0.to_vec();
+    assert_eq!(one_track(&hevc.config), b"\x96\x00hvc1\x00H0");
+    assert_eq!(one_track(&av1.config), b"\x96\x00av01\x01A1");
+}
+
+#[test]
+fn what_bare_samples_cannot_say_is_relayed_whole() {
+    let start = Box::leak([b"\x90avc1", AVCC].concat().into_boxed_slice());
+    // Nanoseconds of a picture's time; then pictures without; then the header once more.
+    let items = video(&[
+        start,
+        b"\x91avc1\0\0\x10nal",
+        b"\xA7\x02\0\0\x07\x01avc1\0\0\x10nal",
+        b"\xA1avc1\0\0\x10nal",
+        start,
+        b"\x91avc1\0\0\x10nal",
+    ]);
+    assert_eq!(
+        words(&items),
+        [
+            "track 1 h264 Bare",
+            "1 key 3",
+            "track 1 opaque FlvBody",
+            "1 delta 16",
+            "1 delta 11",
+            "1 key 11",
+        ]
+    );
+    let Item::Track(track) = &items[2] else {
+        panic!("a track")
+    };
+    assert_eq!(whole::split(&track.config), (&*start, &b""[..]));
+    // Track 0 among others, and its colour.
+    let items = video(&[start, b"\x96\x13avc1\x00\0\0\x01n\x01\0\0\x01n"]);
+    assert_eq!(words(&items)[1..], ["track 1 opaque FlvBody", "1 key 16"]);
+    let items = video(&[start, b"\x94avc1color", b"\x93avc1nal"]);
+    let again = "track 1 opaque FlvBody";
+    assert_eq!(words(&items)[1..], [again, again, "1 key 8"]);
+    // Another codec is another matter.
+    let items = video(&[start, b"\x94avc1color", avc_header(), b"\x17\x01\0\0\0nal"]);
+    assert_eq!(words(&items)[3..], ["track 1 h264 Bare", "1 key 3"]);
+    let items = audio(&[
+        b"\x97\x02\0\0\x07\x01.mp3\xFF\xFB\x90\x64",
+        b"\x91.mp3\xFF\xFB",
+    ]);
+    assert_eq!(words(&items)[0], "track 0 opaque FlvBody");
+}
+
+#[test]
+fn track_0_by_number_is_the_track_without_one() {
+    let start = Box::leak([b"\x96\x00avc1\x00", AVCC].concat().into_boxed_slice());
+    let items = video(&[start, b"\x96\x01avc1\x00\0\0\x10nal", b"\xA3avc1nal"]);
+    assert_eq!(words(&items), ["track 1 h264 Bare", "1 key 3", "1 delta 3"]);
+    let Item::Sample(first) = &items[1] else {
+        panic!("a sample")
+    };
+    assert_eq!((first.pts - first.dts).millis(), 16);
+}
+
+#[test]
+fn facts_are_configuration_until_another_sequence_header() {
+    let facts = |items: &[Item]| {
+        let tracks = items.iter().filter_map(|item| match item {
+            Item::Track(track) => Some(whole::split(&track.config)),
+            _ => None,
+        });
+        let parts = tracks.map(|(header, facts)| (header.to_vec(), facts.to_vec()));
+        parts.collect::<Vec<_>>()
+    };
+    let [one, two, red, blue] = [
+        &b"\x90hvc1one"[..],
+        b"\x90hvc1two",
+        b"\x94hvc1red",
+        b"\x94hvc1blue",
+    ];
+    let items = video(&[
+        one,
+        red,
+        b"\x93hvc1frame",
+        one,
+        red,
+        b"\xA3hvc1frame",
+        blue,
+        two,
+        red,
+    ]);
+    let pair = |header: &[u8], facts: &[u8]| (header.to_vec(), facts.to_vec());
+    assert_eq!(
+        facts(&items),
+        [
+            pair(one, b""),
+            pair(one, red),
+            pair(one, blue),
+            pair(two, b""),
+            pair(two, red),
+        ]
+    );
+    assert_eq!(items.len(), 7, "and two samples");
+    // Those of another codec, as ffmpeg sends them of numbered tracks, disturb nothing.
+    let items = video(&[avc_header(), red, b"\x17\x01\0\0\0nal", red, blue]);
+    assert_eq!(
+        words(&items),
+        [
+            "track 1 h264 Bare",
+            "track 33 opaque FlvBody",
+            "1 key 3",
+            "track 33 opaque FlvBody",
+        ]
+    );
+    assert_eq!(facts(&items[3..]), [pair(b"", blue)]);
+    // They may come first.
+    let items = video(&[red, one]);
+    assert_eq!(facts(&items), [pair(b"", red), pair(one, red)]);
+    let items = audio(&[b"\x90Opushead", b"\x94Opus\x01\x02", b"\x91Opusframe"]);
+    assert_eq!(facts(&items)[1], pair(b"\x90Opushead", b"\x94Opus\x01\x02"));
+    // What AAC's configuration says already does not take it from other listeners.
+    let items = audio(&[b"\x90mp4a\x12\x10", b"\x94mp4a\x01\x02", b"\x91mp4aframe"]);
+    assert_eq!(words(&items), ["track 0 aac Bare", "0 key 5"]);
+}
+
+#[test]
+fn codecs_without_configuration_may_say_so() {
+    let items = audio(&[b"\x90ac-3", b"\x91ac-3frame", b"\x90ac-3"]);
+    assert_eq!(words(&items), ["track 0 opaque FlvBody", "0 key 10"]);
+    // Where there was one, an empty one is no news.
+    let items = video(&[b"\x90hvc1config", b"\x90hvc1"]);
+    assert_eq!(items.len(), 1);
+}
+
+#[test]
+fn every_codec_of_enhanced_rtmp_is_told_by_its_headers_and_keyframes() {
+    for fourcc in ["hvc1", "av01", "vp09", "vp08", "vvc1", "????"] {
+        let body = |first: u8, rest: &[u8]| {
+            let body = [&[first], fourcc.as_bytes(), rest].concat();
+            &*Box::leak(body.into_boxed_slice())
+        };
+        for start in [0x90, 0x95] {
+            let items = video(&[
+                body(start, b"config"),
+                body(0x91, b"\0\0\0key"),
+                body(0xA1, b"\0\0\0delta"),
+                body(0x93, b"key"),
+                body(0xA3, b"delta"),
+                body(0x92, b""),
+            ]);
+            assert_eq!(
+                words(&items),
+                [
+                    "track 1 opaque FlvBody",
+                    "1 key 11",
+                    "1 delta 13",
+                    "1 key 8",
+                    "1 delta 10",
+                    "1 delta 5",
+                ],
+                "{fourcc}"
+            );
+        }
+    }
+    // HEVC as codec 12, as encoders had it before there were four characters.
+    let items = video(&[
+        b"\x1C\x00\0\0\0config",
+        b"\x1C\x01\0\0\0key",
+        b"\x2C\x01\0\0\0d",
+    ]);
+    assert_eq!(
+        words(&items),
+        ["track 1 opaque FlvBody", "1 key 8", "1 delta 6"]
+    );
+    for fourcc in ["Opus", "fLaC", "ac-3", "ec-3"] {
+        let body = |first: u8, rest: &[u8]| {
+            let body = [&[first], fourcc.as_bytes(), rest].concat();
+            &*Box::leak(body.into_boxed_slice())
+        };
+        let items = audio(&[body(0x90, b"config"), body(0x91, b"frame"), body(0x92, b"")]);
+        assert_eq!(
+            words(&items),
+            ["track 0 opaque FlvBody", "0 key 10", "0 delta 5"],
+            "{fourcc}"
+        );
+    }
+}
+
+/// Bodies as Enhanced RTMP allows them, and a few that it does not.
+fn enhanced_body(is_video: bool) -> impl Strategy<Value = Vec<u8>> {
+    let codecs: [&[u8; 4]; 3] = if is_video {
+        [b"avc1", b"hvc1", b"av01"]
+    } else {
+        [b"mp4a", b".mp3", b"Opus"]
+    };
+    let part = (0..3usize, 0..4u8, prop::collection::vec(any::<u8>(), 0..6));
+    let frame = if is_video { 0x90..=0xAFu8 } else { 0x90..=0x9F };
+    let header = (frame, any::<bool>(), 0..8u8, prop::option::of(0..4u8));
+    (header, prop::collection::vec(part, 1..4), any::<bool>()).prop_map(
+        move |((first, is_modified, packet, layout), parts, is_config)| {
+            let multitrack = if is_video { 6 } else { 5 };
+            // Types above audio's and video's own are modifiers and lists, which are made here.
+            let packet = if packet < 6 && packet != multitrack {
+                packet
+            } else {
+                1
+            };
+            let mut types = vec![];
+            types.extend(is_modified.then_some(7));
+            types.extend(layout.map(|_| multitrack));
+            types.push(packet);
+            let mut body = vec![first & 0xF0 | types[0]];
+            if is_modified {
+                body.extend([2, 0, 0, 9, types[1]]);
+            }
+            if let Some(layout) = layout {
+                body.push(layout << 4 | packet);
+            }
+            let (codec, ..) = parts[0];
+            if layout != Some(2) {
+                body.extend(codecs[codec]);
+            }
+            for (codec, number, data) in &parts {
+                let data = match (is_config && packet == 0, is_video) {
+                    (true, true) => AVCC,
+                    (true, false) => &[0x12, 0x10],
+                    (false, _) => data,
+                };
+                match layout {
+                    Some(2) => body.extend(codecs[*codec]),
+                    None => return [&body, data].concat(),
+                    _ => {}
+                }
+                body.push(*number);
+                if layout == Some(0) {
+                    return [&body, data].concat();
+                }
+                body.extend([0, 0, data.len() as u8]);
+                body.extend(data);
+            }
+            body
+        },
+    )
+}
+
+/// What somebody reads who is sent these items.
+fn relayed(items: &[Item]) -> Vec<Item> {
+    let mut bytes = file_header(true, true).to_vec();
+    let mut emit = |piece: &[u8]| bytes.extend_from_slice(piece);
+    let mut tracks: Vec<Arc<Track>> = Vec::new();
+    for item in items {
+        match item {
+            Item::Track(track) => {
+                tracks.retain(|known| known.id != track.id);
+                tracks.push(Arc::clone(track));
+                Tag::headers(track, at(0)).for_each(|tag| tag.write(&mut emit));
+            }
+            Item::Sample(sample) => {
+                let track = tracks.iter().find(|track| track.id == sample.track);
+                let tag = Tag::sample(track.expect("its track came first"), sample);
+                tag.expect("it was read").write(&mut emit);
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    let mut again = Vec::new();
+    let read = Reader::default().push(&bytes, &mut again);
+    read.expect("a clean file");
+    again
+}
+
+/// The samples, and the headers that each of them is decoded with.
+fn heard(items: &[Item]) -> Vec<(Sample, Bytes)> {
+    let mut configs = [const { Bytes::new() }; 256];
+    let mut heard = Vec::new();
+    for item in items {
+        match item {
+            Item::Track(track) => configs[usize::from(track.id.0)] = track.config.clone(),
+            Item::Sample(sample) => {
+                heard.push((sample.clone(), configs[usize::from(sample.track.0)].clone()));
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    heard
+}
+
+proptest! {
+    #[test]
+    fn what_is_relayed_can_be_relayed_again(
+        bodies in prop::collection::vec(
+            any::<bool>().prop_flat_map(|video| (Just(video), enhanced_body(video))), 1..40),
+    ) {
+        let mut depacketizer = Depacketizer::default();
+        let mut items = Vec::new();
+        for (is_video, body) in bodies {
+            if is_video {
+                depacketizer.video(at(0), body.into(), &mut items);
+            } else {
+                depacketizer.audio(at(0), body.into(), &mut items);
+            }
+        }
+        prop_assert_eq!(heard(&relayed(&items)), heard(&items));
+    }
+}
