@@ -44,16 +44,14 @@ impl Signals {
 pub(crate) async fn drain(node: &Node, hurry: impl Future) {
     let patience = node.config.drain_timeout;
     let deadline = Instant::now() + patience;
-    let fanout = node.registry.fanout();
     let emptied = async {
-        while fanout.listeners() > 0 {
+        while listeners(node) > 0 {
             tokio::time::sleep(POLL).await;
         }
     };
-    if fanout.listeners() > 0 {
-        let listeners = fanout.listeners();
+    if listeners(node) > 0 {
         tracing::info!(
-            listeners,
+            listeners = listeners(node),
             seconds = patience.as_secs(),
             "waiting for listeners to leave"
         );
@@ -61,8 +59,14 @@ pub(crate) async fn drain(node: &Node, hurry: impl Future) {
     tokio::select! {
         () = emptied => {}
         () = tokio::time::sleep_until(deadline) => {
-            tracing::info!(listeners = fanout.listeners(), "the time for leaving is over");
+            tracing::info!(listeners = listeners(node), "the time for leaving is over");
         }
-        _ = hurry => tracing::info!(listeners = fanout.listeners(), "ending at once"),
+        _ = hurry => tracing::info!(listeners = listeners(node), "ending at once"),
     }
+}
+
+/// Listeners that may leave: a push is one that never does by itself.
+fn listeners(node: &Node) -> u64 {
+    let all = node.registry.fanout().listeners();
+    all.saturating_sub(node.links.pushes.running())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use media::StreamName;
-use net::link::{Report, Status};
+use net::link::{Report, State, Status};
 
 /// All links of one direction, by what tells them apart.
 #[derive(Debug)]
@@ -80,6 +80,13 @@ impl<K: Clone + Ord> Board<K> {
         self.rows().present.len()
     }
 
+    /// How many links pass on their streams now.
+    pub(crate) fn running(&self) -> u64 {
+        let rows = self.rows();
+        let states = rows.present.values().map(|row| row.status.report().state);
+        states.filter(|state| *state == State::Running).count() as u64
+    }
+
     /// Every link with how it fares.
     pub(crate) fn list(&self) -> Vec<(Arc<Row>, Report)> {
         let rows: Vec<_> = self.rows().present.values().cloned().collect();
@@ -131,8 +138,6 @@ impl<K: Clone + Ord> Drop for Entry<K> {
 
 #[cfg(test)]
 mod tests {
-    use net::link::State;
-
     use super::*;
 
     fn row() -> Row {

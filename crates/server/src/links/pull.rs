@@ -94,6 +94,8 @@ async fn keep_on_demand(
     mut demand: watch::Receiver<Option<Instant>>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let patience = UNWANTED_AFTER.max(node.config.rtmp.play_wait);
+    let is_heard = || is_heard(&node, &rule.stream);
     while !*stop.borrow() {
         tokio::select! {
             changed = demand.changed() => if changed.is_err() { return },
@@ -102,7 +104,7 @@ async fn keep_on_demand(
         tracing::info!(stream = %rule.stream, source = %rule.url, "a pull begins: somebody listens");
         let end = async {
             tokio::select! {
-                () = unwanted(&node, &rule.stream, &mut demand) => {}
+                () = unwanted(is_heard, &mut demand, patience) => {}
                 () = stopped(&mut stop) => {}
             }
         };
@@ -128,25 +130,32 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     stop.wait_for(|stop| *stop).await.ok();
 }
 
-/// Waits until nobody has listened to a stream, or asked for it, for a while.
-async fn unwanted(node: &Node, stream: &StreamName, demand: &mut watch::Receiver<Option<Instant>>) {
-    let patience = UNWANTED_AFTER.max(node.config.rtmp.play_wait);
+/// Waits until nobody has listened, or asked for the stream, for as long as `patience`.
+async fn unwanted(
+    is_heard: impl Fn() -> bool,
+    demand: &mut watch::Receiver<Option<Instant>>,
+    patience: Duration,
+) {
     let mut wanted = Instant::now();
     let mut ticks = interval(LOOK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let now = ticks.tick().await;
         let asked = *demand.borrow_and_update();
-        let present = node.registry.stream(stream);
-        if present.is_some_and(|stream| stream.info().listeners > 0) {
-            wanted = now;
+        wanted = if is_heard() {
+            now
         } else {
-            wanted = asked.map_or(wanted, |asked| asked.max(wanted));
-        }
+            asked.map_or(wanted, |asked| asked.max(wanted))
+        };
         if now.saturating_duration_since(wanted) >= patience {
             return;
         }
     }
+}
+
+fn is_heard(node: &Node, stream: &StreamName) -> bool {
+    let present = node.registry.stream(stream);
+    present.is_some_and(|stream| stream.info().listeners > 0)
 }
 
 /// Ends a stream that would linger, so that the next listener asks for it and is not kept waiting
@@ -158,5 +167,63 @@ fn clear(node: &Node, stream: &StreamName) {
     if present.info().phase == Phase::Lingering {
         present.end();
         node.registry.tick(Instant::now().into_std());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// How long it took until the stream was not wanted any more, while `act` went on.
+    async fn wanted_for(
+        is_heard: &Cell<bool>,
+        act: impl Future<Output = ()>,
+        demand: &mut watch::Receiver<Option<Instant>>,
+    ) -> Duration {
+        let start = Instant::now();
+        let end = async {
+            unwanted(|| is_heard.get(), demand, UNWANTED_AFTER).await;
+            start.elapsed()
+        };
+        let (lasted, ()) = tokio::join!(end, act);
+        lasted
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_is_wanted_while_it_is_heard_or_asked_for() {
+        let (ask, mut asked) = watch::channel(None);
+        let is_heard = Cell::new(false);
+        let nothing = std::future::ready(());
+        let lasted = wanted_for(&is_heard, nothing, &mut asked).await;
+        assert!(lasted >= UNWANTED_AFTER && lasted <= UNWANTED_AFTER + LOOK_INTERVAL);
+
+        is_heard.set(true);
+        let hour = Duration::from_secs(3_600);
+        let listening = async {
+            tokio::time::sleep(hour).await;
+            is_heard.set(false);
+        };
+        let lasted = wanted_for(&is_heard, listening, &mut asked).await - hour;
+        assert!(lasted + LOOK_INTERVAL >= UNWANTED_AFTER, "{lasted:?}");
+        assert!(lasted <= UNWANTED_AFTER + LOOK_INTERVAL, "{lasted:?}");
+
+        let asking = async {
+            tokio::time::sleep(UNWANTED_AFTER / 2).await;
+            ask.send_replace(Some(Instant::now()));
+        };
+        let lasted = wanted_for(&is_heard, asking, &mut asked).await - UNWANTED_AFTER / 2;
+        assert!(lasted >= UNWANTED_AFTER, "{lasted:?}");
+    }
+
+    #[test]
+    fn only_what_comes_on_demand_is_promised() {
+        let source = "[[pull]]\nstream = \"a\"\nurl = \"rtmp://h/x/a\"\non_demand = true\n\
+            [[pull]]\nstream = \"b\"\nurl = \"rtmp://h/x/b\"\n";
+        let config = Config::parse("test", source, std::iter::empty()).expect("valid");
+        let demands = Demands::new(&config);
+        let promised = |name| demands.note(&StreamName::parse(name).expect("a name"));
+        assert_eq!(["a", "b", "c"].map(promised), [true, false, false]);
     }
 }

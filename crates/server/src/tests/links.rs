@@ -77,6 +77,27 @@ async fn a_live_stream_is_pushed_and_the_operator_is_told() {
 }
 
 #[tokio::test]
+async fn a_push_does_not_hold_up_the_end() {
+    let far = House::open(AUTH).await;
+    let url = format!("rtmp://{}/relay/{{name}}?key={KEY}", far.rtmp);
+    let patient = "drain_timeout = \"1h\"\n";
+    let near = House::open_before(patient, &pushing_to(&url)).await;
+    let _source = near.publish("live/show").await;
+    until(&near, "push", |all| all.iter().any(is_running)).await;
+    let House {
+        shutdown,
+        hurry,
+        ended,
+        ..
+    } = near;
+    drop(shutdown);
+    let end = tokio::time::timeout(SOON, ended).await;
+    end.expect("at once").expect("no panic");
+    drop(hurry);
+    far.close().await;
+}
+
+#[tokio::test]
 async fn a_push_proves_its_password_to_who_asks_for_it() {
     let far = House::open(&format!(
         "[rtmp]\nlisten = [\"127.0.0.1:0\"]\nchallenge = true\n{AUTH}"
