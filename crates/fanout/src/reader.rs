@@ -159,7 +159,7 @@ impl LogReader {
         let offset = self.offset?;
         let next = self.view.unit_from(offset).map(|unit| unit.offset);
         // Everything committed is whole, so the end lies between units, too.
-        let pause = next.unwrap_or(self.view.end());
+        let pause = next.unwrap_or_else(|| self.view.end());
         if offset < self.view.start() || pause <= offset {
             return None;
         }

@@ -82,7 +82,8 @@ pub struct Track {
     /// How its samples are framed.
     pub framing: Framing,
     /// Decoder configuration: AudioSpecificConfig for AAC, AVCDecoderConfigurationRecord for
-    /// H.264, the whole sequence-header tag body for [`Framing::FlvBody`], else empty.
+    /// H.264, for [`Framing::FlvBody`] the bodies of the sequence header and of facts such as
+    /// colour, each after its 24-bit length, else empty.
     pub config: Bytes,
     /// Audio samples per second; 0 when unknown or not audio.
     pub sample_rate: u32,

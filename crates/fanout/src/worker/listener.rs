@@ -203,7 +203,7 @@ impl Listener {
             }
             // Everything committed is whole, so the end lies between units, too.
             let next = view.unit_from(self.offset).map(|unit| unit.offset);
-            let pause = next.unwrap_or(view.end());
+            let pause = next.unwrap_or_else(|| view.end());
             if pause > self.offset {
                 return Some(Plan::Send { to: pause });
             }
