@@ -68,8 +68,8 @@ impl Delivery<'_> {
         let end = self.follow(&mut opening, &mut reader, stop).await;
         *ran = began.elapsed();
         match &end {
-            // The reader knows why its lane ended.
-            Ok(End::Stream) => {}
+            // The reader knows why it was ended.
+            Ok(End::Stream) | Err(Failure::Dropped) => {}
             Err(Failure::Slow) => reader.ended_by(Reason::Lag),
             _ => reader.ended_by(Reason::Left),
         }
@@ -141,8 +141,7 @@ impl Delivery<'_> {
                         resume = began + reader.window();
                     }
                     None if self.stream.info().phase == Phase::Ended => return Ok(End::Stream),
-                    // Nobody else ends a push: it fell behind.
-                    None => return Err(Failure::Slow),
+                    None => return Err(Failure::Dropped),
                 },
                 read = opening.link.read_buf(&mut opening.input) => {
                     if closing::hung_up(read)? == 0 {

@@ -31,6 +31,9 @@ pub enum Failure {
     Slow,
 
     // The stream, or we.
+    /// The push fell too far behind the stream, or its listener was removed.
+    #[error("the push fell behind its stream, or was ended by hand")]
+    Dropped,
     /// RTMP cannot carry it.
     #[error("the stream's format cannot be sent over RTMP")]
     Format,

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ::rtmp::server::{Config, Event, Rejection, Session};
+use ::rtmp::auth::Challenger;
+use ::rtmp::server::{Challenge, Config, Event, Rejection, Session};
 use bytes::BytesMut;
 use fanout::gate::Presented;
 use media::StreamName;
@@ -99,13 +100,17 @@ impl Target {
     }
 
     async fn visitor(&self) -> Visitor {
+        self.visitor_under(Config::default()).await
+    }
+
+    async fn visitor_under(&self, config: Config) -> Visitor {
         let (socket, _) = timeout(PATIENCE, self.door.accept())
             .await
             .expect("somebody connects")
             .unwrap();
         Visitor {
             socket,
-            session: Session::new(Config::default(), [6; 32], now()),
+            session: Session::new(config, [6; 32], now()),
             input: BytesMut::new(),
         }
     }
@@ -329,4 +334,37 @@ async fn what_rtmp_cannot_carry_is_told_and_not_tried() {
     assert_eq!(report.error, Some(Failure::Format.to_string()));
     pushing.stop().await;
     drop(publisher);
+}
+
+#[tokio::test]
+async fn a_password_is_proved_when_the_target_asks() {
+    let house = House::new(Duration::ZERO, LINGER);
+    let target = Target::new().await;
+    let mut show = house.show("live/show");
+    show.frames(1);
+    let pushing = Pushing::to(&house, "live/show", &target.url);
+    let config = Config {
+        challenge: Some(Arc::new(Challenge {
+            challenger: Challenger::new([5; 32]),
+            is_demanded: true,
+            epoch: now(),
+        })),
+        ..Config::default()
+    };
+    // Without a user, and without an answer.
+    for _ in 0..2 {
+        let mut visitor = target.visitor_under(config.clone()).await;
+        while let Some(event) = visitor.next().await {
+            assert!(!matches!(event, Event::Publish(_)), "{event:?}");
+        }
+    }
+    let mut visitor = target.visitor_under(config).await;
+    let request = visitor.request().await;
+    let proof = request.proof.expect("an answer");
+    assert!(proof.verifies("sesame") && !proof.verifies("other"));
+    visitor.session.accept_publish(request.id).unwrap();
+    visitor.hear_until("audio 20 #0").await;
+    let report = pushing.status.report();
+    assert_eq!((report.attempts, report.failures), (1, 0));
+    pushing.stop().await;
 }
