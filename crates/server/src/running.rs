@@ -135,8 +135,9 @@ impl Running {
     async fn end(mut self) {
         self.services.shutdown().await;
         self.stop_links.send_replace(true);
+        leave_others(self.links).await;
         self.node.registry.end_all();
-        say_goodbye(&self.node, self.links).await;
+        say_goodbye(&self.node).await;
         let fanout = Arc::clone(self.node.registry.fanout());
         let (departures, log_thread) = (self.departures, self.log_thread);
         // Connections that are still there hold the node; their log lines end here all the same.
@@ -154,15 +155,23 @@ impl Running {
     }
 }
 
-/// How long publishers, pages and other servers may still be told that it is over.
+/// How long other servers, and then publishers and pages, may still be told that it is over.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// How often it is looked whether something has come to its end.
 const POLL: Duration = Duration::from_millis(10);
 
-async fn say_goodbye(node: &Node, mut links: JoinSet<()>) {
+/// Links go before the streams: a pull whose stream is ended under it would take that for a failure.
+async fn leave_others(mut links: JoinSet<()>) {
+    let left = async { while links.join_next().await.is_some() {} };
+    if tokio::time::timeout(GOODBYE, left).await.is_err() {
+        tracing::debug!("some links are cut off");
+    }
+    links.shutdown().await;
+}
+
+async fn say_goodbye(node: &Node) {
     let told = async {
-        while links.join_next().await.is_some() {}
         while node.counts.open() > 0 {
             tokio::time::sleep(POLL).await;
         }
@@ -170,11 +179,9 @@ async fn say_goodbye(node: &Node, mut links: JoinSet<()>) {
     if tokio::time::timeout(GOODBYE, told).await.is_err() {
         tracing::debug!(
             connections = node.counts.open(),
-            links = links.len(),
             "some connections are cut off"
         );
     }
-    links.shutdown().await;
 }
 
 /// How long lines that were taken may still need to reach the disk.
