@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderValue, Uri};
 
-/// The longest address; see [`rtmp::client::ADDRESS_BYTES_MAX`](::rtmp::client::ADDRESS_BYTES_MAX).
+/// The longest address: as long as one of RTMP.
 const ADDRESS_BYTES_MAX: usize = ::rtmp::client::ADDRESS_BYTES_MAX;
 
 const PORT: u16 = 80;

@@ -4,6 +4,8 @@
 //! the name, the token a query. So neither `Display` nor `Debug` shows more than scheme, host, port
 //! and application.
 
+// The type alone: the core library has no sockets.
+use core::net::Ipv6Addr;
 use std::{fmt, str::FromStr};
 
 use percent_encoding::percent_decode_str;
@@ -222,7 +224,7 @@ fn host_and_port(text: &str) -> Result<(&str, Option<u16>), AddressError> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, port) = rest.split_once(']').ok_or(AddressError::HostCharacters)?;
-            let is_address = host.parse::<std::net::Ipv6Addr>().is_ok();
+            let is_address = host.parse::<Ipv6Addr>().is_ok();
             if !is_address || !(port.is_empty() || port.starts_with(':')) {
                 return Err(AddressError::HostCharacters);
             }
