@@ -1,5 +1,7 @@
 //! Pushes over real sockets, to targets that are sessions of our own.
 
+mod independent;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::rtmp::auth::Challenger;
