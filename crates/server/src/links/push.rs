@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use egress_rtmp::push::{self, Push};
-use fanout::{Phase, Stream};
+use fanout::Phase;
 use media::StreamName;
 use rtmp::client::Address;
 use tokio::sync::watch;
@@ -39,7 +39,7 @@ pub(super) fn begin(node: &Arc<Node>, tasks: &mut JoinSet<()>, stop: &watch::Rec
             };
             let address = rule.url.reveal(name);
             if let Some(entry) = node.links.pushes.enter(key, row) {
-                let (node, stream) = (Arc::clone(node), Arc::clone(&stream));
+                let (node, stream) = (Arc::clone(node), name.clone());
                 tasks.spawn(keep(node, stream, address, entry, stop.clone()));
             }
         }
@@ -49,7 +49,7 @@ pub(super) fn begin(node: &Arc<Node>, tasks: &mut JoinSet<()>, stop: &watch::Rec
 /// Pushes until the stream is over or `stop` turns true.
 async fn keep(
     node: Arc<Node>,
-    stream: Arc<Stream>,
+    stream: StreamName,
     address: String,
     entry: Entry<(StreamName, usize)>,
     mut stop: watch::Receiver<bool>,
@@ -57,7 +57,7 @@ async fn keep(
     let status = entry.status();
     let end = async {
         tokio::select! {
-            () = over(&stream) => {}
+            () = over(&node, &stream) => {}
             _ = stop.wait_for(|stop| *stop) => {}
         }
     };
@@ -65,23 +65,28 @@ async fn keep(
         Ok(address) => address,
         // The stream's name has not the parts that the rule's address needs.
         Err(error) => {
-            tracing::warn!(stream = %stream.name(), %error, "a stream cannot be pushed");
+            tracing::warn!(%stream, %error, "a stream cannot be pushed");
             status.fail(&error);
             return end.await;
         }
     };
     let push = Push {
-        permission: node.gate.play_unasked(stream.name()),
+        permission: node.gate.play_unasked(&stream),
         address,
         status: Arc::clone(status),
     };
     push::run(&node.registry, &node.links.connector, &push, end).await;
 }
 
-/// Waits until a stream has ended.
-async fn over(stream: &Stream) {
-    while stream.info().phase != Phase::Ended {
+/// Waits until there is no stream of that name. One that begins anew at once is the push's as well:
+/// the target need not see it leave and come back.
+async fn over(node: &Node, stream: &StreamName) {
+    loop {
         tokio::time::sleep(LOOK_INTERVAL).await;
+        let present = node.registry.stream(stream);
+        if present.is_none_or(|stream| stream.info().phase == Phase::Ended) {
+            return;
+        }
     }
 }
 

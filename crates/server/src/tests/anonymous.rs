@@ -42,6 +42,10 @@ pub(super) mod rtmp_bytes {
         connect.extend([0, 3]);
         connect.extend(b"app");
         string(&mut connect, app);
+        // Enhanced RTMP: it can be asked to connect again.
+        connect.extend([0, 6]);
+        connect.extend(b"capsEx");
+        number(&mut connect, 1.0);
         connect.extend([0, 0, 9]);
         let mut create = Vec::new();
         string(&mut create, "createStream");
@@ -65,6 +69,11 @@ pub(super) mod rtmp_bytes {
 }
 
 async fn rtmp(address: SocketAddr, wish: &str, name: &str) -> String {
+    read_all(&mut rtmp_asking(address, wish, name).await).await
+}
+
+/// A connection over RTMP that has said what it wants, in the application `live`.
+pub(super) async fn rtmp_asking(address: SocketAddr, wish: &str, name: &str) -> TcpStream {
     let mut socket = connect(address).await;
     socket
         .write_all(&rtmp_bytes::c0_c1())
@@ -78,7 +87,7 @@ async fn rtmp(address: SocketAddr, wish: &str, name: &str) -> String {
     let mut reply = s0_s1_s2[1..1537].to_vec();
     reply.extend(rtmp_bytes::conversation(wish, "live", name));
     socket.write_all(&reply).await.expect("written");
-    read_all(&mut socket).await
+    socket
 }
 
 async fn try_it(house: &House, endpoint: Endpoint) -> String {

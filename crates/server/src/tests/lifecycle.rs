@@ -1,5 +1,6 @@
 //! Starting and ending.
 
+use super::anonymous::rtmp_asking;
 use super::*;
 use crate::relay::StartError;
 
@@ -106,6 +107,36 @@ async fn listeners_may_finish_while_nobody_new_comes() {
     let mut rest = Vec::new();
     let read = tokio::time::timeout(SOON, listener.read_to_end(&mut rest)).await;
     assert!(read.is_ok(), "the listener is let go");
+}
+
+#[tokio::test]
+async fn who_knows_how_is_asked_to_connect_again() {
+    let house = House::open_before("drain_timeout = \"1h\"\n", AUTH).await;
+    let _source = house.publish("radio.mp3").await;
+    let mut listener = connect(house.http).await;
+    let head = b"GET /radio.mp3 HTTP/1.0\r\n\r\n";
+    listener.write_all(head).await.expect("written");
+    let mut byte = [0];
+    listener.read_exact(&mut byte).await.expect("let in");
+    let name = format!("show?key={KEY}");
+    let mut publisher = rtmp_asking(house.rtmp, "publish", &name).await;
+    read_until(&mut publisher, "NetStream.Publish.Start").await;
+    let mut player = rtmp_asking(house.rtmp, "play", "show").await;
+    read_until(&mut player, "NetStream.Play.Start").await;
+
+    let House {
+        shutdown,
+        hurry,
+        ended,
+        ..
+    } = house;
+    drop(shutdown);
+    let asked = "NetConnection.Connect.ReconnectRequest";
+    read_until(&mut publisher, asked).await;
+    read_until(&mut player, asked).await;
+    drop(hurry);
+    let end = tokio::time::timeout(SOON, ended).await;
+    end.expect("in time").expect("no panic");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ mod strangers;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -136,6 +136,18 @@ async fn exchange(address: SocketAddr, request: &[u8]) -> String {
     let mut socket = connect(address).await;
     socket.write_all(request).await.expect("written");
     read_all(&mut socket).await
+}
+
+/// Reads until `words` have been said.
+async fn read_until(socket: &mut (impl AsyncRead + Unpin), words: &str) {
+    let mut heard = Vec::new();
+    let read = async {
+        while !String::from_utf8_lossy(&heard).contains(words) {
+            let count = socket.read_buf(&mut heard).await.expect("read");
+            assert_ne!(count, 0, "closed before {words} was said");
+        }
+    };
+    tokio::time::timeout(SOON, read).await.expect("in time");
 }
 
 async fn read_all(socket: &mut TcpStream) -> String {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -54,17 +53,6 @@ impl Secure {
         let handshake = self.connector.connect(name, socket).await;
         handshake.expect("a handshake")
     }
-}
-
-/// Reads until `words` have been said.
-async fn read_until(socket: &mut (impl AsyncRead + AsyncWrite + Unpin), words: &str) {
-    let mut heard = Vec::new();
-    let read = async {
-        while !String::from_utf8_lossy(&heard).contains(words) {
-            assert_ne!(socket.read_buf(&mut heard).await.expect("read"), 0);
-        }
-    };
-    tokio::time::timeout(SOON, read).await.expect("in time");
 }
 
 #[tokio::test]
