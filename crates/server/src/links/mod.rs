@@ -18,6 +18,7 @@ mod push;
 mod trust;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use media::StreamName;
@@ -41,6 +42,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 pub(crate) struct Links {
     connector: Connector,
     demands: Arc<Demands>,
+    /// There have been more streams to push than can be; said once.
+    is_crowded: AtomicBool,
     /// By the stream and the number of the rule.
     pub(crate) pushes: Arc<Board<(StreamName, usize)>>,
     /// By the number of the rule.
@@ -53,6 +56,7 @@ impl Links {
         Self {
             connector,
             demands: Arc::new(Demands::new(config)),
+            is_crowded: AtomicBool::new(false),
             pushes: Arc::default(),
             pulls: Arc::default(),
         }

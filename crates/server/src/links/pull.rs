@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fanout::Phase;
+use ingest::Protocol;
 use ingest::pull::{self, Pull};
 use media::StreamName;
 use net::link::Status;
@@ -158,13 +159,14 @@ fn is_heard(node: &Node, stream: &StreamName) -> bool {
     present.is_some_and(|stream| stream.info().listeners > 0)
 }
 
-/// Ends a stream that would linger, so that the next listener asks for it and is not kept waiting
-/// for a publisher that does not come back by itself.
+/// Ends what would linger of a pull, so that the next listener asks for the stream and is not kept
+/// waiting for a publisher that does not come back by itself.
 fn clear(node: &Node, stream: &StreamName) {
     let Some(present) = node.registry.stream(stream) else {
         return;
     };
-    if present.info().phase == Phase::Lingering {
+    let info = present.info();
+    if info.phase == Phase::Lingering && info.source.protocol == Protocol::Pull.label() {
         present.end();
         node.registry.tick(Instant::now().into_std());
     }

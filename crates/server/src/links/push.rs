@@ -1,7 +1,7 @@
 //! Streams that are sent on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use egress_rtmp::push::{self, Push};
 use fanout::Phase;
@@ -29,7 +29,9 @@ pub(super) fn begin(node: &Arc<Node>, tasks: &mut JoinSet<()>, stop: &watch::Rec
                 continue;
             }
             if node.links.pushes.len() >= PUSHES_MAX {
-                warn_once();
+                if !node.links.is_crowded.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(PUSHES_MAX, "as many pushes as can be; other streams wait");
+                }
                 return;
             }
             let row = Row {
@@ -87,15 +89,5 @@ async fn over(node: &Node, stream: &StreamName) {
         if present.is_none_or(|stream| stream.info().phase == Phase::Ended) {
             return;
         }
-    }
-}
-
-fn warn_once() {
-    static WARNED: AtomicBool = AtomicBool::new(false);
-    if !WARNED.swap(true, Ordering::Relaxed) {
-        tracing::warn!(
-            pushes = PUSHES_MAX,
-            "as many streams are pushed as can be; others wait"
-        );
     }
 }
