@@ -211,7 +211,7 @@ const OUTSIDE: &[Outside] = &[
     },
     Outside {
         package: "rml_rtmp",
-        shipped_in: &["load", "tests"],
+        shipped_in: &["load", "testkit", "tests"],
         tested_in: &[
             "rtmp",
             "load",
@@ -235,7 +235,18 @@ const OUTSIDE: &[Outside] = &[
 const PURE: &[(&str, &[&str])] = &[
     ("media", &["bytes", "thiserror"]),
     ("container", &["bytes", "thiserror"]),
-    ("rtmp", &["bytes", "hmac", "sha2", "thiserror"]),
+    (
+        "rtmp",
+        &[
+            "base64",
+            "bytes",
+            "hmac",
+            "md-5",
+            "percent-encoding",
+            "sha2",
+            "thiserror",
+        ],
+    ),
     (
         "http1",
         &[

@@ -1,8 +1,7 @@
 //! A lane: one wire format of one stream, and everybody who follows it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker as TaskWaker;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use media::{Item, Span};
@@ -12,6 +11,7 @@ use crate::budget::Budget;
 use crate::log::{Retention, Shared, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, Policy};
+use crate::task_bells::TaskBells;
 use crate::worker::Summons;
 
 /// How listeners of a lane are counted.
@@ -74,7 +74,7 @@ pub(crate) struct Lane {
     pub(crate) bells: Box<[Bell]>,
     /// How to reach the workers whose bells those are.
     summons: Arc<[Summons]>,
-    readers: ReaderBells,
+    readers: TaskBells,
     listeners: AtomicUsize,
     /// Nothing more will be written.
     ended: AtomicBool,
@@ -94,7 +94,7 @@ impl Lane {
         (self.id.0 % workers as u64) as usize
     }
 
-    pub(crate) fn readers(&self) -> &ReaderBells {
+    pub(crate) fn readers(&self) -> &TaskBells {
         &self.readers
     }
 
@@ -177,7 +177,7 @@ impl LaneWriter {
             log: Arc::clone(writer.shared()),
             bells: summons.iter().map(|_| Bell::new()).collect(),
             summons,
-            readers: ReaderBells::default(),
+            readers: TaskBells::default(),
             listeners: AtomicUsize::new(0),
             ended: AtomicBool::new(false),
         });
@@ -239,64 +239,5 @@ fn retention(class: Class, policy: &Policy) -> Retention {
         page_units,
         pages_max,
         time_max,
-    }
-}
-
-/// Wakes the asynchronous readers of a lane.
-#[derive(Debug, Default)]
-pub(crate) struct ReaderBells {
-    /// How many wakers are armed; lets a writer without such readers pass by without the lock.
-    armed: AtomicUsize,
-    slots: Mutex<ReaderSlots>,
-}
-
-/// One waker per reader, by the slot the reader was given.
-#[derive(Debug, Default)]
-struct ReaderSlots {
-    wakers: Vec<Option<TaskWaker>>,
-    free: Vec<usize>,
-}
-
-impl ReaderBells {
-    fn slots(&self) -> MutexGuard<'_, ReaderSlots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn enter(&self) -> usize {
-        let mut slots = self.slots();
-        slots.free.pop().unwrap_or_else(|| {
-            slots.wakers.push(None);
-            slots.wakers.len() - 1
-        })
-    }
-
-    pub(crate) fn leave(&self, slot: usize) {
-        let mut slots = self.slots();
-        if slots.wakers[slot].take().is_some() {
-            self.armed.fetch_sub(1, Ordering::Relaxed);
-        }
-        slots.free.push(slot);
-    }
-
-    /// Asks for a wake-up at the next ring. The caller must look for news once more afterwards.
-    pub(crate) fn arm(&self, slot: usize, waker: &TaskWaker) {
-        let mut slots = self.slots();
-        if slots.wakers[slot].replace(waker.clone()).is_none() {
-            // Counted under the lock, so that a ring in between cannot take what is not counted.
-            self.armed.fetch_add(1, Ordering::Relaxed);
-        }
-        drop(slots);
-        fence(Ordering::SeqCst);
-    }
-
-    fn ring(&self) {
-        fence(Ordering::SeqCst);
-        if self.armed.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        for waker in self.slots().wakers.iter_mut().filter_map(Option::take) {
-            self.armed.fetch_sub(1, Ordering::Relaxed);
-            waker.wake();
-        }
     }
 }

@@ -35,6 +35,7 @@ mod registry;
 pub mod stats;
 mod stream;
 mod sync;
+mod task_bells;
 mod worker;
 
 pub use conversation::{Conversation, Heard, Released};

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use media::StreamName;
-use tokio::sync::Notify;
 
 use crate::Fanout;
 use crate::gate::{Authorized, Gatekeeper, Publish};
 use crate::stream::{Phase, Publisher, Settings, Source, Stream};
+use crate::task_bells::TaskBells;
 
 /// What a publisher may do about another one that has the stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -61,7 +62,7 @@ pub struct Registry {
     publishers_max: usize,
     streams: Mutex<HashMap<StreamName, Arc<Stream>>>,
     /// Rung when a publisher has begun.
-    appeared: Notify,
+    appeared: TaskBells,
     supply: OnceLock<Supply>,
 }
 
@@ -94,7 +95,7 @@ impl Registry {
             rules,
             publishers_max,
             streams: Mutex::default(),
-            appeared: Notify::new(),
+            appeared: TaskBells::default(),
             supply: OnceLock::new(),
         };
         (registry, Gatekeeper::new())
@@ -149,7 +150,7 @@ impl Registry {
         };
         let publisher =
             Publisher::begin(stream, *credential, source, settings, self.takeover, now)?;
-        self.appeared.notify_waiters();
+        self.appeared.ring();
         Ok(publisher)
     }
 
@@ -160,17 +161,20 @@ impl Registry {
 
     /// Waits until there is a stream of that name; at once when there is.
     pub async fn appearance(&self, name: &StreamName) -> Arc<Stream> {
-        loop {
-            let appeared = self.appeared.notified();
-            tokio::pin!(appeared);
+        let waiting = Waiting {
+            bells: &self.appeared,
+            slot: self.appeared.enter(),
+        };
+        std::future::poll_fn(|cx| {
             // From here on nothing is missed, so the look comes after.
-            appeared.as_mut().enable();
+            waiting.bells.arm(waiting.slot, cx.waker());
             let stream = self.stream(name);
-            if let Some(stream) = stream.filter(|stream| stream.phase() != Phase::Ended) {
-                return stream;
+            match stream.filter(|stream| stream.phase() != Phase::Ended) {
+                Some(stream) => Poll::Ready(stream),
+                None => Poll::Pending,
             }
-            appeared.await;
-        }
+        })
+        .await
     }
 
     /// Sets who is asked for streams that are absent. The first one stays.
@@ -208,6 +212,18 @@ impl Registry {
 
     fn streams(&self) -> MutexGuard<'_, HashMap<StreamName, Arc<Stream>>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place among those that wait for a stream.
+struct Waiting<'a> {
+    bells: &'a TaskBells,
+    slot: usize,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.bells.leave(self.slot);
     }
 }
 

@@ -231,6 +231,11 @@ impl Limits {
         self.egress_bits.store(bits_per_second, Ordering::Relaxed);
     }
 
+    /// Listeners now.
+    pub(crate) fn seated(&self) -> u64 {
+        self.listeners.load(Ordering::Relaxed)
+    }
+
     /// Connections that are neither sources nor listeners.
     pub(crate) fn pending(&self) -> u64 {
         self.pending
