@@ -172,7 +172,8 @@ async fn leave_others(mut links: JoinSet<()>) {
 
 async fn say_goodbye(node: &Node) {
     let told = async {
-        while node.counts.open() > 0 {
+        // Players that workers have given back are no door's any more, but still have their seats.
+        while node.counts.open() > 0 || node.limits.seated() > 0 {
             tokio::time::sleep(POLL).await;
         }
     };
