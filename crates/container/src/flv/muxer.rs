@@ -277,11 +277,12 @@ impl Opening<'_> {
         self.tracks.iter().any(|c| c.track.kind == kind)
     }
 
-    /// Hands out the metadata and the sequence headers, stamped with the time of the join.
+    /// Hands out the metadata and the sequence headers, these stamped with the time of the join. The
+    /// metadata is stamped 0: at any other time ffmpeg takes it for a track of its own.
     pub fn tags(&self, emit: &mut impl FnMut(&Tag<'_>)) {
         let metadata = self
             .metadata
-            .and_then(|body| Tag::script(TagKind::Metadata, self.at, body));
+            .and_then(|body| Tag::script(TagKind::Metadata, Timestamp::ZERO, body));
         if let Some(tag) = metadata {
             emit(&tag);
         }

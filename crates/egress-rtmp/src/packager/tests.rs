@@ -364,7 +364,11 @@ proptest! {
         let (opening, rest) = seen.split_at(3);
         prop_assert_eq!(rest, &messages[join..]);
         let (_, time, _) = messages[join];
-        prop_assert!(opening.iter().all(|(_, at, _)| *at == time), "stamped like the join");
+        for (kind, at, _) in opening {
+            // At any other time ffmpeg takes metadata for a track of its own.
+            let stamp = if *kind == 18 { 0 } else { time };
+            prop_assert_eq!(*at, stamp, "stamped like the join");
+        }
         let kinds: Vec<_> = opening.iter().map(|(kind, ..)| *kind).collect();
         prop_assert_eq!(kinds, [18, 9, 8]);
 
