@@ -13,7 +13,7 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
 
 use bytes::BytesMut;
@@ -28,7 +28,7 @@ const LARGE: usize = 4 << 20;
 /// Answers each `x` with `<x>`; `b` releases the socket, `h` hangs up, `f` answers a flood.
 #[derive(Debug)]
 struct Echo {
-    released: Sender<(TcpStream, Released)>,
+    released: SyncSender<(TcpStream, Released)>,
 }
 
 impl Conversation for Echo {
@@ -64,7 +64,7 @@ fn scene(size: usize) -> Scene {
     let house = House::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), size);
     encoder.write(1).unwrap();
-    let (released, told) = channel();
+    let (released, told) = sync_channel(1);
     let listener = house.converse("show", "", Some(Box::new(Echo { released })));
     Scene {
         house,
@@ -164,7 +164,7 @@ fn a_listener_without_a_place_yet_is_spoken_with_too() {
     // No join point: pictures begin with a keyframe.
     encoder.next = 1;
     encoder.write(1).unwrap();
-    let (released, told) = channel();
+    let (released, told) = sync_channel(1);
     let mut listener = house.converse("show", "", Some(Box::new(Echo { released })));
     listener.socket.write_all(b"x").unwrap();
     assert_eq!(listener.read(3), b"<x>");
