@@ -3,38 +3,15 @@
 use testkit::{Clip, Server, Tool, framemd5};
 
 use crate::support::{
-    DEADLINE, assert_joins, file, publish_icecast, publish_rtmp, wait_for_stream,
+    Certificate, DEADLINE, assert_joins, file, publish_icecast, publish_rtmp, wait_for_stream,
 };
 
 #[test]
 fn curl_hears_a_mount_and_a_picture_stream() {
-    let folder = tempfile::tempdir().unwrap();
-    let (certificate, key) = (
-        folder.path().join("cert.pem"),
-        folder.path().join("key.pem"),
-    );
-    let made = Tool::new("openssl")
-        .args([
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-        ])
-        .args(["-nodes", "-days", "2", "-subj", "/CN=localhost"])
-        .args(["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"])
-        .arg("-out")
-        .arg(&certificate)
-        .arg("-keyout")
-        .arg(&key)
-        .finish(DEADLINE);
-    assert!(made.status.success(), "{}", made.stderr);
-    let quoted = |path: &std::path::Path| format!("\"{}\"", path.display());
-    let server = Server::builder()
+    let certificate = Certificate::make();
+    let server = certificate
+        .serve(Server::builder())
         .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
-        .set("http", "certificate", &quoted(&certificate))
-        .set("http", "private_key", &quoted(&key))
         .set("ingest", "linger", "\"1s\"")
         .start();
     let _radio = publish_icecast(&server, Clip::Mp3, 10, "radio.mp3");
@@ -45,7 +22,7 @@ fn curl_hears_a_mount_and_a_picture_stream() {
         let url = format!("https://{}{path}", server.addr("https"));
         Tool::new("curl")
             .args(["-sS", "--cacert"])
-            .arg(&certificate)
+            .arg(certificate.path())
             .arg(url)
             .start()
     };
@@ -62,7 +39,7 @@ fn curl_hears_a_mount_and_a_picture_stream() {
 
     let page = Tool::new("curl")
         .args(["-sS", "--cacert"])
-        .arg(&certificate)
+        .arg(certificate.path())
         .arg(format!("https://{}/", server.addr("https")))
         .run(DEADLINE);
     assert!(String::from_utf8_lossy(&page).contains("<html"));

@@ -24,6 +24,8 @@ mod players_outlive_publishers;
 mod publishers_reconnect;
 mod rtmp_players_join;
 mod rtmp_publish_plays_as_flv;
+mod rtmps_and_credentials;
+mod streams_are_pushed_and_pulled;
 mod the_server_leaves_in_order;
 mod titles_travel_with_the_sound;
 mod wireshark_agrees;

@@ -106,7 +106,7 @@ fn those_who_come_first_get_the_first_frame() {
     wait_until("both to wait", DEADLINE, || {
         server
             .metrics()
-            .sum("carillon_connections", &["protocol=\"rtmp\""])
+            .sum("carillon_connections", &["door=\"rtmp\""])
             == 2.0
     });
     let clip = Clip::Flv.seconds(8);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 use testkit::framemd5::{self, Frame, Join};
-use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Process, Server, ServerBuilder, Tool, wait_until};
 
 /// For whatever must happen, on a loaded machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
@@ -72,4 +72,80 @@ pub(crate) fn connect(addr: SocketAddr) -> std::net::TcpStream {
     socket.set_read_timeout(Some(DEADLINE)).unwrap();
     socket.set_write_timeout(Some(DEADLINE)).unwrap();
     socket
+}
+
+/// A certificate for `localhost`, and the authority that signed it.
+pub(crate) struct Certificate {
+    folder: tempfile::TempDir,
+}
+
+impl Certificate {
+    pub(crate) fn make() -> Self {
+        let made = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        // None of the extensions that the system's configuration adds.
+        std::fs::write(
+            made.file("req.conf"),
+            "[req]\ndistinguished_name = dn\n[dn]\n",
+        )
+        .unwrap();
+        made.openssl(
+            "ca",
+            "/CN=authority",
+            &["basicConstraints=critical,CA:TRUE"],
+            &[],
+        );
+        made.openssl(
+            "cert",
+            "/CN=localhost",
+            &[
+                "basicConstraints=critical,CA:FALSE",
+                "subjectAltName=IP:127.0.0.1,DNS:localhost",
+            ],
+            &["-CA", &made.file("ca.pem"), "-CAkey", &made.file("ca.key")],
+        );
+        made
+    }
+
+    fn openssl(&self, name: &str, subject: &str, extensions: &[&str], signer: &[&str]) {
+        let finished = Tool::new("openssl")
+            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
+            .args(["ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
+            .args(["-config", &self.file("req.conf"), "-subj", subject])
+            .args(
+                extensions
+                    .iter()
+                    .flat_map(|extension| ["-addext", *extension]),
+            )
+            .args(signer)
+            .args(["-out", &self.file(&format!("{name}.pem"))])
+            .args(["-keyout", &self.file(&format!("{name}.key"))])
+            .finish(DEADLINE);
+        assert!(finished.status.success(), "{}", finished.stderr);
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// The PEM file that clients are told to believe.
+    pub(crate) fn path(&self) -> String {
+        self.file("ca.pem")
+    }
+
+    /// A server that shows the certificate.
+    pub(crate) fn serve(&self, server: ServerBuilder) -> ServerBuilder {
+        server
+            .set(
+                "http",
+                "certificate",
+                &format!("\"{}\"", self.file("cert.pem")),
+            )
+            .set(
+                "http",
+                "private_key",
+                &format!("\"{}\"", self.file("cert.key")),
+            )
+    }
 }

@@ -16,6 +16,7 @@ const STREAM_DEADLINE: Duration = Duration::from_secs(30);
 pub struct Nginx {
     process: Process,
     addr: SocketAddr,
+    directives: String,
     /// Holds the configuration file.
     _folder: tempfile::TempDir,
 }
@@ -37,8 +38,20 @@ impl Nginx {
     /// When it is not installed or does not start.
     #[must_use]
     pub fn with(directives: &str) -> Self {
+        Self::at(free_address(), directives)
+    }
+
+    /// Starts another one at the address of this one, which must have ended.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self::at(self.addr, &self.directives)
+    }
+
+    fn at(addr: SocketAddr, directives: &str) -> Self {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
-        let addr = free_address();
         let home = folder.path().display();
         let text = format!(
             "daemon off;\nuser root;\nworker_processes 1;\npid {home}/pid;\n\
@@ -64,6 +77,7 @@ impl Nginx {
         Self {
             process,
             addr,
+            directives: directives.to_owned(),
             _folder: folder,
         }
     }

@@ -49,6 +49,15 @@ impl Player {
     /// When the program is not installed.
     #[must_use]
     pub fn start(self, url: &str) -> Playing {
+        self.start_with(url, &[])
+    }
+
+    /// The same with environment variables: `SSL_CERT_FILE` names whom to believe.
+    ///
+    /// # Panics
+    /// When the program is not installed.
+    #[must_use]
+    pub fn start_with(self, url: &str, environment: &[(&str, &str)]) -> Playing {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
         let file = folder.path().join("received");
         // Made first, so that one may look at its length, and so that VLC, which is somebody else
@@ -57,7 +66,11 @@ impl Player {
             .and_then(|()| permit(folder.path(), 0o755))
             .and_then(|()| permit(&file, 0o666));
         made.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let process = self.tool(url, &file).start();
+        let tool = self.tool(url, &file);
+        let process = environment
+            .iter()
+            .fold(tool, |tool, (name, value)| tool.env(name, value))
+            .start();
         Playing {
             player: self,
             process,

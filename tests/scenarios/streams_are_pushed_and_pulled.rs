@@ -1,0 +1,196 @@
+//! A stream goes on to other servers and comes from them; the trouble of one link is its own.
+
+use std::path::Path;
+
+use serde_json::Value;
+use testkit::framemd5;
+use testkit::{Clip, Nginx, PUBLISH_KEY, Player, Playing, Publisher, Server, wait_until};
+
+use crate::support::{
+    Certificate, DEADLINE, assert_joins, file, play_url, publish_rtmp, server_with_short_linger,
+    wait_for_stream,
+};
+
+/// The state of the link whose address begins so.
+fn state(server: &Server, kind: &str, url: &str) -> String {
+    let all = server.api(kind);
+    let links = all[kind].as_array().unwrap();
+    let link = links
+        .iter()
+        .find(|link| link["url"].as_str().unwrap().starts_with(url));
+    let link: &Value = link.unwrap_or_else(|| panic!("no {url} in {all}"));
+    link["state"].as_str().unwrap().to_owned()
+}
+
+fn wait_for_state(server: &Server, kind: &str, url: &str, wanted: &str) {
+    wait_until(&format!("{kind} {url}: {wanted}"), DEADLINE, || {
+        let all = server.api(kind);
+        !all[kind].as_array().unwrap().is_empty() && state(server, kind, url) == wanted
+    });
+}
+
+/// Demands that the player's pictures are those of `clip` up to its end.
+fn assert_plays(what: &str, clip: &Path, mut playing: Playing) {
+    playing.wait(DEADLINE);
+    let sent = framemd5::video(&framemd5::decoded(clip));
+    let join = assert_joins(what, &sent, &playing.pictures());
+    assert_eq!(join.missing, 0, "{what}: {join:?}");
+    assert!(join.matched > 50, "{what}: {join:?}");
+}
+
+#[test]
+fn pushed_to_nginx_and_to_ourselves_in_clear_and_encrypted() {
+    let certificate = Certificate::make();
+    let nginx = Nginx::start();
+    let plain = server_with_short_linger();
+    let secure = certificate
+        .serve(Server::builder())
+        .set("rtmp", "tls_listen", "[\"127.0.0.1:0\"]")
+        .set("ingest", "linger", "\"1s\"")
+        .start();
+    let targets = [
+        format!("rtmp://{}", nginx.addr()),
+        format!("rtmp://{}", plain.addr("rtmp")),
+        format!("rtmps://localhost:{}", secure.addr("rtmps").port()),
+    ];
+    let [to_nginx, to_plain, to_secure] = &targets;
+    let mut config = String::new();
+    for url in [
+        format!("{to_nginx}/{{stream}}"),
+        format!("{to_plain}/{{stream}}?key={PUBLISH_KEY}"),
+        format!("{to_secure}/far/{{name}}?key={PUBLISH_KEY}"),
+        // Nobody listens there: the other links do not care.
+        "rtmp://127.0.0.1:1/{stream}".to_owned(),
+    ] {
+        config += &format!("[[push]]\nmatch = \"live/*\"\nurl = \"{url}\"\n");
+    }
+    let origin = Server::builder()
+        .set("ingest", "linger", "\"1s\"")
+        .env("SSL_CERT_FILE", &certificate.path())
+        .toml(&config)
+        .start();
+    let clip = Clip::Flv.seconds(8);
+    let _publisher = publish_rtmp(&origin, &clip, "live/show");
+    wait_for_stream(&origin, "live/show");
+    for target in &targets {
+        wait_for_state(&origin, "push", target, "running");
+    }
+    wait_for_stream(&plain, "live/show");
+    wait_for_stream(&secure, "far/show");
+    nginx.wait_for_stream("show");
+    let metrics = origin.metrics();
+    assert_eq!(metrics.sum("carillon_pushes", &["state=\"running\""]), 3.0);
+    assert!(metrics.sum("carillon_push_failures_total", &[]) >= 1.0);
+    assert!(
+        !origin.api("push").to_string().contains(PUBLISH_KEY),
+        "keys are not shown"
+    );
+    let players = [
+        ("nginx", nginx.rtmp_url("show")),
+        ("plain", play_url(&plain, "live/show")),
+        ("secure", play_url(&secure, "far/show")),
+    ]
+    .map(|(what, url)| (what, Player::Rtmpdump.start(&url)));
+    for (what, playing) in players {
+        assert_plays(what, &clip, playing);
+    }
+}
+
+#[test]
+fn a_target_that_dies_is_missed_by_nobody_and_taken_up_again() {
+    let mut nginx = Nginx::start();
+    let other = server_with_short_linger();
+    let (to_nginx, to_other) = (
+        format!("rtmp://{}", nginx.addr()),
+        format!("rtmp://{}", other.addr("rtmp")),
+    );
+    let origin = Server::builder()
+        .toml(&format!(
+            "[[push]]\nmatch = \"live/*\"\nurl = \"{to_nginx}/{{stream}}\"\n\
+             [[push]]\nmatch = \"live/*\"\nurl = \"{to_other}/{{stream}}?key={PUBLISH_KEY}\"\n"
+        ))
+        .set("ingest", "linger", "\"1s\"")
+        .start();
+    let clip = Clip::Flv.seconds(15);
+    let mut publisher = publish_rtmp(&origin, &clip, "live/show");
+    wait_for_state(&origin, "push", &to_nginx, "running");
+    wait_for_state(&origin, "push", &to_other, "running");
+    wait_for_stream(&other, "live/show");
+    let playing = Player::Rtmpdump.start(&play_url(&other, "live/show"));
+    wait_until("media", DEADLINE, || playing.written() > 50_000);
+    nginx.process().kill();
+    wait_until("the loss to be noticed", DEADLINE, || {
+        state(&origin, "push", &to_nginx) != "running"
+    });
+    assert_eq!(state(&origin, "push", &to_other), "running");
+    assert!(publisher.is_running());
+    let again = nginx.again();
+    wait_for_state(&origin, "push", &to_nginx, "running");
+    again.wait_for_stream("show");
+    assert_plays("the other", &clip, playing);
+}
+
+#[test]
+fn pulled_from_nginx_and_from_ourselves() {
+    let nginx = Nginx::start();
+    let origin = server_with_short_linger();
+    let clip = Clip::Flv.seconds(12);
+    let _to_nginx = Publisher::Ffmpeg.start(&clip, &nginx.rtmp_url("show"));
+    let _to_origin = publish_rtmp(&origin, &clip, "live/show");
+    nginx.wait_for_stream("show");
+    wait_for_stream(&origin, "live/show");
+    let mut config = String::new();
+    for (stream, url) in [
+        ("far/nginx", nginx.rtmp_url("show")),
+        ("far/rtmp", play_url(&origin, "live/show")),
+        ("far/flv", origin.http_url("/live/show.flv")),
+    ] {
+        config += &format!("[[pull]]\nstream = \"{stream}\"\nurl = \"{url}\"\n");
+    }
+    let edge = Server::builder()
+        .set("ingest", "linger", "\"1s\"")
+        .toml(&config)
+        .start();
+    let players = ["far/nginx", "far/rtmp", "far/flv"].map(|stream| {
+        wait_for_stream(&edge, stream);
+        (stream, Player::Rtmpdump.start(&play_url(&edge, stream)))
+    });
+    wait_until("the pulls", DEADLINE, || {
+        edge.metrics().sum("carillon_pulls", &["state=\"running\""]) == 3.0
+    });
+    wait_for_state(&edge, "pull", &nginx.rtmp_url("show"), "running");
+    for (stream, playing) in players {
+        assert_plays(stream, &clip, playing);
+    }
+}
+
+#[test]
+fn pulled_on_demand_while_somebody_listens() {
+    let origin = server_with_short_linger();
+    let _publisher = publish_rtmp(&origin, &Clip::Flv.seconds(60), "live/show");
+    wait_for_stream(&origin, "live/show");
+    let url = origin.http_url("/live/show.flv");
+    let edge = Server::builder()
+        .set("ingest", "linger", "\"1s\"")
+        .toml(&format!(
+            "[[pull]]\nstream = \"far/show\"\nurl = \"{url}\"\non_demand = true\n"
+        ))
+        .start();
+    assert_eq!(state(&edge, "pull", &url), "idle");
+    assert_eq!(origin.metrics().sum("carillon_listeners", &[]), 0.0);
+    let mut player = Player::Rtmpdump.start(&play_url(&edge, "far/show"));
+    let mut listener = edge.listen("/far/show.flv");
+    assert_eq!(listener.status(), 200);
+    listener.read_bytes(100_000, DEADLINE);
+    assert_eq!(state(&edge, "pull", &url), "running");
+    assert_eq!(origin.metrics().sum("carillon_listeners", &[]), 1.0);
+    wait_until("media", DEADLINE, || player.written() > 100_000);
+    player.process().kill();
+    let body = file(listener.body());
+    drop(listener);
+    wait_for_state(&edge, "pull", &url, "idle");
+    wait_until("the origin to be left alone", DEADLINE, || {
+        origin.metrics().sum("carillon_listeners", &[]) == 0.0
+    });
+    assert!(!crate::flv::times(&std::fs::read(body.path()).unwrap(), 9).is_empty());
+}
