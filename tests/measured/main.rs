@@ -13,3 +13,4 @@ mod support;
 mod samples_are_combined;
 mod slow_listeners_hurt_nobody;
 mod small_audiences_wait_for_nothing;
+mod stalled_players_hurt_nobody;

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, epoll};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{RecvFlags, recv};
 
 use crate::conversation;
@@ -24,6 +25,8 @@ const NAP: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
+/// What the kernel holds for a listener that has stalled.
+const STALLED_BYTES: usize = 4 << 10;
 /// Orders that wait for the thread to notice them; joining is slower than noticing.
 const ORDERS_MAX: usize = 64;
 
@@ -230,6 +233,11 @@ impl Crowd {
                 oldest.sort_unstable();
                 for id in oldest.into_iter().take(count) {
                     let socket = self.remove(id);
+                    // The kernel would take minutes of media on a stuck player's behalf.
+                    if let Some(socket) = &socket {
+                        set_socket_recv_buffer_size(socket, STALLED_BYTES)
+                            .expect("the buffer can be made small");
+                    }
                     self.stalled.extend(socket);
                 }
             }

@@ -1,0 +1,76 @@
+//! Fifty of a thousand RTMP players stop reading. The others notice nothing, and the server holds
+//! nothing on behalf of the fifty.
+//!
+//! What is compared is the resident memory of one server with the same thousand players, before
+//! and while fifty of them read nothing. Before the first look the log has been filled once from
+//! end to end, so its pages are there already, and nobody joins or leaves in between: what grows
+//! is what the server keeps because they stall. The kernel's own socket buffers are not the
+//! server's memory; `TCP_NOTSENT_LOWAT` keeps them small.
+
+use std::time::Duration;
+
+use testkit::{Audience, Clip, Server, wait_until};
+
+use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+
+const PLAYERS: usize = 1_000;
+const STALLED: usize = 50;
+/// The longest window of a video lane: `fanout.video.max_wait`.
+const WINDOW: Duration = Duration::from_millis(100);
+/// What scheduling may add to it, with the players on the same cores.
+const SLACK: Duration = Duration::from_millis(100);
+/// After this long behind, a player is let go: within the look the stalled ones are not.
+const DROP_AFTER: Duration = Duration::from_secs(20);
+/// Memory that fifty players may cost by reading nothing.
+const GROWTH_MAX: u64 = 1 << 20;
+
+#[test]
+fn fifty_of_a_thousand_stop_reading() {
+    let server = Server::builder()
+        .set(
+            "fanout.video",
+            "drop_after",
+            &format!("\"{}s\"", DROP_AFTER.as_secs()),
+        )
+        .start();
+    let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
+    wait_for_stream(&server, "live/show");
+    let audience = Audience::play(server.addr("rtmp"), "live/show", PLAYERS);
+    wait_until("everybody to have joined", DEADLINE, || {
+        server
+            .metrics()
+            .sum("carillon_listeners", &["protocol=\"rtmp\""])
+            == PLAYERS as f64
+    });
+    // The log holds a little more than `drop_after`; time is what fills it.
+    std::thread::sleep(DROP_AFTER + DROP_AFTER / 4);
+    assert_eq!(audience.alive(), PLAYERS);
+
+    let before = server.resident_bytes();
+    audience.stall(STALLED);
+    audience.watch();
+    // Each second the server asks every listener how far behind it is.
+    let lagging = || {
+        let metrics = server.metrics();
+        let of = |series: &str| metrics.get(series).unwrap_or_default();
+        of("carillon_listener_lag_seconds_count")
+            - of("carillon_listener_lag_seconds_bucket{le=\"1.0\"}")
+    };
+    let lagged = lagging();
+    wait_until("the stalled ones to be seen", DEADLINE, || {
+        lagging() >= lagged + STALLED as f64
+    });
+    // Half the time that they have left.
+    std::thread::sleep(DROP_AFTER / 2);
+    let grown = server.resident_bytes().saturating_sub(before);
+    assert_eq!(server.metrics().sum("carillon_drops_total", &[]), 0.0);
+    assert_eq!(audience.alive(), PLAYERS);
+    let gaps = audience.longest_gaps();
+    assert_eq!(gaps.len(), PLAYERS - STALLED);
+    let longest = gaps.iter().max().unwrap();
+    assert!(*longest <= WINDOW + SLACK, "a gap of {longest:?}");
+    assert!(
+        grown < GROWTH_MAX,
+        "{grown} bytes for {STALLED} stalled players"
+    );
+}
