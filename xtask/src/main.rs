@@ -5,6 +5,7 @@
 
 mod advisories;
 mod arrows;
+mod bench;
 mod build;
 mod current_ffmpeg;
 mod demo_clip;
@@ -110,6 +111,12 @@ const STEPS: &[Step] = &[
         run: advisories::check,
     },
     Step {
+        name: "bench players",
+        about: "CPU per 1,000 RTMP players, ours and nginx-rtmp's (five minutes)",
+        in_test: false,
+        run: bench::players,
+    },
+    Step {
         name: "demo-clip",
         about: "make crates/server/assets/demo.flv anew",
         in_test: false,
@@ -119,16 +126,10 @@ const STEPS: &[Step] = &[
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [command] = arguments.as_slice() else {
-        print_help();
-        return if arguments.is_empty() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::from(2)
-        };
-    };
+    // `bench players` is one step's name.
+    let command = arguments.join(" ");
     let steps: Vec<&Step> = match command.as_str() {
-        "help" | "--help" | "-h" => {
+        "" | "help" | "--help" | "-h" => {
             print_help();
             return ExitCode::SUCCESS;
         }
@@ -163,7 +164,7 @@ fn print_help() {
     println!("cargo xtask <step>    one step alone\n");
     for step in STEPS {
         let mark = if step.in_test { " " } else { "*" };
-        println!("  {mark} {:<11} {}", step.name, step.about);
+        println!("  {mark} {:<13} {}", step.name, step.about);
     }
     println!("\n  * not part of `test`");
 }
