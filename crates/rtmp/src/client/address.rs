@@ -78,9 +78,10 @@ impl Address {
         self.port
     }
 
-    /// Where a server asks to be looked for from now on (`tcUrl` of a reconnect request): the same
-    /// stream with the same credentials. `None` if that is no address, or one without the encryption
-    /// that this one has.
+    /// Where a server asks to be looked for from now on (`tcUrl` of a reconnect request). The stream's
+    /// name and query go along wherever that is, keys and tokens in them too: without them there is
+    /// nothing to ask for there. User and password go along to the same host and port only. `None` if
+    /// that is no address, or one without the encryption that this one has.
     pub fn moved_to(&self, tc_url: &str) -> Option<Self> {
         let scheme = if self.is_secure { "rtmps" } else { "rtmp" };
         let name = &self.name;
@@ -94,9 +95,13 @@ impl Address {
         if self.is_secure && !there.is_secure {
             return None;
         }
+        let is_same = self.host.eq_ignore_ascii_case(&there.host) && self.port == there.port;
         Some(Self {
             query: self.query.clone(),
-            user: self.user.clone(),
+            user: match is_same {
+                true => self.user.clone(),
+                false => there.user.clone(),
+            },
             ..there
         })
     }

@@ -10,7 +10,8 @@ pub enum Error {
     /// The server said no.
     #[error("{code}: {description}")]
     Refused {
-        /// The status code, `NetStream.Publish.BadName`. At most 64 printable characters.
+        /// The status code, `NetStream.Publish.BadName`. At most 64 printable characters, and withheld
+        /// as the description is.
         code: String,
         /// The server's reason; untrusted text, at most 256 printable characters, and withheld if it
         /// repeats a secret of the address.

@@ -33,9 +33,10 @@ pub enum Event {
         /// The server's words; as in [`Error::Refused`](super::Error::Refused).
         description: String,
     },
-    /// The server asks to be left soon, for another address if it names one.
+    /// The server asks to be left soon, for another address if it names one. Given once the stream was
+    /// asked for.
     Reconnect {
-        /// The new address, with the same stream and credentials.
+        /// The new address, with the same stream; see [`Address::moved_to`].
         to: Option<Address>,
     },
     /// The server wants a proof of the password: connect anew with this address. The session is

@@ -1,6 +1,6 @@
 //! What the server's commands mean, and what is asked next.
 
-use std::time::Instant;
+use std::{borrow::Cow, time::Instant};
 
 use super::{BUFFER_MILLIS, Phase, Purpose, START_LIVE, Session};
 use crate::{
@@ -14,6 +14,25 @@ use crate::{
 const CODE_CHARS_MAX: usize = 64;
 /// Characters of a description that are kept: a line in a log.
 const DESCRIPTION_CHARS_MAX: usize = 256;
+/// What is shown in place of a text that repeats a secret.
+const WITHHELD: &str = "(withheld, for it repeats a part of the address)";
+/// The codes that servers are known to refuse with.
+const CODES_KNOWN: [&str; 14] = [
+    "NetConnection.Call.Failed",
+    "NetConnection.Connect.AppShutdown",
+    "NetConnection.Connect.Closed",
+    "NetConnection.Connect.Failed",
+    "NetConnection.Connect.InvalidApp",
+    "NetConnection.Connect.Rejected",
+    "NetStream.Failed",
+    "NetStream.Play.Failed",
+    "NetStream.Play.StreamNotFound",
+    "NetStream.Publish.BadConnection",
+    "NetStream.Publish.BadName",
+    "NetStream.Publish.Denied",
+    "NetStream.Publish.Failed",
+    "NetStream.Publish.Rejected",
+];
 /// The longest description that a challenge is looked for in; ffmpeg reads 299 bytes.
 const CHALLENGE_BYTES_MAX: usize = 1024;
 
@@ -113,18 +132,21 @@ impl Session {
         if command.transaction != asked {
             return Ok(None);
         }
-        let (_, code, description) = self.information(command);
         if matches!(self.phase, Phase::Connecting)
             && let Some(event) = self.challenge(command)
         {
             return Ok(Some(event));
         }
-        Err(Error::Refused { code, description })
+        Err(self.refused(command))
     }
 
     fn status(&mut self, command: &Command<'_>) -> Result<Option<Event>, Error> {
         let (level, code, description) = self.information(command);
         if code == "NetConnection.Connect.ReconnectRequest" {
+            // Before anything was asked for there is nothing to move.
+            if !matches!(self.phase, Phase::Starting(_) | Phase::Running(_)) {
+                return Ok(None);
+            }
             let to = information(command)
                 .and_then(|info| info.property("tcUrl"))
                 .and_then(Value::text)
@@ -137,7 +159,7 @@ impl Session {
             {
                 return Ok(Some(event));
             }
-            return Err(Error::Refused { code, description });
+            return Err(self.refused(command));
         }
         let is_running = matches!(self.phase, Phase::Running(_));
         Ok(match (self.purpose, &*code) {
@@ -175,24 +197,31 @@ impl Session {
         Some(Event::Challenged(address))
     }
 
-    /// Level, code and description, fit to be shown.
+    /// The end of a session that was told no. A code of the server's own may quote us as well as its
+    /// words may; what the well-known ones share with the address is chance.
+    fn refused(&self, command: &Command<'_>) -> Error {
+        let (_, code, description) = self.information(command);
+        let whole = text(command, "code");
+        let repeats = |text| self.address.is_repeated_in(text);
+        let is_secret = !CODES_KNOWN.contains(&&*code) && (repeats(&whole) || repeats(&code));
+        Error::Refused {
+            code: if is_secret { WITHHELD.to_owned() } else { code },
+            description,
+        }
+    }
+
+    /// Level and code, to be compared, and the description, fit to be shown.
     fn information(&self, command: &Command<'_>) -> (String, String, String) {
-        let text = |name| {
-            information(command)
-                .and_then(|info| info.property(name))
-                .and_then(Value::text)
-                .unwrap_or_default()
-        };
         let word = |name| {
-            text(name)
+            text(command, name)
                 .chars()
                 .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
                 .take(CODE_CHARS_MAX)
                 .collect()
         };
-        let description = text("description");
+        let description = text(command, "description");
         let description = match self.address.is_repeated_in(&description) {
-            true => "(withheld, for it repeats a part of the address)".to_owned(),
+            true => WITHHELD.to_owned(),
             false => description
                 .chars()
                 .filter(|c| !c.is_control())
@@ -207,4 +236,12 @@ impl Session {
 fn information<'a, 'b>(command: &'a Command<'b>) -> Option<&'a Value<'b>> {
     let argument = command.argument(0).filter(|v| v.properties().is_some());
     argument.or(Some(&command.object))
+}
+
+/// A text of a status; empty if it is not there.
+fn text<'a>(command: &'a Command<'_>, name: &str) -> Cow<'a, str> {
+    information(command)
+        .and_then(|info| info.property(name))
+        .and_then(Value::text)
+        .unwrap_or_default()
 }

@@ -134,3 +134,27 @@ fn a_move_keeps_the_stream_and_its_encryption() {
         }
     }
 }
+
+/// A name and a query say what is wanted; a password would say who we are to a stranger.
+#[test]
+fn a_move_takes_the_password_along_to_the_same_server_only() {
+    let address: Address = "rtmp://u:p@h/live/show?key=K".parse().unwrap();
+    for (tc_url, keeps) in [
+        ("rtmp://h/edge", true),
+        ("rtmp://H:1935/edge", true),
+        ("rtmps://h:1935/edge", true),
+        ("/edge", true),
+        ("rtmp://h:1936/edge", false),
+        ("rtmps://h/edge", false),
+        ("rtmp://other/live", false),
+        ("//other/live", false),
+    ] {
+        let moved = address.moved_to(tc_url).unwrap();
+        let proof = moved.answering(
+            "authmod=adobe :?reason=needauth&user=u&salt=a&challenge=b",
+            [0; 4],
+        );
+        assert_eq!(proof.is_some(), keeps, "{tc_url}");
+        assert_eq!(moved.stream(), "show?key=K");
+    }
+}

@@ -291,3 +291,43 @@ fn pings_are_answered_and_received_bytes_acknowledged() {
     let acknowledgements = output.len() / 16;
     assert!((4..=7).contains(&acknowledgements), "{acknowledgements}");
 }
+
+fn reconnect_request(server: &mut Scripted) -> Vec<Event> {
+    let code = "NetConnection.Connect.ReconnectRequest";
+    server.status("status", code).unwrap()
+}
+
+/// Who is not asked for anything cannot send us elsewhere, however often it tries.
+#[test]
+fn a_move_is_heard_of_once_the_stream_was_asked_for() {
+    for (stage, is_heard) in [(0, false), (1, false), (2, true), (3, true)] {
+        let mut server = Scripted::new(Purpose::Play);
+        server.advance(stage);
+        let expected = match is_heard {
+            true => vec![Event::Reconnect { to: None }],
+            false => vec![],
+        };
+        assert_eq!(reconnect_request(&mut server), expected, "{stage}");
+    }
+}
+
+/// Codes are shown as descriptions are.
+#[test]
+fn a_code_that_repeats_a_secret_is_withheld() {
+    for (code, is_shown) in [
+        ("NetStream.Publish.show", false),
+        ("key.K.is.wrong", false),
+        ("no.a/b.here", false),
+        ("NetStream.Publish.Denied", true),
+        ("Of.Our.Own", true),
+    ] {
+        let address = "rtmp://h/live/show?key=K&x=Denied&y=a%2Fb".parse().unwrap();
+        let mut server = Scripted::with(address, Purpose::Publish);
+        server.advance(2);
+        let Err(Error::Refused { code: shown, .. }) = server.status("error", code) else {
+            panic!("{code} is no refusal");
+        };
+        assert_eq!(shown == code, is_shown, "{shown}");
+        assert!(is_shown || !shown.contains("show"), "{shown}");
+    }
+}
