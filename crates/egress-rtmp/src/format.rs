@@ -1,8 +1,10 @@
-//! The names of RTMP lanes: a stream has one for each shape that somebody asked for.
+//! What RTMP can carry, and the names of its lanes: a stream has one for each shape that somebody
+//! asked for.
 
-use fanout::{Format, Protocol};
+use fanout::{Format, Info, Protocol};
+use media::Container;
 
-use crate::packager::Shape;
+use crate::packager::{Rtmp, Shape};
 
 /// Message streams that there are lanes for. Every client plays on the first that it made; the
 /// connection itself is 0. Servers that we push to give out 1, too.
@@ -36,6 +38,17 @@ pub(crate) fn format(shape: Shape) -> Option<Format> {
         name,
         protocol: Protocol::Rtmp,
     })
+}
+
+/// Whether RTMP has a way to carry the stream. One that has announced nothing yet is given time.
+pub(crate) fn is_carried(info: &Info) -> bool {
+    match info.source.container {
+        Container::Tracks => true,
+        Container::Mp3 | Container::Adts => {
+            info.tracks.is_empty() || info.tracks.iter().any(|track| Rtmp::carries(track))
+        }
+        Container::Ogg | Container::WebM | Container::Other => false,
+    }
 }
 
 #[cfg(test)]

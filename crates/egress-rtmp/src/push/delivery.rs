@@ -8,16 +8,15 @@ use std::time::{Duration, SystemTime};
 
 use ::rtmp::client::{Address, Event};
 use bytes::Bytes;
-use fanout::{Info, LaneGuard, ListenerRecord, LogReader, Phase, Reason, Registry, Stream};
-use media::Container;
+use fanout::{LaneGuard, ListenerRecord, LogReader, Phase, Reason, Registry, Stream};
 use net::closing;
 use net::link::{Connector, State};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::opening::{Opening, next_event, open};
+use super::opening::{Opened, Opening, next_event, open};
 use super::{Failure, Push, now};
-use crate::format::format;
+use crate::format::{format, is_carried};
 use crate::packager::{Rtmp, Shape};
 
 /// Bytes read at once from a target.
@@ -55,9 +54,13 @@ impl Delivery<'_> {
             return Err(Failure::Format);
         }
         self.push.status.enter(State::Connecting);
-        let mut opening = tokio::select! {
-            opening = open(self.connector, address) => opening?,
+        let opened = tokio::select! {
+            opened = open(self.connector, address) => opened?,
             () = &mut stop => return Ok(End::Stop),
+        };
+        let mut opening = match opened {
+            Opened::Ready(opening) => *opening,
+            Opened::Moved(to) => return Ok(End::Moved(to)),
         };
         let lane = self.lane(opening.message_stream)?;
         let record = self.record(&opening, address, &lane)?;
@@ -149,7 +152,8 @@ impl Delivery<'_> {
                     }
                 }
                 () = &mut stop => {
-                    self.finish_unit(opening, reader).await?;
+                    // If the target takes no more of it, no leave can be taken either.
+                    self.finish_unit(opening, reader).await.ok();
                     return Ok(End::Stop);
                 }
             }
@@ -224,16 +228,5 @@ async fn bounded(write: impl Future<Output = io::Result<()>>) -> Result<(), Fail
     match timeout(net::tcp::USER_TIMEOUT, write).await {
         Ok(written) => Ok(written?),
         Err(_) => Err(Failure::Slow),
-    }
-}
-
-/// Whether RTMP has a way to carry the stream. One that has announced nothing yet is given time.
-fn is_carried(info: &Info) -> bool {
-    match info.source.container {
-        Container::Tracks => true,
-        Container::Mp3 | Container::Adts => {
-            info.tracks.is_empty() || info.tracks.iter().any(|track| Rtmp::carries(track))
-        }
-        Container::Ogg | Container::WebM | Container::Other => false,
     }
 }

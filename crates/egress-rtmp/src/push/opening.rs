@@ -14,6 +14,14 @@ const CONNECTIONS_MAX: usize = 3;
 /// Bytes read at once from a target: it says little.
 const READ_BYTES: usize = 4 * 1024;
 
+/// What became of an attempt that did not fail.
+pub(super) enum Opened {
+    /// Publishing was accepted.
+    Ready(Box<Opening>),
+    /// The target wants another connection, at another address if it names one.
+    Moved(Option<Address>),
+}
+
 /// A connection on which publishing was accepted.
 #[derive(Debug)]
 pub(super) struct Opening {
@@ -25,7 +33,7 @@ pub(super) struct Opening {
 }
 
 /// Connects, as often as a password takes.
-pub(super) async fn open(connector: &Connector, address: &Address) -> Result<Opening, Failure> {
+pub(super) async fn open(connector: &Connector, address: &Address) -> Result<Opened, Failure> {
     let mut address = address.clone();
     for _ in 0..CONNECTIONS_MAX {
         let link = connector
@@ -33,7 +41,7 @@ pub(super) async fn open(connector: &Connector, address: &Address) -> Result<Ope
             .await?;
         tcp::prepare_listener(link.socket())?;
         match greet(link, address).await? {
-            Greeted::Ready(opening) => return Ok(*opening),
+            Greeted::Opened(opened) => return Ok(opened),
             Greeted::Challenged(next) => address = next,
         }
     }
@@ -41,7 +49,7 @@ pub(super) async fn open(connector: &Connector, address: &Address) -> Result<Ope
 }
 
 enum Greeted {
-    Ready(Box<Opening>),
+    Opened(Opened),
     Challenged(Address),
 }
 
@@ -54,6 +62,7 @@ async fn greet(mut link: Link, address: Address) -> Result<Greeted, Failure> {
     loop {
         closing::write(&mut link, &session.output().split()).await?;
         let due = session.poll_timeout();
+        input.reserve(READ_BYTES);
         let read = tokio::select! {
             read = link.read_buf(&mut input) => closing::hung_up(read)?,
             () = wait::at(due) => {
@@ -64,18 +73,26 @@ async fn greet(mut link: Link, address: Address) -> Result<Greeted, Failure> {
         if read == 0 {
             return Err(Failure::HungUp);
         }
-        match next_event(&mut session, &mut input)? {
-            Some(Event::Ready { message_stream }) => {
-                return Ok(Greeted::Ready(Box::new(Opening {
-                    link,
-                    session,
-                    input,
-                    message_stream,
-                })));
+        // Nothing is left of the input before more is read, so that it stays as small as one read.
+        while let Some(event) = next_event(&mut session, &mut input)? {
+            match event {
+                Event::Ready { message_stream } => {
+                    return Ok(Greeted::Opened(Opened::Ready(Box::new(Opening {
+                        link,
+                        session,
+                        input,
+                        message_stream,
+                    }))));
+                }
+                Event::Challenged(next) => return Ok(Greeted::Challenged(next)),
+                Event::Reconnect { to } => {
+                    session.leave();
+                    closing::say(link, session.output()).await;
+                    return Ok(Greeted::Opened(Opened::Moved(to)));
+                }
+                Event::Ended { code, .. } => return Err(Failure::Ended(code)),
+                _ => {}
             }
-            Some(Event::Challenged(next)) => return Ok(Greeted::Challenged(next)),
-            Some(Event::Ended { code, .. }) => return Err(Failure::Ended(code)),
-            _ => {}
         }
     }
 }

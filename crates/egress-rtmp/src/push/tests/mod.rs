@@ -251,8 +251,18 @@ async fn the_connection_outlives_the_publisher_while_the_stream_lingers() {
     assert!(visitor.hears_nothing().await);
     let mut show = house.show("live/show");
     show.frames(1);
-    let heard = visitor.hear_until("audio").await;
-    assert_eq!(heard, ["key 40 #0", "audio 60 #0"], "one timeline");
+    let heard = visitor.hear_until("audio 60").await;
+    assert_eq!(
+        heard,
+        [
+            "metadata",
+            "video header",
+            "audio header",
+            "key 40 #0",
+            "audio 60 #0"
+        ],
+        "one timeline, and the new publisher's headers"
+    );
     pushing.stop().await;
     assert_eq!(visitor.hear().await, "end");
     assert_eq!(visitor.hear().await, "closed");
@@ -315,6 +325,33 @@ async fn a_target_that_moves_is_left_politely_and_found_again() {
     visitor.hear_until("audio 20 #0").await;
     assert!(visitor.session.request_reconnect("Moving."));
     assert_eq!(visitor.hear().await, "end");
+    let mut again = target.visitor().await;
+    again.accept().await;
+    again.hear_until("audio 20 #0").await;
+    let report = pushing
+        .until("running", |r| r.state == State::Running)
+        .await;
+    assert_eq!((report.attempts, report.failures), (2, 0));
+    pushing.stop().await;
+}
+
+/// What is left of the input would otherwise pile up while the target goes on asking.
+#[tokio::test]
+async fn a_target_that_moves_before_it_accepts_is_left_at_once() {
+    let house = House::new(Duration::ZERO, LINGER);
+    let target = Target::new().await;
+    let mut show = house.show("live/show");
+    show.frames(1);
+    let pushing = Pushing::to(&house, "live/show", &target.url);
+    let mut visitor = target.visitor().await;
+    visitor.request().await;
+    for _ in 0..1_000 {
+        assert!(visitor.session.request_reconnect("Moving."));
+        let output = visitor.session.output().split();
+        // It may have gone by now.
+        visitor.socket.write_all(&output).await.ok();
+    }
+    while visitor.next().await.is_some() {}
     let mut again = target.visitor().await;
     again.accept().await;
     again.hear_until("audio 20 #0").await;
