@@ -26,7 +26,7 @@ pub struct Address {
 pub fn claims(head: &Head, registry: &Registry) -> bool {
     let is_published = matches!(head.method(), "PUT" | "SOURCE");
     let is_one = |target: Target| {
-        target.stream.is_some() || target.extension.is_some() || registry.demand(&target.name)
+        target.stream.is_some() || target.extension.is_some() || registry.supplies(&target.name)
     };
     !is_published && Target::find(&head.path(), registry).is_some_and(is_one)
 }
@@ -141,10 +141,12 @@ impl Target {
     /// Reads a path. An exact name wins over an extension; `None` when it cannot be a name at all.
     pub(crate) fn find(path: &str, registry: &Registry) -> Option<Self> {
         let name = StreamName::parse(path).ok()?;
-        if let Some(stream) = registry.stream(&name) {
+        let stream = registry.stream(&name);
+        // An exact name wins, that of a stream to come as well.
+        if stream.is_some() || registry.supplies(&name) {
             return Some(Self {
                 name,
-                stream: Some(stream),
+                stream,
                 extension: None,
             });
         }

@@ -33,6 +33,10 @@ pub enum Error {
     #[error("{0}")]
     Rtmp(#[from] ::rtmp::Error),
 
+    /// It interrupts what it plays more often than any person does.
+    #[error("playing was interrupted too often")]
+    Restless,
+
     // We have no room.
     /// The stream has no lane for it.
     #[error("{0}")]
@@ -42,6 +46,9 @@ pub enum Error {
     Busy,
 
     // It is over.
+    /// Nothing begins any more.
+    #[error("the server is shutting down")]
+    Leaving,
     /// The stream has ended.
     #[error("the stream has ended")]
     Ended,
@@ -59,9 +66,12 @@ impl Error {
         Some(match self {
             Self::Name(_) | Self::NotFound => Rejection::StreamNotFound,
             Self::Denied(_) => Rejection::Denied,
-            Self::Unplayable | Self::MessageStream | Self::Lane(_) | Self::Busy => {
-                Rejection::Failed
-            }
+            Self::Unplayable
+            | Self::MessageStream
+            | Self::Restless
+            | Self::Lane(_)
+            | Self::Busy
+            | Self::Leaving => Rejection::Failed,
             Self::Rtmp(_) | Self::Ended | Self::Io(_) => return None,
         })
     }

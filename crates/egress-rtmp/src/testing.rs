@@ -139,6 +139,16 @@ impl House {
         show
     }
 
+    /// A publisher of sound that has announced its track.
+    pub(crate) fn sound(&self, stream: &str) -> Show {
+        let mut show = Show {
+            publisher: self.publish(stream, Container::Tracks),
+            frame: 0,
+        };
+        show.write(&[audio_track()]);
+        show
+    }
+
     pub(crate) fn listeners(&self) -> u64 {
         self.context.registry.fanout().listeners()
     }
@@ -173,6 +183,22 @@ impl Show {
             self.write(&[picture, sound]);
             self.frame += 1;
         }
+    }
+
+    /// Sound alone.
+    pub(crate) fn sounds(&mut self, count: usize) {
+        for _ in 0..count {
+            let at = self.frame * 40 + 20;
+            self.write(&[sample(TrackId::AUDIO, at, true, vec![9; 100])]);
+            self.frame += 1;
+        }
+    }
+
+    /// A picture that is no keyframe.
+    pub(crate) fn large_frame(&mut self, bytes: usize) {
+        let picture = sample(TrackId::VIDEO, self.frame * 40, false, vec![7; bytes]);
+        self.write(&[picture]);
+        self.frame += 1;
     }
 
     pub(crate) fn write(&mut self, items: &[Item]) {
@@ -329,32 +355,49 @@ impl Player {
         self.send(MessageKind::CommandAmf0, stream_id, &body).await;
     }
 
+    /// The command, and in the same segment a ping that is answered by `control 7 42`.
+    pub(crate) async fn command_with_ping(&mut self, name: &str, flag: bool) {
+        let bytes = [self.encode_command(name, flag), self.ping()].concat();
+        self.write(&bytes).await;
+    }
+
+    /// A command on stream 1 whose only argument is a truth value.
+    pub(crate) fn encode_command(&self, name: &str, flag: bool) -> Vec<u8> {
+        let mut body = BytesMut::new();
+        let mut encoder = Encoder::new(&mut body);
+        encoder.string(name).number(0.0).null().boolean(flag);
+        encode(MessageKind::CommandAmf0, 1, &body)
+    }
+
+    pub(crate) fn ping(&self) -> Vec<u8> {
+        encode(MessageKind::UserControl, 0, &[0, 6, 0, 0, 0, 42])
+    }
+
+    pub(crate) async fn write(&mut self, bytes: &[u8]) {
+        self.socket.write_all(bytes).await.unwrap();
+    }
+
     pub(crate) async fn send(&mut self, kind: MessageKind, stream_id: u32, body: &[u8]) {
-        let header = Header {
-            csid: 3,
-            timestamp: 0,
-            kind,
-            stream_id,
-        };
-        let mut bytes = BytesMut::new();
-        chunk::write(&header, body, 128, &mut bytes);
+        let bytes = encode(kind, stream_id, body);
         // The server may have closed already; what it said is still to be heard.
         self.socket.write_all(&bytes).await.ok();
     }
 
     /// Everything heard up to and including something that begins with `what`.
-    #[track_caller]
-    pub(crate) fn hear(&mut self, what: &str) -> impl Future<Output = Vec<String>> {
-        let what = what.to_owned();
-        async move {
-            loop {
-                if let Some(at) = self.heard.iter().position(|said| said.starts_with(&what)) {
-                    return self.heard.drain(..=at).collect();
-                }
-                let more = timeout(PATIENCE, self.pump()).await;
-                let is_more = more.unwrap_or_else(|_| panic!("no `{what}` in {:?}", self.heard));
-                assert!(is_more, "closed before `{what}`: {:?}", self.heard);
+    pub(crate) async fn hear(&mut self, what: &str) -> Vec<String> {
+        self.hear_any(&[what]).await
+    }
+
+    /// The same for whichever comes first.
+    pub(crate) async fn hear_any(&mut self, what: &[&str]) -> Vec<String> {
+        loop {
+            let is_it = |said: &String| what.iter().any(|what| said.starts_with(what));
+            if let Some(at) = self.heard.iter().position(is_it) {
+                return self.heard.drain(..=at).collect();
             }
+            let more = timeout(PATIENCE, self.pump()).await;
+            let is_more = more.unwrap_or_else(|_| panic!("no {what:?} in {:?}", self.heard));
+            assert!(is_more, "closed before {what:?}: {:?}", self.heard);
         }
     }
 
@@ -384,6 +427,18 @@ impl Player {
         }
         !self.is_closed
     }
+}
+
+fn encode(kind: MessageKind, stream_id: u32, body: &[u8]) -> Vec<u8> {
+    let header = Header {
+        csid: 3,
+        timestamp: 0,
+        kind,
+        stream_id,
+    };
+    let mut bytes = BytesMut::new();
+    chunk::write(&header, body, 128, &mut bytes);
+    bytes.to_vec()
 }
 
 /// The server's door and ingest: reads up to the wish to play.

@@ -10,6 +10,7 @@ use std::net::TcpStream;
 use std::time::Instant;
 
 use bytes::BytesMut;
+use media::Timestamp;
 
 /// What a listener says while it listens, and what it is told besides the lane.
 ///
@@ -23,8 +24,8 @@ pub trait Conversation: Send + fmt::Debug {
     fn announce_leave(&mut self, words: &mut BytesMut);
 
     /// Takes the socket back. Everything up to the end of a unit, and all `words`, has been sent;
-    /// the socket is non-blocking.
-    fn release(self: Box<Self>, socket: TcpStream, why: Released);
+    /// the socket is non-blocking. `reached` is the time of that unit, if one was sent.
+    fn release(self: Box<Self>, socket: TcpStream, why: Released, reached: Option<Timestamp>);
 }
 
 /// What follows from what was heard.
@@ -59,14 +60,17 @@ pub(crate) struct Talk {
     conversation: Box<dyn Conversation>,
     words: BytesMut,
     is_leaving: bool,
+    /// What the listener has had before.
+    pub(crate) after: Option<Timestamp>,
 }
 
 impl Talk {
-    pub(crate) fn new(conversation: Box<dyn Conversation>) -> Self {
+    pub(crate) fn new(conversation: Box<dyn Conversation>, after: Option<Timestamp>) -> Self {
         Self {
             conversation,
             words: BytesMut::new(),
             is_leaving: false,
+            after,
         }
     }
 
@@ -79,7 +83,10 @@ impl Talk {
             Heard::Release => self.is_leaving = true,
             Heard::HangUp => return false,
         }
-        self.words.len() <= WORDS_BYTES_MAX
+        let follows = self.words.len() <= WORDS_BYTES_MAX;
+        // Whoever does not follow is not given back either.
+        self.is_leaving &= follows;
+        follows
     }
 
     pub(crate) fn announce_leave(&mut self) {
@@ -101,7 +108,7 @@ impl Talk {
         std::mem::take(&mut self.words)
     }
 
-    pub(crate) fn release(self, socket: TcpStream, why: Released) {
-        self.conversation.release(socket, why);
+    pub(crate) fn release(self, socket: TcpStream, why: Released, reached: Option<Timestamp>) {
+        self.conversation.release(socket, why, reached);
     }
 }

@@ -4,7 +4,7 @@
 //! [`LogReader`](crate::LogReader).
 
 use bytes::Bytes;
-use media::Span;
+use media::{Span, Timestamp};
 
 use crate::log::{Entry, Preamble, Unit, View};
 use crate::policy::Policy;
@@ -73,11 +73,14 @@ pub(crate) enum Verdict {
 }
 
 /// Where a new listener starts: the newest join point that is at least `burst` old, or else the
-/// oldest there is.
-pub(crate) fn start(view: &View, burst: Span) -> Option<Start> {
+/// oldest there is. One that has had everything up to `after` starts later than that.
+pub(crate) fn start(view: &View, burst: Span, after: Option<Timestamp>) -> Option<Start> {
     let newest = view.newest()?.at;
     let mut best = None;
     for unit in view.units_back() {
+        if after.is_some_and(|after| unit.at <= after) {
+            break;
+        }
         let Entry::Join(preamble) = &unit.entry else {
             continue;
         };

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
+use media::Timestamp;
 use net::Backend;
 
 use crate::budget::Budget;
@@ -60,6 +61,8 @@ pub struct NewListener {
     pub lane: LaneGuard,
     /// Who answers what it sends; without one that is dropped.
     pub conversation: Option<Box<dyn Conversation>>,
+    /// The time up to which it has had media before, if it has a conversation: it starts later.
+    pub after: Option<Timestamp>,
 }
 
 /// The workers are busy with more joins than they can take. The caller has everything back that it
@@ -170,6 +173,7 @@ impl Fanout {
             head,
             lane,
             conversation,
+            after,
         } = listener;
         let (id, requested) = (record.id, record.requested);
         let worker = &self.workers[self.place(&lane)];
@@ -180,6 +184,7 @@ impl Fanout {
             guard: lane,
             requested,
             conversation,
+            after,
         };
         // Entered first, so that the departure of a listener that leaves at once finds its record.
         self.directory.enter(record);

@@ -65,7 +65,7 @@ impl LogProbe {
     /// Finds the place of a joiner that is given `burst`.
     pub fn join(&mut self, burst: Span) -> Option<u64> {
         self.view.refresh();
-        cursor::start(&self.view, burst).map(|start| start.offset)
+        cursor::start(&self.view, burst, None).map(|start| start.offset)
     }
 }
 

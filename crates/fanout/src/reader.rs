@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use media::Span;
+use media::{Span, Timestamp};
 
 use crate::cursor::{Reason, Start, Verdict, judge, lag, start};
 use crate::lane::LaneGuard;
@@ -35,6 +35,8 @@ pub struct LogReader {
     /// `None` until there is a join point.
     offset: Option<u64>,
     control: Arc<Control>,
+    /// What the listener has had before it began to follow.
+    after: Option<Timestamp>,
     requested: Option<Instant>,
     reason: Reason,
 }
@@ -94,6 +96,7 @@ impl LogReader {
             slot,
             offset: None,
             control,
+            after: None,
             requested: Some(requested),
             reason: Reason::Left,
         }
@@ -141,6 +144,22 @@ impl LogReader {
         }
     }
 
+    /// Starts later than `after`, because the listener has had everything up to there. To be said
+    /// before anything is read.
+    pub fn start_after(&mut self, after: Option<Timestamp>) {
+        self.after = after;
+    }
+
+    /// The time up to which it has given media; `None` before there was any.
+    pub fn reached(&self) -> Option<Timestamp> {
+        self.view.time_before(self.offset?)
+    }
+
+    /// Why it ended, once [`next`](Self::next) gave nothing.
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
     /// How long to gather bytes between two looks: the workers' law, so that a large audience does
     /// not cost one small message per sample and listener. The cost of a turn grows with the number
     /// of readers.
@@ -177,7 +196,7 @@ impl LogReader {
     fn step(&mut self) -> Step {
         let policy = self.guard.lane().policy;
         let Some(offset) = self.offset else {
-            return match start(&self.view, policy.burst) {
+            return match start(&self.view, policy.burst, self.after) {
                 Some(start) => self.go(start),
                 None => Step::Wait,
             };

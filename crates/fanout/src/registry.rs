@@ -10,7 +10,7 @@ use media::StreamName;
 use crate::Fanout;
 use crate::gate::{Authorized, Gatekeeper, Publish};
 use crate::stream::{Phase, Publisher, Settings, Source, Stream};
-use crate::task_bells::TaskBells;
+use crate::task_bells::{Place, TaskBells};
 
 /// What a publisher may do about another one that has the stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -63,11 +63,17 @@ pub struct Registry {
     streams: Mutex<HashMap<StreamName, Arc<Stream>>>,
     /// Rung when a publisher has begun.
     appeared: TaskBells,
-    supply: OnceLock<Supply>,
+    supply: OnceLock<Arc<dyn Supply>>,
 }
 
-/// Sees to it that a stream which is absent comes, if it knows how; `true` when it does.
-pub type Supply = Box<dyn Fn(&StreamName) -> bool + Send + Sync>;
+/// Knows streams that come on demand.
+pub trait Supply: Send + Sync {
+    /// Whether it knows how to bring a stream.
+    fn has(&self, name: &StreamName) -> bool;
+
+    /// Somebody wants a stream: brings it, if it knows how.
+    fn demand(&self, name: &StreamName);
+}
 
 /// Finds the rules for a stream by its name.
 pub type Rules = Box<dyn Fn(&StreamName) -> Settings + Send + Sync>;
@@ -161,13 +167,10 @@ impl Registry {
 
     /// Waits until there is a stream of that name; at once when there is.
     pub async fn appearance(&self, name: &StreamName) -> Arc<Stream> {
-        let waiting = Waiting {
-            bells: &self.appeared,
-            slot: self.appeared.enter(),
-        };
+        let place = Place::new(&self.appeared);
         std::future::poll_fn(|cx| {
             // From here on nothing is missed, so the look comes after.
-            waiting.bells.arm(waiting.slot, cx.waker());
+            place.arm(cx.waker());
             let stream = self.stream(name);
             match stream.filter(|stream| stream.phase() != Phase::Ended) {
                 Some(stream) => Poll::Ready(stream),
@@ -178,16 +181,25 @@ impl Registry {
     }
 
     /// Sets who is asked for streams that are absent. The first one stays.
-    pub fn set_supply(&self, supply: Supply) {
+    pub fn set_supply(&self, supply: Arc<dyn Supply>) {
         if self.supply.set(supply).is_err() {
             tracing::warn!("streams on demand have a supply already");
         }
     }
 
-    /// Tells that somebody wants a stream that is absent; `true` when it will come, if its source
-    /// has it.
+    /// Whether a stream that is absent would come on demand, if its source has it.
+    pub fn supplies(&self, name: &StreamName) -> bool {
+        self.supply.get().is_some_and(|supply| supply.has(name))
+    }
+
+    /// Tells that somebody, who may, wants a stream that is absent. Gives
+    /// [`supplies`](Self::supplies).
     pub fn demand(&self, name: &StreamName) -> bool {
-        self.supply.get().is_some_and(|supply| supply(name))
+        let supply = self.supply.get().filter(|supply| supply.has(name));
+        if let Some(supply) = supply {
+            supply.demand(name);
+        }
+        supply.is_some()
     }
 
     /// All streams, in the order of their names.
@@ -212,18 +224,6 @@ impl Registry {
 
     fn streams(&self) -> MutexGuard<'_, HashMap<StreamName, Arc<Stream>>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A place among those that wait for a stream.
-struct Waiting<'a> {
-    bells: &'a TaskBells,
-    slot: usize,
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.bells.leave(self.slot);
     }
 }
 

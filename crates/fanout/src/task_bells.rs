@@ -65,3 +65,28 @@ impl TaskBells {
         }
     }
 }
+
+/// A task's place among those that wait, for as long as it waits.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    bells: &'a TaskBells,
+    slot: usize,
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn new(bells: &'a TaskBells) -> Self {
+        let slot = bells.enter();
+        Self { bells, slot }
+    }
+
+    /// See [`TaskBells::arm`].
+    pub(crate) fn arm(&self, waker: &TaskWaker) {
+        self.bells.arm(self.slot, waker);
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.bells.leave(self.slot);
+    }
+}

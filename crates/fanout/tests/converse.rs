@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use fanout::{Conversation, Heard, Reason, Released, Settings};
+use media::Timestamp;
 use support::{Encoder, House, Listener, PATIENCE, frame, frames, wait_until};
 
 const SIZE: usize = 100;
@@ -48,7 +49,7 @@ impl Conversation for Echo {
         words.extend_from_slice(b"<!>");
     }
 
-    fn release(self: Box<Self>, socket: TcpStream, why: Released) {
+    fn release(self: Box<Self>, socket: TcpStream, why: Released, _: Option<Timestamp>) {
         self.released.send((socket, why)).unwrap();
     }
 }

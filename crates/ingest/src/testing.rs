@@ -117,7 +117,7 @@ impl Packager for Transcript {
             }
             Item::Header(bytes) => sink.put(bytes),
             Item::Metadata(script) => sink.put(&script.body),
-            Item::Script(_) | Item::Track(_) | Item::Title(_) => return,
+            Item::Epoch | Item::Script(_) | Item::Track(_) | Item::Title(_) => return,
         }
         let entry = match self.has_begun {
             true => Entry::None,

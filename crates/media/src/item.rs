@@ -45,6 +45,9 @@ pub struct Title {
 /// One step of a stream's life.
 #[derive(Clone, Debug)]
 pub enum Item {
+    /// Another publisher's turn begins: what was announced before, tracks and header and metadata,
+    /// holds no more. Not for publishers to send; the stream itself says so to its packagers.
+    Epoch,
     /// A track appeared, or its configuration changed.
     Track(Arc<Track>),
     /// The container header in force from here on: Ogg header pages, the WebM header. It is part

@@ -137,6 +137,7 @@ impl<P: Clone> Muxer<P> {
             Item::Metadata(script) => self.metadata(&script.body, sink),
             Item::Script(script) => self.script(TagKind::Script, script.at, &script.body, sink),
             Item::Sample(sample) => self.sample(sample, sink),
+            Item::Epoch => self.begin_epoch(),
             Item::Header(_) | Item::Title(_) => {}
         }
     }
@@ -161,6 +162,16 @@ impl<P: Clone> Muxer<P> {
         if let Some(index) = index.filter(|_| self.has_begun) {
             self.tracks[index].write_news(old.as_ref(), self.at, sink);
         }
+    }
+
+    /// The next publisher announces its own. Joiners wait for its pictures, if it has any, and for
+    /// nothing of the last one's.
+    fn begin_epoch(&mut self) {
+        self.tracks.clear();
+        self.metadata = None;
+        self.first_sample = None;
+        self.last_picture = None;
+        self.renew();
     }
 
     fn metadata(&mut self, body: &Bytes, sink: &mut impl Sink<Preamble = P>) {

@@ -91,7 +91,11 @@ impl Packager for Elementary {
                 sink.put(&sample.data);
                 sink.end_unit(sample.dts, Entry::Join(Arc::clone(&self.join)));
             }
-            Item::Header(_) | Item::Metadata(_) | Item::Script(_) | Item::Title(_) => {}
+            Item::Epoch
+            | Item::Header(_)
+            | Item::Metadata(_)
+            | Item::Script(_)
+            | Item::Title(_) => {}
         }
     }
 }

@@ -69,7 +69,11 @@ impl Packager for Icy {
                     sink.end_unit(sample.dts, entry(false));
                 }
             }
-            Item::Track(_) | Item::Header(_) | Item::Metadata(_) | Item::Script(_) => {}
+            Item::Epoch
+            | Item::Track(_)
+            | Item::Header(_)
+            | Item::Metadata(_)
+            | Item::Script(_) => {}
         }
     }
 }

@@ -45,6 +45,7 @@ async fn attach(context: &Context, socket: TcpStream, listen: Listen) -> Outcome
         head,
         lane,
         conversation: None,
+        after: None,
     };
     match context.registry.fanout().attach(listener) {
         Ok(()) => Outcome::Listening(id),

@@ -1,5 +1,6 @@
 //! A player's connection, in turns: a task decides, a carrier sends.
 
+mod allowance;
 mod carrier;
 mod party;
 mod secure;

@@ -8,12 +8,13 @@ use ::rtmp::server::{Event, Rejection, Request, RequestId, Session};
 use bytes::{Buf, BytesMut};
 use fanout::gate::{Authorized, Play, Presented};
 use fanout::{Info, LaneGuard, LaneRefused, ListenerRecord, Permit, Stream};
-use media::{Container, StreamName};
+use media::{Container, StreamName, Timestamp};
 use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::allowance::{Allowance, Rate};
 use crate::format::format;
 use crate::packager::{Rtmp, Shape};
 use crate::{Context, Error};
@@ -31,8 +32,22 @@ const RECORD_TEXT_BYTES_MAX: usize = 512;
 /// The query parameter that carries a key.
 const KEY_PARAMETER: &str = "key";
 
+/// Bytes a player may send. Acknowledgements and pings are some tens of bytes every few seconds; who
+/// sends more makes work for a worker that thousands of others share.
+const CHATTER_BYTES: Rate = Rate {
+    burst: 16.0 * 1024.0,
+    per_second: 4.0 * 1024.0,
+};
+
+/// Times that media may begin to flow to a player: after a pause, another selection, another stream. Each
+/// is as much work as a new listener.
+const FLOWS: Rate = Rate {
+    burst: 10.0,
+    per_second: 0.5,
+};
+
 /// What players are told when the server wants them to connect again.
-pub(super) const LEAVING: &str = "The server is about to leave. Please connect again.";
+const LEAVING: &str = "The server is about to leave. Please connect again.";
 
 /// See the module's description.
 #[derive(Debug)]
@@ -46,7 +61,13 @@ pub(crate) struct Party {
     /// Held until the connection ends; each time media flows, the listener of that time shares it.
     permit: Option<Arc<Permit>>,
     playing: Option<Playing>,
+    /// Since when it waits for streams that are not there, however many it has asked for.
+    waiting_since: Option<Instant>,
+    chatter: Allowance,
+    flows: Allowance,
     pub(super) leaving: watch::Receiver<bool>,
+    /// Whether it was told that the server is about to leave.
+    is_told: bool,
 }
 
 /// What was accepted.
@@ -57,6 +78,8 @@ struct Playing {
     permission: Authorized<Play>,
     /// When it asked; `None` once media has flowed, so that a pause is no slow join.
     requested: Option<Instant>,
+    /// The time up to which it has had media: what flows after an interruption is later.
+    reached: Option<Timestamp>,
 }
 
 /// What comes next on a connection.
@@ -95,8 +118,13 @@ impl Party {
         agent: String,
         permit: Option<Permit>,
     ) -> Self {
+        let now = Instant::now();
         Self {
+            waiting_since: None,
+            chatter: Allowance::new(CHATTER_BYTES, now),
+            flows: Allowance::new(FLOWS, now),
             leaving: context.leaving.clone(),
+            is_told: false,
             context,
             session,
             input: BytesMut::from(input),
@@ -115,14 +143,11 @@ impl Party {
         let event = match next {
             Next::Event(event) => event,
             Next::Ended => return self.flow(socket).await,
-            Next::Listen => {
-                let forever = std::future::pending::<std::convert::Infallible>();
-                match self.converse(socket, forever).await? {
-                    Heard::Event(event) => event,
-                    Heard::HungUp => return Ok(Act::Leave),
-                    Heard::Until(never) => match never {},
-                }
-            }
+            Next::Listen => match self.converse(socket, self.end()).await? {
+                Heard::Event(event) => event,
+                Heard::HungUp => return Ok(Act::Leave),
+                Heard::Until(error) => return Err(error),
+            },
         };
         match event {
             Event::Play(request) => self.play(socket, &request).await,
@@ -143,6 +168,24 @@ impl Party {
         }
     }
 
+    /// Waits for what ends a connection that nothing flows on.
+    fn end(&self) -> impl Future<Output = Error> + use<> {
+        let stream = self
+            .playing
+            .as_ref()
+            .map(|playing| Arc::clone(&playing.stream));
+        let mut leaving = self.context.leaving.clone();
+        async move {
+            match stream {
+                Some(stream) => {
+                    stream.over().await;
+                    Error::Ended
+                }
+                None => left(&mut leaving).await,
+            }
+        }
+    }
+
     async fn play<S>(&mut self, socket: &mut S, request: &Request) -> Result<Act, Error>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -158,13 +201,25 @@ impl Party {
             true => context.play_wait.max(DEMANDED_AWAITED),
             false => context.play_wait,
         };
-        let appearance = timeout(patience, context.registry.appearance(&name));
+        let waited = self.waiting_since.get_or_insert(requested).elapsed();
+        let patience = patience.saturating_sub(waited);
+        let mut leaving = context.leaving.clone();
+        let appearance = async {
+            tokio::select! {
+                // First, so that a stream which is there is found without any patience.
+                biased;
+                found = timeout(patience, context.registry.appearance(&name)) => {
+                    found.map_err(|_| Error::NotFound)
+                }
+                error = left(&mut leaving) => Err(error),
+            }
+        };
         let stream = match self.converse(socket, appearance).await? {
             Heard::Event(event) => return Ok(Act::Next(Next::Event(event))),
             Heard::HungUp => return Ok(Act::Leave),
-            Heard::Until(Err(_)) => return Err(Error::NotFound),
-            Heard::Until(Ok(stream)) => stream,
+            Heard::Until(found) => found?,
         };
+        self.waiting_since = None;
         if !is_playable(&stream.info()) {
             return Err(Error::Unplayable);
         }
@@ -177,6 +232,7 @@ impl Party {
             stream,
             permission,
             requested: Some(requested),
+            reached: None,
         });
         self.flow(socket).await
     }
@@ -202,11 +258,21 @@ impl Party {
     where
         S: AsyncWrite + Unpin,
     {
+        // What it has said already comes before what it has not heard yet.
+        if let Some(event) = self.next_event()? {
+            return Ok(Act::Next(Next::Event(event)));
+        }
         let (Some(playing), Some(playback)) = (&self.playing, self.session.playback()) else {
             return Ok(Act::Next(Next::Listen));
         };
         if playback.is_paused || !(playback.audio || playback.video) {
             return Ok(Act::Next(Next::Listen));
+        }
+        if !is_playable(&playing.stream.info()) {
+            return Err(Error::Unplayable);
+        }
+        if !self.flows.spend(1, Instant::now()) {
+            return Err(Error::Restless);
         }
         let shape = Shape {
             message_stream: playing.id.stream(),
@@ -226,6 +292,31 @@ impl Party {
             })?;
         self.answer(socket).await?;
         Ok(Act::Carry(lane))
+    }
+
+    /// Where media has been sent up to.
+    pub(super) fn reached(&self) -> Option<Timestamp> {
+        self.playing.as_ref()?.reached
+    }
+
+    /// Media has been sent up to there; `None` when there was none.
+    pub(super) fn has_reached(&mut self, reached: Option<Timestamp>) {
+        if let (Some(playing), Some(reached)) = (&mut self.playing, reached) {
+            playing.reached = Some(reached);
+        }
+    }
+
+    /// Whether the player may send so many bytes more.
+    pub(super) fn may_say(&mut self, bytes: usize, now: Instant) -> bool {
+        self.chatter.spend(bytes, now)
+    }
+
+    /// Asks the player to connect again, if the server is about to leave and has not asked yet. One that
+    /// does not know the request is not told.
+    pub(super) fn announce_leave(&mut self) {
+        if !std::mem::replace(&mut self.is_told, true) {
+            self.session.request_reconnect(LEAVING);
+        }
     }
 
     /// What the books say of the listener that begins now.
@@ -273,14 +364,12 @@ impl Party {
             tokio::select! {
                 value = &mut other => return Ok(Heard::Until(value)),
                 read = socket.read_buf(&mut self.input) => {
-                    if closing::hung_up(read)? == 0 {
+                    let count = closing::hung_up(read)?;
+                    if count == 0 || !self.chatter.spend(count, Instant::now()) {
                         return Ok(Heard::HungUp);
                     }
                 }
-                () = wait::change(&mut self.leaving) => {
-                    // A player that does not know the request is not told.
-                    self.session.request_reconnect(LEAVING);
-                }
+                () = wait::change(&mut self.leaving) => self.announce_leave(),
                 () = wait::at(self.session.poll_timeout()) => {
                     self.session.handle_timeout(tokio::time::Instant::now().into_std())?;
                 }
@@ -338,6 +427,9 @@ impl Party {
                 "RTMP player refused"
             ),
         }
+        if matches!(error, Error::Leaving) {
+            self.announce_leave();
+        }
         if let Some(rejection) = error.rejection() {
             self.session.close_with(rejection, &error.to_string());
         }
@@ -350,6 +442,15 @@ impl Party {
         }
         closing::say(socket, self.session.output()).await;
     }
+}
+
+/// Waits until the server is about to leave.
+async fn left(leaving: &mut watch::Receiver<bool>) -> Error {
+    if leaving.wait_for(|leaving| *leaving).await.is_err() {
+        // Whoever could say so is gone.
+        std::future::pending::<()>().await;
+    }
+    Error::Leaving
 }
 
 /// Whether RTMP has a way to carry the stream. One that has announced nothing yet is given time.

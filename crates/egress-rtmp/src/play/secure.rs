@@ -1,9 +1,10 @@
 //! A player behind TLS: its task follows the lane.
 
 use std::io;
-use std::task::Poll;
+use std::time::Duration;
 
-use bytes::Bytes;
+use ::rtmp::server::Event;
+use bytes::{Buf, Bytes};
 use fanout::{LaneGuard, LogReader, Reason};
 use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -12,11 +13,14 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::server::TlsStream;
 
 use super::carrier::{Carried, Carrier};
-use super::party::{LEAVING, Next, Party};
+use super::party::{Next, Party};
 use crate::Error;
 
 /// Bytes read at once from a player that is being sent to.
 const READ_BYTES: usize = 512;
+
+/// How long a player may take nothing; the same patience as for a plain socket.
+const PATIENCE: Duration = net::tcp::USER_TIMEOUT;
 
 impl Carrier for TlsStream<TcpStream> {
     async fn carry(self, party: Party, lane: LaneGuard) -> Carried<Self> {
@@ -36,96 +40,181 @@ where
         return Carried::Back(Box::new(party), socket, Ok(Next::Listen));
     };
     let mut reader = party.context.registry.fanout().follow(record, lane);
-    let next = party.follow(&mut socket, &mut reader).await;
-    match &next {
-        // The reader knows why its lane ended.
-        Ok(Some(Next::Ended)) => {}
-        Err(Error::Io(error)) if error.kind() == io::ErrorKind::TimedOut => {
-            reader.ended_by(Reason::Lag);
+    reader.start_after(party.reached());
+    let mut follower = Follower {
+        party: &mut party,
+        reader: &mut reader,
+        unsent: Bytes::new(),
+        is_unflushed: false,
+    };
+    let end = follower.run(&mut socket).await;
+    party.has_reached(reader.reached());
+    let next = match end {
+        End::Event(event) => {
+            reader.ended_by(Reason::Left);
+            event.map(Next::Event)
         }
-        _ => reader.ended_by(Reason::Left),
-    }
-    match next {
-        Ok(Some(next)) => Carried::Back(Box::new(party), socket, Ok(next)),
-        Ok(None) => Carried::Away,
-        Err(error) => Carried::Back(Box::new(party), socket, Err(error)),
+        End::Lane if reader.reason() == Reason::Ended => Ok(Next::Ended),
+        // It was removed, or has lost its place in the middle of a message: there are no words.
+        End::Lane => return Carried::Away,
+        End::Left => {
+            reader.ended_by(Reason::Left);
+            return Carried::Away;
+        }
+        End::Stalled => {
+            reader.ended_by(Reason::Lag);
+            return Carried::Away;
+        }
+    };
+    Carried::Back(Box::new(party), socket, next)
+}
+
+/// Why a lane is not followed any more.
+enum End {
+    /// The player has said something that is to be decided. It has had whole messages.
+    Event(Result<Event, Error>),
+    /// The reader has no more to give.
+    Lane,
+    /// The player has gone.
+    Left,
+    /// The player takes nothing.
+    Stalled,
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::TimedOut => Self::Stalled,
+            _ => Self::Left,
+        }
     }
 }
 
-impl Party {
-    /// `None` when the player has gone.
-    async fn follow<S>(
-        &mut self,
-        socket: &mut S,
-        reader: &mut LogReader,
-    ) -> Result<Option<Next>, Error>
+/// A party and the lane that it follows.
+struct Follower<'a> {
+    party: &'a mut Party,
+    reader: &'a mut LogReader,
+    /// Of the lane's bytes, those at hand.
+    unsent: Bytes,
+    /// Whether TLS may still hold back bytes that were written to it.
+    is_unflushed: bool,
+}
+
+impl Follower<'_> {
+    async fn run<S>(&mut self, socket: &mut S) -> End
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
+        let (mut input, mut output) = tokio::io::split(socket);
+        match self.follow(&mut input, &mut output).await {
+            Ok(end) | Err(end) => end,
+        }
+    }
+
+    /// Reads and writes at the same time: a player whose link is slower than the stream is still heard.
+    async fn follow<R, W>(&mut self, input: &mut R, output: &mut W) -> Result<End, End>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
         let mut resume = Instant::now();
+        let mut moved = resume;
         loop {
-            let event = self.next_event();
-            if !matches!(event, Ok(None)) || !self.session.output().is_empty() {
-                while let Some(rest) = reader.rest_of_unit() {
-                    bounded(socket.write_all(&rest)).await?;
-                }
+            if let Some(end) = self.converse(output).await? {
+                return Ok(end);
             }
-            if let Some(event) = event? {
-                return Ok(Some(Next::Event(event)));
-            }
-            self.answer(socket).await?;
-            if self.session.is_closed() {
-                return Ok(None);
-            }
-            self.input.reserve(READ_BYTES);
+            self.party.input.reserve(READ_BYTES);
+            let (is_full, is_unflushed) = (!self.unsent.is_empty(), self.is_unflushed);
+            let due = (is_full || is_unflushed).then_some((moved + PATIENCE).into_std());
+            let reader = &mut *self.reader;
             let news = async {
                 sleep_until(resume).await;
                 reader.next().await
             };
+            let unsent = &self.unsent;
+            // Given up at any point, nothing is lost: what was not written is still unsent.
+            let write = async {
+                match (is_full, is_unflushed) {
+                    (true, _) => output.write(unsent).await.map(Some),
+                    (false, true) => output.flush().await.map(|()| None),
+                    (false, false) => std::future::pending().await,
+                }
+            };
             tokio::select! {
-                news = news => match news {
-                    Some(bytes) => {
-                        let began = Instant::now();
-                        send(socket, reader, bytes).await?;
-                        resume = began + reader.window();
+                written = write => match written? {
+                    Some(0) => return Ok(End::Left),
+                    Some(count) => {
+                        self.unsent.advance(count);
+                        (moved, self.is_unflushed) = (Instant::now(), true);
+                        if self.unsent.is_empty() && !self.take_more().await? {
+                            // All there is has been written: the next look is a window later.
+                            resume = moved + self.reader.window();
+                        }
                     }
-                    None => return Ok(Some(Next::Ended)),
+                    None => self.is_unflushed = false,
                 },
-                read = socket.read_buf(&mut self.input) => {
-                    if closing::hung_up(read)? == 0 {
-                        return Ok(None);
+                news = news, if !is_full && !is_unflushed => {
+                    self.unsent = news.ok_or(End::Lane)?;
+                    moved = Instant::now();
+                }
+                read = input.read_buf(&mut self.party.input) => {
+                    let count = closing::hung_up(read)?;
+                    if count == 0 || !self.party.may_say(count, std::time::Instant::now()) {
+                        return Ok(End::Left);
                     }
                 }
-                () = wait::change(&mut self.leaving) => {
-                    // A player that does not know the request is not told.
-                    self.session.request_reconnect(LEAVING);
-                }
+                () = wait::change(&mut self.party.leaving) => self.party.announce_leave(),
+                () = wait::at(due) => return Ok(End::Stalled),
             }
+        }
+    }
+
+    /// Works off what was heard. Answers, and events, come after whole messages.
+    async fn converse<W>(&mut self, output: &mut W) -> Result<Option<End>, End>
+    where
+        W: AsyncWrite + Unpin,
+    {
+        let event = self.party.next_event();
+        let is_quiet = matches!(event, Ok(None)) && self.party.session.output().is_empty();
+        if is_quiet {
+            return Ok(None);
+        }
+        let mut next = Some(std::mem::take(&mut self.unsent));
+        while let Some(bytes) = next {
+            bounded(output.write_all(&bytes)).await?;
+            next = self.reader.rest_of_unit();
+        }
+        match event {
+            Ok(None) => {}
+            Ok(Some(event)) => return Ok(Some(End::Event(Ok(event)))),
+            Err(error) => return Ok(Some(End::Event(Err(error)))),
+        }
+        let words = self.party.session.output().split();
+        bounded(output.write_all(&words)).await?;
+        bounded(output.flush()).await?;
+        Ok(self.party.session.is_closed().then_some(End::Left))
+    }
+
+    /// Takes what the lane has at once; `false` when it has nothing.
+    async fn take_more(&mut self) -> Result<bool, End> {
+        let more = std::future::poll_fn(|cx| {
+            std::task::Poll::Ready(match self.reader.poll_next(cx) {
+                std::task::Poll::Ready(more) => Some(more),
+                std::task::Poll::Pending => None,
+            })
+        });
+        match more.await {
+            Some(bytes) => {
+                self.unsent = bytes.ok_or(End::Lane)?;
+                Ok(true)
+            }
+            None => Ok(false),
         }
     }
 }
 
-/// Sends `bytes` and everything else that is there.
-async fn send<S>(socket: &mut S, reader: &mut LogReader, bytes: Bytes) -> io::Result<()>
-where
-    S: AsyncWrite + Unpin,
-{
-    let mut next = Some(bytes);
-    while let Some(bytes) = next {
-        bounded(socket.write_all(&bytes)).await?;
-        next = std::future::poll_fn(|cx| match reader.poll_next(cx) {
-            // The end is found again by the next look.
-            Poll::Ready(next) => Poll::Ready(next),
-            Poll::Pending => Poll::Ready(None),
-        })
-        .await;
-    }
-    bounded(socket.flush()).await
-}
-
-/// The same patience as for a plain socket.
 async fn bounded(write: impl Future<Output = io::Result<()>>) -> io::Result<()> {
-    timeout(net::tcp::USER_TIMEOUT, write)
+    timeout(PATIENCE, write)
         .await
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }

@@ -108,26 +108,179 @@ async fn a_player_may_do_without_pictures() {
         show.frames(2);
         let mut player = Player::playing(&house, way, "show").await;
         player.hear("audio 60").await;
-        player
-            .command(1, "receiveVideo", 0.0, |e| {
-                e.null().boolean(false);
-            })
-            .await;
-        let heard = player.hear("audio header").await;
-        assert!(
-            !heard.iter().any(|said| said.starts_with("video")),
-            "{heard:?}"
-        );
-        player.hear("audio 60").await;
+        player.command_with_ping("receiveVideo", false).await;
+        player.hear("control 7 42").await;
+        // Nothing twice: what flows now is later than what it had.
         show.frames(2);
         let heard = player.hear("audio 140").await;
-        assert_eq!(heard, ["audio 100 #2", "audio 140 #3"], "{way:?}");
-        player
-            .command(1, "receiveVideo", 0.0, |e| {
-                e.null().boolean(true);
-            })
-            .await;
-        player.hear("video key 0").await;
+        let heard = media(&heard);
+        assert!(heard[0].starts_with("audio header"), "{way:?}: {heard:?}");
+        let is_new = |said: &&str| ["audio 100 #2", "audio 140 #3"].contains(said);
+        assert!(heard[1..].iter().all(is_new), "{way:?}: {heard:?}");
+        player.command_with_ping("receiveVideo", true).await;
+        player.hear("control 7 42").await;
+        show.frames(2);
+        let heard = player.hear("audio 220").await;
+        let expected = [
+            "video header 200",
+            "audio header 200",
+            "video key 200 #5",
+            "audio 220 #5",
+        ];
+        assert_eq!(
+            media(&heard),
+            expected,
+            "from the next keyframe on: {way:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_that_was_said_in_one_breath_is_lost() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut show = house.show("live/show");
+        show.frames(2);
+        let mut player = Player::playing(&house, way, "show").await;
+        player.hear("audio 60").await;
+        player.command_with_ping("pause", true).await;
+        player.hear("control 7 42").await;
+        player.command_with_ping("pause", false).await;
+        player.hear("control 7 42").await;
+        show.frames(5);
+        player.hear("video key 200").await;
+        // Half a message stays half a message.
+        let ping = player.ping();
+        let (half, rest) = ping.split_at(5);
+        let select = player.encode_command("receiveVideo", false);
+        player.write(&[&select, half].concat()).await;
+        show.frames(1);
+        player.hear("audio 300").await;
+        player.write(rest).await;
+        player.hear("control 7 42").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_player_that_is_removed_is_gone() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut show = house.show("live/show");
+        show.frames(1);
+        let mut player = Player::playing(&house, way, "show").await;
+        player.hear("audio 20").await;
+        let fanout = house.context.registry.fanout();
+        let id = fanout.directory().list()[0].id;
+        fanout.kick(id);
+        assert!(player.hear_all().await.is_empty(), "{way:?}");
+        assert_eq!(house.departure().reason, Reason::Kicked);
+        assert_eq!(house.listeners(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_player_that_cannot_keep_up_is_heard() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut show = house.show("live/show");
+        show.frames(1);
+        let mut player = Player::playing(&house, way, "show").await;
+        player.hear("audio 20").await;
+        // There is always more to send.
+        let (stop, stopped) = std::sync::mpsc::sync_channel::<()>(0);
+        let endless = std::thread::spawn(move || {
+            while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                show.large_frame(1 << 20);
+                std::thread::yield_now();
+            }
+        });
+        player.write(&player.encode_command("pause", true)).await;
+        player.hear("onStatus NetStream.Pause.Notify").await;
+        drop(stop);
+        endless.join().expect("no panic");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_player_hears_of_the_end() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut show = house.show("live/show");
+        show.frames(1);
+        let mut player = Player::playing(&house, way, "show").await;
+        player.hear("audio 20").await;
+        player.command_with_ping("pause", true).await;
+        player.hear("control 7 42").await;
+        house.context.registry.end_all();
+        let heard = player.hear_all().await;
+        assert_eq!(
+            heard,
+            ["onStatus NetStream.Play.UnpublishNotify", "control 1 1"],
+            "{way:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_becomes_something_else_is_refused_in_words() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut show = house.show("live/show");
+        show.frames(1);
+        let mut player = Player::playing(&house, way, "show").await;
+        player.hear("audio 20").await;
+        let _radio = house.publish("live/show", Container::Ogg);
+        let heard = player.hear_all().await;
+        assert_eq!(heard, ["onStatus NetStream.Play.Failed"], "{way:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_of_the_publisher_before_is_left_for_joiners() {
+    let house = House::new(WAIT, LINGER);
+    let mut show = house.show("live/show");
+    show.frames(1);
+    let mut player = Player::playing(&house, Way::Plain, "show").await;
+    player.hear("audio 20").await;
+    let mut radio = house.sound("live/show");
+    radio.sounds(1);
+    player.hear("audio").await;
+    let mut joiner = Player::playing(&house, Way::Plain, "show").await;
+    let heard = joiner.hear("audio 4").await;
+    assert!(
+        !heard.iter().any(|said| said.starts_with("video")),
+        "{heard:?}"
+    );
+    assert!(!heard.contains(&"onMetaData".to_owned()), "{heard:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_interrupts_without_end() {
+    for way in WAYS {
+        let house = House::new(WAIT, LINGER);
+        let mut show = house.show("live/show");
+        show.frames(1);
+        let mut player = Player::playing(&house, way, "show").await;
+        player.hear("audio 20").await;
+        let mut rounds = 0;
+        loop {
+            player.write(&player.encode_command("pause", true)).await;
+            player.hear("control 1").await;
+            player.write(&player.encode_command("pause", false)).await;
+            player.hear("control 0").await;
+            show.frames(5);
+            // Either media begins anew, or it is over.
+            let heard = player
+                .hear_any(&["video key", "onStatus NetStream.Play.Failed"])
+                .await;
+            if heard.concat().contains("Play.Failed") {
+                break;
+            }
+            rounds += 1;
+            assert!(rounds < 40, "{way:?}");
+        }
+        assert!(rounds > 5, "now and then is nobody's concern: {rounds}");
+        assert!(player.hear_all().await.is_empty(), "{way:?}");
     }
 }
 
@@ -185,7 +338,7 @@ async fn players_stay_while_the_publisher_is_away_and_are_told_when_it_is_over()
         assert!(player.hears_nothing().await, "{way:?}");
         let mut again = house.show("live/show");
         again.frames(1);
-        let heard = player.hear("audio").await;
+        let heard = player.hear("audio 60").await;
         assert!(heard.contains(&"video key 40 #0".to_owned()), "{heard:?}");
         drop(again);
         house

@@ -5,6 +5,7 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use media::Timestamp;
 
 use super::page::{Page, Unit};
 use super::{Entry, Shared};
@@ -119,6 +120,12 @@ impl View {
             .range(..=index)
             .rev()
             .find_map(|page| page.unit_at_or_before(offset))
+    }
+
+    /// The time of the unit that ends at `offset`, or that it lies in.
+    pub(crate) fn time_before(&self, offset: u64) -> Option<Timestamp> {
+        let last = self.unit_containing(offset.checked_sub(1)?)?;
+        Some(last.at)
     }
 
     /// The first unit that begins at or after `offset`.

@@ -11,7 +11,7 @@ mod timeline;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
@@ -26,6 +26,7 @@ use crate::gate::{Authorized, Credential, Play};
 use crate::lane::{Format, LaneGuard, LaneWriter};
 use crate::packager::Packager;
 use crate::policy::{Class, Policy};
+use crate::task_bells::{Place, TaskBells};
 use crate::worker::Summons;
 
 /// Lanes of one stream at the most. Each is a format; there are fewer formats than this.
@@ -135,6 +136,7 @@ pub enum LaneRefused {
 pub struct Stream {
     name: StreamName,
     core: Mutex<Core>,
+    over: Arc<TaskBells>,
     summons: Arc<[Summons]>,
     budget: Arc<Budget>,
 }
@@ -161,6 +163,8 @@ struct Core {
     lanes: Vec<LaneWriter>,
     /// Tells the present publisher that it has been superseded.
     superseded: Option<Waker>,
+    /// Rung at the end.
+    over: Arc<TaskBells>,
     ingest_bytes: u64,
     listeners_peak: usize,
 }
@@ -175,6 +179,7 @@ impl Stream {
         budget: Arc<Budget>,
         now: Instant,
     ) -> Self {
+        let over = Arc::new(TaskBells::default());
         let core = Core {
             phase: Phase::Lingering,
             epoch: 0,
@@ -194,12 +199,14 @@ impl Stream {
             timeline: Timeline::default(),
             lanes: Vec::new(),
             superseded: None,
+            over: Arc::clone(&over),
             ingest_bytes: 0,
             listeners_peak: 0,
         };
         Self {
             name,
             core: Mutex::new(core),
+            over,
             summons,
             budget,
         }
@@ -295,6 +302,19 @@ impl Stream {
         self.core().end();
     }
 
+    /// Waits until it has ended.
+    pub async fn over(&self) {
+        let place = Place::new(&self.over);
+        std::future::poll_fn(|cx| {
+            place.arm(cx.waker());
+            match self.phase() {
+                Phase::Ended => Poll::Ready(()),
+                Phase::Live | Phase::Lingering => Poll::Pending,
+            }
+        })
+        .await;
+    }
+
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         let mut core = self.core();
         if core.phase == Phase::Lingering && now >= core.linger_until {
@@ -369,6 +389,8 @@ impl Core {
         let burst = self.settings.audio.burst;
         for mut item in items.drain(..) {
             match &mut item {
+                // The stream alone says it.
+                Item::Epoch => continue,
                 Item::Track(track) => self.remember_track(track),
                 Item::Header(header) => {
                     // What was sent under the old header cannot be decoded with this one.
@@ -439,6 +461,9 @@ impl Core {
         self.metadata = None;
         self.backlog.clear();
         self.timeline.begin_epoch();
+        for lane in &mut self.lanes {
+            lane.push(&Item::Epoch, now);
+        }
         self.taken_over = (self.phase == Phase::Live).then_some(now);
         self.phase = Phase::Live;
         self.epoch += 1;
@@ -453,6 +478,9 @@ impl Core {
     fn end(&mut self) {
         self.phase = Phase::Ended;
         self.lanes.clear();
+        // Whoever still holds the stream holds no media.
+        self.backlog.clear();
+        self.over.ring();
         if let Some(waker) = self.superseded.take() {
             waker.wake();
         }

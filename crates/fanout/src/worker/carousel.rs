@@ -296,7 +296,7 @@ impl Carousel {
             let member = &group.members[range.start + offset];
             match plan {
                 Plan::Leave(reason) => leavers.push((range.start + offset, *reason)),
-                _ if ended && (member.is_at(end) || member.is_waiting()) => {
+                _ if ended && member.is_settled(end) => {
                     leavers.push((range.start + offset, Reason::Ended));
                 }
                 Plan::Send { .. } if !member.blocked && !member.is_settled(end) => {

@@ -7,7 +7,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use media::Span;
+use media::{Span, Timestamp};
 
 use super::Summons;
 use crate::ListenerId;
@@ -26,6 +26,8 @@ pub(crate) struct Attach {
     /// When the listener asked.
     pub(crate) requested: Instant,
     pub(crate) conversation: Option<Box<dyn Conversation>>,
+    /// What it has had before.
+    pub(crate) after: Option<Timestamp>,
 }
 
 /// What a worker can be asked to do.

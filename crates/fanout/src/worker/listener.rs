@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
+use media::Timestamp;
 use net::{SendOutcome, Slot};
 
 use crate::ListenerId;
@@ -136,6 +137,10 @@ impl Listener {
         self.talk.as_ref().is_some_and(|talk| talk.is_leaving())
     }
 
+    fn after(&self) -> Option<Timestamp> {
+        self.talk.as_ref()?.after
+    }
+
     pub(super) fn is_waiting(&self) -> bool {
         self.offset == WAITING
     }
@@ -158,7 +163,7 @@ impl Listener {
             return plan;
         }
         if self.is_waiting() {
-            if let Some(start) = start(view, policy.burst) {
+            if let Some(start) = start(view, policy.burst, self.after()) {
                 self.go(start);
             } else {
                 let to = self.offset;

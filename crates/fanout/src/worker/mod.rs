@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
+use media::Timestamp;
 use net::{Backend, Event, Inbound, Received, Slot};
 
 pub(crate) use handle::{Attach, Command, Handle};
@@ -386,6 +387,7 @@ impl Worker {
             guard,
             requested,
             conversation,
+            after,
         } = attach;
         let protocol = guard.lane().format.protocol;
         let Some(lane_index) = self.lane_for(&guard, now) else {
@@ -414,7 +416,7 @@ impl Worker {
             self.close_if_empty(lane_index);
             return;
         }
-        let talk = conversation.map(|conversation| Box::new(Talk::new(conversation)));
+        let talk = conversation.map(|conversation| Box::new(Talk::new(conversation, after)));
         members.push(Listener::new(id, slot, head, requested, guard, talk));
         self.stats.listeners[protocol as usize].add(1);
         lane.view.refresh();
@@ -507,12 +509,16 @@ impl Worker {
             let cost = lane.retire(seat.group as usize);
             self.turn_cost = self.turn_cost.saturating_sub(cost);
         }
-        self.release(gone, reason);
+        let reached = gone
+            .talk
+            .as_ref()
+            .and_then(|_| lane.view.time_before(gone.offset));
+        self.release(gone, reason, reached);
         self.close_if_empty(seat.lane);
     }
 
     /// Closes a listener that has been taken out of its subgroup, or gives its socket back.
-    fn release(&mut self, mut gone: Listener, reason: Reason) {
+    fn release(&mut self, mut gone: Listener, reason: Reason, reached: Option<Timestamp>) {
         let back = match (gone.talk.take(), reason) {
             (Some(talk), Reason::Ended) => Some((talk, Released::Ended)),
             (Some(talk), Reason::Left) if talk.is_leaving() => Some((talk, Released::Asked)),
@@ -531,7 +537,7 @@ impl Worker {
         self.depart(gone.id, reason, gone.sent_bytes, gone.skips);
         // Last, so that whoever gets it finds the listener gone from all books.
         if let (Some((talk, why)), Some(socket)) = (back, socket) {
-            talk.release(socket, why);
+            talk.release(socket, why, reached);
         }
     }
 

@@ -167,6 +167,7 @@ impl House {
                 head: Bytes::from_static(head.as_bytes()),
                 lane: self.lane(name),
                 conversation,
+                after: None,
             })
             .unwrap();
         let has_it =

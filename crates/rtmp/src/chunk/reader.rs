@@ -31,6 +31,12 @@ impl Limits {
         partial_bytes_max: 72 << 10,
         reserve_max: 0,
     };
+    /// For a player, of whom there are thousands and who says little: one command with a long address.
+    pub const PLAYER: Self = Self {
+        keep_max: 1 << 10,
+        partial_bytes_max: 8 << 10,
+        reserve_max: 0,
+    };
     /// For an accepted publisher: two of the largest messages.
     pub const PUBLISHER: Self = Self {
         keep_max: MEDIA_MESSAGE_MAX,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fanout::Phase;
+use fanout::{Phase, Supply};
 use ingest::Protocol;
 use ingest::pull::{self, Pull};
 use media::StreamName;
@@ -39,22 +39,24 @@ impl Demands {
                 .collect(),
         )
     }
+}
 
-    /// Notes that somebody wants a stream; `false` if it comes from nowhere.
-    fn note(&self, stream: &StreamName) -> bool {
-        let demand = self.0.get(stream);
-        demand.is_some_and(|demand| {
+impl Supply for Demands {
+    fn has(&self, stream: &StreamName) -> bool {
+        self.0.contains_key(stream)
+    }
+
+    fn demand(&self, stream: &StreamName) {
+        if let Some(demand) = self.0.get(stream) {
             demand.send_replace(Some(Instant::now()));
-            true
-        })
+        }
     }
 }
 
 /// Begins every pull; those on demand wait until they are wanted.
 pub(super) fn begin(node: &Arc<Node>, tasks: &mut JoinSet<()>, stop: &watch::Receiver<bool>) {
-    let demands = Arc::clone(&node.links.demands);
     node.registry
-        .set_supply(Box::new(move |stream| demands.note(stream)));
+        .set_supply(Arc::clone(&node.links.demands) as _);
     for (index, rule) in node.config.pulls.iter().enumerate() {
         let row = Row {
             stream: rule.stream.clone(),
@@ -225,7 +227,7 @@ mod tests {
             [[pull]]\nstream = \"b\"\nurl = \"rtmp://h/x/b\"\n";
         let config = Config::parse("test", source, std::iter::empty()).expect("valid");
         let demands = Demands::new(&config);
-        let promised = |name| demands.note(&StreamName::parse(name).expect("a name"));
+        let promised = |name| demands.has(&StreamName::parse(name).expect("a name"));
         assert_eq!(["a", "b", "c"].map(promised), [true, false, false]);
     }
 }

@@ -107,7 +107,7 @@ impl Session {
             _ => command.text(0),
         };
         let request = self.request(&name, stream);
-        self.reader.set_limits(Limits::STRANGER);
+        self.reader.set_limits(Limits::PLAYER);
         self.player.request(request.id);
         Some(Event::Play(Box::new(request)))
     }
