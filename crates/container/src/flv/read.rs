@@ -9,6 +9,10 @@ use super::{Depacketizer, TAG_AUDIO, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_TRAILER_B
 /// The longest tag body that is accepted: the most a keyframe of a live stream weighs.
 pub const TAG_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
+/// The longest body of a script tag that is passed on: as much as RTMP takes. Metadata is held for
+/// joiners and copied to each; what is longer is none.
+pub const SCRIPT_BODY_BYTES_MAX: usize = 256 * 1024;
+
 /// The longest file header that is passed over; it has had nine bytes since 2008.
 const HEADER_BYTES_MAX: usize = 1_024;
 
@@ -36,6 +40,8 @@ pub enum ReadError {
 pub struct Reader {
     buffer: BytesMut,
     header_read: bool,
+    /// Bytes still to come of a tag that nobody wants.
+    unwanted_bytes: usize,
     depacketizer: Depacketizer,
 }
 
@@ -43,12 +49,20 @@ impl Reader {
     /// Takes `bytes`, appending to `out` what they complete. After an error the reader is of no
     /// further use.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) -> Result<(), ReadError> {
-        self.buffer.extend_from_slice(bytes);
+        let wanted = self.pass_over(bytes);
+        self.buffer.extend_from_slice(wanted);
         if !self.header_read && !self.take_header()? {
             return Ok(());
         }
         while self.take_tag(out)? {}
         Ok(())
+    }
+
+    /// What is left of `bytes` after the rest of an unwanted tag.
+    fn pass_over<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let (unwanted, rest) = bytes.split_at(self.unwanted_bytes.min(bytes.len()));
+        self.unwanted_bytes -= unwanted.len();
+        rest
     }
 
     /// Bytes held until the tag they belong to is complete.
@@ -86,7 +100,14 @@ impl Reader {
         if length > TAG_BODY_BYTES_MAX {
             return Err(ReadError::TagTooLong(length));
         }
-        if self.buffer.len() < TAG_HEADER_BYTES + length + TAG_TRAILER_BYTES {
+        let whole = TAG_HEADER_BYTES + length + TAG_TRAILER_BYTES;
+        if head[0] == TAG_SCRIPT && length > SCRIPT_BODY_BYTES_MAX {
+            let here = whole.min(self.buffer.len());
+            self.buffer.advance(here);
+            self.unwanted_bytes = whole - here;
+            return Ok(self.unwanted_bytes == 0);
+        }
+        if self.buffer.len() < whole {
             return Ok(false);
         }
         // The upper bits mark reserved use and encrypted bodies, which nobody can play.
@@ -99,7 +120,8 @@ impl Reader {
         match tag_type {
             TAG_AUDIO => self.depacketizer.audio(at, body, out),
             TAG_VIDEO => self.depacketizer.video(at, body, out),
-            TAG_SCRIPT => out.push(script(at, body)),
+            // A copy, for it is held for long, and may be a small part of what came with it.
+            TAG_SCRIPT => out.push(script(at, Bytes::copy_from_slice(&body))),
             _ => {}
         }
         Ok(true)

@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::resolver::Resolver;
 use crate::tcp;
 
 /// How long it may take from the name to the connection, encryption included.
@@ -60,6 +61,7 @@ pub enum ConnectError {
 #[derive(Clone)]
 pub struct Connector {
     tls: TlsConnector,
+    resolver: Resolver,
 }
 
 impl Connector {
@@ -67,6 +69,7 @@ impl Connector {
     pub fn new(tls: Arc<ClientConfig>) -> Self {
         Self {
             tls: TlsConnector::from(tls),
+            resolver: Resolver::default(),
         }
     }
 
@@ -82,7 +85,7 @@ impl Connector {
     ) -> Result<Link, ConnectError> {
         let deadline = Instant::now() + CONNECT_TIMEOUT;
         timeout_at(deadline, async {
-            let socket = dial(host, port, deadline).await?;
+            let socket = self.dial(host, port, deadline).await?;
             if is_secure {
                 self.encrypt(host, socket).await
             } else {
@@ -91,6 +94,34 @@ impl Connector {
         })
         .await
         .unwrap_or_else(|_| Err(ConnectError::Timeout(host.to_owned())))
+    }
+
+    /// Tries the addresses of a host, each for its share of the time that is left.
+    async fn dial(
+        &self,
+        host: &str,
+        port: u16,
+        deadline: Instant,
+    ) -> Result<TcpStream, ConnectError> {
+        let not_found = |source| ConnectError::Resolve {
+            host: host.to_owned(),
+            source,
+        };
+        let found = self.resolver.resolve(host, port).await;
+        let mut peers = found.map_err(not_found)?;
+        peers.truncate(ADDRESSES_MAX);
+        let mut failure = not_found(io::ErrorKind::NotFound.into());
+        for (index, &peer) in peers.iter().enumerate() {
+            let now = Instant::now();
+            let share = deadline.saturating_duration_since(now) / (peers.len() - index) as u32;
+            let connected = timeout_at(now + share, TcpStream::connect(peer)).await;
+            let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            match connected.and_then(|socket| tcp::prepare_accepted(&socket).map(|()| socket)) {
+                Ok(socket) => return Ok(socket),
+                Err(source) => failure = ConnectError::Connect { peer, source },
+            }
+        }
+        Err(failure)
     }
 
     async fn encrypt(&self, host: &str, socket: TcpStream) -> Result<Link, ConnectError> {
@@ -109,28 +140,6 @@ impl std::fmt::Debug for Connector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Connector").finish_non_exhaustive()
     }
-}
-
-/// Tries the addresses of a host, each for its share of the time that is left.
-async fn dial(host: &str, port: u16, deadline: Instant) -> Result<TcpStream, ConnectError> {
-    let not_found = |source| ConnectError::Resolve {
-        host: host.to_owned(),
-        source,
-    };
-    let found = tokio::net::lookup_host((host, port)).await;
-    let peers: Vec<_> = found.map_err(not_found)?.take(ADDRESSES_MAX).collect();
-    let mut failure = not_found(io::ErrorKind::NotFound.into());
-    for (index, &peer) in peers.iter().enumerate() {
-        let now = Instant::now();
-        let share = deadline.saturating_duration_since(now) / (peers.len() - index) as u32;
-        let connected = timeout_at(now + share, TcpStream::connect(peer)).await;
-        let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-        match connected.and_then(|socket| tcp::prepare_accepted(&socket).map(|()| socket)) {
-            Ok(socket) => return Ok(socket),
-            Err(source) => failure = ConnectError::Connect { peer, source },
-        }
-    }
-    Err(failure)
 }
 
 /// A connection to another server, encrypted or not.

@@ -7,6 +7,7 @@
 
 mod backoff;
 mod connector;
+mod resolver;
 mod status;
 
 pub use backoff::{Backoff, DELAY_FIRST, DELAY_MAX, LASTED};

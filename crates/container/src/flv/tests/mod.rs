@@ -328,6 +328,43 @@ fn the_reader_says_what_is_wrong() {
     assert_eq!(read(&long), Err(ReadError::TagTooLong(0xFF_FFFF)));
 }
 
+/// Script tags are held for joiners. Too long ones are passed over without being held at all, and what
+/// follows is read, however it is cut.
+#[test]
+fn a_script_that_is_too_long_is_passed_over() {
+    for (length, is_kept) in [
+        (SCRIPT_BODY_BYTES_MAX, true),
+        (SCRIPT_BODY_BYTES_MAX + 1, false),
+        (TAG_BODY_BYTES_MAX, false),
+    ] {
+        let [_, high, middle, low] = (length as u32).to_be_bytes();
+        let mut bytes = file_header(true, true).to_vec();
+        bytes.extend_from_slice(&[18, high, middle, low, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.resize(bytes.len() + length + 4, 0);
+        bytes.extend_from_slice(&[18, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 12]);
+        for piece in [4_096, 65_535, bytes.len()] {
+            let mut reader = Reader::default();
+            let mut items = Vec::new();
+            for piece in bytes.chunks(piece) {
+                reader.push(piece, &mut items).unwrap();
+                assert!(reader.buffered_bytes() <= SCRIPT_BODY_BYTES_MAX + 15);
+            }
+            let lengths: Vec<_> = items
+                .iter()
+                .map(|item| match item {
+                    Item::Script(script) => script.body.len(),
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            match is_kept {
+                true => assert_eq!(lengths, [length, 1]),
+                false => assert_eq!(lengths, [1], "{length} {piece}"),
+            }
+            assert_eq!(reader.buffered_bytes(), 0);
+        }
+    }
+}
+
 /// A file with everything in it, and the items it was written from.
 fn file(frames: &[(bool, Vec<u8>, u8)]) -> (Vec<u8>, Vec<Item>) {
     let mut bytes = file_header(true, true).to_vec();

@@ -1,0 +1,112 @@
+//! Asks the system for the addresses of a name.
+//!
+//! The system's resolver blocks a thread for as long as a name server lets it wait, and cannot be told
+//! to stop. So no more questions are open at a time than there are threads to spare for them; one that
+//! nobody waits for any more still counts.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+/// Questions that are open at a time. The runtime has some hundred threads for what blocks, which
+/// files and others need, too.
+const QUESTIONS_MAX: usize = 16;
+
+/// How a name is looked up; blocks.
+type Lookup = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
+
+/// See the module's description. Clones share the bound.
+#[derive(Clone)]
+pub(super) struct Resolver {
+    permits: Arc<Semaphore>,
+    lookup: Lookup,
+}
+
+impl Resolver {
+    fn new(lookup: Lookup) -> Self {
+        Self {
+            permits: Arc::new(Semaphore::new(QUESTIONS_MAX)),
+            lookup,
+        }
+    }
+
+    /// The addresses of a host, in the order of preference.
+    pub(super) async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        if let Ok(address) = host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(address, port)]);
+        }
+        let permits = Arc::clone(&self.permits);
+        let permit = permits.acquire_owned().await.map_err(io::Error::other)?;
+        let (lookup, host) = (self.lookup, host.to_owned());
+        let answer = tokio::task::spawn_blocking(move || {
+            // The thread's, not ours: we may be gone before it.
+            let _permit = permit;
+            lookup(&host, port)
+        });
+        answer.await.map_err(io::Error::other)?
+    }
+}
+
+impl Default for Resolver {
+    fn default() -> Self {
+        Self::new(|host, port| Ok((host, port).to_socket_addrs()?.collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Condvar, Mutex};
+    use std::time::Duration;
+
+    use tokio::task::JoinSet;
+
+    use super::*;
+
+    /// A name server that answers nobody until it may.
+    static ANSWERS: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+    fn slow(_: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        let (answers, bell) = &ANSWERS;
+        let answers = answers.lock().unwrap();
+        drop(bell.wait_while(answers, |answers| !*answers).unwrap());
+        Ok(vec![([127, 0, 0, 1], port).into()])
+    }
+
+    #[tokio::test]
+    async fn names_that_nobody_answers_for_leave_threads_for_others() {
+        let resolver = Resolver::new(slow);
+        for round in 0..2 {
+            let mut questions = JoinSet::new();
+            for _ in 0..4 * QUESTIONS_MAX {
+                let resolver = resolver.clone();
+                questions.spawn(async move { resolver.resolve("slow.example", 1935).await });
+            }
+            while ASKED.load(Ordering::Relaxed) < QUESTIONS_MAX {
+                tokio::task::yield_now().await;
+            }
+            // Whoever waited gives up; the threads cannot.
+            questions.shutdown().await;
+            let free = tokio::task::spawn_blocking(|| ());
+            tokio::time::timeout(Duration::from_secs(10), free)
+                .await
+                .expect("a thread is free")
+                .unwrap();
+            assert_eq!(ASKED.load(Ordering::Relaxed), QUESTIONS_MAX, "{round}");
+        }
+        let literal = resolver.resolve("::1", 80).await.unwrap();
+        assert_eq!(
+            literal,
+            ["[::1]:80".parse().unwrap()],
+            "no name, no question"
+        );
+        *ANSWERS.0.lock().unwrap() = true;
+        ANSWERS.1.notify_all();
+        let found = resolver.resolve("slow.example", 1935).await.unwrap();
+        assert_eq!(found, ["127.0.0.1:1935".parse().unwrap()]);
+    }
+}
