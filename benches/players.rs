@@ -14,14 +14,14 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use testkit::{Audience, Clip, Nginx, PUBLISH_KEY, Publisher, Server, wait_until};
+use testkit::{Audience, Clip, Nginx, PUBLISH_KEY, Process, Server, Tool, wait_until};
 
 /// For starting, for everybody to join, on a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 /// What joiners were sent at once has drained when the look begins.
 const SETTLE: Duration = Duration::from_secs(4);
-/// More than a run takes, so that the publisher never ends first.
-const CLIP_SECONDS: u32 = 90;
+/// As long as a run.
+const CLIP_SECONDS: u32 = 30;
 
 struct Options {
     players: usize,
@@ -100,7 +100,7 @@ fn main() {
 fn carillon(options: &Options) -> Cost {
     let server = Server::builder().release().start();
     let url = server.rtmp_url("live/show", PUBLISH_KEY);
-    let _publisher = Publisher::Ffmpeg.start(&Clip::FlvMegabit.seconds(CLIP_SECONDS), &url);
+    let _publisher = publish(&url);
     wait_until("the stream", DEADLINE, || {
         server.metrics().sum("carillon_publishers", &[]) == 1.0
     });
@@ -115,15 +115,23 @@ fn carillon(options: &Options) -> Cost {
 
 fn nginx(options: &Options) -> Cost {
     let server = Nginx::with("");
-    let clip = Clip::FlvMegabit.seconds(CLIP_SECONDS);
-    let _publisher = Publisher::Ffmpeg.start(&clip, &server.rtmp_url("show"));
-    // Without directives its players wait for the publisher.
+    let _publisher = publish(&server.rtmp_url("show"));
+    server.wait_for_stream("show");
     measure(
         options,
         server.addr(),
         || server.cpu_time(),
         || server.resident_bytes(),
     )
+}
+
+/// The clip over and over, at its natural pace.
+fn publish(url: &str) -> Process {
+    Tool::ffmpeg()
+        .args(["-re", "-stream_loop", "-1", "-i"])
+        .arg(Clip::FlvMegabit.seconds(CLIP_SECONDS))
+        .args(["-c", "copy", "-f", "flv", url])
+        .start()
 }
 
 fn measure(
@@ -145,9 +153,11 @@ fn measure(
     assert_eq!(audience.alive(), options.players, "somebody was lost");
     let gaps = audience.longest_gaps();
     let seconds = (after.0 - before.0).as_secs_f64();
+    let rate = (after.2 - before.2) as f64 * 8.0 / seconds / options.players as f64;
+    assert!(rate > 1e6, "players were starved: {rate:.0} b/s each");
     Cost {
         cores: (after.1 - before.1).as_secs_f64() / seconds,
-        rate: (after.2 - before.2) as f64 * 8.0 / seconds / options.players as f64,
+        rate,
         memory,
         gap: gaps.into_iter().max().unwrap_or_default(),
     }

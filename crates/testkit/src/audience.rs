@@ -27,6 +27,9 @@ const NAP: Timespec = Timespec {
 };
 /// What the kernel holds for a listener that has stalled.
 const STALLED_BYTES: usize = 4 << 10;
+/// Listeners that join at the same time: some servers answer after 40 ms, for they wait for more
+/// to say. Fewer than any server lets one address have on its doorstep.
+const JOINING_MAX: usize = 16;
 /// Orders that wait for the thread to notice them; joining is slower than noticing.
 const ORDERS_MAX: usize = 64;
 
@@ -56,7 +59,7 @@ enum Order {
 }
 
 impl Audience {
-    /// Connects `count` listeners that ask for `path` over HTTP, one after another.
+    /// Connects `count` listeners that ask for `path` over HTTP, a few at a time.
     ///
     /// # Panics
     /// When a connection fails.
@@ -72,8 +75,8 @@ impl Audience {
         })
     }
 
-    /// Connects `count` players that ask for `stream` (`app/name`) over RTMP, one after another;
-    /// each is told that it may play before the next one comes.
+    /// Connects `count` players that ask for `stream` (`app/name`) over RTMP, a few at a
+    /// time; each has been told that it may play.
     ///
     /// # Panics
     /// When one is not let in.
@@ -86,7 +89,7 @@ impl Audience {
     }
 
     /// Those who have come are read from while others are still coming.
-    fn of(count: usize, mut connect: impl FnMut(usize) -> TcpStream) -> Self {
+    fn of(count: usize, connect: impl Fn(usize) -> TcpStream + Sync) -> Self {
         let shared = Arc::new(Shared::default());
         let (orders, heard) = sync_channel(ORDERS_MAX);
         let thread = {
@@ -98,14 +101,25 @@ impl Audience {
             orders,
             thread: Some(thread),
         };
-        for index in 0..count {
-            let socket = connect(index);
-            socket
-                .set_nonblocking(true)
-                .unwrap_or_else(|error| panic!("listener {index}: {error}"));
-            audience.shared.alive.fetch_add(1, Ordering::Relaxed);
-            audience.order(Order::Join(socket));
-        }
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..JOINING_MAX.min(count) {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        if index >= count {
+                            return;
+                        }
+                        let socket = connect(index);
+                        socket
+                            .set_nonblocking(true)
+                            .unwrap_or_else(|error| panic!("listener {index}: {error}"));
+                        audience.shared.alive.fetch_add(1, Ordering::Relaxed);
+                        audience.order(Order::Join(socket));
+                    }
+                });
+            }
+        });
         audience
     }
 
