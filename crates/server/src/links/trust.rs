@@ -21,25 +21,39 @@ pub enum TrustError {
     Tls(#[from] rustls::Error),
 }
 
-/// What makes connections for the links of a configuration. The certificates that this host trusts
-/// are read only if one of them is encrypted; `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
+/// What makes connections for the links of a configuration. The certificates that this host trusts are
+/// read if there are links, for also one that is not encrypted may be sent on to an address that is;
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
 ///
 /// # Errors
-/// When there are none.
+/// When there are none, and the configuration names an encrypted address.
 pub(crate) fn connector(config: &Config) -> Result<Connector, TrustError> {
-    let is_needed = config.pushes.iter().any(|rule| rule.url.is_secure())
-        || config.pulls.iter().any(|rule| rule.url.is_secure());
-    let roots = if is_needed {
-        native_roots()?
-    } else {
-        RootCertStore::empty()
-    };
+    let roots = roots(config, native_roots)?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(Connector::new(Arc::new(config)))
+}
+
+/// Whom to believe, of those whom the host does.
+fn roots(
+    config: &Config,
+    native: impl FnOnce() -> Result<RootCertStore, TrustError>,
+) -> Result<RootCertStore, TrustError> {
+    if config.pushes.is_empty() && config.pulls.is_empty() {
+        return Ok(RootCertStore::empty());
+    }
+    let is_needed = config.pushes.iter().any(|rule| rule.url.is_secure())
+        || config.pulls.iter().any(|rule| rule.url.is_secure());
+    match native() {
+        Err(error) if !is_needed => {
+            tracing::debug!(%error, "links cannot be sent on to encrypted addresses");
+            Ok(RootCertStore::empty())
+        }
+        roots => roots,
+    }
 }
 
 fn native_roots() -> Result<RootCertStore, TrustError> {
@@ -52,4 +66,36 @@ fn native_roots() -> Result<RootCertStore, TrustError> {
         return Err(TrustError::NoRoots(errors.collect()));
     }
     Ok(roots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn believed(links: &str, native: Option<&RootCertStore>) -> Option<usize> {
+        let config = Config::parse("test", links, std::iter::empty()).expect("valid");
+        let native = || match native {
+            Some(roots) => Ok(roots.clone()),
+            None => Err(TrustError::NoRoots(String::new())),
+        };
+        roots(&config, native).ok().map(|roots| roots.len())
+    }
+
+    #[test]
+    fn who_may_be_sent_on_needs_somebody_to_believe() {
+        let made = rcgen::generate_simple_self_signed(["h".to_owned()]).expect("a certificate");
+        let mut one = RootCertStore::empty();
+        one.add(made.cert.der().clone()).expect("its own root");
+        let pull = |scheme| format!("[[pull]]\nstream = \"a\"\nurl = \"{scheme}://h/x/a\"\n");
+        let push = |scheme| format!("[[push]]\nmatch = \"a\"\nurl = \"{scheme}://h/x/a\"\n");
+        assert_eq!(believed("", Some(&one)), Some(0), "nobody to meet");
+        for plain in [pull("http"), pull("rtmp"), push("rtmp")] {
+            assert_eq!(believed(&plain, Some(&one)), Some(1), "{plain}");
+            assert_eq!(believed(&plain, None), Some(0), "{plain}");
+        }
+        for secure in [pull("https"), pull("rtmps"), push("rtmps")] {
+            assert_eq!(believed(&secure, Some(&one)), Some(1), "{secure}");
+            assert_eq!(believed(&secure, None), None, "{secure}");
+        }
+    }
 }
