@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use container::flv::SCRIPT_BODY_BYTES_MAX;
 use fanout::gate::{Authorized, Publish};
 use fanout::{Phase, Source};
 use media::{Container, Item};
@@ -16,6 +17,9 @@ use crate::{Context, Error, now};
 
 /// Items that may be held before the first media: metadata, and what servers say with it.
 const HELD_ITEMS_MAX: usize = 16;
+
+/// Bytes of them: the longest one, and as much again for all others.
+const HELD_BYTES_MAX: usize = 2 * SCRIPT_BODY_BYTES_MAX;
 
 /// Items passed on at once; see the publications of RTMP.
 const BATCH_ITEMS_MAX: usize = 1024;
@@ -58,14 +62,12 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// A publisher of the stream's own goes first, even one that has stalled for a while.
-    pub(super) fn check_free(&self) -> Result<(), Failure> {
+    /// Whether somebody else publishes the stream. A publisher of its own goes first, even one that
+    /// has stalled for a while.
+    pub(super) fn is_taken(&self) -> bool {
         let permission = (self.permit)();
         let present = self.context.registry.stream(&permission.action().stream);
-        match present.map(|stream| stream.info().phase) {
-            Some(Phase::Live) => Err(Failure::Busy),
-            _ => Ok(()),
-        }
+        present.is_some_and(|stream| stream.info().phase == Phase::Live)
     }
 
     /// The source is about to send media.
@@ -102,8 +104,7 @@ impl<'a> Feed<'a> {
         }
         if self.turn.is_none() {
             if !self.items.iter().any(is_media) {
-                let excess = self.items.len().saturating_sub(HELD_ITEMS_MAX);
-                self.items.drain(..excess);
+                self.forget_excess();
                 return Ok(());
             }
             self.begin()?;
@@ -114,8 +115,26 @@ impl<'a> Feed<'a> {
         Ok(())
     }
 
+    /// Keeps of what came before the media what came last.
+    fn forget_excess(&mut self) {
+        let mut bytes = 0;
+        let kept = self.items.iter().rev().take(HELD_ITEMS_MAX);
+        let kept = kept
+            .take_while(|item| {
+                bytes += match item {
+                    Item::Metadata(script) | Item::Script(script) => script.body.len(),
+                    _ => 0,
+                };
+                bytes <= HELD_BYTES_MAX
+            })
+            .count();
+        self.items.drain(..self.items.len() - kept);
+    }
+
     fn begin(&mut self) -> Result<(), Failure> {
-        self.check_free()?;
+        if self.is_taken() {
+            return Err(Failure::Busy);
+        }
         let source = Source {
             protocol: Protocol::Pull.label(),
             peer: self.peer,
@@ -164,9 +183,9 @@ impl<'a> Feed<'a> {
         })
     }
 
-    /// Ends the turn, if there was one, saying why in the log.
-    pub(super) fn end(self, reason: &dyn Display) {
-        if let Some(turn) = self.turn {
+    /// Ends the turn, if there is one, saying why in the log.
+    pub(super) fn end(&mut self, reason: &dyn Display) {
+        if let Some(turn) = self.turn.take() {
             turn.end(reason);
         }
     }
@@ -176,5 +195,47 @@ impl<'a> Feed<'a> {
             Some(_) => self.context.settings.source_timeout,
             None => self.context.settings.first_media_timeout,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use fanout::Takeover;
+    use fanout::gate::Presented;
+    use media::{Script, StreamName, Timestamp};
+
+    use super::*;
+    use crate::testing::{KEY, PEER, house};
+
+    #[tokio::test]
+    async fn of_what_comes_before_media_the_last_is_held_and_not_much() {
+        let context = house(Takeover::SameCredential, 0);
+        let name = StreamName::parse("live/show").unwrap();
+        let presented = Presented {
+            peer: PEER,
+            user: None,
+            secret: Some(KEY),
+            proof: None,
+        };
+        let permit = || context.gate.publish(&name, &presented).unwrap();
+        let status = Status::default();
+        let mut feed = Feed::new(&context, &permit, &status);
+        let script = |bytes| {
+            Item::Script(Script {
+                at: Timestamp::ZERO,
+                body: Bytes::from(vec![0; bytes]),
+            })
+        };
+        for _ in 0..3 {
+            feed.items
+                .resize_with(100, || script(SCRIPT_BODY_BYTES_MAX));
+            feed.items.push(script(3));
+            feed.deliver().unwrap();
+            assert_eq!(feed.items.len(), 2, "as long as two together may be");
+        }
+        feed.items.resize_with(100, || script(3));
+        feed.deliver().unwrap();
+        assert_eq!(feed.items.len(), HELD_ITEMS_MAX);
     }
 }

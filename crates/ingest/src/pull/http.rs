@@ -66,8 +66,11 @@ async fn ask(
     let (mut sender, connection) = http1::handshake(TokioIo::<Link>::new(link)).await?;
     let mut connection = std::pin::pin!(connection);
     let exchange = async {
-        let answer = timeout(ANSWER_TIMEOUT, sender.send_request(request(address)?)).await;
-        let answer = answer.map_err(|_| Failure::NoAnswer)??;
+        let asking = timeout(ANSWER_TIMEOUT, sender.send_request(request(address)?));
+        let answer = tokio::select! {
+            answer = asking => answer.map_err(|_| Failure::NoAnswer)??,
+            () = &mut stop => return Ok(Went::To(End::Stop)),
+        };
         if answer.status().is_redirection() {
             let location = answer.headers().get(header::LOCATION);
             let location = location.and_then(|value| value.to_str().ok());

@@ -7,9 +7,10 @@
 //!  Waiting ◄────────────────────────────────────┘
 //! ```
 //!
-//! A stream that another publisher has is left alone: the pull says so and tries again. It begins to
-//! publish with the first media, so that a source which is connected but silent does not show a
-//! stream. `server` runs one task for each rule; one on demand it runs while the stream is wanted.
+//! A stream that another publisher has is left alone: the pull is idle, and connects as soon as that
+//! one is gone. It begins to publish with the first media, so that a source which is connected but
+//! silent does not show a stream. `server` runs one task for each rule; one on demand it runs while
+//! the stream is wanted, and whoever asks for the stream meanwhile shortens the wait after a failure.
 
 mod failure;
 mod feed;
@@ -19,18 +20,31 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use fanout::gate::{Authorized, Publish};
+use media::StreamName;
 use net::link::{Backoff, Connector, State, Status};
-use tokio::time::sleep;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
 
 pub use self::failure::Failure;
 use self::feed::Feed;
 pub use self::source::{Source, SourceError};
-use crate::Context;
+use crate::{Context, admission};
+
+/// How often it is looked whether another publisher still has the stream: well below the time for which
+/// streams linger.
+const TAKEN_POLL: Duration = Duration::from_millis(500);
+
+/// From one attempt to the next, however many ask for the stream meanwhile.
+const ASKED_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Tells when somebody last asked for a stream.
+pub type Asked = watch::Receiver<Option<Instant>>;
 
 /// One stream's way from one source.
 #[derive(Debug)]
@@ -39,6 +53,8 @@ pub struct Pull {
     pub source: Source,
     /// Told how it fares.
     pub status: Arc<Status>,
+    /// Who asks for it while it is absent; of no meaning to a pull that goes on without being asked.
+    pub asked: Option<Asked>,
 }
 
 /// How a connection ended that did not fail.
@@ -48,6 +64,20 @@ enum End {
     Stop,
     /// The source wants another connection, at another address if it names one.
     Moved(Option<Source>),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stop => "nobody wants it any more",
+            Self::Moved(_) => "the source asks for a new connection",
+        })
+    }
+}
+
+/// Whether a stream of that name may be published: some names are the server's own.
+pub fn may_bring(stream: &StreamName) -> bool {
+    admission::name(stream.as_str()).is_ok()
 }
 
 /// Keeps a stream coming from its source until `stop` is ready; then takes leave. `permit` permits
@@ -60,35 +90,70 @@ pub async fn run(
     stop: impl Future<Output = ()>,
 ) {
     let mut stop = pin!(stop);
+    let mut asked = pull.asked.clone();
     let mut backoff = Backoff::default();
     // Where the source has asked to be looked for; it is asked there once.
     let mut moved = None;
     loop {
-        pull.status.enter(State::Connecting);
-        let source = moved.take().unwrap_or_else(|| pull.source.clone());
         let mut feed = Feed::new(context, &permit, &pull.status);
+        if feed.is_taken() {
+            pull.status.enter(State::Idle);
+            tracing::info!(source = %pull.source, "a pull waits: somebody else publishes the stream");
+            tokio::select! {
+                () = free(&feed) => {}
+                () = &mut stop => return,
+            }
+        }
+        pull.status.enter(State::Connecting);
+        let began = Instant::now();
+        let source = moved.take().unwrap_or_else(|| pull.source.clone());
         let end = fetch(connector, &source, &mut feed, stop.as_mut()).await;
-        let ran = feed.ran();
         match end {
-            Ok(End::Stop) => {
-                feed.end(&"nobody wants it any more");
-                return pull.status.enter(State::Idle);
+            Ok(end) => {
+                feed.end(&end);
+                match end {
+                    End::Stop => return pull.status.enter(State::Idle),
+                    End::Moved(to) => moved = to,
+                }
             }
-            Ok(End::Moved(to)) => {
-                feed.end(&"the source asks for a new connection");
-                moved = to;
-            }
+            // It came while we were connecting.
+            Err(Failure::Busy) => continue,
             Err(failure) => {
                 tracing::warn!(%source, reason = %failure, "a pull failed");
                 pull.status.fail(&failure);
                 feed.end(&failure);
             }
         }
+        let delay = backoff.after(feed.ran(), random());
+        if feed.is_taken() {
+            continue;
+        }
         pull.status.enter(State::Waiting);
-        if wait(backoff.after(ran, random()), stop.as_mut()).await {
-            return pull.status.enter(State::Idle);
+        tokio::select! {
+            () = sleep(delay) => {}
+            () = asked_anew(asked.as_mut(), began + ASKED_INTERVAL) => {}
+            () = &mut stop => return pull.status.enter(State::Idle),
         }
     }
+}
+
+/// Waits until no other publisher has the stream.
+async fn free(feed: &Feed<'_>) {
+    while feed.is_taken() {
+        sleep(TAKEN_POLL).await;
+    }
+}
+
+/// Waits until somebody asks for the stream who has not asked before, but not before `earliest`.
+async fn asked_anew(asked: Option<&mut Asked>, earliest: Instant) {
+    if let Some(asked) = asked {
+        asked.mark_unchanged();
+        if asked.changed().await.is_ok() {
+            return sleep_until(earliest).await;
+        }
+    }
+    // Nobody can.
+    std::future::pending().await
 }
 
 /// One connection, from its beginning to its end.
@@ -98,18 +163,9 @@ async fn fetch(
     feed: &mut Feed<'_>,
     stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<End, Failure> {
-    feed.check_free()?;
     match source {
         Source::Rtmp(address) => rtmp::fetch(connector, address, feed, stop).await,
         Source::Http(address) => http::fetch(connector, address, feed, stop).await,
-    }
-}
-
-/// Waits; `true` when it is time to stop.
-async fn wait(delay: Duration, stop: Pin<&mut impl Future<Output = ()>>) -> bool {
-    tokio::select! {
-        () = sleep(delay) => false,
-        () = stop => true,
     }
 }
 

@@ -45,6 +45,9 @@ pub(super) async fn fetch(
         let mut player = Player::new(link, address)?;
         match player.play(feed, stop.as_mut()).await? {
             Went::To(end) => {
+                // First, so that who comes meanwhile finds a stream whose publisher is away, and not one
+                // that has its last moments.
+                feed.end(&end);
                 player.session.leave();
                 closing::say(player.link, player.session.output()).await;
                 return Ok(end);

@@ -1,7 +1,5 @@
 //! Pulls over real sockets, from origins that are sessions of our own or say HTTP by hand.
 
-use std::time::Instant;
-
 use ::rtmp::chunk::{self, CHUNK_SIZE_SHARED, Header};
 use ::rtmp::message::Kind;
 use ::rtmp::server::{Config, Event, RequestId, Session};
@@ -46,10 +44,15 @@ struct Pulling {
 
 impl Pulling {
     fn from(context: &Arc<Context>, url: &str) -> Self {
+        Self::asked(context, url, None)
+    }
+
+    fn asked(context: &Arc<Context>, url: &str, asked: Option<Asked>) -> Self {
         let status = Arc::new(Status::default());
         let pull = Pull {
             source: url.parse().unwrap(),
             status: Arc::clone(&status),
+            asked,
         };
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
@@ -237,14 +240,15 @@ async fn a_publisher_of_the_streams_own_is_left_alone() {
         headers: Vec::new(),
     };
     // It has sent nothing since long ago, and would be replaced by another publisher.
-    let began = Instant::now() - Duration::from_secs(60);
+    let began = now() - Duration::from_secs(60);
     let publisher = context.registry.publish(permission, source, began).unwrap();
     let (door, port) = door().await;
     let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
-    let report = pulling.until("refused", |r| r.failures > 0).await;
-    assert_eq!(report.error, Some(Failure::Busy.to_string()));
-    let early = timeout(Duration::from_millis(1), door.accept()).await;
+    let early = timeout(TAKEN_POLL * 2, door.accept()).await;
     assert!(early.is_err(), "the source is not troubled meanwhile");
+    let report = pulling.status.report();
+    assert_eq!((report.attempts, report.failures), (0, 0));
+    assert_eq!((report.state, report.error), (State::Idle, None));
     drop(publisher);
     let mut origin = Origin::serve(&door).await;
     origin.audio(0, &AUDIO_HEADER).await;
@@ -253,6 +257,92 @@ async fn a_publisher_of_the_streams_own_is_left_alone() {
         .until("running", |r| r.state == State::Running)
         .await;
     drop(origin);
+    pulling.stop().await;
+}
+
+/// One that comes while we connect is no failure of the source's.
+#[tokio::test]
+async fn a_publisher_who_was_faster_is_waited_for() {
+    let context = house(Takeover::SameCredential, 0);
+    let (door, port) = door().await;
+    let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
+    let mut origin = Origin::serve(&door).await;
+    let name = StreamName::parse("live/show").unwrap();
+    let permission = context.gate.publish(&name, &presented(KEY)).unwrap();
+    let source = fanout::Source {
+        protocol: "test",
+        peer: None,
+        agent: String::new(),
+        container: media::Container::Tracks,
+        content_type: String::new(),
+        headers: Vec::new(),
+    };
+    let publisher = context.registry.publish(permission, source, now()).unwrap();
+    origin.audio(0, &AUDIO_HEADER).await;
+    origin.audio(0, DING).await;
+    let report = pulling.until("idle", |r| r.state == State::Idle).await;
+    assert_eq!((report.attempts, report.failures), (1, 0));
+    drop(publisher);
+    let mut origin = Origin::serve(&door).await;
+    origin.audio(0, &AUDIO_HEADER).await;
+    origin.audio(0, DING).await;
+    pulling
+        .until("running", |r| r.state == State::Running)
+        .await;
+    drop(origin);
+    pulling.stop().await;
+}
+
+/// Who comes while we take leave finds no live stream that is about to end.
+#[tokio::test]
+async fn the_stream_is_left_before_its_source() {
+    let context = house(Takeover::SameCredential, 0);
+    let (door, port) = door().await;
+    let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
+    let mut origin = Origin::serve(&door).await;
+    origin.audio(0, &AUDIO_HEADER).await;
+    origin.audio(0, DING).await;
+    let stream = stream(&context, "live/show").await;
+    pulling
+        .until("running", |r| r.state == State::Running)
+        .await;
+    let stopping = tokio::spawn(pulling.stop());
+    let left = async {
+        while stream.info().phase == Phase::Live {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(PATIENCE, left).await.unwrap();
+    assert!(!stopping.is_finished(), "the source has not hung up yet");
+    drop(origin);
+    stopping.await.unwrap();
+}
+
+/// A source that is tried once a minute is tried at once for who asks, and not for who has asked.
+#[tokio::test(start_paused = true)]
+async fn asking_shortens_the_wait_for_a_source() {
+    let context = house(Takeover::SameCredential, 0);
+    let (door, port) = door().await;
+    drop(door);
+    let (ask, asked) = watch::channel(None);
+    let url = format!("rtmp://127.0.0.1:{port}/far/away");
+    let pulling = Pulling::asked(&context, &url, Some(asked));
+    let failed = async |times| {
+        let began = Instant::now();
+        while pulling.status.report().failures < times {
+            sleep(Duration::from_millis(5)).await;
+        }
+        began.elapsed()
+    };
+    ask.send_replace(Some(Instant::now()));
+    failed(8).await;
+    for (times, earliest) in [(9, 4), (10, 4)] {
+        ask.send_replace(Some(Instant::now()));
+        let waited = failed(times).await;
+        let expected = Duration::from_secs(earliest)..ASKED_INTERVAL + Duration::from_secs(1);
+        assert!(expected.contains(&waited), "{waited:?}");
+    }
+    assert!(failed(11).await >= Duration::from_secs(29));
     pulling.stop().await;
 }
 
@@ -364,4 +454,15 @@ async fn what_is_no_stream_is_told() {
         assert!(!error.contains("sesame"), "{error}");
     }
     pulling.stop().await;
+}
+
+#[tokio::test]
+async fn a_source_that_does_not_answer_holds_up_no_end() {
+    let context = house(Takeover::SameCredential, 0);
+    let (door, port) = door().await;
+    let pulling = Pulling::from(&context, &format!("http://127.0.0.1:{port}/a.flv"));
+    let (_, _socket) = answer(&door, b"").await;
+    timeout(Duration::from_secs(5), pulling.stop())
+        .await
+        .expect("well before the source is given up");
 }

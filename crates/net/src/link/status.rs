@@ -11,7 +11,7 @@ const ERROR_BYTES_MAX: usize = 512;
 /// What the task is doing.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum State {
-    /// Nothing is to be done: the stream is not there, or nobody wants it.
+    /// Nothing is to be done: the stream is not there, nobody wants it, or somebody else brings it.
     Idle,
     /// The last attempt failed; the next one comes.
     Waiting,

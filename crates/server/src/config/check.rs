@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use fanout::{Class, Policy};
+use ingest::pull;
 
 use super::read::Walk;
 use super::{Config, PolicyOverrides, PushRule};
@@ -136,7 +137,7 @@ fn contradictions(policy: &Policy) -> impl Iterator<Item = Contradiction> {
     waits.into_iter().chain(patience)
 }
 
-/// Links that would get into each other's way.
+/// Links that would get into each other's way, or the server's.
 fn links(config: &Config, walk: &mut Walk<'_>) {
     for (index, rule) in config.pushes.iter().enumerate() {
         let is_same =
@@ -151,6 +152,11 @@ fn links(config: &Config, walk: &mut Walk<'_>) {
         }
     }
     for (index, rule) in config.pulls.iter().enumerate() {
+        if !pull::may_bring(&rule.stream) {
+            let key = format!("{}.stream", rule.key);
+            let message = format!("`{}` begins as the server's own pages do", rule.stream);
+            walk.problem(&key, message, Some("choose a name that hides none of them"));
+        }
         if config.pulls[..index]
             .iter()
             .any(|earlier| earlier.stream == rule.stream)

@@ -513,6 +513,12 @@ fn contradictions_are_told() {
             "twice",
         ),
         (
+            "[[pull]]\nstream = \"admin/x\"\nurl = \"rtmp://h/a/x\"",
+            2,
+            "pull.0.stream",
+            "`admin/x` begins as the server's own pages do",
+        ),
+        (
             "[[pull]]\nstream = \"a/x\"\nurl = \"rtmp://h/a/x\"\n\
              [[pull]]\nstream = \"a/x\"\nurl = \"rtmp://i/a/x\"",
             5,

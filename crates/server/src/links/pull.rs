@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use fanout::{Phase, Supply};
 use ingest::Protocol;
-use ingest::pull::{self, Pull};
+use ingest::pull::{self, Asked, Pull};
 use media::StreamName;
-use net::link::Status;
+use net::link::{State, Status};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::Row;
 use super::board::Entry;
@@ -25,6 +25,9 @@ const UNWANTED_AFTER: Duration = Duration::from_secs(30);
 
 /// How often it is looked whether somebody listens.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long a pull rests that a defect of ours has ended.
+const REVIVED_AFTER: Duration = Duration::from_secs(60);
 
 /// Who has asked for the streams that come on demand: for each, when somebody last did.
 #[derive(Debug)]
@@ -63,69 +66,147 @@ pub(super) fn begin(node: &Arc<Node>, tasks: &mut JoinSet<()>, stop: &watch::Rec
             url: rule.url.to_string(),
             status: Arc::default(),
         };
-        let demand = node.links.demands.0.get(&rule.stream);
-        let demand = demand.map(watch::Sender::subscribe);
+        let asked = node.links.demands.0.get(&rule.stream);
+        let asked = asked.map(watch::Sender::subscribe);
         if let Some(entry) = node.links.pulls.enter(index, row) {
-            let (node, rule) = (Arc::clone(node), rule.clone());
-            match demand {
-                Some(demand) => {
-                    tasks.spawn(keep_on_demand(node, rule, entry, demand, stop.clone()));
+            let status = Arc::clone(entry.status());
+            let (node, rule, stop) = (Arc::clone(node), rule.clone(), stop.clone());
+            let task = {
+                let stop = stop.clone();
+                move || {
+                    let line = Line {
+                        node: Arc::clone(&node),
+                        rule: rule.clone(),
+                        status: Arc::clone(&status),
+                        asked: asked.clone(),
+                    };
+                    line.keep(stop.clone())
                 }
-                None => {
-                    tasks.spawn(keep(node, rule, entry, stop.clone()));
-                }
+            };
+            tasks.spawn(revive(entry, task, stop));
+        }
+    }
+}
+
+/// Keeps a pull at work even if a defect of ours ends it: with another task, after a while.
+async fn revive<F>(entry: Entry<usize>, task: impl Fn() -> F, mut stop: watch::Receiver<bool>)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    loop {
+        // A set of one, which takes the task along when it is dropped.
+        let mut tasks = JoinSet::new();
+        tasks.spawn(task());
+        let Some(Err(error)) = tasks.join_next().await else {
+            return;
+        };
+        tracing::error!(%error, "a pull ended out of order");
+        entry.status().fail(&"the pull ended out of order");
+        entry.status().enter(State::Waiting);
+        tokio::select! {
+            () = sleep(REVIVED_AFTER) => {}
+            () = stopped(&mut stop) => return,
+        }
+    }
+}
+
+/// A pull and what it belongs to.
+struct Line {
+    node: Arc<Node>,
+    rule: PullRule,
+    status: Arc<Status>,
+    /// When somebody last asked for the stream, if it comes on demand.
+    asked: Option<Asked>,
+}
+
+impl Line {
+    /// Pulls, while somebody wants the stream if it comes on demand, until `stop` turns true.
+    async fn keep(self, mut stop: watch::Receiver<bool>) {
+        match &self.asked {
+            None => self.fetch(stopped(&mut stop)).await,
+            Some(asked) => {
+                let patience = UNWANTED_AFTER.max(self.node.config.rtmp.play_wait);
+                keep_on_demand(&self, asked.clone(), patience, stop).await;
             }
         }
     }
 }
 
-/// Pulls until `stop` turns true.
-async fn keep(
-    node: Arc<Node>,
-    rule: PullRule,
-    entry: Entry<usize>,
-    mut stop: watch::Receiver<bool>,
-) {
-    fetch(&node, &rule, entry.status(), stopped(&mut stop)).await;
+/// What [`keep_on_demand`] keeps.
+trait OnDemand: Sync {
+    /// Pulls until `end`.
+    fn fetch(&self, end: impl Future<Output = ()> + Send) -> impl Future<Output = ()> + Send;
+
+    /// Whether somebody listens.
+    fn is_heard(&self) -> bool;
+
+    /// Ends what would linger of a pull, so that the next listener asks for the stream and is not kept
+    /// waiting for a publisher that does not come back by itself.
+    fn clear(&self);
 }
 
 /// Pulls while somebody wants the stream, until `stop` turns true.
 async fn keep_on_demand(
-    node: Arc<Node>,
-    rule: PullRule,
-    entry: Entry<usize>,
-    mut demand: watch::Receiver<Option<Instant>>,
+    line: &impl OnDemand,
+    mut asked: Asked,
+    patience: Duration,
     mut stop: watch::Receiver<bool>,
 ) {
-    let patience = UNWANTED_AFTER.max(node.config.rtmp.play_wait);
-    let is_heard = || is_heard(&node, &rule.stream);
-    while !*stop.borrow() {
-        tokio::select! {
-            changed = demand.changed() => if changed.is_err() { return },
-            () = stopped(&mut stop) => return,
+    let mut is_wanted = false;
+    loop {
+        if !is_wanted {
+            tokio::select! {
+                changed = asked.changed() => if changed.is_err() { return },
+                () = stopped(&mut stop) => return,
+            }
         }
-        tracing::info!(stream = %rule.stream, source = %rule.url, "a pull begins: somebody listens");
         let end = async {
             tokio::select! {
-                () = unwanted(is_heard, &mut demand, patience) => {}
+                () = unwanted(|| line.is_heard(), &mut asked, patience) => {}
                 () = stopped(&mut stop) => {}
             }
         };
-        fetch(&node, &rule, entry.status(), end).await;
-        if !*stop.borrow() {
-            tracing::info!(stream = %rule.stream, "the pull ends: nobody listens");
-            clear(&node, &rule.stream);
+        line.fetch(end).await;
+        if *stop.borrow() {
+            return;
+        }
+        // Somebody may have come while the pull took its leave.
+        is_wanted = line.is_heard() || asked.has_changed().unwrap_or(false);
+        if !is_wanted {
+            line.clear();
         }
     }
 }
 
-async fn fetch(node: &Node, rule: &PullRule, status: &Arc<Status>, end: impl Future<Output = ()>) {
-    let pull = Pull {
-        source: rule.url.source().clone(),
-        status: Arc::clone(status),
-    };
-    let permit = || node.gate.publish_as_nobody(&rule.stream);
-    pull::run(&node.ingest, &node.links.connector, &pull, permit, end).await;
+impl OnDemand for Line {
+    async fn fetch(&self, end: impl Future<Output = ()> + Send) {
+        let (node, rule) = (&self.node, &self.rule);
+        let pull = Pull {
+            source: rule.url.source().clone(),
+            status: Arc::clone(&self.status),
+            asked: self.asked.clone(),
+        };
+        tracing::info!(stream = %rule.stream, source = %rule.url, "a pull begins");
+        let permit = || node.gate.publish_as_nobody(&rule.stream);
+        pull::run(&node.ingest, &node.links.connector, &pull, permit, end).await;
+        tracing::info!(stream = %rule.stream, "the pull ends");
+    }
+
+    fn is_heard(&self) -> bool {
+        let present = self.node.registry.stream(&self.rule.stream);
+        present.is_some_and(|stream| stream.info().listeners > 0)
+    }
+
+    fn clear(&self) {
+        let Some(present) = self.node.registry.stream(&self.rule.stream) else {
+            return;
+        };
+        let info = present.info();
+        if info.phase == Phase::Lingering && info.source.protocol == Protocol::Pull.label() {
+            present.end();
+            self.node.registry.tick(Instant::now().into_std());
+        }
+    }
 }
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {
@@ -134,11 +215,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Waits until nobody has listened, or asked for the stream, for as long as `patience`.
-async fn unwanted(
-    is_heard: impl Fn() -> bool,
-    demand: &mut watch::Receiver<Option<Instant>>,
-    patience: Duration,
-) {
+async fn unwanted(is_heard: impl Fn() -> bool, demand: &mut Asked, patience: Duration) {
     let mut wanted = Instant::now();
     let mut ticks = interval(LOOK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -156,29 +233,13 @@ async fn unwanted(
     }
 }
 
-fn is_heard(node: &Node, stream: &StreamName) -> bool {
-    let present = node.registry.stream(stream);
-    present.is_some_and(|stream| stream.info().listeners > 0)
-}
-
-/// Ends what would linger of a pull, so that the next listener asks for the stream and is not kept
-/// waiting for a publisher that does not come back by itself.
-fn clear(node: &Node, stream: &StreamName) {
-    let Some(present) = node.registry.stream(stream) else {
-        return;
-    };
-    let info = present.info();
-    if info.phase == Phase::Lingering && info.source.protocol == Protocol::Pull.label() {
-        present.end();
-        node.registry.tick(Instant::now().into_std());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::*;
+    use crate::links::Board;
 
     /// How long it took until the stream was not wanted any more, while `act` went on.
     async fn wanted_for(
@@ -206,7 +267,7 @@ mod tests {
         is_heard.set(true);
         let hour = Duration::from_secs(3_600);
         let listening = async {
-            tokio::time::sleep(hour).await;
+            sleep(hour).await;
             is_heard.set(false);
         };
         let lasted = wanted_for(&is_heard, listening, &mut asked).await - hour;
@@ -214,7 +275,7 @@ mod tests {
         assert!(lasted <= UNWANTED_AFTER + LOOK_INTERVAL, "{lasted:?}");
 
         let asking = async {
-            tokio::time::sleep(UNWANTED_AFTER / 2).await;
+            sleep(UNWANTED_AFTER / 2).await;
             ask.send_replace(Some(Instant::now()));
         };
         let lasted = wanted_for(&is_heard, asking, &mut asked).await - UNWANTED_AFTER / 2;
@@ -229,5 +290,91 @@ mod tests {
         let demands = Demands::new(&config);
         let promised = |name| demands.has(&StreamName::parse(name).expect("a name"));
         assert_eq!(["a", "b", "c"].map(promised), [true, false, false]);
+    }
+
+    /// A pull whose leave takes a while, in which a listener comes: the first time by asking, the
+    /// second by joining what lingers.
+    struct Far {
+        ask: watch::Sender<Option<Instant>>,
+        fetched: AtomicUsize,
+        cleared: AtomicUsize,
+        is_heard: AtomicBool,
+    }
+
+    impl OnDemand for Far {
+        async fn fetch(&self, end: impl Future<Output = ()> + Send) {
+            self.is_heard.store(false, Ordering::Relaxed);
+            end.await;
+            match self.fetched.fetch_add(1, Ordering::Relaxed) {
+                0 => drop(self.ask.send_replace(Some(Instant::now()))),
+                1 => self.is_heard.store(true, Ordering::Relaxed),
+                _ => {}
+            }
+            sleep(Duration::from_millis(500)).await;
+        }
+
+        fn is_heard(&self) -> bool {
+            self.is_heard.load(Ordering::Relaxed)
+        }
+
+        fn clear(&self) {
+            self.cleared.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_while_a_pull_takes_its_leave_is_not_cut_off() {
+        let (ask, asked) = watch::channel(None);
+        let (end, stop) = watch::channel(false);
+        let far = Far {
+            ask,
+            fetched: AtomicUsize::new(0),
+            cleared: AtomicUsize::new(0),
+            is_heard: AtomicBool::new(false),
+        };
+        far.ask.send_replace(Some(Instant::now()));
+        let watching = async {
+            while far.cleared.load(Ordering::Relaxed) == 0 {
+                sleep(Duration::from_millis(50)).await;
+            }
+            assert_eq!(far.fetched.load(Ordering::Relaxed), 3);
+            end.send_replace(true);
+        };
+        tokio::join!(keep_on_demand(&far, asked, UNWANTED_AFTER, stop), watching);
+        assert_eq!(far.fetched.load(Ordering::Relaxed), 3);
+        assert_eq!(far.cleared.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pull_that_a_defect_ended_is_back_after_a_while() {
+        let board = Arc::new(Board::default());
+        let row = Row {
+            stream: StreamName::parse("live/show").expect("a name"),
+            url: "rtmp://h/a".to_owned(),
+            status: Arc::default(),
+        };
+        let entry = board.enter(0, row).expect("the first");
+        let status = Arc::clone(entry.status());
+        let (_end, stop) = watch::channel(false);
+        let began = Arc::new(AtomicUsize::new(0));
+        let task = {
+            let began = Arc::clone(&began);
+            move || {
+                let began = Arc::clone(&began);
+                async move {
+                    let times = began.fetch_add(1, Ordering::Relaxed);
+                    assert!(times > 0, "a defect");
+                }
+            }
+        };
+        let revived = tokio::spawn(revive(entry, task, stop));
+        sleep(REVIVED_AFTER / 2).await;
+        assert_eq!(
+            (status.report().state, status.report().failures),
+            (State::Waiting, 1)
+        );
+        assert!(board.contains(&0), "it is shown meanwhile");
+        revived.await.expect("it went on");
+        assert_eq!(began.load(Ordering::Relaxed), 2);
     }
 }
