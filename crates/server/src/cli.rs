@@ -3,9 +3,11 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::runtime::Runtime;
 
 use crate::config::{Config, Report};
 use crate::drain::Signals;
@@ -14,6 +16,10 @@ use crate::{admin, log};
 
 /// Exit code for a configuration that is wrong.
 const CONFIG_WRONG: u8 = 2;
+
+/// How long the end waits for threads that the system blocks: one that looks up a name for a link may
+/// be let wait by a name server for many seconds, and has nothing to lose.
+const BLOCKED_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A live audio and video relay: publish over RTMP or Icecast, listen over HTTP.
 #[derive(Debug, Parser)]
@@ -99,7 +105,7 @@ fn serve(path: Option<&Path>, demo: bool) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(async {
+    finish(runtime, async {
         let mut signals = Signals::catch()?;
         let running = relay.start().await?;
         say(&mut io::stdout(), &running.notice());
@@ -119,6 +125,13 @@ fn serve(path: Option<&Path>, demo: bool) -> Result<(), Failure> {
         tracing::info!("ended");
         Ok(())
     })
+}
+
+/// Runs a task to its end, and then does not wait for threads that something blocks.
+fn finish<T>(runtime: Runtime, task: impl Future<Output = T>) -> T {
+    let result = runtime.block_on(task);
+    runtime.shutdown_timeout(BLOCKED_TIMEOUT);
+    result
 }
 
 /// Takes as many descriptors as the system grants: each listener is one, and the usual soft limit
@@ -157,6 +170,8 @@ fn say(stream: &mut dyn Write, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use clap::CommandFactory;
 
     use super::*;
@@ -181,5 +196,30 @@ mod tests {
         assert!(matches!(check, Command::Check { config } if config == Path::new("a.toml")));
         assert!(parse("carillon check").is_err());
         assert!(parse("carillon").is_err());
+    }
+
+    /// As the lookup of a name is, while no name server answers.
+    #[test]
+    fn a_blocked_thread_does_not_hold_up_the_end() {
+        let (release, released) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let server = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .build()
+                .expect("a runtime");
+            finish(runtime, async {
+                let (tell, started) = tokio::sync::oneshot::channel();
+                tokio::task::spawn_blocking(move || {
+                    tell.send(()).ok();
+                    released.recv().ok();
+                });
+                started.await.ok();
+            });
+            tell.send(()).ok();
+        });
+        let ended = told.recv_timeout(Duration::from_secs(10));
+        drop(release);
+        ended.expect("it ends although a thread is blocked");
+        server.join().expect("no panic");
     }
 }
