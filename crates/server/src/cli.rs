@@ -201,8 +201,8 @@ mod tests {
     /// As the lookup of a name is, while no name server answers.
     #[test]
     fn a_blocked_thread_does_not_hold_up_the_end() {
-        let (release, released) = mpsc::channel::<()>();
-        let (tell, told) = mpsc::channel();
+        let (release, released) = mpsc::sync_channel::<()>(1);
+        let (tell, told) = mpsc::sync_channel(1);
         let server = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .build()
