@@ -36,10 +36,26 @@ pub(crate) enum DemoError {
     Refused(#[from] PublishRefused),
 }
 
-/// Publishes until somebody else takes the stream over or it is ended.
-pub(crate) async fn run(node: &Arc<Node>) -> Result<(), DemoError> {
+/// A demo that has begun: its stream is there.
+#[derive(Debug)]
+pub(crate) struct Demo {
+    reel: Reel,
+    publisher: Publisher,
+}
+
+/// Begins the stream.
+pub(crate) fn begin(node: &Node) -> Result<Demo, DemoError> {
     let reel = Reel::read(CLIP)?;
-    let mut publisher = publish(node)?;
+    let publisher = publish(node)?;
+    Ok(Demo { reel, publisher })
+}
+
+/// Publishes until somebody else takes the stream over or it is ended.
+pub(crate) async fn run(node: Arc<Node>, demo: Demo) {
+    let Demo {
+        reel,
+        mut publisher,
+    } = demo;
     let mut start = Instant::now();
     let mut batch = Vec::new();
     for turn in 0.. {
@@ -63,12 +79,11 @@ pub(crate) async fn run(node: &Arc<Node>) -> Result<(), DemoError> {
                 tracing::info!(
                     "the demo has ended: its stream was ended, or is somebody else's now"
                 );
-                return Ok(());
+                return;
             }
             node.demo_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         }
     }
-    Ok(())
 }
 
 fn publish(node: &Node) -> Result<Publisher, DemoError> {

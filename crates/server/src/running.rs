@@ -112,12 +112,12 @@ impl Running {
         let stop = self.stop_links.subscribe();
         self.links.spawn(links::supervise(Arc::clone(node), stop));
         if self.demo {
-            let node = Arc::clone(node);
-            self.services.spawn(async move {
-                if let Err(error) = demo::run(&node).await {
-                    tracing::error!(%error, "there is no demo");
+            match demo::begin(node) {
+                Ok(demo) => {
+                    self.services.spawn(demo::run(Arc::clone(node), demo));
                 }
-            });
+                Err(error) => tracing::error!(%error, "there is no demo"),
+            }
         }
     }
 
