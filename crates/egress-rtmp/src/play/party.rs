@@ -7,15 +7,15 @@ use std::time::{Duration, Instant, SystemTime};
 use ::rtmp::server::{Event, Rejection, Request, RequestId, Session};
 use bytes::{Buf, BytesMut};
 use fanout::gate::{Authorized, Play, Presented};
-use fanout::{Info, LaneGuard, LaneRefused, ListenerRecord, Permit, Stream};
-use media::{Container, StreamName, Timestamp};
+use fanout::{LaneGuard, LaneRefused, ListenerRecord, Permit, Stream};
+use media::{StreamName, Timestamp};
 use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::allowance::{Allowance, Rate};
-use crate::format::format;
+use crate::format::{format, is_carried};
 use crate::packager::{Rtmp, Shape};
 use crate::{Context, Error};
 
@@ -220,7 +220,7 @@ impl Party {
             Heard::Until(found) => found?,
         };
         self.waiting_since = None;
-        if !is_playable(&stream.info()) {
+        if !is_carried(&stream.info()) {
             return Err(Error::Unplayable);
         }
         if self.session.accept_play(request.id).is_err() {
@@ -268,7 +268,7 @@ impl Party {
         if playback.is_paused || !(playback.audio || playback.video) {
             return Ok(Act::Next(Next::Listen));
         }
-        if !is_playable(&playing.stream.info()) {
+        if !is_carried(&playing.stream.info()) {
             return Err(Error::Unplayable);
         }
         if !self.flows.spend(1, Instant::now()) {
@@ -451,15 +451,4 @@ async fn left(leaving: &mut watch::Receiver<bool>) -> Error {
         std::future::pending::<()>().await;
     }
     Error::Leaving
-}
-
-/// Whether RTMP has a way to carry the stream. One that has announced nothing yet is given time.
-fn is_playable(info: &Info) -> bool {
-    match info.source.container {
-        Container::Tracks => true,
-        Container::Mp3 | Container::Adts => {
-            info.tracks.is_empty() || info.tracks.iter().any(|track| Rtmp::carries(track))
-        }
-        Container::Ogg | Container::WebM | Container::Other => false,
-    }
 }
