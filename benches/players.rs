@@ -21,7 +21,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// What joiners were sent at once has drained when the look begins.
 const SETTLE: Duration = Duration::from_secs(4);
 /// As long as a run.
-const CLIP_SECONDS: u32 = 30;
+const CLIP_SECONDS: u32 = 60;
 
 struct Options {
     players: usize,

@@ -22,6 +22,7 @@ mod process;
 mod publisher;
 mod sampling;
 mod server;
+mod stillness;
 mod tool;
 mod wait;
 
@@ -34,6 +35,7 @@ pub use self::process::{Process, Signal};
 pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{PUBLISH_KEY, Server, ServerBuilder};
+pub use self::stillness::Stillness;
 pub use self::tool::{Finished, Tool, require};
 pub use self::wait::wait_until;
 
