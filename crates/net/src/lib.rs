@@ -8,16 +8,21 @@
 //! For connections that a task serves there are [`closing`] and [`wait`]; those that the server
 //! itself makes begin with [`link`].
 //!
+//! They are absent under loom, for which tokio has no sockets; the log's model needs none.
+//!
 //! Callers: `fanout` (workers), the crates of connections (ends and waits), `server` (accept classes,
 //! socket options).
 
 pub mod accept;
 mod backend;
+#[cfg(not(loom))]
 pub mod closing;
 pub mod cpu;
 mod epoll;
+#[cfg(not(loom))]
 pub mod link;
 pub mod tcp;
+#[cfg(not(loom))]
 pub mod wait;
 mod waker;
 
