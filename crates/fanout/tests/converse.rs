@@ -212,3 +212,25 @@ fn floods_and_hang_ups_end_the_connection() {
         wait_until(|| scene.house.registry.fanout().listeners() == 0);
     }
 }
+
+#[test]
+fn whoever_takes_nothing_to_the_end_is_not_given_back() {
+    let scene = scene(LARGE);
+    scene.house.registry.end_all();
+    // It stands in the middle of a frame.
+    assert_eq!(scene.house.departure().reason, Reason::Ended);
+    assert!(scene.released.try_recv().is_err());
+}
+
+#[test]
+fn whoever_has_no_place_and_takes_nothing_is_let_go_at_the_end() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    // No join point: pictures begin with a keyframe.
+    encoder.next = 1;
+    encoder.write(1).unwrap();
+    let head: &'static str = Box::leak("h".repeat(4 * LARGE).into_boxed_str());
+    let _reads_nothing = house.listen("show", head);
+    house.registry.end_all();
+    assert_eq!(house.departure().reason, Reason::Ended);
+}

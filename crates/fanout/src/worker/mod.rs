@@ -509,18 +509,27 @@ impl Worker {
             let cost = lane.retire(seat.group as usize);
             self.turn_cost = self.turn_cost.saturating_sub(cost);
         }
+        let has_all = gone.is_settled(lane.view.end());
         let reached = gone
             .talk
             .as_ref()
             .and_then(|_| lane.view.time_before(gone.offset));
-        self.release(gone, reason, reached);
+        self.release(gone, reason, has_all, reached);
         self.close_if_empty(seat.lane);
     }
 
     /// Closes a listener that has been taken out of its subgroup, or gives its socket back.
-    fn release(&mut self, mut gone: Listener, reason: Reason, reached: Option<Timestamp>) {
+    /// One that has not taken everything to the end stands in the middle of something, and nobody else
+    /// could go on there.
+    fn release(
+        &mut self,
+        mut gone: Listener,
+        reason: Reason,
+        has_all: bool,
+        reached: Option<Timestamp>,
+    ) {
         let back = match (gone.talk.take(), reason) {
-            (Some(talk), Reason::Ended) => Some((talk, Released::Ended)),
+            (Some(talk), Reason::Ended) if has_all => Some((talk, Released::Ended)),
             (Some(talk), Reason::Left) if talk.is_leaving() => Some((talk, Released::Asked)),
             _ => None,
         };

@@ -69,11 +69,12 @@ impl Worker {
                 in_step += 1;
                 continue;
             }
-            if listener.is_waiting() {
-                continue;
+            if !listener.is_waiting() {
+                let lag = lag(&lane.view, listener.offset);
+                let seconds = lag.map_or(f64::MAX, |lag| lag.seconds());
+                self.stats.lag_seconds.observe(seconds.min(3_600.0), 1);
             }
-            let seconds = lag(&lane.view, listener.offset).map_or(f64::MAX, |lag| lag.seconds());
-            self.stats.lag_seconds.observe(seconds.min(3_600.0), 1);
+            // Whoever waits for a place has the greatest offset of all.
             if listener.offset < lane.view.end()
                 && let Verdict::Drop(reason) = judge(&lane.view, listener.offset, &lane.lane.policy)
             {
