@@ -112,6 +112,15 @@ impl LogReader {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
+    /// What [`next`](Self::next) gives without waiting; `None` when it would wait.
+    pub async fn at_hand(&mut self) -> Option<Option<Bytes>> {
+        std::future::poll_fn(|cx| match self.poll_next(cx) {
+            Poll::Ready(next) => Poll::Ready(Some(next)),
+            Poll::Pending => Poll::Ready(None),
+        })
+        .await
+    }
+
     /// See [`next`](Self::next).
     pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         loop {
@@ -176,9 +185,7 @@ impl LogReader {
     /// have words of its own.
     pub fn rest_of_unit(&mut self) -> Option<Bytes> {
         let offset = self.offset?;
-        let next = self.view.unit_from(offset).map(|unit| unit.offset);
-        // Everything committed is whole, so the end lies between units, too.
-        let pause = next.unwrap_or_else(|| self.view.end());
+        let pause = self.view.boundary_from(offset);
         if offset < self.view.start() || pause <= offset {
             return None;
         }

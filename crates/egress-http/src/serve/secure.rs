@@ -9,7 +9,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -90,7 +89,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 if let Err(end) = self.write(&bytes).await {
                     return end;
                 }
-                next = match self.more().await {
+                next = match self.reader.at_hand().await {
                     Some(Some(bytes)) => Some(bytes),
                     Some(None) => return End::Lane,
                     None => None,
@@ -112,15 +111,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 None => return End::Left,
             };
         }
-    }
-
-    /// What there is to send now: `None` when everything is sent, `Some(None)` when it is over.
-    async fn more(&mut self) -> Option<Option<Bytes>> {
-        std::future::poll_fn(|cx| match self.reader.poll_next(cx) {
-            Poll::Ready(next) => Poll::Ready(Some(next)),
-            Poll::Pending => Poll::Ready(None),
-        })
-        .await
     }
 
     async fn write(&mut self, bytes: &[u8]) -> Result<(), End> {

@@ -197,13 +197,7 @@ impl Follower<'_> {
 
     /// Takes what the lane has at once; `false` when it has nothing.
     async fn take_more(&mut self) -> Result<bool, End> {
-        let more = std::future::poll_fn(|cx| {
-            std::task::Poll::Ready(match self.reader.poll_next(cx) {
-                std::task::Poll::Ready(more) => Some(more),
-                std::task::Poll::Pending => None,
-            })
-        });
-        match more.await {
+        match self.reader.at_hand().await {
             Some(bytes) => {
                 self.unsent = bytes.ok_or(End::Lane)?;
                 Ok(true)

@@ -3,7 +3,6 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use ::rtmp::client::{Address, Event};
@@ -206,12 +205,8 @@ impl Delivery<'_> {
         let mut next = Some(bytes);
         while let Some(bytes) = next {
             self.write(opening, &bytes).await?;
-            next = std::future::poll_fn(|cx| match reader.poll_next(cx) {
-                // The end is found again by the next look.
-                Poll::Ready(next) => Poll::Ready(next),
-                Poll::Pending => Poll::Ready(None),
-            })
-            .await;
+            // The end is found again by the next look.
+            next = reader.at_hand().await.flatten();
         }
         bounded(opening.link.flush()).await
     }

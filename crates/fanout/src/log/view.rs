@@ -137,6 +137,13 @@ impl View {
             .filter(|unit| unit.offset < self.end)
     }
 
+    /// The first place at or after `offset` that lies between two units. Everything committed is whole,
+    /// so the end is such a place, too.
+    pub(crate) fn boundary_from(&self, offset: u64) -> u64 {
+        self.unit_from(offset)
+            .map_or_else(|| self.end(), |unit| unit.offset)
+    }
+
     /// The committed units, newest first.
     pub(crate) fn units_back(&self) -> impl Iterator<Item = &Unit> {
         let all = self.pages.iter().rev().flat_map(|page| page.units().rev());

@@ -206,9 +206,7 @@ impl Listener {
             if self.offset < view.start() {
                 return None;
             }
-            // Everything committed is whole, so the end lies between units, too.
-            let next = view.unit_from(self.offset).map(|unit| unit.offset);
-            let pause = next.unwrap_or_else(|| view.end());
+            let pause = view.boundary_from(self.offset);
             if pause > self.offset {
                 return Some(Plan::Send { to: pause });
             }
