@@ -45,6 +45,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
+    /// Puts listeners and publishers on a server, this one or another, and reports what they saw.
+    Load(load::Arguments),
     /// Asks the server on this host whether it is ready; for container health checks.
     Health {
         #[command(flatten)]
@@ -69,6 +71,8 @@ enum Failure {
     Start(#[from] StartError),
     #[error("{0}")]
     System(#[from] io::Error),
+    #[error("{0}")]
+    Load(#[from] load::Error),
     #[error("not ready: {0}")]
     Unhealthy(#[from] admin::Unhealthy),
 }
@@ -78,6 +82,7 @@ pub fn run() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve { source, demo } => serve(source.config.as_deref(), demo),
         Command::Check { config } => check(&config),
+        Command::Load(arguments) => load::run(arguments).map_err(Failure::from),
         Command::Health { source } => health(source.config.as_deref()),
     };
     let Err(failure) = result else {
@@ -90,7 +95,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn load(path: Option<&Path>) -> Result<Config, Report> {
+fn configuration(path: Option<&Path>) -> Result<Config, Report> {
     // A variable that is not UTF-8 names none of our keys.
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -98,7 +103,7 @@ fn load(path: Option<&Path>) -> Result<Config, Report> {
 }
 
 fn serve(path: Option<&Path>, demo: bool) -> Result<(), Failure> {
-    let config = load(path)?;
+    let config = configuration(path)?;
     log::install(&config.log);
     raise_descriptor_limit();
     let relay = Relay::load(config)?.with_demo(demo);
@@ -148,13 +153,13 @@ fn raise_descriptor_limit() {
 }
 
 fn check(path: &Path) -> Result<(), Failure> {
-    load(Some(path))?;
+    configuration(Some(path))?;
     say(&mut io::stdout(), &format!("{} is valid\n", path.display()));
     Ok(())
 }
 
 fn health(path: Option<&Path>) -> Result<(), Failure> {
-    let config = load(path)?;
+    let config = configuration(path)?;
     Ok(admin::ask_readiness(config.admin.listen)?)
 }
 

@@ -1,0 +1,158 @@
+//! The command line of `carillon load`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use crate::publish::synthetic::Audio;
+use crate::quantity::{self, Slow};
+use crate::target::Target;
+
+/// What `carillon load` is given.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Many listeners of one stream, and what they are given.
+    ///
+    /// Listeners of a synthetic publisher (`carillon load publish`, in another terminal) are checked
+    /// frame by frame, and tell how old each frame is when it comes.
+    Listen(Listen),
+    /// Many publishers of synthetic media or of a file.
+    Publish(Publish),
+    /// A part of a load; started by the other two.
+    #[command(hide = true)]
+    Worker,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Listen {
+    /// http://host:port/path, rtmp://host/app/name; `{n}` is the number of a stream, see --streams.
+    pub(crate) url: Target,
+    /// How many.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
+    pub(crate) listeners: u64,
+    #[command(flatten)]
+    pub(crate) course: Course,
+    /// Asks for titles between the sound, as radio players do.
+    #[arg(long)]
+    pub(crate) icy: bool,
+    /// The share of listeners that stop reading once the media has come.
+    #[arg(long, value_name = "P%", value_parser = quantity::share, default_value = "0%")]
+    pub(crate) stalled: f64,
+    /// A share of listeners, and the bit rate that each of them reads: 5%:12k.
+    #[arg(long, value_name = "P%:RATE")]
+    pub(crate) slow: Option<Slow>,
+    /// How many listeners leave in a second, others coming in their place.
+    #[arg(long, value_name = "R/s", value_parser = quantity::rate)]
+    pub(crate) churn: Option<f64>,
+    /// How many listeners are checked frame by frame.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) check: u64,
+    /// Streams to spread the listeners over: `{n}` in the address, from 0 on.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) streams: u64,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Publish {
+    /// rtmp://host/app/name?key=KEY, icecast://source:KEY@host:port/mount; `{n}` is the number of the
+    /// publisher, from 0 on.
+    pub(crate) url: Target,
+    /// How many; each one needs a stream of its own.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1)]
+    pub(crate) publishers: u64,
+    #[command(flatten)]
+    pub(crate) course: Course,
+    /// Sends this file over and over, by its own times: FLV, MP3, AAC, Ogg, WebM.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["audio", "audio_rate", "video_rate"])]
+    pub(crate) file: Option<PathBuf>,
+    /// Which synthetic sound; MP3 towards Icecast and AAC over RTMP by default.
+    #[arg(long, value_enum)]
+    pub(crate) audio: Option<Audio>,
+    /// Its bit rate.
+    #[arg(long, value_name = "RATE", value_parser = quantity::bit_rate, default_value = "128k")]
+    pub(crate) audio_rate: u64,
+    /// Adds synthetic pictures of this bit rate, 25 a second, a keyframe every two seconds.
+    #[arg(long, value_name = "RATE", value_parser = quantity::bit_rate)]
+    pub(crate) video_rate: Option<u64>,
+}
+
+/// How a load goes.
+#[derive(Args, Debug)]
+pub(crate) struct Course {
+    /// How many begin in a second.
+    #[arg(long, value_name = "R/s", value_parser = quantity::rate, default_value = "500/s")]
+    pub(crate) ramp: f64,
+    /// What is measured, after everybody has begun.
+    #[arg(long, value_name = "D", value_parser = quantity::duration, default_value = "30s")]
+    pub(crate) duration: Duration,
+    /// Between the last beginning and the measuring.
+    #[arg(long, value_name = "D", value_parser = quantity::duration, default_value = "2s")]
+    pub(crate) settle: Duration,
+    /// Processes to spread over; by default as few as descriptors allow.
+    #[arg(long, value_name = "N")]
+    pub(crate) processes: Option<u64>,
+    /// A process of the server, whose use of the machine is reported with that of its children.
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Vec<u32>,
+    /// Reports in JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        load: Arguments,
+    }
+
+    fn parse(line: &str) -> Result<Command, clap::Error> {
+        let words = std::iter::once("load").chain(line.split(' '));
+        Cli::try_parse_from(words).map(|cli| cli.load.command)
+    }
+
+    #[test]
+    fn commands_are_understood() {
+        let line = "listen http://127.0.0.1:8000/radio.mp3 --listeners 5000 --ramp 1000/s \
+                    --duration 60s --stalled 5% --slow 5%:12k --churn 10/s --pid 7 --json --icy";
+        let Ok(Command::Listen(listen)) = parse(line) else {
+            panic!("{:?}", parse(line));
+        };
+        assert_eq!((listen.listeners, listen.course.ramp), (5_000, 1_000.0));
+        assert_eq!((listen.stalled, listen.churn), (0.05, Some(10.0)));
+        assert_eq!(listen.slow.map(|slow| slow.bit_rate), Some(12_000));
+        assert_eq!(
+            (&listen.course.pid[..], listen.course.json),
+            (&[7][..], true)
+        );
+        let line =
+            "publish icecast://source:k@127.0.0.1:8000/radio.mp3 --publishers 1 --audio-rate 64k";
+        assert!(
+            matches!(parse(line), Ok(Command::Publish(publish)) if publish.audio_rate == 64_000)
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in [
+            "listen",
+            "listen ftp://127.0.0.1/x",
+            "listen http://127.0.0.1/x --duration 5",
+            "publish rtmp://127.0.0.1/live/a --file a.flv --audio-rate 64k",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! One time for all processes of a load: nanoseconds since its beginning, which is a moment of the wall clock.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Reads the time of the load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    /// Wall clock, nanoseconds since 1970.
+    begin_at: u64,
+    started: Instant,
+    started_at: u64,
+}
+
+impl Clock {
+    /// A clock of a load that begins at `begin_at`, wall clock.
+    pub(crate) fn new(begin_at: u64) -> Self {
+        Self {
+            begin_at,
+            started: Instant::now(),
+            started_at: wall(),
+        }
+    }
+
+    /// Since the beginning; 0 before it.
+    pub(crate) fn now(&self) -> u64 {
+        self.wall().saturating_sub(self.begin_at)
+    }
+
+    /// The wall clock, which goes on evenly even if somebody sets it.
+    pub(crate) fn wall(&self) -> u64 {
+        self.started_at + nanoseconds(self.started.elapsed())
+    }
+
+    /// The wall clock of a time of the load.
+    pub(crate) fn wall_of(&self, time: u64) -> u64 {
+        self.begin_at + time
+    }
+}
+
+/// Nanoseconds since 1970.
+pub(crate) fn wall() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, nanoseconds)
+}
+
+/// More than five hundred years fit.
+pub(crate) fn nanoseconds(span: Duration) -> u64 {
+    span.as_nanos() as u64
+}

@@ -1,0 +1,174 @@
+//! What one listener was sent, held against what the source says it sent.
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+use crate::stamp::{Flaw, Stamp};
+
+/// Kinds of track that are numbered apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Audio,
+    Video,
+}
+
+/// What was found, summed over all listeners that are checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Findings {
+    /// Frames with a stamp.
+    pub(crate) frames: u64,
+    /// Places where frames are missing.
+    pub(crate) holes: u64,
+    /// Frames missing there.
+    pub(crate) missing: u64,
+    /// Frames that came again, or later than their successor.
+    pub(crate) repeated: u64,
+    /// Frames that are not what was sent.
+    pub(crate) damaged: u64,
+    /// Frames that no synthetic source made; nothing is known of them.
+    pub(crate) unstamped: u64,
+    /// Times that another source followed.
+    pub(crate) restarts: u64,
+    /// From the stamp to the receipt, in nanoseconds; frames that were sent before the listener
+    /// came are left out, because a burst is old on purpose.
+    pub(crate) delay: Histogram,
+}
+
+/// The state of one listener.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ledger {
+    /// By kind.
+    last: [Option<(u32, u64)>; 2],
+}
+
+impl Findings {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.frames += other.frames;
+        self.holes += other.holes;
+        self.missing += other.missing;
+        self.repeated += other.repeated;
+        self.damaged += other.damaged;
+        self.unstamped += other.unstamped;
+        self.restarts += other.restarts;
+        self.delay.merge(&other.delay);
+    }
+}
+
+impl Ledger {
+    /// Enters a frame that came at `now`, to a listener that asked at `asked`; both wall clock.
+    pub(crate) fn enter(
+        &mut self,
+        kind: Kind,
+        sample: &[u8],
+        asked: u64,
+        now: u64,
+        findings: &mut Findings,
+    ) {
+        let stamp = match Stamp::read(sample) {
+            Ok(stamp) => stamp,
+            Err(Flaw::Damaged) => {
+                findings.damaged += 1;
+                return;
+            }
+            Err(Flaw::Unstamped) => {
+                findings.unstamped += 1;
+                return;
+            }
+        };
+        findings.frames += 1;
+        if stamp.sent >= asked {
+            findings.delay.record(now.saturating_sub(stamp.sent));
+        }
+        let last = &mut self.last[kind as usize];
+        match *last {
+            None => {}
+            Some((source, _)) if source != stamp.source => findings.restarts += 1,
+            Some((_, number)) if stamp.number <= number => {
+                findings.repeated += 1;
+                return;
+            }
+            Some((_, number)) => {
+                let missing = stamp.number - number - 1;
+                findings.missing += missing;
+                findings.holes += u64::from(missing > 0);
+            }
+        }
+        *last = Some((stamp.source, stamp.number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a listener's frames, by source and number, amount to.
+    fn findings(frames: &[(u32, u64)]) -> Findings {
+        let mut findings = Findings::default();
+        let mut ledger = Ledger::default();
+        for (source, number) in frames {
+            let stamp = Stamp {
+                source: *source,
+                number: *number,
+                sent: 1_000 + number,
+            };
+            let mut frame = Vec::new();
+            stamp.write(100, &mut frame);
+            ledger.enter(Kind::Audio, &frame, 1_003, 1_010, &mut findings);
+        }
+        findings
+    }
+
+    #[test]
+    fn a_run_without_a_hole_is_clean() {
+        let clean = findings(&[(1, 5), (1, 6), (1, 7)]);
+        assert_eq!((clean.frames, clean.holes, clean.missing), (3, 0, 0));
+        assert_eq!((clean.repeated, clean.damaged, clean.restarts), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_hole_is_found() {
+        let holed = findings(&[(1, 5), (1, 8), (1, 9), (1, 11)]);
+        assert_eq!((holed.holes, holed.missing), (2, 3));
+    }
+
+    #[test]
+    fn a_repetition_is_found_and_is_no_hole() {
+        let repeated = findings(&[(1, 5), (1, 6), (1, 6), (1, 4), (1, 7)]);
+        assert_eq!((repeated.repeated, repeated.holes), (2, 0));
+    }
+
+    #[test]
+    fn another_source_starts_anew() {
+        let restarted = findings(&[(1, 5), (2, 0), (2, 1)]);
+        assert_eq!((restarted.restarts, restarted.holes), (1, 0));
+        assert_eq!(restarted.repeated, 0);
+    }
+
+    #[test]
+    fn only_frames_sent_after_the_question_have_a_delay() {
+        let delayed = findings(&[(1, 1), (1, 2), (1, 3), (1, 4)]);
+        assert_eq!(delayed.delay.count(), 2);
+        assert_eq!(delayed.delay.max(), 7);
+    }
+
+    #[test]
+    fn tracks_are_numbered_apart_and_damage_is_found() {
+        let mut findings = Findings::default();
+        let mut ledger = Ledger::default();
+        for (kind, number) in [(Kind::Audio, 9), (Kind::Video, 4), (Kind::Audio, 10)] {
+            let stamp = Stamp {
+                source: 1,
+                number,
+                sent: 0,
+            };
+            let mut frame = Vec::new();
+            stamp.write(100, &mut frame);
+            ledger.enter(kind, &frame, 0, 0, &mut findings);
+            frame[80] = b'~';
+            ledger.enter(kind, &frame, 0, 0, &mut findings);
+            ledger.enter(kind, b"music", 0, 0, &mut findings);
+        }
+        assert_eq!((findings.frames, findings.holes), (3, 0));
+        assert_eq!((findings.damaged, findings.unstamped), (3, 3));
+    }
+}

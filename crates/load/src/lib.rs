@@ -1,0 +1,186 @@
+//! The load generator behind `carillon load`: listeners and publishers by the thousand, for any server of
+//! the field, and what they saw.
+//!
+//! ```text
+//!  carillon load listen … ──► coordinator ──plan──► worker ─┬─ epoll ─ listener, listener, …
+//!                              │    ▲               worker ─┘
+//!                     /proc/PID│    └────── tallies ──┘
+//!                              ▼
+//!                            report
+//! ```
+//!
+//! A worker is a process with one thread: a listener is a socket and some counters, and bytes that nobody looks at are
+//! thrown away in the kernel. A few listeners are *checked*: frames of a synthetic publisher carry their
+//! number and the time they were sent ([`stamp`]), so that holes, repetitions and delay are seen. Publishers and
+//! listeners are two commands and may run on different hosts; the frames say all that one has to know of the other.
+//!
+//! Servers are spoken to as players and encoders do it, RTMP by `rml_rtmp`: a second opinion on our own.
+#![cfg_attr(
+    not(test),
+    allow(
+        rustdoc::private_intra_doc_links,
+        reason = "an overview names the parts"
+    )
+)]
+
+mod answer;
+mod args;
+mod checker;
+mod clock;
+mod conversation;
+mod coordinator;
+mod histogram;
+mod ledger;
+mod listen;
+mod plan;
+mod publish;
+mod quantity;
+mod ramp;
+mod report;
+mod socket;
+mod stamp;
+mod tally;
+mod target;
+mod watch;
+mod worker;
+
+use std::io::Write;
+
+pub use crate::args::Arguments;
+use crate::args::{Command, Course, Listen, Publish};
+pub use crate::coordinator::LoadError;
+use crate::plan::{Listening, Plan, Source, Work};
+pub use crate::publish::recording::FileError;
+use crate::publish::recording::Recording;
+pub use crate::publish::synthetic::RateError;
+use crate::publish::synthetic::{Audio, Picture, Program, Sound};
+use crate::target::{Protocol, Target};
+
+/// Why a load did not come to a report, or to one of nobody.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address is for the other command.
+    #[error("{0}")]
+    Use(&'static str),
+    /// A process that should be watched.
+    #[error("there is no process {0}")]
+    NoProcess(u32),
+    /// The synthetic source.
+    #[error("{0}")]
+    Rate(#[from] RateError),
+    /// The file to publish.
+    #[error("the file: {0}")]
+    File(#[from] FileError),
+    /// The load's own processes.
+    #[error("{0}")]
+    Load(#[from] LoadError),
+    /// Standard input or output.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+    /// The report is printed all the same.
+    #[error("nobody joined")]
+    NobodyJoined,
+}
+
+/// Does what the arguments say, and prints the report to the standard output.
+///
+/// Must run in a program whose command `load` ends here: a load starts itself again.
+///
+/// # Errors
+/// When there is nothing to report, or nobody joined.
+pub fn run(arguments: Arguments) -> Result<(), Error> {
+    let (plan, course) = match arguments.command {
+        Command::Worker => return Ok(worker::run()?),
+        Command::Listen(listen) => plan_to_listen(listen)?,
+        Command::Publish(publish) => plan_to_publish(publish)?,
+    };
+    if let Some(pid) = course.pid.iter().find(|pid| !watch::is_running(**pid)) {
+        return Err(Error::NoProcess(*pid));
+    }
+    let report = coordinator::run(plan, &course.pid)?;
+    let text = if course.json {
+        serde_json::to_string_pretty(&report).map_err(LoadError::from)? + "\n"
+    } else {
+        report.text()
+    };
+    std::io::stdout().write_all(text.as_bytes())?;
+    if report.joined == 0 {
+        return Err(Error::NobodyJoined);
+    }
+    Ok(())
+}
+
+fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
+    if listen.url.protocol() == Protocol::Icecast {
+        return Err(Error::Use(
+            "listen to an Icecast mount by its http:// address",
+        ));
+    }
+    if listen.streams > 1 && !listen.url.is_numbered() {
+        return Err(Error::Use(
+            "several streams need `{n}` in the address, for their number",
+        ));
+    }
+    let listening = Listening {
+        icy: listen.icy,
+        stalled: listen.stalled,
+        slow: listen.slow.unwrap_or_default(),
+        churn: listen.churn.unwrap_or(0.0),
+        checked: listen.check,
+    };
+    let members = listen.listeners;
+    let mut plan = plan(listen.url, members, &listen.course, Work::Listen(listening))?;
+    plan.streams = listen.streams.max(1);
+    Ok((plan, listen.course))
+}
+
+fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
+    let protocol = publish.url.protocol();
+    if protocol == Protocol::Http {
+        return Err(Error::Use(
+            "publish to icecast://source:KEY@host:port/mount or to rtmp://…",
+        ));
+    }
+    if publish.publishers > 1 && !publish.url.is_numbered() {
+        return Err(Error::Use(
+            "several publishers need `{n}` in the address, for their number",
+        ));
+    }
+    let source = match publish.file {
+        Some(path) => {
+            // Here, so that a mistake is told once and not by each process.
+            Recording::read(&path, protocol)?;
+            Source::File(std::fs::canonicalize(path)?)
+        }
+        None => {
+            let usual = match protocol {
+                Protocol::Rtmp => Audio::Aac,
+                Protocol::Http | Protocol::Icecast => Audio::Mp3,
+            };
+            if publish.video_rate.is_some() && protocol != Protocol::Rtmp {
+                return Err(Error::Use("synthetic pictures go over RTMP only"));
+            }
+            let sound = Sound::new(publish.audio.unwrap_or(usual), publish.audio_rate)?;
+            let picture = publish.video_rate.map(Picture::new).transpose()?;
+            Source::Synthetic(Program { sound, picture })
+        }
+    };
+    let members = publish.publishers;
+    let plan = plan(publish.url, members, &publish.course, Work::Publish(source))?;
+    Ok((plan, publish.course))
+}
+
+fn plan(target: Target, members: u64, course: &Course, work: Work) -> Result<Plan, Error> {
+    Ok(Plan {
+        target,
+        streams: 1,
+        process: 0,
+        processes: coordinator::processes(members, course.processes)?,
+        begin_at: 0,
+        members,
+        ramp: course.ramp,
+        settle: course.settle,
+        window: course.duration,
+        work,
+    })
+}

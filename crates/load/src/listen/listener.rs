@@ -1,0 +1,226 @@
+//! One listener: from the connect to the first media, and then what it is sent.
+
+use std::os::fd::OwnedFd;
+
+use crate::answer::{Answer, AnswerReader};
+use crate::checker::Checker;
+use crate::conversation::{Conversation, Event, Trouble, Wish};
+use crate::ledger::{Findings, Kind};
+use crate::listen::role::Role;
+use crate::target::{Protocol, Target};
+
+/// A listener. Of thousands in a process, so what only the beginning or a check needs is boxed.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) socket: OwnedFd,
+    pub(crate) role: Role,
+    pub(crate) phase: Phase,
+    /// When it connected, time of the load.
+    pub(crate) began: u64,
+    /// When bytes came last, or the first media.
+    pub(crate) last: u64,
+    /// The longest it waited.
+    pub(crate) longest: u64,
+    pub(crate) bytes: u64,
+    /// The bytes it had when the window began, if it was there.
+    pub(crate) base: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Phase {
+    /// What it will say first.
+    Connecting(Box<Vec<u8>>, Box<Joining>),
+    Joining(Box<Joining>),
+    Listening,
+    Checked(Box<Followed>),
+    Stalled,
+}
+
+/// What a listener is told before the media.
+#[derive(Debug)]
+pub(crate) enum Joining {
+    Head(AnswerReader),
+    /// The answer was yes, and its body has yet to come.
+    Body(Answer),
+    Rtmp(Conversation),
+}
+
+/// A listener whose frames are looked at.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    checker: Checker,
+    /// An RTMP player goes on in the protocol.
+    conversation: Option<Conversation>,
+}
+
+/// How far a listener that joins has come.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// The media is yet to come.
+    Waiting,
+    /// It has come: that many bytes of it. The follower has them already.
+    Joined(Followed, usize),
+}
+
+/// Why a listener did not get in.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JoinError {
+    #[error("status {0}")]
+    Status(u16),
+    #[error(transparent)]
+    Answer(#[from] crate::answer::AnswerError),
+    #[error(transparent)]
+    Rtmp(#[from] Trouble),
+}
+
+impl Joining {
+    /// The first words for stream `number` of `target`, and who hears the answer.
+    pub(crate) fn begin(
+        target: &Target,
+        number: u64,
+        icy: bool,
+    ) -> Result<(Vec<u8>, Self), JoinError> {
+        if target.protocol() == Protocol::Rtmp {
+            let mut conversation = Conversation::new(target, number, Wish::Play)?;
+            return Ok((conversation.take_output(), Self::Rtmp(conversation)));
+        }
+        let icy = if icy { "Icy-MetaData: 1\r\n" } else { "" };
+        let request = format!(
+            "GET /{} HTTP/1.1\r\nHost: {}\r\nUser-Agent: carillon-load\r\n{icy}\r\n",
+            target.path(number),
+            target.authority()
+        );
+        Ok((request.into_bytes(), Self::Head(AnswerReader::default())))
+    }
+
+    /// Takes what the server sent at `now` to a listener that asked at `asked`, both wall clock. What
+    /// is to be answered is appended to `reply`.
+    pub(crate) fn push(
+        self: &mut Box<Self>,
+        bytes: &[u8],
+        (asked, now): (u64, u64),
+        reply: &mut Vec<u8>,
+        findings: &mut Findings,
+    ) -> Result<Step, JoinError> {
+        match &mut **self {
+            Self::Head(reader) => {
+                let Some((answer, body)) = reader.push(bytes)? else {
+                    return Ok(Step::Waiting);
+                };
+                if answer.status != 200 {
+                    return Err(JoinError::Status(answer.status));
+                }
+                **self = Self::Body(answer);
+                if body.is_empty() {
+                    return Ok(Step::Waiting);
+                }
+                self.push(&body, (asked, now), reply, findings)
+            }
+            Self::Body(answer) => {
+                let mut checker = Checker::http(answer, asked);
+                checker.body(bytes, now, findings);
+                let followed = Followed {
+                    checker,
+                    conversation: None,
+                };
+                Ok(Step::Joined(followed, bytes.len()))
+            }
+            Self::Rtmp(conversation) => {
+                let mut events = Vec::new();
+                let heard = conversation.push(bytes, &mut events);
+                reply.extend(conversation.take_output());
+                heard?;
+                let has_media = events.iter().any(|event| !matches!(event, Event::Accepted));
+                if !has_media {
+                    return Ok(Step::Waiting);
+                }
+                let mut checker = Checker::rtmp(asked);
+                enter(&mut checker, events, now, findings);
+                // The conversation moves on; an empty answer reader stays behind.
+                let joining = std::mem::replace(&mut **self, Self::Head(AnswerReader::default()));
+                let conversation = match joining {
+                    Self::Rtmp(conversation) => Some(conversation),
+                    Self::Head(_) | Self::Body(_) => None,
+                };
+                let followed = Followed {
+                    checker,
+                    conversation,
+                };
+                Ok(Step::Joined(followed, bytes.len()))
+            }
+        }
+    }
+}
+
+impl Followed {
+    /// Takes what the server sent at `now`, wall clock. What is to be answered is appended to `reply`.
+    pub(crate) fn push(
+        &mut self,
+        bytes: &[u8],
+        now: u64,
+        reply: &mut Vec<u8>,
+        findings: &mut Findings,
+    ) -> Result<(), Trouble> {
+        let Some(conversation) = &mut self.conversation else {
+            self.checker.body(bytes, now, findings);
+            return Ok(());
+        };
+        let mut events = Vec::new();
+        let heard = conversation.push(bytes, &mut events);
+        reply.extend(conversation.take_output());
+        enter(&mut self.checker, events, now, findings);
+        heard
+    }
+}
+
+fn enter(checker: &mut Checker, events: Vec<Event>, now: u64, findings: &mut Findings) {
+    for event in events {
+        match event {
+            Event::Accepted => {}
+            Event::Audio(millis, body) => checker.tag(Kind::Audio, millis, body, now, findings),
+            Event::Video(millis, body) => checker.tag(Kind::Video, millis, body, now, findings),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_is_small() {
+        // Beside its socket in the kernel; the table of listeners is a vector of these.
+        assert!(size_of::<Option<Listener>>() <= 200);
+    }
+
+    #[test]
+    fn a_status_that_is_no_yes_is_the_reason() {
+        let target = "http://127.0.0.1:1/x".parse().expect("an address");
+        let (request, joining) = Joining::begin(&target, 0, true).expect("nothing to go wrong");
+        assert_eq!(
+            String::from_utf8_lossy(&request),
+            "GET /x HTTP/1.1\r\nHost: 127.0.0.1:1\r\nUser-Agent: carillon-load\r\nIcy-MetaData: 1\r\n\r\n"
+        );
+        let mut joining = Box::new(joining);
+        let mut findings = Findings::default();
+        let step = joining.push(
+            b"HTTP/1.1 503 Full\r\n\r\n",
+            (0, 0),
+            &mut Vec::new(),
+            &mut findings,
+        );
+        assert_eq!(step.expect_err("refused").to_string(), "status 503");
+    }
+
+    #[test]
+    fn a_head_alone_is_no_media() {
+        let mut joining = Box::new(Joining::Head(AnswerReader::default()));
+        let mut findings = Findings::default();
+        let mut push = |bytes: &[u8]| joining.push(bytes, (0, 0), &mut Vec::new(), &mut findings);
+        assert!(matches!(
+            push(b"HTTP/1.1 200 OK\r\n\r\n"),
+            Ok(Step::Waiting)
+        ));
+        assert!(matches!(push(b"sound"), Ok(Step::Joined(_, 5))));
+    }
+}

@@ -1,0 +1,492 @@
+//! A crowd of listeners in one thread: an epoll loop, and a small state for each of them.
+//!
+//! Bytes that nobody looks at are discarded in the kernel. The loop's own time is measured, because
+//! what it is late with would otherwise be blamed on the server.
+
+mod listener;
+mod role;
+
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+
+use rustix::event::{Timespec, epoll};
+
+use crate::clock::Clock;
+use crate::listen::listener::{Joining, Listener, Phase, Step};
+use crate::listen::role::{Role, Roles};
+use crate::plan::{Listening, Plan, Timeline};
+use crate::socket::{self, Moved};
+use crate::tally::{Progress, Tally};
+use crate::target::Protocol;
+use crate::worker::{Lap, Laps};
+
+/// Sockets looked at between two sleeps: about a millisecond's work.
+const EVENTS_PER_WAIT: usize = 512;
+/// Connections begun between two looks at the sockets, so that joining does not starve reading.
+const JOINS_PER_ROUND: u64 = 64;
+/// Bytes taken from a socket at once.
+const TAKE_BYTES: usize = 256 << 10;
+/// How often slow listeners read, and others are looked after.
+const TICK: u64 = 100_000_000;
+/// The longest sleep.
+const NAP: u64 = 20_000_000;
+/// A listener that has no media after this long gives up.
+const JOIN_DEADLINE: u64 = 30_000_000_000;
+/// Ticks in which everybody is looked after once. RTMP players acknowledge then, as players do: some
+/// servers drop who says nothing for a minute.
+const ROUND_TICKS: usize = 100;
+/// Of listeners that read little or nothing, so that the server feels it soon.
+const SMALL_RECEIVE_BUFFER: usize = 16 << 10;
+/// Listeners looked at to find one that may leave.
+const CHURN_TRIES: usize = 16;
+
+/// Runs this process's listeners to the end of the plan.
+pub(crate) fn run(
+    plan: &Plan,
+    listening: &Listening,
+    progress: &mut dyn FnMut(Progress),
+) -> std::io::Result<Tally> {
+    let mut crowd = Crowd::new(plan, listening)?;
+    let mut laps = Laps::new(plan, crowd.clock);
+    loop {
+        let now = crowd.clock.now();
+        match laps.begin(now, &mut || progress(crowd.tally.progress())) {
+            Lap::Goes => {}
+            Lap::WindowBegins => crowd.begin_window(),
+            Lap::Ends => break,
+        }
+        crowd.look_after(now);
+        laps.end(crowd.clock.now());
+        let pause = crowd.pause(now);
+        crowd.wait(pause, &mut laps)?;
+    }
+    crowd.end();
+    laps.finish(&mut crowd.tally);
+    Ok(crowd.tally)
+}
+
+struct Crowd<'a> {
+    plan: &'a Plan,
+    listening: &'a Listening,
+    timeline: Timeline,
+    roles: Roles,
+    clock: Clock,
+    epoll: OwnedFd,
+    /// A listener's place is what its events are known by.
+    listeners: Vec<Option<Listener>>,
+    /// Places whose listener is gone.
+    free: Vec<usize>,
+    /// Places of slow listeners.
+    slow: Vec<usize>,
+    /// The next place to be looked after.
+    cursor: usize,
+    next_tick: u64,
+    /// Of the plan's members; churn comes on top.
+    members_begun: u64,
+    random: u64,
+    in_window: bool,
+    tally: Tally,
+    buffer: Vec<u8>,
+    reply: Vec<u8>,
+}
+
+impl<'a> Crowd<'a> {
+    fn new(plan: &'a Plan, listening: &'a Listening) -> std::io::Result<Self> {
+        let roles = Roles::new(
+            plan.members,
+            listening.stalled,
+            listening.slow.share,
+            listening.checked,
+        );
+        Ok(Self {
+            plan,
+            listening,
+            timeline: plan.timeline(),
+            roles,
+            clock: Clock::new(plan.begin_at),
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            listeners: Vec::new(),
+            free: Vec::new(),
+            slow: Vec::new(),
+            cursor: 0,
+            next_tick: 0,
+            members_begun: 0,
+            random: plan.begin_at | 1,
+            in_window: false,
+            tally: Tally::default(),
+            buffer: vec![0; TAKE_BYTES],
+            reply: Vec::new(),
+        })
+    }
+
+    /// What is due by the clock.
+    fn look_after(&mut self, now: u64) {
+        if self.clock.wall() >= self.plan.begin_at {
+            let due = self.plan.ramp().due(std::time::Duration::from_nanos(now));
+            let due = self.plan.own_share(due);
+            for _ in 0..JOINS_PER_ROUND.min(due - self.members_begun) {
+                let number = self.plan.global(self.members_begun);
+                self.members_begun += 1;
+                self.begin(number, self.roles.of(number));
+            }
+        }
+        while self.tally.churned < self.churn_due(now) {
+            self.churn(now);
+        }
+        if now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.read_slowly(now);
+            self.look_after_some(now);
+        }
+    }
+
+    /// How many should have left by now.
+    fn churn_due(&self, now: u64) -> u64 {
+        let since = now.saturating_sub(self.timeline.ramp_end) as f64 / 1e9;
+        (since * self.listening.churn / self.plan.processes as f64) as u64
+    }
+
+    /// One listener leaves and another one comes.
+    fn churn(&mut self, now: u64) {
+        self.tally.churned += 1;
+        for _ in 0..CHURN_TRIES {
+            // xorshift64: who leaves need not be a secret.
+            self.random ^= self.random << 13;
+            self.random ^= self.random >> 7;
+            self.random ^= self.random << 17;
+            let place = self.random as usize % self.listeners.len().max(1);
+            let is_plain = self.listeners.get(place).is_some_and(|listener| {
+                matches!(
+                    listener,
+                    Some(Listener {
+                        phase: Phase::Listening,
+                        role: Role::Plain,
+                        ..
+                    })
+                )
+            });
+            if is_plain {
+                if let Some(listener) = self.listeners[place].take() {
+                    self.free.push(place);
+                    self.tally
+                        .gap
+                        .record(listener.longest.max(now - listener.last));
+                }
+                break;
+            }
+        }
+        let number = self.plan.members + self.plan.global(self.tally.churned);
+        self.begin(number, Role::Plain);
+    }
+
+    fn begin(&mut self, number: u64, role: Role) {
+        self.tally.begun += 1;
+        if let Err(reason) = self.connect(number, role) {
+            self.tally.failed.count(&reason);
+        }
+    }
+
+    fn connect(&mut self, number: u64, role: Role) -> Result<(), String> {
+        let stream = number % self.plan.streams;
+        let (words, joining) = Joining::begin(&self.plan.target, stream, self.listening.icy)
+            .map_err(|error| error.to_string())?;
+        let receive_buffer =
+            matches!(role, Role::Stalled | Role::Slow).then_some(SMALL_RECEIVE_BUFFER);
+        let began = self.clock.now();
+        let connected = socket::connect(self.plan.target.addr(), number, receive_buffer);
+        let socket = connected.map_err(|error| format!("no connection: {error}"))?;
+        let place = self.free.pop().unwrap_or(self.listeners.len());
+        let flags = epoll::EventFlags::OUT;
+        let data = epoll::EventData::new_u64(place as u64);
+        if let Err(error) = epoll::add(&self.epoll, &socket, data, flags) {
+            return Err(format!("not watched: {error}"));
+        }
+        let listener = Listener {
+            socket,
+            role,
+            phase: Phase::Connecting(Box::new(words), Box::new(joining)),
+            began,
+            last: began,
+            longest: 0,
+            bytes: 0,
+            base: None,
+        };
+        if place == self.listeners.len() {
+            self.listeners.push(Some(listener));
+        } else {
+            self.listeners[place] = Some(listener);
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
+        let pause = Timespec {
+            tv_sec: 0,
+            tv_nsec: pause.min(NAP) as _,
+        };
+        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+        let ready = match epoll::wait(&self.epoll, &mut ready, Some(&pause)) {
+            Ok((ready, _)) => ready,
+            Err(rustix::io::Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let now = self.clock.now();
+        laps.resume(now);
+        for event in ready {
+            self.attend({ event.data }.u64() as usize, now);
+        }
+        Ok(())
+    }
+
+    /// Until something is due.
+    fn pause(&self, now: u64) -> u64 {
+        let own = self.plan.own_share(self.plan.members);
+        let next_member = if self.members_begun < own {
+            let at = self.plan.ramp().at(self.plan.global(self.members_begun));
+            crate::clock::nanoseconds(at)
+        } else {
+            u64::MAX
+        };
+        next_member.min(self.next_tick).saturating_sub(now)
+    }
+
+    /// Something happened at the socket of the listener at `place`.
+    fn attend(&mut self, place: usize, now: u64) {
+        let Some(Some(listener)) = self.listeners.get_mut(place) else {
+            return;
+        };
+        if let Phase::Listening = listener.phase {
+            match socket::discard(&listener.socket, &mut self.buffer) {
+                Moved::Bytes(length) => {
+                    listener.hear(length, now);
+                    self.count(length);
+                }
+                Moved::Later => {}
+                Moved::Gone(why) => self.lose(place, now, &why),
+            }
+            return;
+        }
+        let outcome = match listener.phase {
+            Phase::Connecting(..) => self.connected(place),
+            Phase::Joining(_) => self.join(place, now),
+            Phase::Checked(_) => self.follow(place, now),
+            Phase::Listening | Phase::Stalled => Ok(()),
+        };
+        if let Err(reason) = outcome {
+            self.lose(place, now, &reason);
+        }
+    }
+
+    fn connected(&mut self, place: usize) -> Result<(), String> {
+        let Some(Some(listener)) = self.listeners.get_mut(place) else {
+            return Ok(());
+        };
+        socket::connect_result(&listener.socket)
+            .map_err(|error| format!("no connection: {error}"))?;
+        let phase = std::mem::replace(&mut listener.phase, Phase::Stalled);
+        if let Phase::Connecting(words, joining) = phase {
+            listener.phase = Phase::Joining(joining);
+            socket::say(&listener.socket, &words)?;
+            let data = epoll::EventData::new_u64(place as u64);
+            epoll::modify(&self.epoll, &listener.socket, data, epoll::EventFlags::IN)
+                .map_err(|error| format!("not watched: {error}"))?;
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, place: usize, now: u64) -> Result<(), String> {
+        let Some(Some(listener)) = self.listeners.get_mut(place) else {
+            return Ok(());
+        };
+        let Phase::Joining(joining) = &mut listener.phase else {
+            return Ok(());
+        };
+        let length = match socket::receive(&listener.socket, &mut self.buffer) {
+            Moved::Bytes(length) => length,
+            Moved::Later => return Ok(()),
+            Moved::Gone(why) => return Err(why.to_owned()),
+        };
+        let times = (self.clock.wall_of(listener.began), self.clock.wall());
+        self.reply.clear();
+        // Only those who are checked from here on count; the beginnings of others do not.
+        let mut findings = Default::default();
+        let bytes = &self.buffer[..length];
+        let step = joining.push(bytes, times, &mut self.reply, &mut findings);
+        if !self.reply.is_empty() {
+            socket::say(&listener.socket, &self.reply)?;
+        }
+        let Step::Joined(followed, media) = step.map_err(|error| error.to_string())? else {
+            return Ok(());
+        };
+        self.tally.joined += 1;
+        self.tally.join.record(now - listener.began.min(now));
+        listener.last = now;
+        listener.bytes = media as u64;
+        match listener.role {
+            Role::Plain => listener.phase = Phase::Listening,
+            Role::Checked => {
+                listener.phase = Phase::Checked(Box::new(followed));
+                self.tally.checked += 1;
+                self.tally.findings.merge(&findings);
+            }
+            Role::Stalled => {
+                listener.phase = Phase::Stalled;
+                self.tally.stalled += 1;
+            }
+            Role::Slow => {
+                listener.phase = Phase::Listening;
+                self.tally.slow += 1;
+                self.slow.push(place);
+            }
+        }
+        if matches!(listener.role, Role::Stalled | Role::Slow) {
+            epoll::delete(&self.epoll, &listener.socket).map_err(|error| error.to_string())?;
+        }
+        self.count(media);
+        Ok(())
+    }
+
+    fn follow(&mut self, place: usize, now: u64) -> Result<(), String> {
+        let Some(Some(listener)) = self.listeners.get_mut(place) else {
+            return Ok(());
+        };
+        let Phase::Checked(followed) = &mut listener.phase else {
+            return Ok(());
+        };
+        let length = match socket::receive(&listener.socket, &mut self.buffer) {
+            Moved::Bytes(length) => length,
+            Moved::Later => return Ok(()),
+            Moved::Gone(why) => return Err(why.to_owned()),
+        };
+        self.reply.clear();
+        let bytes = &self.buffer[..length];
+        let wall = self.clock.wall();
+        let followed = followed.push(bytes, wall, &mut self.reply, &mut self.tally.findings);
+        listener.hear(length, now);
+        if !self.reply.is_empty() {
+            socket::say(&listener.socket, &self.reply)?;
+        }
+        self.count(length);
+        followed.map_err(|error| error.to_string())
+    }
+
+    fn count(&mut self, bytes: usize) {
+        self.tally.bytes += bytes as u64;
+        if self.in_window {
+            self.tally.window_bytes += bytes as u64;
+        }
+    }
+
+    /// The listener at `place` is gone.
+    fn lose(&mut self, place: usize, now: u64, reason: &dyn std::fmt::Display) {
+        let Some(listener) = self.listeners.get_mut(place).and_then(Option::take) else {
+            return;
+        };
+        self.free.push(place);
+        if matches!(listener.phase, Phase::Connecting(..) | Phase::Joining(_)) {
+            self.tally.failed.count(reason);
+            return;
+        }
+        self.tally.lost.count(reason);
+        self.tally
+            .gap
+            .record(listener.longest.max(now - listener.last.min(now)));
+    }
+
+    /// Slow listeners take what is theirs of a tick.
+    fn read_slowly(&mut self, now: u64) {
+        let bytes = self.listening.slow.bit_rate * TICK / 8_000_000_000;
+        let bytes = usize::try_from(bytes)
+            .unwrap_or(usize::MAX)
+            .clamp(1, TAKE_BYTES);
+        let mut slow = std::mem::take(&mut self.slow);
+        slow.retain(|place| {
+            let Some(Some(listener)) = self.listeners.get(*place) else {
+                return false;
+            };
+            match socket::discard(&listener.socket, &mut self.buffer[..bytes]) {
+                Moved::Bytes(length) => self.count(length),
+                Moved::Later => {}
+                Moved::Gone(why) => {
+                    self.lose(*place, now, &why);
+                    return false;
+                }
+            }
+            true
+        });
+        self.slow = slow;
+    }
+
+    /// Gives up those who have waited too long, and has RTMP players acknowledge.
+    fn look_after_some(&mut self, now: u64) {
+        let some = self.listeners.len().div_ceil(ROUND_TICKS);
+        for _ in 0..some {
+            self.cursor = (self.cursor + 1) % self.listeners.len();
+            let place = self.cursor;
+            let Some(listener) = &self.listeners[place] else {
+                continue;
+            };
+            match listener.phase {
+                Phase::Connecting(..) | Phase::Joining(_)
+                    if now > listener.began + JOIN_DEADLINE =>
+                {
+                    self.lose(place, now, &"no media within 30 s");
+                }
+                Phase::Listening if self.plan.target.protocol() == Protocol::Rtmp => {
+                    // If the server does not read, that is its own affair.
+                    socket::transmit(&listener.socket, &acknowledgement(listener.bytes));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn begin_window(&mut self) {
+        self.in_window = true;
+        for listener in self.listeners.iter_mut().flatten() {
+            if matches!(listener.phase, Phase::Listening | Phase::Checked(_)) {
+                listener.base = Some(listener.bytes);
+            }
+        }
+    }
+
+    /// Everybody hangs up.
+    fn end(&mut self) {
+        let now = self.clock.now();
+        let seconds = self.plan.window.as_secs_f64();
+        for listener in std::mem::take(&mut self.listeners).into_iter().flatten() {
+            match listener.phase {
+                Phase::Connecting(..) | Phase::Joining(_) => {
+                    self.tally.failed.count(&"not yet at the end");
+                    continue;
+                }
+                Phase::Listening | Phase::Checked(_) | Phase::Stalled => self.tally.alive += 1,
+            }
+            if !matches!(listener.role, Role::Plain | Role::Checked) {
+                continue;
+            }
+            let wait = now - listener.last.min(now);
+            self.tally.gap.record(listener.longest.max(wait));
+            if let Some(base) = listener.base {
+                let bits = (listener.bytes - base) as f64 * 8.0;
+                self.tally.rate.record((bits / seconds) as u64);
+            }
+        }
+    }
+}
+
+impl Listener {
+    fn hear(&mut self, bytes: usize, now: u64) {
+        self.bytes += bytes as u64;
+        self.longest = self.longest.max(now.saturating_sub(self.last));
+        self.last = now.max(self.last);
+    }
+}
+
+/// RTMP's Acknowledgement, with a full chunk header on the chunk stream of control messages.
+fn acknowledgement(bytes: u64) -> [u8; 16] {
+    let mut message = [2, 0, 0, 0, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 0, 0];
+    // The sequence number wraps.
+    message[12..].copy_from_slice(&(bytes as u32).to_be_bytes());
+    message
+}

@@ -1,0 +1,191 @@
+//! What one publisher sends next, and when.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::recording::Recording;
+use super::synthetic::Program;
+use crate::target::Protocol;
+
+/// Something to send at once.
+#[derive(Clone, Debug)]
+pub(crate) enum Piece {
+    /// The body of an FLV tag.
+    Tag { is_video: bool, body: Bytes },
+    /// The source's own bytes.
+    Raw(Bytes),
+}
+
+/// What all publishers of a process send.
+#[derive(Clone, Debug)]
+pub(crate) enum Script {
+    Recording(Arc<Recording>),
+    Synthetic(Program),
+}
+
+/// One publisher's place in its script.
+#[derive(Debug)]
+pub(crate) struct Performer {
+    script: Script,
+    protocol: Protocol,
+    /// Of a synthetic source.
+    source: u32,
+    /// The next frame of sound, or the next piece of a recording.
+    sounds: u64,
+    pictures: u64,
+    /// Whole turns of a recording before this one, in nanoseconds.
+    turned: u64,
+}
+
+impl Performer {
+    pub(crate) fn new(script: Script, protocol: Protocol, source: u32) -> Self {
+        Self {
+            script,
+            protocol,
+            source,
+            sounds: 0,
+            pictures: 0,
+            turned: 0,
+        }
+    }
+
+    /// What comes before the first frame.
+    pub(crate) fn opening(&self) -> Vec<Piece> {
+        let tag = |is_video, body| Piece::Tag { is_video, body };
+        match &self.script {
+            Script::Recording(recording) => recording.opening.clone(),
+            Script::Synthetic(_) if self.protocol != Protocol::Rtmp => Vec::new(),
+            Script::Synthetic(program) => {
+                let sound = program.sound.flv_header().map(|body| tag(false, body));
+                let picture = program
+                    .picture
+                    .map(|picture| tag(true, picture.flv_header()));
+                picture.into_iter().chain(sound).collect()
+            }
+        }
+    }
+
+    /// When the next piece is due, in nanoseconds since the first one.
+    pub(crate) fn due(&self) -> u64 {
+        match &self.script {
+            Script::Recording(recording) => {
+                let piece = recording.pieces.get(self.sounds as usize);
+                self.turned + piece.map_or(recording.length, |(due, _)| *due)
+            }
+            Script::Synthetic(program) => {
+                let sound = program.sound.due(self.sounds);
+                program
+                    .picture
+                    .map_or(sound, |picture| sound.min(picture.due(self.pictures)))
+            }
+        }
+    }
+
+    /// The next piece, which is sent at `wall`, and what goes with it.
+    pub(crate) fn perform(&mut self, wall: u64, emit: &mut dyn FnMut(Piece)) {
+        let due = self.due();
+        match &self.script {
+            Script::Recording(recording) => {
+                if let Some((_, piece)) = recording.pieces.get(self.sounds as usize) {
+                    self.sounds += 1;
+                    return emit(piece.clone());
+                }
+                self.turned += recording.length;
+                self.sounds = 0;
+                recording.opening.iter().cloned().for_each(emit);
+            }
+            Script::Synthetic(program) => {
+                let mut bytes = Vec::new();
+                match program.picture {
+                    Some(picture) if picture.due(self.pictures) == due => {
+                        picture.write_tag(self.source, self.pictures, wall, &mut bytes);
+                        self.pictures += 1;
+                        emit(Piece::Tag {
+                            is_video: true,
+                            body: bytes.into(),
+                        });
+                    }
+                    _ => {
+                        let sound = program.sound;
+                        let is_rtmp = self.protocol == Protocol::Rtmp;
+                        if is_rtmp {
+                            bytes.extend_from_slice(sound.flv_prelude());
+                        } else {
+                            bytes.extend(sound.adts().into_iter().flatten());
+                        }
+                        sound.write_frame(self.source, self.sounds, wall, &mut bytes);
+                        self.sounds += 1;
+                        let body = bytes.into();
+                        emit(if is_rtmp {
+                            Piece::Tag {
+                                is_video: false,
+                                body,
+                            }
+                        } else {
+                            Piece::Raw(body)
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publish::synthetic::{Audio, Picture, Sound};
+    use crate::stamp::Stamp;
+
+    fn performed(performer: &mut Performer, times: usize) -> Vec<(u64, Piece)> {
+        let mut pieces = Vec::new();
+        for _ in 0..times {
+            let due = performer.due();
+            performer.perform(due, &mut |piece| pieces.push((due, piece)));
+        }
+        pieces
+    }
+
+    #[test]
+    fn sound_and_pictures_come_in_turn_by_their_times() {
+        let program = Program {
+            sound: Sound::new(Audio::Aac, 64_000).expect("a rate"),
+            picture: Some(Picture::new(500_000).expect("a rate")),
+        };
+        let mut performer = Performer::new(Script::Synthetic(program), Protocol::Rtmp, 7);
+        assert_eq!(performer.opening().len(), 2);
+        let pieces = performed(&mut performer, 72);
+        assert!(pieces.is_sorted_by_key(|(due, _)| *due));
+        let is_picture = |piece: &Piece| matches!(piece, Piece::Tag { is_video: true, .. });
+        let pictures = pieces.iter().filter(|(_, piece)| is_picture(piece)).count();
+        assert_eq!(pictures, 25);
+        for (due, piece) in &pieces {
+            let Piece::Tag { body, .. } = piece else {
+                panic!("RTMP carries tags");
+            };
+            assert_eq!(Stamp::read(body).map(|stamp| stamp.sent), Ok(*due));
+        }
+    }
+
+    #[test]
+    fn a_recording_turns() {
+        let raw = |byte| Piece::Raw(Bytes::from(vec![byte]));
+        let recording = Recording {
+            opening: vec![raw(0)],
+            pieces: vec![(0, raw(1)), (10, raw(2))],
+            length: 20,
+            content_type: "audio/mpeg",
+        };
+        let script = Script::Recording(Arc::new(recording));
+        let mut performer = Performer::new(script, Protocol::Icecast, 0);
+        let pieces = performed(&mut performer, 5);
+        let shown = pieces.iter().map(|(due, piece)| match piece {
+            Piece::Raw(bytes) | Piece::Tag { body: bytes, .. } => (*due, bytes[0]),
+        });
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            [(0, 1), (10, 2), (20, 0), (20, 1), (30, 2)]
+        );
+    }
+}

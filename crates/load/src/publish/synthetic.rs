@@ -1,0 +1,259 @@
+//! Media that nobody hears, but whose every frame tells when it was sent.
+//!
+//! Headers are real, so that servers frame it, time it and let listeners in as they would with a
+//! recording; what a decoder would want behind them is a [`Stamp`].
+
+use bytes::Bytes;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
+
+use crate::stamp::{STAMP_BYTES, Stamp};
+
+/// Of all sound: MP3 frames have whole sizes at this rate, so that a bit rate is exact.
+const SAMPLE_RATE: u64 = 48_000;
+/// MPEG-1 layer III bit rates in kb/s, by their number in a header, from 1 on.
+const MP3_RATES: [u64; 14] = [
+    32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320,
+];
+/// AAC-LC, 48 kHz, stereo.
+const AAC_CONFIG: [u8; 2] = [0x11, 0x90];
+/// Baseline profile, 640×360: what an encoder would say.
+const AVC_CONFIG: [u8; 41] = [
+    0x01, 0x42, 0xc0, 0x1e, 0xff, 0xe1, 0x00, 0x19, 0x67, 0x42, 0xc0, 0x1e, 0xd9, 0x00, 0xa0, 0x2f,
+    0xf9, 0x70, 0x11, 0x00, 0x00, 0x03, 0x00, 0x01, 0x00, 0x00, 0x03, 0x00, 0x32, 0x0f, 0x16, 0x2e,
+    0x48, 0x01, 0x00, 0x05, 0x68, 0xcb, 0x83, 0xcb, 0x20,
+];
+const PICTURES_PER_SECOND: u64 = 25;
+const PICTURES_PER_KEYFRAME: u64 = 50;
+/// A keyframe weighs as much as so many other pictures.
+const KEYFRAME_WEIGHT: u64 = 6;
+
+/// Which sound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Audio {
+    /// MPEG-1 layer III frames.
+    Mp3,
+    /// AAC-LC access units; in ADTS towards Icecast.
+    Aac,
+}
+
+/// What a synthetic source sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Program {
+    pub(crate) sound: Sound,
+    /// Bits per second.
+    pub(crate) picture: Option<Picture>,
+}
+
+/// Frames of sound at an exact rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sound {
+    pub(crate) audio: Audio,
+    /// Bytes of a frame, its MP3 header included, an ADTS header not.
+    frame_bytes: u64,
+    header: [u8; 4],
+}
+
+/// H.264-like pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Picture {
+    /// Bytes of a picture that is no keyframe.
+    frame_bytes: u64,
+}
+
+/// A rate that the media cannot have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RateError {
+    /// MP3 has few rates.
+    #[error("MP3 has 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256 or 320 kb/s")]
+    Mp3,
+    /// A frame must hold a stamp and be as long as a header can say.
+    #[error("synthetic AAC has 20 to 1000 kb/s")]
+    Aac,
+    /// A picture must hold a stamp.
+    #[error("synthetic pictures have 20 kb/s to 100 Mb/s")]
+    Picture,
+}
+
+impl Sound {
+    /// Sound of `bit_rate` bits per second.
+    pub(crate) fn new(audio: Audio, bit_rate: u64) -> Result<Self, RateError> {
+        let frame_bytes = bit_rate * samples(audio) / SAMPLE_RATE / 8;
+        match audio {
+            Audio::Mp3 => {
+                let rate = MP3_RATES.iter().position(|rate| rate * 1_000 == bit_rate);
+                let number = rate.ok_or(RateError::Mp3)? as u8 + 1;
+                // MPEG-1 layer III without a checksum; 48 kHz, no padding; stereo.
+                let header = [0xFF, 0xFB, number << 4 | 1 << 2, 0];
+                Ok(Self {
+                    audio,
+                    frame_bytes,
+                    header,
+                })
+            }
+            Audio::Aac if (20_000..=1_000_000).contains(&bit_rate) => Ok(Self {
+                audio,
+                frame_bytes: frame_bytes.max(STAMP_BYTES as u64),
+                header: [0; 4],
+            }),
+            Audio::Aac => Err(RateError::Aac),
+        }
+    }
+
+    /// When frame `number` is due, in nanoseconds since the first one.
+    pub(crate) fn due(&self, number: u64) -> u64 {
+        // Exact: 24 ms, or 64/3 ms of which three are whole.
+        number * samples(self.audio) * (1_000_000_000 / 8_000) / (SAMPLE_RATE / 8_000)
+    }
+
+    /// Appends frame `number` of `source`, sent at `sent`: an MP3 frame or an AAC access unit.
+    pub(crate) fn write_frame(&self, source: u32, number: u64, sent: u64, out: &mut Vec<u8>) {
+        let header: &[u8] = match self.audio {
+            Audio::Mp3 => &self.header,
+            Audio::Aac => &[],
+        };
+        out.extend_from_slice(header);
+        let stamp = Stamp {
+            source,
+            number,
+            sent,
+        };
+        stamp.write(self.frame_bytes as usize - header.len(), out);
+    }
+
+    /// The ADTS header of each access unit, where there is one.
+    pub(crate) fn adts(&self) -> Option<[u8; AdtsHeader::BYTES]> {
+        if self.audio != Audio::Aac {
+            return None;
+        }
+        let config = AudioSpecificConfig::parse(&AAC_CONFIG)?;
+        AdtsHeader::for_config(&config)?.to_bytes(self.frame_bytes as usize)
+    }
+
+    /// What Icecast is told that comes.
+    pub(crate) fn content_type(&self) -> &'static str {
+        match self.audio {
+            Audio::Mp3 => "audio/mpeg",
+            Audio::Aac => "audio/aac",
+        }
+    }
+
+    /// What stands before a frame in an FLV tag's body.
+    pub(crate) fn flv_prelude(&self) -> &'static [u8] {
+        match self.audio {
+            // MP3; "44 kHz", which is all a tag can say; 16 bits, stereo.
+            Audio::Mp3 => &[0x2F],
+            Audio::Aac => &[0xAF, 1],
+        }
+    }
+
+    /// The FLV tag's body that configures a decoder.
+    pub(crate) fn flv_header(&self) -> Option<Bytes> {
+        let header = [&[0xAF, 0], &AAC_CONFIG[..]].concat();
+        (self.audio == Audio::Aac).then(|| header.into())
+    }
+}
+
+impl Picture {
+    /// Pictures of `bit_rate` bits per second.
+    pub(crate) fn new(bit_rate: u64) -> Result<Self, RateError> {
+        if !(20_000..=100_000_000).contains(&bit_rate) {
+            return Err(RateError::Picture);
+        }
+        let bytes = bit_rate / 8 * PICTURES_PER_KEYFRAME / PICTURES_PER_SECOND;
+        Ok(Self {
+            frame_bytes: bytes / (PICTURES_PER_KEYFRAME - 1 + KEYFRAME_WEIGHT),
+        })
+    }
+
+    pub(crate) fn due(&self, number: u64) -> u64 {
+        number * 1_000_000_000 / PICTURES_PER_SECOND
+    }
+
+    /// Appends the FLV tag's body of picture `number` of `source`, sent at `sent`.
+    pub(crate) fn write_tag(&self, source: u32, number: u64, sent: u64, out: &mut Vec<u8>) {
+        let is_keyframe = number.is_multiple_of(PICTURES_PER_KEYFRAME);
+        let weight = if is_keyframe { KEYFRAME_WEIGHT } else { 1 };
+        let (frame, unit) = if is_keyframe {
+            (0x17, 0x65)
+        } else {
+            (0x27, 0x41)
+        };
+        let size = (self.frame_bytes * weight).max(STAMP_BYTES as u64) as usize;
+        out.extend_from_slice(&[frame, 1, 0, 0, 0]);
+        // A NAL unit: its length, its type, its content.
+        out.extend_from_slice(&(size as u32 + 1).to_be_bytes());
+        out.push(unit);
+        let stamp = Stamp {
+            source,
+            number,
+            sent,
+        };
+        stamp.write(size, out);
+    }
+
+    /// The FLV tag's body that configures a decoder.
+    pub(crate) fn flv_header(&self) -> Bytes {
+        [&[0x17, 0, 0, 0, 0], &AVC_CONFIG[..]].concat().into()
+    }
+}
+
+fn samples(audio: Audio) -> u64 {
+    match audio {
+        Audio::Mp3 => 1_152,
+        Audio::Aac => 1_024,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use media::codec::h264::AvcConfig;
+    use media::codec::mpeg_audio::FrameHeader;
+
+    use super::*;
+
+    #[test]
+    fn mp3_frames_are_what_their_header_says() {
+        for rate in MP3_RATES {
+            let sound = Sound::new(Audio::Mp3, rate * 1_000).expect("a rate of MP3");
+            let mut frame = Vec::new();
+            sound.write_frame(1, 2, 3, &mut frame);
+            let header = FrameHeader::parse(&frame).expect("a header");
+            assert_eq!(u64::from(header.bitrate), rate * 1_000);
+            assert_eq!(header.frame_bytes(), frame.len());
+            let per_second = frame.len() as u64 * 8 * 1_000_000_000 / sound.due(1);
+            assert_eq!(per_second, rate * 1_000);
+            assert_eq!(Stamp::read(&frame).map(|stamp| stamp.number), Ok(2));
+        }
+        assert_eq!(Sound::new(Audio::Mp3, 100_000), Err(RateError::Mp3));
+    }
+
+    #[test]
+    fn aac_units_have_their_rate_and_header() {
+        let sound = Sound::new(Audio::Aac, 96_000).expect("a rate");
+        let mut unit = Vec::new();
+        sound.write_frame(1, 0, 0, &mut unit);
+        let head = AdtsHeader::parse(&sound.adts().expect("ADTS")).expect("a header");
+        assert_eq!(head.frame_bytes, unit.len() + AdtsHeader::BYTES);
+        assert_eq!((head.sample_rate, head.channels()), (48_000, 2));
+        let bits = unit.len() as u64 * 8 * 375;
+        assert_eq!(sound.due(375), 8_000_000_000);
+        assert_eq!(bits / 8, 96_000);
+        assert_eq!(Sound::new(Audio::Aac, 5_000), Err(RateError::Aac));
+    }
+
+    #[test]
+    fn pictures_have_their_rate() {
+        let picture = Picture::new(1_000_000).expect("a rate");
+        let mut bytes = Vec::new();
+        let second = (0..).take_while(|number| picture.due(*number) < 4_000_000_000);
+        second.for_each(|number| picture.write_tag(1, number, 0, &mut bytes));
+        let rate = bytes.len() as f64 * 8.0 / 4.0;
+        assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
+        let config = AvcConfig::parse(&AVC_CONFIG).expect("a record");
+        assert_eq!(config.dimensions(), Some((640, 360)));
+        assert_eq!(Picture::new(10), Err(RateError::Picture));
+    }
+}

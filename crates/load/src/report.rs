@@ -1,0 +1,502 @@
+//! What a load came to, for people and for programs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use crate::histogram::Histogram;
+use crate::tally::{Reasons, Tally};
+use crate::watch::Usage;
+
+/// Above this share of a core a process of ours is late, and what it saw is not the server's doing alone.
+const CPU_FULL: f64 = 0.85;
+/// A loop this late blurs every figure below a second.
+const LAG_LONG: u64 = 50_000_000;
+/// Below this share of idle time, everybody on the machine waits for a processor.
+const IDLE_LOW: f64 = 0.03;
+
+/// A load, in numbers. Times are in milliseconds, rates in bits per second, shares from 0 to 1.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// `listen` or `publish`.
+    pub(crate) command: &'static str,
+    /// Without what may be secret.
+    pub(crate) url: String,
+    /// Where it ran.
+    pub(crate) machine: Machine,
+    /// Listeners or publishers asked for.
+    pub(crate) requested: u64,
+    /// Connections begun, those in the place of others included.
+    pub(crate) begun: u64,
+    /// Who was given media, or let in to publish.
+    pub(crate) joined: u64,
+    /// Of these, connected at the end.
+    pub(crate) alive: u64,
+    /// Listeners that stopped reading.
+    pub(crate) stalled: u64,
+    /// Listeners that read too little.
+    pub(crate) slow: u64,
+    /// Listeners that left for others to come.
+    pub(crate) churned: u64,
+    /// Who never joined, by reason.
+    pub(crate) failed: BTreeMap<String, u64>,
+    /// Who joined and was lost, by reason.
+    pub(crate) lost: BTreeMap<String, u64>,
+    /// All bytes of media, received or sent.
+    pub(crate) bytes: u64,
+    /// The part that was measured.
+    pub(crate) window: Window,
+    /// Per listener, over the window.
+    pub(crate) rate: Rates,
+    /// From the connect to the first media, or to the leave to publish.
+    pub(crate) join: Times,
+    /// The longest wait of each listener who reads, from its first media on.
+    pub(crate) gap: Times,
+    /// From the stamp in a synthetic frame to its receipt.
+    pub(crate) delay: Times,
+    /// How late publishers sent their frames: their own lateness, not the server's.
+    pub(crate) lateness: Times,
+    /// Frames that publishers sent.
+    pub(crate) frames_sent: u64,
+    /// What came of the listeners whose frames are looked at.
+    pub(crate) integrity: Integrity,
+    /// This program itself.
+    pub(crate) generator: Generator,
+    /// The server, if its processes were named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) server: Option<Usage>,
+}
+
+/// What every figure depends on.
+#[derive(Debug, Serialize)]
+pub(crate) struct Machine {
+    /// Release of the kernel.
+    pub(crate) kernel: String,
+    /// The default of TCP.
+    pub(crate) congestion_control: String,
+    /// Processors.
+    pub(crate) cpus: usize,
+    /// Share of the time of all processors that was idle during the window.
+    pub(crate) idle: f64,
+}
+
+/// The part of a load that was measured.
+#[derive(Debug, Serialize)]
+pub(crate) struct Window {
+    /// Its length.
+    pub(crate) seconds: f64,
+    /// What moved in it.
+    pub(crate) bytes: u64,
+}
+
+/// Rates of listeners.
+#[derive(Debug, Serialize)]
+pub(crate) struct Rates {
+    /// Listeners counted.
+    pub(crate) count: u64,
+    /// The slowest percent.
+    pub(crate) p1: u64,
+    /// The middle.
+    pub(crate) p50: u64,
+    /// The fastest percent.
+    pub(crate) p99: u64,
+}
+
+/// A distribution of times.
+#[derive(Debug, Serialize)]
+pub(crate) struct Times {
+    /// Values counted.
+    pub(crate) count: u64,
+    /// The middle.
+    pub(crate) p50: f64,
+    /// The longest percent.
+    pub(crate) p99: f64,
+    /// The longest.
+    pub(crate) max: f64,
+}
+
+/// What frame-by-frame checks found.
+#[derive(Debug, Serialize)]
+pub(crate) struct Integrity {
+    /// Listeners whose frames were looked at.
+    pub(crate) checked: u64,
+    /// Frames with a stamp.
+    pub(crate) frames: u64,
+    /// Places where frames are missing.
+    pub(crate) holes: u64,
+    /// Frames missing there.
+    pub(crate) missing: u64,
+    /// Frames that came again.
+    pub(crate) repeated: u64,
+    /// Frames that are not what was sent.
+    pub(crate) damaged: u64,
+    /// Frames of no synthetic source, of which nothing is known.
+    pub(crate) unstamped: u64,
+    /// Times that another publisher followed.
+    pub(crate) restarts: u64,
+}
+
+/// What the program says of itself.
+#[derive(Debug, Serialize)]
+pub(crate) struct Generator {
+    /// Of each process, as a share of one core over the window.
+    pub(crate) cpu: Vec<f64>,
+    /// How long a round of a process's loop took.
+    pub(crate) loop_lag: Times,
+    /// Descriptors that a process may have.
+    pub(crate) descriptor_limit: u64,
+    /// Why the figures may be this program's and not the server's; empty when there is no reason.
+    pub(crate) bottlenecks: Vec<String>,
+}
+
+/// What only the parent knows.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) command: &'static str,
+    pub(crate) url: String,
+    pub(crate) machine: Machine,
+    pub(crate) requested: u64,
+    pub(crate) seconds: f64,
+    pub(crate) server: Option<Usage>,
+}
+
+impl Report {
+    pub(crate) fn new(frame: Frame, tally: &Tally) -> Self {
+        let findings = &tally.findings;
+        Self {
+            generator: Generator::new(&frame.machine, tally),
+            command: frame.command,
+            url: frame.url,
+            machine: frame.machine,
+            requested: frame.requested,
+            begun: tally.begun,
+            joined: tally.joined,
+            alive: tally.alive,
+            stalled: tally.stalled,
+            slow: tally.slow,
+            churned: tally.churned,
+            failed: table(&tally.failed),
+            lost: table(&tally.lost),
+            bytes: tally.bytes,
+            window: Window {
+                seconds: frame.seconds,
+                bytes: tally.window_bytes,
+            },
+            rate: Rates {
+                count: tally.rate.count(),
+                p1: tally.rate.percentile(1.0),
+                p50: tally.rate.percentile(50.0),
+                p99: tally.rate.percentile(99.0),
+            },
+            join: Times::of(&tally.join),
+            gap: Times::of(&tally.gap),
+            delay: Times::of(&findings.delay),
+            lateness: Times::of(&tally.lateness),
+            frames_sent: tally.frames_sent,
+            integrity: Integrity {
+                checked: tally.checked,
+                frames: findings.frames,
+                holes: findings.holes,
+                missing: findings.missing,
+                repeated: findings.repeated,
+                damaged: findings.damaged,
+                unstamped: findings.unstamped,
+                restarts: findings.restarts,
+            },
+            server: frame.server,
+        }
+    }
+
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        self.write(&mut text).ok();
+        text
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        let Machine {
+            kernel,
+            congestion_control,
+            cpus,
+            idle,
+        } = &self.machine;
+        writeln!(out, "{} {}", self.command, self.url)?;
+        writeln!(
+            out,
+            "machine    {cpus} processors, {:.0} % idle; Linux {kernel}, {congestion_control}",
+            idle * 100.0
+        )?;
+        write!(
+            out,
+            "members    {} requested, {} joined, {} alive",
+            self.requested, self.joined, self.alive
+        )?;
+        for (count, word) in [
+            (self.stalled, "stalled"),
+            (self.slow, "slow"),
+            (self.churned, "churned"),
+        ] {
+            if count > 0 {
+                write!(out, ", {count} {word}")?;
+            }
+        }
+        writeln!(out)?;
+        for (word, reasons) in [("failed", &self.failed), ("lost", &self.lost)] {
+            for (reason, count) in reasons {
+                writeln!(out, "{word:<10} {count}: {reason}")?;
+            }
+        }
+        let Window { seconds, bytes } = self.window;
+        let rate = bytes as f64 * 8.0 / seconds / 1e6;
+        writeln!(
+            out,
+            "window     {seconds:.1} s, {:.1} MB, {rate:.2} Mb/s",
+            bytes as f64 / 1e6
+        )?;
+        if self.rate.count > 0 {
+            let Rates { p1, p50, p99, .. } = self.rate;
+            let [p1, p50, p99] = [p1, p50, p99].map(|bits| bits as f64 / 1e3);
+            writeln!(
+                out,
+                "rate       p1 {p1:.1}  p50 {p50:.1}  p99 {p99:.1} kb/s per listener"
+            )?;
+        }
+        for (word, times) in [
+            ("join", &self.join),
+            ("gap", &self.gap),
+            ("delay", &self.delay),
+            ("lateness", &self.lateness),
+        ] {
+            if times.count > 0 {
+                writeln!(out, "{word:<10} {}", times.text())?;
+            }
+        }
+        if self.integrity.checked > 0 {
+            self.integrity.write(out)?;
+        }
+        if let Some(server) = &self.server {
+            write_usage(server, out)?;
+        }
+        let cpu: Vec<String> = self
+            .generator
+            .cpu
+            .iter()
+            .map(|cpu| format!("{:.1} %", cpu * 100.0))
+            .collect();
+        writeln!(
+            out,
+            "generator  CPU {}; loop {}",
+            cpu.join(", "),
+            self.generator.loop_lag.text()
+        )?;
+        for reason in &self.generator.bottlenecks {
+            writeln!(out, "BOTTLENECK {reason}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Times {
+    /// Of nanoseconds.
+    fn of(histogram: &Histogram) -> Self {
+        let millis = |nanoseconds: u64| nanoseconds as f64 / 1e6;
+        Self {
+            count: histogram.count(),
+            p50: millis(histogram.percentile(50.0)),
+            p99: millis(histogram.percentile(99.0)),
+            max: millis(histogram.max()),
+        }
+    }
+
+    fn text(&self) -> String {
+        let Self { p50, p99, max, .. } = self;
+        format!("p50 {p50:.1}  p99 {p99:.1}  max {max:.1} ms")
+    }
+}
+
+impl Integrity {
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        let Self {
+            checked,
+            frames,
+            holes,
+            missing,
+            repeated,
+            damaged,
+            unstamped,
+            restarts,
+        } = self;
+        write!(
+            out,
+            "integrity  {checked} listeners checked: {frames} frames, {holes} holes ({missing} missing), \
+             {repeated} repeated, {damaged} damaged"
+        )?;
+        if *restarts > 0 {
+            write!(out, ", {restarts} restarts")?;
+        }
+        if *unstamped > 0 {
+            write!(out, ", {unstamped} without a stamp")?;
+        }
+        writeln!(out)
+    }
+}
+
+impl Generator {
+    fn new(machine: &Machine, tally: &Tally) -> Self {
+        let mut lag = Histogram::default();
+        tally.generators.iter().for_each(|one| lag.merge(&one.lag));
+        let cpu: Vec<f64> = tally.generators.iter().map(|one| one.cpu).collect();
+        let limits = tally.generators.iter().map(|one| one.descriptor_limit);
+        let mut bottlenecks = Vec::new();
+        let full = cpu.iter().filter(|cpu| **cpu > CPU_FULL).count();
+        if full > 0 {
+            bottlenecks.push(format!(
+                "{full} of our processes have no processor time to spare: more --processes"
+            ));
+        }
+        let late = lag.percentile(99.0);
+        if late > LAG_LONG {
+            let millis = late / 1_000_000;
+            bottlenecks.push(format!(
+                "our own loop is late by {millis} ms (p99): more --processes"
+            ));
+        }
+        let late = tally.lateness.percentile(99.0);
+        if late > LAG_LONG {
+            let millis = late / 1_000_000;
+            bottlenecks.push(format!(
+                "our frames are sent {millis} ms late (p99): more --processes"
+            ));
+        }
+        if machine.idle < IDLE_LOW {
+            bottlenecks
+                .push("the machine's processors are never idle: others wait for us".to_owned());
+        }
+        for (sign, advice) in [
+            (
+                "os error 24",
+                "descriptors ran out: more --processes, or a higher `ulimit -n`",
+            ),
+            (
+                "os error 99",
+                "ports ran out: fewer connections to an address that is not on the loopback",
+            ),
+            (
+                "os error 12",
+                "the kernel has no memory for sockets: net.ipv4.tcp_mem",
+            ),
+        ] {
+            if tally.failed.iter().any(|(reason, _)| reason.contains(sign)) {
+                bottlenecks.push(advice.to_owned());
+            }
+        }
+        Self {
+            cpu,
+            loop_lag: Times::of(&lag),
+            descriptor_limit: limits.min().unwrap_or(0),
+            bottlenecks,
+        }
+    }
+}
+
+fn write_usage(usage: &Usage, out: &mut String) -> std::fmt::Result {
+    let Usage {
+        cpu,
+        cpu_user,
+        cpu_system,
+        threads,
+        resident_bytes_before,
+        resident_bytes,
+        wakeups_per_second,
+    } = usage;
+    let percent = |share: &f64| share * 100.0;
+    let mebibytes = |bytes: &u64| *bytes as f64 / f64::from(1 << 20);
+    writeln!(
+        out,
+        "server     CPU {:.1} % (user {:.1}, system {:.1}), {threads} threads, {:.1} MiB (before: {:.1}), \
+         {wakeups_per_second:.0} wake-ups/s",
+        percent(cpu),
+        percent(cpu_user),
+        percent(cpu_system),
+        mebibytes(resident_bytes),
+        mebibytes(resident_bytes_before)
+    )
+}
+
+fn table(reasons: &Reasons) -> BTreeMap<String, u64> {
+    let rows = reasons
+        .iter()
+        .map(|(reason, count)| (reason.to_owned(), count));
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(tally: &Tally, idle: f64) -> Report {
+        let machine = Machine {
+            kernel: "6.1".to_owned(),
+            congestion_control: "cubic".to_owned(),
+            cpus: 2,
+            idle,
+        };
+        let frame = Frame {
+            command: "listen",
+            url: "http://127.0.0.1/x".to_owned(),
+            machine,
+            requested: 3,
+            seconds: 10.0,
+            server: Some(Usage::default()),
+        };
+        Report::new(frame, tally)
+    }
+
+    #[test]
+    fn a_bottleneck_of_our_own_is_told() {
+        let mut tally = Tally::default();
+        assert!(report(&tally, 0.5).generator.bottlenecks.is_empty());
+        tally.generators.push(crate::tally::Generator {
+            cpu: 0.99,
+            ..Default::default()
+        });
+        tally.generators[0].lag.record(LAG_LONG * 2);
+        tally
+            .failed
+            .count(&"no connection: Too many open files (os error 24)");
+        let report = report(&tally, 0.0);
+        assert_eq!(
+            report.generator.bottlenecks.len(),
+            4,
+            "{:?}",
+            report.generator.bottlenecks
+        );
+        assert_eq!(report.text().matches("BOTTLENECK").count(), 4);
+    }
+
+    #[test]
+    fn the_text_has_every_part_that_happened() {
+        let mut tally = Tally {
+            joined: 3,
+            checked: 1,
+            ..Tally::default()
+        };
+        tally.join.record(5_000_000);
+        tally.rate.record(128_000);
+        tally.lost.count(&"reset by the server");
+        let text = report(&tally, 0.5).text();
+        for part in [
+            "3 requested",
+            "1: reset by the server",
+            "p50 128.0",
+            "join       p50 5.0",
+            "integrity",
+            "server",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+}

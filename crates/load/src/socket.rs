@@ -1,0 +1,125 @@
+//! Connections that do not block, spread over many source addresses.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use socket2::{Domain, Socket, Type};
+
+/// The first source address towards a server on the loopback.
+const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 1);
+/// Connections from one address. Far below its 28,000 ports, so that a free one is found at once and
+/// binding needs no `IP_BIND_ADDRESS_NO_PORT`; and as many addresses as a server would see.
+const PER_ADDRESS: u64 = 500;
+/// Of 127.0.0.0/8, the addresses above the first one: 32 million connections.
+const ADDRESSES: u64 = 1 << 16;
+
+/// What a read or a write came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moved {
+    Bytes(usize),
+    /// Nothing now.
+    Later,
+    /// The peer is gone.
+    Gone(&'static str),
+}
+
+/// Begins to connect member `number` of the load. On the loopback it comes from an address that it
+/// shares with few others; elsewhere the system chooses.
+pub(crate) fn connect(
+    to: SocketAddr,
+    number: u64,
+    receive_buffer: Option<usize>,
+) -> io::Result<OwnedFd> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM.nonblocking(), None)?;
+    if let Some(bytes) = receive_buffer {
+        socket.set_recv_buffer_size(bytes)?;
+    }
+    socket.set_tcp_nodelay(true)?;
+    if let Some(from) = source(to.ip(), number) {
+        socket.bind(&SocketAddr::new(from, 0).into())?;
+    }
+    match socket.connect(&to.into()) {
+        Err(error)
+            if error.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) =>
+        {
+            Err(error)
+        }
+        _ => Ok(socket.into()),
+    }
+}
+
+/// Why the connection could not be made, if it could not.
+pub(crate) fn connect_result(socket: &OwnedFd) -> io::Result<()> {
+    rustix::net::sockopt::socket_error(socket)?.map_err(io::Error::from)
+}
+
+/// Reads what is there, at most a buffer full.
+pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
+    moved(
+        recv(socket, buffer, RecvFlags::DONTWAIT).map(|(_, length)| length),
+        true,
+    )
+}
+
+/// Has the kernel throw away what is there, at most a buffer full, instead of copying it (tcp(7)).
+pub(crate) fn discard(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
+    let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
+    moved(recv(socket, buffer, flags).map(|(_, length)| length), true)
+}
+
+/// Writes what the socket takes.
+pub(crate) fn transmit(socket: &OwnedFd, bytes: &[u8]) -> Moved {
+    moved(
+        send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
+        false,
+    )
+}
+
+/// Writes a few words to a socket that has room for them.
+pub(crate) fn say(socket: &OwnedFd, bytes: &[u8]) -> Result<(), &'static str> {
+    match transmit(socket, bytes) {
+        Moved::Bytes(length) if length == bytes.len() => Ok(()),
+        Moved::Gone(why) => Err(why),
+        _ => Err("it does not read what it is told"),
+    }
+}
+
+fn moved(result: rustix::io::Result<usize>, reading: bool) -> Moved {
+    match result {
+        Ok(0) if reading => Moved::Gone("closed by the server"),
+        Ok(length) => Moved::Bytes(length),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Moved::Later,
+        Err(rustix::io::Errno::CONNRESET | rustix::io::Errno::PIPE) => {
+            Moved::Gone("reset by the server")
+        }
+        Err(_) => Moved::Gone("the connection broke"),
+    }
+}
+
+fn source(to: IpAddr, number: u64) -> Option<IpAddr> {
+    let IpAddr::V4(to) = to else {
+        return None;
+    };
+    let place = (number / PER_ADDRESS % ADDRESSES) as u32;
+    to.is_loopback()
+        .then(|| IpAddr::V4(Ipv4Addr::from_bits(FIRST_ADDRESS.to_bits() + place)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_loopback_has_many_addresses() {
+        let from = |to: &str, number| source(to.parse().expect("an address"), number);
+        assert_eq!(from("127.0.0.1", 0), Some(IpAddr::V4(FIRST_ADDRESS)));
+        assert_eq!(
+            from("127.0.0.1", 100_000),
+            Some(IpAddr::V4(Ipv4Addr::new(127, 1, 0, 201)))
+        );
+        assert_eq!(from("192.0.2.1", 0), None);
+        assert_eq!(from("::1", 0), None);
+    }
+}

@@ -1,0 +1,185 @@
+//! What a process saw, in a form that adds up over processes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+use crate::ledger::Findings;
+
+/// Different reasons that are told apart.
+const REASONS_MAX: usize = 32;
+/// Letters of a reason; servers' own words can be long.
+const REASON_LETTERS_MAX: usize = 120;
+
+/// How often what happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Reasons(BTreeMap<String, u64>);
+
+/// What the members of a load saw. Spans are in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Tally {
+    /// Connections begun, those in the place of others included.
+    pub(crate) begun: u64,
+    /// Listeners who were given media; publishers who were let in.
+    pub(crate) joined: u64,
+    /// Of these, connected at the end.
+    pub(crate) alive: u64,
+    pub(crate) stalled: u64,
+    pub(crate) slow: u64,
+    /// Left by themselves, for others to come.
+    pub(crate) churned: u64,
+    /// Never joined, and why.
+    pub(crate) failed: Reasons,
+    /// Joined and were lost, and why.
+    pub(crate) lost: Reasons,
+    /// All bytes of media, received or sent.
+    pub(crate) bytes: u64,
+    /// Those of the window.
+    pub(crate) window_bytes: u64,
+    /// Frames that publishers sent.
+    pub(crate) frames_sent: u64,
+    /// Bits per second over the window, of each listener who was there for all of it.
+    pub(crate) rate: Histogram,
+    /// From the connect to the first media, or to the server's yes.
+    pub(crate) join: Histogram,
+    /// The longest wait of each listener.
+    pub(crate) gap: Histogram,
+    /// How much later than due publishers sent each frame.
+    pub(crate) lateness: Histogram,
+    pub(crate) checked: u64,
+    pub(crate) findings: Findings,
+    pub(crate) generators: Vec<Generator>,
+}
+
+/// What a process says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Generator {
+    /// Of one core, over the window.
+    pub(crate) cpu: f64,
+    /// How long each round of its loop took, so how old news could get. Nanoseconds.
+    pub(crate) lag: Histogram,
+    pub(crate) descriptor_limit: u64,
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    pub(crate) begun: u64,
+    pub(crate) joined: u64,
+    pub(crate) failed: u64,
+    pub(crate) lost: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Reasons {
+    pub(crate) fn count(&mut self, reason: &dyn fmt::Display) {
+        let mut reason: String = reason.to_string();
+        if let Some((end, _)) = reason.char_indices().nth(REASON_LETTERS_MAX) {
+            reason.truncate(end);
+        }
+        self.add(reason, 1);
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(reason, count)| (&reason[..], *count))
+    }
+
+    fn add(&mut self, reason: String, count: u64) {
+        let is_known = self.0.contains_key(&reason);
+        let reason = if is_known || self.0.len() < REASONS_MAX {
+            reason
+        } else {
+            "other reasons".to_owned()
+        };
+        *self.0.entry(reason).or_default() += count;
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (reason, count) in other.0 {
+            self.add(reason, count);
+        }
+    }
+}
+
+impl Tally {
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.begun += other.begun;
+        self.joined += other.joined;
+        self.alive += other.alive;
+        self.stalled += other.stalled;
+        self.slow += other.slow;
+        self.churned += other.churned;
+        self.failed.merge(other.failed);
+        self.lost.merge(other.lost);
+        self.bytes += other.bytes;
+        self.window_bytes += other.window_bytes;
+        self.frames_sent += other.frames_sent;
+        self.rate.merge(&other.rate);
+        self.join.merge(&other.join);
+        self.gap.merge(&other.gap);
+        self.lateness.merge(&other.lateness);
+        self.checked += other.checked;
+        self.findings.merge(&other.findings);
+        self.generators.extend(other.generators);
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        Progress {
+            begun: self.begun,
+            joined: self.joined,
+            failed: self.failed.total(),
+            lost: self.lost.total(),
+            bytes: self.bytes,
+        }
+    }
+}
+
+impl Progress {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.begun += other.begun;
+        self.joined += other.joined;
+        self.failed += other.failed;
+        self.lost += other.lost;
+        self.bytes += other.bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_add_up() {
+        let part = |joined, reason: &str| {
+            let mut tally = Tally {
+                joined,
+                ..Tally::default()
+            };
+            tally.failed.count(&reason);
+            tally.join.record(joined);
+            tally
+        };
+        let mut whole = part(3, "status 404");
+        whole.merge(part(4, "status 404"));
+        whole.merge(part(5, "status 503"));
+        assert_eq!(whole.progress().joined, 12);
+        let failed: Vec<_> = whole.failed.iter().collect();
+        assert_eq!(failed, [("status 404", 2), ("status 503", 1)]);
+        assert_eq!((whole.join.count(), whole.join.max()), (3, 5));
+    }
+
+    #[test]
+    fn reasons_are_bounded() {
+        let mut reasons = Reasons::default();
+        (0..1_000).for_each(|number| reasons.count(&format!("{number} {}", "é".repeat(500))));
+        assert!(reasons.iter().count() <= REASONS_MAX + 1);
+        assert_eq!(reasons.total(), 1_000);
+    }
+}

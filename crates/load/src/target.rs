@@ -1,0 +1,200 @@
+//! Addresses: which server, in which language, which stream.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Stands for the number of a stream, counted from 0, where there are several.
+const NUMBER: &str = "{n}";
+
+/// Where to listen or to publish.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Target {
+    protocol: Protocol,
+    /// `host` or `host:port`, as given.
+    authority: String,
+    addr: SocketAddr,
+    /// Without the first slash; with the query.
+    path: String,
+    /// Icecast's user and password.
+    credentials: String,
+}
+
+/// The language that is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Protocol {
+    Http,
+    Rtmp,
+    Icecast,
+}
+
+/// Why a text is no address for a load.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TargetError {
+    /// Another scheme.
+    #[error("an address begins with http://, rtmp:// or icecast://")]
+    Scheme,
+    /// No host, or an impossible port.
+    #[error("the address names no host: {0}")]
+    Host(std::io::Error),
+    /// A name that resolves to nothing.
+    #[error("the host has no address")]
+    Unresolved,
+    /// RTMP without an application and a name, or nothing behind the host.
+    #[error("the address names no stream: rtmp://host/app/name, http://host:port/path")]
+    Path,
+    /// An Icecast address without `user:password@`.
+    #[error("publishing to Icecast needs a password: icecast://source:KEY@host:port/mount")]
+    Credentials,
+}
+
+impl Target {
+    pub(crate) fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    pub(crate) fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    pub(crate) fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    pub(crate) fn credentials(&self) -> &str {
+        &self.credentials
+    }
+
+    /// Whether it names one stream for each number.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.path.contains(NUMBER)
+    }
+
+    /// The path of stream `number`, without the first slash.
+    pub(crate) fn path(&self, number: u64) -> String {
+        self.path.replace(NUMBER, &number.to_string())
+    }
+
+    /// RTMP's application and the name of stream `number`, with its query.
+    pub(crate) fn app_and_name(&self, number: u64) -> (String, String) {
+        let path = self.path(number);
+        // Applications may have slashes; a query may, too.
+        let end = path.find('?').unwrap_or(path.len());
+        let slash = path[..end].rfind('/').unwrap_or(0);
+        let name = path.get(slash + 1..).unwrap_or_default().to_owned();
+        (path[..slash].to_owned(), name)
+    }
+}
+
+impl FromStr for Target {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let schemes = [
+            ("http://", Protocol::Http, 80),
+            ("rtmp://", Protocol::Rtmp, 1935),
+            ("icecast://", Protocol::Icecast, 8000),
+        ];
+        let (rest, protocol, default_port) = schemes
+            .iter()
+            .find_map(|(scheme, protocol, port)| {
+                Some((text.strip_prefix(scheme)?, *protocol, *port))
+            })
+            .ok_or(TargetError::Scheme)?;
+        let (authority, path) = rest.split_once('/').ok_or(TargetError::Path)?;
+        let (credentials, authority) = authority.rsplit_once('@').unwrap_or(("", authority));
+        if protocol == Protocol::Icecast && !credentials.contains(':') {
+            return Err(TargetError::Credentials);
+        }
+        let is_complete = match protocol {
+            Protocol::Http => true,
+            Protocol::Icecast => !path.is_empty(),
+            Protocol::Rtmp => {
+                let path = path.split('?').next().unwrap_or_default();
+                matches!(path.rsplit_once('/'), Some((app, name)) if !app.is_empty() && !name.is_empty())
+            }
+        };
+        if !is_complete {
+            return Err(TargetError::Path);
+        }
+        let has_port = authority
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| !port.ends_with(']'));
+        let resolved = if has_port {
+            authority.to_socket_addrs()
+        } else {
+            (authority.trim_matches(['[', ']']), default_port).to_socket_addrs()
+        };
+        let addr = resolved.map_err(TargetError::Host)?.next();
+        Ok(Self {
+            protocol,
+            authority: authority.to_owned(),
+            addr: addr.ok_or(TargetError::Unresolved)?,
+            path: path.to_owned(),
+            credentials: credentials.to_owned(),
+        })
+    }
+}
+
+/// Without what may be secret: credentials and query.
+impl fmt::Display for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = match self.protocol {
+            Protocol::Http => "http",
+            Protocol::Rtmp => "rtmp",
+            Protocol::Icecast => "icecast",
+        };
+        let path = self.path.split('?').next().unwrap_or_default();
+        write!(formatter, "{scheme}://{}/{path}", self.authority)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Target {
+        text.parse().expect(text)
+    }
+
+    #[test]
+    fn addresses_are_taken_apart() {
+        let http = parse("http://127.0.0.1:8000/live/show.flv?a=b");
+        assert_eq!(http.addr(), "127.0.0.1:8000".parse().expect("an address"));
+        assert_eq!(http.path(0), "live/show.flv?a=b");
+        let rtmp = parse("rtmp://127.0.0.1/live/room/show{n}?key=a/b");
+        assert_eq!(rtmp.addr().port(), 1935);
+        assert!(rtmp.is_numbered());
+        let names = ("live/room".to_owned(), "show7?key=a/b".to_owned());
+        assert_eq!(rtmp.app_and_name(7), names);
+        let icecast = parse("icecast://source:p@ss@[::1]:9000/radio.mp3");
+        assert_eq!(icecast.credentials(), "source:p@ss");
+        assert_eq!(icecast.addr(), "[::1]:9000".parse().expect("an address"));
+        assert_eq!(parse("http://[::1]/x").addr().port(), 80);
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let shown = parse("rtmp://127.0.0.1/live/show?key=hidden").to_string();
+        assert_eq!(shown, "rtmp://127.0.0.1/live/show");
+        let shown = parse("icecast://source:hidden@127.0.0.1:80/a.mp3").to_string();
+        assert_eq!(shown, "icecast://127.0.0.1:80/a.mp3");
+    }
+
+    #[test]
+    fn incomplete_addresses_are_refused() {
+        for text in [
+            "ftp://127.0.0.1/x",
+            "http://127.0.0.1:8000",
+            "rtmp://127.0.0.1/live",
+            "rtmp://127.0.0.1/live/?key=x/y",
+            "icecast://127.0.0.1/radio.mp3",
+            "icecast://source:key@127.0.0.1/",
+            "http://127.0.0.1:99999/x",
+        ] {
+            assert!(text.parse::<Target>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! One process of a load: it is given a plan on its standard input, and tells on its standard output
+//! what happens, one JSON document a line.
+
+use std::io::{self, Write};
+
+use rustix::process::{
+    Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit,
+};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Clock;
+use crate::histogram::Histogram;
+use crate::plan::{Plan, Timeline, Work};
+use crate::tally::{Generator, Progress, Tally};
+use crate::{listen, publish};
+
+/// Between two lines about the progress.
+const PROGRESS_INTERVAL: u64 = 500_000_000;
+
+/// What a process says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Word {
+    Progress(Progress),
+    Done(Box<Tally>),
+}
+
+/// Does what the plan on the standard input says.
+pub(crate) fn run() -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    let plan: Plan = serde_json::from_reader(io::stdin().lock())?;
+    raise_descriptor_limit();
+    let mut out = io::stdout().lock();
+    let mut tell = |word: &Word| -> io::Result<()> {
+        serde_json::to_writer(&mut out, word)?;
+        out.write_all(b"\n")?;
+        out.flush()
+    };
+    let mut failed = Ok(());
+    let mut progress = |now| {
+        if let Err(error) = tell(&Word::Progress(now)) {
+            failed = Err(error);
+        }
+    };
+    let tally = match &plan.work {
+        Work::Listen(listening) => listen::run(&plan, listening, &mut progress)?,
+        Work::Publish(source) => publish::run(&plan, source, &mut progress)?,
+    };
+    failed?;
+    tell(&Word::Done(Box::new(tally)))
+}
+
+/// As many descriptors as the system grants; returns how many.
+pub(crate) fn raise_descriptor_limit() -> u64 {
+    let granted = getrlimit(Resource::Nofile);
+    let wanted = Rlimit {
+        current: granted.maximum,
+        maximum: granted.maximum,
+    };
+    let limit = match setrlimit(Resource::Nofile, wanted) {
+        Ok(()) => granted.maximum,
+        Err(_) => granted.current,
+    };
+    limit.unwrap_or(u64::MAX)
+}
+
+/// The rounds of a worker's loop, and what they say about the worker itself.
+#[derive(Debug)]
+pub(crate) struct Laps {
+    timeline: Timeline,
+    clock: Clock,
+    next_progress: u64,
+    /// When this round began to work.
+    awake: u64,
+    /// Processor time when the window began.
+    window: Option<(u64, f64)>,
+    lag: Histogram,
+}
+
+/// What a round begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lap {
+    Goes,
+    WindowBegins,
+    Ends,
+}
+
+impl Laps {
+    pub(crate) fn new(plan: &Plan, clock: Clock) -> Self {
+        Self {
+            timeline: plan.timeline(),
+            clock,
+            next_progress: 0,
+            awake: clock.now(),
+            window: None,
+            lag: Histogram::default(),
+        }
+    }
+
+    /// A round begins at `now`.
+    pub(crate) fn begin(&mut self, now: u64, progress: &mut dyn FnMut()) -> Lap {
+        if now >= self.next_progress {
+            self.next_progress = now + PROGRESS_INTERVAL;
+            progress();
+        }
+        if now >= self.timeline.end {
+            return Lap::Ends;
+        }
+        if self.window.is_none() && now >= self.timeline.window_begin {
+            self.window = Some((now, processor_seconds()));
+            return Lap::WindowBegins;
+        }
+        Lap::Goes
+    }
+
+    /// The round's work was done at `now`.
+    pub(crate) fn end(&mut self, now: u64) {
+        self.lag.record(now.saturating_sub(self.awake));
+    }
+
+    /// The sleep was over at `now`.
+    pub(crate) fn resume(&mut self, now: u64) {
+        self.awake = now;
+    }
+
+    /// Enters what the worker says of itself.
+    pub(crate) fn finish(self, tally: &mut Tally) {
+        let (began, used) = self.window.unwrap_or_default();
+        let seconds = self.clock.now().saturating_sub(began) as f64 / 1e9;
+        tally.generators.push(Generator {
+            cpu: (processor_seconds() - used) / seconds.max(0.001),
+            lag: self.lag,
+            descriptor_limit: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
+        });
+    }
+}
+
+/// Processor time of this process, user and system.
+fn processor_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
