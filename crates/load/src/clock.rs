@@ -26,6 +26,11 @@ impl Clock {
         self.wall().saturating_sub(self.begin_at)
     }
 
+    /// What is left before the beginning.
+    pub(crate) fn until_begin(&self) -> u64 {
+        self.begin_at.saturating_sub(self.wall())
+    }
+
     /// The wall clock, which goes on evenly even if somebody sets it.
     pub(crate) fn wall(&self) -> u64 {
         self.started_at + nanoseconds(self.started.elapsed())

@@ -76,7 +76,8 @@ pub(crate) fn run(mut plan: Plan, pids: &[u32]) -> Result<Report, LoadError> {
     crew.hear_until(moment(timeline.window_begin))?;
     let (window, idle, first) = (Instant::now(), watch::idle_seconds(), Look::at(pids));
     crew.hear_until(moment(timeline.end))?;
-    let seconds = window.elapsed().as_secs_f64();
+    // Where everybody fails, there is no window.
+    let seconds = window.elapsed().as_secs_f64().max(0.001);
     let idle = watch::idle_seconds() - idle;
     let last = Look::at(pids);
     crew.hear_until(moment(timeline.end) + END_PATIENCE)?;
@@ -167,11 +168,6 @@ impl Crew {
                 Err(RecvTimeoutError::Timeout) => return Ok(()),
             }
         }
-        // Nothing more will be said, but the time is still to pass.
-        std::thread::sleep(match self.is_over() {
-            true => Duration::ZERO,
-            false => end.saturating_duration_since(Instant::now()),
-        });
         Ok(())
     }
 
@@ -182,12 +178,12 @@ impl Crew {
     fn show_progress(&mut self) {
         let is_terminal = std::io::stderr().is_terminal();
         let now = Instant::now();
-        if !is_terminal && now < self.next_line {
+        let mut sum = Progress::default();
+        self.progress.iter().for_each(|progress| sum.add(*progress));
+        if sum.begun == 0 || !is_terminal && now < self.next_line {
             return;
         }
         self.next_line = now + LINE_INTERVAL;
-        let mut sum = Progress::default();
-        self.progress.iter().for_each(|progress| sum.add(*progress));
         let end = if is_terminal { "\x1b[K\r" } else { "\n" };
         let line = format!(
             "{} of {} begun, {} joined, {} failed, {} lost, {:.1} MB{end}",

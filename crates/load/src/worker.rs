@@ -70,8 +70,10 @@ pub(crate) struct Laps {
     timeline: Timeline,
     clock: Clock,
     next_progress: u64,
-    /// When this round began to work.
+    /// When this round began to work, or should have.
     awake: u64,
+    /// When the sleep should be over at the latest.
+    alarm: u64,
     /// Processor time when the window began.
     window: Option<(u64, f64)>,
     lag: Histogram,
@@ -81,6 +83,7 @@ pub(crate) struct Laps {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lap {
     Goes,
+    /// Everybody who is there is counted from here on.
     WindowBegins,
     Ends,
 }
@@ -92,18 +95,19 @@ impl Laps {
             clock,
             next_progress: 0,
             awake: clock.now(),
+            alarm: u64::MAX,
             window: None,
             lag: Histogram::default(),
         }
     }
 
-    /// A round begins at `now`.
-    pub(crate) fn begin(&mut self, now: u64, progress: &mut dyn FnMut()) -> Lap {
+    /// A round begins at `now`; `is_over` when nobody is left.
+    pub(crate) fn begin(&mut self, now: u64, is_over: bool, progress: &mut dyn FnMut()) -> Lap {
         if now >= self.next_progress {
             self.next_progress = now + PROGRESS_INTERVAL;
             progress();
         }
-        if now >= self.timeline.end {
+        if is_over || now >= self.timeline.end {
             return Lap::Ends;
         }
         if self.window.is_none() && now >= self.timeline.window_begin {
@@ -113,14 +117,15 @@ impl Laps {
         Lap::Goes
     }
 
-    /// The round's work was done at `now`.
-    pub(crate) fn end(&mut self, now: u64) {
+    /// The round's work was done at `now`, and a sleep of at most `pause` follows.
+    pub(crate) fn end(&mut self, now: u64, pause: u64) {
         self.lag.record(now.saturating_sub(self.awake));
+        self.alarm = now.saturating_add(pause);
     }
 
-    /// The sleep was over at `now`.
+    /// The sleep was over at `now`. If somebody else had the processor, that is later than it should.
     pub(crate) fn resume(&mut self, now: u64) {
-        self.awake = now;
+        self.awake = now.min(self.alarm);
     }
 
     /// Enters what the worker says of itself.

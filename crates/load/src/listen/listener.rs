@@ -29,7 +29,7 @@ pub(crate) struct Listener {
 #[derive(Debug)]
 pub(crate) enum Phase {
     /// What it will say first.
-    Connecting(Box<Vec<u8>>, Box<Joining>),
+    Connecting(Vec<u8>, Box<Joining>),
     Joining(Box<Joining>),
     Listening,
     Checked(Box<Followed>),
@@ -42,7 +42,7 @@ pub(crate) enum Joining {
     Head(AnswerReader),
     /// The answer was yes, and its body has yet to come.
     Body(Answer),
-    Rtmp(Conversation),
+    Rtmp(Box<Conversation>),
 }
 
 /// A listener whose frames are looked at.
@@ -50,7 +50,7 @@ pub(crate) enum Joining {
 pub(crate) struct Followed {
     checker: Checker,
     /// An RTMP player goes on in the protocol.
-    conversation: Option<Conversation>,
+    conversation: Option<Box<Conversation>>,
 }
 
 /// How far a listener that joins has come.
@@ -59,7 +59,7 @@ pub(crate) enum Step {
     /// The media is yet to come.
     Waiting,
     /// It has come: that many bytes of it. The follower has them already.
-    Joined(Followed, usize),
+    Joined(Box<Followed>, usize),
 }
 
 /// Why a listener did not get in.
@@ -82,7 +82,10 @@ impl Joining {
     ) -> Result<(Vec<u8>, Self), JoinError> {
         if target.protocol() == Protocol::Rtmp {
             let mut conversation = Conversation::new(target, number, Wish::Play)?;
-            return Ok((conversation.take_output(), Self::Rtmp(conversation)));
+            return Ok((
+                conversation.take_output(),
+                Self::Rtmp(Box::new(conversation)),
+            ));
         }
         let icy = if icy { "Icy-MetaData: 1\r\n" } else { "" };
         let request = format!(
@@ -123,7 +126,7 @@ impl Joining {
                     checker,
                     conversation: None,
                 };
-                Ok(Step::Joined(followed, bytes.len()))
+                Ok(Step::Joined(Box::new(followed), bytes.len()))
             }
             Self::Rtmp(conversation) => {
                 let mut events = Vec::new();
@@ -146,7 +149,7 @@ impl Joining {
                     checker,
                     conversation,
                 };
-                Ok(Step::Joined(followed, bytes.len()))
+                Ok(Step::Joined(Box::new(followed), bytes.len()))
             }
         }
     }

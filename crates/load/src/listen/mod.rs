@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::{Timespec, epoll};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, nanoseconds};
 use crate::listen::listener::{Joining, Listener, Phase, Step};
 use crate::listen::role::{Role, Roles};
 use crate::plan::{Listening, Plan, Timeline};
@@ -50,14 +50,16 @@ pub(crate) fn run(
     let mut laps = Laps::new(plan, crowd.clock);
     loop {
         let now = crowd.clock.now();
-        match laps.begin(now, &mut || progress(crowd.tally.progress())) {
+        let is_over = crowd.is_over();
+        match laps.begin(now, is_over, &mut || progress(crowd.tally.progress())) {
             Lap::Goes => {}
             Lap::WindowBegins => crowd.begin_window(),
             Lap::Ends => break,
         }
         crowd.look_after(now);
-        laps.end(crowd.clock.now());
+        let now = crowd.clock.now();
         let pause = crowd.pause(now);
+        laps.end(now, pause);
         crowd.wait(pause, &mut laps)?;
     }
     crowd.end();
@@ -119,9 +121,16 @@ impl<'a> Crowd<'a> {
         })
     }
 
+    /// Whether everybody has come and gone.
+    fn is_over(&self) -> bool {
+        self.members_begun == self.plan.own_share(self.plan.members)
+            && self.free.len() == self.listeners.len()
+            && self.listening.churn == 0.0
+    }
+
     /// What is due by the clock.
     fn look_after(&mut self, now: u64) {
-        if self.clock.wall() >= self.plan.begin_at {
+        if self.clock.until_begin() == 0 {
             let due = self.plan.ramp().due(std::time::Duration::from_nanos(now));
             let due = self.plan.own_share(due);
             for _ in 0..JOINS_PER_ROUND.min(due - self.members_begun) {
@@ -204,7 +213,7 @@ impl<'a> Crowd<'a> {
         let listener = Listener {
             socket,
             role,
-            phase: Phase::Connecting(Box::new(words), Box::new(joining)),
+            phase: Phase::Connecting(words, Box::new(joining)),
             began,
             last: began,
             longest: 0,
@@ -222,7 +231,7 @@ impl<'a> Crowd<'a> {
     fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
         let pause = Timespec {
             tv_sec: 0,
-            tv_nsec: pause.min(NAP) as _,
+            tv_nsec: pause as _,
         };
         let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
         let ready = match epoll::wait(&self.epoll, &mut ready, Some(&pause)) {
@@ -243,11 +252,11 @@ impl<'a> Crowd<'a> {
         let own = self.plan.own_share(self.plan.members);
         let next_member = if self.members_begun < own {
             let at = self.plan.ramp().at(self.plan.global(self.members_begun));
-            crate::clock::nanoseconds(at)
+            nanoseconds(at) + self.clock.until_begin()
         } else {
             u64::MAX
         };
-        next_member.min(self.next_tick).saturating_sub(now)
+        next_member.min(self.next_tick).saturating_sub(now).min(NAP)
     }
 
     /// Something happened at the socket of the listener at `place`.
@@ -325,7 +334,7 @@ impl<'a> Crowd<'a> {
         match listener.role {
             Role::Plain => listener.phase = Phase::Listening,
             Role::Checked => {
-                listener.phase = Phase::Checked(Box::new(followed));
+                listener.phase = Phase::Checked(followed);
                 self.tally.checked += 1;
                 self.tally.findings.merge(&findings);
             }

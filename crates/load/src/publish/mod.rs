@@ -58,15 +58,18 @@ pub(crate) fn run(
     let mut laps = Laps::new(plan, studio.clock);
     loop {
         let now = studio.clock.now();
-        match laps.begin(now, &mut || progress(studio.tally.progress())) {
+        let is_over = studio.is_over();
+        match laps.begin(now, is_over, &mut || progress(studio.tally.progress())) {
             Lap::Goes => {}
             Lap::WindowBegins => studio.in_window = true,
             Lap::Ends => break,
         }
         studio.begin_due(now);
         studio.send_due();
-        laps.end(studio.clock.now());
-        studio.wait(&mut laps)?;
+        let now = studio.clock.now();
+        let pause = studio.pause(now);
+        laps.end(now, pause);
+        studio.wait(pause, &mut laps)?;
     }
     let there = studio.publishers.iter().flatten();
     let is_on_air = |publisher: &&Publisher| matches!(publisher.phase, Phase::OnAir { .. });
@@ -108,7 +111,7 @@ enum Phase {
     OnAir {
         performer: Performer,
         /// RTMP goes on in the protocol.
-        conversation: Option<Conversation>,
+        conversation: Option<Box<Conversation>>,
         /// Time of the load of the first piece.
         since: u64,
     },
@@ -116,7 +119,7 @@ enum Phase {
 
 enum Asking {
     Icecast(AnswerReader),
-    Rtmp(Conversation),
+    Rtmp(Box<Conversation>),
 }
 
 impl<'a> Studio<'a> {
@@ -136,7 +139,7 @@ impl<'a> Studio<'a> {
     }
 
     fn begin_due(&mut self, now: u64) {
-        if self.clock.wall() < self.plan.begin_at {
+        if self.clock.until_begin() > 0 {
             return;
         }
         let due = self.plan.ramp().due(Duration::from_nanos(now));
@@ -157,7 +160,10 @@ impl<'a> Studio<'a> {
             Protocol::Rtmp => {
                 let conversation = Conversation::new(target, number, Wish::Publish);
                 let mut conversation = conversation.map_err(|error| error.to_string())?;
-                (conversation.take_output(), Asking::Rtmp(conversation))
+                (
+                    conversation.take_output(),
+                    Asking::Rtmp(Box::new(conversation)),
+                )
             }
             Protocol::Http | Protocol::Icecast => {
                 let words = put(target, number, self.content_type());
@@ -225,22 +231,37 @@ impl<'a> Studio<'a> {
         let next = *since + performer.due();
         for piece in pieces {
             self.tally.frames_sent += 1;
-            say(conversation.as_mut(), piece, millis, &mut publisher.unsent)?;
+            say(
+                conversation.as_deref_mut(),
+                piece,
+                millis,
+                &mut publisher.unsent,
+            )?;
         }
         self.due.push(Reverse((next, place)));
         self.flush(place)
     }
 
-    fn wait(&mut self, laps: &mut Laps) -> std::io::Result<()> {
-        let now = self.clock.now();
+    /// Whether everybody has come and gone.
+    fn is_over(&self) -> bool {
+        self.begun == self.plan.own_share(self.plan.members)
+            && self.publishers.iter().all(Option::is_none)
+    }
+
+    /// Until something is due.
+    fn pause(&self, now: u64) -> u64 {
         let mut next = self.due.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
         if self.begun < self.plan.own_share(self.plan.members) {
             let at = self.plan.ramp().at(self.plan.global(self.begun));
-            next = next.min(nanoseconds(at));
+            next = next.min(nanoseconds(at) + self.clock.until_begin());
         }
+        next.saturating_sub(now).min(NAP)
+    }
+
+    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
         let pause = Timespec {
             tv_sec: 0,
-            tv_nsec: next.saturating_sub(now).min(NAP) as _,
+            tv_nsec: pause as _,
         };
         let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
         let ready = match epoll::wait(&self.epoll, &mut ready, Some(&pause)) {
@@ -337,7 +358,7 @@ impl<'a> Studio<'a> {
             publisher.unsent.extend(conversation.take_output());
         }
         for piece in opening {
-            say(conversation.as_mut(), piece, 0, &mut publisher.unsent)?;
+            say(conversation.as_deref_mut(), piece, 0, &mut publisher.unsent)?;
         }
         if let Phase::OnAir {
             conversation: kept, ..

@@ -121,7 +121,7 @@ impl Sink {
     }
 
     fn due(&mut self, at: Timestamp) -> u64 {
-        let first = *self.first.get_or_insert(at.ticks());
+        let first = *self.first.get_or_insert_with(|| at.ticks());
         let ticks = i128::from(at.ticks().saturating_sub(first).max(0));
         (ticks * 1_000_000_000 / i128::from(media::TICKS_PER_SECOND)) as u64
     }
