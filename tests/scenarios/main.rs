@@ -19,6 +19,7 @@ mod everybody_hears_the_same;
 mod hostile_publishers_are_refused;
 mod icecast_sources_are_heard_unchanged;
 mod listeners_over_tls;
+mod load_reports_what_it_sees;
 mod newcomers_see_the_demo;
 mod players_outlive_publishers;
 mod publishers_reconnect;

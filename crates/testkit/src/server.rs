@@ -281,7 +281,7 @@ fn release() -> PathBuf {
 }
 
 /// The binary named by `CARILLON_BIN`, else the dev or release build in the target directory.
-fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os("CARILLON_BIN") {
         let path = PathBuf::from(path);
         assert!(

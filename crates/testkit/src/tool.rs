@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use crate::{Process, target_dir};
+use crate::{Process, server, target_dir};
 
 /// Which Debian package brings a program.
 const PACKAGES: &[(&str, &str)] = &[
@@ -108,6 +108,12 @@ impl Tool {
     #[must_use]
     pub fn ffprobe() -> Self {
         Self::new("ffprobe").args(["-hide_banner", "-loglevel", "error"])
+    }
+
+    /// The server's own binary, for its other commands: `load`.
+    #[must_use]
+    pub fn carillon() -> Self {
+        Self::of("carillon", server::binary().as_os_str())
     }
 
     /// ffmpeg sending `clip` at its natural pace, untouched, in container `format`, to `url`.
