@@ -19,10 +19,14 @@ fn publish(url: &str, more: &[&str]) -> Process {
 
 /// What listening to `url` for two seconds came to.
 fn listen(url: &str, more: &[&str]) -> Value {
+    listen_for("2s", url, more)
+}
+
+fn listen_for(duration: &str, url: &str, more: &[&str]) -> Value {
     let finished = Tool::carillon()
         .args(["load", "listen", url, "--json"])
         .args(["--listeners", &LISTENERS.to_string(), "--ramp", "200/s"])
-        .args(["--duration", "2s", "--settle", "1s"])
+        .args(["--duration", duration, "--settle", "1s"])
         .args(more)
         .finish(DEADLINE);
     serde_json::from_slice(&finished.stdout)
@@ -132,6 +136,25 @@ fn who_is_lost_or_not_let_in_is_told() {
     let report: Value = serde_json::from_slice(&stranger.stdout).unwrap();
     assert_eq!(number(&report, "/failed/status 401"), 1.0);
     assert!(publisher.is_running());
+}
+
+#[test]
+fn whom_the_server_drops_is_told_apart() {
+    let server = Server::builder()
+        .set("fanout.video", "skip_after", "\"500ms\"")
+        .set("fanout.video", "drop_after", "\"1s\"")
+        .start();
+    let to = server.rtmp_url("live/show", PUBLISH_KEY);
+    let _publisher = publish(&to, &["--video-rate", "8M"]);
+    wait_for_stream(&server, "live/show");
+    let url = server.http_url("/live/show.flv");
+    let report = listen_for("6s", &url, &["--stalled", "10%", "--slow", "5%:8k"]);
+    let lost = report["lost"].as_object().unwrap();
+    assert_eq!(lost.len(), 2, "{report:#}");
+    assert_eq!(number(&report, "/lost/dropped while it was stalled"), 4.0);
+    assert_eq!(number(&report, "/lost/dropped while it was slow"), 2.0);
+    assert_eq!(number(&report, "/alive"), 34.0);
+    assert_eq!(number(&report, "/integrity/holes"), 0.0, "{report:#}");
 }
 
 #[test]

@@ -372,8 +372,9 @@ impl Generator {
             ));
         }
         if machine.idle < IDLE_LOW {
-            bottlenecks
-                .push("the machine's processors are never idle: others wait for us".to_owned());
+            bottlenecks.push(
+                "the machine's processors are never idle: everybody waits for them".to_owned(),
+            );
         }
         for (sign, advice) in [
             (

@@ -58,8 +58,8 @@ pub(crate) struct Followed {
 pub(crate) enum Step {
     /// The media is yet to come.
     Waiting,
-    /// It has come: that many bytes of it. The follower has them already.
-    Joined(Box<Followed>, usize),
+    /// It has come: that many bytes of it. Who follows a listener that is checked has them already.
+    Joined(Option<Box<Followed>>, usize),
 }
 
 /// Why a listener did not get in.
@@ -97,15 +97,15 @@ impl Joining {
     }
 
     /// Takes what the server sent at `now` to a listener that asked at `asked`, both wall clock. What
-    /// is to be answered is appended to `reply`.
+    /// is to be answered is appended to `reply`. With `findings`, the listener's frames are looked at.
     pub(crate) fn push(
-        self: &mut Box<Self>,
+        &mut self,
         bytes: &[u8],
         (asked, now): (u64, u64),
         reply: &mut Vec<u8>,
-        findings: &mut Findings,
+        findings: Option<&mut Findings>,
     ) -> Result<Step, JoinError> {
-        match &mut **self {
+        match self {
             Self::Head(reader) => {
                 let Some((answer, body)) = reader.push(bytes)? else {
                     return Ok(Step::Waiting);
@@ -113,20 +113,22 @@ impl Joining {
                 if answer.status != 200 {
                     return Err(JoinError::Status(answer.status));
                 }
-                **self = Self::Body(answer);
+                *self = Self::Body(answer);
                 if body.is_empty() {
                     return Ok(Step::Waiting);
                 }
                 self.push(&body, (asked, now), reply, findings)
             }
             Self::Body(answer) => {
-                let mut checker = Checker::http(answer, asked);
-                checker.body(bytes, now, findings);
-                let followed = Followed {
-                    checker,
-                    conversation: None,
-                };
-                Ok(Step::Joined(Box::new(followed), bytes.len()))
+                let followed = findings.map(|findings| {
+                    let mut checker = Checker::http(answer, asked);
+                    checker.body(bytes, now, findings);
+                    Box::new(Followed {
+                        checker,
+                        conversation: None,
+                    })
+                });
+                Ok(Step::Joined(followed, bytes.len()))
             }
             Self::Rtmp(conversation) => {
                 let mut events = Vec::new();
@@ -137,19 +139,21 @@ impl Joining {
                 if !has_media {
                     return Ok(Step::Waiting);
                 }
-                let mut checker = Checker::rtmp(asked);
-                enter(&mut checker, events, now, findings);
-                // The conversation moves on; an empty answer reader stays behind.
-                let joining = std::mem::replace(&mut **self, Self::Head(AnswerReader::default()));
-                let conversation = match joining {
-                    Self::Rtmp(conversation) => Some(conversation),
-                    Self::Head(_) | Self::Body(_) => None,
-                };
-                let followed = Followed {
-                    checker,
-                    conversation,
-                };
-                Ok(Step::Joined(Box::new(followed), bytes.len()))
+                let followed = findings.map(|findings| {
+                    let mut checker = Checker::rtmp(asked);
+                    enter(&mut checker, events, now, findings);
+                    // The conversation moves on; an empty reader stays behind.
+                    let joining = std::mem::replace(self, Self::Head(AnswerReader::default()));
+                    let conversation = match joining {
+                        Self::Rtmp(conversation) => Some(conversation),
+                        Self::Head(_) | Self::Body(_) => None,
+                    };
+                    Box::new(Followed {
+                        checker,
+                        conversation,
+                    })
+                });
+                Ok(Step::Joined(followed, bytes.len()))
             }
         }
     }
@@ -199,31 +203,23 @@ mod tests {
     #[test]
     fn a_status_that_is_no_yes_is_the_reason() {
         let target = "http://127.0.0.1:1/x".parse().expect("an address");
-        let (request, joining) = Joining::begin(&target, 0, true).expect("nothing to go wrong");
+        let (request, mut joining) = Joining::begin(&target, 0, true).expect("nothing to go wrong");
         assert_eq!(
             String::from_utf8_lossy(&request),
             "GET /x HTTP/1.1\r\nHost: 127.0.0.1:1\r\nUser-Agent: carillon-load\r\nIcy-MetaData: 1\r\n\r\n"
         );
-        let mut joining = Box::new(joining);
-        let mut findings = Findings::default();
-        let step = joining.push(
-            b"HTTP/1.1 503 Full\r\n\r\n",
-            (0, 0),
-            &mut Vec::new(),
-            &mut findings,
-        );
+        let step = joining.push(b"HTTP/1.1 503 Full\r\n\r\n", (0, 0), &mut Vec::new(), None);
         assert_eq!(step.expect_err("refused").to_string(), "status 503");
     }
 
     #[test]
     fn a_head_alone_is_no_media() {
-        let mut joining = Box::new(Joining::Head(AnswerReader::default()));
-        let mut findings = Findings::default();
-        let mut push = |bytes: &[u8]| joining.push(bytes, (0, 0), &mut Vec::new(), &mut findings);
+        let mut joining = Joining::Head(AnswerReader::default());
+        let mut push = |bytes: &[u8]| joining.push(bytes, (0, 0), &mut Vec::new(), None);
         assert!(matches!(
             push(b"HTTP/1.1 200 OK\r\n\r\n"),
             Ok(Step::Waiting)
         ));
-        assert!(matches!(push(b"sound"), Ok(Step::Joined(_, 5))));
+        assert!(matches!(push(b"sound"), Ok(Step::Joined(None, 5))));
     }
 }

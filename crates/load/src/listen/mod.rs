@@ -26,6 +26,8 @@ const EVENTS_PER_WAIT: usize = 512;
 const JOINS_PER_ROUND: u64 = 64;
 /// Bytes taken from a socket at once.
 const TAKE_BYTES: usize = 256 << 10;
+/// Bytes taken at once before the first media has come.
+const JOIN_BYTES: usize = 4 << 10;
 /// How often slow listeners read, and others are looked after.
 const TICK: u64 = 100_000_000;
 /// The longest sleep.
@@ -37,6 +39,12 @@ const JOIN_DEADLINE: u64 = 30_000_000_000;
 const ROUND_TICKS: usize = 100;
 /// Of listeners that read little or nothing, so that the server feels it soon.
 const SMALL_RECEIVE_BUFFER: usize = 16 << 10;
+/// At the end, for stalled and slow listeners to read what has piled up.
+const RELEASE_TIME: u64 = 1_500_000_000;
+/// Reads of one of them in a row; a server that keeps it may be faster than we are.
+const TAKES_PER_RELEASE: usize = 64;
+const DROPPED_STALLED: &str = "dropped while it was stalled";
+const DROPPED_SLOW: &str = "dropped while it was slow";
 /// Listeners looked at to find one that may leave.
 const CHURN_TRIES: usize = 16;
 
@@ -310,17 +318,17 @@ impl<'a> Crowd<'a> {
         let Phase::Joining(joining) = &mut listener.phase else {
             return Ok(());
         };
-        let length = match socket::receive(&listener.socket, &mut self.buffer) {
+        // The burst that follows the first media is for nobody to look at.
+        let length = match socket::receive(&listener.socket, &mut self.buffer[..JOIN_BYTES]) {
             Moved::Bytes(length) => length,
             Moved::Later => return Ok(()),
             Moved::Gone(why) => return Err(why.to_owned()),
         };
         let times = (self.clock.wall_of(listener.began), self.clock.wall());
         self.reply.clear();
-        // Only those who are checked from here on count; the beginnings of others do not.
-        let mut findings = Default::default();
+        let findings = (listener.role == Role::Checked).then_some(&mut self.tally.findings);
         let bytes = &self.buffer[..length];
-        let step = joining.push(bytes, times, &mut self.reply, &mut findings);
+        let step = joining.push(bytes, times, &mut self.reply, findings);
         if !self.reply.is_empty() {
             socket::say(&listener.socket, &self.reply)?;
         }
@@ -331,19 +339,16 @@ impl<'a> Crowd<'a> {
         self.tally.join.record(now - listener.began.min(now));
         listener.last = now;
         listener.bytes = media as u64;
+        listener.phase = match (followed, listener.role) {
+            (Some(followed), _) => Phase::Checked(followed),
+            (None, Role::Stalled) => Phase::Stalled,
+            (None, _) => Phase::Listening,
+        };
         match listener.role {
-            Role::Plain => listener.phase = Phase::Listening,
-            Role::Checked => {
-                listener.phase = Phase::Checked(followed);
-                self.tally.checked += 1;
-                self.tally.findings.merge(&findings);
-            }
-            Role::Stalled => {
-                listener.phase = Phase::Stalled;
-                self.tally.stalled += 1;
-            }
+            Role::Plain => {}
+            Role::Checked => self.tally.checked += 1,
+            Role::Stalled => self.tally.stalled += 1,
             Role::Slow => {
-                listener.phase = Phase::Listening;
                 self.tally.slow += 1;
                 self.slow.push(place);
             }
@@ -397,6 +402,9 @@ impl<'a> Crowd<'a> {
             return;
         }
         self.tally.lost.count(reason);
+        if matches!(listener.role, Role::Stalled | Role::Slow) {
+            return;
+        }
         self.tally
             .gap
             .record(listener.longest.max(now - listener.last.min(now)));
@@ -416,8 +424,8 @@ impl<'a> Crowd<'a> {
             match socket::discard(&listener.socket, &mut self.buffer[..bytes]) {
                 Moved::Bytes(length) => self.count(length),
                 Moved::Later => {}
-                Moved::Gone(why) => {
-                    self.lose(*place, now, &why);
+                Moved::Gone(_) => {
+                    self.lose(*place, now, &DROPPED_SLOW);
                     return false;
                 }
             }
@@ -463,24 +471,52 @@ impl<'a> Crowd<'a> {
     fn end(&mut self) {
         let now = self.clock.now();
         let seconds = self.plan.window.as_secs_f64();
+        let mut held_back = Vec::new();
         for listener in std::mem::take(&mut self.listeners).into_iter().flatten() {
-            match listener.phase {
-                Phase::Connecting(..) | Phase::Joining(_) => {
+            match (&listener.phase, listener.role) {
+                (Phase::Connecting(..) | Phase::Joining(_), _) => {
                     self.tally.failed.count(&"not yet at the end");
-                    continue;
                 }
-                Phase::Listening | Phase::Checked(_) | Phase::Stalled => self.tally.alive += 1,
-            }
-            if !matches!(listener.role, Role::Plain | Role::Checked) {
-                continue;
-            }
-            let wait = now - listener.last.min(now);
-            self.tally.gap.record(listener.longest.max(wait));
-            if let Some(base) = listener.base {
-                let bits = (listener.bytes - base) as f64 * 8.0;
-                self.tally.rate.record((bits / seconds) as u64);
+                (_, Role::Stalled | Role::Slow) => held_back.push(listener),
+                (_, Role::Plain | Role::Checked) => {
+                    self.tally.alive += 1;
+                    let wait = now - listener.last.min(now);
+                    self.tally.gap.record(listener.longest.max(wait));
+                    if let Some(base) = listener.base {
+                        let bits = (listener.bytes - base) as f64 * 8.0;
+                        self.tally.rate.record((bits / seconds) as u64);
+                    }
+                }
             }
         }
+        self.release(held_back);
+    }
+
+    /// Those who were held back read what there is: only then do they learn whether the server has
+    /// hung up on them, because that stands behind what it has sent before.
+    fn release(&mut self, mut held_back: Vec<Listener>) {
+        let end = self.clock.now() + RELEASE_TIME;
+        while !held_back.is_empty() && self.clock.now() < end {
+            held_back.retain(|listener| {
+                for _ in 0..TAKES_PER_RELEASE {
+                    match socket::discard(&listener.socket, &mut self.buffer) {
+                        Moved::Bytes(_) => {}
+                        Moved::Later => return true,
+                        Moved::Gone(_) if listener.role == Role::Slow => {
+                            self.tally.lost.count(&DROPPED_SLOW);
+                            return false;
+                        }
+                        Moved::Gone(_) => {
+                            self.tally.lost.count(&DROPPED_STALLED);
+                            return false;
+                        }
+                    }
+                }
+                true
+            });
+            std::thread::sleep(std::time::Duration::from_nanos(NAP));
+        }
+        self.tally.alive += held_back.len() as u64;
     }
 }
 
