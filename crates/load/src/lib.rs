@@ -15,13 +15,6 @@
 //! listeners are two commands and may run on different hosts; the frames say all that one has to know of the other.
 //!
 //! Servers are spoken to as players and encoders do it, RTMP by `rml_rtmp`: a second opinion on our own.
-#![cfg_attr(
-    not(test),
-    allow(
-        rustdoc::private_intra_doc_links,
-        reason = "an overview names the parts"
-    )
-)]
 
 mod answer;
 mod args;

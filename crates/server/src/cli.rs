@@ -46,7 +46,7 @@ enum Command {
         config: PathBuf,
     },
     /// Puts listeners and publishers on a server, this one or another, and reports what they saw.
-    Load(load::Arguments),
+    Load(Box<load::Arguments>),
     /// Asks the server on this host whether it is ready; for container health checks.
     Health {
         #[command(flatten)]
@@ -82,7 +82,7 @@ pub fn run() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve { source, demo } => serve(source.config.as_deref(), demo),
         Command::Check { config } => check(&config),
-        Command::Load(arguments) => load::run(arguments).map_err(Failure::from),
+        Command::Load(arguments) => load::run(*arguments).map_err(Failure::from),
         Command::Health { source } => health(source.config.as_deref()),
     };
     let Err(failure) = result else {
