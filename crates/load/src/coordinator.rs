@@ -25,6 +25,8 @@ const WORDS_MAX: usize = 256;
 const START_TIME: Duration = Duration::from_millis(100);
 /// After the end of the plan, for workers to tell what they saw.
 const END_PATIENCE: Duration = Duration::from_secs(30);
+/// Seconds below which there was no window: everybody failed before it began.
+const WINDOW_MIN: f64 = 0.05;
 /// Between two progress lines where a line cannot be overwritten.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -76,8 +78,7 @@ pub(crate) fn run(mut plan: Plan, pids: &[u32]) -> Result<Report, LoadError> {
     crew.hear_until(moment(timeline.window_begin))?;
     let (window, idle, first) = (Instant::now(), watch::idle_seconds(), Look::at(pids));
     crew.hear_until(moment(timeline.end))?;
-    // Where everybody fails, there is no window.
-    let seconds = window.elapsed().as_secs_f64().max(0.001);
+    let seconds = window.elapsed().as_secs_f64().max(WINDOW_MIN);
     let idle = watch::idle_seconds() - idle;
     let last = Look::at(pids);
     crew.hear_until(moment(timeline.end) + END_PATIENCE)?;
@@ -95,7 +96,7 @@ pub(crate) fn run(mut plan: Plan, pids: &[u32]) -> Result<Report, LoadError> {
             kernel,
             congestion_control,
             cpus,
-            idle: idle / seconds / cpus as f64,
+            idle: (seconds > WINDOW_MIN).then_some(idle / seconds / cpus as f64),
         },
         requested: plan.members,
         seconds,

@@ -77,8 +77,9 @@ pub(crate) struct Machine {
     pub(crate) congestion_control: String,
     /// Processors.
     pub(crate) cpus: usize,
-    /// Share of the time of all processors that was idle during the window.
-    pub(crate) idle: f64,
+    /// Share of the time of all processors that was idle during the window; nothing where there was
+    /// none, because everybody failed.
+    pub(crate) idle: Option<f64>,
 }
 
 /// The part of a load that was measured.
@@ -224,11 +225,11 @@ impl Report {
             idle,
         } = &self.machine;
         writeln!(out, "{} {}", self.command, self.url)?;
-        writeln!(
-            out,
-            "machine    {cpus} processors, {:.0} % idle; Linux {kernel}, {congestion_control}",
-            idle * 100.0
-        )?;
+        write!(out, "machine    {cpus} processors")?;
+        if let Some(idle) = idle {
+            write!(out, ", {:.0} % idle", idle * 100.0)?;
+        }
+        writeln!(out, "; Linux {kernel}, {congestion_control}")?;
         write!(
             out,
             "members    {} requested, {} joined, {} alive",
@@ -371,7 +372,7 @@ impl Generator {
                 "our frames are sent {millis} ms late (p99): more --processes"
             ));
         }
-        if machine.idle < IDLE_LOW {
+        if machine.idle.is_some_and(|idle| idle < IDLE_LOW) {
             bottlenecks.push(
                 "the machine's processors are never idle: everybody waits for them".to_owned(),
             );
@@ -443,7 +444,7 @@ mod tests {
             kernel: "6.1".to_owned(),
             congestion_control: "cubic".to_owned(),
             cpus: 2,
-            idle,
+            idle: Some(idle),
         };
         let frame = Frame {
             command: "listen",

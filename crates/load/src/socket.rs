@@ -9,11 +9,10 @@ use socket2::{Domain, Socket, Type};
 
 /// The first source address towards a server on the loopback.
 const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 1);
-/// Connections from one address. Far below its 28,000 ports, so that a free one is found at once and
-/// binding needs no `IP_BIND_ADDRESS_NO_PORT`; and as many addresses as a server would see.
-const PER_ADDRESS: u64 = 500;
-/// Of 127.0.0.0/8, the addresses above the first one: 32 million connections.
-const ADDRESSES: u64 = 1 << 16;
+/// Addresses that connections come from in turn, as a server sees it from the world: its limits for one
+/// address are not met. Each has so few of its 28,000 ports in use that a free one is found at once, and
+/// binding needs no `IP_BIND_ADDRESS_NO_PORT`.
+const ADDRESSES: u64 = 4_096;
 
 /// What a read or a write came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +25,7 @@ pub(crate) enum Moved {
 }
 
 /// Begins to connect member `number` of the load. On the loopback it comes from an address that it
-/// shares with few others; elsewhere the system chooses.
+/// shares with few others, if with any; elsewhere the system chooses.
 pub(crate) fn connect(
     to: SocketAddr,
     number: u64,
@@ -102,7 +101,7 @@ fn source(to: IpAddr, number: u64) -> Option<IpAddr> {
     let IpAddr::V4(to) = to else {
         return None;
     };
-    let place = (number / PER_ADDRESS % ADDRESSES) as u32;
+    let place = (number % ADDRESSES) as u32;
     to.is_loopback()
         .then(|| IpAddr::V4(Ipv4Addr::from_bits(FIRST_ADDRESS.to_bits() + place)))
 }
@@ -115,10 +114,9 @@ mod tests {
     fn only_the_loopback_has_many_addresses() {
         let from = |to: &str, number| source(to.parse().expect("an address"), number);
         assert_eq!(from("127.0.0.1", 0), Some(IpAddr::V4(FIRST_ADDRESS)));
-        assert_eq!(
-            from("127.0.0.1", 100_000),
-            Some(IpAddr::V4(Ipv4Addr::new(127, 1, 0, 201)))
-        );
+        let fifth = IpAddr::V4(Ipv4Addr::new(127, 1, 0, 6));
+        assert_eq!(from("127.0.0.1", 5), Some(fifth));
+        assert_eq!(from("127.0.0.1", ADDRESSES + 5), Some(fifth));
         assert_eq!(from("192.0.2.1", 0), None);
         assert_eq!(from("::1", 0), None);
     }

@@ -89,7 +89,7 @@ impl Look {
         // A thread that ended took its count with it.
         let is_whole = precise >= 0.0 && self.threads == later.threads;
         Usage {
-            cpu: if is_whole { precise } else { ticks } / seconds,
+            cpu: if is_whole { precise } else { ticks }.max(0.0) / seconds,
             cpu_user: (later.user - self.user) / seconds,
             cpu_system: (later.system - self.system) / seconds,
             threads: later.threads,
