@@ -11,7 +11,7 @@
 //!
 //! A worker is a process with one thread: a listener is a socket and some counters, and bytes that nobody looks at are
 //! thrown away in the kernel. A few listeners are *checked*: frames of a synthetic publisher carry their
-//! number and the time they were sent ([`stamp`]), so that holes, repetitions and delay are seen. Publishers and
+//! number and the time they were sent (`stamp`), so that holes, repetitions and delay are seen. Publishers and
 //! listeners are two commands and may run on different hosts; the frames say all that one has to know of the other.
 //!
 //! Servers are spoken to as players and encoders do it, RTMP by `rml_rtmp`: a second opinion on our own.
