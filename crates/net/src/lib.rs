@@ -1,9 +1,9 @@
 //! The operating system's side of Carillon: sockets, readiness, wake-ups, thread clocks.
 //!
 //! A fan-out worker drives one [`Backend`], which owns the sockets of that worker's listeners. The
-//! trait is shaped so that a completion-based back-end fits beside [`Epoll`]: sends are handed over
-//! in batches, and when the call returns every send in the batch has its outcome, so no buffer
-//! outlives the call that lent it.
+//! trait fits readiness ([`Epoll`]) and completions ([`Uring`]) alike: sends are handed over in
+//! batches, and when the call returns every send in the batch has its outcome, so no buffer outlives
+//! the call that lent it.
 //!
 //! For connections that a task serves there are [`closing`] and [`wait`]; those that the server
 //! itself makes begin with [`link`].
@@ -22,10 +22,12 @@ mod epoll;
 #[cfg(not(loom))]
 pub mod link;
 pub mod tcp;
+mod uring;
 #[cfg(not(loom))]
 pub mod wait;
 mod waker;
 
 pub use backend::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot};
 pub use epoll::Epoll;
+pub use uring::{Unavailable, Uring};
 pub use waker::Waker;

@@ -6,6 +6,17 @@ use std::time::Duration;
 
 use crate::Waker;
 
+#[cfg(test)]
+pub(crate) mod tests;
+
+/// Events taken per sleep. More wait in the kernel; the bound keeps one storm of hang-ups from
+/// delaying due visits.
+pub(crate) const EVENTS_PER_WAIT: usize = 256;
+
+/// How many bytes a listener whose input is dropped may send us between two looks before it counts
+/// as misbehaving. It has nothing to say after its request; this much tolerates pipelined requests.
+pub(crate) const STRAY_BYTES_MAX: usize = 16 * 1024;
+
 /// Names one socket inside a back-end: the caller's slab index and the number of times that index
 /// has been reused, so that an event of a socket long gone is recognised as stale.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -77,7 +88,7 @@ pub enum Event {
 
 /// Owns the sockets of one worker. One thread uses it; only its [`Waker`] is shared.
 pub trait Backend: Send {
-    /// The name operators see: `epoll`.
+    /// The name operators see: `epoll` or `io_uring`.
     fn name(&self) -> &'static str;
 
     /// Takes ownership of a connected socket and starts watching it.
@@ -86,7 +97,8 @@ pub trait Backend: Send {
     /// When the socket cannot be made non-blocking or watched; it is closed then.
     fn attach(&mut self, slot: Slot, socket: TcpStream, inbound: Inbound) -> io::Result<()>;
 
-    /// Closes the socket. A slot that is not attached is ignored.
+    /// Closes the socket, by the next [`wait`](Self::wait) at the latest. A slot that is not attached
+    /// is ignored.
     fn detach(&mut self, slot: Slot);
 
     /// Stops watching a socket and gives it back, still open and non-blocking. `None` for a slot

@@ -1,0 +1,424 @@
+//! What every back-end must do, run on each of them.
+
+use std::io::{IoSlice, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener};
+use std::time::Instant;
+
+use super::*;
+use crate::{Epoll, Uring};
+
+const LONG: Duration = Duration::from_secs(5);
+
+macro_rules! on_every_backend {
+    ($($name:ident,)*) => {
+        mod epoll { $(
+            #[test]
+            fn $name() {
+                super::$name(&mut super::Epoll::new().unwrap());
+            }
+        )* }
+        mod io_uring { $(
+            #[test]
+            fn $name() {
+                super::on(super::Uring::new(), super::$name);
+            }
+        )* }
+        /// As on kernels without deferred work.
+        mod io_uring_cooperative { $(
+            #[test]
+            fn $name() {
+                super::on(super::Uring::cooperative(), super::$name);
+            }
+        )* }
+        /// Every other socket needs another ring.
+        mod io_uring_in_many_rings { $(
+            #[test]
+            fn $name() {
+                super::on(super::Uring::cramped(), super::$name);
+            }
+        )* }
+    };
+}
+
+on_every_backend![
+    sends_scattered_bytes_in_order,
+    a_batch_has_an_outcome_for_every_send,
+    a_full_socket_blocks_and_then_reports_room,
+    a_hang_up_is_reported_and_stale_slots_are_ignored,
+    what_happened_to_a_socket_is_not_told_of_its_successor,
+    a_hang_up_ends_the_sleep,
+    a_half_closed_connection_is_over,
+    a_send_to_a_reset_connection_finds_it_closed,
+    a_detached_socket_is_closed,
+    stray_requests_are_dropped_but_a_flood_ends_the_connection,
+    reported_input_is_received_and_the_socket_can_be_had_back,
+    input_is_told_anew_once_there_was_nothing,
+    a_hang_up_of_one_who_converses_is_reported,
+    a_socket_that_says_nothing_can_be_had_back_too,
+    a_waker_ends_the_sleep_even_when_it_came_first,
+    a_waker_ends_the_sleep_again_and_again,
+    a_sleep_ends_when_its_time_is_over,
+    many_sockets_hang_up_at_once,
+];
+
+/// Runs a test where io_uring is to be had, and says so where not.
+pub(crate) fn on(made: Result<Uring, crate::Unavailable>, test: impl FnOnce(&mut dyn Backend)) {
+    match made {
+        Ok(mut backend) => test(&mut backend),
+        Err(why) => eprintln!("NOT TESTED on io_uring: {why}"),
+    }
+}
+
+pub(crate) fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (near, listener.accept().unwrap().0)
+}
+
+pub(crate) fn slot(index: u32) -> Slot {
+    Slot { index, reuse: 7 }
+}
+
+fn send_one(backend: &mut dyn Backend, slot: Slot, slices: &[IoSlice<'_>]) -> SendOutcome {
+    let mut outcomes = [SendOutcome::Blocked];
+    backend.send_batch(&[SendOp { slot, slices }], &mut outcomes);
+    outcomes[0]
+}
+
+/// Waits until an event comes. Others may come before, such as that a new socket has room.
+pub(crate) fn wait_for(backend: &mut dyn Backend, wanted: Event) {
+    let mut events = Vec::new();
+    let deadline = Instant::now() + LONG;
+    while !events.contains(&wanted) {
+        backend.wait(Some(LONG), &mut events).unwrap();
+        assert!(
+            Instant::now() < deadline,
+            "wanted {wanted:?}, got {events:?}"
+        );
+    }
+}
+
+/// Everything there is to report now.
+fn events_now(backend: &mut dyn Backend) -> Vec<Event> {
+    let mut events = Vec::new();
+    // What was asked for with the first look may be there at the second.
+    for _ in 0..3 {
+        backend.wait(Some(Duration::ZERO), &mut events).unwrap();
+    }
+    events.retain(|event| !matches!(event, Event::Writable(_)));
+    events
+}
+
+/// Sends until the socket takes no more; returns how much it took.
+fn fill(backend: &mut dyn Backend, slot: Slot) -> usize {
+    let block = vec![1_u8; 1 << 20];
+    let mut sent = 0;
+    loop {
+        match send_one(backend, slot, &[IoSlice::new(&block)]) {
+            SendOutcome::Sent(count) => sent += count,
+            SendOutcome::Blocked => return sent,
+            SendOutcome::Closed => panic!("closed"),
+        }
+    }
+}
+
+fn sends_scattered_bytes_in_order(backend: &mut dyn Backend) {
+    let (near, mut far) = pair();
+    backend.attach(slot(3), near, Inbound::Dropped).unwrap();
+    let slices = [IoSlice::new(b"one "), IoSlice::new(b"two")];
+    assert_eq!(send_one(backend, slot(3), &slices), SendOutcome::Sent(7));
+    let mut got = [0; 7];
+    far.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"one two");
+}
+
+fn a_batch_has_an_outcome_for_every_send(backend: &mut dyn Backend) {
+    const COUNT: u32 = 100;
+    let mut peers = Vec::new();
+    for index in 0..COUNT {
+        let (near, far) = pair();
+        let inbound = match index % 3 {
+            0 => Inbound::Reported,
+            _ => Inbound::Dropped,
+        };
+        backend.attach(slot(index), near, inbound).unwrap();
+        peers.push(far);
+    }
+    fill(backend, slot(40));
+    let texts: Vec<_> = (0..COUNT).map(|index| format!("to {index}")).collect();
+    let slices: Vec<_> = texts
+        .iter()
+        .map(|text| [IoSlice::new(text.as_bytes()), IoSlice::new(b"!")])
+        .collect();
+    let batch: Vec<_> = (0..COUNT)
+        .map(|index| SendOp {
+            slot: Slot {
+                index,
+                // One of them is gone, and another one has its place.
+                reuse: if index == 50 { 6 } else { 7 },
+            },
+            slices: &slices[index as usize][..1 + index as usize % 2],
+        })
+        .collect();
+    let mut outcomes = vec![SendOutcome::Sent(0); COUNT as usize + 1];
+    backend.send_batch(&batch, &mut outcomes);
+    assert_eq!(outcomes.pop(), Some(SendOutcome::Sent(0)), "untouched");
+    for (index, (outcome, far)) in outcomes.into_iter().zip(&mut peers).enumerate() {
+        let text = format!("to {index}{}", if index % 2 == 1 { "!" } else { "" });
+        match index {
+            40 => assert_eq!(outcome, SendOutcome::Blocked),
+            50 => assert_eq!(outcome, SendOutcome::Closed),
+            _ => {
+                assert_eq!(outcome, SendOutcome::Sent(text.len()));
+                let mut got = vec![0; text.len()];
+                far.read_exact(&mut got).unwrap();
+                assert_eq!(got, text.as_bytes());
+            }
+        }
+    }
+}
+
+fn a_full_socket_blocks_and_then_reports_room(backend: &mut dyn Backend) {
+    let (near, mut far) = pair();
+    backend.attach(slot(0), near, Inbound::Dropped).unwrap();
+    backend.wait(Some(Duration::ZERO), &mut Vec::new()).unwrap();
+    for _ in 0..2 {
+        let mut left = fill(backend, slot(0));
+        let mut scratch = vec![0; 1 << 20];
+        while left > 0 {
+            left -= far.read(&mut scratch).unwrap();
+        }
+        wait_for(backend, Event::Writable(slot(0)));
+    }
+}
+
+fn a_hang_up_is_reported_and_stale_slots_are_ignored(backend: &mut dyn Backend) {
+    let (near, far) = pair();
+    backend.attach(slot(1), near, Inbound::Dropped).unwrap();
+    drop(far);
+    wait_for(backend, Event::Closed(slot(1)));
+    let stale = Slot { index: 1, reuse: 6 };
+    backend.detach(stale);
+    assert!(backend.release(stale).is_none());
+    let text = [IoSlice::new(b"x")];
+    assert_eq!(send_one(backend, stale, &text), SendOutcome::Closed);
+    // The peer is gone, but the socket is still there: its first send is taken.
+    assert_eq!(send_one(backend, slot(1), &text), SendOutcome::Sent(1));
+    backend.detach(slot(1));
+    assert_eq!(send_one(backend, slot(1), &text), SendOutcome::Closed);
+}
+
+fn what_happened_to_a_socket_is_not_told_of_its_successor(backend: &mut dyn Backend) {
+    for inbound in [Inbound::Dropped, Inbound::Reported] {
+        let mut peers = Vec::new();
+        for reuse in 0..20 {
+            let (near, far) = pair();
+            let slot = Slot { index: 0, reuse };
+            backend.attach(slot, near, inbound).unwrap();
+            backend.wait(Some(Duration::ZERO), &mut Vec::new()).unwrap();
+            peers.push(far);
+            if reuse < 19 {
+                // The hang-up has happened, and nobody has looked yet.
+                peers.pop();
+                backend.detach(slot);
+            }
+        }
+        assert_eq!(events_now(backend), []);
+        let last = Slot {
+            index: 0,
+            reuse: 19,
+        };
+        assert_eq!(
+            send_one(backend, last, &[IoSlice::new(b"x")]),
+            SendOutcome::Sent(1)
+        );
+        peers.pop();
+        wait_for(backend, Event::Closed(last));
+        backend.detach(last);
+    }
+}
+
+fn a_hang_up_ends_the_sleep(backend: &mut dyn Backend) {
+    let pairs: Vec<_> = (0..5).map(|_| pair()).collect();
+    let mut peers = Vec::new();
+    for (index, (near, far)) in (0..).zip(pairs) {
+        backend.attach(slot(index), near, Inbound::Dropped).unwrap();
+        peers.push(far);
+    }
+    assert_eq!(events_now(backend), []);
+    for (index, far) in (0..).zip(peers) {
+        let hang_up = std::thread::spawn(move || drop(far));
+        wait_for(backend, Event::Closed(slot(index)));
+        hang_up.join().unwrap();
+    }
+}
+
+fn a_half_closed_connection_is_over(backend: &mut dyn Backend) {
+    let (near, far) = pair();
+    backend.attach(slot(0), near, Inbound::Dropped).unwrap();
+    // Full, and therefore watched for room: the hang-up must be told all the same.
+    fill(backend, slot(0));
+    far.shutdown(Shutdown::Write).unwrap();
+    wait_for(backend, Event::Closed(slot(0)));
+}
+
+fn a_send_to_a_reset_connection_finds_it_closed(backend: &mut dyn Backend) {
+    let (near, far) = pair();
+    backend.attach(slot(0), near, Inbound::Dropped).unwrap();
+    drop(far);
+    let text = [IoSlice::new(b"x")];
+    // The first is answered by a reset.
+    send_one(backend, slot(0), &text);
+    assert_eq!(send_one(backend, slot(0), &text), SendOutcome::Closed);
+}
+
+fn a_detached_socket_is_closed(backend: &mut dyn Backend) {
+    for inbound in [Inbound::Dropped, Inbound::Reported] {
+        let (near, mut far) = pair();
+        far.set_read_timeout(Some(LONG)).unwrap();
+        backend.attach(slot(0), near, inbound).unwrap();
+        assert_eq!(events_now(backend), []);
+        backend.detach(slot(0));
+        assert_eq!(events_now(backend), []);
+        assert_eq!(far.read(&mut [0]).unwrap(), 0);
+    }
+}
+
+fn stray_requests_are_dropped_but_a_flood_ends_the_connection(backend: &mut dyn Backend) {
+    let (near, mut far) = pair();
+    backend.attach(slot(0), near, Inbound::Dropped).unwrap();
+    for _ in 0..3 {
+        far.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        assert_eq!(events_now(backend), []);
+    }
+    // Nobody reads it all, so it need not be taken all.
+    far.set_nonblocking(true).unwrap();
+    assert!(far.write(&vec![b'x'; 4 * STRAY_BYTES_MAX]).unwrap() > STRAY_BYTES_MAX);
+    wait_for(backend, Event::Closed(slot(0)));
+}
+
+fn reported_input_is_received_and_the_socket_can_be_had_back(backend: &mut dyn Backend) {
+    let (near, mut far) = pair();
+    // What arrived before is told as well.
+    far.write_all(b"early").unwrap();
+    backend.attach(slot(2), near, Inbound::Reported).unwrap();
+    wait_for(backend, Event::Readable(slot(2)));
+    let mut buffer = [0; 3];
+    assert_eq!(backend.receive(slot(2), &mut buffer), Received::Bytes(3));
+    assert_eq!(backend.receive(slot(2), &mut buffer), Received::Bytes(2));
+    assert_eq!(backend.receive(slot(2), &mut buffer), Received::Nothing);
+    let mut near = backend.release(slot(2)).unwrap();
+    assert_eq!(backend.receive(slot(2), &mut buffer), Received::Closed);
+    near.write_all(b"mine again").unwrap();
+    let mut got = [0; 10];
+    far.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"mine again");
+    drop(far);
+    let events = events_now(backend);
+    assert!(events.is_empty(), "it is not watched any more: {events:?}");
+    // Nor does anything hold it open.
+    let (near, mut far) = pair();
+    backend.attach(slot(2), near, Inbound::Reported).unwrap();
+    assert_eq!(events_now(backend), []);
+    drop(backend.release(slot(2)).unwrap());
+    assert_eq!(events_now(backend), []);
+    far.set_read_timeout(Some(LONG)).unwrap();
+    assert_eq!(far.read(&mut [0]).unwrap(), 0);
+}
+
+fn input_is_told_anew_once_there_was_nothing(backend: &mut dyn Backend) {
+    let (near, mut far) = pair();
+    backend.attach(slot(0), near, Inbound::Reported).unwrap();
+    let mut buffer = [0; 16];
+    for _ in 0..3 {
+        far.write_all(b"word").unwrap();
+        wait_for(backend, Event::Readable(slot(0)));
+        assert_eq!(backend.receive(slot(0), &mut buffer), Received::Bytes(4));
+        assert_eq!(backend.receive(slot(0), &mut buffer), Received::Nothing);
+        assert_eq!(events_now(backend), []);
+    }
+}
+
+fn a_hang_up_of_one_who_converses_is_reported(backend: &mut dyn Backend) {
+    let (near, mut far) = pair();
+    backend.attach(slot(0), near, Inbound::Reported).unwrap();
+    far.write_all(b"bye").unwrap();
+    wait_for(backend, Event::Readable(slot(0)));
+    assert_eq!(backend.receive(slot(0), &mut [0; 8]), Received::Bytes(3));
+    assert_eq!(backend.receive(slot(0), &mut [0; 8]), Received::Nothing);
+    drop(far);
+    wait_for(backend, Event::Closed(slot(0)));
+    assert_eq!(backend.receive(slot(0), &mut [0; 8]), Received::Closed);
+}
+
+fn a_socket_that_says_nothing_can_be_had_back_too(backend: &mut dyn Backend) {
+    let (near, mut far) = pair();
+    backend.attach(slot(0), near, Inbound::Dropped).unwrap();
+    let Some(mut near) = backend.release(slot(0)) else {
+        // Linux before 6.8 cannot turn a direct descriptor into a usual one; it is closed.
+        assert_eq!(backend.name(), "io_uring");
+        assert_eq!(events_now(backend), []);
+        assert_eq!(far.read(&mut [0]).unwrap(), 0);
+        return;
+    };
+    assert_eq!(events_now(backend), []);
+    assert_eq!(
+        near.read(&mut [0]).unwrap_err().kind(),
+        io::ErrorKind::WouldBlock
+    );
+    near.write_all(b"back").unwrap();
+    let mut got = [0; 4];
+    far.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"back");
+}
+
+fn a_waker_ends_the_sleep_even_when_it_came_first(backend: &mut dyn Backend) {
+    backend.waker().wake();
+    let mut events = Vec::new();
+    backend.wait(None, &mut events).unwrap();
+    assert!(events.is_empty());
+}
+
+fn a_waker_ends_the_sleep_again_and_again(backend: &mut dyn Backend) {
+    for _ in 0..100 {
+        let waker = backend.waker();
+        let wakes = std::thread::spawn(move || waker.wake());
+        let mut events = Vec::new();
+        backend.wait(None, &mut events).unwrap();
+        assert!(events.is_empty());
+        wakes.join().unwrap();
+    }
+}
+
+fn a_sleep_ends_when_its_time_is_over(backend: &mut dyn Backend) {
+    let began = Instant::now();
+    let nap = Duration::from_millis(20);
+    backend.wait(Some(nap), &mut Vec::new()).unwrap();
+    assert!(began.elapsed() >= nap);
+}
+
+fn many_sockets_hang_up_at_once(backend: &mut dyn Backend) {
+    const COUNT: u32 = 3 * EVENTS_PER_WAIT as u32;
+    let mut peers = Vec::new();
+    for index in 0..COUNT {
+        let (near, far) = pair();
+        backend.attach(slot(index), near, Inbound::Dropped).unwrap();
+        peers.push(far);
+    }
+    assert_eq!(events_now(backend), []);
+    drop(peers);
+    let mut gone = vec![false; COUNT as usize];
+    let deadline = Instant::now() + LONG;
+    while gone.contains(&false) {
+        assert!(Instant::now() < deadline, "some are never told");
+        let mut events = Vec::new();
+        backend.wait(Some(LONG), &mut events).unwrap();
+        assert!(events.len() <= EVENTS_PER_WAIT);
+        for event in events {
+            if let Event::Closed(slot) = event {
+                assert!(!std::mem::replace(&mut gone[slot.index as usize], true));
+                backend.detach(slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Whether this host lets us use io_uring, found out by using it.
+
+use std::io::{self, IoSlice, Read};
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use io_uring::{Probe, opcode};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use super::ring::{Mode, Ring, Sizes};
+use super::{COMPLETIONS, TABLE_MAX, Uring};
+use crate::backend::{Backend, Event, Inbound, SendOp, SendOutcome, Slot};
+
+/// How long the trial waits for an event that is there already.
+const TRIAL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why io_uring cannot be used here.
+#[derive(Debug, thiserror::Error)]
+pub enum Unavailable {
+    /// The kernel, its settings or the sandbox around this process refuse to make a ring.
+    #[error(
+        "the system refuses a ring: {0} (see kernel.io_uring_disabled, and the container's seccomp profile)"
+    )]
+    Refused(io::Error),
+    /// Something that the back-end is built on is missing: the kernel is older than Linux 5.19, or
+    /// only resembles one.
+    #[error("the kernel's io_uring lacks {0}")]
+    Lacks(&'static str),
+    /// A trial on a pair of sockets went wrong.
+    #[error("a trial of io_uring failed: {0}")]
+    Failed(&'static str),
+}
+
+/// What the back-end asks the kernel to do.
+const OPERATIONS: [(u8, &str); 6] = [
+    (opcode::Send::CODE, "send"),
+    (opcode::SendMsg::CODE, "sendmsg"),
+    (opcode::Recv::CODE, "recv"),
+    (opcode::PollAdd::CODE, "poll"),
+    (opcode::PollRemove::CODE, "the end of a poll"),
+    (opcode::Close::CODE, "close"),
+];
+
+impl Uring {
+    /// Creates an empty back-end. One thread is to use it; which one shows when it is first used.
+    ///
+    /// # Errors
+    /// See [`Unavailable`].
+    pub fn new() -> Result<Self, Unavailable> {
+        let limit = getrlimit(Resource::Nofile).current;
+        let sizes = Sizes {
+            completions: COMPLETIONS,
+            table: limit.map_or(TABLE_MAX, |limit| limit.min(TABLE_MAX.into()) as u32),
+        };
+        let uring = match Self::with(Mode::Deferred, sizes) {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => {
+                Self::with(Mode::Cooperative, sizes)
+            }
+            made => made,
+        };
+        let uring = uring.map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::INVAL) => Unavailable::Lacks("sparse tables of descriptors"),
+            _ => Unavailable::Refused(error),
+        })?;
+        uring.rings.first().map_or(Ok(()), check)?;
+        Ok(uring)
+    }
+
+    /// Finds out whether io_uring works here, by sending a byte and noticing a hang-up.
+    ///
+    /// # Errors
+    /// See [`Unavailable`].
+    pub fn probe() -> Result<(), Unavailable> {
+        let mut uring = Self::new()?;
+        let slot = Slot { index: 0, reuse: 0 };
+        let (near, mut far) = UnixStream::pair().map_err(Unavailable::Refused)?;
+        let near = TcpStream::from(OwnedFd::from(near));
+        let attached = uring.attach(slot, near, Inbound::Dropped);
+        attached.map_err(|_| Unavailable::Failed("a socket cannot be made a direct descriptor"))?;
+        let slices = [IoSlice::new(b"?"), IoSlice::new(b"!")];
+        let op = SendOp {
+            slot,
+            slices: &slices,
+        };
+        let mut outcomes = [SendOutcome::Blocked];
+        uring.send_batch(&[op], &mut outcomes);
+        let mut got = [0; 2];
+        far.set_nonblocking(true).map_err(Unavailable::Refused)?;
+        if outcomes != [SendOutcome::Sent(2)] || !matches!(far.read(&mut got), Ok(2)) {
+            return Err(Unavailable::Failed("what is sent does not arrive"));
+        }
+        drop(far);
+        let mut events = Vec::new();
+        let waited = uring.wait(Some(TRIAL_PATIENCE), &mut events);
+        if waited.is_err() || events != [Event::Closed(slot)] {
+            return Err(Unavailable::Failed("a hang-up is not noticed"));
+        }
+        Ok(())
+    }
+}
+
+fn check(ring: &Ring) -> Result<(), Unavailable> {
+    let parameters = ring.inner().params();
+    if !parameters.is_feature_ext_arg() || !parameters.is_feature_nodrop() {
+        return Err(Unavailable::Lacks("waiting with a timeout"));
+    }
+    let mut known = Probe::new();
+    let asked = ring.inner().submitter().register_probe(&mut known);
+    asked.map_err(Unavailable::Refused)?;
+    let missing = OPERATIONS
+        .iter()
+        .find(|(code, _)| !known.is_supported(*code));
+    missing.map_or(Ok(()), |(_, name)| Err(Unavailable::Lacks(name)))
+}
