@@ -3,9 +3,28 @@
 //! `clippy` and `doc` share the metadata of external crates; `unit` and `scenarios` share every
 //! build of the dev profile, because they select packages and features alike.
 
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::tools;
+
+/// Chooses the back-end, of the server and of the core's tests.
+const BACKEND: &str = "CARILLON__FANOUT__BACKEND";
+
+/// Tests of the core whose listeners have real sockets.
+const CARRYING: [&str; 3] = ["carry", "converse", "follow"];
+
+/// Scenarios in which workers send, are spoken to, and lose or give back sockets.
+const ON_EVERY_BACKEND: [&str; 5] = [
+    "everybody_hears_the_same",
+    "icecast_sources_are_heard_unchanged",
+    "players_outlive_publishers",
+    "rtmp_players_join",
+    "the_server_leaves_in_order",
+];
 
 pub(crate) fn fmt(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     run::run(&mut workspace.cargo(&["fmt", "--all", "--check"]))?;
@@ -71,14 +90,19 @@ pub(crate) fn unit(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
         "--locked",
         "--no-fail-fast",
     ]);
-    run::run_lines(&mut command, |line| report.test_line(line))
+    run::run_lines(&mut command, |line| report.test_line(line))?;
+    let mut again = workspace.cargo(&["test", "--workspace", "--locked"]);
+    again.args(CARRYING.iter().flat_map(|name| ["--test", name]));
+    again.env(BACKEND, "io_uring");
+    run::run_lines(&mut again, |line| report.test_line(line))
 }
 
 /// Runs the scenarios against the dev profile's server: its dependencies are built already, and
 /// overflow checks and debug assertions are worth more here than speed. Those that look at delays
-/// and counts come last, one after another.
+/// and counts come last, one after another. Then some of them again with the other back-end.
 pub(crate) fn scenarios(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     let selection = ["--workspace", "--locked", "--test"];
+    let server = workspace.target.join("debug/carillon");
     let build = [&["build", "--bin", "carillon"][..], &selection, &["*"]].concat();
     run::run(&mut workspace.cargo(&build))?;
     for (name, arguments) in [
@@ -87,8 +111,47 @@ pub(crate) fn scenarios(workspace: &Workspace, report: &mut Report) -> Result<()
     ] {
         let test = [&["test"][..], &selection, &[name], arguments].concat();
         let mut command = workspace.cargo(&test);
-        command.env("CARILLON_BIN", workspace.target.join("debug/carillon"));
+        command.env("CARILLON_BIN", &server);
         run::run_lines(&mut command, |line| report.test_line(line))?;
     }
-    Ok(())
+    // "auto" is io_uring where it works.
+    let other = match starts_with_io_uring(workspace, &server) {
+        Ok(()) => "epoll",
+        Err(why) => {
+            println!("NOT TESTED with io_uring: {why}");
+            return Ok(());
+        }
+    };
+    let mut command = workspace.cargo(&[&["test"][..], &selection, &["scenarios", "--"]].concat());
+    command.args(ON_EVERY_BACKEND);
+    command.env("CARILLON_BIN", &server).env(BACKEND, other);
+    run::run_lines(&mut command, |line| report.test_line(line))
+}
+
+/// Whether the server can use io_uring on this host, or why not.
+fn starts_with_io_uring(workspace: &Workspace, server: &Path) -> Result<(), String> {
+    let mut command = workspace.command(server, &["serve"]);
+    for port in ["RTMP", "HTTP", "ADMIN"] {
+        command.env(format!("CARILLON__{port}__LISTEN"), "127.0.0.1:0");
+    }
+    command.env(BACKEND, "io_uring");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let lines = child.stdout.take().map(BufReader::new);
+    let ready = lines
+        .into_iter()
+        .flat_map(BufRead::lines)
+        .map_while(Result::ok)
+        .any(|line| line == "ready");
+    // It has ended already unless it is ready.
+    child.kill().ok();
+    let output = child
+        .wait_with_output()
+        .map_err(|error| error.to_string())?;
+    if ready {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&output.stderr)
+        .trim_end()
+        .to_owned())
 }

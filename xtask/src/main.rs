@@ -88,7 +88,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "asan",
-        about: "the core's unit tests under the address sanitizer",
+        about: "the unit tests of unsafe code under the address sanitizer",
         in_test: true,
         run: sanitize::asan,
     },

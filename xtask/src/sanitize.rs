@@ -28,7 +28,7 @@ pub(crate) fn loom(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
     run_counted(&mut command, report)
 }
 
-/// Runs the core's unit tests under the address and leak sanitizers.
+/// Runs the unit tests of the crates with unsafe code under the address and leak sanitizers.
 pub(crate) fn asan(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
     require_runtime(workspace)?;
     let host = host(workspace)?;
@@ -36,6 +36,8 @@ pub(crate) fn asan(workspace: &Workspace, report: &mut Report) -> Result<(), Fai
         "test",
         "--package",
         "carillon-fanout",
+        "--package",
+        "carillon-net",
         "--locked",
         "--lib",
         "--target",

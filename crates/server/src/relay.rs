@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fanout::{Class, Fanout, Registry, Settings};
 use net::link::Connector;
-use net::{Backend, Epoll};
+use net::{Backend, Epoll, Unavailable, Uring};
 use tokio::net::{TcpListener, TcpSocket};
 
 use crate::access::{AccessLog, Departures};
@@ -85,6 +85,11 @@ pub enum StartError {
         /// Why not.
         source: io::Error,
     },
+    /// The configuration demands what this host does not have.
+    #[error(
+        "`fanout.backend` is \"io_uring\", which is impossible here: {0}; \"auto\" uses epoll then"
+    )]
+    IoUring(#[source] Unavailable),
     /// The workers' threads or back-ends cannot be made.
     #[error("the fan-out workers cannot start: {0}")]
     Workers(io::Error),
@@ -155,7 +160,9 @@ impl Relay {
             tls: _,
         } = self;
         let config = Arc::new(config);
-        let (fanout, departed) = start_workers(&config).map_err(StartError::Workers)?;
+        let backend =
+            choose_backend(config.fanout.backend, Uring::probe).map_err(StartError::IoUring)?;
+        let (fanout, departed) = start_workers(&config, backend).map_err(StartError::Workers)?;
         let publishers = config.limits.publishers.map_or(0, |max| max.get() as usize);
         let (registry, gatekeeper) = Registry::new(
             Arc::clone(&fanout),
@@ -227,7 +234,30 @@ pub(crate) type Socket = (Bound, TcpListener, Option<Door>);
 
 type Workers = (Arc<Fanout>, std::sync::mpsc::Receiver<fanout::Departure>);
 
-fn start_workers(config: &Config) -> io::Result<Workers> {
+type MakeBackend = fn() -> io::Result<Box<dyn Backend>>;
+
+/// How this host's workers drive their sockets. io_uring is tried out before anything relies on it:
+/// many a sandbox refuses it.
+fn choose_backend(
+    wanted: config::Backend,
+    probe: impl FnOnce() -> Result<(), Unavailable>,
+) -> Result<MakeBackend, Unavailable> {
+    let epoll: MakeBackend = || Ok(Box::new(Epoll::new()?));
+    let io_uring: MakeBackend = || Ok(Box::new(Uring::new().map_err(io::Error::other)?));
+    match wanted {
+        config::Backend::Epoll => Ok(epoll),
+        config::Backend::IoUring => probe().map(|()| io_uring),
+        config::Backend::Auto => match probe() {
+            Ok(()) => Ok(io_uring),
+            Err(why) => {
+                tracing::info!(%why, "io_uring cannot be used; listeners are driven by epoll");
+                Ok(epoll)
+            }
+        },
+    }
+}
+
+fn start_workers(config: &Config, backend: MakeBackend) -> io::Result<Workers> {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let settings = fanout::Config {
         workers: if config.fanout.workers == 0 {
@@ -237,12 +267,6 @@ fn start_workers(config: &Config) -> io::Result<Workers> {
         },
         target_utilisation: config.fanout.target_utilisation,
         log_bytes_max: config.fanout.log_mib.saturating_mul(1024 * 1024),
-    };
-    let backend = || match config.fanout.backend {
-        // The best of one.
-        config::Backend::Auto | config::Backend::Epoll => {
-            Ok(Box::new(Epoll::new()?) as Box<dyn Backend>)
-        }
     };
     Fanout::start(&settings, backend)
 }
@@ -265,4 +289,29 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(wanted: config::Backend, works: bool) -> Option<&'static str> {
+        let refused = || Unavailable::Refused(io::ErrorKind::PermissionDenied.into());
+        let probe = || works.then_some(()).ok_or_else(refused);
+        let make = choose_backend(wanted, probe).ok()?;
+        Some(make().map_or("none here", |backend| backend.name()))
+    }
+
+    #[test]
+    fn where_io_uring_is_refused_it_is_epoll_unless_demanded() {
+        use config::Backend::{Auto, Epoll, IoUring};
+        assert_eq!(name(Auto, false), Some("epoll"));
+        assert_eq!(name(IoUring, false), None);
+        assert_eq!(name(Epoll, false), Some("epoll"));
+        assert_eq!(name(Epoll, true), Some("epoll"));
+        if Uring::probe().is_ok() {
+            assert_eq!(name(Auto, true), Some("io_uring"));
+            assert_eq!(name(IoUring, true), Some("io_uring"));
+        }
+    }
 }

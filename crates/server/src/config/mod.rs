@@ -153,6 +153,8 @@ pub struct Fanout {
 pub enum Backend {
     /// The best that this host has.
     Auto,
+    /// Batches of sends and direct descriptors; the server does not start where that is impossible.
+    IoUring,
     /// Non-blocking sends and epoll.
     Epoll,
 }

@@ -357,7 +357,11 @@ macro_rules! choices {
 }
 
 choices! {
-    Backend { "auto" => Self::Auto, "epoll" => Self::Epoll } "\"auto\" or \"epoll\"";
+    Backend {
+        "auto" => Self::Auto,
+        "io_uring" => Self::IoUring,
+        "epoll" => Self::Epoll,
+    } "\"auto\", \"io_uring\" or \"epoll\"";
     fanout::Takeover {
         "same-credential" => Self::SameCredential,
         "stalled" => Self::Stalled,

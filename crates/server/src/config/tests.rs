@@ -256,10 +256,10 @@ fn values_out_of_range_are_told() {
         ),
         ("[fanout]\nlog_mib = 0", 2, "fanout.log_mib", "1 to 1048576"),
         (
-            "[fanout]\nbackend = \"io_uring\"",
+            "[fanout]\nbackend = \"kqueue\"",
             2,
             "fanout.backend",
-            "\"auto\" or \"epoll\"",
+            "\"auto\", \"io_uring\" or \"epoll\"",
         ),
         (
             "[fanout]\nbackend = \"epol\"",
