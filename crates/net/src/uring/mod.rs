@@ -49,7 +49,7 @@ const COMPLETIONS: u32 = 8_192;
 /// The most places in a ring's table; 8 bytes of kernel memory each, taken in advance.
 const TABLE_MAX: u32 = 32_768;
 
-/// Rings of a worker: with full tables more sockets than a slab has slots for would need.
+/// Rings of a worker: 134 million sockets if tables are full. Each is one of the process's open files.
 const RINGS_MAX: usize = 4_096;
 
 const INPUT: u32 = (libc::POLLIN | libc::POLLRDHUP) as u32;
@@ -405,10 +405,10 @@ impl Backend for Uring {
 
     fn send_batch(&mut self, batch: &[SendOp<'_>], outcomes: &mut [SendOutcome]) {
         outcomes[..batch.len()].fill(SendOutcome::Closed);
+        debug_assert!(batch.iter().all(|op| op.slices.len() <= SendOp::SLICES_MAX));
         let Self { rings, sockets, .. } = self;
         for (number, ring) in rings.iter_mut().enumerate() {
             let sends = batch.iter().enumerate().filter_map(|(position, op)| {
-                debug_assert!(op.slices.len() <= SendOp::SLICES_MAX);
                 let (ring, target) = find(sockets, op.slot)?.place.target();
                 (ring == number).then_some((position, target, op.slices))
             });

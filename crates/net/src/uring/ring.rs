@@ -179,7 +179,7 @@ impl Ring {
     }
 
     /// Sends each item's slices to its target, without waiting for room, and writes the outcome at
-    /// the item's position.
+    /// the item's position, for which `outcomes` must have room.
     pub(super) fn send<'a>(
         &mut self,
         mut sends: impl Iterator<Item = (usize, Target, &'a [IoSlice<'a>])>,
