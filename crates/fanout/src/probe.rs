@@ -107,9 +107,7 @@ impl VisitProbe {
         let mut probe = Self {
             lane,
             visits,
-            backend: Bottomless {
-                waker: Waker::new()?,
-            },
+            backend: Bottomless::new()?,
             stats: WorkerStats::new(),
             at: Timestamp::ZERO,
         };
@@ -134,7 +132,7 @@ impl VisitProbe {
 }
 
 /// Each script item is a unit.
-struct Verbatim;
+pub(crate) struct Verbatim;
 
 impl Packager for Verbatim {
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
@@ -147,8 +145,15 @@ impl Packager for Verbatim {
 
 /// A back-end whose sockets take everything.
 #[derive(Debug)]
-struct Bottomless {
+pub(crate) struct Bottomless {
     waker: Waker,
+}
+
+impl Bottomless {
+    pub(crate) fn new() -> io::Result<Self> {
+        let waker = Waker::new()?;
+        Ok(Self { waker })
+    }
 }
 
 impl Backend for Bottomless {

@@ -13,6 +13,7 @@ use media::Span;
 use net::{Backend, SendOp, SendOutcome};
 
 use super::listener::{HEAD_PARTS, Listener, Plan};
+use super::pace::Pace;
 use crate::cursor::Reason;
 use crate::lane::Lane;
 use crate::log::View;
@@ -32,10 +33,6 @@ const _: () = assert!(
 
 /// Units looked at to measure the time between samples.
 const INTERVAL_UNITS: usize = 16;
-
-/// Visits that a lane with one subgroup may have saved up. Samples come in pairs of picture and
-/// sound: the second need not wait a window for the first, as long as visits on average keep to it.
-const SAVED_VISITS_MAX: u32 = 3;
 
 /// How much a new measurement of a subgroup's cost counts against the old ones.
 const COST_WEIGHT: f64 = 0.25;
@@ -61,10 +58,7 @@ pub(super) struct Carousel {
     pub(super) view: View,
     pub(super) groups: Vec<Group>,
     next_group: usize,
-    /// No visit before this moment.
-    pub(super) next_visit: Instant,
-    /// The visits so far, one interval each, fill the time up to here.
-    paid_until: Instant,
+    pub(super) pace: Pace,
     /// The lane waits in the worker's schedule.
     pub(super) queued: bool,
     /// When the lane was found to have ended.
@@ -82,8 +76,7 @@ impl Carousel {
             view,
             groups: Vec::new(),
             next_group: 0,
-            next_visit: now,
-            paid_until: now,
+            pace: Pace::new(now),
             queued: false,
             ended_at: None,
         }
@@ -130,7 +123,7 @@ impl Carousel {
         cost
     }
 
-    /// Takes the next subgroup that has something to do, in carousel order.
+    /// Takes the subgroup that has something to do and was not visited for longest.
     pub(super) fn take_due(&mut self) -> Option<usize> {
         self.view.refresh();
         let due = self.find_due()?;
@@ -147,30 +140,25 @@ impl Carousel {
         let (end, count) = (self.view.end(), self.groups.len());
         (0..count)
             .map(|step| (self.next_group + step) % count)
-            .find(|&index| {
+            .filter(|&index| {
                 let group = &self.groups[index];
                 (group.seen != end || group.unfinished) && !group.members.is_empty()
             })
+            // Of those that have seen the same, the first in carousel order.
+            .min_by_key(|&index| self.groups[index].seen)
     }
 
-    /// After a visit: decides when the next subgroup's turn is, so that each is visited once per
-    /// window.
+    /// After a visit: decides when the next subgroup's turn is.
     pub(super) fn pace(&mut self, window: Duration, now: Instant) {
         let occupied = self.groups.iter().filter(|group| !group.members.is_empty());
         let groups = occupied.count().max(1) as u32;
-        let interval = window / groups;
-        self.paid_until = self.paid_until.max(now) + interval;
-        let saved = if groups == 1 {
-            interval * SAVED_VISITS_MAX
-        } else {
-            Duration::ZERO
-        };
-        let earliest = now + self.lane.policy.min_wait.min(window) / groups;
-        self.next_visit = self
-            .paid_until
-            .checked_sub(saved)
-            .unwrap_or(now)
-            .max(earliest);
+        let waiting_since = self.find_due().and_then(|oldest| {
+            let unseen = self.view.unit_from(self.groups[oldest].seen)?;
+            Some(unseen.arrived)
+        });
+        let min_wait = self.lane.policy.min_wait;
+        self.pace
+            .advance(window, min_wait, groups, waiting_since, now);
     }
 
     /// Sends every member of a subgroup what the log gained since its last visit.

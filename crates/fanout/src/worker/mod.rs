@@ -10,6 +10,7 @@
 mod carousel;
 mod handle;
 mod listener;
+mod pace;
 mod slab;
 mod summons;
 mod survey;
@@ -606,6 +607,6 @@ impl Drop for AbortOnPanic {
 fn enqueue(schedule: &mut BinaryHeap<Reverse<(Instant, u32)>>, lane: &mut Carousel, index: u32) {
     if !lane.queued {
         lane.queued = true;
-        schedule.push(Reverse((lane.next_visit, index)));
+        schedule.push(Reverse((lane.pace.next_visit, index)));
     }
 }

@@ -1,0 +1,231 @@
+//! When a lane's next subgroup is due.
+//!
+//! Subgroups are visited one at a time, evenly spread over the window. That alone would make those
+//! who are there wait longer whenever subgroups are added in mid-turn, so the oldest news also sets
+//! a limit: no subgroup waits longer than a window for bytes that are there.
+
+use std::time::{Duration, Instant};
+
+/// Visits that a lane with one subgroup may have saved up. Samples come in pairs of picture and
+/// sound: the second need not wait a window for the first, as long as visits on average keep to it.
+const SAVED_VISITS_MAX: u32 = 3;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// No visit before this moment.
+    pub(super) next_visit: Instant,
+    /// The visits so far, one interval each, fill the time up to here.
+    paid_until: Instant,
+}
+
+impl Pace {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            next_visit: now,
+            paid_until: now,
+        }
+    }
+
+    /// After a visit to one of `groups` subgroups: decides when the next one's turn is, so that each
+    /// is visited once per `window` and two visits are never closer than `min_wait` demands.
+    /// `waiting_since` is when the oldest bytes came that some subgroup has not been given.
+    pub(super) fn advance(
+        &mut self,
+        window: Duration,
+        min_wait: Duration,
+        groups: u32,
+        waiting_since: Option<Instant>,
+        now: Instant,
+    ) {
+        let interval = window / groups;
+        let saved = if groups == 1 {
+            interval * SAVED_VISITS_MAX
+        } else {
+            Duration::ZERO
+        };
+        // Visits that the limit has called early are not owed for longer than a turn.
+        self.paid_until = self.paid_until.clamp(now, now + saved + window) + interval;
+        let earliest = now + min_wait.min(window) / groups;
+        let paced = self.paid_until.checked_sub(saved).unwrap_or(now);
+        let limit = waiting_since.map_or(paced, |since| since + window);
+        self.next_visit = paced.min(limit).max(earliest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use media::{Item, Script, Span, Timestamp};
+
+    use crate::ListenerId;
+    use crate::budget::Budget;
+    use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
+    use crate::policy::{Class, Policy};
+    use crate::probe::{Bottomless, Verbatim};
+    use crate::stats::WorkerStats;
+    use crate::worker::carousel::Carousel;
+    use crate::worker::listener::Listener;
+
+    use super::*;
+
+    const WINDOW: Duration = Duration::from_millis(400);
+    const SAMPLE: Duration = Duration::from_millis(26);
+    const STEP: Duration = Duration::from_millis(1);
+
+    /// One lane on a clock of its own: a sample comes each [`SAMPLE`].
+    struct Scene {
+        lane: LaneWriter,
+        carousel: Carousel,
+        backend: Bottomless,
+        stats: WorkerStats,
+        now: Instant,
+        next_sample: Instant,
+        /// When each subgroup was visited.
+        visits: Vec<Vec<Instant>>,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let policy = Policy {
+                subgroup: 1,
+                ..Policy::default_for(Class::Audio)
+            };
+            let format = Format {
+                name: "test",
+                protocol: Protocol::Http,
+            };
+            let budget = Arc::new(Budget::new(usize::MAX));
+            let lane = LaneWriter::open(
+                format,
+                Class::Audio,
+                policy,
+                Box::new(Verbatim),
+                Arc::new([]),
+                budget,
+            );
+            let now = Instant::now();
+            Self {
+                carousel: Carousel::new(Arc::clone(&lane.lane), now),
+                lane,
+                backend: Bottomless::new().expect("a descriptor for the waker"),
+                stats: WorkerStats::new(),
+                now,
+                next_sample: now,
+                visits: Vec::new(),
+            }
+        }
+
+        fn join(&mut self) {
+            let group = self.carousel.group_with_room();
+            let index = group as u32;
+            let slot = net::Slot { index, reuse: 0 };
+            let guard = LaneGuard::new(Arc::clone(&self.lane.lane));
+            let id = ListenerId(group as u64);
+            let listener = Listener::new(id, slot, bytes::Bytes::new(), self.now, guard, None);
+            self.carousel.groups[group].members.push(listener);
+            self.visits
+                .resize_with(self.visits.len().max(group + 1), Vec::new);
+        }
+
+        fn leave(&mut self, group: usize) {
+            self.carousel.groups[group].members.clear();
+            self.carousel.retire(group);
+        }
+
+        fn run(&mut self, span: Duration) {
+            let end = self.now + span;
+            while self.now < end {
+                self.now += STEP;
+                if self.now >= self.next_sample {
+                    self.next_sample += SAMPLE;
+                    let body = bytes::Bytes::from_static(b"sample");
+                    let at = Timestamp::ZERO + Span::from_millis(26);
+                    self.lane.push(&Item::Script(Script { at, body }), self.now);
+                    self.lane.publish();
+                }
+                while self.now >= self.carousel.pace.next_visit
+                    && let Some(group) = self.carousel.take_due()
+                {
+                    let Self {
+                        carousel,
+                        backend,
+                        stats,
+                        now,
+                        ..
+                    } = self;
+                    carousel.visit(group, backend, stats, *now, &mut Vec::new());
+                    carousel.pace(WINDOW, *now);
+                    self.visits[group].push(self.now);
+                }
+            }
+        }
+
+        fn longest_gap(&self, group: usize) -> Duration {
+            let gaps = self.visits[group].windows(2).map(|pair| pair[1] - pair[0]);
+            gaps.max().expect("visits")
+        }
+    }
+
+    /// What a subgroup may have to wait: the window, and the next sample after it.
+    const GAP_MAX: Duration = Duration::from_millis(400 + 26 + 2);
+
+    #[test]
+    fn newcomers_do_not_delay_those_who_are_there() {
+        let mut scene = Scene::new();
+        for _ in 0..5 {
+            scene.join();
+        }
+        scene.run(2 * WINDOW);
+        for _ in 0..20 {
+            scene.join();
+            scene.run(Duration::from_millis(30));
+        }
+        scene.run(4 * WINDOW);
+        for group in 0..25 {
+            assert!(
+                scene.longest_gap(group) <= GAP_MAX,
+                "{group}: {:?}",
+                scene.longest_gap(group)
+            );
+        }
+    }
+
+    #[test]
+    fn neither_do_leavers() {
+        let mut scene = Scene::new();
+        for _ in 0..20 {
+            scene.join();
+        }
+        scene.run(2 * WINDOW);
+        for group in (5..20).rev() {
+            scene.leave(group);
+            scene.run(Duration::from_millis(30));
+        }
+        scene.run(4 * WINDOW);
+        for group in 0..5 {
+            assert!(
+                scene.longest_gap(group) <= GAP_MAX,
+                "{group}: {:?}",
+                scene.longest_gap(group)
+            );
+        }
+    }
+
+    #[test]
+    fn an_audience_is_spread_over_the_window_and_visited_once_in_it() {
+        let mut scene = Scene::new();
+        for _ in 0..8 {
+            scene.join();
+        }
+        scene.run(2 * WINDOW);
+        scene.visits.iter_mut().for_each(Vec::clear);
+        scene.run(20 * WINDOW);
+        let mut all: Vec<_> = scene.visits.iter().flatten().copied().collect();
+        all.sort_unstable();
+        assert!((150..=161).contains(&all.len()), "{}", all.len());
+        let closest = all.windows(2).map(|pair| pair[1] - pair[0]).min();
+        assert!(closest >= Some(WINDOW / 8 - 2 * STEP), "{closest:?}");
+    }
+}
