@@ -10,6 +10,7 @@ mod build;
 mod current_ffmpeg;
 mod demo_clip;
 mod fuzz;
+mod instructions;
 mod report;
 mod run;
 mod sanitize;
@@ -93,6 +94,12 @@ const STEPS: &[Step] = &[
         run: sanitize::asan,
     },
     Step {
+        name: "instructions",
+        about: "instructions per visit, join and sample, held against the record",
+        in_test: true,
+        run: instructions::check,
+    },
+    Step {
         name: "fuzz",
         about: "every fuzz target for ten seconds",
         in_test: true,
@@ -117,6 +124,12 @@ const STEPS: &[Step] = &[
         run: bench::players,
     },
     Step {
+        name: "instructions --record",
+        about: "make benches/instructions/record.json anew",
+        in_test: false,
+        run: instructions::record,
+    },
+    Step {
         name: "demo-clip",
         about: "make crates/server/assets/demo.flv anew",
         in_test: false,
@@ -126,7 +139,7 @@ const STEPS: &[Step] = &[
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `bench players` is one step's name.
+    // `bench players` is one step's name, and so is `instructions --record`.
     let command = arguments.join(" ");
     let steps: Vec<&Step> = match command.as_str() {
         "" | "help" | "--help" | "-h" => {
@@ -164,7 +177,7 @@ fn print_help() {
     println!("cargo xtask <step>    one step alone\n");
     for step in STEPS {
         let mark = if step.in_test { " " } else { "*" };
-        println!("  {mark} {:<13} {}", step.name, step.about);
+        println!("  {mark} {:<21} {}", step.name, step.about);
     }
     println!("\n  * not part of `test`");
 }

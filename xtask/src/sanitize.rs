@@ -97,6 +97,6 @@ pub(crate) fn require_runtime(workspace: &Workspace) -> Result<(), Failure> {
     )))
 }
 
-fn rustc() -> std::ffi::OsString {
+pub(crate) fn rustc() -> std::ffi::OsString {
     std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
 }

@@ -85,6 +85,7 @@ const NEEDS: &[Need] = &[
         ],
         "vlc-plugin-base",
     ),
+    need("valgrind", &["valgrind", "--version"], "valgrind"),
     need("setpriv", &["setpriv", "--version"], "util-linux"),
     need("tshark", &["tshark", "--version"], "tshark"),
     // Not in the PATH of everybody.

@@ -16,7 +16,7 @@ use crate::log::{Entry, Preamble, Retention, View, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, Policy};
 use crate::stats::WorkerStats;
-use crate::worker::Visits;
+use crate::worker::{Joins, Summons, Visits};
 
 /// Runs the log against its oracle; see `log/model.rs`.
 #[cfg(fuzzing)]
@@ -75,59 +75,186 @@ impl Default for LogProbe {
     }
 }
 
-/// A lane with an audience whose sockets take everything at once: what is left is our own work.
-#[derive(Debug)]
+/// A lane with an audience, and nothing else that a worker does.
 pub struct VisitProbe {
-    lane: LaneWriter,
+    lane: ProbeLane,
     visits: Visits,
-    backend: Bottomless,
+    backend: Box<dyn Backend>,
     stats: WorkerStats,
-    at: Timestamp,
 }
 
 impl VisitProbe {
-    /// A lane with that many listeners, all caught up.
+    /// A lane of sound with that many listeners, all caught up, whose sockets take everything at
+    /// once: what is left is our own work.
     ///
     /// # Errors
     /// When the process has no descriptor left.
     pub fn new(listeners: usize) -> io::Result<Self> {
-        let policy = Policy::default_for(Class::Audio);
-        let lane = LaneWriter::open(
-            Format {
-                name: "probe",
-                protocol: Protocol::Http,
-            },
-            Class::Audio,
-            policy,
-            Box::new(Verbatim),
-            Arc::new([]),
-            Arc::new(Budget::new(usize::MAX)),
-        );
-        let visits = Visits::new(&LaneGuard::new(Arc::clone(&lane.lane)), listeners);
+        let backend = Box::new(Bottomless::new()?);
+        Ok(Self::with(Class::Audio, listeners, backend))
+    }
+
+    /// A lane whose listeners have the sockets of `backend` in the slots 0 to `listeners` of first
+    /// use, all caught up.
+    pub fn with(class: Class, listeners: usize, backend: Box<dyn Backend>) -> Self {
+        let lane = ProbeLane::open(class, Arc::new([]));
+        let visits = Visits::new(&lane.guard(), listeners);
         let mut probe = Self {
             lane,
             visits,
-            backend: Bottomless::new()?,
+            backend,
             stats: WorkerStats::new(),
-            at: Timestamp::ZERO,
         };
         probe.turn(&[0; 418]);
-        Ok(probe)
+        probe
     }
 
-    /// Appends a frame and visits every listener with it. Returns how many sends that took.
-    pub fn turn(&mut self, frame: &[u8]) -> u64 {
+    /// Appends a unit to the lane's log.
+    pub fn append(&mut self, unit: &[u8]) {
+        self.lane.append(unit);
+    }
+
+    /// Visits every listener. Returns how many sends that took.
+    pub fn visit(&mut self) -> u64 {
+        let before = self.stats.sends.value();
+        self.visits
+            .turn(&mut *self.backend, &self.stats, Instant::now());
+        self.stats.sends.value() - before
+    }
+
+    /// Appends a unit and visits every listener with it. Returns how many sends that took.
+    pub fn turn(&mut self, unit: &[u8]) -> u64 {
+        self.append(unit);
+        self.visit()
+    }
+
+    /// From here on exactly those listeners are passed over for whose number `sits_out` is true, as if
+    /// their sockets were full.
+    pub fn pause(&mut self, sits_out: impl Fn(usize) -> bool) {
+        self.visits.pause(sits_out);
+    }
+}
+
+impl std::fmt::Debug for VisitProbe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("VisitProbe").field(&self.visits).finish()
+    }
+}
+
+/// A lane that workers sleep for.
+#[derive(Debug)]
+pub struct BellProbe {
+    lane: ProbeLane,
+}
+
+impl BellProbe {
+    /// A lane of sound for that many workers.
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn new(workers: usize) -> io::Result<Self> {
+        let summons: io::Result<_> = (0..workers)
+            .map(|_| Ok(Summons::new(Waker::new()?)))
+            .collect();
+        let lane = ProbeLane::open(Class::Audio, summons?);
+        Ok(Self { lane })
+    }
+
+    /// Has every worker sleep until the lane has news.
+    pub fn sleep(&self) {
+        for bell in &self.lane.writer.lane.bells {
+            bell.arm(0);
+        }
+    }
+
+    /// Appends a unit, which wakes those who sleep.
+    pub fn append(&mut self, unit: &[u8]) {
+        self.lane.append(unit);
+    }
+}
+
+/// A lane that listeners join, with enough in its log for a full burst.
+pub struct JoinProbe {
+    joins: Joins,
+    head: Bytes,
+    _lane: ProbeLane,
+}
+
+impl JoinProbe {
+    /// Joiners get copies of `socket`, and nothing is sent to them.
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn new(socket: TcpStream) -> io::Result<Self> {
+        let backend = Bottomless::new()?;
+        let summons = Summons::new(backend.waker());
+        let mut lane = ProbeLane::open(Class::Audio, Arc::new([summons.clone()]));
+        for _ in 0..500 {
+            lane.append(&[0x55; 418]);
+        }
+        Ok(Self {
+            joins: Joins::new(lane.guard(), Box::new(backend), summons, socket),
+            head: Bytes::from_static(&[b'x'; 300]),
+            _lane: lane,
+        })
+    }
+
+    /// Lets a listener in, up to its first send. Returns how many sends that took.
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn join(&mut self) -> io::Result<u64> {
+        let before = self.joins.sends();
+        self.joins.join(self.head.clone())?;
+        Ok(self.joins.sends() - before)
+    }
+}
+
+impl std::fmt::Debug for JoinProbe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JoinProbe").finish_non_exhaustive()
+    }
+}
+
+/// A lane and the time of its newest unit.
+#[derive(Debug)]
+struct ProbeLane {
+    writer: LaneWriter,
+    at: Timestamp,
+}
+
+impl ProbeLane {
+    fn open(class: Class, summons: Arc<[Summons]>) -> Self {
+        let format = Format {
+            name: "probe",
+            protocol: Protocol::Http,
+        };
+        let writer = LaneWriter::open(
+            format,
+            class,
+            Policy::default_for(class),
+            Box::new(Verbatim),
+            summons,
+            Arc::new(Budget::new(usize::MAX)),
+        );
+        Self {
+            writer,
+            at: Timestamp::ZERO,
+        }
+    }
+
+    fn guard(&self) -> LaneGuard {
+        LaneGuard::new(Arc::clone(&self.writer.lane))
+    }
+
+    fn append(&mut self, unit: &[u8]) {
         self.at += Span::from_samples(1152, 44_100);
-        let now = Instant::now();
         let script = media::Script {
             at: self.at,
-            body: Bytes::copy_from_slice(frame),
+            body: Bytes::copy_from_slice(unit),
         };
-        self.lane.push(&Item::Script(script), now);
-        self.lane.publish();
-        let before = self.stats.sends.value();
-        self.visits.turn(&mut self.backend, &self.stats, now);
-        self.stats.sends.value() - before
+        self.writer.push(&Item::Script(script), Instant::now());
+        self.writer.publish();
     }
 }
 
@@ -145,14 +272,17 @@ impl Packager for Verbatim {
 
 /// A back-end whose sockets take everything.
 #[derive(Debug)]
-pub(crate) struct Bottomless {
+pub struct Bottomless {
     waker: Waker,
 }
 
 impl Bottomless {
-    pub(crate) fn new() -> io::Result<Self> {
-        let waker = Waker::new()?;
-        Ok(Self { waker })
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            waker: Waker::new()?,
+        })
     }
 }
 

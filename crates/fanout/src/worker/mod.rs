@@ -28,7 +28,7 @@ use net::{Backend, Event, Inbound, Received, Slot};
 pub(crate) use handle::{Attach, Command, Handle};
 pub use handle::{Departure, ListenerReport};
 pub(crate) use summons::Summons;
-pub(crate) use visits::Visits;
+pub(crate) use visits::{Joins, Visits};
 
 use self::carousel::{Carousel, Leaver};
 use self::listener::Listener;

@@ -1,6 +1,8 @@
-//! Visits without a worker around them, for measuring what one costs.
+//! Visits and joins without a worker's loop around them, for measuring what one costs.
 
+use std::net::TcpStream;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -8,6 +10,7 @@ use net::{Backend, Slot};
 
 use super::carousel::Carousel;
 use super::listener::Listener;
+use super::{Attach, Departure, Summons, Worker};
 use crate::ListenerId;
 use crate::lane::LaneGuard;
 use crate::stats::WorkerStats;
@@ -46,5 +49,65 @@ impl Visits {
                 .visit(group, backend, stats, now, &mut leavers);
         }
         debug_assert!(leavers.is_empty());
+    }
+
+    /// Has exactly those listeners sit out the next visits for whose number `sits_out` is true.
+    pub(crate) fn pause(&mut self, sits_out: impl Fn(usize) -> bool) {
+        let groups = self.carousel.groups.iter_mut();
+        for listener in groups.flat_map(|group| &mut group.members) {
+            listener.blocked = sits_out(listener.slot.index as usize);
+        }
+    }
+}
+
+/// A worker that somebody else keeps going, and one lane to join.
+pub(crate) struct Joins {
+    worker: Worker,
+    guard: LaneGuard,
+    socket: TcpStream,
+    joined: u64,
+    _departures: Receiver<Departure>,
+}
+
+impl Joins {
+    /// Joiners get copies of `socket`.
+    pub(crate) fn new(
+        guard: LaneGuard,
+        backend: Box<dyn Backend>,
+        summons: Summons,
+        socket: TcpStream,
+    ) -> Self {
+        let (_, inbox) = sync_channel(1);
+        let (departures, _departures) = sync_channel(1);
+        let stats = Arc::new(WorkerStats::new());
+        Self {
+            worker: Worker::new(0, 0.02, backend, inbox, summons, stats, departures),
+            guard,
+            socket,
+            joined: 0,
+            _departures,
+        }
+    }
+
+    /// Lets one more listener in, up to its first send.
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub(crate) fn join(&mut self, head: Bytes) -> std::io::Result<()> {
+        self.joined += 1;
+        self.worker.attach(Attach {
+            id: ListenerId(self.joined),
+            socket: self.socket.try_clone()?,
+            head,
+            guard: self.guard.clone(),
+            requested: Instant::now(),
+            conversation: None,
+            after: None,
+        });
+        Ok(())
+    }
+
+    pub(crate) fn sends(&self) -> u64 {
+        self.worker.stats.sends.value()
     }
 }
