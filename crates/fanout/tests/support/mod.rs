@@ -187,7 +187,7 @@ impl House {
 fn backend() -> io::Result<Box<dyn net::Backend>> {
     let wanted = std::env::var("CARILLON__FANOUT__BACKEND");
     if wanted.is_ok_and(|name| name == "io_uring") {
-        match net::Uring::new() {
+        match net::Uring::probe().and_then(|()| net::Uring::new()) {
             Ok(uring) => return Ok(Box::new(uring)),
             // Not by a macro of the test harness, which would keep it to itself.
             Err(why) => writeln!(io::stderr(), "NOT TESTED on io_uring: {why}")?,

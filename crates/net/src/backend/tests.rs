@@ -23,7 +23,8 @@ macro_rules! on_every_backend {
         mod io_uring { $(
             #[test]
             fn $name() {
-                super::on(super::Uring::new(), super::$name);
+                let tried = super::Uring::probe();
+                super::on(tried.and_then(|()| super::Uring::new()), super::$name);
             }
         )* }
         /// As on kernels without deferred work.
@@ -53,6 +54,7 @@ on_every_backend![
     a_half_closed_connection_is_over,
     a_send_to_a_reset_connection_finds_it_closed,
     a_detached_socket_is_closed,
+    a_detached_socket_is_closed_although_older_ones_stay,
     stray_requests_are_dropped_but_a_flood_ends_the_connection,
     reported_input_is_received_and_the_socket_can_be_had_back,
     input_is_told_anew_once_there_was_nothing,
@@ -297,6 +299,23 @@ fn a_detached_socket_is_closed(backend: &mut dyn Backend) {
         assert_eq!(events_now(backend), []);
         assert_eq!(far.read(&mut [0]).unwrap(), 0);
     }
+}
+
+fn a_detached_socket_is_closed_although_older_ones_stay(backend: &mut dyn Backend) {
+    let (near, mut stays) = pair();
+    backend.attach(slot(0), near, Inbound::Dropped).unwrap();
+    for index in 1..4 {
+        let (near, mut far) = pair();
+        far.set_read_timeout(Some(LONG)).unwrap();
+        backend.attach(slot(index), near, Inbound::Dropped).unwrap();
+        assert_eq!(events_now(backend), []);
+        backend.detach(slot(index));
+        assert_eq!(events_now(backend), []);
+        assert_eq!(far.read(&mut [0]).unwrap(), 0);
+    }
+    stays.set_nonblocking(true).unwrap();
+    let kind = stays.read(&mut [0]).unwrap_err().kind();
+    assert_eq!(kind, io::ErrorKind::WouldBlock);
 }
 
 fn stray_requests_are_dropped_but_a_flood_ends_the_connection(backend: &mut dyn Backend) {

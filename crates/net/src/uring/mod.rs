@@ -3,13 +3,13 @@
 //! A listener whose input is dropped lives in a ring's own table of descriptors (a *direct*
 //! descriptor). `attach` closes the process's, so a process that may open 20,000 descriptors holds
 //! 100,000 listeners. One table is limited to `RLIMIT_NOFILE` places as well; when it is full, the
-//! worker opens another ring. The worker sleeps on the first, which watches the others.
+//! worker opens another ring, and where that is refused the listener keeps the process's descriptor.
+//! The worker sleeps on the first, which watches the others.
 //!
 //! A listener whose input is reported keeps the process's descriptor. Such listeners are players,
 //! who converse and whose sockets are given back in the end: their input is had by a plain `recv`
-//! and not by a round trip through the ring, and giving back works on kernels that cannot turn a
-//! direct descriptor into a usual one. What they receive is pictures, so the link is full long
-//! before the descriptors are gone.
+//! and not by a round trip through the ring, and giving back cannot fail. What they receive is
+//! pictures, so the link is full long before the descriptors are gone.
 //!
 //! Watches are one-shot. A healthy listener has one, for input and hang-up, that lies in the kernel
 //! until the end; a second, for room, exists only while the socket is full. So the completions that
@@ -68,6 +68,8 @@ pub struct Uring {
     /// Indices of sockets with something to report; those of sockets that are gone may be among
     /// them.
     ready: VecDeque<u32>,
+    /// The last listener could not be given a direct descriptor.
+    is_short: bool,
 }
 
 /// One watched socket.
@@ -117,6 +119,7 @@ impl Uring {
             is_waker_watched: false,
             sockets: Vec::new(),
             ready: VecDeque::new(),
+            is_short: false,
         })
     }
 
@@ -129,8 +132,27 @@ impl Uring {
         self.sockets.get_mut(slot.index as usize)?.take()
     }
 
-    /// Puts a socket into a table with room, and closes the process's descriptor.
-    fn install(&mut self, stream: &TcpStream) -> io::Result<Place> {
+    /// Puts a socket into a table with room. `None` when there is none and no further ring is to be
+    /// had: memory or descriptors are short, and the socket has a descriptor already.
+    fn install(&mut self, stream: &TcpStream) -> Option<Place> {
+        match self.try_install(stream) {
+            Ok(place) => {
+                self.is_short = false;
+                Some(place)
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_short, true) {
+                    tracing::warn!(
+                        %error,
+                        "no room for more direct descriptors; listeners keep the process's"
+                    );
+                }
+                None
+            }
+        }
+    }
+
+    fn try_install(&mut self, stream: &TcpStream) -> io::Result<Place> {
         // The newest is the likeliest to have room.
         for (number, ring) in self.rings.iter_mut().enumerate().rev() {
             if let Some(place) = ring.install(stream)? {
@@ -330,9 +352,13 @@ impl Backend for Uring {
 
     fn attach(&mut self, slot: Slot, stream: TcpStream, inbound: Inbound) -> io::Result<()> {
         self.prepare()?;
-        let place = match inbound {
-            Inbound::Dropped => self.install(&stream)?,
-            Inbound::Reported => {
+        let direct = match inbound {
+            Inbound::Dropped => self.install(&stream),
+            Inbound::Reported => None,
+        };
+        let place = match direct {
+            Some(place) => place,
+            None => {
                 stream.set_nonblocking(true)?;
                 Place::Kept(stream)
             }

@@ -17,6 +17,11 @@ use crate::backend::{Backend, Event, Inbound, SendOp, SendOutcome, Slot};
 /// How long the trial waits for an event that is there already.
 const TRIAL_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How often, and how far apart, the trial looks whether a closed socket is closed. The first look finds
+/// it so where it ever will be.
+const CLOSING_LOOKS: u32 = 10;
+const CLOSING_PAUSE: Duration = Duration::from_millis(10);
+
 /// Why io_uring cannot be used here.
 #[derive(Debug, thiserror::Error)]
 pub enum Unavailable {
@@ -25,7 +30,7 @@ pub enum Unavailable {
         "the system refuses a ring: {0} (see kernel.io_uring_disabled, and the container's seccomp profile)"
     )]
     Refused(io::Error),
-    /// Something that the back-end is built on is missing: the kernel is older than Linux 5.19, or
+    /// Something that the back-end is built on is missing: the kernel is older than Linux 6.13, or
     /// only resembles one.
     #[error("the kernel's io_uring lacks {0}")]
     Lacks(&'static str),
@@ -69,37 +74,72 @@ impl Uring {
         Ok(uring)
     }
 
-    /// Finds out whether io_uring works here, by sending a byte and noticing a hang-up.
+    /// Finds out whether io_uring works here, by sending two bytes, closing one of two sockets and
+    /// noticing a hang-up of the other.
     ///
     /// # Errors
     /// See [`Unavailable`].
     pub fn probe() -> Result<(), Unavailable> {
         let mut uring = Self::new()?;
-        let slot = Slot { index: 0, reuse: 0 };
-        let (near, mut far) = UnixStream::pair().map_err(Unavailable::Refused)?;
-        let near = TcpStream::from(OwnedFd::from(near));
-        let attached = uring.attach(slot, near, Inbound::Dropped);
-        attached.map_err(|_| Unavailable::Failed("a socket cannot be made a direct descriptor"))?;
-        let slices = [IoSlice::new(b"?"), IoSlice::new(b"!")];
-        let op = SendOp {
-            slot,
-            slices: &slices,
-        };
-        let mut outcomes = [SendOutcome::Blocked];
-        uring.send_batch(&[op], &mut outcomes);
-        let mut got = [0; 2];
-        far.set_nonblocking(true).map_err(Unavailable::Refused)?;
-        if outcomes != [SendOutcome::Sent(2)] || !matches!(far.read(&mut got), Ok(2)) {
-            return Err(Unavailable::Failed("what is sent does not arrive"));
-        }
-        drop(far);
+        let (first, second) = (trial_slot(0), trial_slot(1));
+        let mut peer = try_attach(&mut uring, first)?;
+        try_send(&mut uring, first, &mut peer)?;
+        let closed = try_attach(&mut uring, second)?;
+        try_close(&mut uring, second, closed)?;
+        drop(peer);
         let mut events = Vec::new();
         let waited = uring.wait(Some(TRIAL_PATIENCE), &mut events);
-        if waited.is_err() || events != [Event::Closed(slot)] {
+        if waited.is_err() || events != [Event::Closed(first)] {
             return Err(Unavailable::Failed("a hang-up is not noticed"));
         }
         Ok(())
     }
+}
+
+const fn trial_slot(index: u32) -> Slot {
+    Slot { index, reuse: 0 }
+}
+
+fn try_attach(uring: &mut Uring, slot: Slot) -> Result<UnixStream, Unavailable> {
+    let (near, far) = UnixStream::pair().map_err(Unavailable::Refused)?;
+    far.set_nonblocking(true).map_err(Unavailable::Refused)?;
+    let near = TcpStream::from(OwnedFd::from(near));
+    let attached = uring.attach(slot, near, Inbound::Dropped);
+    attached.map_err(|_| Unavailable::Failed("a socket cannot be made a direct descriptor"))?;
+    Ok(far)
+}
+
+fn try_send(uring: &mut Uring, slot: Slot, peer: &mut UnixStream) -> Result<(), Unavailable> {
+    let slices = [IoSlice::new(b"?"), IoSlice::new(b"!")];
+    let op = SendOp {
+        slot,
+        slices: &slices,
+    };
+    let mut outcomes = [SendOutcome::Blocked];
+    uring.send_batch(&[op], &mut outcomes);
+    let mut got = [0; 2];
+    if outcomes == [SendOutcome::Sent(2)] && matches!(peer.read(&mut got), Ok(2)) {
+        return Ok(());
+    }
+    Err(Unavailable::Failed("what is sent does not arrive"))
+}
+
+/// Kernels before Linux 6.13 let go of what was taken out of a table only after everything that was
+/// begun before is over, and the watch over an older listener is over when that one leaves: sockets of
+/// those who left would pile up, and their peers would never be told.
+fn try_close(uring: &mut Uring, slot: Slot, mut peer: UnixStream) -> Result<(), Unavailable> {
+    uring.detach(slot);
+    for _ in 0..CLOSING_LOOKS {
+        // What else happens is of no interest here.
+        let waited = uring.wait(Some(CLOSING_PAUSE), &mut Vec::new());
+        waited.map_err(Unavailable::Refused)?;
+        if matches!(peer.read(&mut [0]), Ok(0)) {
+            return Ok(());
+        }
+    }
+    Err(Unavailable::Lacks(
+        "closing a direct descriptor while an older one is watched (Linux 6.13 has it)",
+    ))
 }
 
 fn check(ring: &Ring) -> Result<(), Unavailable> {

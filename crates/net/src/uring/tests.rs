@@ -92,6 +92,32 @@ fn a_full_table_makes_another_ring() {
 }
 
 #[test]
+fn a_listener_for_whom_no_ring_can_be_made_keeps_its_descriptor() {
+    let Ok(mut backend) = Uring::cramped() else {
+        return;
+    };
+    // No process may have as many.
+    backend.sizes.table = u32::MAX;
+    let mut peers = Vec::new();
+    for index in 0..20 {
+        let (near, far) = pair();
+        let inode = inode(&near);
+        backend.attach(slot(index), near, Inbound::Dropped).unwrap();
+        assert_eq!(is_ours(inode), index >= 16, "the table has 16 places");
+        peers.push(far);
+    }
+    drop(peers.remove(19));
+    wait_for(&mut backend, Event::Closed(slot(19)));
+    // Once there is room again, it is used.
+    backend.detach(slot(3));
+    backend.wait(Some(Duration::ZERO), &mut Vec::new()).unwrap();
+    let (near, _far) = pair();
+    let inode = inode(&near);
+    backend.attach(slot(20), near, Inbound::Dropped).unwrap();
+    assert!(!is_ours(inode));
+}
+
+#[test]
 fn a_watch_that_is_there_is_not_asked_for_again() {
     let Ok(mut backend) = Uring::new() else {
         return;
