@@ -115,9 +115,9 @@ impl Worker {
 
     /// Runs until told to stop; then every listener is let go.
     ///
-    /// A panic here is a defect that has cost this worker's listeners their state. Going on without
-    /// the worker would refuse its share of joins for ever, so the process ends and its supervisor
-    /// starts it anew.
+    /// A panic here is a defect that has cost this worker's listeners their state, and a back-end that
+    /// fails has cost them their sockets. Going on without the worker would refuse its share of joins
+    /// for ever, so the process ends and its supervisor starts it anew.
     pub(crate) fn run(mut self) {
         let _guard = AbortOnPanic;
         let mut events = Vec::new();
@@ -129,8 +129,8 @@ impl Worker {
                 self.checkup(now);
             }
             if let Err(error) = self.backend.wait(self.sleep(now), &mut events) {
-                tracing::error!(worker = self.index, %error, "the back-end failed; listeners are lost");
-                break;
+                tracing::error!(worker = self.index, %error, "the back-end failed; the process cannot go on without this worker");
+                std::process::abort();
             }
             for event in events.drain(..) {
                 self.on_event(event);
