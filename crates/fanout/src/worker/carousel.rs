@@ -219,22 +219,23 @@ impl Carousel {
         let members = &mut group.members[range.clone()];
 
         let mut plans = [Plan::Rest; BATCH];
+        let mut skips = 0;
         for (member, plan) in members.iter_mut().zip(&mut plans) {
-            let skips = member.skips;
-            *plan = match member.blocked {
-                true => Plan::Rest,
-                false => member.plan(view, seen, &lane.policy, now),
-            };
-            stats.skips.add(u64::from(member.skips - skips));
+            if !member.blocked {
+                let before = member.skips;
+                *plan = member.plan(view, seen, &lane.policy, now);
+                skips += u64::from(member.skips - before);
+            }
         }
+        stats.skips.add(skips);
 
         let common = Message::between(view, seen, end);
-        let mut own = [Message::empty(); BATCH];
+        let mut own = [None; BATCH];
         for ((member, plan), own) in members.iter().zip(&plans).zip(&mut own) {
             if let Plan::Send { to } = *plan
                 && !(member.is_at(seen) && to == end)
             {
-                *own = Message::for_listener(view, member, to);
+                *own = Some(Message::for_listener(view, member, to));
             }
         }
         let mut batch = [SendOp {
@@ -244,12 +245,8 @@ impl Carousel {
         let mut sent_to = [(0, 0); BATCH];
         let mut used = 0;
         for (offset, (member, plan)) in members.iter().zip(&plans).enumerate() {
-            let Plan::Send { to } = *plan else { continue };
-            let message = if member.is_at(seen) && to == end {
-                &common
-            } else {
-                &own[offset]
-            };
+            let Plan::Send { .. } = plan else { continue };
+            let message = own[offset].as_ref().unwrap_or(&common);
             if message.len > 0 {
                 batch[used] = SendOp {
                     slot: member.slot,
