@@ -64,6 +64,7 @@ on_every_backend![
     a_waker_ends_the_sleep_again_and_again,
     a_sleep_ends_when_its_time_is_over,
     many_sockets_hang_up_at_once,
+    whatever_the_order_bytes_and_events_are_those_of_the_present_sockets,
 ];
 
 /// Runs a test where io_uring is to be had, and says so where not.
@@ -452,6 +453,210 @@ fn many_sockets_hang_up_at_once(backend: &mut dyn Backend) {
             if let Event::Closed(slot) = event {
                 assert!(!std::mem::replace(&mut gone[slot.index as usize], true));
                 backend.detach(slot);
+            }
+        }
+    }
+}
+
+/// One of the sockets of a random walk, from both ends.
+#[derive(Debug)]
+struct Walker {
+    slot: Slot,
+    inbound: Inbound,
+    /// `None` once the peer has hung up.
+    far: Option<TcpStream>,
+    sent: usize,
+    read: usize,
+    is_blocked: bool,
+    /// Bytes that the peer has written and nobody has received, of a socket whose input is reported.
+    unheard: usize,
+}
+
+impl Walker {
+    /// The peer reads what there is. `true` when it has found the end.
+    fn read(&mut self) -> bool {
+        let Some(far) = &mut self.far else {
+            return false;
+        };
+        let mut got = [0; 64 << 10];
+        loop {
+            match far.read(&mut got) {
+                Ok(0) => return true,
+                Ok(count) => {
+                    for byte in &got[..count] {
+                        assert_eq!(*byte, pattern(self.read), "at {}", self.read);
+                        self.read += 1;
+                    }
+                }
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// The byte at a place of what is sent to a socket.
+fn pattern(at: usize) -> u8 {
+    (at % 251) as u8
+}
+
+/// Sockets come, are sent to, are spoken to, are taken back and hang up, in any order.
+fn whatever_the_order_bytes_and_events_are_those_of_the_present_sockets(backend: &mut dyn Backend) {
+    const PLACES: u64 = 24;
+    let mut walkers: Vec<Option<Walker>> = (0..PLACES).map(|_| None).collect();
+    let mut reuse = 0;
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % below
+    };
+    for _ in 0..2_000 {
+        let index = next(PLACES) as usize;
+        match (next(8), &mut walkers[index]) {
+            (_, place @ None) => {
+                reuse += 1;
+                *place = Some(come(backend, index as u32, reuse, next(2) == 0));
+            }
+            (0, Some(walker)) => {
+                walker.far = None;
+            }
+            (1, place @ Some(_)) => {
+                let walker = place.take().unwrap();
+                go(backend, &mut walkers, walker, next(2) == 0);
+            }
+            (2 | 3, Some(walker)) => send_some(backend, walker, 1 + next(300_000) as usize),
+            (4, Some(walker)) => {
+                walker.read();
+            }
+            (5, Some(walker)) => {
+                let count = 1 + next(100) as usize;
+                if let Some(far) = &mut walker.far
+                    && far
+                        .write(&vec![b'?'; count])
+                        .is_ok_and(|wrote| wrote == count)
+                {
+                    walker.unheard += count;
+                }
+            }
+            _ => look(backend, &mut walkers),
+        }
+    }
+    let deadline = Instant::now() + LONG;
+    let is_due = |walker: &Walker| {
+        let can_hear = walker.inbound == Inbound::Reported && walker.unheard > 0;
+        walker.far.is_none() || walker.is_blocked || can_hear
+    };
+    while walkers.iter().flatten().any(is_due) {
+        let due: Vec<_> = walkers
+            .iter()
+            .flatten()
+            .filter(|walker| is_due(walker))
+            .collect();
+        assert!(Instant::now() < deadline, "news never come of {due:?}");
+        for walker in walkers.iter_mut().flatten() {
+            walker.read();
+        }
+        look(backend, &mut walkers);
+    }
+    while let Some(walker) = walkers.iter_mut().find_map(Option::take) {
+        go(backend, &mut walkers, walker, false);
+    }
+}
+
+fn come(backend: &mut dyn Backend, index: u32, reuse: u32, converses: bool) -> Walker {
+    let (near, far) = pair();
+    far.set_nonblocking(true).unwrap();
+    let slot = Slot { index, reuse };
+    let inbound = match converses {
+        true => Inbound::Reported,
+        false => Inbound::Dropped,
+    };
+    backend.attach(slot, near, inbound).unwrap();
+    Walker {
+        slot,
+        inbound,
+        far: Some(far),
+        sent: 0,
+        read: 0,
+        is_blocked: false,
+        unheard: 0,
+    }
+}
+
+/// Detaches or takes back a socket; its peer gets every byte, and then the end.
+fn go(
+    backend: &mut dyn Backend,
+    walkers: &mut [Option<Walker>],
+    mut walker: Walker,
+    takes_back: bool,
+) {
+    if takes_back {
+        drop(backend.release(walker.slot));
+    } else {
+        backend.detach(walker.slot);
+    }
+    for _ in 0..3 {
+        look(backend, walkers);
+    }
+    // What was never received makes a reset of the closing.
+    if let Some(far) = &walker.far
+        && walker.unheard == 0
+    {
+        far.set_nonblocking(false).unwrap();
+        far.set_read_timeout(Some(LONG)).unwrap();
+        assert!(walker.read(), "{:?} is not closed", walker.slot);
+        assert_eq!(walker.read, walker.sent);
+    }
+}
+
+fn send_some(backend: &mut dyn Backend, walker: &mut Walker, count: usize) {
+    if walker.is_blocked {
+        return;
+    }
+    let bytes: Vec<u8> = (walker.sent..walker.sent + count).map(pattern).collect();
+    let (front, back) = bytes.split_at(count / 3);
+    let slices = [IoSlice::new(front), IoSlice::new(back)];
+    let slices = &slices[usize::from(front.is_empty())..];
+    match send_one(backend, walker.slot, slices) {
+        SendOutcome::Sent(taken) => {
+            walker.sent += taken;
+            walker.is_blocked = taken < count;
+        }
+        SendOutcome::Blocked => walker.is_blocked = true,
+        SendOutcome::Closed => assert!(walker.far.is_none(), "the peer is still there"),
+    }
+}
+
+/// Does as a worker does with what has happened.
+fn look(backend: &mut dyn Backend, walkers: &mut [Option<Walker>]) {
+    let mut events = Vec::new();
+    backend.wait(Some(Duration::ZERO), &mut events).unwrap();
+    for event in events {
+        let (Event::Writable(slot) | Event::Readable(slot) | Event::Closed(slot)) = event;
+        let place = &mut walkers[slot.index as usize];
+        let walker = place.as_mut().expect("nobody is told of one who has gone");
+        assert_eq!(walker.slot, slot, "nor of another one");
+        match event {
+            Event::Writable(_) => walker.is_blocked = false,
+            Event::Readable(_) => {
+                let mut buffer = [0; 64];
+                let end = loop {
+                    match backend.receive(slot, &mut buffer) {
+                        Received::Bytes(count) => walker.unheard -= count,
+                        end => break end,
+                    }
+                };
+                if end == Received::Closed {
+                    assert!(walker.far.is_none(), "the peer is still there");
+                    backend.detach(slot);
+                    *place = None;
+                }
+            }
+            Event::Closed(_) => {
+                assert!(walker.far.is_none(), "the peer is still there");
+                backend.detach(slot);
+                *place = None;
             }
         }
     }
