@@ -68,7 +68,7 @@ pub struct Uring {
     /// Indices of sockets with something to report; those of sockets that are gone may be among
     /// them.
     ready: VecDeque<u32>,
-    /// The last listener could not be given a direct descriptor.
+    /// Some listener could not be given a direct descriptor.
     is_short: bool,
 }
 
@@ -135,21 +135,18 @@ impl Uring {
     /// Puts a socket into a table with room. `None` when there is none and no further ring is to be
     /// had: memory or descriptors are short, and the socket has a descriptor already.
     fn install(&mut self, stream: &TcpStream) -> Option<Place> {
-        match self.try_install(stream) {
-            Ok(place) => {
-                self.is_short = false;
-                Some(place)
-            }
-            Err(error) => {
-                if !std::mem::replace(&mut self.is_short, true) {
-                    tracing::warn!(
-                        %error,
-                        "no room for more direct descriptors; listeners keep the process's"
-                    );
-                }
-                None
-            }
+        let error = match self.try_install(stream) {
+            Ok(place) => return Some(place),
+            Err(error) => error,
+        };
+        // Once: from here on it depends on who leaves.
+        if !std::mem::replace(&mut self.is_short, true) {
+            tracing::warn!(
+                %error,
+                "no room for more direct descriptors; listeners may keep the process's"
+            );
         }
+        None
     }
 
     fn try_install(&mut self, stream: &TcpStream) -> io::Result<Place> {
