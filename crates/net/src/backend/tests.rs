@@ -23,8 +23,7 @@ macro_rules! on_every_backend {
         mod io_uring { $(
             #[test]
             fn $name() {
-                let tried = super::Uring::probe();
-                super::on(tried.and_then(|()| super::Uring::new()), super::$name);
+                super::on(super::tried().and_then(|()| super::Uring::new()), super::$name);
             }
         )* }
         /// As on kernels without deferred work.
@@ -74,6 +73,11 @@ pub(crate) fn on(made: Result<Uring, crate::Unavailable>, test: impl FnOnce(&mut
         // Not by a macro of the test harness, which would keep it to itself.
         Err(why) => writeln!(io::stderr(), "NOT TESTED on io_uring: {why}").unwrap(),
     }
+}
+
+/// Whether io_uring works here. Tried by another thread: the end of its ring may interrupt a sleep.
+pub(crate) fn tried() -> Result<(), crate::Unavailable> {
+    std::thread::spawn(Uring::probe).join().unwrap()
 }
 
 /// Two ends of a connection, each from an address of its own: closed connections keep their ports

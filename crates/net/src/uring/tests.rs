@@ -3,12 +3,12 @@
 use std::os::unix::fs::MetadataExt;
 
 use super::*;
-use crate::backend::tests::{pair, slot, wait_for};
+use crate::backend::tests::{pair, slot, tried, wait_for};
 
 impl Uring {
     /// As on kernels without deferred work.
     pub(crate) fn cooperative() -> Result<Self, Unavailable> {
-        Self::probe()?;
+        tried()?;
         let sizes = Sizes {
             completions: COMPLETIONS,
             table: 1_024,
@@ -22,7 +22,7 @@ impl Uring {
     }
 
     fn of_sizes(completions: u32, table: u32) -> Result<Self, Unavailable> {
-        Self::probe()?;
+        tried()?;
         let sizes = Sizes { completions, table };
         Self::with(Mode::Deferred, sizes).map_err(Unavailable::Refused)
     }
