@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use media::Timestamp;
@@ -17,6 +17,7 @@ use crate::budget::Budget;
 use crate::conversation::Conversation;
 use crate::directory::{Directory, ListenerRecord};
 use crate::lane::LaneGuard;
+use crate::placement::{Load, Placement};
 use crate::reader::{Control, LogReader};
 use crate::stats::{Counter, WorkerStats};
 use crate::worker::{
@@ -41,9 +42,6 @@ pub struct Config {
 /// Departures that may wait to be read. Workers keep what does not fit, so a slow reader loses
 /// nothing.
 const DEPARTURES_MAX: usize = 16 * 1024;
-
-/// Streams with fewer listeners stay on one worker: each worker more costs a wake-up per message.
-const SPREAD_FROM: usize = 64;
 
 /// How long a report may take; workers answer within a round.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -84,6 +82,9 @@ pub struct Fanout {
     backend: &'static str,
     target_utilisation: f64,
     summons: Arc<[Summons]>,
+    placement: Placement,
+    /// Listeners that found the inbox of their worker full.
+    refused: Counter,
     budget: Arc<Budget>,
     next_id: AtomicU64,
     directory: Directory,
@@ -136,6 +137,8 @@ impl Fanout {
             .map(|worker| worker.summons().clone())
             .collect();
         let fanout = Self {
+            placement: Placement::new(workers.len(), Instant::now()),
+            refused: Counter::default(),
             workers,
             stats,
             backend: backend_name,
@@ -176,7 +179,9 @@ impl Fanout {
             after,
         } = listener;
         let (id, requested) = (record.id, record.requested);
-        let worker = &self.workers[self.place(&lane)];
+        let load = |index| self.load(index);
+        let chosen = self.placement.choose(lane.lane(), load, requested);
+        let worker = &self.workers[chosen];
         let attach = Attach {
             id,
             socket,
@@ -190,6 +195,7 @@ impl Fanout {
         self.directory.enter(record);
         worker.attach(attach).map_err(|back| {
             self.directory.leave(id);
+            self.refused.add(1);
             let Attach {
                 socket,
                 conversation,
@@ -284,6 +290,21 @@ impl Fanout {
         self.budget.used()
     }
 
+    /// Bytes in log pages above which no new lane opens.
+    pub fn lanes_bytes_max(&self) -> usize {
+        self.budget.lanes_max()
+    }
+
+    /// Lanes that were not opened for want of memory for their logs, so far.
+    pub fn lanes_refused(&self) -> u64 {
+        self.budget.refused.value()
+    }
+
+    /// Listeners that their worker had no time to take in, so far.
+    pub fn listeners_refused(&self) -> u64 {
+        self.refused.value()
+    }
+
     /// Listeners now.
     pub fn listeners(&self) -> u64 {
         let sets = self
@@ -319,22 +340,13 @@ impl Fanout {
         }
     }
 
-    /// The worker for the next listener of a lane: its home while it is small, then the one with
-    /// the fewest listeners.
-    fn place(&self, lane: &LaneGuard) -> usize {
-        let home = lane.lane().home(self.workers.len());
-        if lane.lane().listeners() < SPREAD_FROM {
-            return home;
+    fn load(&self, worker: usize) -> Load {
+        let stats = &self.stats[worker];
+        let gone: u64 = stats.departures.iter().map(Counter::value).sum();
+        Load {
+            demand: stats.demand_nanos.value() as f64 / 1e9,
+            listeners: (self.workers[worker].attached() as u64).saturating_sub(gone),
         }
-        let load = |index: &usize| {
-            let gone: u64 = self.stats[*index]
-                .departures
-                .iter()
-                .map(Counter::value)
-                .sum();
-            (self.workers[*index].attached() as u64).saturating_sub(gone)
-        };
-        (0..self.workers.len()).min_by_key(load).unwrap_or(home)
     }
 
     fn readers(&self) -> MutexGuard<'_, HashMap<ListenerId, Arc<Control>>> {

@@ -62,6 +62,9 @@ impl LaneId {
     }
 }
 
+/// The home of a lane that has none.
+const HOMELESS: usize = usize::MAX;
+
 /// The half of a lane that readers see.
 #[derive(Debug)]
 pub(crate) struct Lane {
@@ -76,6 +79,8 @@ pub(crate) struct Lane {
     summons: Arc<[Summons]>,
     readers: TaskBells,
     listeners: AtomicUsize,
+    /// The worker that serves it while its audience is small; [`HOMELESS`] until somebody listens.
+    home: AtomicUsize,
     /// Nothing more will be written.
     ended: AtomicBool,
 }
@@ -90,8 +95,14 @@ impl Lane {
     }
 
     /// The worker that serves this lane while its audience is small.
-    pub(crate) fn home(&self, workers: usize) -> usize {
-        (self.id.0 % workers as u64) as usize
+    pub(crate) fn home(&self) -> Option<usize> {
+        let home = self.home.load(Ordering::Relaxed);
+        (home != HOMELESS).then_some(home)
+    }
+
+    /// Gives it a home, or another one for those who come from now on.
+    pub(crate) fn settle(&self, worker: usize) {
+        self.home.store(worker, Ordering::Relaxed);
     }
 
     pub(crate) fn readers(&self) -> &TaskBells {
@@ -179,6 +190,7 @@ impl LaneWriter {
             summons,
             readers: TaskBells::default(),
             listeners: AtomicUsize::new(0),
+            home: AtomicUsize::new(HOMELESS),
             ended: AtomicBool::new(false),
         });
         Self {

@@ -27,6 +27,7 @@ pub mod gate;
 mod lane;
 mod log;
 mod packager;
+mod placement;
 mod policy;
 #[doc(hidden)]
 pub mod probe;

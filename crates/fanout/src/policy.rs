@@ -110,7 +110,8 @@ impl Policy {
         Duration::from_secs_f64(wanted).max(self.min_wait.min(cap))
     }
 
-    fn cap(&self, sample_interval: Span) -> Duration {
+    /// The longest window.
+    pub(crate) fn cap(&self, sample_interval: Span) -> Duration {
         let ticks = u64::try_from(sample_interval.ticks()).unwrap_or(0);
         if self.max_samples == 0 || ticks == 0 {
             return self.max_wait;

@@ -112,6 +112,10 @@ const SAMPLES: &[f64] = &[
     1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 512.0,
 ];
 
+/// A message that comes so much later than its window allows is late. Players have more in store, so
+/// nobody hears it yet; and a thread that waits for its core among a few busy ones is back sooner.
+pub const LATE_AFTER: Duration = Duration::from_millis(250);
+
 /// Everything one worker counts.
 #[derive(Debug)]
 pub struct WorkerStats {
@@ -129,6 +133,13 @@ pub struct WorkerStats {
     pub degraded: Counter,
     /// Nanoseconds of CPU spent on visits.
     pub busy_nanos: Counter,
+    /// Nanoseconds of CPU spent on everything, as of the last visit.
+    pub cpu_nanos: Counter,
+    /// Nanoseconds of CPU per second that visits would take if every window were as wide as it may
+    /// become: the least that the present listeners need.
+    pub demand_nanos: Counter,
+    /// Messages that came more than [`LATE_AFTER`] behind their window.
+    pub late_messages: Counter,
     /// Samples per message.
     pub message_samples: Histogram,
     /// CPU seconds of one full turn.
@@ -153,6 +164,9 @@ impl WorkerStats {
             departures: Default::default(),
             degraded: Counter::default(),
             busy_nanos: Counter::default(),
+            cpu_nanos: Counter::default(),
+            demand_nanos: Counter::default(),
+            late_messages: Counter::default(),
             message_samples: Histogram::new(SAMPLES),
             turn_seconds: Histogram::new(FINE_SECONDS),
             window_seconds: Class::ALL.map(|_| Histogram::new(COARSE_SECONDS)),

@@ -265,7 +265,7 @@ impl Stream {
         if core.lanes.len() >= LANES_MAX {
             return Err(LaneRefused::TooMany);
         }
-        if self.budget.exceeded() {
+        if self.budget.refuses() {
             return Err(LaneRefused::Memory);
         }
         let class = core.class(now);

@@ -17,7 +17,7 @@ use super::pace::Pace;
 use crate::cursor::Reason;
 use crate::lane::Lane;
 use crate::log::View;
-use crate::stats::WorkerStats;
+use crate::stats::{LATE_AFTER, WorkerStats};
 
 /// Sends handed to the back-end together. Enough to make a submission cheap, few enough that the
 /// scratch space stays in the first-level cache.
@@ -36,6 +36,9 @@ const INTERVAL_UNITS: usize = 16;
 
 /// How much a new measurement of a subgroup's cost counts against the old ones.
 const COST_WEIGHT: f64 = 0.25;
+
+/// No lane is visited more often for its samples: the shortest that any codec has are 2.5 ms long.
+const PERIOD_MIN: Duration = Duration::from_millis(1);
 
 /// Listeners visited together.
 #[derive(Debug, Default)]
@@ -61,6 +64,10 @@ pub(super) struct Carousel {
     pub(super) pace: Pace,
     /// The lane waits in the worker's schedule.
     pub(super) queued: bool,
+    /// The window as last chosen.
+    window: Duration,
+    /// The share of a core that visits to it take when the window is as wide as it may become.
+    demand: f64,
     /// When the lane was found to have ended.
     pub(super) ended_at: Option<Instant>,
 }
@@ -72,6 +79,8 @@ impl Carousel {
     pub(super) fn new(lane: Arc<Lane>, now: Instant) -> Self {
         let view = View::new(Arc::clone(&lane.log));
         Self {
+            window: lane.policy.max_wait,
+            demand: 0.0,
             lane,
             view,
             groups: Vec::new(),
@@ -150,6 +159,7 @@ impl Carousel {
 
     /// After a visit: decides when the next subgroup's turn is.
     pub(super) fn pace(&mut self, window: Duration, now: Instant) {
+        self.window = window;
         let occupied = self.groups.iter().filter(|group| !group.members.is_empty());
         let groups = occupied.count().max(1) as u32;
         let waiting_since = self.find_due().and_then(|oldest| {
@@ -211,8 +221,13 @@ impl Carousel {
         leavers: &mut Vec<Leaver>,
     ) {
         let Self {
-            lane, view, groups, ..
+            lane,
+            view,
+            groups,
+            window,
+            ..
         } = self;
+        let late_after = *window + LATE_AFTER;
         let group = &mut groups[index];
         let (seen, end) = (group.seen, view.end());
         let ended = lane.ended() && !view.is_stale();
@@ -275,7 +290,7 @@ impl Carousel {
             }
         }
         stats.egress_bytes[protocol].add(bytes);
-        group.observe(view, in_step, stats, now);
+        group.observe(view, in_step, late_after, stats, now);
 
         for (offset, plan) in plans.iter().enumerate().take(range.len()) {
             let member = &group.members[range.start + offset];
@@ -309,6 +324,21 @@ impl Carousel {
         self.groups.iter().map(|group| group.cost).sum()
     }
 
+    /// Measures the lane's demand anew. Gives what it was and what it is: the share of a core that its
+    /// visits take when the window is as wide as it may become.
+    pub(super) fn learn_demand(&mut self, sample_interval: Span) -> (f64, f64) {
+        let ticks = u64::try_from(sample_interval.ticks()).unwrap_or(0);
+        let interval = Duration::from_secs_f64(Span::from_ticks(ticks as i64).seconds());
+        // However short the window, there is no visit without a sample.
+        let period = self.lane.policy.cap(sample_interval).max(interval);
+        let demand = self.cost().as_secs_f64() / period.max(PERIOD_MIN).as_secs_f64();
+        (std::mem::replace(&mut self.demand, demand), demand)
+    }
+
+    pub(super) fn demand(&self) -> f64 {
+        self.demand
+    }
+
     /// The media time between two samples, as of the newest; zero when unknown.
     pub(super) fn sample_interval(&self) -> Span {
         let mut units = self.view.units_back();
@@ -335,7 +365,14 @@ impl Group {
     }
 
     /// Counts a batch in which `in_step` members were sent everything since the last visit.
-    fn observe(&self, view: &View, in_step: u64, stats: &WorkerStats, now: Instant) {
+    fn observe(
+        &self,
+        view: &View,
+        in_step: u64,
+        late_after: Duration,
+        stats: &WorkerStats,
+        now: Instant,
+    ) {
         if in_step == 0 {
             return;
         }
@@ -348,6 +385,9 @@ impl Group {
         if let Some(oldest) = view.unit_from(self.seen) {
             let delay = now.saturating_duration_since(oldest.arrived);
             stats.forward_delay_seconds.observe_duration(delay, in_step);
+            if delay > late_after {
+                stats.late_messages.add(in_step);
+            }
         }
     }
 }

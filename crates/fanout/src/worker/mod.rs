@@ -78,6 +78,8 @@ pub(crate) struct Worker {
     schedule: BinaryHeap<Reverse<(Instant, u32)>>,
     /// CPU time of a full turn over all lanes.
     turn_cost: Duration,
+    /// The sum of the lanes' demands.
+    demand: f64,
     next_checkup: Instant,
     /// Scratch, empty between uses.
     leavers: Vec<Leaver>,
@@ -108,6 +110,7 @@ impl Worker {
             slab: Slab::default(),
             schedule: BinaryHeap::new(),
             turn_cost: Duration::ZERO,
+            demand: 0.0,
             next_checkup: Instant::now() + CHECKUP_INTERVAL,
             leavers: Vec::new(),
         }
@@ -215,13 +218,19 @@ impl Worker {
                 now,
                 &mut self.leavers,
             );
-            let cost = net::cpu::thread_time().saturating_sub(began);
+            let ended = net::cpu::thread_time();
+            let cost = ended.saturating_sub(began);
             let (before, after) = lane.learn_cost(group, cost);
             self.turn_cost = (self.turn_cost + after).saturating_sub(before);
             self.stats.busy_nanos.add(cost.as_nanos() as u64);
             self.stats.turn_seconds.observe_duration(self.turn_cost, 1);
 
+            self.stats.cpu_nanos.set(ended.as_nanos() as u64);
+
             let interval = lane.sample_interval();
+            let (before, after) = lane.learn_demand(interval);
+            self.demand = (self.demand + after - before).max(0.0);
+            self.stats.demand_nanos.set((self.demand * 1e9) as u64);
             let window = lane
                 .lane
                 .policy
@@ -459,6 +468,8 @@ impl Worker {
         if let Some(lane) = slot.take() {
             lane.lane.bells[self.index].disarm();
             self.turn_cost = self.turn_cost.saturating_sub(lane.cost());
+            self.demand = (self.demand - lane.demand()).max(0.0);
+            self.stats.demand_nanos.set((self.demand * 1e9) as u64);
             self.lane_index.remove(&lane.lane.id);
             if self.lane_index.is_empty() {
                 // Nobody is left to be degraded, and no checkup will come to say so.

@@ -1,0 +1,263 @@
+//! Which worker a listener goes to.
+//!
+//! A worker's load is its *demand*: the share of its core that visits take while every window is as wide
+//! as its policy lets it grow. The time that a worker is busy is no measure, because the windows hold it at the
+//! target whatever the audience; demand grows with each listener, and with what sends to it cost.
+//!
+//! It is measured by visits, so it knows newcomers late. Until then they count as average listeners: or
+//! else all who come between two measurements would go to the same worker.
+//!
+//! Called by joins, which may wait for each other here. Workers never do.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::lane::Lane;
+
+/// Streams with fewer listeners stay on one worker: each worker more costs a wake-up per message.
+const SPREAD_FROM: usize = 64;
+
+/// A home with this demand takes in no more small streams' listeners while another worker has clearly less:
+/// a wake-up costs less than a late message.
+const HOME_DEMAND_MAX: f64 = 0.7;
+
+/// What is clearly less.
+const CLEARLY_LESS: f64 = 0.8;
+
+/// The least that a listener counts: a send of 2.5 µs, the cheapest there is, each 400 ms. A stream
+/// whose publisher is away costs nothing now, and will.
+const LISTENER_DEMAND_MIN: f64 = 2.5e-6 / 0.4;
+
+/// Visits have seen everybody who came before this: it is more than twice the default windows.
+const MEASURED_AFTER: Duration = Duration::from_secs(1);
+
+/// How much a worker has to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Load {
+    /// As measured; see the module's description.
+    pub(crate) demand: f64,
+    /// Listeners it has, or is about to have.
+    pub(crate) listeners: u64,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Placement(Mutex<Newcomers>);
+
+/// Listeners by worker that measurements may not know yet.
+#[derive(Debug)]
+struct Newcomers {
+    /// Those of the current interval, and those of the one before.
+    counts: Vec<[u32; 2]>,
+    interval_began: Instant,
+}
+
+impl Placement {
+    pub(crate) fn new(workers: usize, now: Instant) -> Self {
+        Self(Mutex::new(Newcomers {
+            counts: vec![[0; 2]; workers],
+            interval_began: now,
+        }))
+    }
+
+    /// The worker for one more listener of `lane`, who is counted there: the lane's home while it is
+    /// small, else the least loaded. The least loaded is also where a lane gets its home.
+    pub(crate) fn choose(&self, lane: &Lane, load: impl Fn(usize) -> Load, now: Instant) -> usize {
+        let mut newcomers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        newcomers.advance(now);
+        let workers = newcomers.counts.len();
+        let total = (0..workers)
+            .map(&load)
+            .fold(Load::default(), |sum, one| Load {
+                demand: sum.demand + one.demand,
+                listeners: sum.listeners + one.listeners,
+            });
+        let average = total.demand / total.listeners.max(1) as f64;
+        let average = average.max(LISTENER_DEMAND_MIN);
+        let score = |index: usize| {
+            let Load { demand, listeners } = load(index);
+            demand.max(listeners as f64 * LISTENER_DEMAND_MIN)
+                + f64::from(newcomers.unmeasured(index)) * average
+        };
+        let least = (0..workers)
+            .min_by(|a, b| score(*a).total_cmp(&score(*b)))
+            .unwrap_or(0);
+        let stays = |home: usize| {
+            let demand = score(home);
+            demand < HOME_DEMAND_MAX || score(least) > demand * CLEARLY_LESS
+        };
+        let chosen = match lane.home() {
+            _ if lane.listeners() >= SPREAD_FROM => least,
+            Some(home) if stays(home) => home,
+            _ => {
+                lane.settle(least);
+                least
+            }
+        };
+        newcomers.counts[chosen][0] += 1;
+        chosen
+    }
+}
+
+impl Newcomers {
+    fn advance(&mut self, now: Instant) {
+        let elapsed = now.saturating_duration_since(self.interval_began);
+        if elapsed < MEASURED_AFTER {
+            return;
+        }
+        let is_next = elapsed < MEASURED_AFTER * 2;
+        for counts in &mut self.counts {
+            *counts = [0, if is_next { counts[0] } else { 0 }];
+        }
+        self.interval_began = now;
+    }
+
+    fn unmeasured(&self, worker: usize) -> u32 {
+        self.counts[worker].iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::budget::Budget;
+    use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
+    use crate::packager::{Packager, Sink};
+    use crate::policy::{Class, Policy};
+
+    /// A packager of nothing.
+    struct Mute;
+
+    impl Packager for Mute {
+        fn push(&mut self, _: &media::Item, _: &mut Sink<'_>) {}
+    }
+
+    fn quiet_lane() -> LaneGuard {
+        let format = Format {
+            name: "mute",
+            protocol: Protocol::Http,
+        };
+        let policy = Policy::default_for(Class::Audio);
+        let budget = Arc::new(Budget::new(usize::MAX));
+        let writer = LaneWriter::open(
+            format,
+            Class::Audio,
+            policy,
+            Box::new(Mute),
+            Arc::new([]),
+            budget,
+        );
+        LaneGuard::new(Arc::clone(&writer.lane))
+    }
+
+    /// Workers whose measurements stand still until they are taken anew.
+    struct House {
+        placement: Placement,
+        measured: RefCell<Vec<Load>>,
+        present: RefCell<Vec<u64>>,
+        now: Instant,
+    }
+
+    impl House {
+        fn new(demands: &[f64]) -> Self {
+            let now = Instant::now();
+            let load = |demand: &f64| Load {
+                demand: *demand,
+                listeners: 0,
+            };
+            Self {
+                placement: Placement::new(demands.len(), now),
+                measured: RefCell::new(demands.iter().map(load).collect()),
+                present: RefCell::new(vec![0; demands.len()]),
+                now,
+            }
+        }
+
+        fn join(&self, lane: &LaneGuard) -> usize {
+            let load = |index: usize| Load {
+                listeners: self.present.borrow()[index],
+                ..self.measured.borrow()[index]
+            };
+            let chosen = self.placement.choose(lane.lane(), load, self.now);
+            self.present.borrow_mut()[chosen] += 1;
+            chosen
+        }
+    }
+
+    fn audience(lane: &LaneGuard, count: usize) -> Vec<LaneGuard> {
+        (0..count).map(|_| lane.clone()).collect()
+    }
+
+    #[test]
+    fn a_small_stream_has_one_home() {
+        let house = House::new(&[0.0; 4]);
+        let lane = quiet_lane();
+        let homes: Vec<_> = (0..30).map(|_| house.join(&lane)).collect();
+        assert!(homes.iter().all(|home| *home == homes[0]), "{homes:?}");
+    }
+
+    #[test]
+    fn homes_are_spread_and_avoid_who_has_work() {
+        let house = House::new(&[0.0, 0.3, 0.0]);
+        *house.present.borrow_mut() = vec![0, 30_000, 0];
+        let mut homes = [0; 3];
+        for _ in 0..40 {
+            homes[house.join(&quiet_lane())] += 1;
+        }
+        assert_eq!(homes, [20, 0, 20]);
+    }
+
+    #[test]
+    fn a_full_home_is_left() {
+        let house = House::new(&[0.0, 0.1]);
+        *house.present.borrow_mut() = vec![10_000; 2];
+        let lane = quiet_lane();
+        assert_eq!(house.join(&lane), 0);
+        house.measured.borrow_mut()[0].demand = HOME_DEMAND_MAX + 0.1;
+        assert_eq!(house.join(&lane), 1);
+        house.measured.borrow_mut()[0].demand = 0.0;
+        assert_eq!(house.join(&lane), 1, "it stays where it went");
+        house.measured.borrow_mut()[0].demand = 0.9;
+        house.measured.borrow_mut()[1].demand = 0.95;
+        assert_eq!(house.join(&lane), 1, "elsewhere it would be no better");
+    }
+
+    #[test]
+    fn a_crowd_between_two_measurements_is_spread() {
+        let house = House::new(&[0.010, 0.011]);
+        *house.present.borrow_mut() = vec![1_000, 1_000];
+        let lane = quiet_lane();
+        let _crowd = audience(&lane, SPREAD_FROM);
+        for _ in 0..5_000 {
+            house.join(&lane);
+        }
+        let present = house.present.borrow();
+        assert!(present[0].abs_diff(present[1]) < 200, "{present:?}");
+    }
+
+    #[test]
+    fn dear_listeners_weigh_more_than_cheap_ones() {
+        // A thousand that cost ten times what each of three thousand others does.
+        let mut house = House::new(&[0.1, 0.03]);
+        *house.present.borrow_mut() = vec![1_000, 3_000];
+        let lane = quiet_lane();
+        let _crowd = audience(&lane, SPREAD_FROM);
+        assert!((0..500).all(|_| house.join(&lane) == 1));
+        // Measured by now, they are not counted twice.
+        house.measured.borrow_mut()[1].demand = 0.035;
+        house.now += MEASURED_AFTER * 2;
+        assert!((0..500).all(|_| house.join(&lane) == 1));
+    }
+
+    #[test]
+    fn listeners_without_a_publisher_count_all_the_same() {
+        let house = House::new(&[0.0, 0.0]);
+        *house.present.borrow_mut() = vec![10_000, 0];
+        let lane = quiet_lane();
+        let _crowd = audience(&lane, SPREAD_FROM);
+        assert!((0..1_000).all(|_| house.join(&lane) == 1));
+    }
+}
