@@ -114,7 +114,7 @@ const SAMPLES: &[f64] = &[
 
 /// A message that comes so much later than its window allows is late. Players have more in store, so
 /// nobody hears it yet; and a thread that waits for its core among a few busy ones is back sooner.
-pub const LATE_AFTER: Duration = Duration::from_millis(250);
+pub const LATE_AFTER: Duration = Duration::from_millis(500);
 
 /// Everything one worker counts.
 #[derive(Debug)]

@@ -19,6 +19,7 @@ mod backend;
 pub mod closing;
 pub mod cpu;
 mod epoll;
+mod jitter;
 #[cfg(not(loom))]
 pub mod link;
 pub mod tcp;
@@ -29,5 +30,6 @@ mod waker;
 
 pub use backend::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot};
 pub use epoll::Epoll;
+pub use jitter::Jitter;
 pub use uring::{Unavailable, Uring};
 pub use waker::Waker;

@@ -5,15 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use fanout::stats::Counter;
+use fanout::stats::{Counter, WorkerStats};
+use net::Jitter;
 use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
 use tokio::sync::watch;
 
 use crate::access::AccessLog;
 use crate::config::Config;
-use crate::door::Counts;
 use crate::door::limits::Limits;
+use crate::door::pressure::{Kind, level};
+use crate::door::{Counts, host};
 use crate::gate::Gatehouse;
 use crate::links::Links;
 use crate::relay::{Bound, Port};
@@ -38,6 +40,8 @@ pub(crate) struct Node {
     pub(crate) password_demanded: bool,
     pub(crate) bound: Vec<Bound>,
     pub(crate) load: Load,
+    /// Spreads those who are told to come again.
+    jitter: Arc<Jitter>,
     /// Whether nobody new is let in any more.
     leaving: watch::Sender<bool>,
 }
@@ -53,6 +57,7 @@ pub(crate) struct Parts {
     pub(crate) password_demanded: bool,
     /// Random, and only for this.
     pub(crate) challenge_key: [u8; 32],
+    pub(crate) jitter_seed: u64,
 }
 
 impl Node {
@@ -66,8 +71,10 @@ impl Node {
             bound,
             password_demanded,
             challenge_key,
+            jitter_seed,
         } = parts;
         let now = Instant::now();
+        let jitter = Arc::new(Jitter::new(jitter_seed));
         let leaving = watch::Sender::new(false);
         let ingest = ingest::Context {
             registry: Arc::clone(&registry),
@@ -89,6 +96,7 @@ impl Node {
             registry: Arc::clone(&registry),
             gate: Arc::clone(&gate) as _,
             server_header: config.http.server_header.clone(),
+            jitter: Arc::clone(&jitter),
         };
         let players = egress_rtmp::Context {
             registry: Arc::clone(&registry),
@@ -100,11 +108,12 @@ impl Node {
             ingest: Arc::new(ingest),
             egress: Arc::new(egress),
             players: Arc::new(players),
-            limits: Limits::new(config.limits.clone(), now),
+            limits: Limits::new(config.limits.clone(), host::descriptors_max(), now),
             counts: Counts::new(now),
             started: SystemTime::now(),
             demo_bytes: AtomicU64::new(0),
             load: Load::new(registry.fanout().worker_stats().len()),
+            jitter,
             leaving,
             config,
             registry,
@@ -134,19 +143,49 @@ impl Node {
         *self.leaving.borrow()
     }
 
+    /// Seconds after which somebody who is turned away may come again.
+    pub(crate) fn retry_after(&self) -> u64 {
+        http1::retry_after(self.jitter.random())
+    }
+
     /// Housekeeping of the core, four times a second.
     pub(crate) fn tick(&self, now: Instant) {
         self.registry.tick(now);
         self.counts.tick(now);
+        let Some(rates) = self.load.measure(self.sample(now)) else {
+            return;
+        };
+        self.limits
+            .measured_egress(rates.egress_bits, rates.stream_bits);
+        let pressure = &self.limits.pressure;
+        pressure.note(Kind::Turn, Some(level::turn(rates.core_share)), now);
+        pressure.note(Kind::Lateness, Some(level::lateness(rates.late_share)), now);
+    }
+
+    fn sample(&self, now: Instant) -> Sample {
         let fanout = self.registry.fanout();
-        let sets = || fanout.worker_stats().iter().map(AsRef::as_ref);
-        let egress = sets()
+        let workers = || fanout.worker_stats().iter().map(AsRef::as_ref);
+        let sum = |of: fn(&WorkerStats) -> &Counter| workers().map(|set| of(set).value()).sum();
+        let egress = workers()
             .chain([fanout.reader_stats()])
             .flat_map(|set| &set.egress_bytes);
-        let bytes = egress.map(Counter::value).sum();
-        let busy = sets().map(|set| set.busy_nanos.value()).collect();
-        if let Some(bits) = self.load.measure(bytes, busy, now) {
-            self.limits.measured_egress(bits);
+        let stats = &self.ingest.stats;
+        let ingest = ingest::Protocol::ALL.map(|protocol| stats.ingest_bytes(protocol));
+        let publishers = ingest::Protocol::ALL.map(|protocol| stats.publishers(protocol));
+        Sample {
+            at: now,
+            egress_bytes: egress.map(Counter::value).sum(),
+            ingest_bytes: ingest.into_iter().sum(),
+            publishers: publishers.into_iter().sum(),
+            messages: sum(|set| &set.sends),
+            late: sum(|set| &set.late_messages),
+            workers: workers()
+                .map(|set| Work {
+                    busy_nanos: set.busy_nanos.value(),
+                    cpu_nanos: set.cpu_nanos.value(),
+                    demand_nanos: set.demand_nanos.value(),
+                })
+                .collect(),
         }
     }
 }
@@ -162,11 +201,40 @@ pub(crate) struct Load {
     busy_ratios: Vec<AtomicU64>,
 }
 
-#[derive(Debug)]
+/// What was counted up to a moment.
+#[derive(Clone, Debug)]
 struct Sample {
     at: Instant,
-    bytes: u64,
-    busy_nanos: Vec<u64>,
+    egress_bytes: u64,
+    ingest_bytes: u64,
+    /// Now.
+    publishers: u64,
+    messages: u64,
+    late: u64,
+    workers: Vec<Work>,
+}
+
+/// What a worker has counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    busy_nanos: u64,
+    cpu_nanos: u64,
+    /// Now, per second.
+    demand_nanos: u64,
+}
+
+/// What was done in the last interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rates {
+    /// Bit/s sent to listeners.
+    egress_bits: u64,
+    /// Bit/s that a publisher sends on average.
+    stream_bits: u64,
+    /// The share of its core that the worker with the least to do cannot do without: what visits need, and
+    /// what it does besides.
+    core_share: f64,
+    /// The share of messages that were late.
+    late_share: f64,
 }
 
 impl Load {
@@ -185,34 +253,40 @@ impl Load {
             .map(|bits| f64::from_bits(bits.load(Ordering::Relaxed)))
     }
 
-    /// Takes the counts of now; bits per second when an interval has passed.
-    fn measure(&self, bytes: u64, busy_nanos: Vec<u64>, now: Instant) -> Option<u64> {
+    /// Takes the counts of now; gives rates when an interval has passed.
+    fn measure(&self, sample: Sample) -> Option<Rates> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(before) = &*last else {
-            *last = Some(Sample {
-                at: now,
-                bytes,
-                busy_nanos,
-            });
+            *last = Some(sample);
             return None;
         };
-        let elapsed = now.saturating_duration_since(before.at);
+        let elapsed = sample.at.saturating_duration_since(before.at);
         if elapsed < MEASURE_INTERVAL {
             return None;
         }
         let seconds = elapsed.as_secs_f64();
-        let pairs = busy_nanos.iter().zip(&before.busy_nanos);
+        let per_second = |after: u64, before: u64| after.saturating_sub(before) as f64 / seconds;
+        let mut core_share = f64::INFINITY;
+        let pairs = sample.workers.iter().zip(&before.workers);
         for (ratio, (after, before)) in self.busy_ratios.iter().zip(pairs) {
-            let share = after.saturating_sub(*before) as f64 / 1e9 / seconds;
-            ratio.store(share.to_bits(), Ordering::Relaxed);
+            let busy = per_second(after.busy_nanos, before.busy_nanos) / 1e9;
+            ratio.store(busy.to_bits(), Ordering::Relaxed);
+            let cpu = per_second(after.cpu_nanos, before.cpu_nanos) / 1e9;
+            let besides = (cpu - busy).max(0.0);
+            core_share = core_share.min(after.demand_nanos as f64 / 1e9 + besides);
         }
-        let bits = bytes.saturating_sub(before.bytes) as f64 * 8.0 / seconds;
-        *last = Some(Sample {
-            at: now,
-            bytes,
-            busy_nanos,
-        });
-        Some(bits as u64)
+        let messages = sample.messages.saturating_sub(before.messages);
+        let late = sample.late.saturating_sub(before.late);
+        let egress = per_second(sample.egress_bytes, before.egress_bytes);
+        let ingest = per_second(sample.ingest_bytes, before.ingest_bytes);
+        let rates = Rates {
+            egress_bits: (egress * 8.0) as u64,
+            stream_bits: (ingest * 8.0 / sample.publishers.max(1) as f64) as u64,
+            core_share,
+            late_share: late as f64 / messages.max(1) as f64,
+        };
+        *last = Some(sample);
+        Some(rates)
     }
 }
 
@@ -220,24 +294,58 @@ impl Load {
 mod tests {
     use super::*;
 
+    fn sample(at: Instant) -> Sample {
+        Sample {
+            at,
+            egress_bytes: 1_000,
+            ingest_bytes: 0,
+            publishers: 0,
+            messages: 0,
+            late: 0,
+            workers: vec![Work::default(); 2],
+        }
+    }
+
     #[test]
     fn rates_are_of_the_last_interval() {
         let load = Load::new(2);
         let start = Instant::now();
-        assert_eq!(load.measure(1_000, vec![0, 0], start), None);
-        assert_eq!(
-            load.measure(2_000, vec![0, 0], start + MEASURE_INTERVAL / 2),
-            None
-        );
-        let later = start + MEASURE_INTERVAL * 2;
-        assert_eq!(
-            load.measure(5_000, vec![500_000_000, 2_000_000_000], later),
-            Some(16_000)
-        );
+        assert_eq!(load.measure(sample(start)), None);
+        assert_eq!(load.measure(sample(start + MEASURE_INTERVAL / 2)), None);
+        let later = Sample {
+            egress_bytes: 5_000,
+            ingest_bytes: 500,
+            publishers: 2,
+            messages: 400,
+            late: 100,
+            workers: vec![
+                Work {
+                    busy_nanos: 500_000_000,
+                    cpu_nanos: 600_000_000,
+                    demand_nanos: 700_000_000,
+                },
+                Work {
+                    busy_nanos: 2_000_000_000,
+                    cpu_nanos: 2_000_000_000,
+                    demand_nanos: 990_000_000,
+                },
+            ],
+            ..sample(start + MEASURE_INTERVAL * 2)
+        };
+        let rates = load.measure(later.clone()).expect("an interval has passed");
+        assert_eq!((rates.egress_bits, rates.stream_bits), (16_000, 1_000));
+        assert!((rates.core_share - 0.75).abs() < 1e-9, "{rates:?}");
+        assert!((rates.late_share - 0.25).abs() < 1e-9, "{rates:?}");
         let ratios: Vec<_> = load.busy_ratios().collect();
         assert!(
             (ratios[0] - 0.25).abs() < 1e-9 && (ratios[1] - 1.0).abs() < 1e-9,
             "{ratios:?}"
         );
+        let silence = Sample {
+            at: later.at + MEASURE_INTERVAL,
+            ..later
+        };
+        let rates = load.measure(silence).expect("an interval has passed");
+        assert!(rates.late_share == 0.0 && rates.egress_bits == 0);
     }
 }

@@ -178,6 +178,7 @@ impl Relay {
         let bound: Vec<_> = sockets.iter().map(|(bound, _, _)| *bound).collect();
         let mut challenge_key = [0; 32];
         getrandom::fill(&mut challenge_key)?;
+        let jitter_seed = getrandom::u64()?;
         let links = Links::new(&config, connector);
         let node = Arc::new(Node::new(Parts {
             config,
@@ -188,6 +189,7 @@ impl Relay {
             bound,
             password_demanded,
             challenge_key,
+            jitter_seed,
         }));
         let logs = (departures, log_thread);
         let mut running = Running::new(node, generated, demo, logs);

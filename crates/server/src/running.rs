@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use crate::access::Departures;
 use crate::config::Secret;
 use crate::door;
+use crate::door::host::Host;
 use crate::drain;
 use crate::keys::Generated;
 use crate::node::Node;
@@ -109,6 +110,7 @@ impl Running {
             }
         }
         self.services.spawn(look_after(Arc::clone(node)));
+        self.services.spawn(watch_host(Arc::clone(node)));
         let stop = self.stop_links.subscribe();
         self.links.spawn(links::supervise(Arc::clone(node), stop));
         if self.demo {
@@ -206,6 +208,22 @@ impl std::fmt::Debug for Running {
         f.debug_struct("Running")
             .field("bound", &self.node.bound)
             .finish_non_exhaustive()
+    }
+}
+
+/// Looks at what the host has left, where a file that is slow to read holds nobody up.
+async fn watch_host(node: Arc<Node>) {
+    let host = Arc::new(Host::new());
+    let mut interval = tokio::time::interval(TICK);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        let now = interval.tick().await.into_std();
+        let (host, node) = (Arc::clone(&host), Arc::clone(&node));
+        let look = move || host.look(&node.limits.pressure, now);
+        if tokio::task::spawn_blocking(look).await.is_err() {
+            tracing::error!("looking at the host has failed");
+            return;
+        }
     }
 }
 

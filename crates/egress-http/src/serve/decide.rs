@@ -30,8 +30,8 @@ const TRACKS_POLL: Duration = Duration::from_millis(50);
 /// asks for the first two.
 const PROBE_BYTES_MAX: u64 = 2;
 
-/// When to try again what memory or the number of joins does not allow now.
-const RETRY_AFTER: (&str, &str) = ("Retry-After", "2");
+/// When to try again what the publisher is about to send.
+const BEGINS_SOON: (&str, &str) = ("Retry-After", "2");
 
 /// Bytes kept of each text that a listener says about itself: as long as it listens, it has them in
 /// memory. The agents of players and the addresses of pages are shorter.
@@ -170,7 +170,7 @@ impl Request<'_> {
             Denied::Missing | Denied::Wrong => {
                 self.text(Status::UNAUTHORIZED, &[CHALLENGE], &words)
             }
-            Denied::TooManyAttempts => self.text(Status::TOO_MANY_REQUESTS, &[RETRY_AFTER], &words),
+            Denied::TooManyAttempts => self.later(Status::TOO_MANY_REQUESTS, &words),
         })
     }
 
@@ -203,7 +203,8 @@ impl Request<'_> {
                     tokio::time::sleep(TRACKS_POLL).await;
                 }
                 Choice::Unclear if info.tracks.is_empty() => {
-                    return Err(self.busy("The stream has not begun yet.\n"));
+                    let words = "The stream has not begun yet.\n";
+                    return Err(self.text(Status::SERVICE_UNAVAILABLE, &[BEGINS_SOON], words));
                 }
                 Choice::Unclear | Choice::Impossible => {
                     let words = target
@@ -283,7 +284,13 @@ impl Request<'_> {
     }
 
     fn busy(&self, words: &str) -> Answer {
-        self.text(Status::SERVICE_UNAVAILABLE, &[RETRY_AFTER], words)
+        self.later(Status::SERVICE_UNAVAILABLE, words)
+    }
+
+    /// What does not go now, and may go later.
+    fn later(&self, status: Status, words: &str) -> Answer {
+        let seconds = http1::retry_after(self.context.jitter.random()).to_string();
+        self.text(status, &[("Retry-After", &seconds)], words)
     }
 
     fn text(&self, status: Status, extra: &[(&str, &str)], words: &str) -> Answer {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use fanout::gate::Gate;
 use fanout::{ListenerId, Registry};
 use http1::Status;
+use net::Jitter;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -26,6 +27,8 @@ pub struct Context {
     pub gate: Arc<dyn Gate>,
     /// The Server header. Players and directories look for `Icecast` at its start.
     pub server_header: String,
+    /// Spreads those who are told to come again.
+    pub jitter: Arc<Jitter>,
 }
 
 /// The Server header unless another is configured.
@@ -38,6 +41,7 @@ impl Context {
             registry,
             gate,
             server_header: SERVER_HEADER.to_owned(),
+            jitter: Arc::new(Jitter::new(0)),
         }
     }
 }

@@ -15,6 +15,9 @@ const ALLOW: &str = "GET, HEAD, PUT, SOURCE, OPTIONS";
 /// What an x-audiocast source waits for; it knows no HTTP.
 const AUDIOCAST_OK: &[u8] = b"OK\r\n\r\n";
 
+/// When a source that finds no room may come again. Sources are few, and no crowd to be spread.
+const RETRY_AFTER_SECONDS: &str = "5";
+
 /// The status and the words for an error: the only place that decides them.
 pub fn status_of(error: &Error) -> (Status, String) {
     let status = match error {
@@ -28,8 +31,12 @@ pub fn status_of(error: &Error) -> (Status, String) {
         Error::Refused(PublishRefused::Busy) => {
             return (Status::FORBIDDEN, "Mountpoint in use".to_owned());
         }
+        // The same words, which Icecast says with 403; but it may well be granted later.
         Error::Refused(PublishRefused::TooMany) => {
-            return (Status::FORBIDDEN, "too many sources connected".to_owned());
+            return (
+                Status::SERVICE_UNAVAILABLE,
+                "too many sources connected".to_owned(),
+            );
         }
         Error::NoSuchStream => {
             return (Status::NOT_FOUND, "Source does not exist".to_owned());
@@ -50,6 +57,12 @@ pub(super) fn refusal(settings: &Settings, head: &Head, error: &Error) -> Vec<u8
     let mut response = begin(settings, head, status);
     if status == Status::UNAUTHORIZED {
         response = response.header("WWW-Authenticate", "Basic realm=\"Icecast2 Server\"");
+    }
+    if matches!(
+        status,
+        Status::SERVICE_UNAVAILABLE | Status::TOO_MANY_REQUESTS
+    ) {
+        response = response.header("Retry-After", RETRY_AFTER_SECONDS);
     }
     finish(
         response,

@@ -36,9 +36,6 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest form that sets a title.
 const FORM_BYTES_MAX: u64 = 16 * 1024;
 
-/// What a client that was turned away by a limit is told to wait.
-const RETRY_AFTER_SECONDS: &str = "5";
-
 /// What carries a request: a socket, or TLS over one.
 pub(super) trait Carrier: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
     /// `https` or `http`.
@@ -366,13 +363,9 @@ async fn refuse<S: Carrier>(
 }
 
 /// Answers a connection that there is no place for, without waiting for it. It may be lost.
-pub(super) fn refuse_unread(socket: &TcpStream, reason: Rejected) {
-    let answer = ResponseHead::new(Version::Http11, status_of(reason))
-        .headers(http1::CORS)
-        .header("Retry-After", RETRY_AFTER_SECONDS)
-        .header("Connection", "close")
-        .content_length(0)
-        .finish();
+pub(super) fn refuse_unread(node: &Node, socket: &TcpStream, reason: Rejected) {
+    let words = reason.to_string();
+    let answer = plain(node, Version::Http11, status_of(reason), &words);
     if let Err(error) = socket.try_write(&answer) {
         tracing::debug!(%error, "a refusal could not be written");
     }
@@ -388,6 +381,11 @@ const fn status_of(reason: Rejected) -> Status {
         | Rejected::Listeners
         | Rejected::Joins
         | Rejected::Egress
+        | Rejected::Turn
+        | Rejected::Lateness
+        | Rejected::SocketMemory
+        | Rejected::Memory
+        | Rejected::Descriptors
         | Rejected::Draining => Status::SERVICE_UNAVAILABLE,
     }
 }
@@ -405,7 +403,7 @@ fn plain(node: &Node, version: Version, status: Status, text: &str) -> Vec<u8> {
         Status::SERVICE_UNAVAILABLE | Status::TOO_MANY_REQUESTS
     );
     let head = if waits {
-        head.header("Retry-After", RETRY_AFTER_SECONDS)
+        head.header("Retry-After", &node.retry_after().to_string())
     } else {
         head
     };

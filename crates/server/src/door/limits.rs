@@ -1,5 +1,5 @@
 //! How much is too much: connections per address, connections that have not said what they want,
-//! listeners, joins per second, and bandwidth.
+//! listeners, joins per second, and bandwidth; and whatever presses on the server just now.
 //!
 //! Every place that is taken is a value whose drop gives it back.
 
@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::bucket::Bucket;
+use super::pressure::Pressure;
 use crate::address::network;
 use crate::config;
 
@@ -68,6 +69,16 @@ pub(crate) enum Rejected {
     Joins,
     #[error("the server sends as much as it may send")]
     Egress,
+    #[error("the server has as much to do as it can do in time")]
+    Turn,
+    #[error("the server is behind with what it has to do")]
+    Lateness,
+    #[error("the connections that are there need all memory for connections")]
+    SocketMemory,
+    #[error("the server has no memory to spare")]
+    Memory,
+    #[error("the server has as many files and connections open as it may have")]
+    Descriptors,
     #[error("the server is shutting down")]
     Draining,
     #[error("the request head did not arrive in time")]
@@ -81,13 +92,18 @@ pub(crate) enum Rejected {
 }
 
 impl Rejected {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Address,
         Self::Pending,
         Self::PendingShare,
         Self::Listeners,
         Self::Joins,
         Self::Egress,
+        Self::Turn,
+        Self::Lateness,
+        Self::SocketMemory,
+        Self::Memory,
+        Self::Descriptors,
         Self::Draining,
         Self::HeadTimeout,
         Self::HeadMalformed,
@@ -104,6 +120,11 @@ impl Rejected {
             Self::Listeners => "limit_listeners",
             Self::Joins => "limit_joins",
             Self::Egress => "limit_egress",
+            Self::Turn => "pressure_turn",
+            Self::Lateness => "pressure_lateness",
+            Self::SocketMemory => "pressure_socket_memory",
+            Self::Memory => "pressure_memory",
+            Self::Descriptors => "pressure_descriptors",
             Self::Draining => "drain",
             Self::HeadTimeout => "head_timeout",
             Self::HeadMalformed => "head_malformed",
@@ -123,8 +144,29 @@ pub(crate) struct Limits {
     listeners: AtomicU64,
     /// Where joins have a rate.
     joins: Option<Mutex<Bucket>>,
-    /// Measured lately, in bit/s.
-    egress_bits: AtomicU64,
+    egress: Egress,
+    pub(crate) pressure: Pressure,
+}
+
+/// What is sent, as measured lately, and what newcomers since then add to it.
+#[derive(Debug, Default)]
+struct Egress {
+    /// Bit/s.
+    bits: AtomicU64,
+    /// Listeners when it was measured.
+    listeners: AtomicU64,
+    /// Bit/s that one listener more may add.
+    bits_each: AtomicU64,
+}
+
+impl Egress {
+    /// Bit/s to be expected with so many listeners.
+    fn expected(&self, listeners: u64) -> u64 {
+        let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let newcomers = listeners.saturating_sub(of(&self.listeners));
+        let added = newcomers.saturating_mul(of(&self.bits_each));
+        of(&self.bits).saturating_add(added)
+    }
 }
 
 /// How many each has. Whoever has none is not in it, so it is never larger than what it counts.
@@ -161,7 +203,12 @@ impl<K: Eq + Hash> Tally<K> {
 }
 
 impl Limits {
-    pub(crate) fn new(settings: config::Limits, now: Instant) -> Arc<Self> {
+    /// For a process that may have so many descriptors.
+    pub(crate) fn new(
+        settings: config::Limits,
+        descriptors_max: Option<u64>,
+        now: Instant,
+    ) -> Arc<Self> {
         let joins = settings.joins_per_second;
         let joins = joins.map(|rate| Mutex::new(Bucket::new(rate.get(), now)));
         Arc::new(Self {
@@ -171,7 +218,8 @@ impl Limits {
             pending: Default::default(),
             listeners: AtomicU64::new(0),
             joins,
-            egress_bits: AtomicU64::new(0),
+            egress: Egress::default(),
+            pressure: Pressure::new(descriptors_max),
         })
     }
 
@@ -182,6 +230,10 @@ impl Limits {
         pool: Pool,
         address: Option<IpAddr>,
     ) -> Result<Place, Rejected> {
+        self.pressure.accepted();
+        if self.pressure.refuses_connections() {
+            return Err(Rejected::Descriptors);
+        }
         let mut place = Place {
             limits: Arc::clone(self),
             pool,
@@ -201,10 +253,8 @@ impl Limits {
 
     /// A place for a listener.
     pub(crate) fn listener(self: &Arc<Self>, now: Instant) -> Result<Seat, Rejected> {
-        if let Some(max) = self.settings.egress_mbps
-            && self.egress_bits.load(Ordering::Relaxed) >= max.get().saturating_mul(1_000_000)
-        {
-            return Err(Rejected::Egress);
+        if let Some(reason) = self.pressure.refusal() {
+            return Err(reason);
         }
         let seat = Seat(Arc::clone(self));
         let before = self.listeners.fetch_add(1, Ordering::Relaxed);
@@ -214,6 +264,11 @@ impl Limits {
             .is_some_and(|max| before >= u64::from(max.get()))
         {
             return Err(Rejected::Listeners);
+        }
+        if let Some(max) = self.settings.egress_mbps
+            && self.egress.expected(before + 1) > max.get().saturating_mul(1_000_000)
+        {
+            return Err(Rejected::Egress);
         }
         let may_join = self.joins.as_ref().is_none_or(|joins| {
             let mut joins = joins.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,9 +281,22 @@ impl Limits {
         }
     }
 
-    /// Notes how much is being sent.
-    pub(crate) fn measured_egress(&self, bits_per_second: u64) {
-        self.egress_bits.store(bits_per_second, Ordering::Relaxed);
+    /// Notes how much is being sent, and what a stream has on average, for as long as no listener
+    /// tells it.
+    pub(crate) fn measured_egress(&self, bits_per_second: u64, stream_bits: u64) {
+        let listeners = self.seated();
+        let each = match bits_per_second.checked_div(listeners) {
+            None | Some(0) => stream_bits,
+            Some(each) => each,
+        };
+        let Egress {
+            bits,
+            listeners: counted,
+            bits_each,
+        } = &self.egress;
+        bits.store(bits_per_second, Ordering::Relaxed);
+        counted.store(listeners, Ordering::Relaxed);
+        bits_each.store(each, Ordering::Relaxed);
     }
 
     /// Listeners now.
@@ -315,11 +383,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::door::pressure::Kind;
 
     fn limits(change: impl FnOnce(&mut config::Limits)) -> Arc<Limits> {
         let mut settings = config::Limits::default();
         change(&mut settings);
-        Limits::new(settings, Instant::now())
+        Limits::new(settings, None, Instant::now())
     }
 
     const HTTP: Pool = Pool::Http;
@@ -425,13 +494,42 @@ mod tests {
     #[test]
     fn bandwidth_keeps_newcomers_out() {
         let limits = limits(|settings| settings.egress_mbps = NonZeroU64::new(10));
-        limits.measured_egress(9_999_999);
-        assert!(limits.listener(Instant::now()).is_ok());
-        limits.measured_egress(10_000_000);
-        assert_eq!(
-            limits.listener(Instant::now()).err(),
-            Some(Rejected::Egress)
-        );
+        let join = || limits.listener(Instant::now());
+        limits.measured_egress(9_000_000, 1_000_000);
+        let first = join().expect("it fits in");
+        assert_eq!(join().err(), Some(Rejected::Egress), "it counts already");
+        limits.measured_egress(9_999_999, 1_000_000);
+        assert_eq!(join().err(), Some(Rejected::Egress));
+        limits.measured_egress(5_000_000, 1_000_000);
+        let second = join().expect("one like the first fits in");
+        assert_eq!(join().err(), Some(Rejected::Egress), "a third does not");
+        drop((first, second));
+    }
+
+    #[test]
+    fn a_pressed_server_lets_no_listener_in() {
+        let (limits, now) = (limits(|_| {}), Instant::now());
+        let present = limits.listener(now).expect("a seat");
+        limits.pressure.note(Kind::Memory, Some(1.0), now);
+        assert_eq!(limits.listener(now).err(), Some(Rejected::Memory));
+        assert!(limits.connection(HTTP, Some(HERE)).is_ok(), "it may ask");
+        assert_eq!(limits.seated(), 1, "nothing was kept");
+        drop(present);
+    }
+
+    #[test]
+    fn the_last_descriptors_are_nobodys() {
+        let limits = Limits::new(config::Limits::default(), Some(100), Instant::now());
+        let ask = || limits.connection(HTTP, None).err();
+        let let_in = (0..100).filter(|_| ask().is_none()).count();
+        assert_eq!(let_in, 92);
+        assert_eq!(ask(), Some(Rejected::Descriptors));
+        let join = || limits.listener(Instant::now()).err();
+        assert_eq!(join(), Some(Rejected::Descriptors));
+        limits.pressure.count_descriptors(|| Some(68));
+        assert_eq!(join(), None);
+        assert_eq!(ask(), None, "it is counted");
+        assert_eq!(join(), Some(Rejected::Descriptors));
     }
 
     #[test]

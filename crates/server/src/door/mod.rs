@@ -5,8 +5,10 @@
 
 mod bucket;
 mod head;
+pub(crate) mod host;
 mod http;
 pub(crate) mod limits;
+pub(crate) mod pressure;
 mod refusals;
 mod rtmp;
 pub(crate) mod tls;
@@ -176,7 +178,7 @@ fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
         Err(reason) => {
             node.counts.reject(reason, peer);
             if matches!(door, Door::Http) {
-                http::refuse_unread(&socket, reason);
+                http::refuse_unread(node, &socket, reason);
             }
             return;
         }

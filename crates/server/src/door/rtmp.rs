@@ -104,7 +104,10 @@ async fn play<S: Carrier>(node: &Node, player: Player<S>, mut place: Place, peer
         }
         Err(reason) => {
             node.counts.reject(reason, peer);
-            guest.refuse(&reason.to_string()).await;
+            let seconds = node.retry_after();
+            guest
+                .refuse(&format!("{reason}; try again in {seconds} seconds"))
+                .await;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the doors let in, and what they say to the rest.
 
+use super::anonymous::rtmp_asking;
 use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
@@ -137,6 +138,46 @@ async fn limits_are_answered_with_their_reason() {
         200,
         "it may still ask"
     );
+    house.close().await;
+}
+
+#[tokio::test]
+async fn whoever_is_turned_away_is_told_when_to_come_again() {
+    let house = House::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
+    let _source = house.publish("radio.mp3").await;
+    let mut first = connect(house.http).await;
+    first
+        .write_all(b"GET /radio.mp3 HTTP/1.0\r\n\r\n")
+        .await
+        .expect("written");
+    let mut byte = [0];
+    first.read_exact(&mut byte).await.expect("let in");
+    let mut told = std::collections::BTreeSet::new();
+    for headers in ["", "Icy-MetaData: 1\r\n"].repeat(10) {
+        let refused = ask(house.http, "GET", "/radio.mp3", headers).await;
+        assert_eq!(status(&refused), 503, "{refused}");
+        assert!(body(&refused).contains("as many listeners as"), "{refused}");
+        let seconds = header(&refused, "retry-after").expect("it says when");
+        told.insert(seconds.parse::<u64>().expect("seconds"));
+    }
+    assert!(told.len() > 2, "they would all come at once: {told:?}");
+    assert!(told.iter().all(|seconds| (5..=15).contains(seconds)));
+    let mut player = rtmp_asking(house.rtmp, "play", "radio.mp3").await;
+    read_until(&mut player, "NetStream.Play.Failed").await;
+    let mut player = rtmp_asking(house.rtmp, "play", "radio.mp3").await;
+    read_until(
+        &mut player,
+        "as many listeners as it may have; try again in",
+    )
+    .await;
+    let page = ask(house.admin, "GET", "/metrics", "").await;
+    let counted = "carillon_rejected_total{reason=\"limit_listeners\"} 22";
+    assert!(page.contains(counted), "{page}");
+    assert!(
+        page.contains("carillon_pressure{kind=\"descriptors\"} 0"),
+        "{page}"
+    );
+    first.read_exact(&mut byte).await.expect("still there");
     house.close().await;
 }
 

@@ -18,6 +18,11 @@ struct Secure {
 
 impl Secure {
     async fn open() -> Self {
+        Self::open_with("").await
+    }
+
+    /// With more of the configuration.
+    async fn open_with(toml: &str) -> Self {
         let names = vec!["localhost".to_owned()];
         let made = rcgen::generate_simple_self_signed(names).expect("made");
         let folder = tempfile::tempdir().expect("a folder");
@@ -28,7 +33,7 @@ impl Secure {
         let toml = format!(
             "[rtmp]\nlisten = [\"127.0.0.1:0\"]\ntls_listen = [\"127.0.0.1:0\"]\n\
              [http]\nlisten = [\"127.0.0.1:0\"]\ntls_listen = [\"127.0.0.1:0\"]\n\
-             certificate = {certificate:?}\nprivate_key = {key:?}\n{AUTH}"
+             certificate = {certificate:?}\nprivate_key = {key:?}\n{AUTH}{toml}"
         );
         let house = House::open(&toml).await;
         let mut roots = rustls::RootCertStore::empty();
@@ -69,6 +74,25 @@ async fn streams_are_heard_behind_tls() {
     read.expect("in time").expect("a stream");
     assert!(heard.starts_with(b"HTTP/1.1 200 OK\r\n") || heard.starts_with(b"HTTP/1.0 200 OK\r\n"));
     drop(socket);
+    secure.house.close().await;
+}
+
+#[tokio::test]
+async fn limits_hold_behind_tls() {
+    let secure = Secure::open_with("[limits]\nlisteners = 1\n").await;
+    let _source = secure.house.publish("radio.mp3").await;
+    let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let mut first = secure.connect(secure.house.https).await;
+    first.write_all(request).await.expect("written");
+    let mut byte = [0];
+    first.read_exact(&mut byte).await.expect("let in");
+    let mut second = secure.connect(secure.house.https).await;
+    second.write_all(request).await.expect("written");
+    let mut answer = String::new();
+    let read = tokio::time::timeout(SOON, second.read_to_string(&mut answer)).await;
+    read.expect("in time").expect("closed in order");
+    assert_eq!(status(&answer), 503, "{answer}");
+    assert!(header(&answer, "retry-after").is_some(), "{answer}");
     secure.house.close().await;
 }
 

@@ -227,6 +227,8 @@ async fn a_taken_mount_and_a_full_house_are_told_apart() {
     );
     assert!(matches!(error, Error::Refused(PublishRefused::Busy)));
     let (answer, error) = refused(&context, format!("PUT /b HTTP/1.1\r\n{}\r\n", basic(KEY))).await;
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("\r\nRetry-After: 5\r\n"), "{answer}");
     assert!(
         answer.ends_with("\r\n\r\ntoo many sources connected\r\n"),
         "{answer}"

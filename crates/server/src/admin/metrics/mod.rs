@@ -200,7 +200,16 @@ impl Gather {
         let at_doors = Rejected::ALL.map(|one| (one.label(), counts.rejected(one) as f64));
         let publishers =
             ingest::Rejection::ALL.map(|one| (one.label(), stats.rejected(one) as f64));
-        page.counters(REJECTED, at_doors.into_iter().chain(publishers))?;
+        let fanout = node.registry.fanout();
+        let workers = [
+            ("log_memory", fanout.lanes_refused() as f64),
+            ("worker_inbox", fanout.listeners_refused() as f64),
+        ];
+        let all = at_doors.into_iter().chain(publishers).chain(workers);
+        page.counters(REJECTED, all)?;
+        let logs = fanout.log_bytes() as f64 / fanout.lanes_bytes_max().max(1) as f64;
+        let levels = node.limits.pressure.levels();
+        page.gauges(PRESSURE, levels.chain([("logs", logs)]))?;
         let failures = Failure::ALL.map(|class| (class.label(), counts.failures(class) as f64));
         page.counters(ACCEPT_FAILURES, failures)?;
         let open = counts

@@ -72,6 +72,7 @@ metrics! {
     ACCEPTED Counter "carillon_connections_accepted" ["door"] "Connections accepted";
     PENDING Gauge "carillon_pending_connections" [] "Connections that are neither sources nor listeners, yet";
     BUSY Gauge "carillon_worker_busy_ratio" ["worker"] "Share of a core that a worker spent on visits during the last second";
+    PRESSURE Gauge "carillon_pressure" ["kind"] "How near it is that newcomers are turned away; at 1 they are";
     BACKEND Gauge "carillon_worker_backend" ["backend"] "Always 1; its label tells how sockets are driven";
     LOG_BYTES Gauge "carillon_log_bytes" [] "Bytes that the logs of all lanes hold";
     STREAM_UP Gauge "carillon_stream_up" ["stream"] "1 while a publisher sends; for `_other` their number";

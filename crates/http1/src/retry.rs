@@ -1,0 +1,23 @@
+//! When a client that was turned away may come again.
+
+/// Seconds after which the first may come again: what most reasons need to pass.
+const SECONDS_MIN: u64 = 5;
+
+/// Seconds over which they are spread. Who was turned away together must not come back together.
+const SECONDS_SPREAD: u64 = 10;
+
+/// Seconds for `Retry-After` (RFC 9110 §10.2.3), from 5 to 15 as `random` decides.
+pub const fn retry_after(random: u64) -> u64 {
+    SECONDS_MIN + random % (SECONDS_SPREAD + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_the_spread_is_used() {
+        let seconds: std::collections::BTreeSet<_> = (0..100).map(retry_after).collect();
+        assert_eq!(seconds, (5..=15).collect());
+    }
+}

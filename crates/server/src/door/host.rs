@@ -1,0 +1,234 @@
+//! What the host says of memory and descriptors, as far as it says anything: containers hide some of it.
+//!
+//! Reads a handful of small files of `/proc` and the control group; to be called from a thread that may
+//! block, a few times a second.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::process::{Resource, getrlimit};
+
+use super::pressure::{Kind, Pressure, level};
+
+/// Descriptors that this process may have; `None` is no limit.
+pub(crate) fn descriptors_max() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+/// Descriptors that this process has. Linux tells their number as the size of the folder from 6.2 on;
+/// elsewhere they are counted one by one.
+fn descriptors() -> Option<u64> {
+    const FOLDER: &str = "/proc/self/fd";
+    match fs::metadata(FOLDER).ok()?.len() {
+        0 => fs::read_dir(FOLDER).ok().map(|all| all.count() as u64),
+        count => Some(count),
+    }
+}
+
+/// Where to look.
+#[derive(Debug)]
+pub(crate) struct Host {
+    groups: Vec<Group>,
+}
+
+impl Host {
+    pub(crate) fn new() -> Self {
+        let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        Self {
+            groups: groups(Path::new("/sys/fs/cgroup"), &membership),
+        }
+    }
+
+    /// Tells `pressure` how things stand.
+    pub(crate) fn look(&self, pressure: &Pressure, now: Instant) {
+        pressure.count_descriptors(descriptors);
+        pressure.note(Kind::SocketMemory, socket_memory(), now);
+        pressure.note(Kind::Memory, self.memory(), now);
+    }
+
+    /// The worst of the host and of the groups that this process is in.
+    fn memory(&self) -> Option<f64> {
+        let host = fs::read_to_string("/proc/meminfo").ok();
+        let host = host.and_then(|text| meminfo(&text));
+        let total = host.map_or(u64::MAX, |(_, total)| total);
+        let groups = self.groups.iter().filter_map(Group::memory);
+        // A group without a limit has one beyond what there is.
+        let groups = groups.filter(|(_, limit)| *limit < total);
+        let all = host.into_iter().chain(groups);
+        all.map(|(used, total)| level::memory(used, total))
+            .reduce(f64::max)
+    }
+}
+
+fn socket_memory() -> Option<f64> {
+    let used = sockstat(&fs::read_to_string("/proc/net/sockstat").ok()?)?;
+    // It belongs to the host and is not shown in a network namespace of its own.
+    let marks = fs::read_to_string("/proc/sys/net/ipv4/tcp_mem").ok()?;
+    let pressed = marks.split_whitespace().nth(1)?.parse().ok()?;
+    Some(level::socket_memory(used, pressed))
+}
+
+/// Pages that TCP holds, by `/proc/net/sockstat`.
+fn sockstat(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("TCP: "))?;
+    let mut words = line.split(' ');
+    words.find(|word| *word == "mem")?;
+    words.next()?.parse().ok()
+}
+
+/// Bytes used and bytes there are, by `/proc/meminfo`. What can be given up at once is not used.
+fn meminfo(text: &str) -> Option<(u64, u64)> {
+    let of = |name: &str| {
+        let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+        let kibibytes: u64 = rest.split_whitespace().next()?.parse().ok()?;
+        Some(kibibytes.saturating_mul(1024))
+    };
+    let total = of("MemTotal:")?;
+    Some((total.saturating_sub(of("MemAvailable:")?), total))
+}
+
+/// A control group with a limit of memory, or one that may get it.
+#[derive(Debug, Eq, PartialEq)]
+struct Group {
+    folder: PathBuf,
+    names: Names,
+}
+
+/// What its files are called.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Names {
+    limits: &'static [&'static str],
+    usage: &'static str,
+    /// Within `memory.stat`: what the group has read and could read again.
+    idle: &'static str,
+}
+
+const VERSION_2: Names = Names {
+    limits: &["memory.max", "memory.high"],
+    usage: "memory.current",
+    idle: "inactive_file ",
+};
+
+const VERSION_1: Names = Names {
+    limits: &["memory.limit_in_bytes"],
+    usage: "memory.usage_in_bytes",
+    idle: "total_inactive_file ",
+};
+
+/// Groups that `membership`, the text of `/proc/self/cgroup`, names, with all that contain them.
+fn groups(root: &Path, membership: &str) -> Vec<Group> {
+    let mut all = Vec::new();
+    for line in membership.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        let (base, names) = match controllers {
+            "" => (root.to_owned(), VERSION_2),
+            controllers if controllers.split(',').any(|one| one == "memory") => {
+                (root.join("memory"), VERSION_1)
+            }
+            _ => continue,
+        };
+        // In a namespace of its own the path may be that of the host, which is not there.
+        let inner = base.join(path.trim_start_matches('/'));
+        let folders = inner
+            .ancestors()
+            .take_while(|folder| folder.starts_with(&base));
+        all.extend(folders.map(|folder| Group {
+            folder: folder.to_owned(),
+            names,
+        }));
+    }
+    all
+}
+
+impl Group {
+    /// Bytes used and the limit, if it has one.
+    fn memory(&self) -> Option<(u64, u64)> {
+        let read = |name: &str| fs::read_to_string(self.folder.join(name)).ok();
+        let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+        // "max" is no number.
+        let limits = self.names.limits.iter().filter_map(|name| number(name));
+        let limit = limits.min()?;
+        let used = number(self.names.usage)?;
+        let stat = read("memory.stat").unwrap_or_default();
+        let idle = stat
+            .lines()
+            .find_map(|line| line.strip_prefix(self.names.idle)?.parse().ok());
+        Some((used.saturating_sub(idle.unwrap_or(0)), limit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_words_are_understood() {
+        let text =
+            "sockets: used 21\nTCP: inuse 1 orphan 0 tw 0 alloc 1 mem 408\nUDP: inuse 0 mem 7\n";
+        assert_eq!(sockstat(text), Some(408));
+        assert_eq!(sockstat("TCP6: inuse 0\n"), None);
+        let text = "MemTotal:       1000 kB\nMemFree:  10 kB\nMemAvailable:    400 kB\n";
+        assert_eq!(meminfo(text), Some((600 * 1024, 1000 * 1024)));
+        assert_eq!(meminfo("MemTotal: 5 kB\n"), None);
+    }
+
+    #[test]
+    fn groups_are_found_with_all_that_contain_them() {
+        let root = Path::new("/g");
+        let found = groups(
+            root,
+            "5:devices:/\n4:memory:/a/b\n0::/x.slice/y\nnonsense\n",
+        );
+        let found: Vec<_> = found
+            .iter()
+            .map(|group| group.folder.to_str().expect("UTF-8"))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "/g/memory/a/b",
+                "/g/memory/a",
+                "/g/memory",
+                "/g/x.slice/y",
+                "/g/x.slice",
+                "/g"
+            ]
+        );
+        assert!(groups(root, "").is_empty());
+    }
+
+    #[test]
+    fn a_groups_usage_is_without_what_could_be_read_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            fs::write(folder.path().join(name), text).expect("written");
+        };
+        let group = Group {
+            folder: folder.path().to_owned(),
+            names: VERSION_2,
+        };
+        assert_eq!(group.memory(), None);
+        write("memory.max", "max\n");
+        write("memory.current", "5000\n");
+        assert_eq!(group.memory(), None, "there is no limit");
+        write("memory.high", "8000\n");
+        assert_eq!(group.memory(), Some((5_000, 8_000)));
+        write("memory.stat", "anon 4000\ninactive_file 700\n");
+        write("memory.max", "6000\n");
+        assert_eq!(group.memory(), Some((4_300, 6_000)));
+    }
+
+    #[test]
+    fn this_host_tells_something() {
+        let before = descriptors().expect("proc is there");
+        let file = fs::File::open("/proc/self/stat").expect("proc is there");
+        assert!(before >= 3 && descriptors().is_some(), "{file:?}");
+        assert!(Host::new().memory().is_some_and(|level| level > 0.0));
+    }
+}

@@ -1,0 +1,402 @@
+//! Whether the server is so pressed that newcomers would be at the cost of those who are there.
+//!
+//! A background task tells what it has measured ([`Pressure::note`]); each join asks for the verdict
+//! ([`Pressure::refusal`]), which is a few loads. Everything is measured in levels: 1 is the mark at which
+//! newcomers are refused, and they are let in again at somewhat less, so that the door does not flutter.
+//!
+//! Descriptors are counted on between two measurements, because a second of joins may take more of
+//! them than there are to spare.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::limits::Rejected;
+
+/// What may press.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    /// The least that the listeners of the worker with the least to do need of its core.
+    Turn,
+    /// The share of messages that came long after their window.
+    Lateness,
+    /// Memory that the kernel holds for all TCP connections of the host.
+    SocketMemory,
+    /// Memory of the host, or of the container.
+    Memory,
+}
+
+impl Kind {
+    const COUNT: usize = 4;
+
+    pub(crate) const ALL: [Self; Self::COUNT] =
+        [Self::Turn, Self::Lateness, Self::SocketMemory, Self::Memory];
+
+    /// The metric label.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Lateness => "lateness",
+            Self::SocketMemory => "socket_memory",
+            Self::Memory => "memory",
+        }
+    }
+
+    const fn rejected(self) -> Rejected {
+        match self {
+            Self::Turn => Rejected::Turn,
+            Self::Lateness => Rejected::Lateness,
+            Self::SocketMemory => Rejected::SocketMemory,
+            Self::Memory => Rejected::Memory,
+        }
+    }
+
+    const fn rule(self) -> Rule {
+        match self {
+            // A storm of joins is work as well, and passes.
+            Self::Turn => Rule {
+                leave_below: 0.9,
+                sustained: Duration::from_secs(1),
+            },
+            // One second may be anything: a snapshot of the machine, a build beside us.
+            Self::Lateness => Rule {
+                leave_below: 0.2,
+                sustained: Duration::from_secs(1),
+            },
+            // Down to where the kernel calls it low.
+            Self::SocketMemory => Rule {
+                leave_below: 0.85,
+                sustained: Duration::ZERO,
+            },
+            Self::Memory => Rule {
+                leave_below: 0.95,
+                sustained: Duration::ZERO,
+            },
+        }
+    }
+}
+
+/// When a level refuses newcomers.
+struct Rule {
+    /// It lets them in again below this.
+    leave_below: f64,
+    /// It has to be at the mark for so long.
+    sustained: Duration,
+}
+
+/// The share of its core at which a worker is full. The rest is for what comes between visits, and for
+/// the next costly moment.
+const CORE_SHARE_MAX: f64 = 0.9;
+
+/// The share of messages that may be late.
+const LATE_SHARE_MAX: f64 = 0.5;
+
+/// The part of `tcp_mem`'s second number, from which on the kernel shortens everybody's buffers, that
+/// TCP may take.
+const SOCKET_MEMORY_SHARE_MAX: f64 = 0.9;
+
+/// Memory to be left free: a tenth, and on large hosts this. A storm of joins takes some 100 MB
+/// before it is seen.
+const MEMORY_SPARED_MAX: u64 = 512 << 20;
+const MEMORY_SPARED_PART: u64 = 10;
+
+/// Descriptors to be left for connections that are not listeners yet, publishers, and the operator: one
+/// in so many, within these bounds. The upper one is the number of pending connections there may be.
+const DESCRIPTORS_SPARED_PART: u64 = 20;
+const DESCRIPTORS_SPARED_MIN: u64 = 32;
+const DESCRIPTORS_SPARED_MAX: u64 = 5_120;
+
+/// The part of those that remains when nobody at all is let in.
+const DESCRIPTORS_LAST_PART: u64 = 4;
+
+/// Levels by what was measured.
+pub(crate) mod level {
+    use super::*;
+
+    /// From the share of a core.
+    pub(crate) fn turn(core_share: f64) -> f64 {
+        core_share / CORE_SHARE_MAX
+    }
+
+    /// From the share of messages.
+    pub(crate) fn lateness(late_share: f64) -> f64 {
+        late_share / LATE_SHARE_MAX
+    }
+
+    /// From pages, and those at which the kernel feels pressed.
+    pub(crate) fn socket_memory(used: u64, pressed: u64) -> f64 {
+        used as f64 / (pressed as f64 * SOCKET_MEMORY_SHARE_MAX).max(1.0)
+    }
+
+    /// From bytes.
+    pub(crate) fn memory(used: u64, total: u64) -> f64 {
+        let spared = (total / MEMORY_SPARED_PART).min(MEMORY_SPARED_MAX);
+        used as f64 / ((total - spared) as f64).max(1.0)
+    }
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Pressure {
+    gauges: [Gauge; Kind::COUNT],
+    descriptors: Descriptors,
+}
+
+#[derive(Debug, Default)]
+struct Gauge {
+    /// Bits of an `f64`.
+    level: AtomicU64,
+    is_known: AtomicBool,
+    refuses: AtomicBool,
+    /// Since when it has been at the mark.
+    since: Mutex<Option<Instant>>,
+}
+
+impl Pressure {
+    /// For a process that may have so many descriptors.
+    pub(crate) fn new(descriptors_max: Option<u64>) -> Self {
+        Self {
+            gauges: Default::default(),
+            descriptors: Descriptors::new(descriptors_max.unwrap_or(u64::MAX)),
+        }
+    }
+
+    /// Notes a level that was measured; `None` when this host does not tell it.
+    pub(crate) fn note(&self, kind: Kind, level: Option<f64>, now: Instant) {
+        let gauge = &self.gauges[kind as usize];
+        let (before, after) = gauge.note(level, &kind.rule(), now);
+        match (before, after) {
+            (false, true) => tracing::warn!(
+                kind = kind.label(),
+                "newcomers are turned away from now on: {}",
+                kind.rejected()
+            ),
+            (true, false) => tracing::info!(kind = kind.label(), "newcomers are let in again"),
+            _ => {}
+        }
+    }
+
+    /// Notes how many descriptors the process holds, which `count` finds out.
+    pub(crate) fn count_descriptors(&self, count: impl FnOnce() -> Option<u64>) {
+        self.descriptors.sample(count);
+    }
+
+    /// A connection was accepted.
+    pub(crate) fn accepted(&self) {
+        self.descriptors.taken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Why a listener is to be refused, if one is.
+    pub(crate) fn refusal(&self) -> Option<Rejected> {
+        if self.descriptors.held() > self.descriptors.listeners_max() {
+            return Some(Rejected::Descriptors);
+        }
+        let refuses = |kind: &Kind| self.gauges[*kind as usize].refuses.load(Ordering::Relaxed);
+        Kind::ALL.into_iter().find(refuses).map(Kind::rejected)
+    }
+
+    /// Whether a connection is to be closed before it has said what it wants.
+    pub(crate) fn refuses_connections(&self) -> bool {
+        self.descriptors.held() > self.descriptors.connections_max()
+    }
+
+    /// Every level that is known.
+    pub(crate) fn levels(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let known = Kind::ALL.into_iter().filter_map(|kind| {
+            let gauge = &self.gauges[kind as usize];
+            let level = f64::from_bits(gauge.level.load(Ordering::Relaxed));
+            let is_known = gauge.is_known.load(Ordering::Relaxed);
+            is_known.then_some((kind.label(), level))
+        });
+        let held = self.descriptors.held() as f64;
+        let descriptors = held / self.descriptors.listeners_max() as f64;
+        known.chain([("descriptors", descriptors)])
+    }
+}
+
+impl Gauge {
+    /// Gives whether it refused newcomers before, and whether it does now.
+    fn note(&self, level: Option<f64>, rule: &Rule, now: Instant) -> (bool, bool) {
+        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_known.store(level.is_some(), Ordering::Relaxed);
+        let level = level.unwrap_or(0.0);
+        self.level.store(level.to_bits(), Ordering::Relaxed);
+        let refused = self.refuses.load(Ordering::Relaxed);
+        let is_at_mark = level >= 1.0;
+        if !is_at_mark {
+            *since = None;
+        }
+        let refuses = if refused {
+            level >= rule.leave_below
+        } else {
+            is_at_mark && now.saturating_duration_since(*since.get_or_insert(now)) >= rule.sustained
+        };
+        self.refuses.store(refuses, Ordering::Relaxed);
+        (refused, refuses)
+    }
+}
+
+/// What the process holds of descriptors: as counted, and accepted since. Those that were closed or
+/// have left the process's table since then count still, for a moment.
+#[derive(Debug)]
+struct Descriptors {
+    max: u64,
+    counted: AtomicU64,
+    taken: AtomicU64,
+}
+
+impl Descriptors {
+    fn new(max: u64) -> Self {
+        Self {
+            max,
+            counted: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+        }
+    }
+
+    fn sample(&self, count: impl FnOnce() -> Option<u64>) {
+        // Those that come while it is counted may count twice, but are not forgotten.
+        let taken = self.taken.load(Ordering::Relaxed);
+        let Some(counted) = count() else {
+            return self.taken.store(0, Ordering::Relaxed);
+        };
+        self.counted.store(counted, Ordering::Relaxed);
+        self.taken.fetch_sub(taken, Ordering::Relaxed);
+    }
+
+    fn held(&self) -> u64 {
+        self.counted.load(Ordering::Relaxed) + self.taken.load(Ordering::Relaxed)
+    }
+
+    fn spared(&self) -> u64 {
+        let part = self.max / DESCRIPTORS_SPARED_PART;
+        part.clamp(DESCRIPTORS_SPARED_MIN, DESCRIPTORS_SPARED_MAX)
+    }
+
+    /// Held by the process at the most, if a listener is to be let in.
+    fn listeners_max(&self) -> u64 {
+        self.max.saturating_sub(self.spared()).max(1)
+    }
+
+    fn connections_max(&self) -> u64 {
+        self.max
+            .saturating_sub(self.spared() / DESCRIPTORS_LAST_PART)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn pressure() -> Pressure {
+        Pressure::new(Some(1_000))
+    }
+
+    #[test]
+    fn nothing_is_known_at_first_and_nobody_refused() {
+        let pressure = Pressure::new(None);
+        assert_eq!(pressure.refusal(), None);
+        let labels: Vec<_> = pressure.levels().map(|(label, _)| label).collect();
+        assert_eq!(labels, ["descriptors"]);
+    }
+
+    #[test]
+    fn each_kind_has_its_reason_and_lets_in_again_later_than_it_refused() {
+        for kind in Kind::ALL {
+            let (pressure, start) = (pressure(), Instant::now());
+            pressure.note(kind, Some(1.0), start);
+            pressure.note(kind, Some(1.0), start + SECOND);
+            assert_eq!(pressure.refusal(), Some(kind.rejected()));
+            assert!(kind.rule().leave_below < 1.0);
+            pressure.note(kind, Some(kind.rule().leave_below), start + SECOND);
+            assert_eq!(pressure.refusal(), Some(kind.rejected()), "still too much");
+            let calm = kind.rule().leave_below - 0.01;
+            pressure.note(kind, Some(calm), start + SECOND);
+            assert_eq!(pressure.refusal(), None);
+        }
+    }
+
+    #[test]
+    fn a_bad_moment_refuses_nobody() {
+        for kind in [Kind::Turn, Kind::Lateness] {
+            let (pressure, start) = (pressure(), Instant::now());
+            let levels = [
+                (1.5, 0),
+                (1.5, 999),
+                (0.99, 1_000),
+                (2.0, 1_250),
+                (2.0, 2_249),
+            ];
+            for (level, millis) in levels {
+                let now = start + Duration::from_millis(millis);
+                pressure.note(kind, Some(level), now);
+                assert_eq!(pressure.refusal(), None, "{kind:?} at {millis} ms");
+            }
+            pressure.note(kind, Some(2.0), start + Duration::from_millis(2_250));
+            assert_eq!(pressure.refusal(), Some(kind.rejected()));
+        }
+    }
+
+    #[test]
+    fn what_the_host_does_not_tell_refuses_nobody() {
+        let (pressure, now) = (pressure(), Instant::now());
+        pressure.note(Kind::Memory, Some(1.2), now);
+        assert_eq!(pressure.refusal(), Some(Rejected::Memory));
+        pressure.note(Kind::Memory, None, now);
+        assert_eq!(pressure.refusal(), None);
+        assert!(pressure.levels().all(|(label, _)| label != "memory"));
+    }
+
+    #[test]
+    fn descriptors_are_counted_on() {
+        let pressure = pressure();
+        pressure.count_descriptors(|| Some(900));
+        for _ in 0..50 {
+            pressure.accepted();
+            assert_eq!(pressure.refusal(), None);
+        }
+        pressure.accepted();
+        assert_eq!(pressure.refusal(), Some(Rejected::Descriptors));
+        assert!(!pressure.refuses_connections(), "publishers have room");
+        for _ in 0..38 {
+            pressure.accepted();
+        }
+        assert!(pressure.refuses_connections());
+
+        // Most were listeners that have left the process's table.
+        pressure.count_descriptors(|| {
+            pressure.accepted();
+            Some(100)
+        });
+        assert_eq!(pressure.refusal(), None);
+        assert_eq!(
+            pressure.descriptors.held(),
+            101,
+            "who came meanwhile counts"
+        );
+    }
+
+    #[test]
+    fn a_small_process_keeps_some_descriptors_back() {
+        let of = |max| Descriptors::new(max);
+        assert_eq!(of(256).listeners_max(), 224);
+        assert_eq!(of(20_000).listeners_max(), 19_000);
+        assert_eq!(of(1 << 20).listeners_max(), (1 << 20) - 5_120);
+        assert_eq!(of(16).listeners_max(), 1, "nobody");
+    }
+
+    #[test]
+    fn marks_leave_something_over() {
+        const GIB: u64 = 1 << 30;
+        assert!(level::memory(GIB - GIB / 10 - 1, GIB) < 1.0);
+        assert!(level::memory(GIB - GIB / 10 + 1, GIB) > 1.0);
+        assert!(level::memory(63 * GIB, 64 * GIB) < 1.0);
+        assert!(level::memory(64 * GIB - (500 << 20), 64 * GIB) > 1.0);
+        assert!(level::memory(1, 0) >= 1.0, "no division by nothing");
+        assert!(level::turn(0.89) < 1.0 && level::turn(0.91) > 1.0);
+        assert!(level::socket_memory(89, 100) < 1.0 && level::socket_memory(91, 100) > 1.0);
+        assert!(level::lateness(0.49) < 1.0);
+    }
+}
