@@ -20,6 +20,7 @@ mod hostile_publishers_are_refused;
 mod icecast_sources_are_heard_unchanged;
 mod listeners_over_tls;
 mod load_reports_what_it_sees;
+mod newcomers_are_turned_away;
 mod newcomers_see_the_demo;
 mod players_outlive_publishers;
 mod publishers_reconnect;

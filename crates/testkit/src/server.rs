@@ -28,6 +28,7 @@ pub struct ServerBuilder {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     release: bool,
+    descriptors: Option<u32>,
 }
 
 impl ServerBuilder {
@@ -71,6 +72,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Lets it have so many descriptors and no more, by `prlimit`.
+    #[must_use]
+    pub fn descriptors(mut self, max: u32) -> Self {
+        self.descriptors = Some(max);
+        self
+    }
+
     /// Starts the server and waits until it is ready.
     ///
     /// # Panics
@@ -81,7 +89,17 @@ impl ServerBuilder {
         let config = folder.path().join("carillon.toml");
         std::fs::write(&config, self.render())
             .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
-        let mut command = Command::new(if self.release { release() } else { binary() });
+        let binary = if self.release { release() } else { binary() };
+        let mut command = match self.descriptors {
+            None => Command::new(binary),
+            // It becomes the server, so that the process is still our child.
+            Some(max) => {
+                crate::require("prlimit");
+                let mut command = Command::new("prlimit");
+                command.arg(format!("--nofile={max}:{max}")).arg(binary);
+                command
+            }
+        };
         command
             .arg("serve")
             .arg("--config")

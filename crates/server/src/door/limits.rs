@@ -148,6 +148,9 @@ pub(crate) struct Limits {
     pub(crate) pressure: Pressure,
 }
 
+/// An audience is steady while one in so many, at the most, came or went since the last measurement.
+const STEADY_PART: u64 = 8;
+
 /// What is sent, as measured lately, and what newcomers since then add to it.
 #[derive(Debug, Default)]
 struct Egress {
@@ -160,6 +163,20 @@ struct Egress {
 }
 
 impl Egress {
+    fn measured(&self, bits: u64, stream_bits: u64, listeners: u64) {
+        self.bits.store(bits, Ordering::Relaxed);
+        let before = self.listeners.swap(listeners, Ordering::Relaxed);
+        // Those who have just come were sent something for a part of the time only.
+        let newcomers = before.abs_diff(listeners);
+        let is_steady = newcomers <= listeners / STEADY_PART;
+        let each = match bits.checked_div(listeners) {
+            Some(each @ 1..) if is_steady => each,
+            Some(_) if self.bits_each.load(Ordering::Relaxed) > 0 => return,
+            _ => stream_bits,
+        };
+        self.bits_each.store(each, Ordering::Relaxed);
+    }
+
     /// Bit/s to be expected with so many listeners.
     fn expected(&self, listeners: u64) -> u64 {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
@@ -284,19 +301,8 @@ impl Limits {
     /// Notes how much is being sent, and what a stream has on average, for as long as no listener
     /// tells it.
     pub(crate) fn measured_egress(&self, bits_per_second: u64, stream_bits: u64) {
-        let listeners = self.seated();
-        let each = match bits_per_second.checked_div(listeners) {
-            None | Some(0) => stream_bits,
-            Some(each) => each,
-        };
-        let Egress {
-            bits,
-            listeners: counted,
-            bits_each,
-        } = &self.egress;
-        bits.store(bits_per_second, Ordering::Relaxed);
-        counted.store(listeners, Ordering::Relaxed);
-        bits_each.store(each, Ordering::Relaxed);
+        self.egress
+            .measured(bits_per_second, stream_bits, self.seated());
     }
 
     /// Listeners now.
@@ -500,10 +506,13 @@ mod tests {
         assert_eq!(join().err(), Some(Rejected::Egress), "it counts already");
         limits.measured_egress(9_999_999, 1_000_000);
         assert_eq!(join().err(), Some(Rejected::Egress));
-        limits.measured_egress(5_000_000, 1_000_000);
+        limits.measured_egress(4_000_000, 1_000_000);
         let second = join().expect("one like the first fits in");
         assert_eq!(join().err(), Some(Rejected::Egress), "a third does not");
-        drop((first, second));
+        limits.measured_egress(5_000_000, 1_000_000);
+        let third = join().expect("the second has not told yet what it costs");
+        assert_eq!(join().err(), Some(Rejected::Egress));
+        drop((first, second, third));
     }
 
     #[test]

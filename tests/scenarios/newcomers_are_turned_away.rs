@@ -1,0 +1,139 @@
+//! A server that runs out of something turns newcomers away in good time, and those who listen notice
+//! nothing.
+
+use testkit::http::Listener;
+use testkit::{Clip, Server, wait_until};
+
+use crate::support::{DEADLINE, connect, publish_icecast, wait_for_stream};
+
+/// As many as a server may open that is to feel it soon.
+const DESCRIPTORS: u32 = 256;
+
+/// Of these it keeps so many back.
+const SPARED: usize = 32;
+
+const PRESENT: usize = 20;
+
+#[test]
+fn before_descriptors_run_out_with_epoll() {
+    before_descriptors_run_out("epoll");
+}
+
+#[test]
+fn before_descriptors_run_out_with_io_uring() {
+    before_descriptors_run_out("io_uring");
+}
+
+fn before_descriptors_run_out(backend: &str) {
+    let server = Server::builder()
+        .set("fanout", "backend", &format!("\"{backend}\""))
+        .set("http", "head_timeout", "\"60s\"")
+        .descriptors(DESCRIPTORS)
+        .start();
+    let _publisher = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let mut present: Vec<_> = (0..PRESENT).map(|_| server.listen("/radio.mp3")).collect();
+    let count = |name: &str, label: &str| server.metrics().sum(name, &[label]);
+    let refused = || count("carillon_rejected_total", "reason=\"pressure_descriptors\"");
+
+    // Connections that say nothing, until there is no room for a listener.
+    let mut silent = Vec::new();
+    let turned_away = loop {
+        for _ in 0..4 {
+            silent.push(connect(server.addr("http")));
+        }
+        assert!(
+            silent.len() < DESCRIPTORS as usize,
+            "nobody was turned away"
+        );
+        // Accepted in turn: when it has an answer, those before it are in.
+        let newcomer = server.listen("/radio.mp3");
+        if newcomer.status() != 200 {
+            break newcomer;
+        }
+    };
+    assert_turned_away(turned_away);
+    assert_eq!(refused(), 1.0);
+    assert!(
+        silent.len() > DESCRIPTORS as usize / 2,
+        "too early: {}",
+        silent.len()
+    );
+    let level = count("carillon_pressure", "kind=\"descriptors\"");
+    assert!((0.9..1.2).contains(&level), "{level}");
+
+    // More of them than there are descriptors: they are closed, and nothing fails.
+    silent.extend((0..DESCRIPTORS).map(|_| connect(server.addr("http"))));
+    wait_until("connections to be closed unread", DEADLINE, || {
+        refused() > f64::from(DESCRIPTORS) - SPARED as f64
+    });
+    assert_eq!(count("carillon_accept_failures_total", ""), 0.0);
+
+    // Those who are there hear every byte.
+    for listener in &mut present {
+        let length = listener.body().len();
+        listener.read_bytes(length + 40_000, DEADLINE);
+    }
+    let (first, others) = present.split_at_mut(1);
+    let first = &mut first[0];
+    for listener in others {
+        let at = position(first.body(), &listener.body()[..2_000]);
+        let length = listener.body().len();
+        let heard = first.read_bytes(at + length, DEADLINE);
+        assert!(heard[at..at + length] == *listener.body());
+    }
+
+    // When the silent ones have gone there is room again.
+    drop(silent);
+    wait_until("room for a newcomer", DEADLINE, || {
+        server.listen("/radio.mp3").status() == 200
+    });
+}
+
+/// The answer says why, and when to come again.
+fn assert_turned_away(mut newcomer: Listener) {
+    assert_eq!(newcomer.status(), 503);
+    let seconds = newcomer.header("Retry-After").map(str::parse::<u32>);
+    assert!(matches!(seconds, Some(Ok(5..=15))), "{seconds:?}");
+    let words = String::from_utf8_lossy(newcomer.read_to_end(DEADLINE)).into_owned();
+    assert!(words.contains("files and connections open"), "{words}");
+}
+
+fn position(haystack: &[u8], needle: &[u8]) -> usize {
+    haystack
+        .windows(needle.len())
+        .position(|window| window == needle)
+        .expect("everybody hears the same")
+}
+
+#[test]
+fn before_the_uplink_is_full() {
+    // The clip has 128 kbit/s: seven listeners fit in, and in the second in which they are given the
+    // past at once, fewer.
+    let server = Server::builder()
+        .set("limits", "egress_mbps", "1")
+        .set("fanout.audio", "burst", "\"0ms\"")
+        .start();
+    let _publisher = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let sends = |server: &Server| server.metrics().sum("carillon_ingest_bytes_total", &[]);
+    wait_until("some seconds of the stream", DEADLINE, || {
+        sends(&server) > 48_000.0
+    });
+    let mut present = Vec::new();
+    let turned_away = loop {
+        assert!(present.len() < 50, "nobody was turned away");
+        let newcomer = server.listen("/radio.mp3");
+        match newcomer.status() {
+            200 => present.push(newcomer),
+            _ => break newcomer,
+        }
+    };
+    assert_eq!(turned_away.status(), 503);
+    assert!(turned_away.header("Retry-After").is_some());
+    assert!((3..=9).contains(&present.len()), "{}", present.len());
+    for listener in &mut present {
+        let length = listener.body().len();
+        listener.read_bytes(length + 16_000, DEADLINE);
+    }
+}
