@@ -319,3 +319,33 @@ impl Backend for Bottomless {
         self.waker.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::LATE_AFTER;
+
+    #[test]
+    fn messages_long_after_their_window_are_late() {
+        const LISTENERS: usize = 3;
+        let mut probe = VisitProbe::new(LISTENERS).expect("a waker");
+        let window = Policy::default_for(Class::Audio).max_wait;
+        let mut late_by = |delay: Duration| {
+            let (arrived, before) = (Instant::now(), probe.stats.late_messages.value());
+            probe.at += Span::from_samples(1152, 44_100);
+            let script = media::Script {
+                at: probe.at,
+                body: Bytes::from_static(&[0; 100]),
+            };
+            probe.lane.push(&Item::Script(script), arrived);
+            probe.lane.publish();
+            let now = arrived + delay;
+            probe.visits.turn(&mut probe.backend, &probe.stats, now);
+            probe.stats.late_messages.value() - before
+        };
+        assert_eq!(late_by(window + LATE_AFTER), 0);
+        let late = late_by(window + LATE_AFTER + Duration::from_millis(1));
+        assert_eq!(late, LISTENERS as u64);
+        assert_eq!(late_by(Duration::ZERO), 0);
+    }
+}

@@ -298,6 +298,28 @@ fn a_small_audience_gets_each_sample_at_once() {
 }
 
 #[test]
+fn what_a_worker_has_to_do_is_known_and_forgotten() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(10).unwrap();
+    let mut listeners: Vec<_> = (0..20).map(|_| house.listen("radio", "")).collect();
+    for listener in &mut listeners {
+        listener.read(10 * SIZE);
+    }
+    encoder.write(1).unwrap();
+    for listener in &mut listeners {
+        listener.read(SIZE);
+    }
+    let stats = house.registry.fanout().worker_stats();
+    let demands = || -> Vec<u64> { stats.iter().map(|set| set.demand_nanos.value()).collect() };
+    wait_until(|| demands().iter().filter(|demand| **demand > 0).count() == 1);
+    assert!(demands().iter().all(|demand| *demand < 500_000_000));
+    assert!(stats.iter().any(|set| set.cpu_nanos.value() > 0));
+    drop(listeners);
+    wait_until(|| demands() == [0, 0]);
+}
+
+#[test]
 fn stopping_lets_go_of_everybody() {
     let house = House::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());

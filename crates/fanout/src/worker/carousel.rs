@@ -327,8 +327,8 @@ impl Carousel {
     /// Measures the lane's demand anew. Gives what it was and what it is: the share of a core that its
     /// visits take when the window is as wide as it may become.
     pub(super) fn learn_demand(&mut self, sample_interval: Span) -> (f64, f64) {
-        let ticks = u64::try_from(sample_interval.ticks()).unwrap_or(0);
-        let interval = Duration::from_secs_f64(Span::from_ticks(ticks as i64).seconds());
+        // A publisher's times may run backwards.
+        let interval = Duration::try_from_secs_f64(sample_interval.seconds()).unwrap_or_default();
         // However short the window, there is no visit without a sample.
         let period = self.lane.policy.cap(sample_interval).max(interval);
         let demand = self.cost().as_secs_f64() / period.max(PERIOD_MIN).as_secs_f64();
