@@ -22,7 +22,8 @@ use tokio_rustls::server::TlsStream;
 
 use super::head::{self, Arrived, NoHead, Prefixed};
 use super::is_trusted;
-use super::limits::{Place, Rejected};
+use super::limits::Place;
+use super::rejected::Rejected;
 use crate::access::{Line, request_line};
 use crate::address::forwarded;
 use crate::node::Node;

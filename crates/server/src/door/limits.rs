@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::bucket::Bucket;
+use super::egress::Egress;
 use super::pressure::Pressure;
+use super::rejected::Rejected;
 use crate::address::network;
 use crate::config;
 
@@ -54,86 +56,6 @@ impl Pool {
     }
 }
 
-/// Why somebody is not let in.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub(crate) enum Rejected {
-    #[error("too many connections from this address")]
-    Address,
-    #[error("too many connections are waiting to be served")]
-    Pending,
-    #[error("too many connections from this address are waiting to be served")]
-    PendingShare,
-    #[error("the server has as many listeners as it may have")]
-    Listeners,
-    #[error("too many listeners are joining at once")]
-    Joins,
-    #[error("the server sends as much as it may send")]
-    Egress,
-    #[error("the server has as much to do as it can do in time")]
-    Turn,
-    #[error("the server is behind with what it has to do")]
-    Lateness,
-    #[error("the connections that are there need all memory for connections")]
-    SocketMemory,
-    #[error("the server has no memory to spare")]
-    Memory,
-    #[error("the server has as many files and connections open as it may have")]
-    Descriptors,
-    #[error("the server is shutting down")]
-    Draining,
-    #[error("the request head did not arrive in time")]
-    HeadTimeout,
-    #[error("the request head could not be read")]
-    HeadMalformed,
-    #[error("the connection speaks another protocol than the port")]
-    Protocol,
-    #[error("the TLS handshake failed")]
-    Tls,
-}
-
-impl Rejected {
-    pub(crate) const ALL: [Self; 16] = [
-        Self::Address,
-        Self::Pending,
-        Self::PendingShare,
-        Self::Listeners,
-        Self::Joins,
-        Self::Egress,
-        Self::Turn,
-        Self::Lateness,
-        Self::SocketMemory,
-        Self::Memory,
-        Self::Descriptors,
-        Self::Draining,
-        Self::HeadTimeout,
-        Self::HeadMalformed,
-        Self::Protocol,
-        Self::Tls,
-    ];
-
-    /// The metric label.
-    pub(crate) const fn label(self) -> &'static str {
-        match self {
-            Self::Address => "limit_per_ip",
-            Self::Pending => "limit_pending",
-            Self::PendingShare => "limit_pending_per_ip",
-            Self::Listeners => "limit_listeners",
-            Self::Joins => "limit_joins",
-            Self::Egress => "limit_egress",
-            Self::Turn => "pressure_turn",
-            Self::Lateness => "pressure_lateness",
-            Self::SocketMemory => "pressure_socket_memory",
-            Self::Memory => "pressure_memory",
-            Self::Descriptors => "pressure_descriptors",
-            Self::Draining => "drain",
-            Self::HeadTimeout => "head_timeout",
-            Self::HeadMalformed => "head_malformed",
-            Self::Protocol => "wrong_protocol",
-            Self::Tls => "tls",
-        }
-    }
-}
-
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Limits {
@@ -146,44 +68,6 @@ pub(crate) struct Limits {
     joins: Option<Mutex<Bucket>>,
     egress: Egress,
     pub(crate) pressure: Pressure,
-}
-
-/// An audience is steady while one in so many, at the most, came or went since the last measurement.
-const STEADY_PART: u64 = 8;
-
-/// What is sent, as measured lately, and what newcomers since then add to it.
-#[derive(Debug, Default)]
-struct Egress {
-    /// Bit/s.
-    bits: AtomicU64,
-    /// Listeners when it was measured.
-    listeners: AtomicU64,
-    /// Bit/s that one listener more may add.
-    bits_each: AtomicU64,
-}
-
-impl Egress {
-    fn measured(&self, bits: u64, stream_bits: u64, listeners: u64) {
-        self.bits.store(bits, Ordering::Relaxed);
-        let before = self.listeners.swap(listeners, Ordering::Relaxed);
-        // Those who have just come were sent something for a part of the time only.
-        let newcomers = before.abs_diff(listeners);
-        let is_steady = newcomers <= listeners / STEADY_PART;
-        let each = match bits.checked_div(listeners) {
-            Some(each @ 1..) if is_steady => each,
-            Some(_) if self.bits_each.load(Ordering::Relaxed) > 0 => return,
-            _ => stream_bits,
-        };
-        self.bits_each.store(each, Ordering::Relaxed);
-    }
-
-    /// Bit/s to be expected with so many listeners.
-    fn expected(&self, listeners: u64) -> u64 {
-        let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let newcomers = listeners.saturating_sub(of(&self.listeners));
-        let added = newcomers.saturating_mul(of(&self.bits_each));
-        of(&self.bits).saturating_add(added)
-    }
 }
 
 /// How many each has. Whoever has none is not in it, so it is never larger than what it counts.
@@ -539,17 +423,5 @@ mod tests {
         assert_eq!(join(), None);
         assert_eq!(ask(), None, "it is counted");
         assert_eq!(join(), Some(Rejected::Descriptors));
-    }
-
-    #[test]
-    fn labels_are_distinct() {
-        let labels: std::collections::HashSet<_> = Rejected::ALL.map(Rejected::label).into();
-        assert_eq!(labels.len(), Rejected::ALL.len());
-        assert!(
-            Rejected::ALL
-                .iter()
-                .enumerate()
-                .all(|(at, reason)| *reason as usize == at)
-        );
     }
 }

@@ -4,12 +4,14 @@
 //! holds its [`Place`] from accept to close.
 
 mod bucket;
+mod egress;
 mod head;
 pub(crate) mod host;
 mod http;
 pub(crate) mod limits;
 pub(crate) mod pressure;
 mod refusals;
+pub(crate) mod rejected;
 mod rtmp;
 pub(crate) mod tls;
 
@@ -25,8 +27,9 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use self::limits::{Place, Pool, Rejected};
+use self::limits::{Place, Pool};
 use self::refusals::Refusals;
+use self::rejected::Rejected;
 use crate::node::Node;
 
 /// What a door leads to.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::limits::Rejected;
+use super::rejected::Rejected;
 
 /// What may press.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::bucket::Bucket;
-use super::limits::Rejected;
+use super::rejected::Rejected;
 
 /// Refusals told of in one second: more than an operator who looks for one client's trouble has, and
 /// about 2 GB a month if they never end.

@@ -15,7 +15,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::head;
-use super::limits::{Place, Rejected};
+use super::limits::Place;
+use super::rejected::Rejected;
 use crate::node::Node;
 use crate::relay::Port;
 

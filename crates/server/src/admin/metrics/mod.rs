@@ -27,7 +27,7 @@ use self::process::Process;
 #[cfg(test)]
 pub(crate) use self::table::METRICS;
 use self::table::*;
-use crate::door::limits::Rejected;
+use crate::door::rejected::Rejected;
 use crate::node::Node;
 use crate::{demo, stamp};
 

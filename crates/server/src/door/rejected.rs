@@ -1,0 +1,98 @@
+//! Why somebody is turned away at a door: the words for it, and the label it is counted under.
+
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(crate) enum Rejected {
+    #[error("too many connections from this address")]
+    Address,
+    #[error("too many connections are waiting to be served")]
+    Pending,
+    #[error("too many connections from this address are waiting to be served")]
+    PendingShare,
+    #[error("the server has as many listeners as it may have")]
+    Listeners,
+    #[error("too many listeners are joining at once")]
+    Joins,
+    #[error("the server sends as much as it may send")]
+    Egress,
+    #[error("the server has as much to do as it can do in time")]
+    Turn,
+    #[error("the server is behind with what it has to do")]
+    Lateness,
+    #[error("the connections that are there need all memory for connections")]
+    SocketMemory,
+    #[error("the server has no memory to spare")]
+    Memory,
+    #[error("the server has as many files and connections open as it may have")]
+    Descriptors,
+    #[error("the server is shutting down")]
+    Draining,
+    #[error("the request head did not arrive in time")]
+    HeadTimeout,
+    #[error("the request head could not be read")]
+    HeadMalformed,
+    #[error("the connection speaks another protocol than the port")]
+    Protocol,
+    #[error("the TLS handshake failed")]
+    Tls,
+}
+
+impl Rejected {
+    pub(crate) const ALL: [Self; 16] = [
+        Self::Address,
+        Self::Pending,
+        Self::PendingShare,
+        Self::Listeners,
+        Self::Joins,
+        Self::Egress,
+        Self::Turn,
+        Self::Lateness,
+        Self::SocketMemory,
+        Self::Memory,
+        Self::Descriptors,
+        Self::Draining,
+        Self::HeadTimeout,
+        Self::HeadMalformed,
+        Self::Protocol,
+        Self::Tls,
+    ];
+
+    /// The metric label.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Address => "limit_per_ip",
+            Self::Pending => "limit_pending",
+            Self::PendingShare => "limit_pending_per_ip",
+            Self::Listeners => "limit_listeners",
+            Self::Joins => "limit_joins",
+            Self::Egress => "limit_egress",
+            Self::Turn => "pressure_turn",
+            Self::Lateness => "pressure_lateness",
+            Self::SocketMemory => "pressure_socket_memory",
+            Self::Memory => "pressure_memory",
+            Self::Descriptors => "pressure_descriptors",
+            Self::Draining => "drain",
+            Self::HeadTimeout => "head_timeout",
+            Self::HeadMalformed => "head_malformed",
+            Self::Protocol => "wrong_protocol",
+            Self::Tls => "tls",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_distinct() {
+        let labels: std::collections::HashSet<_> = Rejected::ALL.map(Rejected::label).into();
+        assert_eq!(labels.len(), Rejected::ALL.len());
+        assert!(
+            Rejected::ALL
+                .iter()
+                .enumerate()
+                .all(|(at, reason)| *reason as usize == at)
+        );
+    }
+}
