@@ -1,18 +1,27 @@
-//! `cargo xtask bench players`: the measurement behind the README's figures, with all it needs.
+//! `cargo xtask bench`: the measurements behind the README's figures, with all they need.
+//!
+//! The server, the floor and the program that measures are built separately, so that what the latter need
+//! cannot change what is in the server.
 
-use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
-use crate::tools;
 
-/// Installs what is missing and measures; nobody else should be using the machine.
-pub(crate) fn players(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
-    tools::check(workspace, report)?;
-    run::run(&mut workspace.cargo(&[
-        "bench",
-        "--locked",
-        "--package",
-        "carillon-benches",
-        "--bench",
-        "players",
-    ]))
+/// Builds, and measures what `arguments` ask for. Nobody else should be using the machine.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+    for selection in [
+        ["--package", "carillon-server", "--bin", "carillon"].as_slice(),
+        ["--package", "carillon-benches", "--bin", "floor", "--bin", "scale"].as_slice(),
+    ] {
+        let build = [&["build", "--release", "--locked"], selection].concat();
+        run::run(&mut workspace.cargo(&build))?;
+    }
+    let release = workspace.target.join("release");
+    let mut command = workspace.command(release.join("scale"), arguments);
+    command.env("CARILLON_BIN", release.join("carillon"));
+    command.env("CARGO_TARGET_DIR", &workspace.target);
+    if !arguments.iter().any(|argument| argument == "--json") {
+        command
+            .arg("--json")
+            .arg(workspace.target.join("bench.json"));
+    }
+    run::run(&mut command)
 }

@@ -118,12 +118,6 @@ const STEPS: &[Step] = &[
         run: advisories::check,
     },
     Step {
-        name: "bench players",
-        about: "CPU per 1,000 RTMP players, ours and nginx-rtmp's (five minutes)",
-        in_test: false,
-        run: bench::players,
-    },
-    Step {
         name: "instructions --record",
         about: "make benches/instructions/record.json anew",
         in_test: false,
@@ -139,7 +133,13 @@ const STEPS: &[Step] = &[
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `bench players` is one step's name, and so is `instructions --record`.
+    if let Some(("bench", options)) = arguments
+        .split_first()
+        .map(|(command, options)| (command.as_str(), options))
+    {
+        return measure(options);
+    }
+    // `instructions --record` is one step's name.
     let command = arguments.join(" ");
     let steps: Vec<&Step> = match command.as_str() {
         "" | "help" | "--help" | "-h" => {
@@ -155,6 +155,17 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     run_steps(&steps)
+}
+
+/// Its table is what counts, so it has no heading and no sum.
+fn measure(options: &[String]) -> ExitCode {
+    match bench::run(&Workspace::locate(), options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask bench: {failure}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn run_steps(steps: &[&Step]) -> ExitCode {
@@ -179,5 +190,10 @@ fn print_help() {
         let mark = if step.in_test { " " } else { "*" };
         println!("  {mark} {:<21} {}", step.name, step.about);
     }
-    println!("\n  * not part of `test`");
+    println!("\n  * not part of `test`\n");
+    println!("cargo xtask bench [SCENARIO...] [--rounds 5] [--seconds 10] [--json FILE]");
+    println!(
+        "                      the server beside its peers and the kernel's own cost (an hour)"
+    );
+    println!("cargo xtask bench --list");
 }

@@ -13,6 +13,7 @@ mod audience;
 mod conversation;
 pub mod framemd5;
 pub mod http;
+mod icecast;
 mod media;
 mod metrics;
 mod nginx;
@@ -27,6 +28,7 @@ mod tool;
 mod wait;
 
 pub use self::audience::Audience;
+pub use self::icecast::Icecast;
 pub use self::media::Clip;
 pub use self::metrics::Metrics;
 pub use self::nginx::Nginx;
@@ -39,10 +41,18 @@ pub use self::stillness::Stillness;
 pub use self::tool::{Finished, Tool, require};
 pub use self::wait::wait_until;
 
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 /// Cargo's target directory of this repository.
 fn target_dir() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
+}
+
+/// Servers of others do not tell which port they were given, so they are told one that was free a
+/// moment ago.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    listener.unwrap_or_else(|error| panic!("no free port: {error}"))
 }

@@ -1,10 +1,10 @@
 //! nginx-rtmp: a second opinion on what players and publishers may expect, a server to push to and
 //! pull from, and the one to be measured against.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::{Process, Tool, conversation, proc, wait_until};
+use crate::{Process, Tool, conversation, free_address, proc, wait_until};
 
 /// From start to the first connection that is accepted.
 const READY_DEADLINE: Duration = Duration::from_secs(30);
@@ -111,33 +111,11 @@ impl Nginx {
         &mut self.process
     }
 
-    /// Processor time of the master and its workers so far.
+    /// The process ids of the master and its workers.
     #[must_use]
-    pub fn cpu_time(&self) -> Duration {
-        let master = self.process.pid();
-        let workers = proc::children(master);
-        workers
-            .iter()
-            .chain([&master])
-            .map(|pid| proc::cpu_time(*pid))
-            .sum()
+    pub fn pids(&self) -> Vec<u32> {
+        let mut pids = vec![self.process.pid()];
+        pids.extend(proc::children(self.process.pid()));
+        pids
     }
-
-    /// Resident memory of the master and its workers in bytes.
-    #[must_use]
-    pub fn resident_bytes(&self) -> u64 {
-        let master = self.process.pid();
-        let workers = proc::children(master);
-        workers
-            .iter()
-            .chain([&master])
-            .map(|pid| proc::resident_bytes(*pid))
-            .sum()
-    }
-}
-
-/// nginx does not tell which port it was given, so it is told one that was free a moment ago.
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    listener.unwrap_or_else(|error| panic!("no free port: {error}"))
 }

@@ -273,6 +273,12 @@ impl Server {
         proc::cpu_time(self.process.pid())
     }
 
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
     /// The process, for signals.
     #[must_use]
     pub fn process(&mut self) -> &mut Process {

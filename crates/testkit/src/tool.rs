@@ -12,6 +12,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("ffmpeg", "ffmpeg"),
     ("ffprobe", "ffmpeg"),
     ("ezstream", "ezstream"),
+    ("icecast2", "icecast2"),
+    ("perf", "linux-perf"),
     ("ices2", "ices2"),
     ("liquidsoap", "liquidsoap"),
     ("gst-launch-1.0", "gstreamer1.0-tools"),
@@ -114,6 +116,13 @@ impl Tool {
     #[must_use]
     pub fn carillon() -> Self {
         Self::of("carillon", server::binary().as_os_str())
+    }
+
+    /// A program that was built, wherever it is.
+    #[must_use]
+    pub fn built(path: &Path) -> Self {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Self::of(&name.to_string_lossy(), path.as_os_str())
     }
 
     /// ffmpeg sending `clip` at its natural pace, untouched, in container `format`, to `url`.

@@ -1,0 +1,166 @@
+//! The least that a server can do: the same bytes to every socket, at a given pace, and nothing else.
+//!
+//! `floor --listen 127.0.0.1:0 --bytes 480 --every 384 --threads 2 --group 500`
+//!
+//! Every `--every` milliseconds each listener is sent `--bytes` bytes by one `send`, thread by thread,
+//! group after group across that time, as the server's workers do it. What that costs is what the kernel
+//! costs: `cargo xtask bench` divides the server's figures by it. Sockets have the server's own options.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, SendFlags, SocketType, bind, listen, send, socket, sockopt};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 4_096;
+/// Listeners that wait for their thread to see them.
+const NEWCOMERS_MAX: usize = 4_096;
+/// For a request to come.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
+/// A request of the load generator is far shorter.
+const HEAD_BYTES_MAX: usize = 4 << 10;
+const ANSWER: &[u8] = b"HTTP/1.0 200 OK\r\nContent-Type: application/octet-stream\r\n\r\n";
+
+#[derive(Clone, Copy)]
+struct Pace {
+    /// In each send.
+    bytes: usize,
+    /// Between two sends to one listener.
+    every: Duration,
+    /// Listeners that are sent to without a pause between them.
+    group: usize,
+    /// Listeners that a thread will have.
+    expected: usize,
+}
+
+fn main() -> io::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let value = |name: &str, default: &str| {
+        let at = arguments.iter().position(|argument| argument == name);
+        let given = at.and_then(|at| arguments.get(at + 1).cloned());
+        given.unwrap_or_else(|| default.to_owned())
+    };
+    let number = |name: &str, default: &str| -> io::Result<f64> {
+        let value = value(name, default);
+        let number = value.parse().ok().filter(|number| *number > 0.0);
+        number.ok_or_else(|| invalid(format!("{name} {value}")))
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = number("--threads", &cores.to_string())? as usize;
+    let pace = Pace {
+        bytes: number("--bytes", "480")? as usize,
+        every: Duration::from_secs_f64(number("--every", "384")? / 1e3),
+        group: number("--group", "500")? as usize,
+        expected: (number("--listeners", "1000")? as usize).div_ceil(threads),
+    };
+    let addr = value("--listen", "127.0.0.1:0");
+    let addr: SocketAddr = addr.parse().map_err(|_| invalid(addr))?;
+
+    raise_descriptor_limit();
+    let door = socket(AddressFamily::of_address(addr), SocketType::STREAM, None)?;
+    sockopt::set_socket_reuseaddr(&door, true)?;
+    bind(&door, &addr)?;
+    listen(&door, BACKLOG)?;
+    let door = std::net::TcpListener::from(door);
+    let sends: Vec<SyncSender<TcpStream>> = (0..threads)
+        .map(|thread| {
+            let (give, newcomers) = sync_channel(NEWCOMERS_MAX);
+            // Threads begin apart, as their groups do.
+            let phase = pace.every.mul_f64(thread as f64 / threads as f64);
+            std::thread::spawn(move || carousel(pace, phase, &newcomers));
+            give
+        })
+        .collect();
+    println!("listening http {}", door.local_addr()?);
+    println!("ready");
+    for (number, socket) in door.incoming().enumerate() {
+        // Who hangs up before the answer is nobody's listener.
+        if let Ok(socket) = socket.and_then(welcome) {
+            let thread = &sends[number % threads];
+            thread.send(socket).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        }
+    }
+    Ok(())
+}
+
+fn invalid(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+fn raise_descriptor_limit() {
+    let granted = getrlimit(Resource::Nofile);
+    let wanted = Rlimit {
+        current: granted.maximum,
+        maximum: granted.maximum,
+    };
+    // With fewer it serves fewer.
+    setrlimit(Resource::Nofile, wanted).ok();
+}
+
+/// Reads the request, whatever it asks for, and says yes.
+fn welcome(mut socket: TcpStream) -> io::Result<TcpStream> {
+    socket.set_read_timeout(Some(HEAD_TIMEOUT))?;
+    let mut head = Vec::new();
+    let mut buffer = [0; 1_024];
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let length = socket.read(&mut buffer)?;
+        if length == 0 || head.len() > HEAD_BYTES_MAX {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        head.extend_from_slice(&buffer[..length]);
+    }
+    net::tcp::prepare_listener(&socket)?;
+    socket.write_all(ANSWER)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// One thread's listeners, in groups that are visited one after another across the pace's time.
+fn carousel(pace: Pace, phase: Duration, newcomers: &Receiver<TcpStream>) {
+    let message = vec![0_u8; pace.bytes];
+    let mut groups: Vec<Vec<TcpStream>> = Vec::new();
+    groups.resize_with(pace.expected.div_ceil(pace.group).max(1), Vec::new);
+    let step = pace.every.div_f64(groups.len() as f64);
+    let mut due = Instant::now() + phase;
+    let mut next_home = 0;
+    for turn in 0_usize.. {
+        let now = Instant::now();
+        match due.checked_duration_since(now) {
+            Some(pause) => std::thread::sleep(pause),
+            // A whole round late: what was missed stays missed.
+            None if now - due > pace.every => due = now,
+            None => {}
+        }
+        due += step;
+        for socket in newcomers.try_iter() {
+            let homes = groups.len();
+            groups[next_home % homes].push(socket);
+            next_home += 1;
+        }
+        let homes = groups.len();
+        let group = &mut groups[turn % homes];
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        // Who is full misses this message; who is gone is let go.
+        group.retain(|socket| {
+            let sent = send(socket, &message, flags);
+            matches!(sent, Ok(_) | Err(rustix::io::Errno::AGAIN))
+        });
+    }
+}
+
+/// Which family an address is of.
+trait OfAddress {
+    fn of_address(addr: SocketAddr) -> Self;
+}
+
+impl OfAddress for AddressFamily {
+    fn of_address(addr: SocketAddr) -> Self {
+        match addr {
+            SocketAddr::V4(_) => Self::INET,
+            SocketAddr::V6(_) => Self::INET6,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A run: how it is done, and what has been found so far.
+
+use std::any::Any;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::Server;
+
+use crate::crowd::Report;
+use crate::figure::{Against, Figure, Target, Unit};
+use crate::machine::Machine;
+use crate::options::Options;
+use crate::table;
+
+/// Windows below this are for a first look.
+const SHORT: Duration = Duration::from_secs(10);
+
+/// The run.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    options: Options,
+    machine: Machine,
+    scenario: &'static str,
+    figures: Vec<Figure>,
+    /// Every report of every turn.
+    turns: Vec<Value>,
+    failures: Vec<String>,
+}
+
+impl Bench {
+    pub(crate) fn new(options: Options, machine: Machine) -> Self {
+        Self {
+            options,
+            machine,
+            scenario: "",
+            figures: Vec::new(),
+            turns: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// What follows is of this scenario.
+    pub(crate) fn open(&mut self, scenario: &'static str) {
+        self.scenario = scenario;
+    }
+
+    pub(crate) fn rounds(&self) -> usize {
+        self.options.rounds
+    }
+
+    pub(crate) fn window(&self) -> Duration {
+        self.options.window
+    }
+
+    /// Whether this is a look at whether it works rather than a measurement.
+    pub(crate) fn is_short(&self) -> bool {
+        self.options.window < SHORT
+    }
+
+    /// Keeps what one server did in one turn, and says it.
+    pub(crate) fn note(&mut self, round: usize, who: &str, reports: &[&Report]) {
+        for report in reports {
+            eprintln!("round {}: {who}: {report}", round + 1);
+            for bottleneck in report.bottlenecks() {
+                eprintln!("  the load itself: {bottleneck}");
+            }
+        }
+        let reports: Vec<&Value> = reports.iter().map(|report| report.json()).collect();
+        self.turns.push(json!({
+            "scenario": self.scenario,
+            "round": round + 1,
+            "who": who,
+            "reports": reports,
+        }));
+    }
+
+    /// Keeps what else is to be known of a turn.
+    pub(crate) fn note_value(&mut self, round: usize, who: &str, value: Value) {
+        eprintln!("round {}: {who}: {value}", round + 1);
+        self.turns.push(json!({
+            "scenario": self.scenario,
+            "round": round + 1,
+            "who": who,
+            "value": value,
+        }));
+    }
+
+    /// Remembers how the server drives sockets here.
+    pub(crate) fn learn_backend(&mut self, server: &Server) {
+        let metrics = server.metrics();
+        let series = metrics.iter().map(|(name, _)| name);
+        let mut backends = series.filter_map(|name| {
+            let label = name.strip_prefix("carillon_worker_backend{")?;
+            label.split('"').nth(1).map(str::to_owned)
+        });
+        self.machine.backend = backends.next();
+    }
+
+    /// Enters a figure.
+    pub(crate) fn figure(
+        &mut self,
+        what: &str,
+        unit: Unit,
+        ours: Vec<f64>,
+        against: Option<Against>,
+        target: Option<Target>,
+    ) {
+        self.figures.push(Figure {
+            scenario: self.scenario,
+            what: what.to_owned(),
+            unit,
+            ours,
+            against,
+            target,
+        });
+    }
+
+    /// The scenario could not be measured.
+    pub(crate) fn fail(&mut self, why: &(dyn Any + Send)) {
+        let text = why.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| why.downcast_ref::<&str>().copied());
+        let failure = format!("{}: {}", self.scenario, text.unwrap_or("it panicked"));
+        self.failures.push(failure);
+    }
+
+    pub(crate) fn failed(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
+    /// Machine, table, and what went wrong.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!(
+            "\n{}\n{} rounds, medians (range); ratios are within one round\n\n{}",
+            self.machine,
+            self.options.rounds,
+            table::markdown(&self.figures)
+        );
+        for failure in &self.failures {
+            text.push_str(&format!("\nnot measured: {failure}\n"));
+        }
+        text
+    }
+
+    /// Writes all of it.
+    pub(crate) fn save(&self) -> io::Result<()> {
+        let path: &Path = &self.options.json;
+        let document = json!({
+            "machine": self.machine.json(),
+            "rounds": self.options.rounds,
+            "window_seconds": self.options.window.as_secs(),
+            "figures": self.figures.iter().map(Figure::json).collect::<Vec<_>>(),
+            "failures": self.failures,
+            "turns": self.turns,
+        });
+        let text = serde_json::to_string_pretty(&document)?;
+        std::fs::write(path, text + "\n")
+    }
+}

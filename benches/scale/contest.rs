@@ -1,0 +1,338 @@
+//! Servers in turn with the same media and the same audience: ours, the floor at equal sends, a peer.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use testkit::{Icecast, Nginx, PUBLISH_KEY, Process, Server, Tool, wait_until};
+
+use crate::bench::Bench;
+use crate::crowd::{Crowd, Report};
+use crate::figure::{Against, Target, Unit};
+use crate::source;
+
+/// Looks at the server's counters keep this far from the ends of the window.
+const MARGIN: Duration = Duration::from_millis(500);
+/// From the start of the floor to its address.
+const FLOOR_DEADLINE: Duration = Duration::from_secs(10);
+
+/// How the media reaches the audience.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// An Icecast source, listeners over HTTP.
+    Mount(&'static str),
+    /// An RTMP publisher and players.
+    Rtmp,
+    /// An RTMP publisher, listeners over HTTP.
+    Flv,
+}
+
+/// The name of streams that go over RTMP.
+const SHOW: &str = "show";
+
+impl Way {
+    /// Where to publish to our server.
+    pub(crate) fn source_url(self, server: &Server) -> String {
+        match self {
+            Self::Mount(mount) => server.icecast_url(mount, PUBLISH_KEY),
+            Self::Rtmp | Self::Flv => server.rtmp_url(&format!("live/{SHOW}"), PUBLISH_KEY),
+        }
+    }
+
+    /// Where to listen to it.
+    pub(crate) fn url(self, server: &Server) -> String {
+        match self {
+            Self::Mount(mount) => server.http_url(&format!("/{mount}")),
+            Self::Rtmp => format!("rtmp://{}/live/{SHOW}", server.addr("rtmp")),
+            Self::Flv => server.http_url(&format!("/live/{SHOW}.flv")),
+        }
+    }
+
+    /// Listeners that the server visits together, by its defaults.
+    fn group(self) -> u64 {
+        match self {
+            Self::Mount(_) => 500,
+            Self::Rtmp | Self::Flv => 50,
+        }
+    }
+}
+
+/// Who takes part, and with what.
+#[derive(Debug)]
+pub(crate) struct Contest {
+    pub(crate) way: Way,
+    /// Options of `carillon load publish`.
+    pub(crate) media: Vec<String>,
+    /// All at once.
+    pub(crate) crowds: Vec<Crowd>,
+    /// Table, key and value that differ from the defaults.
+    pub(crate) settings: &'static [(&'static str, &'static str, &'static str)],
+    pub(crate) with_floor: bool,
+    /// The peer, and how long its listeners may take to settle, in seconds.
+    pub(crate) peer: Option<(Peer, u64)>,
+}
+
+/// Who else serves such media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    Icecast,
+    Nginx,
+}
+
+impl Peer {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Icecast => "icecast2",
+            Self::Nginx => "nginx-rtmp",
+        }
+    }
+}
+
+/// What our server counted over most of the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    seconds: f64,
+    sends: f64,
+    bytes: f64,
+    /// Listeners that it let go, since its start.
+    pub(crate) drops: f64,
+    /// Listeners that it moved forward, since its start.
+    pub(crate) skips: f64,
+}
+
+impl Flow {
+    /// Sends in a second, to all.
+    pub(crate) fn sends_per_second(&self) -> f64 {
+        self.sends / self.seconds
+    }
+
+    pub(crate) fn bytes_per_send(&self) -> f64 {
+        self.bytes / self.sends
+    }
+}
+
+/// What came of one turn of one server, a report for each crowd.
+#[derive(Debug)]
+pub(crate) struct Turn(pub(crate) Vec<Report>);
+
+impl Turn {
+    /// All crowds watch the same server at nearly the same time.
+    pub(crate) fn cpu(&self) -> f64 {
+        self.0.iter().map(Report::cpu).sum::<f64>() / self.0.len() as f64
+    }
+
+    pub(crate) fn worst(&self, of: impl Fn(&Report) -> f64) -> f64 {
+        self.0.iter().map(of).fold(0.0, f64::max)
+    }
+
+    pub(crate) fn sum(&self, of: impl Fn(&Report) -> f64) -> f64 {
+        self.0.iter().map(of).sum()
+    }
+}
+
+/// What came of one round.
+#[derive(Debug)]
+pub(crate) struct Round {
+    pub(crate) ours: Turn,
+    pub(crate) flow: Flow,
+    pub(crate) floor: Option<Turn>,
+    pub(crate) peer: Option<Turn>,
+}
+
+/// All rounds of a contest.
+#[derive(Debug)]
+pub(crate) struct Rounds {
+    rounds: Vec<Round>,
+    peer: Option<Peer>,
+}
+
+impl Contest {
+    /// Has everybody take turns.
+    pub(crate) fn run(&self, bench: &mut Bench) -> Rounds {
+        self.run_rounds(bench, bench.rounds())
+    }
+
+    /// Likewise, fewer times than was asked for.
+    pub(crate) fn run_rounds(&self, bench: &mut Bench, rounds: usize) -> Rounds {
+        let rounds = (0..rounds).map(|round| {
+            let (ours, flow) = self.ours(bench, round);
+            let floor = self.with_floor.then(|| self.floor(bench, round, &flow));
+            let peer = self
+                .peer
+                .map(|(peer, settle)| self.peer(bench, round, peer, settle));
+            Round {
+                ours,
+                flow,
+                floor,
+                peer,
+            }
+        });
+        Rounds {
+            rounds: rounds.collect(),
+            peer: self.peer.map(|(peer, _)| peer),
+        }
+    }
+
+    fn ours(&self, bench: &mut Bench, round: usize) -> (Turn, Flow) {
+        let server = serve(self.settings);
+        let _publisher = source::publish(&self.way.source_url(&server), &self.media);
+        source::wait_for_publisher(&server);
+        bench.learn_backend(&server);
+        let (turn, flow) = attend(&server, &self.crowds, &self.way.url(&server));
+        bench.note(round, "carillon", &turn.0.iter().collect::<Vec<_>>());
+        bench.note_value(
+            round,
+            "carillon",
+            json!({
+                "sends_per_second": flow.sends_per_second(),
+                "bytes_per_send": flow.bytes_per_send(),
+                "drops": flow.drops,
+                "skips": flow.skips,
+            }),
+        );
+        (turn, flow)
+    }
+
+    /// The floor sends as often as the server did, and as much each time.
+    fn floor(&self, bench: &mut Bench, round: usize, flow: &Flow) -> Turn {
+        let listeners: u64 = self.crowds.iter().map(|crowd| crowd.listeners).sum();
+        let every = listeners as f64 / flow.sends_per_second();
+        let (process, addr) =
+            start_floor(every, flow.bytes_per_send(), listeners, self.way.group());
+        let turn = listen(&self.crowds, &format!("http://{addr}/"), &[process.pid()]);
+        bench.note(round, "floor", &turn.0.iter().collect::<Vec<_>>());
+        turn
+    }
+
+    fn peer(&self, bench: &mut Bench, round: usize, peer: Peer, settle: u64) -> Turn {
+        let crowds = self.crowds.iter().map(|crowd| crowd.clone().settle(settle));
+        let crowds: Vec<Crowd> = crowds.collect();
+        let listeners: u64 = crowds.iter().map(|crowd| crowd.listeners).sum();
+        let turn = match (peer, self.way) {
+            (Peer::Icecast, Way::Mount(mount)) => {
+                let server = Icecast::start(listeners as usize + 100);
+                let _publisher = source::publish(&server.source_url(mount), &self.media);
+                source::wait_for_mount(server.addr(), mount);
+                listen(&crowds, &server.http_url(mount), &[server.pid()])
+            }
+            (Peer::Nginx, Way::Rtmp) => {
+                let server = Nginx::with("");
+                let _publisher = source::publish(&server.rtmp_url(SHOW), &self.media);
+                server.wait_for_stream(SHOW);
+                listen(&crowds, &server.rtmp_url(SHOW), &server.pids()[..1])
+            }
+            (peer, way) => panic!("{} does not serve {way:?}", peer.name()),
+        };
+        bench.note(round, peer.name(), &turn.0.iter().collect::<Vec<_>>());
+        turn
+    }
+}
+
+/// Our server with its defaults but for `settings`.
+pub(crate) fn serve(settings: &[(&str, &str, &str)]) -> Server {
+    let server = Server::builder().release();
+    let server = settings.iter().fold(server, |server, (table, key, value)| {
+        server.set(table, key, value)
+    });
+    server.start()
+}
+
+/// All `crowds` listen to our server at `url`, which is looked at meanwhile.
+pub(crate) fn attend(server: &Server, crowds: &[Crowd], url: &str) -> (Turn, Flow) {
+    let pids = [server.pid()];
+    let listening: Vec<_> = crowds.iter().map(|crowd| crowd.start(url, &pids)).collect();
+    let longest = crowds.iter().map(Crowd::before_window).max();
+    let window = crowds
+        .iter()
+        .map(|crowd| crowd.window)
+        .min()
+        .unwrap_or_default();
+    std::thread::sleep(longest.unwrap_or_default());
+    let (begin, before) = (Instant::now(), server.metrics());
+    std::thread::sleep(window.saturating_sub(MARGIN + crate::crowd::START_TIME));
+    let (seconds, after) = (begin.elapsed().as_secs_f64(), server.metrics());
+    let turn = Turn(listening.into_iter().map(|crowd| crowd.finish()).collect());
+    let grown = |name: &str| after.sum(name, &[]) - before.sum(name, &[]);
+    let flow = Flow {
+        seconds,
+        sends: grown("carillon_sends_total"),
+        bytes: grown("carillon_egress_bytes_total"),
+        drops: after.sum("carillon_drops_total", &[]),
+        skips: after.sum("carillon_skips_total", &[]),
+    };
+    (turn, flow)
+}
+
+fn listen(crowds: &[Crowd], url: &str, pids: &[u32]) -> Turn {
+    let listening: Vec<_> = crowds.iter().map(|crowd| crowd.start(url, pids)).collect();
+    Turn(listening.into_iter().map(|crowd| crowd.finish()).collect())
+}
+
+/// The floor, built beside this program.
+fn start_floor(every: f64, bytes: f64, listeners: u64, group: u64) -> (Process, SocketAddr) {
+    let here = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
+    let mut process = Tool::built(&here.with_file_name("floor"))
+        .args(["--every", &format!("{:.3}", every * 1e3)])
+        .args(["--bytes", &format!("{bytes:.0}")])
+        .args(["--listeners", &listeners.to_string()])
+        .args(["--group", &group.to_string()])
+        .start();
+    let mut addr = None;
+    wait_until("the floor", FLOOR_DEADLINE, || {
+        let said = String::from_utf8_lossy(&process.stdout()).into_owned();
+        addr = said
+            .lines()
+            .find_map(|line| line.strip_prefix("listening http ")?.parse().ok());
+        assert!(addr.is_some() || process.is_running(), "the floor ended");
+        addr.is_some()
+    });
+    let addr = addr.unwrap_or_else(|| panic!("the floor has no address"));
+    (process, addr)
+}
+
+impl Rounds {
+    /// A value of each round.
+    pub(crate) fn each(&self, of: impl Fn(&Round) -> f64) -> Vec<f64> {
+        self.rounds.iter().map(of).collect()
+    }
+
+    fn cpu_of(&self, of: impl Fn(&Round) -> Option<&Turn>) -> Vec<f64> {
+        let turns = self.rounds.iter().filter_map(of);
+        turns.map(Turn::cpu).collect()
+    }
+
+    /// Enters what the CPU cost beside the floor and the peer.
+    pub(crate) fn judge_cpu(&self, bench: &mut Bench, floor: Option<f64>, peer: Option<f64>) {
+        let ours = self.each(|round| round.ours.cpu());
+        if let Some(limit) = floor {
+            let floor = Against::Floor(self.cpu_of(|round| round.floor.as_ref()));
+            let target = Some(Target::AtMost(limit));
+            bench.figure("CPU", Unit::Core, ours.clone(), Some(floor), target);
+        }
+        if let (Some(limit), Some(peer)) = (peer, self.peer) {
+            let theirs = self.cpu_of(|round| round.peer.as_ref());
+            let theirs = Against::Peer(peer.name(), theirs);
+            let target = Some(Target::AtMost(limit));
+            bench.figure("CPU", Unit::Core, ours, Some(theirs), target);
+        }
+    }
+
+    /// Enters a time or a size of ours, beside the peer's if there is one.
+    pub(crate) fn judge(
+        &self,
+        bench: &mut Bench,
+        what: &str,
+        unit: Unit,
+        of: impl Fn(&Turn) -> f64,
+        target: Option<Target>,
+    ) {
+        bench.figure(what, unit, self.each(|round| of(&round.ours)), None, target);
+    }
+
+    /// Enters whether anybody was lost.
+    pub(crate) fn judge_losses(&self, bench: &mut Bench) {
+        let lost = self.each(|round| round.flow.drops + round.ours.sum(Report::missing));
+        let target = Some(Target::NeverAbove(0.0));
+        bench.figure("listeners lost", Unit::Count, lost, None, target);
+    }
+}

@@ -1,0 +1,72 @@
+//! The server at scale, beside the kernel's own cost and beside its peers: `cargo xtask bench`.
+//!
+//! A scenario is a list of figures that the project promises. Servers take turns within a round, so that
+//! what the machine does meanwhile meets all alike, and a ratio is one of the same round; the table shows
+//! medians over the rounds. The audience is `carillon load`, in processes of its own.
+//!
+//! Processor time is user and system time of all processes of a server over the window. Over the
+//! loopback that holds what the kernel does to deliver the bytes to the receiver, alike for all.
+#![allow(
+    clippy::panic,
+    reason = "a scenario that cannot be measured says why and ends; the others go on"
+)]
+
+mod bench;
+mod contest;
+mod crowd;
+mod figure;
+mod machine;
+mod options;
+mod scenario;
+mod source;
+mod table;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use bench::Bench;
+use machine::Machine;
+use options::Options;
+use scenario::Scenario;
+
+fn main() -> ExitCode {
+    let options = match Options::parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    if options.list {
+        for scenario in scenario::ALL {
+            println!("{:<15} {}", scenario.name, scenario.about);
+        }
+        return ExitCode::SUCCESS;
+    }
+    let chosen: Vec<&Scenario> = scenario::ALL
+        .iter()
+        .filter(|scenario| options.wants(scenario.name))
+        .collect();
+    let machine = Machine::look();
+    println!("{machine}\n");
+    let mut bench = Bench::new(options, machine);
+    for scenario in chosen {
+        eprintln!("==== {}: {}", scenario.name, scenario.about);
+        bench.open(scenario.name);
+        let outcome = catch_unwind(AssertUnwindSafe(|| (scenario.run)(&mut bench)));
+        if let Err(why) = outcome {
+            bench.fail(why.as_ref());
+        }
+        // What was measured outlives a later failure.
+        if let Err(error) = bench.save() {
+            eprintln!("bench: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    print!("{}", bench.text());
+    if bench.failed() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
+}

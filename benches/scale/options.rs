@@ -1,0 +1,90 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::scenario;
+
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) struct Options {
+    scenarios: Vec<String>,
+    /// How often every server has its turn.
+    pub(crate) rounds: usize,
+    /// What is measured of each turn, where the scenario does not say otherwise.
+    pub(crate) window: Duration,
+    /// Where the figures go.
+    pub(crate) json: PathBuf,
+    pub(crate) list: bool,
+}
+
+impl Options {
+    pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut options = Self {
+            scenarios: Vec::new(),
+            rounds: 5,
+            window: Duration::from_secs(10),
+            json: PathBuf::from("bench.json"),
+            list: false,
+        };
+        let mut arguments = arguments;
+        while let Some(argument) = arguments.next() {
+            let mut number = |least: usize| {
+                let value = arguments.next().unwrap_or_default();
+                let number = value.parse().ok().filter(|number| *number >= least);
+                number.ok_or_else(|| format!("{argument} needs a number from {least} on"))
+            };
+            match argument.as_str() {
+                "--rounds" => options.rounds = number(1)?,
+                // A window shorter than this has no room for two looks at the server.
+                "--seconds" => options.window = Duration::from_secs(number(3)? as u64),
+                "--json" => {
+                    let file = arguments.next().ok_or("--json needs a file")?;
+                    options.json = PathBuf::from(file);
+                }
+                "--list" => options.list = true,
+                name if scenario::ALL.iter().any(|scenario| scenario.name == name) => {
+                    options.scenarios.push(argument);
+                }
+                _ => {
+                    return Err(format!(
+                        "`{argument}`: no such scenario or option; try --list"
+                    ));
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether a scenario is to run: one of those named, or any if none was.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        if self.scenarios.is_empty() {
+            return !scenario::IN_OTHERS.contains(&name);
+        }
+        self.scenarios.iter().any(|wanted| wanted == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, String> {
+        Options::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn scenarios_and_options_mix() {
+        let options = parse("ogg-14k --rounds 2 idle --seconds 4").expect("all of it is known");
+        assert_eq!((options.rounds, options.window.as_secs()), (2, 4));
+        assert!(options.wants("idle") && options.wants("ogg-14k") && !options.wants("delay"));
+        assert!(parse("").expect("nothing is everything").wants("delay"));
+    }
+
+    #[test]
+    fn the_unknown_is_refused() {
+        for line in ["ogg", "--rounds", "--rounds 0", "--seconds 1", "--json"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

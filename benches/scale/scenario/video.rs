@@ -1,0 +1,56 @@
+//! Sound and pictures, 1.1 Mb/s of real media.
+
+use testkit::Clip;
+
+use crate::bench::Bench;
+use crate::contest::{Contest, Peer, Turn, Way};
+use crate::crowd::{Crowd, Report};
+use crate::figure::{Target, Unit};
+
+const LISTENERS: u64 = 1_500;
+/// Joins in a second.
+const RAMP: u64 = 500;
+/// As long as a turn.
+const CLIP_SECONDS: u32 = 60;
+const MEMORY_MAX: f64 = 60.0 * (1 << 20) as f64;
+/// What SRS has by default.
+const LONGER_WAIT: &[(&str, &str, &str)] = &[("fanout.video", "max_wait", "\"350ms\"")];
+
+pub(crate) fn rtmp(bench: &mut Bench) {
+    compete(bench, Way::Rtmp, &[], Some(Peer::Nginx));
+}
+
+pub(crate) fn flv(bench: &mut Bench) {
+    compete(bench, Way::Flv, &[], None);
+}
+
+pub(crate) fn rtmp_350(bench: &mut Bench) {
+    compete(bench, Way::Rtmp, LONGER_WAIT, None);
+}
+
+pub(crate) fn flv_350(bench: &mut Bench) {
+    compete(bench, Way::Flv, LONGER_WAIT, None);
+}
+
+fn compete(
+    bench: &mut Bench,
+    way: Way,
+    settings: &'static [(&str, &str, &str)],
+    peer: Option<Peer>,
+) {
+    let clip = Clip::FlvMegabit.seconds(CLIP_SECONDS);
+    let contest = Contest {
+        way,
+        media: vec!["--file".to_owned(), clip.display().to_string()],
+        crowds: vec![Crowd::new(LISTENERS, RAMP, bench.window())],
+        settings,
+        with_floor: true,
+        peer: peer.map(|peer| (peer, 4)),
+    };
+    let rounds = contest.run(bench);
+    rounds.judge_cpu(bench, Some(1.3), Some(0.35));
+    rounds.judge_losses(bench);
+    let memory = |turn: &Turn| turn.worst(Report::resident);
+    let target = Some(Target::AtMost(MEMORY_MAX));
+    rounds.judge(bench, "resident memory", Unit::Bytes, memory, target);
+}

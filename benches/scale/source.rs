@@ -1,0 +1,70 @@
+//! Media that is sent to a server: `carillon load publish`, in a process of its own.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use testkit::{Process, Server, Tool, wait_until};
+
+/// From the start of a publisher to its stream, on a busy machine.
+const STREAM_DEADLINE: Duration = Duration::from_secs(30);
+/// Longer than any turn; publishers are killed.
+const DURATION: &str = "1h";
+/// Seconds of the recording that is sent over and over.
+const OGG_SECONDS: &str = "120";
+/// For ffmpeg.
+const MAKE_DEADLINE: Duration = Duration::from_secs(120);
+/// For an answer to a request.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Begins to publish. It ends when it is dropped.
+pub(crate) fn publish(url: &str, media: &[String]) -> Process {
+    Tool::carillon()
+        .args(["load", "publish", url, "--duration", DURATION])
+        .args(media)
+        .start()
+}
+
+/// Waits until our server has a publisher.
+pub(crate) fn wait_for_publisher(server: &Server) {
+    wait_until("the stream", STREAM_DEADLINE, || {
+        server.metrics().sum("carillon_publishers", &[]) >= 1.0
+    });
+}
+
+/// Waits until `addr` has something for listeners at `path`.
+pub(crate) fn wait_for_mount(addr: SocketAddr, path: &str) {
+    wait_until("the mount", STREAM_DEADLINE, || {
+        let ask = || -> std::io::Result<bool> {
+            let mut socket = TcpStream::connect(addr)?;
+            socket.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+            write!(socket, "GET /{path} HTTP/1.0\r\n\r\n")?;
+            let mut status = [0; 12];
+            socket.read_exact(&mut status)?;
+            Ok(status.ends_with(b" 200"))
+        };
+        ask().unwrap_or(false)
+    });
+}
+
+/// An Ogg Vorbis recording of 12 kb/s, the field's classic test: mono at 8 kHz, made on first use.
+pub(crate) fn ogg_12k() -> PathBuf {
+    let folder = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
+    let path = folder.with_file_name("bench-12k.ogg");
+    if path.is_file() {
+        return path;
+    }
+    // Noise: what Vorbis cannot make smaller than it is told to. Pages add the twelfth kb/s.
+    let sound = format!("anoisesrc=d={OGG_SECONDS}:r=8000:a=0.3:seed=1,lowpass=f=1500");
+    let draft = path.with_extension("draft.ogg");
+    Tool::ffmpeg()
+        .args(["-y", "-f", "lavfi", "-i", &sound])
+        .args(["-c:a", "libvorbis", "-ac", "1", "-ar", "8000"])
+        .args(["-b:a", "11k", "-minrate", "11k", "-maxrate", "11k"])
+        .args(["-fflags", "+bitexact", "-map_metadata", "-1"])
+        .arg(&draft)
+        .run(MAKE_DEADLINE);
+    std::fs::rename(&draft, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    path
+}

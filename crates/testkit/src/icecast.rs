@@ -1,0 +1,101 @@
+//! Icecast: the one to be measured against where sound goes over HTTP.
+
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use crate::{Process, Tool, free_address, wait_until};
+
+/// From start to the first connection that is accepted.
+const READY_DEADLINE: Duration = Duration::from_secs(30);
+
+/// A running icecast2 of Debian.
+#[derive(Debug)]
+pub struct Icecast {
+    process: Process,
+    addr: SocketAddr,
+    /// Holds the configuration file.
+    _folder: tempfile::TempDir,
+}
+
+impl Icecast {
+    /// What its publishers must know.
+    pub const PASSWORD: &str = "testkit-source-password";
+
+    /// Starts it with Debian's limits, but for `clients`: as many listeners and a few more.
+    ///
+    /// # Panics
+    /// When it is not installed or does not start.
+    #[must_use]
+    pub fn start(clients: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
+        let home = folder.path().display();
+        let addr = free_address();
+        let text = format!(
+            "<icecast><limits><clients>{clients}</clients><sources>2</sources>\
+             <queue-size>524288</queue-size><client-timeout>30</client-timeout>\
+             <header-timeout>15</header-timeout><source-timeout>10</source-timeout>\
+             <burst-on-connect>1</burst-on-connect><burst-size>65535</burst-size></limits>\
+             <authentication><source-password>{password}</source-password>\
+             <admin-user>admin</admin-user><admin-password>{password}</admin-password>\
+             </authentication><hostname>localhost</hostname>\
+             <listen-socket><port>{port}</port><bind-address>{ip}</bind-address></listen-socket>\
+             <fileserve>1</fileserve><paths><basedir>/usr/share/icecast2</basedir>\
+             <logdir>{home}</logdir><webroot>/usr/share/icecast2/web</webroot>\
+             <adminroot>/usr/share/icecast2/admin</adminroot></paths>\
+             <logging><accesslog>access.log</accesslog><errorlog>error.log</errorlog>\
+             <loglevel>3</loglevel><logsize>10000</logsize></logging>\
+             <security><chroot>0</chroot><changeowner><user>nobody</user>\
+             <group>nogroup</group></changeowner></security></icecast>",
+            password = Self::PASSWORD,
+            port = addr.port(),
+            ip = addr.ip(),
+        );
+        let config = folder.path().join("icecast.xml");
+        std::fs::write(&config, text)
+            .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
+        // It refuses to run as root, and writes its logs as whom it becomes.
+        open_to_all(folder.path());
+        let mut process = Tool::new("icecast2").arg("-c").arg(&config).start();
+        wait_until("icecast2 to be ready", READY_DEADLINE, || {
+            let ready = TcpStream::connect(addr).is_ok();
+            assert!(ready || process.is_running(), "icecast2 ended");
+            ready
+        });
+        Self {
+            process,
+            addr,
+            _folder: folder,
+        }
+    }
+
+    /// Where to publish, in ffmpeg's notation.
+    #[must_use]
+    pub fn source_url(&self, mount: &str) -> String {
+        format!("icecast://source:{}@{}/{mount}", Self::PASSWORD, self.addr)
+    }
+
+    /// Where to listen.
+    #[must_use]
+    pub fn http_url(&self, mount: &str) -> String {
+        format!("http://{}/{mount}", self.addr)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+}
+
+fn open_to_all(folder: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(folder, open)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+}
