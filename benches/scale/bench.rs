@@ -27,6 +27,8 @@ pub(crate) struct Bench {
     /// Every report of every turn.
     turns: Vec<Value>,
     failures: Vec<String>,
+    /// Tables of other shapes, with their headings.
+    tables: Vec<(String, String)>,
 }
 
 impl Bench {
@@ -38,6 +40,7 @@ impl Bench {
             figures: Vec::new(),
             turns: Vec::new(),
             failures: Vec::new(),
+            tables: Vec::new(),
         }
     }
 
@@ -117,6 +120,11 @@ impl Bench {
         });
     }
 
+    /// Enters a table of another shape, in Markdown.
+    pub(crate) fn add_table(&mut self, heading: &str, table: String) {
+        self.tables.push((heading.to_owned(), table));
+    }
+
     /// The scenario could not be measured.
     pub(crate) fn fail(&mut self, why: &(dyn Any + Send)) {
         let text = why.downcast_ref::<String>().map(String::as_str);
@@ -137,6 +145,9 @@ impl Bench {
             self.options.rounds,
             table::markdown(&self.figures)
         );
+        for (heading, table) in &self.tables {
+            text.push_str(&format!("\n{heading}:\n\n{table}"));
+        }
         for failure in &self.failures {
             text.push_str(&format!("\nnot measured: {failure}\n"));
         }

@@ -77,11 +77,6 @@ impl Crowd {
             deadline: self.before_window() + self.window + END_PATIENCE,
         }
     }
-
-    /// Listens to the end.
-    pub(crate) fn listen(&self, url: &str, pids: &[u32]) -> Report {
-        self.start(url, pids).finish()
-    }
 }
 
 /// A crowd that listens.
@@ -140,9 +135,9 @@ impl Report {
         self.number("/join/p99") / 1e3
     }
 
-    /// In seconds.
-    pub(crate) fn gap(&self, which: &str) -> f64 {
-        self.number(&format!("/gap/{which}")) / 1e3
+    /// The longest wait of a listener in the window, in seconds.
+    pub(crate) fn window_gap(&self, which: &str) -> f64 {
+        self.number(&format!("/window_gap/{which}")) / 1e3
     }
 
     /// Who is not there at the end, for whichever reason.
@@ -175,8 +170,8 @@ impl fmt::Display for Report {
             self.cpu() * 100.0,
             self.resident() / f64::from(1 << 20),
             self.join_p99() * 1e3,
-            self.gap("p99") * 1e3,
-            self.gap("max") * 1e3,
+            self.window_gap("p99") * 1e3,
+            self.window_gap("max") * 1e3,
         )
     }
 }

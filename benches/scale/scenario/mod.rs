@@ -1,7 +1,14 @@
 //! What is promised, scenario by scenario.
 
+mod capacity;
+mod delay;
+mod idle;
+mod publishers;
 mod radio;
+mod stalled;
+mod storm;
 mod video;
+mod workers;
 
 use crate::bench::Bench;
 
@@ -60,7 +67,49 @@ pub(crate) const ALL: &[Scenario] = &[
         about: "user-space memory of each of 14,000 listeners; part of ogg-14k",
         run: radio::memory,
     },
+    Scenario {
+        name: "capacity",
+        about: "CPU and memory for 22 to 1,000 kb/s and 500 to 4,000 players over RTMP, one round",
+        run: capacity::capacity,
+    },
+    Scenario {
+        name: "workers",
+        about: "what a second worker adds, at a load that fills one",
+        run: workers::workers,
+    },
+    Scenario {
+        name: "join-storm",
+        about: "5,000 joins in a second where 5,000 listen",
+        run: storm::storm,
+    },
+    Scenario {
+        name: "stalled",
+        about: "1,000 listeners, with and without 50 that stall and 50 that read a tenth",
+        run: stalled::stalled,
+    },
+    Scenario {
+        name: "publishers-1k",
+        about: "1,000 publishers of 100 kb/s over RTMP, beside nginx-rtmp",
+        run: publishers::publishers,
+    },
+    Scenario {
+        name: "delay",
+        about: "how old a frame is when it comes to one of ten listeners",
+        run: delay::delay,
+    },
+    Scenario {
+        name: "idle",
+        about: "10,000 listeners of a publisher that is connected and silent",
+        run: idle::idle,
+    },
 ];
 
 /// Those whose figures another one has, too.
 pub(crate) const IN_OTHERS: &[&str] = &["memory"];
+
+/// A synthetic 128 kb/s MP3.
+fn mp3_media() -> Vec<String> {
+    ["--audio", "mp3", "--audio-rate", "128k"]
+        .map(str::to_owned)
+        .into()
+}

@@ -53,6 +53,8 @@ pub(crate) struct Report {
     pub(crate) join: Times,
     /// The longest wait of each listener who reads, from its first media on.
     pub(crate) gap: Times,
+    /// Likewise, of the waits that reached into the window.
+    pub(crate) window_gap: Times,
     /// From the stamp in a synthetic frame to its receipt.
     pub(crate) delay: Times,
     /// How late publishers sent their frames: their own lateness, not the server's.
@@ -192,6 +194,7 @@ impl Report {
             },
             join: Times::of(&tally.join),
             gap: Times::of(&tally.gap),
+            window_gap: Times::of(&tally.window_gap),
             delay: Times::of(&findings.delay),
             lateness: Times::of(&tally.lateness),
             frames_sent: tally.frames_sent,
@@ -268,6 +271,7 @@ impl Report {
         for (word, times) in [
             ("join", &self.join),
             ("gap", &self.gap),
+            ("in window", &self.window_gap),
             ("delay", &self.delay),
             ("lateness", &self.lateness),
         ] {

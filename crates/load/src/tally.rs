@@ -47,6 +47,8 @@ pub(crate) struct Tally {
     pub(crate) join: Histogram,
     /// The longest wait of each listener.
     pub(crate) gap: Histogram,
+    /// The longest that began in the window or reached into it.
+    pub(crate) window_gap: Histogram,
     /// How much later than due publishers sent each frame.
     pub(crate) lateness: Histogram,
     pub(crate) checked: u64,
@@ -124,10 +126,19 @@ impl Tally {
         self.rate.merge(&other.rate);
         self.join.merge(&other.join);
         self.gap.merge(&other.gap);
+        self.window_gap.merge(&other.window_gap);
         self.lateness.merge(&other.lateness);
         self.checked += other.checked;
         self.findings.merge(&other.findings);
         self.generators.extend(other.generators);
+    }
+
+    /// A listener's longest waits: at all, and of those that reached into the window, if it has begun.
+    pub(crate) fn enter_gap(&mut self, (longest, lately): (u64, u64), in_window: bool) {
+        self.gap.record(longest);
+        if in_window {
+            self.window_gap.record(lately);
+        }
     }
 
     pub(crate) fn progress(&self) -> Progress {

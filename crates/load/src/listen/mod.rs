@@ -186,8 +186,7 @@ impl<'a> Crowd<'a> {
                 if let Some(listener) = self.listeners[place].take() {
                     self.free.push(place);
                     self.tally
-                        .gap
-                        .record(listener.longest.max(now - listener.last));
+                        .enter_gap(listener.longest_waits(now), self.in_window);
                 }
                 break;
             }
@@ -225,6 +224,7 @@ impl<'a> Crowd<'a> {
             began,
             last: began,
             longest: 0,
+            longest_before: 0,
             bytes: 0,
             base: None,
         };
@@ -406,8 +406,7 @@ impl<'a> Crowd<'a> {
             return;
         }
         self.tally
-            .gap
-            .record(listener.longest.max(now - listener.last.min(now)));
+            .enter_gap(listener.longest_waits(now), self.in_window);
     }
 
     /// Slow listeners take what is theirs of a tick.
@@ -462,7 +461,7 @@ impl<'a> Crowd<'a> {
         self.in_window = true;
         for listener in self.listeners.iter_mut().flatten() {
             if matches!(listener.phase, Phase::Listening | Phase::Checked(_)) {
-                listener.base = Some(listener.bytes);
+                listener.begin_window();
             }
         }
     }
@@ -480,8 +479,8 @@ impl<'a> Crowd<'a> {
                 (_, Role::Stalled | Role::Slow) => held_back.push(listener),
                 (_, Role::Plain | Role::Checked) => {
                     self.tally.alive += 1;
-                    let wait = now - listener.last.min(now);
-                    self.tally.gap.record(listener.longest.max(wait));
+                    self.tally
+                        .enter_gap(listener.longest_waits(now), self.in_window);
                     if let Some(base) = listener.base {
                         let bits = (listener.bytes - base) as f64 * 8.0;
                         self.tally.rate.record((bits / seconds) as u64);
@@ -517,14 +516,6 @@ impl<'a> Crowd<'a> {
             std::thread::sleep(std::time::Duration::from_nanos(NAP));
         }
         self.tally.alive += held_back.len() as u64;
-    }
-}
-
-impl Listener {
-    fn hear(&mut self, bytes: usize, now: u64) {
-        self.bytes += bytes as u64;
-        self.longest = self.longest.max(now.saturating_sub(self.last));
-        self.last = now.max(self.last);
     }
 }
 

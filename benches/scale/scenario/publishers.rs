@@ -1,0 +1,115 @@
+//! Many who send and nobody who listens.
+
+use std::time::Duration;
+
+use testkit::{Nginx, PUBLISH_KEY, Process, Tool};
+
+use crate::bench::Bench;
+use crate::contest::{Peer, serve};
+use crate::crowd::Report;
+use crate::figure::{Against, Target, Unit};
+
+const PUBLISHERS: u64 = 1_000;
+/// Beginnings in a second.
+const RAMP: u64 = 250;
+/// Between the last beginning and the window; system calls are counted meanwhile, because that slows
+/// down whoever is counted.
+const SETTLE: Duration = Duration::from_secs(8);
+/// For the last of them to be let in before calls are counted.
+const COUNT_AFTER: Duration = Duration::from_secs(7);
+const COUNT_SECONDS: f64 = 2.0;
+const END_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Calls that bring bytes in, whatever else they do.
+const CALLS: [&str; 5] = ["read", "readv", "recvfrom", "recvmsg", "io_uring_enter"];
+
+pub(crate) fn publishers(bench: &mut Bench) {
+    let peer = Peer::Nginx.name();
+    let [mut ours, mut theirs] = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
+    for round in 0..bench.rounds() {
+        let server = serve(&[]);
+        let url = server.rtmp_url("live/show{n}", PUBLISH_KEY);
+        bench.learn_backend(&server);
+        let (report, calls) = publish(bench, &url, &[server.pid()]);
+        bench.note(round, "carillon", &[&report]);
+        bench.note_value(
+            round,
+            "carillon",
+            serde_json::json!({ "calls_per_second": calls }),
+        );
+        ours.0.push(report.cpu());
+        ours.1.extend(calls);
+        drop(server);
+
+        let server = Nginx::with("");
+        let (report, calls) = publish(bench, &server.rtmp_url("show{n}"), &server.pids());
+        bench.note(round, peer, &[&report]);
+        bench.note_value(
+            round,
+            peer,
+            serde_json::json!({ "calls_per_second": calls }),
+        );
+        theirs.0.push(report.cpu());
+        theirs.1.extend(calls);
+    }
+    let against = Some(Against::Peer(peer, theirs.0));
+    bench.figure(
+        "CPU",
+        Unit::Core,
+        ours.0,
+        against,
+        Some(Target::AtMost(0.5)),
+    );
+    let against = Some(Against::Peer(peer, theirs.1));
+    bench.figure(
+        "receive calls per second",
+        Unit::Count,
+        ours.1,
+        against,
+        None,
+    );
+}
+
+/// All publish to `url`; `pids` are the server's processes, the first of them the parent of the others.
+fn publish(bench: &Bench, url: &str, pids: &[u32]) -> (Report, Option<f64>) {
+    let ramp = Duration::from_secs(PUBLISHERS.div_ceil(RAMP));
+    let mut load = Tool::carillon()
+        .args(["load", "publish", url, "--json", "--audio-rate", "100k"])
+        .args(["--publishers", &PUBLISHERS.to_string()])
+        .args(["--ramp", &format!("{RAMP}/s")])
+        .args(["--settle", &format!("{}s", SETTLE.as_secs())])
+        .args(["--duration", &format!("{}s", bench.window().as_secs())])
+        .args(["--pid", &pids[0].to_string()])
+        .start();
+    std::thread::sleep(ramp + COUNT_AFTER - Duration::from_secs_f64(COUNT_SECONDS));
+    let calls = count_calls(pids);
+    load.wait(ramp + SETTLE + bench.window() + END_PATIENCE);
+    (Report::of(&load), calls)
+}
+
+/// Calls per second, by perf's tracepoints; nothing where the kernel has none for us.
+fn count_calls(pids: &[u32]) -> Option<f64> {
+    let events: Vec<String> = CALLS
+        .iter()
+        .map(|call| format!("syscalls:sys_enter_{call}"))
+        .collect();
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    let mut perf: Process = Tool::new("perf")
+        .args([
+            "stat",
+            "-x,",
+            "-e",
+            &events.join(","),
+            "-p",
+            &pids.join(","),
+        ])
+        .args(["sleep", &COUNT_SECONDS.to_string()])
+        .start();
+    perf.wait(END_PATIENCE);
+    let said = perf.stderr();
+    let counts = said.lines().filter(|line| line.contains("sys_enter"));
+    let counts: Vec<f64> = counts
+        .map_while(|line| line.split(',').next()?.parse().ok())
+        .collect();
+    (counts.len() == CALLS.len()).then(|| counts.iter().sum::<f64>() / COUNT_SECONDS)
+}

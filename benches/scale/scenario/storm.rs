@@ -1,0 +1,59 @@
+//! Five thousand come in a second, to where five thousand are.
+
+use std::time::Duration;
+
+use crate::bench::Bench;
+use crate::contest::{Way, serve};
+use crate::crowd::Crowd;
+use crate::figure::{Target, Unit};
+use crate::source;
+
+const PRESENT: u64 = 5_000;
+const COMING: u64 = 5_000;
+/// Those who are there have joined at this rate.
+const PRESENT_RAMP: u64 = 1_000;
+/// The default of `fanout.audio.max_wait`, in seconds: the longest a listener waits for a message.
+const WINDOW: f64 = 0.4;
+/// What it may wait for longer, in seconds.
+const GAP_SPARE: f64 = 0.1;
+
+pub(crate) fn storm(bench: &mut Bench) {
+    let way = Way::Mount("radio.mp3");
+    let (mut joins, mut gaps, mut lost) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..bench.rounds() {
+        let server = serve(&[]);
+        let _publisher = source::publish(&way.source_url(&server), &super::mp3_media());
+        source::wait_for_publisher(&server);
+        let (url, pids) = (way.url(&server), [server.pid()]);
+        let newcomers = Crowd::new(COMING, COMING, Duration::from_secs(3)).settle(1);
+        // The window of those who are there holds the whole storm.
+        let storm_time = newcomers.before_window() + newcomers.window;
+        let present = Crowd::new(PRESENT, PRESENT_RAMP, storm_time + Duration::from_secs(2));
+        let listening = present.start(&url, &pids);
+        std::thread::sleep(present.before_window());
+        let newcomers = newcomers.start(&url, &pids).finish();
+        let present = listening.finish();
+        bench.note(round, "present", &[&present]);
+        bench.note(round, "coming", &[&newcomers]);
+        joins.push(newcomers.join_p99());
+        gaps.push(present.window_gap("max"));
+        lost.push(present.missing() + newcomers.missing());
+    }
+    let target = Some(Target::AtMost(0.5));
+    bench.figure("join p99", Unit::Seconds, joins, None, target);
+    let target = Some(Target::AtMost(WINDOW + GAP_SPARE));
+    bench.figure(
+        "longest gap of those present",
+        Unit::Seconds,
+        gaps,
+        None,
+        target,
+    );
+    bench.figure(
+        "listeners lost",
+        Unit::Count,
+        lost,
+        None,
+        Some(Target::NeverAbove(0.0)),
+    );
+}
