@@ -174,10 +174,9 @@ impl Contest {
     }
 
     fn ours(&self, bench: &mut Bench, round: usize) -> (Turn, Flow) {
-        let server = serve(self.settings);
+        let server = serve(bench, self.settings);
         let _publisher = source::publish(&self.way.source_url(&server), &self.media);
         source::wait_for_publisher(&server);
-        bench.learn_backend(&server);
         let (turn, flow) = attend(&server, &self.crowds, &self.way.url(&server));
         bench.note(round, "carillon", &turn.0.iter().collect::<Vec<_>>());
         bench.note_value(
@@ -229,12 +228,14 @@ impl Contest {
 }
 
 /// Our server with its defaults but for `settings`.
-pub(crate) fn serve(settings: &[(&str, &str, &str)]) -> Server {
+pub(crate) fn serve(bench: &mut Bench, settings: &[(&str, &str, &str)]) -> Server {
     let server = Server::builder().release();
     let server = settings.iter().fold(server, |server, (table, key, value)| {
         server.set(table, key, value)
     });
-    server.start()
+    let server = server.start();
+    bench.learn_backend(&server);
+    server
 }
 
 /// All `crowds` listen to our server at `url`, which is looked at meanwhile.

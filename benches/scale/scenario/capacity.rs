@@ -28,7 +28,7 @@ pub(crate) fn capacity(bench: &mut Bench) {
         write!(table, "| {rate} kb/s |").ok();
         let mut cpus = Vec::new();
         for listeners in LISTENERS {
-            let server = serve(&[]);
+            let server = serve(bench, &[]);
             let _publisher = source::publish(&Way::Rtmp.source_url(&server), &media(rate));
             source::wait_for_publisher(&server);
             let window = WINDOW.min(bench.window());

@@ -22,7 +22,7 @@ pub(crate) fn delay(bench: &mut Bench) {
     ] {
         let mut delays = Vec::new();
         for round in 0..bench.rounds() {
-            let server = serve(&[]);
+            let server = serve(bench, &[]);
             let _publisher = source::publish(&way.source_url(&server), &media);
             source::wait_for_publisher(&server);
             let crowd = Crowd::new(LISTENERS, LISTENERS, bench.window()).option("--check=10");

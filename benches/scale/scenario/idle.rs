@@ -19,7 +19,7 @@ pub(crate) fn idle(bench: &mut Bench) {
     let way = Way::Mount("radio.mp3");
     let (mut cpu, mut lost) = (Vec::new(), Vec::new());
     for round in 0..bench.rounds() {
-        let server = serve(PATIENT);
+        let server = serve(bench, PATIENT);
         let publisher = source::publish(&way.source_url(&server), &super::mp3_media());
         source::wait_for_publisher(&server);
         let crowd = Crowd::new(LISTENERS, RAMP, bench.window());

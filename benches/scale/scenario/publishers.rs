@@ -27,9 +27,8 @@ pub(crate) fn publishers(bench: &mut Bench) {
     let peer = Peer::Nginx.name();
     let [mut ours, mut theirs] = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
     for round in 0..bench.rounds() {
-        let server = serve(&[]);
+        let server = serve(bench, &[]);
         let url = server.rtmp_url("live/show{n}", PUBLISH_KEY);
-        bench.learn_backend(&server);
         let (report, calls) = publish(bench, &url, &[server.pid()]);
         bench.note(round, "carillon", &[&report]);
         bench.note_value(

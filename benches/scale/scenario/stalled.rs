@@ -37,7 +37,7 @@ fn compare(bench: &mut Bench, what: &str, settings: &[(&str, &str, &str)]) {
             ("nobody held up", &all_well, &mut without),
             ("50 stalled, 50 slow", &some_ill, &mut with),
         ] {
-            let report = listen(crowd, settings);
+            let report = listen(bench, crowd, settings);
             bench.note(round, who, &[&report]);
             gaps.push(report.window_gap("p99"));
         }
@@ -47,9 +47,9 @@ fn compare(bench: &mut Bench, what: &str, settings: &[(&str, &str, &str)]) {
     bench.figure(what, Unit::Seconds, with, Some(without), target);
 }
 
-fn listen(crowd: &Crowd, settings: &[(&str, &str, &str)]) -> Report {
+fn listen(bench: &mut Bench, crowd: &Crowd, settings: &[(&str, &str, &str)]) -> Report {
     let way = Way::Mount("radio.mp3");
-    let server = serve(settings);
+    let server = serve(bench, settings);
     let _publisher = source::publish(&way.source_url(&server), &super::mp3_media());
     source::wait_for_publisher(&server);
     crowd.start(&way.url(&server), &[server.pid()]).finish()

@@ -21,7 +21,7 @@ pub(crate) fn storm(bench: &mut Bench) {
     let way = Way::Mount("radio.mp3");
     let (mut joins, mut gaps, mut lost) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..bench.rounds() {
-        let server = serve(&[]);
+        let server = serve(bench, &[]);
         let _publisher = source::publish(&way.source_url(&server), &super::mp3_media());
         source::wait_for_publisher(&server);
         let (url, pids) = (way.url(&server), [server.pid()]);

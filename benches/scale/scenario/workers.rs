@@ -36,7 +36,7 @@ pub(crate) fn workers(bench: &mut Bench) {
         for (number, work) in [("1", &mut one), ("2", &mut two)] {
             let settings = [&EACH_FRAME[..], &[("fanout", "workers", number)]].concat();
             let way = Way::Mount("radio.mp3");
-            let server = serve(&settings);
+            let server = serve(bench, &settings);
             let _publisher = source::publish(&way.source_url(&server), &super::mp3_media());
             source::wait_for_publisher(&server);
             let crowd = Crowd::new(LISTENERS, RAMP, bench.window());
