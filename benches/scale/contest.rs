@@ -121,6 +121,11 @@ impl Turn {
         self.0.iter().map(Report::cpu).sum::<f64>() / self.0.len() as f64
     }
 
+    /// Of the window, to all.
+    fn bytes(&self) -> f64 {
+        self.sum(|report| report.number("/window/bytes"))
+    }
+
     pub(crate) fn worst(&self, of: impl Fn(&Report) -> f64) -> f64 {
         self.0.iter().map(of).fold(0.0, f64::max)
     }
@@ -160,6 +165,13 @@ impl Contest {
             let peer = self
                 .peer
                 .map(|(peer, settle)| self.peer(bench, round, peer, settle));
+            for (who, turn) in [("floor", &floor), ("peer", &peer)] {
+                if let Some(turn) = turn {
+                    // Who costs less may only have sent less.
+                    let share = turn.bytes() / ours.bytes();
+                    bench.note_value(round, who, json!({ "bytes_beside_ours": share }));
+                }
+            }
             Round {
                 ours,
                 flow,
