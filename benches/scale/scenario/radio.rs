@@ -73,7 +73,7 @@ pub(crate) fn mp3(bench: &mut Bench) {
         crowds: vec![half.clone(), half.option("--icy")],
         settings: &[],
         with_floor: true,
-        peer: Some((Peer::Icecast, 6)),
+        peer: Some((Peer::Icecast, 12)),
     };
     let rounds = contest.run(bench);
     rounds.judge_cpu(bench, Some(1.25), Some(0.33));

@@ -1,12 +1,15 @@
 //! Icecast: the one to be measured against where sound goes over HTTP.
 
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::{Process, Tool, free_address, wait_until};
 
-/// From start to the first connection that is accepted.
+/// From start to the first answer.
 const READY_DEADLINE: Duration = Duration::from_secs(30);
+/// For one answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A running icecast2 of Debian.
 #[derive(Debug)]
@@ -57,7 +60,7 @@ impl Icecast {
         open_to_all(folder.path());
         let mut process = Tool::new("icecast2").arg("-c").arg(&config).start();
         wait_until("icecast2 to be ready", READY_DEADLINE, || {
-            let ready = TcpStream::connect(addr).is_ok();
+            let ready = answers(addr);
             assert!(ready || process.is_running(), "icecast2 ended");
             ready
         });
@@ -91,6 +94,18 @@ impl Icecast {
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
+}
+
+/// Whether it answers a request. It listens, stops and listens again as it starts, so that a connection
+/// alone proves nothing.
+fn answers(addr: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<usize> {
+        let mut socket = TcpStream::connect(addr)?;
+        socket.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        socket.write_all(b"GET /nothing HTTP/1.0\r\n\r\n")?;
+        socket.read(&mut [0; 16])
+    };
+    matches!(ask(), Ok(1..))
 }
 
 fn open_to_all(folder: &std::path::Path) {
