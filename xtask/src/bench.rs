@@ -8,8 +8,8 @@ use crate::run::{self, Failure, Workspace};
 /// Builds, and measures what `arguments` ask for. Nobody else should be using the machine.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     for selection in [
-        ["--package", "carillon-server", "--bin", "carillon"].as_slice(),
-        ["--package", "carillon-benches", "--bin", "floor", "--bin", "scale"].as_slice(),
+        ["-p", "carillon-server", "--bin", "carillon"].as_slice(),
+        ["-p", "carillon-benches", "--bin", "floor", "--bin", "scale"].as_slice(),
     ] {
         let build = [&["build", "--release", "--locked"], selection].concat();
         run::run(&mut workspace.cargo(&build))?;
