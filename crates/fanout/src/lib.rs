@@ -49,5 +49,7 @@ pub use packager::{Packager, Sink};
 pub use policy::{BURST_MARGIN, Class, Policy};
 pub use reader::LogReader;
 pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Supply, Takeover};
-pub use stream::{Info, LaneRefused, Phase, Publisher, Settings, Source, Stream, Superseded};
+pub use stream::{
+    Claim, Info, LaneRefused, Phase, Publisher, Settings, Source, Stream, Superseded,
+};
 pub use worker::{Departure, ListenerReport};

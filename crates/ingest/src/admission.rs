@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fanout::gate::{Authorized, Presented, Publish};
-use fanout::{Phase, PublishRefused, Publisher, Source};
+use fanout::{Claim, Phase, PublishRefused, Publisher, Source};
 use media::{Item, StreamName};
 
 use crate::stats::{Protocol, Stats};
@@ -124,6 +124,16 @@ impl Turn {
     pub(crate) async fn over(&self) -> Error {
         self.publisher.superseded().await;
         self.why_over()
+    }
+
+    /// Tells when the stream is no longer ours, to whoever does not hold the turn.
+    pub(crate) fn claim(&self) -> Claim {
+        self.publisher.claim()
+    }
+
+    /// Whether somebody waits for what comes.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.publisher.is_followed()
     }
 
     fn why_over(&self) -> Error {

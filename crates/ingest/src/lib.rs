@@ -8,6 +8,9 @@
 //!
 //! Publishers come to us, and [`pull`] goes and fetches: from there on the two are alike.
 //!
+//! Publishers over plain RTMP, of which there may be thousands, are read by the threads of
+//! [`net::intake`] once they are let in.
+//!
 //! Each driver owns one connection from the moment the door knows what it speaks until it is closed.
 //! It turns one read into one batch of items and one [`Publisher::write`](fanout::Publisher::write).
 //! Everything that can end a connection is an [`Error`]; each protocol has one function that turns it
@@ -44,6 +47,8 @@ pub struct Context {
     pub stats: Arc<Stats>,
     /// How publishers over RTMP prove a password without sending it; `None` if they cannot.
     pub challenge: Option<Arc<::rtmp::server::Challenge>>,
+    /// The threads that read publishers over RTMP; `None` leaves each to its task.
+    pub intake: Option<net::intake::Intake>,
     /// Turns true when the server is about to leave: publishers that know how are asked to
     /// connect again.
     pub leaving: tokio::sync::watch::Receiver<bool>,

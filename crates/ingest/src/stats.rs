@@ -34,6 +34,7 @@ impl Protocol {
 pub struct Stats {
     publishers: [AtomicU64; Protocol::ALL.len()],
     bytes: [AtomicU64; Protocol::ALL.len()],
+    receives: [AtomicU64; Protocol::ALL.len()],
     rejected: [AtomicU64; Rejection::ALL.len()],
 }
 
@@ -46,6 +47,11 @@ impl Stats {
     /// Bytes received from publishers, framing included, so far.
     pub fn ingest_bytes(&self, protocol: Protocol) -> u64 {
         self.bytes[protocol as usize].load(Ordering::Relaxed)
+    }
+
+    /// Receives from publishers that brought something, so far.
+    pub fn receives(&self, protocol: Protocol) -> u64 {
+        self.receives[protocol as usize].load(Ordering::Relaxed)
     }
 
     /// Connections and requests turned away so far.
@@ -63,6 +69,7 @@ impl Stats {
 
     pub(crate) fn received(&self, protocol: Protocol, bytes: usize) {
         self.bytes[protocol as usize].fetch_add(bytes as u64, Ordering::Relaxed);
+        self.receives[protocol as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn reject(&self, error: &Error) {

@@ -89,6 +89,7 @@ pub(crate) fn house(takeover: Takeover, streams_max: usize) -> Arc<Context> {
         settings: Settings::default(),
         stats: Arc::new(Stats::default()),
         challenge: None,
+        intake: None,
         // Its sender is gone, so it never leaves.
         leaving: tokio::sync::watch::channel(false).1,
     })

@@ -20,7 +20,7 @@ use crate::backend::{
 use crate::waker::Waker;
 
 /// The `epoll_data` of the waker; no slab grows to this index.
-const WAKER_DATA: u64 = u64::MAX;
+pub(crate) const WAKER_DATA: u64 = u64::MAX;
 
 /// Sockets by slot index, watched by one epoll instance.
 #[derive(Debug)]
@@ -209,11 +209,11 @@ impl Backend for Epoll {
     }
 }
 
-fn pack(slot: Slot) -> u64 {
+pub(crate) fn pack(slot: Slot) -> u64 {
     u64::from(slot.reuse) << 32 | u64::from(slot.index)
 }
 
-fn unpack(data: u64) -> Slot {
+pub(crate) fn unpack(data: u64) -> Slot {
     Slot {
         index: (data & u64::from(u32::MAX)) as u32,
         reuse: (data >> 32) as u32,

@@ -19,6 +19,7 @@ mod backend;
 pub mod closing;
 pub mod cpu;
 mod epoll;
+pub mod intake;
 mod jitter;
 #[cfg(not(loom))]
 pub mod link;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use fanout::stats::{Counter, WorkerStats};
 use net::Jitter;
+use net::intake::Intake;
 use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
 use tokio::sync::watch;
@@ -51,6 +52,7 @@ pub(crate) struct Parts {
     pub(crate) config: Arc<Config>,
     pub(crate) registry: Arc<fanout::Registry>,
     pub(crate) gate: Arc<Gatehouse>,
+    pub(crate) intake: Intake,
     pub(crate) links: Links,
     pub(crate) access: AccessLog,
     pub(crate) bound: Vec<Bound>,
@@ -66,6 +68,7 @@ impl Node {
             config,
             registry,
             gate,
+            intake,
             links,
             access,
             bound,
@@ -90,6 +93,7 @@ impl Node {
                 is_demanded: config.rtmp.challenge,
                 epoch: now,
             })),
+            intake: Some(intake),
             leaving: leaving.subscribe(),
         };
         let egress = egress_http::Context {

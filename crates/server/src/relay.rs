@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fanout::{Class, Fanout, Registry, Settings};
+use net::intake::{Intake, Method};
 use net::link::Connector;
 use net::{Backend, Epoll, Unavailable, Uring};
 use tokio::net::{TcpListener, TcpSocket};
@@ -93,6 +94,9 @@ pub enum StartError {
     /// The workers' threads or back-ends cannot be made.
     #[error("the fan-out workers cannot start: {0}")]
     Workers(io::Error),
+    /// The threads that read publishers, or what they read by, cannot be made.
+    #[error("the threads that read publishers cannot start: {0}")]
+    Intake(io::Error),
     /// The access log cannot be opened.
     #[error("the access log cannot be opened: {0}")]
     AccessLog(io::Error),
@@ -163,6 +167,9 @@ impl Relay {
         let backend =
             choose_backend(config.fanout.backend, Uring::probe).map_err(StartError::IoUring)?;
         let (fanout, departed) = start_workers(&config, backend).map_err(StartError::Workers)?;
+        let method =
+            choose_method(config.fanout.backend, Method::probe).map_err(StartError::IoUring)?;
+        let intake = start_intake(&config, method).map_err(StartError::Intake)?;
         let publishers = config.limits.publishers.map_or(0, |max| max.get() as usize);
         let (registry, gatekeeper) = Registry::new(
             Arc::clone(&fanout),
@@ -184,6 +191,7 @@ impl Relay {
             config,
             registry: Arc::new(registry),
             gate: Arc::new(gate),
+            intake,
             links,
             access,
             bound,
@@ -259,6 +267,33 @@ fn choose_backend(
     }
 }
 
+/// How publishers' sockets are read. It takes a newer kernel than the workers' sockets do.
+fn choose_method(
+    wanted: config::Backend,
+    probe: impl FnOnce() -> Result<(), Unavailable>,
+) -> Result<Method, Unavailable> {
+    match wanted {
+        config::Backend::Epoll => Ok(Method::Epoll),
+        config::Backend::IoUring => probe().map(|()| Method::Uring),
+        config::Backend::Auto => Ok(match probe() {
+            Ok(()) => Method::Uring,
+            Err(why) => {
+                tracing::info!(%why, "publishers are read by epoll");
+                Method::Epoll
+            }
+        }),
+    }
+}
+
+/// Cores per thread that reads publishers. One thread reads thousands; what is left is for workers.
+const CORES_PER_INTAKE: usize = 4;
+
+fn start_intake(config: &Config, method: Method) -> io::Result<Intake> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores.div_ceil(CORES_PER_INTAKE);
+    Intake::start(threads, method, config.fanout.target_utilisation)
+}
+
 fn start_workers(config: &Config, backend: MakeBackend) -> io::Result<Workers> {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let settings = fanout::Config {
@@ -311,6 +346,14 @@ mod tests {
         assert_eq!(name(IoUring, false), None);
         assert_eq!(name(Epoll, false), Some("epoll"));
         assert_eq!(name(Epoll, true), Some("epoll"));
+        let refused = || Unavailable::Refused(io::ErrorKind::PermissionDenied.into());
+        let method = |wanted, works: bool| {
+            choose_method(wanted, || works.then_some(()).ok_or_else(refused)).ok()
+        };
+        assert_eq!(method(Auto, false), Some(Method::Epoll));
+        assert_eq!(method(IoUring, false), None);
+        assert_eq!(method(Epoll, true), Some(Method::Epoll));
+        assert_eq!(method(Auto, true), Some(Method::Uring));
         if Uring::probe().is_ok() {
             assert_eq!(name(Auto, true), Some("io_uring"));
             assert_eq!(name(IoUring, true), Some("io_uring"));

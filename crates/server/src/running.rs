@@ -141,10 +141,14 @@ impl Running {
         self.node.registry.end_all();
         say_goodbye(&self.node).await;
         let fanout = Arc::clone(self.node.registry.fanout());
+        let ingest = Arc::clone(&self.node.ingest);
         let (departures, log_thread) = (self.departures, self.log_thread);
         // Connections that are still there hold the node; their log lines end here all the same.
         drop(self.node);
         let ended = tokio::task::spawn_blocking(move || {
+            if let Some(intake) = &ingest.intake {
+                intake.stop();
+            }
             fanout.stop();
             departures.finish();
         });

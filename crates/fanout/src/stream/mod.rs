@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use media::{Container, Item, Kind, Script, StreamName, Title, Track, TrackId};
 
-pub use publisher::{Publisher, Superseded};
+pub use publisher::{Claim, Publisher, Superseded};
 
 use self::backlog::Backlog;
 use self::timeline::Timeline;

@@ -15,6 +15,16 @@ use crate::registry::{PublishRefused, TAKEOVER_INTERVAL, Takeover};
 pub struct Publisher {
     stream: Arc<Stream>,
     epoch: u32,
+    /// Somebody followed the stream at the last write.
+    is_followed: bool,
+}
+
+/// Tells when a publisher's turn on its stream is over, to whoever does not hold the
+/// [`Publisher`] itself. One at a time is told.
+#[derive(Debug)]
+pub struct Claim {
+    stream: Arc<Stream>,
+    epoch: u32,
 }
 
 /// Another publisher has taken the stream, or it was ended. The connection should say so and close.
@@ -56,7 +66,11 @@ impl Publisher {
             core.begin_epoch(credential, source, settings, now);
             core.epoch
         };
-        Ok(Self { stream, epoch })
+        Ok(Self {
+            stream,
+            epoch,
+            is_followed: true,
+        })
     }
 
     /// The stream's name.
@@ -82,9 +96,30 @@ impl Publisher {
         }
         core.last_item = now;
         core.write(items, now);
+        self.is_followed = !core.lanes.is_empty();
         Ok(())
     }
 
+    /// Whether, as of the last write, the stream has lanes: listeners, or some not long ago.
+    pub fn is_followed(&self) -> bool {
+        self.is_followed
+    }
+
+    /// What tells when it is over.
+    pub fn claim(&self) -> Claim {
+        Claim {
+            stream: Arc::clone(&self.stream),
+            epoch: self.epoch,
+        }
+    }
+
+    /// Waits until somebody else has the stream.
+    pub async fn superseded(&self) -> Superseded {
+        self.claim().superseded().await
+    }
+}
+
+impl Claim {
     /// Resolves when somebody else has the stream.
     pub fn poll_superseded(&self, cx: &Context<'_>) -> Poll<Superseded> {
         let mut core = self.stream.core();
@@ -98,7 +133,7 @@ impl Publisher {
         Poll::Pending
     }
 
-    /// Waits until somebody else has the stream.
+    /// Waits until somebody else has the stream, or it has ended.
     pub async fn superseded(&self) -> Superseded {
         std::future::poll_fn(|cx| self.poll_superseded(cx)).await
     }

@@ -5,16 +5,19 @@
 //!
 //! One task per connection waits for whichever comes first: bytes to read, room to write, the loss
 //! of the stream to another publisher, or a deadline. What one read brought is decoded to the end
-//! and written to the stream as one batch.
+//! and written to the stream as one batch. A bare socket that publishes is left to the intake's
+//! thread, which reads many at a time ([`parked`]), until there is something to decide.
 //!
 //! Waiting to write never stops reading: a publisher that ignores our acknowledgements goes on
 //! publishing until its unread replies reach the session's bound. Deadlines: the session has those
 //! for the handshake and for the request, the publication those for media.
 
+mod parked;
 pub(crate) mod publication;
 mod words;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use ::rtmp::auth::Proof;
@@ -25,6 +28,8 @@ use fanout::gate::{self, Denied, Presented};
 use media::{Container, StreamName};
 use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
 
 use self::publication::Publication;
 use crate::stats::Protocol;
@@ -48,7 +53,7 @@ const CONTENT_TYPE: &str = "video/x-flv";
 /// What ended it, when that was not the publisher's own leaving. The peer has been told then, as far
 /// as RTMP has words for it, and the event has been logged and counted.
 pub async fn serve<S>(
-    context: &Context,
+    context: &Arc<Context>,
     socket: S,
     early: Bytes,
     peer: SocketAddr,
@@ -57,15 +62,57 @@ pub async fn serve<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let mut connection = Connection::new(context, peer, Box::new(on_admitted))?;
+    let mut connection = Connection::new(context, peer)?;
+    let mut visit = Visit::new(context, on_admitted, false);
     let (mut reader, mut writer) = tokio::io::split(socket);
-    let result = connection.run(&mut reader, &mut writer, &early).await;
-    let socket = reader.unsplit(writer);
-    let result = match result {
-        Ok(Some(wish)) => return Ok(connection.give_back(socket, wish)),
-        Ok(None) => Ok(()),
-        Err(error) => Err(error),
-    };
+    let result = visit.begin(&mut connection, &mut reader, &mut writer, &early);
+    let result = result.await.map(|_| ());
+    finish(connection, reader.unsplit(writer), result).await
+}
+
+/// The same for a bare socket, which the [intake](net::intake) reads, if there is one, while it
+/// publishes.
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_plain(
+    context: &Arc<Context>,
+    mut socket: TcpStream,
+    early: Bytes,
+    peer: SocketAddr,
+    on_admitted: impl FnOnce() + Send,
+) -> Result<End<TcpStream>, Error> {
+    let mut connection = Connection::new(context, peer)?;
+    let mut visit = Visit::new(context, on_admitted, context.intake.is_some());
+    let (mut reader, mut writer) = socket.split();
+    let mut result = visit
+        .begin(&mut connection, &mut reader, &mut writer, &early)
+        .await;
+    while let Ok(Stop::Steady) = result {
+        (connection, socket, result) =
+            parked::park(context, connection, socket, &mut visit).await?;
+        if let Ok(Stop::Steady) = result {
+            let (mut reader, mut writer) = socket.split();
+            result = visit.run(&mut connection, &mut reader, &mut writer).await;
+        }
+    }
+    finish(connection, socket, result.map(|_| ())).await
+}
+
+/// Ends a connection that its driver is done with, or gives it back.
+async fn finish<S>(
+    mut connection: Connection,
+    socket: S,
+    result: Result<(), Error>,
+) -> Result<End<S>, Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    if result.is_ok()
+        && let Some(wish) = connection.wish.take()
+    {
+        return Ok(connection.give_back(socket, wish));
+    }
     let last_words = connection.finish(&result);
     closing::say(socket, &last_words).await;
     result.map(|()| End::Left)
@@ -99,21 +146,19 @@ pub struct Player<S> {
 type Wish = (Box<Request>, Bytes);
 
 /// One connection.
-struct Connection<'a> {
-    context: &'a Context,
+struct Connection {
+    context: Arc<Context>,
     peer: SocketAddr,
-    /// To be told of the first admission.
-    on_admitted: Option<Box<dyn FnOnce() + Send + 'a>>,
     session: Session,
     /// What the publishing program calls itself.
     agent: String,
     publication: Option<Publication>,
+    /// It has been let in as a publisher.
+    is_admitted: bool,
     /// What the peer wants to play.
     wish: Option<Wish>,
     /// The last stream asked for and not obtained.
     refused: Option<StreamName>,
-    /// Whether the socket may still hold back bytes that were written to it.
-    is_unflushed: bool,
 }
 
 /// What the driver waited for.
@@ -124,15 +169,115 @@ enum Step {
     Due,
 }
 
+/// Why a driver has stopped.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stop {
+    /// The peer has left or wants to play.
+    Over,
+    /// It publishes, has nothing to be told, and may be read by the intake.
+    Steady,
+}
+
 /// What peers are told when the server wants them to connect again.
 const LEAVING: &str = "The server is about to leave. Please connect again.";
 
-impl<'a> Connection<'a> {
-    fn new(
-        context: &'a Context,
-        peer: SocketAddr,
-        on_admitted: Box<dyn FnOnce() + Send + 'a>,
-    ) -> Result<Self, Error> {
+/// A task's work on a connection.
+struct Visit<F> {
+    /// To be told of the first admission.
+    on_admitted: Option<F>,
+    leaving: watch::Receiver<bool>,
+    /// Whether the socket may still hold back bytes that were written to it.
+    is_unflushed: bool,
+    /// Somebody else can do it once the peer publishes.
+    may_park: bool,
+}
+
+impl<F: FnOnce() + Send> Visit<F> {
+    fn new(context: &Context, on_admitted: F, may_park: bool) -> Self {
+        Self {
+            on_admitted: Some(on_admitted),
+            leaving: context.leaving.clone(),
+            is_unflushed: false,
+            may_park,
+        }
+    }
+
+    /// Works from the first byte on; see [`run`](Self::run).
+    async fn begin<R, W>(
+        &mut self,
+        connection: &mut Connection,
+        reader: &mut R,
+        writer: &mut W,
+        early: &[u8],
+    ) -> Result<Stop, Error>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        self.take(connection, early)?;
+        self.run(connection, reader, writer).await
+    }
+
+    /// Works until the peer leaves, wants to play, or can be left to the intake.
+    async fn run<R, W>(
+        &mut self,
+        connection: &mut Connection,
+        reader: &mut R,
+        writer: &mut W,
+    ) -> Result<Stop, Error>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let mut buffer = BytesMut::with_capacity(READ_BYTES);
+        while !connection.session.is_closed() && connection.wish.is_none() {
+            let due = connection.due();
+            let has_output = self.is_unflushed || !connection.session.output().is_empty();
+            if due.is_some_and(|due| due <= now()) {
+                connection.handle_timeout(now())?;
+                continue;
+            }
+            if self.may_park && !has_output && connection.publication.is_some() {
+                return Ok(Stop::Steady);
+            }
+            buffer.clear();
+            let step = tokio::select! {
+                read = reader.read_buf(&mut buffer) => Step::Read(closing::hung_up(read)?),
+                sent = send(writer, connection.session.output(), &mut self.is_unflushed), if has_output => {
+                    sent?;
+                    Step::Sent
+                }
+                error = over(connection.publication.as_ref()) => return Err(error),
+                () = wait::change(&mut self.leaving) => Step::Leaving,
+                () = wait::at(due) => Step::Due,
+            };
+            match step {
+                Step::Read(0) => return Ok(Stop::Over),
+                Step::Read(_) => self.take(connection, &buffer)?,
+                Step::Sent => {}
+                Step::Leaving => {
+                    // A peer that does not know the request is not told, and stays to the end.
+                    connection.session.request_reconnect(LEAVING);
+                }
+                Step::Due => connection.handle_timeout(now())?,
+            }
+        }
+        Ok(Stop::Over)
+    }
+
+    fn take(&mut self, connection: &mut Connection, input: &[u8]) -> Result<(), Error> {
+        let taken = connection.take(input, now());
+        if connection.is_admitted
+            && let Some(tell) = self.on_admitted.take()
+        {
+            tell();
+        }
+        taken
+    }
+}
+
+impl Connection {
+    fn new(context: &Arc<Context>, peer: SocketAddr) -> Result<Self, Error> {
         let config = Config {
             handshake_timeout: context.settings.handshake_timeout,
             request_timeout: context.settings.publish_timeout,
@@ -142,61 +287,15 @@ impl<'a> Connection<'a> {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
         Ok(Self {
-            context,
+            context: Arc::clone(context),
             peer,
-            on_admitted: Some(on_admitted),
             session: Session::new(config, seed, now()),
             agent: String::new(),
             publication: None,
+            is_admitted: false,
             wish: None,
             refused: None,
-            is_unflushed: false,
         })
-    }
-
-    /// Works until the peer leaves, or wants to play.
-    async fn run<R, W>(
-        &mut self,
-        reader: &mut R,
-        writer: &mut W,
-        early: &[u8],
-    ) -> Result<Option<Wish>, Error>
-    where
-        R: AsyncRead + Unpin,
-        W: AsyncWrite + Unpin,
-    {
-        self.take(early, now())?;
-        let mut buffer = BytesMut::with_capacity(READ_BYTES);
-        let mut leaving = self.context.leaving.clone();
-        while !self.session.is_closed() {
-            if let Some(wish) = self.wish.take() {
-                return Ok(Some(wish));
-            }
-            let due = self.due();
-            let has_output = self.is_unflushed || !self.session.output().is_empty();
-            buffer.clear();
-            let step = tokio::select! {
-                read = reader.read_buf(&mut buffer) => Step::Read(closing::hung_up(read)?),
-                sent = send(writer, self.session.output(), &mut self.is_unflushed), if has_output => {
-                    sent?;
-                    Step::Sent
-                }
-                error = over(self.publication.as_ref()) => return Err(error),
-                () = wait::change(&mut leaving) => Step::Leaving,
-                () = wait::at(due) => Step::Due,
-            };
-            match step {
-                Step::Read(0) => return Ok(None),
-                Step::Read(_) => self.take(&buffer, now())?,
-                Step::Sent => {}
-                Step::Leaving => {
-                    // A peer that does not know the request is not told, and stays to the end.
-                    self.session.request_reconnect(LEAVING);
-                }
-                Step::Due => self.handle_timeout(now())?,
-            }
-        }
-        Ok(None)
     }
 
     fn give_back<S>(self, socket: S, (request, input): Wish) -> End<S> {
@@ -273,9 +372,7 @@ impl<'a> Connection<'a> {
 
     fn publish(&mut self, request: &Request, now: Instant) -> Result<(), Error> {
         let turn = self.admit(request)?;
-        if let Some(tell) = self.on_admitted.take() {
-            tell();
-        }
+        self.is_admitted = true;
         // Decided within the event, so the request is still there.
         if self.session.accept_publish(request.id).is_ok() {
             self.publication = Some(Publication::new(
@@ -311,7 +408,7 @@ impl<'a> Connection<'a> {
             content_type: CONTENT_TYPE.to_owned(),
             headers: Vec::new(),
         };
-        let admitted = admission::admit(self.context, &name, &presented, Protocol::Rtmp, &source);
+        let admitted = admission::admit(&self.context, &name, &presented, Protocol::Rtmp, &source);
         // Without a key in its place, the key may well be what stands in the name's.
         if let Err(error) = &admitted
             && !matches!(error, Error::Denied(Denied::Missing))

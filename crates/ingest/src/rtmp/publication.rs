@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use ::rtmp::server::{Event, RequestId};
 use ::rtmp::timestamp::Unwrap;
 use container::flv::Depacketizer;
+use fanout::Claim;
 use media::{Item, Script, Timestamp};
 
 use crate::admission::Turn;
@@ -99,6 +100,16 @@ impl Publication {
     /// Waits until the stream is no longer ours.
     pub(super) async fn over(&self) -> Error {
         self.turn.over().await
+    }
+
+    /// Tells when the stream is no longer ours, to whoever does not hold the publication.
+    pub(super) fn claim(&self) -> Claim {
+        self.turn.claim()
+    }
+
+    /// Whether somebody waits for what comes.
+    pub(super) fn is_followed(&self) -> bool {
+        self.turn.is_followed()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.

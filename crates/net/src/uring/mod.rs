@@ -16,6 +16,9 @@
 //! can be under way are bounded by the sockets, and none is lost when the completion queue
 //! overflows. Sends never become watches: see [`ring`].
 
+#[allow(unsafe_code, reason = "the kernel is told where memory is")]
+mod buffers;
+mod multishot;
 mod probe;
 #[allow(unsafe_code, reason = "the kernel is told where memory is")]
 mod ring;
@@ -34,6 +37,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
+pub(crate) use self::multishot::Multishot;
 pub use self::probe::Unavailable;
 use self::ring::{Completion, Mode, Ring, Sizes, Target};
 use self::token::{Name, Token};

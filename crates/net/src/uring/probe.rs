@@ -1,9 +1,10 @@
 //! Whether this host lets us use io_uring, found out by using it.
 
-use std::io::{self, IoSlice, Read};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use io_uring::{Probe, opcode};
@@ -11,8 +12,10 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use super::ring::{Mode, Ring, Sizes};
-use super::{COMPLETIONS, TABLE_MAX, Uring};
+use super::{COMPLETIONS, Multishot, TABLE_MAX, Uring};
 use crate::backend::{Backend, Event, Inbound, SendOp, SendOutcome, Slot};
+use crate::intake::receiver::{News, Receiver};
+use crate::waker::Waker;
 
 /// How long the trial waits for an event that is there already.
 const TRIAL_PATIENCE: Duration = Duration::from_secs(2);
@@ -40,13 +43,14 @@ pub enum Unavailable {
 }
 
 /// What the back-end asks the kernel to do.
-const OPERATIONS: [(u8, &str); 6] = [
+const OPERATIONS: [(u8, &str); 7] = [
     (opcode::Send::CODE, "send"),
     (opcode::SendMsg::CODE, "sendmsg"),
     (opcode::Recv::CODE, "recv"),
     (opcode::PollAdd::CODE, "poll"),
     (opcode::PollRemove::CODE, "the end of a poll"),
     (opcode::Close::CODE, "close"),
+    (opcode::AsyncCancel::CODE, "the end of a receive"),
 ];
 
 impl Uring {
@@ -142,7 +146,35 @@ fn try_close(uring: &mut Uring, slot: Slot, mut peer: UnixStream) -> Result<(), 
     ))
 }
 
-fn check(ring: &Ring) -> Result<(), Unavailable> {
+impl Multishot {
+    /// Finds out whether multishot receives work here, by receiving.
+    ///
+    /// # Errors
+    /// See [`Unavailable`].
+    pub(crate) fn probe() -> Result<(), Unavailable> {
+        let waker = Waker::new().map_err(Unavailable::Refused)?;
+        let mut receiver = Self::new(waker)?;
+        let slot = Slot { index: 0, reuse: 0 };
+        let (near, mut far) = UnixStream::pair().map_err(Unavailable::Refused)?;
+        far.write_all(b"?").map_err(Unavailable::Refused)?;
+        let near = Arc::new(TcpStream::from(OwnedFd::from(near)));
+        let watched = receiver.watch(slot, &near);
+        watched.map_err(|_| Unavailable::Failed("a socket cannot be watched"))?;
+        let mut heard = Vec::new();
+        let mut tell = |_, news: News<'_>| match news {
+            News::Bytes(bytes) => heard.extend_from_slice(bytes),
+            // An error, most likely that there is no such thing as a multishot receive.
+            _ => heard.push(b'!'),
+        };
+        let waited = receiver.wait(Duration::ZERO, Some(TRIAL_PATIENCE), &mut tell);
+        if waited.is_err() || heard != *b"?" {
+            return Err(Unavailable::Lacks("receives that go on"));
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn check(ring: &Ring) -> Result<(), Unavailable> {
     let parameters = ring.inner().params();
     if !parameters.is_feature_ext_arg() || !parameters.is_feature_nodrop() {
         return Err(Unavailable::Lacks("waiting with a timeout"));

@@ -1,19 +1,21 @@
 //! One ring: its queues, its table of descriptors, and all the unsafe code of the back-end.
 //!
 //! The kernel reads memory that entries point to. Two kinds of entries exist: those that point
-//! nowhere (watches, closings), which may wait in the queue, and those that point to a caller's
-//! bytes, which never do: [`Ring::complete`] returns only when each of them has its completion.
+//! nowhere (watches, closings, receives into [lent](Ring::lend) buffers), which may wait in the queue,
+//! and those that point to a caller's bytes, which never do: [`Ring::complete`] returns only when each
+//! of them has its completion.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
 use rustix::io::Errno;
 
+use super::buffers::Buffers;
 use super::table::Table;
 use super::token::Token;
 use crate::backend::SendOutcome;
@@ -25,6 +27,10 @@ const ENTRIES: u32 = 64;
 
 /// Sends submitted together.
 const SENDS: usize = 32;
+
+/// More completions than can be there at the end of a pause, so that it is a pause. The kernel takes it
+/// for the size of its queue if that is smaller.
+const PAUSE_COMPLETIONS: u32 = 1 << 20;
 
 /// Submissions refused for lack of memory, one after another, before it is given up.
 const REFUSALS_MAX: u32 = 10_000;
@@ -64,6 +70,8 @@ pub(super) struct Completion {
     pub(super) token: Token,
     /// What the system call would have returned; an error is negative.
     pub(super) result: i32,
+    /// What else the kernel says of it.
+    pub(super) flags: u32,
 }
 
 /// See the module's description.
@@ -97,7 +105,9 @@ impl Ring {
             Mode::Cooperative => builder.setup_coop_taskrun(),
         };
         let ring = builder.build(ENTRIES)?;
-        ring.submitter().register_files_sparse(sizes.table)?;
+        if sizes.table > 0 {
+            ring.submitter().register_files_sparse(sizes.table)?;
+        }
         let no_iowait = match ring.params().is_feature_no_iowait() {
             true => EnterFlags::NO_IOWAIT,
             false => EnterFlags::empty(),
@@ -178,6 +188,35 @@ impl Ring {
         self.push(entry, Token::CalledOff);
     }
 
+    /// Receives whatever a socket brings, until that is [called off](Self::cancel) or comes to an end,
+    /// into the buffers of a group that is [lent](Self::lend).
+    pub(super) fn receive_all(&mut self, fd: RawFd, group: u16, token: Token) {
+        self.push(opcode::RecvMulti::new(Fd(fd), group).build(), token);
+    }
+
+    /// Ends an operation that goes on. Its last completion comes all the same.
+    pub(super) fn cancel(&mut self, operation: Token) {
+        let entry = opcode::AsyncCancel::new(operation.pack())
+            .build()
+            .flags(squeue::Flags::SKIP_SUCCESS);
+        self.push(entry, Token::CalledOff);
+    }
+
+    /// Lends the kernel buffers to receive into.
+    pub(super) fn lend(&self, buffers: &Buffers) -> io::Result<()> {
+        let (address, entries) = buffers.ring();
+        let submitter = self.ring.submitter();
+        // SAFETY: `buffers` says where its memory is, and keeps it until `call_in` has succeeded, or
+        // for ever.
+        unsafe { submitter.register_buf_ring_with_flags(address, entries, Buffers::GROUP, 0) }
+    }
+
+    /// Has the kernel forget the buffers; afterwards it writes to them no more. Only the thread that
+    /// uses the ring can do this.
+    pub(super) fn call_in(&self) -> io::Result<()> {
+        self.ring.submitter().unregister_buf_ring(Buffers::GROUP)
+    }
+
     /// Sends each item's slices to its target, without waiting for room, and writes the outcome at
     /// the item's position, for which `outcomes` must have room.
     pub(super) fn send<'a>(
@@ -234,13 +273,17 @@ impl Ring {
             let Self { ring, seen, .. } = self;
             for completion in ring.completion() {
                 let token = Token::unpack(completion.user_data());
-                let result = completion.result();
+                let (result, flags) = (completion.result(), completion.flags());
                 match token {
                     Token::Job(position) => {
                         each(position, result);
                         count -= 1;
                     }
-                    token => seen.push(Completion { token, result }),
+                    token => seen.push(Completion {
+                        token,
+                        result,
+                        flags,
+                    }),
                 }
             }
             if count == 0 {
@@ -287,6 +330,30 @@ impl Ring {
         self.note()
     }
 
+    /// Submits what waits, sleeps for `pause`, and on until there is a completion or `timeout` has
+    /// passed, counted from the beginning. Takes note of what has completed.
+    pub(super) fn pause(&mut self, pause: Duration, timeout: Option<Duration>) -> io::Result<()> {
+        if pause.is_zero() {
+            return self.wait(timeout);
+        }
+        if self.ring.params().is_feature_min_timeout() {
+            // The kernel takes a pause for one only if it is part of a longer wait.
+            let timeout = timeout.unwrap_or(Duration::MAX / 4).max(pause * 2);
+            let micros = u32::try_from(pause.as_micros()).unwrap_or(u32::MAX);
+            transient(self.enter_for(PAUSE_COMPLETIONS, Some(timeout), micros))?;
+            return self.note();
+        }
+        let began = Instant::now();
+        transient(self.submit_entries())?;
+        std::thread::sleep(pause);
+        self.wait(timeout.map(|timeout| timeout.saturating_sub(began.elapsed())))
+    }
+
+    /// Has the kernel do its share without sleeping. Takes note of what has completed.
+    pub(super) fn poll(&mut self) -> io::Result<()> {
+        self.wait(Some(Duration::ZERO))
+    }
+
     /// Takes note of what has completed, including what did not fit into the queue.
     pub(super) fn note(&mut self) -> io::Result<()> {
         if let Some(failure) = self.failure.take() {
@@ -297,6 +364,7 @@ impl Ring {
             seen.extend(ring.completion().map(|completion| Completion {
                 token: Token::unpack(completion.user_data()),
                 result: completion.result(),
+                flags: completion.flags(),
             }));
             if !self.ring.submission().cq_overflow() {
                 return Ok(());
@@ -329,7 +397,8 @@ impl Ring {
         let entry = entry.user_data(token.pack());
         // SAFETY: what the entry points to, if anything, stays as it is until the kernel is done with
         // it: of the callers, `send` and `perform` are the only ones whose entries point anywhere,
-        // and both hold on to that memory until `complete` has counted the completions.
+        // and both hold on to that memory until `complete` has counted the completions. What is
+        // received into lent buffers is `lend`'s business.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         if pushed.is_err() {
             let full = || io::ErrorKind::StorageFull.into();
@@ -360,11 +429,22 @@ impl Ring {
 
     /// Submits what waits and has the kernel do its share; sleeps for `want` completions.
     fn enter(&mut self, want: u32, timeout: Option<Duration>) -> io::Result<usize> {
+        self.enter_for(want, timeout, 0)
+    }
+
+    /// The same; after so many microseconds, unless that is 0, one completion will do.
+    fn enter_for(
+        &mut self,
+        want: u32,
+        timeout: Option<Duration>,
+        micros: u32,
+    ) -> io::Result<usize> {
         let timeout = timeout.map(Timespec::from);
         let arguments = match &timeout {
             Some(timeout) => SubmitArgs::new().timespec(timeout),
             None => SubmitArgs::new(),
         };
+        let arguments = arguments.min_wait_usec(micros);
         let flags = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG | self.no_iowait;
         let entries = self.ring.submission().len() as u32;
         let submitter = self.ring.submitter();

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use egress_rtmp::Guest;
 use fanout::Permit;
 use http1::{ResponseHead, Sniff, Status, Version};
@@ -22,6 +23,15 @@ use crate::relay::Port;
 
 /// What carries a conversation: a socket, or TLS over one.
 pub(super) trait Carrier: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
+    /// Serves whoever is on it, up to the wish to play; `settle` is called when that is a publisher.
+    fn publish(
+        node: &Node,
+        socket: Self,
+        early: Bytes,
+        peer: SocketAddr,
+        settle: impl FnOnce() + Send,
+    ) -> impl Future<Output = Result<End<Self>, ingest::Error>> + Send;
+
     /// Serves a player on it.
     fn play(
         node: &Node,
@@ -31,12 +41,32 @@ pub(super) trait Carrier: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'stati
 }
 
 impl Carrier for TcpStream {
+    async fn publish(
+        node: &Node,
+        socket: Self,
+        early: Bytes,
+        peer: SocketAddr,
+        settle: impl FnOnce() + Send,
+    ) -> Result<End<Self>, ingest::Error> {
+        ingest::rtmp::serve_plain(&node.ingest, socket, early, peer, settle).await
+    }
+
     async fn play(node: &Node, guest: Guest<Self>, permit: Option<Permit>) {
         egress_rtmp::serve_plain(&node.players, guest, permit).await;
     }
 }
 
 impl Carrier for TlsStream<TcpStream> {
+    async fn publish(
+        node: &Node,
+        socket: Self,
+        early: Bytes,
+        peer: SocketAddr,
+        settle: impl FnOnce() + Send,
+    ) -> Result<End<Self>, ingest::Error> {
+        ingest::rtmp::serve(&node.ingest, socket, early, peer, settle).await
+    }
+
     async fn play(node: &Node, guest: Guest<Self>, permit: Option<Permit>) {
         egress_rtmp::serve_secure(&node.players, guest, permit).await;
     }
@@ -56,7 +86,7 @@ pub(super) async fn serve<S: Carrier>(
     match sniffed {
         Ok((Sniff::Rtmp, early)) => {
             let (early, settle) = (early.freeze(), || place.settle());
-            let outcome = ingest::rtmp::serve(&node.ingest, socket, early, peer, settle).await;
+            let outcome = S::publish(node, socket, early, peer, settle).await;
             match outcome {
                 Ok(End::Left) => {}
                 Ok(End::Player(player)) => play(node, *player, place, peer).await,

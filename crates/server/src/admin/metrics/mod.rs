@@ -18,6 +18,7 @@ use axum::response::{IntoResponse, Response};
 use fanout::stats::{Counter, Histogram, HistogramValue, WorkerStats};
 use fanout::{Class, Info, Phase, Protocol, Reason};
 use net::accept::Failure;
+use net::intake::Intake;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
@@ -127,7 +128,11 @@ impl Gather {
         page.gauges(PUBLISHERS, now.into_iter().chain(demo))?;
         let bytes = protocols.map(|one| (one.label(), stats.ingest_bytes(one) as f64));
         let demo = (demo::NAME, self.0.demo_bytes.load(Ordering::Relaxed) as f64);
-        page.counters(INGEST_BYTES, bytes.into_iter().chain([demo]))
+        page.counters(INGEST_BYTES, bytes.into_iter().chain([demo]))?;
+        let receives = protocols.map(|one| (one.label(), stats.receives(one) as f64));
+        page.counters(INGEST_RECEIVES, receives)?;
+        let wakeups = self.0.ingest.intake.as_ref().map_or(0, Intake::wakeups);
+        page.counter(INGEST_WAKEUPS, wakeups as f64)
     }
 
     fn listeners(&self, page: &mut Page<'_>) -> fmt::Result {

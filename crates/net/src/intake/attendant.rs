@@ -1,0 +1,381 @@
+//! The thread that reads: turns, and what follows from what they bring.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver as Inbox;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+
+use super::entries::{Entries, Entry, Then};
+use super::receiver::{News, Receiver};
+use super::{
+    Command, Counts, Next, PROMPT_APART_MAX, Pace, RELAXED_APART, RELAXED_BYTES_MAX, Returned,
+    SURVEY_INTERVAL,
+};
+use crate::backend::Slot;
+use crate::cpu;
+
+/// How much a turn weighs in the mean cost of reading one socket.
+const COST_WEIGHT: f64 = 1.0 / 16.0;
+
+/// How often it is tried to end watches before the rest is left to the kernel: a watch ends with the
+/// next visit.
+const FAREWELLS_MAX: usize = 16;
+
+/// See the module's description.
+pub(super) struct Attendant {
+    prompt: Box<dyn Receiver>,
+    relaxed: Box<dyn Receiver>,
+    commands: Inbox<Command>,
+    house: House,
+    target_utilisation: f64,
+    /// When the last turn began.
+    turned: Instant,
+    relaxed_due: Instant,
+    survey_due: Instant,
+    /// CPU seconds that reading one socket takes in a turn, on average.
+    cost: f64,
+    /// CPU time of this thread when the last turn ended.
+    spent: Duration,
+    is_stopping: bool,
+}
+
+/// What turns work on.
+struct House {
+    entries: Entries,
+    counts: Arc<Counts>,
+    now: Instant,
+    /// Pieces received in this turn.
+    received: usize,
+    /// Sockets whose watch is to end, as their entries say.
+    leaving: Vec<Slot>,
+    /// Sockets whose watch has ended, and why if that was not asked for.
+    left: Vec<(Slot, Option<Returned>)>,
+}
+
+impl Attendant {
+    pub(super) fn new(
+        prompt: Box<dyn Receiver>,
+        relaxed: Box<dyn Receiver>,
+        commands: Inbox<Command>,
+        counts: Arc<Counts>,
+        target_utilisation: f64,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            prompt,
+            relaxed,
+            commands,
+            house: House {
+                entries: Entries::default(),
+                counts,
+                now,
+                received: 0,
+                leaving: Vec::new(),
+                left: Vec::new(),
+            },
+            target_utilisation,
+            turned: now,
+            relaxed_due: now,
+            survey_due: now,
+            cost: 0.0,
+            spent: Duration::ZERO,
+            is_stopping: false,
+        }
+    }
+
+    /// Reads until it is told to stop.
+    ///
+    /// A panic here is a defect that has cost these publishers their state, and a server that goes on
+    /// without the thread would accept publishers and not read them.
+    pub(super) fn run(mut self) {
+        let _guard = AbortOnPanic;
+        while !self.is_stopping {
+            if let Err(error) = self.turn() {
+                tracing::error!(%error, "publishers cannot be read any more");
+                break;
+            }
+        }
+        if let Err(error) = self.bid_farewell() {
+            tracing::error!(%error, "some publishers are cut off");
+        }
+    }
+
+    fn turn(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        let (pause, timeout) = self.sleep(now);
+        let Self {
+            prompt,
+            relaxed,
+            house,
+            ..
+        } = self;
+        house.now = now;
+        prompt.wait(pause, timeout, &mut |slot, news| house.hear(slot, news))?;
+        if timeout != Some(Duration::ZERO) {
+            house.counts.wakeups.fetch_add(1, Ordering::Relaxed);
+        }
+        let now = Instant::now();
+        house.now = now;
+        self.turned = now;
+        if now >= self.relaxed_due {
+            relaxed.wait(Duration::ZERO, Some(Duration::ZERO), &mut |slot, news| {
+                house.hear(slot, news);
+            })?;
+            self.relaxed_due = now + RELAXED_APART;
+        }
+        self.obey();
+        if now >= self.survey_due {
+            self.house.survey();
+            self.survey_due = now + SURVEY_INTERVAL;
+        }
+        self.settle();
+        self.measure();
+        Ok(())
+    }
+
+    /// How long the next sleep is, at least and at the most.
+    fn sleep(&self, now: Instant) -> (Duration, Option<Duration>) {
+        let entries = &self.house.entries;
+        if entries.len() == 0 {
+            return (Duration::ZERO, None);
+        }
+        let mut due = self.survey_due;
+        if entries.prompt < entries.len() {
+            due = due.min(self.relaxed_due);
+        }
+        let turn_cost = self.cost * entries.prompt as f64;
+        let apart = Duration::try_from_secs_f64(turn_cost / self.target_utilisation)
+            .map_or(PROMPT_APART_MAX, |apart| apart.min(PROMPT_APART_MAX));
+        let timeout = due.saturating_duration_since(now);
+        let pause = (self.turned + apart).saturating_duration_since(now);
+        (pause.min(timeout), Some(timeout))
+    }
+
+    fn obey(&mut self) {
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
+                Command::Attach { id, reader, socket } if self.is_stopping => {
+                    tracing::trace!(id, "a publisher came too late to be read");
+                    self.house.counts.sockets.fetch_sub(1, Ordering::Relaxed);
+                    reader.give_back(socket, Returned::Recalled);
+                }
+                Command::Attach { id, reader, socket } => {
+                    let entry = self.house.entries.add(id, reader, socket);
+                    let slot = entry.slot;
+                    if let Err(error) = self.prompt.watch(slot, &entry.socket) {
+                        self.house.left.push((slot, Some(Returned::Failed(error))));
+                    }
+                }
+                Command::Recall(id) => {
+                    if let Some(entry) = self.house.entries.by_id(id) {
+                        let slot = entry.slot;
+                        self.house.part(slot, Then::Leave(Returned::Recalled));
+                    }
+                }
+                Command::Stop => self.is_stopping = true,
+            }
+        }
+    }
+
+    /// Does what the turn has decided.
+    fn settle(&mut self) {
+        let Self {
+            prompt,
+            relaxed,
+            house,
+            ..
+        } = self;
+        for slot in house.leaving.drain(..) {
+            match house.entries.get(slot).map(|entry| entry.pace) {
+                Some(Pace::Prompt) => prompt.unwatch(slot),
+                Some(Pace::Relaxed) => {
+                    relaxed.unwatch(slot);
+                    self.relaxed_due = house.now;
+                }
+                None => {}
+            }
+        }
+        // In turn, as a move that fails adds one.
+        while let Some((slot, why)) = house.left.pop() {
+            let Some(entry) = house.entries.get(slot) else {
+                continue;
+            };
+            let why = match (why, entry.then.take()) {
+                (Some(why), _) | (None, Some(Then::Leave(why))) => why,
+                (None, Some(Then::Move) | None) => {
+                    let watched = match entry.pace {
+                        Pace::Prompt => relaxed.watch(slot, &entry.socket),
+                        Pace::Relaxed => prompt.watch(slot, &entry.socket),
+                    };
+                    house.entries.change_pace(slot);
+                    if let Err(error) = watched {
+                        house.left.push((slot, Some(Returned::Failed(error))));
+                    }
+                    continue;
+                }
+            };
+            house.give_back(slot, why);
+        }
+    }
+
+    fn measure(&mut self) {
+        let spent = cpu::thread_time();
+        let cost = spent.saturating_sub(self.spent).as_secs_f64();
+        self.spent = spent;
+        let received = std::mem::take(&mut self.house.received);
+        if received > 0 {
+            self.cost += COST_WEIGHT * (cost / received as f64 - self.cost);
+        }
+    }
+
+    /// Gives everybody back.
+    fn bid_farewell(mut self) -> io::Result<()> {
+        self.is_stopping = true;
+        self.obey();
+        self.house.part_all();
+        for _ in 0..FAREWELLS_MAX {
+            self.settle();
+            if self.house.entries.len() == 0 {
+                break;
+            }
+            let Self {
+                prompt,
+                relaxed,
+                house,
+                ..
+            } = &mut self;
+            for receiver in [prompt, relaxed] {
+                let zero = Some(Duration::ZERO);
+                receiver.wait(Duration::ZERO, zero, &mut |slot, news| {
+                    house.hear(slot, news)
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl House {
+    fn hear(&mut self, slot: Slot, news: News<'_>) {
+        let bytes = match news {
+            News::Bytes(bytes) => bytes,
+            News::HungUp => return self.left.push((slot, Some(Returned::HungUp))),
+            News::Failed(error) => return self.left.push((slot, Some(Returned::Failed(error)))),
+            News::Unwatched => return self.left.push((slot, None)),
+        };
+        self.received += 1;
+        let Some(entry) = self.entries.get(slot) else {
+            return;
+        };
+        entry.bytes += bytes.len();
+        let next = entry.reader.take(bytes, self.now);
+        let sent = flush(entry);
+        let then = match (next, sent) {
+            (Next::Return, _) => Then::Leave(Returned::Asked),
+            (Next::Go(_), Err(error)) => Then::Leave(Returned::Failed(error)),
+            (Next::Go(wish), Ok(())) => {
+                entry.wish = wish;
+                let is_urgent = wish == Pace::Prompt || entry.bytes > RELAXED_BYTES_MAX;
+                if entry.pace == Pace::Prompt || !is_urgent {
+                    return;
+                }
+                Then::Move
+            }
+        };
+        self.part(slot, then);
+    }
+
+    /// Has the watch of a socket end, and something follow. Who leaves does not stay for anything else.
+    fn part(&mut self, slot: Slot, then: Then) {
+        let Some(entry) = self.entries.get(slot) else {
+            return;
+        };
+        match (&entry.then, &then) {
+            (None, _) => {
+                entry.then = Some(then);
+                self.leaving.push(slot);
+            }
+            (Some(Then::Move), Then::Leave(_)) => entry.then = Some(then),
+            (Some(_), _) => {}
+        }
+    }
+
+    fn part_all(&mut self) {
+        let slots: Vec<_> = self.entries.iter_mut().map(|entry| entry.slot).collect();
+        for slot in slots {
+            self.part(slot, Then::Leave(Returned::Recalled));
+        }
+    }
+
+    fn survey(&mut self) {
+        let mut parting = Vec::new();
+        for entry in self.entries.iter_mut() {
+            let bytes = std::mem::take(&mut entry.bytes);
+            let then = if entry.reader.due().is_some_and(|due| due <= self.now) {
+                Then::Leave(Returned::Asked)
+            } else if let Err(error) = flush(entry) {
+                Then::Leave(Returned::Failed(error))
+            } else if entry.pace == Pace::Prompt
+                && entry.wish == Pace::Relaxed
+                && bytes <= RELAXED_BYTES_MAX
+            {
+                Then::Move
+            } else {
+                continue;
+            };
+            parting.push((entry.slot, then));
+        }
+        for (slot, then) in parting {
+            self.part(slot, then);
+        }
+    }
+
+    fn give_back(&mut self, slot: Slot, why: Returned) {
+        let Some(entry) = self.entries.remove(slot) else {
+            return;
+        };
+        self.counts.sockets.fetch_sub(1, Ordering::Relaxed);
+        let Entry { reader, socket, .. } = entry;
+        // The receiver has let go of it, so this is the only one.
+        match Arc::try_unwrap(socket).or_else(|shared| shared.try_clone()) {
+            Ok(socket) => reader.give_back(socket, why),
+            Err(error) => tracing::error!(%error, "a publisher's socket is lost"),
+        }
+    }
+}
+
+/// Sends what there is to be sent and fits.
+fn flush(entry: &mut Entry) -> io::Result<()> {
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let socket: &TcpStream = &entry.socket;
+    loop {
+        let unsent = entry.reader.unsent();
+        if unsent.is_empty() {
+            return Ok(());
+        }
+        match rustix::net::send(socket, unsent, flags) {
+            Ok(count) => entry.reader.sent(count),
+            Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// See [`Attendant::run`].
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!(
+                "a thread that reads publishers has panicked; the process cannot go on"
+            );
+            std::process::abort();
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The sockets an attendant has, by slot.
+
+use std::collections::HashMap;
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use super::{Pace, Reader, Returned};
+use crate::backend::Slot;
+
+/// One socket.
+pub(super) struct Entry {
+    pub(super) id: u64,
+    pub(super) slot: Slot,
+    pub(super) reader: Box<dyn Reader>,
+    pub(super) socket: Arc<TcpStream>,
+    /// Which receiver watches it.
+    pub(super) pace: Pace,
+    /// What the reader asked for last.
+    pub(super) wish: Pace,
+    /// What happens when its watch has ended, once that has been asked for.
+    pub(super) then: Option<Then>,
+    /// Received since the last survey.
+    pub(super) bytes: usize,
+}
+
+/// What happens to a socket that is not watched any more.
+#[derive(Debug)]
+pub(super) enum Then {
+    /// It is watched by the other receiver.
+    Move,
+    /// It is given back.
+    Leave(Returned),
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Entries {
+    slab: Vec<Place>,
+    vacant: Vec<u32>,
+    by_id: HashMap<u64, u32>,
+    /// How many are watched promptly.
+    pub(super) prompt: usize,
+}
+
+#[derive(Default)]
+struct Place {
+    reuse: u32,
+    entry: Option<Entry>,
+}
+
+impl Entries {
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Enters a socket, to be watched promptly.
+    pub(super) fn add(&mut self, id: u64, reader: Box<dyn Reader>, socket: TcpStream) -> &Entry {
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            self.slab.push(Place::default());
+            self.slab.len() as u32 - 1
+        });
+        self.by_id.insert(id, index);
+        self.prompt += 1;
+        let place = &mut self.slab[index as usize];
+        let slot = Slot {
+            index,
+            reuse: place.reuse,
+        };
+        place.entry.insert(Entry {
+            id,
+            slot,
+            reader,
+            socket: Arc::new(socket),
+            pace: Pace::Prompt,
+            wish: Pace::Prompt,
+            then: None,
+            bytes: 0,
+        })
+    }
+
+    pub(super) fn get(&mut self, slot: Slot) -> Option<&mut Entry> {
+        let entry = self.slab.get_mut(slot.index as usize)?.entry.as_mut()?;
+        (entry.slot == slot).then_some(entry)
+    }
+
+    pub(super) fn by_id(&mut self, id: u64) -> Option<&mut Entry> {
+        let index = *self.by_id.get(&id)?;
+        self.slab[index as usize].entry.as_mut()
+    }
+
+    pub(super) fn remove(&mut self, slot: Slot) -> Option<Entry> {
+        self.get(slot)?;
+        let place = &mut self.slab[slot.index as usize];
+        let entry = place.entry.take()?;
+        place.reuse = place.reuse.wrapping_add(1);
+        self.vacant.push(slot.index);
+        self.by_id.remove(&entry.id);
+        if entry.pace == Pace::Prompt {
+            self.prompt -= 1;
+        }
+        Some(entry)
+    }
+
+    /// It is watched by the other receiver from now on.
+    pub(super) fn change_pace(&mut self, slot: Slot) {
+        let Some(entry) = self.get(slot) else {
+            return;
+        };
+        match entry.pace {
+            Pace::Prompt => {
+                entry.pace = Pace::Relaxed;
+                self.prompt -= 1;
+            }
+            Pace::Relaxed => {
+                entry.pace = Pace::Prompt;
+                self.prompt += 1;
+            }
+        }
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.slab
+            .iter_mut()
+            .filter_map(|place| place.entry.as_mut())
+    }
+}

@@ -1,0 +1,320 @@
+//! Reads the sockets of many publishers on few threads.
+//!
+//! A publisher on a task of its own costs a wake-up per packet, and a thousand of them tens of
+//! thousands a second. Here a thread reads all of them, in turns, and a turn takes what has arrived
+//! since the last one:
+//!
+//! - Publishers that somebody waits for are read [promptly](Pace::Prompt): at once while there are
+//!   few. As they become many, turns are held apart so that reading takes its share of the thread and
+//!   no more, by [`PROMPT_APART_MAX`] at the most.
+//! - The others, to whom nobody listens, are [relaxed](Pace::Relaxed) about it and read every
+//!   [`RELAXED_APART`]. One that brings a lot is read promptly all the same, lest the kernel's
+//!   buffer fill up and hold it back.
+//!
+//! The thread knows no protocol: a [`Reader`] takes the bytes and says what follows. Whatever is to be
+//! decided, or takes time, is for whoever gave the socket here: the reader gets it
+//! [back](Reader::give_back) and may be attached again.
+//!
+//! Two ways of receiving, one contract ([`receiver`]): multishot receives into a shared ring of
+//! buffers, and readiness by epoll. Called by `ingest`.
+
+mod attendant;
+mod entries;
+mod readiness;
+pub(crate) mod receiver;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver as Inbox, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use self::attendant::Attendant;
+use self::readiness::Readiness;
+use self::receiver::Receiver;
+use crate::uring::{Multishot, Unavailable};
+use crate::waker::Waker;
+
+/// The most that turns of publishers who have listeners are held apart: a small part of what a
+/// listener's window adds when there is so much to read, and 250 wake-ups a second.
+pub const PROMPT_APART_MAX: Duration = Duration::from_millis(4);
+
+/// How far turns of publishers without listeners are apart. Whoever begins to listen hears the
+/// stream's recent past first, and what follows at most this much later.
+pub const RELAXED_APART: Duration = Duration::from_millis(100);
+
+/// How often it is looked whose time is over, who has words unsent, and who may relax.
+pub const SURVEY_INTERVAL: Duration = Duration::from_millis(250);
+
+/// What one may bring between two surveys and still be read in a relaxed way: so much fits into
+/// any socket's buffer twice over.
+const RELAXED_BYTES_MAX: usize = 64 * 1024;
+
+/// What becomes of one socket's bytes. Runs on the intake's thread and must not block: thousands of
+/// others wait.
+pub trait Reader: Send {
+    /// Takes bytes. After [`Next::Return`] there may be more of them, until the socket is given back.
+    fn take(&mut self, bytes: &[u8], now: Instant) -> Next;
+
+    /// What is to be sent to the peer. It is tried after each [`take`](Self::take) and at each survey,
+    /// without waiting for room.
+    fn unsent(&mut self) -> &[u8];
+
+    /// So many bytes of that have been sent.
+    fn sent(&mut self, count: usize);
+
+    /// When it wants its socket back; seen at the next survey after that.
+    fn due(&self) -> Option<Instant>;
+
+    /// Takes the socket back, which is non-blocking.
+    fn give_back(self: Box<Self>, socket: TcpStream, why: Returned);
+}
+
+/// What follows from what was taken.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Next {
+    /// More of the same.
+    Go(Pace),
+    /// The socket is wanted back.
+    Return,
+}
+
+/// How soon a socket should be read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Pace {
+    /// Somebody waits for what it brings.
+    Prompt,
+    /// Nobody does.
+    Relaxed,
+}
+
+/// Why a socket is given back.
+#[derive(Debug)]
+pub enum Returned {
+    /// The reader asked for it, or its time has come.
+    Asked,
+    /// [`Ticket::recall`], or the end of the intake.
+    Recalled,
+    /// The peer sends no more.
+    HungUp,
+    /// The connection has failed.
+    Failed(io::Error),
+}
+
+/// How sockets are read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Method {
+    /// Readiness, then a `recv` each.
+    Epoll,
+    /// Multishot receives into a shared ring of buffers.
+    Uring,
+}
+
+impl Method {
+    /// Whether io_uring can do it here: it takes Linux 6.0.
+    ///
+    /// # Errors
+    /// See [`Unavailable`].
+    pub fn probe() -> Result<(), Unavailable> {
+        Multishot::probe()
+    }
+
+    fn make(self, waker: &Waker) -> io::Result<Box<dyn Receiver>> {
+        Ok(match self {
+            Self::Epoll => Box::new(Readiness::new(waker.clone())?),
+            Self::Uring => Box::new(Multishot::new(waker.clone()).map_err(io::Error::other)?),
+        })
+    }
+}
+
+/// What is asked of an attendant. Each socket is attached and recalled once at the most, which bounds
+/// the queue by the connections there are.
+enum Command {
+    Attach {
+        id: u64,
+        reader: Box<dyn Reader>,
+        socket: TcpStream,
+    },
+    Recall(u64),
+    Stop,
+}
+
+/// The threads that read publishers. Dropping it gives every socket back.
+#[derive(Debug)]
+pub struct Intake {
+    desks: Vec<Desk>,
+    next_id: AtomicU64,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// The way to one attendant.
+#[derive(Clone, Debug)]
+struct Desk {
+    inbox: Sender<Command>,
+    waker: Waker,
+    counts: Arc<Counts>,
+}
+
+/// What one attendant counts.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Sockets given to it and not given back.
+    sockets: AtomicUsize,
+    wakeups: AtomicU64,
+}
+
+/// A socket that has been given to the intake. Dropping it has the socket given back, if it has not
+/// been yet.
+#[derive(Debug)]
+pub struct Ticket {
+    id: u64,
+    desk: Desk,
+}
+
+impl Ticket {
+    /// Has the socket given back soon.
+    pub fn recall(&self) {
+        // It has been given back already when the attendant is gone.
+        if self.desk.inbox.send(Command::Recall(self.id)).is_ok() {
+            self.desk.waker.wake();
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.recall();
+    }
+}
+
+impl Intake {
+    /// Starts so many threads; at least one. Each reads promptly as long as that takes it no more than
+    /// `target_utilisation` of a core.
+    ///
+    /// # Errors
+    /// When a thread, or what it reads by, cannot be made.
+    pub fn start(threads: usize, method: Method, target_utilisation: f64) -> io::Result<Self> {
+        let mut intake = Self {
+            desks: Vec::new(),
+            next_id: AtomicU64::new(0),
+            threads: Mutex::default(),
+        };
+        for number in 0..threads.max(1) {
+            let (inbox, commands) = channel();
+            let (made, is_made) = channel();
+            let desk = Desk {
+                inbox,
+                waker: Waker::new()?,
+                counts: Arc::default(),
+            };
+            let (waker, counts) = (desk.waker.clone(), Arc::clone(&desk.counts));
+            let thread = std::thread::Builder::new()
+                .name(format!("intake-{number}"))
+                .spawn(move || {
+                    attend(method, target_utilisation, &waker, commands, counts, &made);
+                })?;
+            intake.desks.push(desk);
+            intake
+                .threads
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(thread);
+            is_made.recv().map_err(io::Error::other)??;
+        }
+        Ok(intake)
+    }
+
+    /// Gives a connected socket to the thread that has the fewest.
+    ///
+    /// # Errors
+    /// When the intake has ended, or the socket cannot be made non-blocking; the caller has both back.
+    pub fn attach<R: Reader + 'static>(
+        &self,
+        reader: Box<R>,
+        socket: TcpStream,
+    ) -> Result<Ticket, (Box<dyn Reader>, TcpStream)> {
+        let load = |desk: &&Desk| desk.counts.sockets.load(Ordering::Relaxed);
+        let Some(desk) = self.desks.iter().min_by_key(load) else {
+            return Err((reader, socket));
+        };
+        if socket.set_nonblocking(true).is_err() {
+            return Err((reader, socket));
+        }
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let ticket = Ticket {
+            id,
+            desk: desk.clone(),
+        };
+        desk.counts.sockets.fetch_add(1, Ordering::Relaxed);
+        let attach = Command::Attach { id, reader, socket };
+        match desk.inbox.send(attach) {
+            Ok(()) => {
+                desk.waker.wake();
+                Ok(ticket)
+            }
+            Err(refused) => match refused.0 {
+                Command::Attach { reader, socket, .. } => Err((reader, socket)),
+                Command::Recall(_) | Command::Stop => {
+                    unreachable!("the refused command is the one that was sent")
+                }
+            },
+        }
+    }
+
+    /// How often the threads have woken.
+    pub fn wakeups(&self) -> u64 {
+        let wakeups = |desk: &Desk| desk.counts.wakeups.load(Ordering::Relaxed);
+        self.desks.iter().map(wakeups).sum()
+    }
+
+    /// Gives every socket back and ends the threads.
+    pub fn stop(&self) {
+        for desk in &self.desks {
+            // The thread of a closed inbox has ended.
+            if desk.inbox.send(Command::Stop).is_ok() {
+                desk.waker.wake();
+            }
+        }
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("an intake thread had panicked");
+            }
+        }
+    }
+}
+
+impl Drop for Intake {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A thread's life. What it reads by is made here, for a ring belongs to the thread that uses it.
+fn attend(
+    method: Method,
+    target_utilisation: f64,
+    waker: &Waker,
+    commands: Inbox<Command>,
+    counts: Arc<Counts>,
+    made: &Sender<io::Result<()>>,
+) {
+    let receivers = method
+        .make(waker)
+        // The second is never slept on, so nobody wakes it.
+        .and_then(|prompt| Ok((prompt, method.make(&Waker::new()?)?)));
+    let (told, attendant) = match receivers {
+        Ok((prompt, relaxed)) => {
+            let attendant = Attendant::new(prompt, relaxed, commands, counts, target_utilisation);
+            (made.send(Ok(())), Some(attendant))
+        }
+        Err(error) => (made.send(Err(error)), None),
+    };
+    if let (Ok(()), Some(attendant)) = (told, attendant) {
+        attendant.run();
+    }
+}

@@ -1,0 +1,142 @@
+//! Receiving by epoll: level-triggered readiness, then one `recv` per ready socket.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+
+use super::receiver::{News, Receiver};
+use crate::backend::{EVENTS_PER_WAIT, Slot};
+use crate::epoll::{WAKER_DATA, pack, unpack};
+use crate::waker::Waker;
+
+/// Bytes received at once: a few frames of video. One buffer serves all sockets.
+const RECEIVE_BYTES: usize = 64 * 1024;
+
+/// See the module's description.
+pub(super) struct Readiness {
+    epoll: OwnedFd,
+    waker: Waker,
+    sockets: Vec<Option<(Slot, Arc<TcpStream>)>>,
+    count: usize,
+    unwatched: Vec<Slot>,
+    buffer: Vec<u8>,
+}
+
+impl Readiness {
+    pub(super) fn new(waker: Waker) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let data = epoll::EventData::new_u64(WAKER_DATA);
+        epoll::add(&epoll, &waker, data, epoll::EventFlags::IN)?;
+        Ok(Self {
+            epoll,
+            waker,
+            sockets: Vec::new(),
+            count: 0,
+            unwatched: Vec::new(),
+            buffer: vec![0; RECEIVE_BYTES],
+        })
+    }
+
+    fn let_go(&mut self, slot: Slot) -> bool {
+        let place = self.sockets.get_mut(slot.index as usize);
+        let Some((_, socket)) = place.and_then(|place| place.take_if(|(own, _)| *own == slot))
+        else {
+            return false;
+        };
+        self.count -= 1;
+        // It can only fail for a socket that is not in the set, which is what is wanted.
+        epoll::delete(&self.epoll, &socket).ok();
+        true
+    }
+
+    fn receive(&mut self, slot: Slot, tell: &mut dyn FnMut(Slot, News<'_>)) {
+        let Some(Some((own, socket))) = self.sockets.get(slot.index as usize) else {
+            return;
+        };
+        if *own != slot {
+            return;
+        }
+        let end = match rustix::net::recv(socket, &mut *self.buffer, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => News::HungUp,
+            Ok((count, _)) => return tell(slot, News::Bytes(&self.buffer[..count])),
+            Err(Errno::AGAIN | Errno::INTR) => return,
+            Err(error) => News::Failed(error.into()),
+        };
+        self.let_go(slot);
+        tell(slot, end);
+    }
+}
+
+impl Receiver for Readiness {
+    fn watch(&mut self, slot: Slot, socket: &Arc<TcpStream>) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(pack(slot));
+        epoll::add(&self.epoll, socket, data, epoll::EventFlags::IN)?;
+        let index = slot.index as usize;
+        if self.sockets.len() <= index {
+            self.sockets.resize_with(index + 1, || None);
+        }
+        self.sockets[index] = Some((slot, Arc::clone(socket)));
+        self.count += 1;
+        Ok(())
+    }
+
+    fn unwatch(&mut self, slot: Slot) {
+        if self.let_go(slot) {
+            self.unwatched.push(slot);
+        }
+    }
+
+    fn wait(
+        &mut self,
+        pause: Duration,
+        timeout: Option<Duration>,
+        tell: &mut dyn FnMut(Slot, News<'_>),
+    ) -> io::Result<()> {
+        let began = Instant::now();
+        if !pause.is_zero() {
+            std::thread::sleep(pause);
+        }
+        let mut timeout = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
+        if !self.unwatched.is_empty() {
+            timeout = Some(Duration::ZERO);
+        }
+        for slot in self.unwatched.drain(..) {
+            tell(slot, News::Unwatched);
+        }
+        // Each list holds other sockets than the one before. What comes in the course of this is for the
+        // next turn.
+        for _ in 0..=self.count / EVENTS_PER_WAIT {
+            let at_most = timeout.map(|timeout| Timespec {
+                tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(timeout.subsec_nanos()),
+            });
+            let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+            let ready = match epoll::wait(&self.epoll, &mut ready, at_most.as_ref()) {
+                Ok((ready, _)) => ready,
+                Err(Errno::INTR) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            for event in &mut *ready {
+                // The kernel's struct is packed; copy before use.
+                let data = { event.data }.u64();
+                if data == WAKER_DATA {
+                    self.waker.drain();
+                } else {
+                    self.receive(unpack(data), tell);
+                }
+            }
+            if ready.len() < EVENTS_PER_WAIT {
+                break;
+            }
+            timeout = Some(Duration::ZERO);
+        }
+        Ok(())
+    }
+}

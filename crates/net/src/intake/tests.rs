@@ -1,0 +1,503 @@
+//! What receivers and the intake must do, by each method.
+
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver as Inbox, Sender, channel};
+
+use super::*;
+use crate::backend::Slot;
+use crate::backend::tests::{pair, slot};
+use crate::intake::receiver::News;
+
+const LONG: Duration = Duration::from_secs(5);
+
+macro_rules! by_every_method {
+    ($($name:ident,)*) => {
+        mod epoll { $(
+            #[test]
+            fn $name() {
+                let waker = super::Waker::new().unwrap();
+                let mut receiver = super::Readiness::new(waker.clone()).unwrap();
+                super::$name(&mut receiver, &waker);
+            }
+        )* }
+        mod io_uring { $(
+            #[test]
+            fn $name() {
+                super::on(super::Multishot::new, super::$name);
+            }
+        )* }
+        /// With queues that overflow.
+        mod io_uring_cramped { $(
+            #[test]
+            fn $name() {
+                super::on(super::Multishot::cramped, super::$name);
+            }
+        )* }
+        /// As on kernels without deferred work.
+        mod io_uring_cooperative { $(
+            #[test]
+            fn $name() {
+                super::on(super::Multishot::cooperative, super::$name);
+            }
+        )* }
+    };
+}
+
+by_every_method![
+    bytes_come_in_order_and_the_hang_up_last,
+    a_reset_ends_the_watch,
+    more_than_all_buffers_comes_whole,
+    many_sockets_at_once_are_all_heard,
+    what_came_before_the_end_of_a_watch_is_told,
+    a_watched_socket_may_go_from_one_to_another_and_back,
+    nothing_is_told_of_a_successor_that_is_its_predecessor_s,
+    a_pause_is_slept_through,
+    a_waker_ends_the_sleep_again_and_again,
+    a_sleep_ends_when_its_time_is_over,
+];
+
+fn on(
+    make: impl FnOnce(Waker) -> Result<Multishot, Unavailable>,
+    test: impl FnOnce(&mut dyn Receiver, &Waker),
+) {
+    let waker = Waker::new().unwrap();
+    match make(waker.clone()) {
+        Ok(mut receiver) => test(&mut receiver, &waker),
+        // Not by a macro of the test harness, which would keep it to itself.
+        Err(why) => writeln!(io::stderr(), "NOT TESTED on io_uring: {why}").unwrap(),
+    }
+}
+
+/// What was told of one socket, and how it ended.
+#[derive(Debug, Default, PartialEq)]
+struct Heard {
+    bytes: Vec<u8>,
+    end: Option<&'static str>,
+}
+
+impl Heard {
+    fn note(&mut self, news: News<'_>) {
+        assert_eq!(self.end, None, "the end is the last of it");
+        match news {
+            News::Bytes(bytes) => {
+                assert!(!bytes.is_empty());
+                self.bytes.extend_from_slice(bytes);
+            }
+            News::HungUp => self.end = Some("hung up"),
+            News::Failed(_) => self.end = Some("failed"),
+            News::Unwatched => self.end = Some("unwatched"),
+        }
+    }
+}
+
+/// Receives until `is_enough`; `all` has a place for each index.
+fn receive(receiver: &mut dyn Receiver, all: &mut [Heard], is_enough: impl Fn(&[Heard]) -> bool) {
+    let deadline = Instant::now() + LONG;
+    while !is_enough(all) {
+        receiver
+            .wait(Duration::ZERO, Some(LONG), &mut |of, news| {
+                assert_eq!(of, slot(of.index));
+                all[of.index as usize].note(news);
+            })
+            .unwrap();
+        assert!(Instant::now() < deadline, "it does not come");
+    }
+}
+
+fn places(count: usize) -> Vec<Heard> {
+    std::iter::repeat_with(Heard::default).take(count).collect()
+}
+
+fn watched(receiver: &mut dyn Receiver, index: u32) -> TcpStream {
+    let (near, far) = pair();
+    near.set_nonblocking(true).unwrap();
+    receiver.watch(slot(index), &Arc::new(near)).unwrap();
+    far
+}
+
+fn bytes_come_in_order_and_the_hang_up_last(receiver: &mut dyn Receiver, _: &Waker) {
+    let mut peers = [watched(receiver, 0), watched(receiver, 1)];
+    let mut heard = places(2);
+    for round in 0..50_u8 {
+        for peer in &mut peers {
+            peer.write_all(&[round; 3]).unwrap();
+        }
+        let len = 3 * (usize::from(round) + 1);
+        receive(receiver, &mut heard, |all| {
+            all.iter().all(|one| one.bytes.len() == len)
+        });
+    }
+    let [first, mut second] = peers;
+    second.write_all(b"end").unwrap();
+    drop((first, second));
+    receive(receiver, &mut heard, |all| {
+        all.iter().all(|one| one.end.is_some())
+    });
+    let rounds = (0..50).flat_map(|round| [round; 3]);
+    assert_eq!(heard[0].bytes, rounds.clone().collect::<Vec<_>>());
+    assert_eq!(heard[1].bytes, rounds.chain(*b"end").collect::<Vec<_>>());
+    assert!(heard.iter().all(|one| one.end == Some("hung up")));
+}
+
+fn a_reset_ends_the_watch(receiver: &mut dyn Receiver, _: &Waker) {
+    let far = watched(receiver, 0);
+    socket2::SockRef::from(&far)
+        .set_linger(Some(Duration::ZERO))
+        .unwrap();
+    drop(far);
+    let mut heard = places(1);
+    receive(receiver, &mut heard, |all| all[0].end.is_some());
+    assert_eq!(heard[0].end, Some("failed"));
+}
+
+fn more_than_all_buffers_comes_whole(receiver: &mut dyn Receiver, _: &Waker) {
+    let mut far = watched(receiver, 0);
+    let sent: Vec<u8> = (0..8 << 20).map(|at: u32| (at % 251) as u8).collect();
+    let expected = sent.clone();
+    let sender = std::thread::spawn(move || far.write_all(&sent).unwrap());
+    let mut heard = places(1);
+    receive(receiver, &mut heard, |all| all[0].end.is_some());
+    sender.join().unwrap();
+    assert!(heard[0].bytes == expected, "{} bytes", heard[0].bytes.len());
+}
+
+fn many_sockets_at_once_are_all_heard(receiver: &mut dyn Receiver, _: &Waker) {
+    const SOCKETS: u32 = 400;
+    let mut peers: Vec<_> = (0..SOCKETS).map(|index| watched(receiver, index)).collect();
+    let mut heard = places(SOCKETS as usize);
+    for round in 1..=5 {
+        for peer in &mut peers {
+            peer.write_all(&[7; 5000]).unwrap();
+        }
+        receive(receiver, &mut heard, |all| {
+            all.iter().all(|one| one.bytes.len() == round * 5000)
+        });
+    }
+    drop(peers);
+    receive(receiver, &mut heard, |all| {
+        all.iter().all(|one| one.end.is_some())
+    });
+}
+
+fn what_came_before_the_end_of_a_watch_is_told(receiver: &mut dyn Receiver, _: &Waker) {
+    let (near, mut far) = pair();
+    near.set_nonblocking(true).unwrap();
+    let near = Arc::new(near);
+    receiver.watch(slot(0), &near).unwrap();
+    let mut heard = places(1);
+    far.write_all(b"one").unwrap();
+    receive(receiver, &mut heard, |all| all[0].bytes == b"one");
+    receiver.unwatch(slot(0));
+    far.write_all(b"two").unwrap();
+    receive(receiver, &mut heard, |all| all[0].end.is_some());
+    assert_eq!(heard[0].end, Some("unwatched"));
+    // Whether it came before or after the end, it is not lost.
+    let near = Arc::try_unwrap(near).expect("the receiver has let go of it");
+    near.set_nonblocking(false).unwrap();
+    let mut rest = vec![0; 6 - heard[0].bytes.len()];
+    (&near).read_exact(&mut rest).unwrap();
+    assert_eq!([heard[0].bytes.clone(), rest].concat(), b"onetwo");
+    receiver.unwatch(slot(0));
+}
+
+fn a_watched_socket_may_go_from_one_to_another_and_back(receiver: &mut dyn Receiver, _: &Waker) {
+    let mut other = Readiness::new(Waker::new().unwrap()).unwrap();
+    let (near, mut far) = pair();
+    near.set_nonblocking(true).unwrap();
+    let near = Arc::new(near);
+    let mut bytes = Vec::new();
+    for round in 0..20_u8 {
+        let receiver: &mut dyn Receiver = match round % 2 {
+            0 => receiver,
+            _ => &mut other,
+        };
+        receiver.watch(slot(0), &near).unwrap();
+        far.write_all(&[round]).unwrap();
+        let mut heard = places(1);
+        receive(receiver, &mut heard, |all| !all[0].bytes.is_empty());
+        receiver.unwatch(slot(0));
+        receive(receiver, &mut heard, |all| all[0].end.is_some());
+        bytes.append(&mut heard[0].bytes);
+    }
+    assert_eq!(bytes, (0..20).collect::<Vec<_>>());
+}
+
+fn nothing_is_told_of_a_successor_that_is_its_predecessor_s(
+    receiver: &mut dyn Receiver,
+    _: &Waker,
+) {
+    let mut first = watched(receiver, 0);
+    first.write_all(b"first").unwrap();
+    let mut heard = places(1);
+    receiver.unwatch(slot(0));
+    receive(receiver, &mut heard, |all| all[0].end.is_some());
+    let (near, mut far) = pair();
+    near.set_nonblocking(true).unwrap();
+    let next = Slot { index: 0, reuse: 8 };
+    receiver.watch(next, &Arc::new(near)).unwrap();
+    first.write_all(b"more").ok();
+    far.write_all(b"second").unwrap();
+    let mut bytes = Vec::new();
+    while bytes.len() < 6 {
+        receiver
+            .wait(Duration::ZERO, Some(LONG), &mut |of, news| {
+                assert_eq!(of, next);
+                let News::Bytes(piece) = news else {
+                    panic!("{news:?}");
+                };
+                bytes.extend_from_slice(piece);
+            })
+            .unwrap();
+    }
+    assert_eq!(bytes, b"second");
+}
+
+fn a_pause_is_slept_through(receiver: &mut dyn Receiver, _: &Waker) {
+    const PAUSE: Duration = Duration::from_millis(30);
+    let mut peers = [watched(receiver, 0), watched(receiver, 1)];
+    let mut heard = places(2);
+    // The first wait is over at once, for rings begin with it.
+    receiver
+        .wait(Duration::ZERO, Some(Duration::ZERO), &mut |_, _| ())
+        .unwrap();
+    for peer in &mut peers {
+        peer.write_all(b"there").unwrap();
+    }
+    let began = Instant::now();
+    receiver
+        .wait(PAUSE, Some(LONG), &mut |of, news| {
+            heard[of.index as usize].note(news)
+        })
+        .unwrap();
+    let slept = began.elapsed();
+    assert!(slept >= PAUSE && slept < LONG, "{slept:?}");
+    assert!(heard.iter().all(|one| one.bytes == b"there"));
+}
+
+fn a_waker_ends_the_sleep_again_and_again(receiver: &mut dyn Receiver, waker: &Waker) {
+    for _ in 0..5 {
+        waker.wake();
+        let began = Instant::now();
+        receiver
+            .wait(Duration::ZERO, Some(LONG), &mut |_, _| ())
+            .unwrap();
+        assert!(began.elapsed() < LONG);
+    }
+}
+
+fn a_sleep_ends_when_its_time_is_over(receiver: &mut dyn Receiver, _: &Waker) {
+    const TIME: Duration = Duration::from_millis(20);
+    let _peer = watched(receiver, 0);
+    for pause in [Duration::ZERO, TIME / 4] {
+        let began = Instant::now();
+        receiver.wait(pause, Some(TIME), &mut |_, _| ()).unwrap();
+        let slept = began.elapsed();
+        assert!(slept >= TIME / 4 && slept < LONG, "{slept:?}");
+    }
+}
+
+/// Answers each piece, and returns the socket when it hears `!`.
+struct Echo {
+    pace: Pace,
+    due: Option<Instant>,
+    answer: Vec<u8>,
+    heard: Vec<u8>,
+    back: Sender<Back>,
+}
+
+struct Back {
+    heard: Vec<u8>,
+    socket: TcpStream,
+    why: String,
+}
+
+impl Reader for Echo {
+    fn take(&mut self, bytes: &[u8], _: Instant) -> Next {
+        self.heard.extend_from_slice(bytes);
+        self.answer.extend_from_slice(bytes);
+        match bytes.contains(&b'!') {
+            true => Next::Return,
+            false => Next::Go(self.pace),
+        }
+    }
+
+    fn unsent(&mut self) -> &[u8] {
+        &self.answer
+    }
+
+    fn sent(&mut self, count: usize) {
+        self.answer.drain(..count);
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    fn give_back(self: Box<Self>, socket: TcpStream, why: Returned) {
+        let heard = self.heard;
+        let why = format!("{why:?}");
+        self.back.send(Back { heard, socket, why }).ok();
+    }
+}
+
+/// Someone whom the intake reads.
+struct Guest {
+    far: TcpStream,
+    back: Inbox<Back>,
+    ticket: Ticket,
+}
+
+impl Guest {
+    fn new(intake: &Intake, pace: Pace, due: Option<Instant>) -> Self {
+        let (near, far) = pair();
+        far.set_read_timeout(Some(LONG)).unwrap();
+        let (back, is_back) = channel();
+        let echo = Echo {
+            pace,
+            due,
+            answer: Vec::new(),
+            heard: Vec::new(),
+            back,
+        };
+        let Ok(ticket) = intake.attach(Box::new(echo), near) else {
+            panic!("the intake has not ended");
+        };
+        Self {
+            far,
+            back: is_back,
+            ticket,
+        }
+    }
+
+    /// Sends, and waits for the answer.
+    fn say(&mut self, bytes: &[u8]) {
+        self.far.write_all(bytes).unwrap();
+        let mut answer = vec![0; bytes.len()];
+        self.far.read_exact(&mut answer).unwrap();
+        assert!(answer == bytes);
+    }
+
+    fn back(&self) -> Back {
+        self.back.recv_timeout(LONG).expect("it comes back")
+    }
+}
+
+fn intakes() -> impl Iterator<Item = Intake> {
+    let methods = [Method::Epoll, Method::Uring].into_iter();
+    let methods = methods.filter(|method| *method == Method::Epoll || Method::probe().is_ok());
+    methods.map(|method| Intake::start(2, method, 0.02).unwrap())
+}
+
+#[test]
+fn a_guest_is_read_and_answered_until_it_wants_its_socket_back() {
+    for intake in intakes() {
+        for pace in [Pace::Prompt, Pace::Relaxed] {
+            let mut guest = Guest::new(&intake, pace, None);
+            for _ in 0..20 {
+                guest.say(b"hello");
+            }
+            guest.say(b"bye!");
+            let back = guest.back();
+            assert_eq!((back.heard.len(), &*back.why), (104, "Asked"));
+            // The socket is as good as before.
+            guest.far.write_all(b"more").unwrap();
+            back.socket.set_nonblocking(false).unwrap();
+            let mut more = [0; 4];
+            (&back.socket).read_exact(&mut more).unwrap();
+            assert_eq!(&more, b"more");
+        }
+        assert!(intake.wakeups() > 0);
+    }
+}
+
+#[test]
+fn one_who_relaxes_loses_nothing_however_much_it_brings() {
+    for intake in intakes() {
+        let mut guest = Guest::new(&intake, Pace::Relaxed, None);
+        // Long enough for several surveys.
+        let until = Instant::now() + SURVEY_INTERVAL * 3;
+        let mut len = 0;
+        while Instant::now() < until {
+            guest.say(&[7; 100]);
+            len += 100;
+        }
+        for _ in 0..3 {
+            guest.say(&[8; RELAXED_BYTES_MAX / 2]);
+            len += RELAXED_BYTES_MAX / 2;
+        }
+        drop(guest.far);
+        let back = guest.back.recv_timeout(LONG).unwrap();
+        assert_eq!((back.heard.len(), &*back.why), (len, "HungUp"));
+    }
+}
+
+#[test]
+fn a_socket_comes_back_when_it_is_recalled_due_or_forgotten() {
+    for intake in intakes() {
+        let mut guest = Guest::new(&intake, Pace::Prompt, None);
+        guest.say(b"hello");
+        guest.ticket.recall();
+        assert_eq!(guest.back().why, "Recalled");
+        guest.ticket.recall();
+
+        let guest = Guest::new(&intake, Pace::Prompt, Some(Instant::now()));
+        assert_eq!(guest.back().why, "Asked");
+
+        let Guest { far, back, ticket } = Guest::new(&intake, Pace::Prompt, None);
+        drop(ticket);
+        assert_eq!(back.recv_timeout(LONG).unwrap().why, "Recalled");
+        drop(far);
+    }
+}
+
+#[test]
+fn everybody_comes_back_in_the_end() {
+    for intake in intakes() {
+        let mut guests: Vec<_> = [Pace::Prompt, Pace::Relaxed]
+            .into_iter()
+            .cycle()
+            .take(50)
+            .map(|pace| Guest::new(&intake, pace, None))
+            .collect();
+        for guest in &mut guests {
+            guest.say(b"hello");
+        }
+        intake.stop();
+        for guest in &guests {
+            assert_eq!(guest.back().why, "Recalled");
+        }
+        let (near, _far) = pair();
+        let (back, is_back) = channel();
+        let late = Echo {
+            pace: Pace::Prompt,
+            due: None,
+            answer: Vec::new(),
+            heard: Vec::new(),
+            back,
+        };
+        if let Err((reader, socket)) = intake.attach(Box::new(late), near) {
+            reader.give_back(socket, Returned::Recalled);
+        }
+        assert_eq!(is_back.recv_timeout(LONG).unwrap().why, "Recalled");
+    }
+}
+
+#[test]
+fn a_reader_that_is_not_heard_is_not_waited_for() {
+    for intake in intakes() {
+        let mut deaf = Guest::new(&intake, Pace::Prompt, None);
+        // Its answers fill every buffer there is, while it is read on.
+        let mut written = 0;
+        deaf.far.set_nonblocking(true).unwrap();
+        let until = Instant::now() + LONG;
+        while written < 16 << 20 && Instant::now() < until {
+            match deaf.far.write(&[7; 64 * 1024]) {
+                Ok(count) => written += count,
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+        assert!(written >= 16 << 20, "it is read on");
+        let mut other = Guest::new(&intake, Pace::Prompt, None);
+        other.say(b"hello");
+    }
+}

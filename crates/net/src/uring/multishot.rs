@@ -1,0 +1,292 @@
+//! Receiving from many sockets by multishot receives into shared buffers.
+//!
+//! A socket is asked for once; from then on each piece it brings is a completion that names the
+//! buffer it lies in, which is lent again as soon as the piece has been told. The ring is deferred: what
+//! arrives while its thread sleeps costs nothing until the thread asks, and then each socket is read
+//! once, however many packets there were.
+//!
+//! A receive ends by itself at the end of the connection, when no buffer was lent, and when the
+//! completion queue was full; in the last two cases it is asked for again.
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use io_uring::cqueue;
+use rustix::io::Errno;
+
+use super::buffers::{BUFFERS_MIN, Buffers};
+use super::probe::{self, Unavailable};
+use super::ring::{Completion, Mode, Ring, Sizes, Target};
+use super::token::{Name, Token};
+use crate::backend::Slot;
+use crate::intake::receiver::{News, Receiver};
+use crate::waker::Waker;
+
+/// Completions that the queue holds: more than there are buffers, so that it does not overflow while
+/// sockets bring bytes; what is beyond it waits in the kernel.
+const COMPLETIONS: u32 = 2_048;
+
+/// Pieces that a turn may take in any case: so much can one socket bring in one go.
+const PIECES_MIN: usize = 64;
+
+/// See the module's description.
+pub(crate) struct Multishot {
+    ring: Ring,
+    buffers: Buffers,
+    waker: Waker,
+    is_waker_watched: bool,
+    sockets: Vec<Option<Watched>>,
+    count: usize,
+    /// Sockets whose receive is to be asked for again.
+    starved: Vec<Slot>,
+    unwatched: Vec<Slot>,
+}
+
+struct Watched {
+    slot: Slot,
+    /// Keeps the descriptor open as long as the ring may know it.
+    socket: Arc<TcpStream>,
+    /// The kernel has a receive for it, or will get the entry with the next call.
+    is_armed: bool,
+    is_ending: bool,
+}
+
+impl Multishot {
+    /// To be used by this thread.
+    pub(crate) fn new(waker: Waker) -> Result<Self, Unavailable> {
+        let sizes = Sizes {
+            completions: COMPLETIONS,
+            table: 0,
+        };
+        let ring = match Ring::new(Mode::Deferred, sizes) {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => {
+                Ring::new(Mode::Cooperative, sizes)
+            }
+            made => made,
+        };
+        Self::with(waker, ring)
+    }
+
+    fn with(waker: Waker, ring: io::Result<Ring>) -> Result<Self, Unavailable> {
+        let mut ring = ring.map_err(Unavailable::Refused)?;
+        probe::check(&ring)?;
+        ring.enable().map_err(Unavailable::Refused)?;
+        let buffers =
+            Buffers::new(&ring).map_err(|_| Unavailable::Lacks("shared rings of buffers"))?;
+        Ok(Self {
+            ring,
+            buffers,
+            waker,
+            is_waker_watched: false,
+            sockets: Vec::new(),
+            count: 0,
+            starved: Vec::new(),
+            unwatched: Vec::new(),
+        })
+    }
+
+    fn watched(&mut self, slot: Slot) -> Option<&mut Watched> {
+        let watched = self.sockets.get_mut(slot.index as usize)?.as_mut()?;
+        (watched.slot == slot).then_some(watched)
+    }
+
+    fn let_go(&mut self, slot: Slot) {
+        if self.watched(slot).is_some() {
+            self.sockets[slot.index as usize] = None;
+            self.count -= 1;
+        }
+    }
+
+    fn arm(&mut self, slot: Slot) {
+        let Some(watched) = self.watched(slot) else {
+            return;
+        };
+        watched.is_armed = true;
+        let fd = watched.socket.as_raw_fd();
+        self.ring
+            .receive_all(fd, Buffers::GROUP, Token::Input(slot.into()));
+    }
+
+    /// Asks for what is to be asked for again.
+    fn prepare(&mut self) {
+        if !std::mem::replace(&mut self.is_waker_watched, true) {
+            let waker = Target::Open(self.waker.as_fd().as_raw_fd());
+            self.ring.watch(waker, libc::POLLIN as u32, Token::Waker);
+        }
+        for slot in std::mem::take(&mut self.starved) {
+            self.arm(slot);
+        }
+    }
+
+    /// Tells what has completed; says how much that was.
+    fn tell(&mut self, tell: &mut dyn FnMut(Slot, News<'_>)) -> usize {
+        let seen = self.ring.take_seen();
+        for &completion in &seen {
+            match completion.token {
+                Token::Input(name) => self.note(name, completion, tell),
+                Token::Waker => {
+                    self.waker.drain();
+                    self.is_waker_watched = false;
+                }
+                _ => {}
+            }
+        }
+        let count = seen.len();
+        self.ring.give_back(seen);
+        count
+    }
+
+    fn note(
+        &mut self,
+        name: Name,
+        Completion { result, flags, .. }: Completion,
+        tell: &mut dyn FnMut(Slot, News<'_>),
+    ) {
+        let watched = self.sockets.get_mut(name.index as usize);
+        let watched = watched.and_then(Option::as_mut);
+        // Whoever is not there any more has had its last completion; this is for the buffer's sake.
+        let watched = watched.filter(|watched| name.is(watched.slot));
+        let slot = watched.as_ref().map(|watched| watched.slot);
+        if let Some(buffer) = cqueue::buffer_select(flags) {
+            let len = usize::try_from(result).unwrap_or(0);
+            if let Some(slot) = slot
+                && len > 0
+            {
+                tell(slot, News::Bytes(self.buffers.bytes(buffer, len)));
+            }
+            self.buffers.lend(buffer);
+        }
+        let (Some(slot), Some(watched)) = (slot, watched) else {
+            return;
+        };
+        if cqueue::more(flags) {
+            return;
+        }
+        watched.is_armed = false;
+        let end = match result {
+            0 => News::HungUp,
+            _ if goes_on(result) => {
+                let list = match watched.is_ending {
+                    true => &mut self.unwatched,
+                    false => &mut self.starved,
+                };
+                list.push(slot);
+                return;
+            }
+            error => News::Failed(io::Error::from_raw_os_error(-error)),
+        };
+        self.let_go(slot);
+        tell(slot, end);
+    }
+}
+
+impl Receiver for Multishot {
+    fn watch(&mut self, slot: Slot, socket: &Arc<TcpStream>) -> io::Result<()> {
+        let index = slot.index as usize;
+        if self.sockets.len() <= index {
+            self.sockets.resize_with(index + 1, || None);
+        }
+        self.sockets[index] = Some(Watched {
+            slot,
+            socket: Arc::clone(socket),
+            is_armed: false,
+            is_ending: false,
+        });
+        self.count += 1;
+        // Each brings one piece at a time; half of them at once is a lot.
+        let buffers = u16::try_from(self.count / 2).unwrap_or(u16::MAX);
+        self.buffers.have(buffers.max(BUFFERS_MIN));
+        self.arm(slot);
+        Ok(())
+    }
+
+    fn unwatch(&mut self, slot: Slot) {
+        let Some(watched) = self.watched(slot) else {
+            return;
+        };
+        if std::mem::replace(&mut watched.is_ending, true) {
+            return;
+        }
+        if watched.is_armed {
+            self.ring.cancel(Token::Input(slot.into()));
+        } else {
+            self.starved.retain(|starved| *starved != slot);
+            self.unwatched.push(slot);
+        }
+    }
+
+    fn wait(
+        &mut self,
+        pause: Duration,
+        timeout: Option<Duration>,
+        tell: &mut dyn FnMut(Slot, News<'_>),
+    ) -> io::Result<()> {
+        self.prepare();
+        let is_short = !self.unwatched.is_empty() || self.ring.has_seen();
+        if timeout != Some(Duration::ZERO) && !is_short {
+            self.ring.pause(pause, timeout)?;
+        } else {
+            self.ring.poll()?;
+        }
+        // The kernel hands out some 20 pieces at a time. What comes in the course of this is for the
+        // next turn, or else the sockets read first would be read again and again.
+        let mut left = self.count.max(PIECES_MIN);
+        loop {
+            let told = self.tell(tell);
+            self.prepare();
+            left = left.saturating_sub(told);
+            if told == 0 || left == 0 {
+                break;
+            }
+            self.ring.poll()?;
+        }
+        for slot in std::mem::take(&mut self.unwatched) {
+            if self.watched(slot).is_some() {
+                self.let_go(slot);
+                tell(slot, News::Unwatched);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the connection is as good as before a receive ended with this result.
+fn goes_on(result: i32) -> bool {
+    result > 0
+        || matches!(
+            Errno::from_raw_os_error(-result),
+            Errno::CANCELED | Errno::NOBUFS | Errno::AGAIN | Errno::INTR
+        )
+}
+
+impl Drop for Multishot {
+    fn drop(&mut self) {
+        self.buffers.call_in(&self.ring);
+    }
+}
+
+#[cfg(test)]
+impl Multishot {
+    /// With a queue that overflows.
+    pub(crate) fn cramped(waker: Waker) -> Result<Self, Unavailable> {
+        Self::probe()?;
+        let sizes = Sizes {
+            completions: 64,
+            table: 0,
+        };
+        Self::with(waker, Ring::new(Mode::Deferred, sizes))
+    }
+
+    /// As on kernels without deferred work.
+    pub(crate) fn cooperative(waker: Waker) -> Result<Self, Unavailable> {
+        Self::probe()?;
+        let sizes = Sizes {
+            completions: COMPLETIONS,
+            table: 0,
+        };
+        Self::with(waker, Ring::new(Mode::Cooperative, sizes))
+    }
+}
