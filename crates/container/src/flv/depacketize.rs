@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use media::codec::aac::AudioSpecificConfig;
 use media::codec::h264::AvcConfig;
 use media::codec::mpeg_audio::FrameHeader;
@@ -370,7 +370,9 @@ fn mp3_track(body: &[u8], payload: usize) -> Track {
 }
 
 fn bare_sample(track: &Track, parsed: Body, at: Timestamp, mut body: Bytes) -> Sample {
-    let data = body.split_off(parsed.payload);
+    // Not split, for that makes it a shared buffer, which takes an allocation more.
+    body.advance(parsed.payload);
+    let data = body;
     let duration = match track.codec {
         Codec::Aac => AudioSpecificConfig::parse(&track.config).map(|config| {
             Span::from_samples(config.samples_per_frame().into(), config.sample_rate)

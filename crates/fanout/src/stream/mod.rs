@@ -406,12 +406,14 @@ impl Core {
                 Item::Sample(sample) => {
                     self.timeline.place(sample);
                     self.ingest_bytes += sample.data.len() as u64;
-                    let video = video.or_else(|| self.video());
-                    self.backlog.push(sample.clone(), video, burst);
                 }
             }
             for lane in &mut self.lanes {
                 lane.push(&item, now);
+            }
+            if let Item::Sample(sample) = item {
+                let video = video.or_else(|| self.video());
+                self.backlog.push(sample, video, burst);
             }
         }
         for lane in &mut self.lanes {

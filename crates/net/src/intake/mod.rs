@@ -280,7 +280,12 @@ impl Intake {
             }
         }
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = std::thread::current().id();
         for thread in threads.drain(..) {
+            // A reader may be the last that knows of the intake. Its thread ends after this turn.
+            if thread.thread().id() == own {
+                continue;
+            }
             if thread.join().is_err() {
                 tracing::error!("an intake thread had panicked");
             }

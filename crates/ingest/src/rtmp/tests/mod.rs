@@ -1,5 +1,6 @@
 //! A publisher that follows a script, by an RTMP implementation that is not ours.
 
+mod parked;
 mod publishing;
 mod refusals;
 
@@ -32,6 +33,9 @@ type Task = JoinHandle<Result<End<DuplexStream>, Error>>;
 fn connection(context: &Arc<Context>) -> (DuplexStream, Task) {
     let (ours, theirs) = duplex(64 * 1024);
     let context = Arc::clone(context);
+    if context.intake.is_some() {
+        return (ours, tokio::spawn(parked::serve(context, theirs)));
+    }
     (
         ours,
         tokio::spawn(async move { serve(&context, theirs, Bytes::new(), PEER, || {}).await }),

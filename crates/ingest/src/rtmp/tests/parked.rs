@@ -1,0 +1,217 @@
+//! Publishers that the intake reads, by each method. Real time passes in these.
+
+use net::intake::{Intake, Method};
+use tokio::io::copy_bidirectional;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use super::*;
+use crate::Settings;
+
+/// Serves a bare socket, whose other end the peer at `theirs` has.
+pub(super) async fn serve(
+    context: Arc<Context>,
+    mut theirs: DuplexStream,
+) -> Result<End<DuplexStream>, Error> {
+    let door = TcpListener::bind("127.0.0.1:0").await?;
+    let mut far = TcpStream::connect(door.local_addr()?).await?;
+    let (near, _) = door.accept().await?;
+    tokio::spawn(async move { copy_bidirectional(&mut theirs, &mut far).await });
+    match serve_plain(&context, near, Bytes::new(), PEER, || {}).await? {
+        End::Left => Ok(End::Left),
+        End::Player(player) => {
+            let Player {
+                socket: _,
+                session,
+                request,
+                input,
+                agent,
+            } = *player;
+            Ok(End::Player(Box::new(Player {
+                socket: duplex(1).0,
+                session,
+                request,
+                input,
+                agent,
+            })))
+        }
+    }
+}
+
+/// Houses with an intake of each kind that this host has.
+fn houses(takeover: Takeover) -> impl Iterator<Item = Context> {
+    let methods = [Method::Epoll, Method::Uring].into_iter();
+    let methods = methods.filter(|method| *method == Method::Epoll || Method::probe().is_ok());
+    methods.map(move |method| {
+        let mut context = Arc::into_inner(house(takeover, 0)).expect("nobody else has it");
+        context.intake = Some(Intake::start(1, method, 0.02).expect("a thread"));
+        context
+    })
+}
+
+#[tokio::test]
+async fn what_is_published_is_heard_until_the_publisher_leaves() {
+    for context in houses(Takeover::SameCredential).map(Arc::new) {
+        let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
+        let mut listener = listen(&context, "live/show").await;
+        client.audio(0, AAC_HEADER).await;
+        for step in 0..50 {
+            let frame = format!("\u{b}{step:03}");
+            let body = [b"\xaf\x01", frame.as_bytes()].concat();
+            client.audio(step * 23, &body).await;
+            assert_eq!(hear(&mut listener, 4).await, frame.as_bytes());
+        }
+        assert!(context.intake.as_ref().map_or(0, Intake::wakeups) > 20);
+        assert!(context.stats.receives(Protocol::Rtmp) >= 50);
+        assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
+        drop(client);
+        task.await.expect("no panic").expect("it left by itself");
+        assert_eq!(context.stats.publishers(Protocol::Rtmp), 0);
+        let info = stream(&context, "live/show").await.info();
+        assert_eq!(info.phase, Phase::Lingering);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_lost_while_nobody_listens() {
+    for context in houses(Takeover::SameCredential).map(Arc::new) {
+        let (mut client, _task) = Client::publish(&context, &at("show", KEY)).await;
+        client.audio(0, AAC_HEADER).await;
+        // Long enough to be read in a relaxed way, and for the whole of it to be in the backlog.
+        let began = Instant::now();
+        let mut frames = 0;
+        while began.elapsed() < Duration::from_secs(1) {
+            client.audio(frames, b"\xaf\x01frame").await;
+            frames += 1;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let expected = u64::from(frames) * 5;
+        let show = stream(&context, "live/show").await;
+        wait_for("the last of it", || {
+            (show.info().ingest_bytes == expected).then_some(())
+        })
+        .await;
+        let receives = context.stats.receives(Protocol::Rtmp);
+        assert!(
+            receives < u64::from(frames),
+            "{receives} for {frames} frames"
+        );
+        let mut listener = listen(&context, "live/show").await;
+        client.audio(frames, b"\xaf\x01fresh").await;
+        let all = hear(&mut listener, expected as usize + 5).await;
+        assert!(all.ends_with(b"framefresh"));
+    }
+}
+
+#[tokio::test]
+async fn a_second_publisher_takes_over_from_a_silent_one() {
+    for context in houses(Takeover::SameCredential).map(Arc::new) {
+        let (mut first, first_task) = Client::publish(&context, &at("show", KEY)).await;
+        let mut listener = listen(&context, "live/show").await;
+        first.audio(5_000, AAC_HEADER).await;
+        first.audio(5_000, b"\xaf\x01one").await;
+        assert_eq!(hear(&mut listener, 3).await, b"one");
+        let (mut second, _task) = Client::publish(&context, &at("show", KEY)).await;
+        let words = first.last_words().await;
+        assert!(words.contains("NetStream.Publish.BadName"), "{words}");
+        assert!(matches!(ended(first_task).await, Error::Superseded));
+        second.audio(0, AAC_HEADER).await;
+        second.audio(0, b"\xaf\x01two").await;
+        assert_eq!(hear(&mut listener, 3).await, b"two");
+        assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_the_server_ends_is_not_called_taken() {
+    for context in houses(Takeover::SameCredential).map(Arc::new) {
+        let (_client, task) = Client::publish(&context, &at("show", KEY)).await;
+        stream(&context, "live/show").await.end();
+        assert!(matches!(ended(task).await, Error::Ended));
+    }
+}
+
+#[tokio::test]
+async fn a_publisher_without_media_is_given_up() {
+    for mut context in houses(Takeover::SameCredential) {
+        context.settings = Settings {
+            source_timeout: Duration::from_millis(300),
+            ..Settings::default()
+        };
+        let context = Arc::new(context);
+        let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
+        client.audio(0, AAC_HEADER).await;
+        client.audio(0, b"\xaf\x01one").await;
+        assert!(matches!(ended(task).await, Error::Silent(_)));
+        assert_eq!(context.stats.publishers(Protocol::Rtmp), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_may_publish_again_and_play_after_that() {
+    for context in houses(Takeover::Never).map(Arc::new) {
+        let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
+        let mut listener = listen(&context, "live/show").await;
+        for word in [&b"\xaf\x01one"[..], b"\xaf\x01two"] {
+            client.audio(0, AAC_HEADER).await;
+            client.audio(0, word).await;
+            assert_eq!(hear(&mut listener, 3).await, word[2..]);
+            let stop = client.session.stop_publishing().expect("it publishes");
+            client.act(stop).await;
+            let show = stream(&context, "live/show").await;
+            wait_for("the end", || {
+                (show.info().phase == Phase::Lingering).then_some(())
+            })
+            .await;
+            assert_eq!(context.stats.publishers(Protocol::Rtmp), 0);
+            if word.ends_with(b"one") {
+                client.request(&at("show", KEY)).await;
+                client.started().await;
+            }
+        }
+        let play = client.session.request_playback("show".into());
+        client.act(vec![play.expect("playing")]).await;
+        while client.pump().await {}
+        let Ok(End::Player(player)) = task.await.expect("no panic") else {
+            panic!("it wants to play");
+        };
+        assert_eq!(player.request.path.name, "live/show");
+    }
+}
+
+#[tokio::test]
+async fn a_lie_ends_the_connection_and_what_came_before_is_heard() {
+    for context in houses(Takeover::Never).map(Arc::new) {
+        let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
+        let mut listener = listen(&context, "live/show").await;
+        client.audio(0, AAC_HEADER).await;
+        client.audio(0, b"\xaf\x01one").await;
+        // A chunk that continues what nobody has begun.
+        client
+            .socket
+            .write_all(&[0xc0 | 63])
+            .await
+            .expect("it is read");
+        assert_eq!(hear(&mut listener, 3).await, b"one");
+        assert!(matches!(ended(task).await, Error::Rtmp(_)));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_leaves_has_its_publishers_go_on() {
+    for mut context in houses(Takeover::Never) {
+        let (leave, leaving) = watch::channel(false);
+        context.leaving = leaving;
+        let context = Arc::new(context);
+        let (mut client, _task) = Client::publish(&context, &at("show", KEY)).await;
+        let mut listener = listen(&context, "live/show").await;
+        client.audio(0, AAC_HEADER).await;
+        client.audio(0, b"\xaf\x01one").await;
+        assert_eq!(hear(&mut listener, 3).await, b"one");
+        leave.send_replace(true);
+        for step in 1..20 {
+            client.audio(step * 23, b"\xaf\x01two").await;
+            assert_eq!(hear(&mut listener, 3).await, b"two");
+        }
+    }
+}
