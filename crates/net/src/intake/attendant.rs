@@ -13,7 +13,7 @@ use rustix::net::SendFlags;
 use super::entries::{Entries, Entry, Then};
 use super::receiver::{News, Receiver};
 use super::{
-    Command, Counts, Next, PROMPT_APART_MAX, Pace, RELAXED_APART, RELAXED_BYTES_MAX, Returned,
+    Attach, Board, Next, PROMPT_APART_MAX, Pace, RELAXED_APART, RELAXED_BYTES_MAX, Returned,
     SURVEY_INTERVAL,
 };
 use crate::backend::Slot;
@@ -30,7 +30,7 @@ const FAREWELLS_MAX: usize = 16;
 pub(super) struct Attendant {
     prompt: Box<dyn Receiver>,
     relaxed: Box<dyn Receiver>,
-    commands: Inbox<Command>,
+    arrivals: Inbox<Attach>,
     house: House,
     target_utilisation: f64,
     /// When the last turn began.
@@ -41,13 +41,12 @@ pub(super) struct Attendant {
     cost: f64,
     /// CPU time of this thread when the last turn ended.
     spent: Duration,
-    is_stopping: bool,
 }
 
 /// What turns work on.
 struct House {
     entries: Entries,
-    counts: Arc<Counts>,
+    board: Arc<Board>,
     now: Instant,
     /// Pieces received in this turn.
     received: usize,
@@ -61,18 +60,18 @@ impl Attendant {
     pub(super) fn new(
         prompt: Box<dyn Receiver>,
         relaxed: Box<dyn Receiver>,
-        commands: Inbox<Command>,
-        counts: Arc<Counts>,
+        arrivals: Inbox<Attach>,
+        board: Arc<Board>,
         target_utilisation: f64,
     ) -> Self {
         let now = Instant::now();
         Self {
             prompt,
             relaxed,
-            commands,
+            arrivals,
             house: House {
                 entries: Entries::default(),
-                counts,
+                board,
                 now,
                 received: 0,
                 leaving: Vec::new(),
@@ -84,7 +83,6 @@ impl Attendant {
             survey_due: now,
             cost: 0.0,
             spent: Duration::ZERO,
-            is_stopping: false,
         }
     }
 
@@ -94,7 +92,7 @@ impl Attendant {
     /// without the thread would accept publishers and not read them.
     pub(super) fn run(mut self) {
         let _guard = AbortOnPanic;
-        while !self.is_stopping {
+        while !self.house.board.is_stopping.load(Ordering::Acquire) {
             if let Err(error) = self.turn() {
                 tracing::error!(%error, "publishers cannot be read any more");
                 break;
@@ -117,7 +115,7 @@ impl Attendant {
         house.now = now;
         prompt.wait(pause, timeout, &mut |slot, news| house.hear(slot, news))?;
         if timeout != Some(Duration::ZERO) {
-            house.counts.wakeups.fetch_add(1, Ordering::Relaxed);
+            house.board.wakeups.fetch_add(1, Ordering::Relaxed);
         }
         let now = Instant::now();
         house.now = now;
@@ -156,29 +154,20 @@ impl Attendant {
         (pause.min(timeout), Some(timeout))
     }
 
+    /// Takes in who has come, and parts with whoever is wanted back.
     fn obey(&mut self) {
-        while let Ok(command) = self.commands.try_recv() {
-            match command {
-                Command::Attach { id, reader, socket } if self.is_stopping => {
-                    tracing::trace!(id, "a publisher came too late to be read");
-                    self.house.counts.sockets.fetch_sub(1, Ordering::Relaxed);
-                    reader.give_back(socket, Returned::Recalled);
-                }
-                Command::Attach { id, reader, socket } => {
-                    let entry = self.house.entries.add(id, reader, socket);
-                    let slot = entry.slot;
-                    if let Err(error) = self.prompt.watch(slot, &entry.socket) {
-                        self.house.left.push((slot, Some(Returned::Failed(error))));
-                    }
-                }
-                Command::Recall(id) => {
-                    if let Some(entry) = self.house.entries.by_id(id) {
-                        let slot = entry.slot;
-                        self.house.part(slot, Then::Leave(Returned::Recalled));
-                    }
-                }
-                Command::Stop => self.is_stopping = true,
+        // Seen before the inbox is emptied: whoever is recalled has come before that.
+        let has_recalls = self.house.board.has_recalls.swap(false, Ordering::Acquire);
+        while let Ok(attach) = self.arrivals.try_recv() {
+            let entry = self.house.entries.add(attach);
+            let slot = entry.slot;
+            if let Err(error) = self.prompt.watch(slot, &entry.socket) {
+                self.house.left.push((slot, Some(Returned::Failed(error))));
             }
+        }
+        if has_recalls {
+            self.house
+                .part_where(|entry| entry.recalled.load(Ordering::Relaxed));
         }
     }
 
@@ -235,9 +224,8 @@ impl Attendant {
 
     /// Gives everybody back.
     fn bid_farewell(mut self) -> io::Result<()> {
-        self.is_stopping = true;
         self.obey();
-        self.house.part_all();
+        self.house.part_where(|_| true);
         for _ in 0..FAREWELLS_MAX {
             self.settle();
             if self.house.entries.len() == 0 {
@@ -305,8 +293,13 @@ impl House {
         }
     }
 
-    fn part_all(&mut self) {
-        let slots: Vec<_> = self.entries.iter_mut().map(|entry| entry.slot).collect();
+    /// Gives back whoever is meant.
+    fn part_where(&mut self, is_meant: impl Fn(&Entry) -> bool) {
+        let entries = self.entries.iter_mut();
+        let slots: Vec<_> = entries
+            .filter(|entry| is_meant(entry))
+            .map(|entry| entry.slot)
+            .collect();
         for slot in slots {
             self.part(slot, Then::Leave(Returned::Recalled));
         }
@@ -339,7 +332,7 @@ impl House {
         let Some(entry) = self.entries.remove(slot) else {
             return;
         };
-        self.counts.sockets.fetch_sub(1, Ordering::Relaxed);
+        self.board.sockets.fetch_sub(1, Ordering::Relaxed);
         let Entry { reader, socket, .. } = entry;
         // The receiver has let go of it, so this is the only one.
         match Arc::try_unwrap(socket).or_else(|shared| shared.try_clone()) {

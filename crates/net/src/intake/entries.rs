@@ -1,15 +1,14 @@
 //! The sockets an attendant has, by slot.
 
-use std::collections::HashMap;
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use super::{Pace, Reader, Returned};
+use super::{Attach, Pace, Reader, Returned};
 use crate::backend::Slot;
 
 /// One socket.
 pub(super) struct Entry {
-    pub(super) id: u64,
     pub(super) slot: Slot,
     pub(super) reader: Box<dyn Reader>,
     pub(super) socket: Arc<TcpStream>,
@@ -19,6 +18,8 @@ pub(super) struct Entry {
     pub(super) wish: Pace,
     /// What happens when its watch has ended, once that has been asked for.
     pub(super) then: Option<Then>,
+    /// It is wanted back.
+    pub(super) recalled: Arc<AtomicBool>,
     /// Received since the last survey.
     pub(super) bytes: usize,
 }
@@ -37,7 +38,7 @@ pub(super) enum Then {
 pub(super) struct Entries {
     slab: Vec<Place>,
     vacant: Vec<u32>,
-    by_id: HashMap<u64, u32>,
+    len: usize,
     /// How many are watched promptly.
     pub(super) prompt: usize,
 }
@@ -50,16 +51,21 @@ struct Place {
 
 impl Entries {
     pub(super) fn len(&self) -> usize {
-        self.by_id.len()
+        self.len
     }
 
     /// Enters a socket, to be watched promptly.
-    pub(super) fn add(&mut self, id: u64, reader: Box<dyn Reader>, socket: TcpStream) -> &Entry {
+    pub(super) fn add(&mut self, attach: Attach) -> &Entry {
+        let Attach {
+            reader,
+            socket,
+            recalled,
+        } = attach;
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.slab.push(Place::default());
             self.slab.len() as u32 - 1
         });
-        self.by_id.insert(id, index);
+        self.len += 1;
         self.prompt += 1;
         let place = &mut self.slab[index as usize];
         let slot = Slot {
@@ -67,13 +73,13 @@ impl Entries {
             reuse: place.reuse,
         };
         place.entry.insert(Entry {
-            id,
             slot,
             reader,
             socket: Arc::new(socket),
             pace: Pace::Prompt,
             wish: Pace::Prompt,
             then: None,
+            recalled,
             bytes: 0,
         })
     }
@@ -83,18 +89,13 @@ impl Entries {
         (entry.slot == slot).then_some(entry)
     }
 
-    pub(super) fn by_id(&mut self, id: u64) -> Option<&mut Entry> {
-        let index = *self.by_id.get(&id)?;
-        self.slab[index as usize].entry.as_mut()
-    }
-
     pub(super) fn remove(&mut self, slot: Slot) -> Option<Entry> {
         self.get(slot)?;
         let place = &mut self.slab[slot.index as usize];
         let entry = place.entry.take()?;
         place.reuse = place.reuse.wrapping_add(1);
         self.vacant.push(slot.index);
-        self.by_id.remove(&entry.id);
+        self.len -= 1;
         if entry.pace == Pace::Prompt {
             self.prompt -= 1;
         }

@@ -27,8 +27,8 @@ mod tests;
 
 use std::io;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver as Inbox, Sender, channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver as Inbox, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -131,37 +131,40 @@ impl Method {
     }
 }
 
-/// What is asked of an attendant. Each socket is attached and recalled once at the most, which bounds
-/// the queue by the connections there are.
-enum Command {
-    Attach {
-        id: u64,
-        reader: Box<dyn Reader>,
-        socket: TcpStream,
-    },
-    Recall(u64),
-    Stop,
+/// A socket on its way to an attendant.
+struct Attach {
+    reader: Box<dyn Reader>,
+    socket: TcpStream,
+    /// Set once the socket is wanted back.
+    recalled: Arc<AtomicBool>,
 }
+
+/// Sockets that may wait to be taken in: a crowd of publishers that reconnects at once. Whoever does
+/// not fit is not read here.
+const INBOX_MAX: usize = 1_024;
 
 /// The threads that read publishers. Dropping it gives every socket back.
 #[derive(Debug)]
 pub struct Intake {
     desks: Vec<Desk>,
-    next_id: AtomicU64,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// The way to one attendant.
 #[derive(Clone, Debug)]
 struct Desk {
-    inbox: Sender<Command>,
+    inbox: SyncSender<Attach>,
     waker: Waker,
-    counts: Arc<Counts>,
+    board: Arc<Board>,
 }
 
-/// What one attendant counts.
+/// What an attendant and the others tell one another.
 #[derive(Debug, Default)]
-struct Counts {
+struct Board {
+    /// Some sockets are wanted back.
+    has_recalls: AtomicBool,
+    /// All are, and the thread is to end.
+    is_stopping: AtomicBool,
     /// Sockets given to it and not given back.
     sockets: AtomicUsize,
     wakeups: AtomicU64,
@@ -171,17 +174,17 @@ struct Counts {
 /// been yet.
 #[derive(Debug)]
 pub struct Ticket {
-    id: u64,
+    recalled: Arc<AtomicBool>,
     desk: Desk,
 }
 
 impl Ticket {
     /// Has the socket given back soon.
     pub fn recall(&self) {
-        // It has been given back already when the attendant is gone.
-        if self.desk.inbox.send(Command::Recall(self.id)).is_ok() {
-            self.desk.waker.wake();
-        }
+        // In this order, so that whoever sees the second looks for the first.
+        self.recalled.store(true, Ordering::Relaxed);
+        self.desk.board.has_recalls.store(true, Ordering::Release);
+        self.desk.waker.wake();
     }
 }
 
@@ -200,22 +203,21 @@ impl Intake {
     pub fn start(threads: usize, method: Method, target_utilisation: f64) -> io::Result<Self> {
         let mut intake = Self {
             desks: Vec::new(),
-            next_id: AtomicU64::new(0),
             threads: Mutex::default(),
         };
         for number in 0..threads.max(1) {
-            let (inbox, commands) = channel();
-            let (made, is_made) = channel();
+            let (inbox, arrivals) = sync_channel(INBOX_MAX);
+            let (made, is_made) = sync_channel(1);
             let desk = Desk {
                 inbox,
                 waker: Waker::new()?,
-                counts: Arc::default(),
+                board: Arc::default(),
             };
-            let (waker, counts) = (desk.waker.clone(), Arc::clone(&desk.counts));
+            let (waker, board) = (desk.waker.clone(), Arc::clone(&desk.board));
             let thread = std::thread::Builder::new()
                 .name(format!("intake-{number}"))
                 .spawn(move || {
-                    attend(method, target_utilisation, &waker, commands, counts, &made);
+                    attend(method, target_utilisation, &waker, arrivals, board, &made);
                 })?;
             intake.desks.push(desk);
             intake
@@ -231,53 +233,51 @@ impl Intake {
     /// Gives a connected socket to the thread that has the fewest.
     ///
     /// # Errors
-    /// When the intake has ended, or the socket cannot be made non-blocking; the caller has both back.
+    /// When too many wait to be taken in, the intake has ended, or the socket cannot be made non-blocking;
+    /// the caller has both back.
     pub fn attach<R: Reader + 'static>(
         &self,
         reader: Box<R>,
         socket: TcpStream,
     ) -> Result<Ticket, (Box<dyn Reader>, TcpStream)> {
-        let load = |desk: &&Desk| desk.counts.sockets.load(Ordering::Relaxed);
-        let Some(desk) = self.desks.iter().min_by_key(load) else {
+        let load = |desk: &&Desk| desk.board.sockets.load(Ordering::Relaxed);
+        let desk = self.desks.iter().min_by_key(load);
+        let Some(desk) = desk.filter(|_| socket.set_nonblocking(true).is_ok()) else {
             return Err((reader, socket));
         };
-        if socket.set_nonblocking(true).is_err() {
-            return Err((reader, socket));
-        }
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let ticket = Ticket {
-            id,
+            recalled: Arc::default(),
             desk: desk.clone(),
         };
-        desk.counts.sockets.fetch_add(1, Ordering::Relaxed);
-        let attach = Command::Attach { id, reader, socket };
-        match desk.inbox.send(attach) {
+        let attach = Attach {
+            reader,
+            socket,
+            recalled: Arc::clone(&ticket.recalled),
+        };
+        desk.board.sockets.fetch_add(1, Ordering::Relaxed);
+        match desk.inbox.try_send(attach) {
             Ok(()) => {
                 desk.waker.wake();
                 Ok(ticket)
             }
-            Err(refused) => match refused.0 {
-                Command::Attach { reader, socket, .. } => Err((reader, socket)),
-                Command::Recall(_) | Command::Stop => {
-                    unreachable!("the refused command is the one that was sent")
-                }
-            },
+            Err(TrySendError::Full(back) | TrySendError::Disconnected(back)) => {
+                desk.board.sockets.fetch_sub(1, Ordering::Relaxed);
+                Err((back.reader, back.socket))
+            }
         }
     }
 
     /// How often the threads have woken.
     pub fn wakeups(&self) -> u64 {
-        let wakeups = |desk: &Desk| desk.counts.wakeups.load(Ordering::Relaxed);
+        let wakeups = |desk: &Desk| desk.board.wakeups.load(Ordering::Relaxed);
         self.desks.iter().map(wakeups).sum()
     }
 
     /// Gives every socket back and ends the threads.
     pub fn stop(&self) {
         for desk in &self.desks {
-            // The thread of a closed inbox has ended.
-            if desk.inbox.send(Command::Stop).is_ok() {
-                desk.waker.wake();
-            }
+            desk.board.is_stopping.store(true, Ordering::Release);
+            desk.waker.wake();
         }
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let own = std::thread::current().id();
@@ -304,9 +304,9 @@ fn attend(
     method: Method,
     target_utilisation: f64,
     waker: &Waker,
-    commands: Inbox<Command>,
-    counts: Arc<Counts>,
-    made: &Sender<io::Result<()>>,
+    arrivals: Inbox<Attach>,
+    board: Arc<Board>,
+    made: &SyncSender<io::Result<()>>,
 ) {
     let receivers = method
         .make(waker)
@@ -314,7 +314,7 @@ fn attend(
         .and_then(|prompt| Ok((prompt, method.make(&Waker::new()?)?)));
     let (told, attendant) = match receivers {
         Ok((prompt, relaxed)) => {
-            let attendant = Attendant::new(prompt, relaxed, commands, counts, target_utilisation);
+            let attendant = Attendant::new(prompt, relaxed, arrivals, board, target_utilisation);
             (made.send(Ok(())), Some(attendant))
         }
         Err(error) => (made.send(Err(error)), None),

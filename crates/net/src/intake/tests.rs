@@ -1,7 +1,6 @@
 //! What receivers and the intake must do, by each method.
 
 use std::io::{Read, Write};
-use std::sync::mpsc::{Receiver as Inbox, Sender, channel};
 
 use super::*;
 use crate::backend::Slot;
@@ -302,7 +301,7 @@ struct Echo {
     due: Option<Instant>,
     answer: Vec<u8>,
     heard: Vec<u8>,
-    back: Sender<Back>,
+    back: SyncSender<Back>,
 }
 
 struct Back {
@@ -351,7 +350,7 @@ impl Guest {
     fn new(intake: &Intake, pace: Pace, due: Option<Instant>) -> Self {
         let (near, far) = pair();
         far.set_read_timeout(Some(LONG)).unwrap();
-        let (back, is_back) = channel();
+        let (back, is_back) = sync_channel(1);
         let echo = Echo {
             pace,
             due,
@@ -467,7 +466,7 @@ fn everybody_comes_back_in_the_end() {
             assert_eq!(guest.back().why, "Recalled");
         }
         let (near, _far) = pair();
-        let (back, is_back) = channel();
+        let (back, is_back) = sync_channel(1);
         let late = Echo {
             pace: Pace::Prompt,
             due: None,

@@ -134,17 +134,14 @@ fn allocate(layout: Layout) -> NonNull<u8> {
     NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-const fn ring_layout() -> Layout {
-    layout(BUFFERS_MAX as usize * size_of::<BufRingEntry>())
+fn ring_layout() -> Layout {
+    layout(usize::from(BUFFERS_MAX) * size_of::<BufRingEntry>())
 }
 
-const fn memory_layout() -> Layout {
-    layout(BUFFERS_MAX as usize * BUFFER_BYTES)
+fn memory_layout() -> Layout {
+    layout(usize::from(BUFFERS_MAX) * BUFFER_BYTES)
 }
 
-const fn layout(size: usize) -> Layout {
-    match Layout::from_size_align(size, PAGE) {
-        Ok(layout) => layout,
-        Err(_) => panic!("the sizes are small"),
-    }
+fn layout(size: usize) -> Layout {
+    Layout::from_size_align(size, PAGE).expect("a page is a power of two, and the sizes are small")
 }
