@@ -22,6 +22,11 @@ use crate::cpu;
 /// How much a turn weighs in the mean cost of reading one socket.
 const COST_WEIGHT: f64 = 1.0 / 16.0;
 
+/// Pieces of a relaxed turn that are read in a row: half a millisecond's work, so that whoever is to be
+/// read promptly does not wait for the whole turn. Also what any turn may take, for so much can one
+/// socket bring in one go.
+const SLICE: usize = 64;
+
 /// How often it is tried to end watches before the rest is left to the kernel: a watch ends with the
 /// next visit.
 const FAREWELLS_MAX: usize = 16;
@@ -36,6 +41,10 @@ pub(super) struct Attendant {
     /// When the last turn began.
     turned: Instant,
     relaxed_due: Instant,
+    /// When the relaxed turn after the present one is due.
+    relaxed_next: Instant,
+    /// Pieces that the present relaxed turn may still take.
+    relaxed_left: usize,
     survey_due: Instant,
     /// CPU seconds that reading one socket takes in a turn, on average.
     cost: f64,
@@ -80,6 +89,8 @@ impl Attendant {
             target_utilisation,
             turned: now,
             relaxed_due: now,
+            relaxed_next: now,
+            relaxed_left: 0,
             survey_due: now,
             cost: 0.0,
             spent: Duration::ZERO,
@@ -113,7 +124,12 @@ impl Attendant {
             ..
         } = self;
         house.now = now;
-        prompt.wait(pause, timeout, &mut |slot, news| house.hear(slot, news))?;
+        // What comes in the course of this is for the next turn, or else the sockets read first would be
+        // read again and again.
+        let most = house.entries.prompt.max(SLICE);
+        prompt.wait(pause, timeout, most, &mut |slot, news| {
+            house.hear(slot, news)
+        })?;
         if timeout != Some(Duration::ZERO) {
             house.board.wakeups.fetch_add(1, Ordering::Relaxed);
         }
@@ -121,10 +137,20 @@ impl Attendant {
         house.now = now;
         self.turned = now;
         if now >= self.relaxed_due {
-            relaxed.wait(Duration::ZERO, Some(Duration::ZERO), &mut |slot, news| {
+            if self.relaxed_left == 0 {
+                self.relaxed_next = now + RELAXED_APART;
+                let entries = &house.entries;
+                self.relaxed_left = (entries.len() - entries.prompt).max(SLICE);
+            }
+            let zero = Some(Duration::ZERO);
+            let told = relaxed.wait(Duration::ZERO, zero, SLICE, &mut |slot, news| {
                 house.hear(slot, news);
             })?;
-            self.relaxed_due = now + RELAXED_APART;
+            let left = self.relaxed_left.saturating_sub(told);
+            self.relaxed_left = if told < SLICE { 0 } else { left };
+            if self.relaxed_left == 0 {
+                self.relaxed_due = self.relaxed_next;
+            }
         }
         self.obey();
         if now >= self.survey_due {
@@ -239,7 +265,7 @@ impl Attendant {
             } = &mut self;
             for receiver in [prompt, relaxed] {
                 let zero = Some(Duration::ZERO);
-                receiver.wait(Duration::ZERO, zero, &mut |slot, news| {
+                receiver.wait(Duration::ZERO, zero, SLICE, &mut |slot, news| {
                     house.hear(slot, news)
                 })?;
             }

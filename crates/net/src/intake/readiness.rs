@@ -24,7 +24,6 @@ pub(super) struct Readiness {
     epoll: OwnedFd,
     waker: Waker,
     sockets: Vec<Option<(Slot, Arc<TcpStream>)>>,
-    count: usize,
     unwatched: Vec<Slot>,
     buffer: Vec<u8>,
 }
@@ -38,7 +37,6 @@ impl Readiness {
             epoll,
             waker,
             sockets: Vec::new(),
-            count: 0,
             unwatched: Vec::new(),
             buffer: vec![0; RECEIVE_BYTES],
         })
@@ -50,7 +48,6 @@ impl Readiness {
         else {
             return false;
         };
-        self.count -= 1;
         // It can only fail for a socket that is not in the set, which is what is wanted.
         epoll::delete(&self.epoll, &socket).ok();
         true
@@ -83,7 +80,6 @@ impl Receiver for Readiness {
             self.sockets.resize_with(index + 1, || None);
         }
         self.sockets[index] = Some((slot, Arc::clone(socket)));
-        self.count += 1;
         Ok(())
     }
 
@@ -97,8 +93,9 @@ impl Receiver for Readiness {
         &mut self,
         pause: Duration,
         timeout: Option<Duration>,
+        most: usize,
         tell: &mut dyn FnMut(Slot, News<'_>),
-    ) -> io::Result<()> {
+    ) -> io::Result<usize> {
         let began = Instant::now();
         if !pause.is_zero() {
             std::thread::sleep(pause);
@@ -110,17 +107,17 @@ impl Receiver for Readiness {
         for slot in self.unwatched.drain(..) {
             tell(slot, News::Unwatched);
         }
-        // Each list holds other sockets than the one before. What comes in the course of this is for the
-        // next turn.
-        for _ in 0..=self.count / EVENTS_PER_WAIT {
+        let mut told = 0;
+        loop {
             let at_most = timeout.map(|timeout| Timespec {
                 tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: i64::from(timeout.subsec_nanos()),
             });
             let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-            let ready = match epoll::wait(&self.epoll, &mut ready, at_most.as_ref()) {
+            let room = most.saturating_sub(told).clamp(1, EVENTS_PER_WAIT);
+            let ready = match epoll::wait(&self.epoll, &mut ready[..room], at_most.as_ref()) {
                 Ok((ready, _)) => ready,
-                Err(Errno::INTR) => return Ok(()),
+                Err(Errno::INTR) => return Ok(told),
                 Err(error) => return Err(error.into()),
             };
             for event in &mut *ready {
@@ -132,11 +129,11 @@ impl Receiver for Readiness {
                     self.receive(unpack(data), tell);
                 }
             }
-            if ready.len() < EVENTS_PER_WAIT {
-                break;
+            told += ready.len();
+            if ready.len() < room || told >= most {
+                return Ok(told);
             }
             timeout = Some(Duration::ZERO);
         }
-        Ok(())
     }
 }

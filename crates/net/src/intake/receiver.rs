@@ -21,7 +21,8 @@ pub(crate) trait Receiver {
 
     /// Sleeps for `pause`, and on until there is something to receive, the waker is called or
     /// `timeout` has passed, counted from the beginning of the call (`None`: for ever). Then receives
-    /// what there is. A timeout of zero never sleeps. The waker need not end the pause.
+    /// what there is, some `most` pieces; says how many. A timeout of zero never sleeps. The waker need
+    /// not end the pause.
     ///
     /// # Errors
     /// Only for failures that make the receiver unusable.
@@ -29,8 +30,9 @@ pub(crate) trait Receiver {
         &mut self,
         pause: Duration,
         timeout: Option<Duration>,
+        most: usize,
         tell: &mut dyn FnMut(Slot, News<'_>),
-    ) -> io::Result<()>;
+    ) -> io::Result<usize>;
 }
 
 /// What is told of a socket. All but the first are the last of it, and the receiver has let go of the

@@ -9,6 +9,9 @@ use crate::intake::receiver::News;
 
 const LONG: Duration = Duration::from_secs(5);
 
+/// More pieces than come at once, by far.
+const MANY: usize = 1_000;
+
 macro_rules! by_every_method {
     ($($name:ident,)*) => {
         mod epoll { $(
@@ -94,7 +97,7 @@ fn receive(receiver: &mut dyn Receiver, all: &mut [Heard], is_enough: impl Fn(&[
     let deadline = Instant::now() + LONG;
     while !is_enough(all) {
         receiver
-            .wait(Duration::ZERO, Some(LONG), &mut |of, news| {
+            .wait(Duration::ZERO, Some(LONG), MANY, &mut |of, news| {
                 assert_eq!(of, slot(of.index));
                 all[of.index as usize].note(news);
             })
@@ -239,7 +242,7 @@ fn nothing_is_told_of_a_successor_that_is_its_predecessor_s(
     let mut bytes = Vec::new();
     while bytes.len() < 6 {
         receiver
-            .wait(Duration::ZERO, Some(LONG), &mut |of, news| {
+            .wait(Duration::ZERO, Some(LONG), MANY, &mut |of, news| {
                 assert_eq!(of, next);
                 let News::Bytes(piece) = news else {
                     panic!("{news:?}");
@@ -257,14 +260,14 @@ fn a_pause_is_slept_through(receiver: &mut dyn Receiver, _: &Waker) {
     let mut heard = places(2);
     // The first wait is over at once, for rings begin with it.
     receiver
-        .wait(Duration::ZERO, Some(Duration::ZERO), &mut |_, _| ())
+        .wait(Duration::ZERO, Some(Duration::ZERO), MANY, &mut |_, _| ())
         .unwrap();
     for peer in &mut peers {
         peer.write_all(b"there").unwrap();
     }
     let began = Instant::now();
     receiver
-        .wait(PAUSE, Some(LONG), &mut |of, news| {
+        .wait(PAUSE, Some(LONG), MANY, &mut |of, news| {
             heard[of.index as usize].note(news)
         })
         .unwrap();
@@ -278,7 +281,7 @@ fn a_waker_ends_the_sleep_again_and_again(receiver: &mut dyn Receiver, waker: &W
         waker.wake();
         let began = Instant::now();
         receiver
-            .wait(Duration::ZERO, Some(LONG), &mut |_, _| ())
+            .wait(Duration::ZERO, Some(LONG), MANY, &mut |_, _| ())
             .unwrap();
         assert!(began.elapsed() < LONG);
     }
@@ -289,7 +292,9 @@ fn a_sleep_ends_when_its_time_is_over(receiver: &mut dyn Receiver, _: &Waker) {
     let _peer = watched(receiver, 0);
     for pause in [Duration::ZERO, TIME / 4] {
         let began = Instant::now();
-        receiver.wait(pause, Some(TIME), &mut |_, _| ()).unwrap();
+        receiver
+            .wait(pause, Some(TIME), MANY, &mut |_, _| ())
+            .unwrap();
         let slept = began.elapsed();
         assert!(slept >= TIME / 4 && slept < LONG, "{slept:?}");
     }

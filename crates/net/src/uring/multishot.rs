@@ -29,9 +29,6 @@ use crate::waker::Waker;
 /// sockets bring bytes; what is beyond it waits in the kernel.
 const COMPLETIONS: u32 = 2_048;
 
-/// Pieces that a turn may take in any case: so much can one socket bring in one go.
-const PIECES_MIN: usize = 64;
-
 /// See the module's description.
 pub(crate) struct Multishot {
     ring: Ring,
@@ -222,8 +219,9 @@ impl Receiver for Multishot {
         &mut self,
         pause: Duration,
         timeout: Option<Duration>,
+        most: usize,
         tell: &mut dyn FnMut(Slot, News<'_>),
-    ) -> io::Result<()> {
+    ) -> io::Result<usize> {
         self.prepare();
         let is_short = !self.unwatched.is_empty() || self.ring.has_seen();
         if timeout != Some(Duration::ZERO) && !is_short {
@@ -231,14 +229,13 @@ impl Receiver for Multishot {
         } else {
             self.ring.poll()?;
         }
-        // The kernel hands out some 20 pieces at a time. What comes in the course of this is for the
-        // next turn, or else the sockets read first would be read again and again.
-        let mut left = self.count.max(PIECES_MIN);
+        // The kernel hands out some 20 pieces at a time.
+        let mut total = 0;
         loop {
             let told = self.tell(tell);
             self.prepare();
-            left = left.saturating_sub(told);
-            if told == 0 || left == 0 {
+            total += told;
+            if told == 0 || total >= most {
                 break;
             }
             self.ring.poll()?;
@@ -249,7 +246,7 @@ impl Receiver for Multishot {
                 tell(slot, News::Unwatched);
             }
         }
-        Ok(())
+        Ok(total)
     }
 }
 

@@ -166,7 +166,7 @@ impl Multishot {
             // An error, most likely that there is no such thing as a multishot receive.
             _ => heard.push(b'!'),
         };
-        let waited = receiver.wait(Duration::ZERO, Some(TRIAL_PATIENCE), &mut tell);
+        let waited = receiver.wait(Duration::ZERO, Some(TRIAL_PATIENCE), 1, &mut tell);
         if waited.is_err() || heard != *b"?" {
             return Err(Unavailable::Lacks("receives that go on"));
         }

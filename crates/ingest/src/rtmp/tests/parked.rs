@@ -61,7 +61,7 @@ async fn what_is_published_is_heard_until_the_publisher_leaves() {
             client.audio(step * 23, &body).await;
             assert_eq!(hear(&mut listener, 4).await, frame.as_bytes());
         }
-        assert!(context.intake.as_ref().map_or(0, Intake::wakeups) > 20);
+        assert!(context.intake.as_ref().map_or(0, Intake::wakeups) > 0);
         assert!(context.stats.receives(Protocol::Rtmp) >= 50);
         assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
         drop(client);
