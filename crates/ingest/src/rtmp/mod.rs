@@ -6,7 +6,7 @@
 //! One task per connection waits for whichever comes first: bytes to read, room to write, the loss
 //! of the stream to another publisher, or a deadline. What one read brought is decoded to the end
 //! and written to the stream as one batch. A bare socket that publishes is left to the intake's
-//! thread, which reads many at a time ([`parked`]), until there is something to decide.
+//! thread, which reads many at a time (`parked`), until there is something to decide.
 //!
 //! Waiting to write never stops reading: a publisher that ignores our acknowledgements goes on
 //! publishing until its unread replies reach the session's bound. Deadlines: the session has those

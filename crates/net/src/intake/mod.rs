@@ -15,7 +15,7 @@
 //! decided, or takes time, is for whoever gave the socket here: the reader gets it
 //! [back](Reader::give_back) and may be attached again.
 //!
-//! Two ways of receiving, one contract ([`receiver`]): multishot receives into a shared ring of
+//! Two ways of receiving, one contract (`receiver`): multishot receives into a shared ring of
 //! buffers, and readiness by epoll. Called by `ingest`.
 
 mod attendant;
