@@ -1,7 +1,9 @@
 //! What the tests of both drivers share: a house with a core and a gate, and a listener in it.
 
+use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::rc::Rc;
+use std::sync::{Arc, Once};
 use std::time::{Duration, SystemTime};
 
 use fanout::gate::{
@@ -14,7 +16,6 @@ use fanout::{
 use media::{Item, StreamName, Timestamp};
 use tracing::field::{Field, Visit};
 use tracing::span;
-use tracing::subscriber::DefaultGuard;
 
 use crate::{Context, Settings, Stats, now};
 
@@ -212,20 +213,44 @@ pub(crate) async fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>)
 
 /// Every event of ours on this thread, as `name=value` text.
 #[derive(Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Log(Rc<RefCell<Vec<String>>>);
+
+thread_local! {
+    /// The log that listens to this thread.
+    static LISTENING: RefCell<Option<Log>> = const { RefCell::new(None) };
+}
 
 impl Log {
     /// Listens until the guard is dropped.
-    pub(crate) fn capture(&self) -> DefaultGuard {
-        tracing::subscriber::set_default(self.clone())
+    ///
+    /// One subscriber serves all threads. With one for each, an event that another test's thread
+    /// meets first may be taken for one that nobody wants, and then is missing here.
+    pub(crate) fn capture(&self) -> Listening {
+        static SERVED: Once = Once::new();
+        SERVED.call_once(|| {
+            tracing::subscriber::set_global_default(Subscriber).expect("nobody else sets one");
+        });
+        LISTENING.set(Some(self.clone()));
+        Listening
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.0.lock().expect("no panic").clone()
+        self.0.borrow().clone()
     }
 }
 
-impl tracing::Subscriber for Log {
+/// A log listens to this thread.
+pub(crate) struct Listening;
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        LISTENING.set(None);
+    }
+}
+
+struct Subscriber;
+
+impl tracing::Subscriber for Subscriber {
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
         metadata.target().starts_with("carillon_ingest")
     }
@@ -239,9 +264,13 @@ impl tracing::Subscriber for Log {
     fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
 
     fn event(&self, event: &tracing::Event<'_>) {
-        let mut line = Line(String::new());
-        event.record(&mut line);
-        self.0.lock().expect("no panic").push(line.0);
+        LISTENING.with_borrow(|log| {
+            if let Some(log) = log {
+                let mut line = Line(String::new());
+                event.record(&mut line);
+                log.0.borrow_mut().push(line.0);
+            }
+        });
     }
 
     fn enter(&self, _: &span::Id) {}
