@@ -10,6 +10,8 @@ pub mod unit {
     pub const SLICE: u8 = 1;
     /// A slice of an instantaneous decoding refresh picture: a keyframe.
     pub const IDR: u8 = 5;
+    /// Supplemental enhancement information.
+    pub const SEI: u8 = 6;
     /// Sequence parameter set.
     pub const SPS: u8 = 7;
     /// Picture parameter set.

@@ -9,6 +9,9 @@ use super::parameter_sets::ParameterSets;
 const STAP_A: u8 = 24;
 const FU_A: u8 = 28;
 
+/// The payload type of the SEI message that says where decoders may start (§D.1.8).
+const RECOVERY_POINT: u8 = 6;
+
 #[derive(Debug)]
 pub(super) struct H264;
 
@@ -43,6 +46,8 @@ impl Syntax for H264 {
             unit::SPS => set(sps_id(nal)),
             unit::PPS => set(pps_id(nal)),
             unit::IDR => Class::KeepKey,
+            // Encoders that refresh pictures piece by piece have no other keyframes.
+            unit::SEI if nal.get(1) == Some(&RECOVERY_POINT) => Class::KeepKey,
             0 | unit::DELIMITER | unit::FILLER | STAP_A.. => Class::Drop,
             _ => Class::Keep,
         }

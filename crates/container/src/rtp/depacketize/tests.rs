@@ -41,6 +41,11 @@ impl Bench {
 }
 
 const KEY: &[u8] = &[0x10, 0x50, 5, 0, 0x9D, 1, 0x2A, 0x40, 1, 0xB4, 0, 7];
+/// 320×180, from x264.
+const SPS: &[u8] = &[
+    0x67, 0x42, 0xC0, 0x0C, 0xD9, 0x01, 0x41, 0x9F, 0x9F, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00, 0x10,
+    0x00, 0x00, 0x03, 0x03, 0x20, 0xF1, 0x42, 0xA4, 0x80,
+];
 const INTER: &[u8] = &[0x10, 0x51, 5, 0, 7];
 
 #[test]
@@ -158,16 +163,24 @@ fn sound_is_handed_on_packet_by_packet() {
 
 #[test]
 fn parameter_sets_may_come_with_the_session_description() {
-    let sps = [
-        0x67, 0x42, 0xC0, 0x0C, 0xD9, 0x01, 0x41, 0x9F, 0x9F, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00,
-        0x10, 0x00, 0x00, 0x03, 0x03, 0x20, 0xF1, 0x42, 0xA4, 0x80,
-    ];
     let mut bench = Bench::new(Format::H264);
     assert!(bench.push(0, true, &[0x65, 0x88, 1]).is_empty(), "no sets");
     assert_eq!(bench.wanted, 1);
-    bench.depacketizer.learn(&sps);
+    bench.depacketizer.learn(SPS);
     bench.depacketizer.learn(&[0x68, 0xCE, 0x3C, 0x80]);
     let samples = bench.push(40, true, &[0x65, 0x88, 1]);
     assert_eq!(samples[0].data[..], [0, 0, 0, 3, 0x65, 0x88, 1]);
+    assert!(samples[0].keyframe);
     assert_eq!(bench.depacketizer.dimensions(), Some((320, 180)));
+}
+
+#[test]
+fn a_recovery_point_is_a_keyframe() {
+    let mut bench = Bench::new(Format::H264);
+    bench.depacketizer.learn(SPS);
+    // Units of one packet: what is said of the refresh, and a slice.
+    let samples = bench.push(0, true, &[0x78, 0, 4, 6, 6, 1, 0xC4, 0, 3, 0x41, 0x9A, 1]);
+    assert!(samples[0].keyframe);
+    let samples = bench.push(40, true, &[0x78, 0, 4, 6, 5, 1, 0xC4, 0, 3, 0x41, 0x9A, 1]);
+    assert!(!samples[0].keyframe);
 }
