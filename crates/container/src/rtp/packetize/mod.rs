@@ -7,6 +7,9 @@ mod nal;
 mod vp8;
 mod vp9;
 
+#[cfg(test)]
+mod tests;
+
 use media::codec::opus;
 use media::{Sample, Timestamp, Track};
 use thiserror::Error;
