@@ -184,3 +184,78 @@ fn a_recovery_point_is_a_keyframe() {
     let samples = bench.push(40, true, &[0x78, 0, 4, 6, 5, 1, 0xC4, 0, 3, 0x41, 0x9A, 1]);
     assert!(!samples[0].keyframe);
 }
+
+#[test]
+fn a_keyframe_without_its_first_slice_is_none() {
+    let mut bench = Bench::new(Format::H264);
+    bench.depacketizer.learn(SPS);
+    bench.depacketizer.lost();
+    // first_mb_in_slice is 1.
+    assert!(bench.push(0, false, &[0x65, 0x48, 1]).is_empty());
+    assert!(bench.push(0, true, &[0x65, 0x88, 1]).is_empty());
+    assert_eq!(bench.push(40, true, &[0x65, 0x88, 1]).len(), 1);
+    let mut bench = Bench::new(Format::Hevc);
+    bench.depacketizer.lost();
+    // first_slice_segment_in_pic_flag is 0, in a fragment.
+    assert!(bench.push(0, false, &[0x62, 1, 0x93, 0x48]).is_empty());
+    assert!(bench.push(0, true, &[0x62, 1, 0x53, 1]).is_empty());
+    assert_eq!(bench.depacketizer.dropped_frames(), 1);
+    // The same with the flag: whole, but for want of a configuration no sample.
+    bench.push(40, false, &[0x62, 1, 0x93, 0x88]);
+    assert_eq!(bench.wanted, 1);
+}
+
+#[test]
+fn fragments_that_do_not_fit_spoil_the_frame() {
+    let (start, middle, end) = ([0x7C, 0x85, 0x88], [0x7C, 0x05, 1], [0x7C, 0x45, 2]);
+    let whole = [0x06, 5, 1, 0xC4];
+    let mut bench = Bench::new(Format::H264);
+    bench.depacketizer.learn(SPS);
+    let mut push = |at: u32, payloads: &[&[u8]]| {
+        let last = payloads.len() - 1;
+        let samples = payloads.iter().enumerate();
+        let samples = samples.map(|(index, payload)| bench.push(40 * at, index == last, payload));
+        samples.last().is_some_and(|samples| samples.len() == 1)
+    };
+    assert!(push(0, &[&whole, &start, &middle, &end]));
+    assert!(!push(1, &[&start, &start, &end]), "a second start");
+    assert!(!push(2, &[&start, &middle]), "no end");
+    assert!(!push(3, &[&whole, &middle, &end]), "no start");
+    assert!(!push(4, &[&start, &whole, &end]), "a unit within");
+    assert!(
+        !push(5, &[&[0x78, 0, 9, 1]]),
+        "a unit longer than its packet"
+    );
+    assert!(!push(6, &[&[0x7D, 0x85, 0, 0, 0x88]]), "of another mode");
+    assert!(push(7, &[&start, &end]));
+}
+
+#[test]
+fn av1_units_go_on_where_they_were_cut() {
+    let header = [0x08, 2, 0, 0, 5, 0x21, 0xE7, 0xF6, 0x60, 0x17, 0xC0, 2];
+    let key = [&[0x28, 12][..], &header, &[0x30, 0x10, 7]].concat();
+    let mut bench = Bench::new(Format::Av1);
+    let samples = bench.push(0, true, &key);
+    assert_eq!(samples[0].data[5 + 13..], [0x32, 2, 0x10, 7]);
+    assert_eq!(bench.depacketizer.dimensions(), Some((320, 180)));
+    // The same in three packets, each with a size in its first one.
+    bench.push(40, false, &[0x40, 4, 0x30, 0x10, 1, 2]);
+    bench.push(40, false, &[0xC0, 1, 3]);
+    let samples = bench.push(40, true, &[0x80, 1, 4]);
+    assert_eq!(samples[0].data[5..], [0x32, 5, 0x10, 1, 2, 3, 4]);
+    let goes_on: &[u8] = &[0x50, 0x30, 0x10, 1];
+    for packets in [
+        [goes_on, &[0x10, 2]],
+        [&[0x10, 0x30, 0x10, 1], &[0x90, 2]],
+        [goes_on, &[0xD0, 2]],
+        [goes_on, &[0xA0, 9, 2]],
+        [goes_on, &[0x90]],
+    ] {
+        let mut bench = Bench::new(Format::Av1);
+        bench.push(0, true, &key);
+        bench.push(40, false, packets[0]);
+        let samples = bench.push(40, true, packets[1]);
+        assert!(samples.is_empty(), "{packets:x?}");
+        assert_eq!(bench.depacketizer.dropped_frames(), 1);
+    }
+}

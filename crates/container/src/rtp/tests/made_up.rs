@@ -261,6 +261,7 @@ proptest! {
 #[test]
 fn a_frame_without_end_is_dropped() {
     let mut depacketizer = Depacketizer::new(Format::H264, TrackId::VIDEO, 0);
+    depacketizer.learn(SPS);
     let mut events = Vec::new();
     let mut piece = vec![0x7C, 0x85];
     piece.extend(fill(60_000));

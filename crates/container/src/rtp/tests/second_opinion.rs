@@ -51,6 +51,7 @@ fn theirs(media: &Media) -> Vec<Vec<u8>> {
                 let piece = vp9.depacketize(&bytes).expect("VP9");
                 assert_eq!((vp9.b, vp9.e, vp9.f), (frame.is_empty(), marker, false));
                 assert_eq!(usize::from(vp9.picture_id), frames.len());
+                assert_eq!(vp9.p, !media.samples[frames.len()].keyframe);
                 if vp9.v {
                     assert!(!vp9.p && vp9.b);
                     assert_eq!((&vp9.width[..], &vp9.height[..]), (&[320][..], &[180][..]));
