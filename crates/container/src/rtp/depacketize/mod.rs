@@ -86,7 +86,7 @@ enum Health {
     /// Nothing: there was no keyframe yet.
     Blank { has_asked: bool },
     /// What it should.
-    Sound,
+    Whole,
     /// Something else, for pictures it refers to are missing.
     Broken { since: Timestamp },
 }
@@ -143,7 +143,7 @@ impl Depacketizer {
             Format::Opus => Box::new(opus::Packet::new(channels)),
         };
         let health = match format.kind() {
-            Kind::Audio => Health::Sound,
+            Kind::Audio => Health::Whole,
             Kind::Video => Health::Blank { has_asked: false },
         };
         Self {
@@ -204,7 +204,7 @@ impl Depacketizer {
 
     /// Whether nothing but a keyframe helps.
     pub fn awaits_keyframe(&self) -> bool {
-        self.health != Health::Sound
+        self.health != Health::Whole
     }
 
     /// The size of the pictures, once it is known.
@@ -259,12 +259,12 @@ impl Depacketizer {
             return false;
         }
         let is_mended = match self.health {
-            Health::Sound => true,
+            Health::Whole => true,
             Health::Blank { .. } => frame.keyframe,
             Health::Broken { since } => frame.keyframe || at - since > MENDING_MAX,
         };
         if is_mended {
-            self.health = Health::Sound;
+            self.health = Health::Whole;
         }
         is_mended
     }
@@ -276,7 +276,7 @@ impl Depacketizer {
         }
         let sicker = match self.health {
             Health::Blank { has_asked: false } => Health::Blank { has_asked: true },
-            Health::Sound => Health::Broken { since: at },
+            Health::Whole => Health::Broken { since: at },
             Health::Blank { .. } | Health::Broken { .. } => return,
         };
         self.health = sicker;
