@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use bytes::Bytes;
 use container::icy::{Block, Interleaver, Piece};
-use container::{Demuxer, flv};
+use container::{Demuxer, flv, rtp};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Title, Track, TrackId};
 
@@ -45,6 +45,60 @@ fn flv_tag(c: &mut Criterion) {
             log.len()
         });
     });
+    group.finish();
+}
+
+/// An H.264 sample of one slice, cut for the network and given headers.
+fn rtp_packetize(c: &mut Criterion) {
+    let track = Track {
+        id: TrackId::VIDEO,
+        kind: Kind::Video,
+        codec: Codec::H264,
+        framing: Framing::Bare,
+        // A record with a sequence and a picture parameter set of a few bytes each.
+        config: Bytes::from_static(
+            b"\x01\x64\0\x1F\xFF\xE1\0\x06\x67\x64\0\x1F\xAC\xD9\x01\0\x04\x68\xEB\xE3\xCB",
+        ),
+        sample_rate: 0,
+        channels: 0,
+    };
+    let mut group = c.benchmark_group("container");
+    for (name, bytes, keyframe) in [
+        ("rtp_packetize_picture", 5_000, false),
+        ("rtp_packetize_keyframe", 100_000, true),
+    ] {
+        let first = if keyframe { 0x65 } else { 0x41 };
+        let length = ((bytes - 4) as u32).to_be_bytes();
+        let data = [&length[..], &[first], &vec![0x5A; bytes - 5]].concat();
+        let sample = Sample {
+            track: track.id,
+            dts: Timestamp::from_millis(1_000_000),
+            pts: Timestamp::from_millis(1_000_000),
+            duration: Span::ZERO,
+            keyframe,
+            data: data.into(),
+        };
+        group.throughput(Throughput::Bytes(bytes as u64));
+        group.bench_function(name, |b| {
+            let format = rtp::Format::of(&track).expect("RTP carries H.264");
+            let mut packetizer = rtp::Packetizer::new(format, &track, rtp::PAYLOAD_BYTES);
+            let mut sequencer = rtp::Sequencer::new(1, 0, 0, format.clock_rate());
+            let mut payloads = rtp::Payloads::default();
+            let mut log = Vec::with_capacity(2 * bytes);
+            b.iter(|| {
+                payloads.clear();
+                log.clear();
+                let picture = packetizer.push(black_box(&sample), &mut payloads);
+                assert!(picture.is_ok());
+                let timestamp = sequencer.timestamp(sample.pts);
+                for packet in payloads.packets() {
+                    log.extend_from_slice(&sequencer.number(packet, timestamp));
+                    log.extend_from_slice(&payloads.bytes()[packet.range.clone()]);
+                }
+                log.len()
+            });
+        });
+    }
     group.finish();
 }
 
@@ -137,5 +191,5 @@ fn demux(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, flv_tag, icy_interleave, demux);
+criterion_group!(benches, flv_tag, rtp_packetize, icy_interleave, demux);
 criterion_main!(benches);

@@ -224,6 +224,12 @@ const OUTSIDE: &[Outside] = &[
         reason: "a second opinion for tests; an unauthenticated peer can crash it",
     },
     Outside {
+        package: "rtc-rtp",
+        shipped_in: &[],
+        tested_in: &["container"],
+        reason: "a second opinion for tests; `container` makes and reads the packets",
+    },
+    Outside {
         package: "tokio",
         shipped_in: WITH_TOKIO,
         tested_in: WITH_TOKIO,

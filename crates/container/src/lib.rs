@@ -6,6 +6,7 @@
 //!
 //! * [`Demuxer`] frames what an Icecast source delivers: MP3, ADTS, Ogg, WebM, or anything else.
 //! * [`flv`] is what RTMP carries and what `/{stream}.flv` is made of.
+//! * [`rtp`] is what WebRTC carries.
 //! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames.
 
 pub mod adts;
@@ -14,6 +15,7 @@ pub mod frames;
 pub mod icy;
 pub mod ogg;
 pub mod raw;
+pub mod rtp;
 pub mod webm;
 
 mod demuxer;

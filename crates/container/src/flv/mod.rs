@@ -8,6 +8,7 @@
 
 mod body;
 mod depacketize;
+pub(crate) mod elementary;
 mod multitrack;
 mod muxer;
 mod read;

@@ -7,7 +7,7 @@ use media::{Codec, Framing, Kind, Sample, Timestamp, Track};
 
 use super::{
     AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, PACKET_CODED, PACKET_SEQUENCE_HEADER, TAG_AUDIO,
-    TAG_HEADER_BYTES, TAG_SCRIPT, TAG_VIDEO, VIDEO_AVC, whole,
+    TAG_HEADER_BYTES, TAG_SCRIPT, TAG_VIDEO, VIDEO_AVC, elementary, whole,
 };
 
 /// Bytes that [`file_header`] returns: what a listener receives once and never again.
@@ -35,7 +35,10 @@ pub const fn file_header(audio: bool, video: bool) -> [u8; FILE_HEADER_BYTES] {
 pub fn carries(track: &Track) -> bool {
     match track.framing {
         Framing::FlvBody => true,
-        Framing::Bare => matches!(track.codec, Codec::H264 | Codec::Aac | Codec::Mp3),
+        Framing::Bare => {
+            matches!(track.codec, Codec::H264 | Codec::Aac | Codec::Mp3)
+                || elementary::is_first_opus(track)
+        }
         Framing::SelfFramed => track.codec == Codec::Mp3,
     }
 }
@@ -87,18 +90,21 @@ impl Prelude {
 impl<'a> Tag<'a> {
     /// The tags that configure a decoder for `track`, in order; none for a track that needs none.
     pub fn headers(track: &'a Track, at: Timestamp) -> impl Iterator<Item = Self> {
+        let opus = elementary::opus_prelude(true);
         let prelude: &[u8] = match (track.framing, track.codec) {
+            (Framing::Bare, Codec::Opus) => &opus,
             (Framing::Bare, Codec::H264) => &[0x10 | VIDEO_AVC, PACKET_SEQUENCE_HEADER, 0, 0, 0],
             (Framing::Bare, Codec::Aac) => &[SOUND_AAC, PACKET_SEQUENCE_HEADER],
             _ => &[],
         };
         let (first, second) = match (track.framing, track.codec) {
             (Framing::FlvBody, _) => whole::split(&track.config),
-            (Framing::Bare, Codec::H264 | Codec::Aac) => (&track.config[..], &[][..]),
+            (Framing::Bare, Codec::H264 | Codec::Aac | Codec::Opus) => (&track.config[..], &[][..]),
             _ => (&[][..], &[][..]),
         };
+        let prelude = Prelude::new(prelude);
         let bodies = [first, second].into_iter().filter(|body| !body.is_empty());
-        bodies.filter_map(move |body| Self::media(track, at, Prelude::new(prelude), body))
+        bodies.filter_map(move |body| Self::media(track, at, prelude, body))
     }
 
     /// The tag of one sample; `None` for a track that [`carries`] denies, and for a sample of
@@ -117,6 +123,7 @@ impl<'a> Tag<'a> {
                 Prelude::new(&[frame | VIDEO_AVC, PACKET_CODED, high, middle, low])
             }
             (_, Codec::Aac) => Prelude::new(&[SOUND_AAC, PACKET_CODED]),
+            (_, Codec::Opus) => Prelude::new(&elementary::opus_prelude(false)),
             _ => Prelude::new(&[mp3_sound(track)]),
         };
         Self::media(track, sample.dts, prelude, &sample.data)

@@ -2,13 +2,38 @@
 //! the sequence parameter set (ISO/IEC 14496-10 §7.3.2.1.1).
 
 use super::bits::Bits;
+use super::nal::without_emulation_prevention;
+
+/// NAL unit types (ISO/IEC 14496-10 table 7-1) that a relay tells apart.
+pub mod unit {
+    /// A slice of a picture that is no random access point.
+    pub const SLICE: u8 = 1;
+    /// A slice of an instantaneous decoding refresh picture: a keyframe.
+    pub const IDR: u8 = 5;
+    /// Supplemental enhancement information.
+    pub const SEI: u8 = 6;
+    /// Sequence parameter set.
+    pub const SPS: u8 = 7;
+    /// Picture parameter set.
+    pub const PPS: u8 = 8;
+    /// Access unit delimiter.
+    pub const DELIMITER: u8 = 9;
+    /// Filler data.
+    pub const FILLER: u8 = 12;
+}
+
+/// The type of a NAL unit, from its first byte.
+pub const fn unit_type(first: u8) -> u8 {
+    first & 0x1F
+}
+
+/// `nal_ref_idc`: 0 when nothing is predicted from the unit.
+pub const fn reference_idc(first: u8) -> u8 {
+    first >> 5 & 3
+}
 
 /// How many parameter sets of a kind the record can hold: five bits say so.
 const PARAMETER_SETS_MAX: usize = 31;
-
-/// Bytes of a sequence parameter set that are looked at. The picture size comes long before this,
-/// even behind full scaling lists.
-const SPS_BYTES_READ: usize = 1_024;
 
 /// A decoder's configuration, borrowed from the record.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -62,6 +87,53 @@ impl<'a> AvcConfig<'a> {
     pub fn dimensions(&self) -> Option<(u32, u32)> {
         dimensions(self.sps.first()?)
     }
+
+    /// Writes a record of the parameter sets, for samples with lengths of four bytes. `None`
+    /// without a sequence parameter set that can be read, or when there are more or longer ones
+    /// than a record holds.
+    pub fn write(sps: &[&[u8]], pps: &[&[u8]]) -> Option<Vec<u8>> {
+        let facts = Sps::parse(sps.first()?)?;
+        let fits = |units: &[&[u8]]| units.iter().all(|unit| unit.len() <= usize::from(u16::MAX));
+        if sps.len() > PARAMETER_SETS_MAX || pps.len() > PARAMETER_SETS_MAX {
+            return None;
+        }
+        if !fits(sps) || !fits(pps) {
+            return None;
+        }
+        let [profile, compatibility, level] = *sps.first()?.get(1..)?.first_chunk()?;
+        let mut record = vec![1, profile, compatibility, level, 0xFF];
+        for (units, reserved) in [(sps, 0xE0), (pps, 0)] {
+            record.push(reserved | units.len() as u8);
+            for unit in units {
+                record.extend_from_slice(&(unit.len() as u16).to_be_bytes());
+                record.extend_from_slice(unit);
+            }
+        }
+        if !matches!(profile, 66 | 77 | 88) {
+            record.extend_from_slice(&[
+                0xFC | facts.chroma as u8,
+                0xF8 | facts.luma_depth_less_8 as u8,
+                0xF8 | facts.chroma_depth_less_8 as u8,
+                0,
+            ]);
+        }
+        Some(record)
+    }
+}
+
+/// The number of a sequence parameter set; `None` for any other unit.
+pub fn sps_id(nal: &[u8]) -> Option<u32> {
+    Sps::parse(nal).map(|sps| sps.id)
+}
+
+/// The number of a picture parameter set; `None` for any other unit.
+pub fn pps_id(nal: &[u8]) -> Option<u32> {
+    let (head, payload) = nal.split_first()?;
+    if unit_type(*head) != unit::PPS {
+        return None;
+    }
+    let payload = without_emulation_prevention(payload);
+    Bits::new(&payload).golomb()
 }
 
 /// Takes `count` units, each behind a 16-bit length, off the front of `rest`.
@@ -78,31 +150,60 @@ fn read_units<'a>(rest: &mut &'a [u8], count: usize) -> Option<Vec<&'a [u8]>> {
 
 /// Width and height from a sequence parameter set NAL unit.
 fn dimensions(nal: &[u8]) -> Option<(u32, u32)> {
-    let (head, payload) = nal.split_first()?;
-    if head & 0x1F != 7 {
-        return None;
-    }
-    let payload = without_emulation_prevention(payload);
+    let payload = without_emulation_prevention(nal.get(1..)?);
     let mut bits = Bits::new(&payload);
-    let profile = bits.take(8)?;
-    bits.skip(16)?;
-    bits.golomb()?; // seq_parameter_set_id
-    let mut chroma = 1;
-    if matches!(
-        profile,
-        44 | 83 | 86 | 100 | 110 | 118 | 122 | 128 | 134 | 135 | 138 | 139 | 244
-    ) {
-        chroma = bits.golomb()?;
-        if chroma == 3 {
-            bits.skip(1)?;
-        }
-        bits.golomb()?; // bit_depth_luma_minus8
-        bits.golomb()?; // bit_depth_chroma_minus8
-        bits.skip(1)?;
-        if bits.flag()? {
-            skip_scaling_matrix(&mut bits, if chroma == 3 { 12 } else { 8 })?;
-        }
+    let sps = Sps::read(*nal.first()?, &mut bits)?;
+    picture_size(&sps, &mut bits)
+}
+
+/// What a sequence parameter set says first.
+struct Sps {
+    id: u32,
+    chroma: u32,
+    luma_depth_less_8: u32,
+    chroma_depth_less_8: u32,
+}
+
+impl Sps {
+    fn parse(nal: &[u8]) -> Option<Self> {
+        let payload = without_emulation_prevention(nal.get(1..)?);
+        Self::read(*nal.first()?, &mut Bits::new(&payload))
     }
+
+    /// Reads up to the scaling matrix.
+    fn read(head: u8, bits: &mut Bits<'_>) -> Option<Self> {
+        if unit_type(head) != unit::SPS {
+            return None;
+        }
+        let profile = bits.take(8)?;
+        bits.skip(16)?;
+        let mut sps = Self {
+            id: bits.golomb()?,
+            chroma: 1,
+            luma_depth_less_8: 0,
+            chroma_depth_less_8: 0,
+        };
+        if matches!(
+            profile,
+            44 | 83 | 86 | 100 | 110 | 118 | 122 | 128 | 134 | 135 | 138 | 139 | 244
+        ) {
+            sps.chroma = bits.golomb().filter(|chroma| *chroma <= 3)?;
+            if sps.chroma == 3 {
+                bits.skip(1)?;
+            }
+            // Six more than eight bits are the most there are (§7.4.2.1.1).
+            sps.luma_depth_less_8 = bits.golomb().filter(|depth| *depth <= 6)?;
+            sps.chroma_depth_less_8 = bits.golomb().filter(|depth| *depth <= 6)?;
+            bits.skip(1)?;
+            if bits.flag()? {
+                skip_scaling_matrix(bits, if sps.chroma == 3 { 12 } else { 8 })?;
+            }
+        }
+        Some(sps)
+    }
+}
+
+fn picture_size(sps: &Sps, bits: &mut Bits<'_>) -> Option<(u32, u32)> {
     bits.golomb()?; // log2_max_frame_num_minus4
     match bits.golomb()? {
         0 => bits.golomb().map(drop)?,
@@ -133,7 +234,7 @@ fn dimensions(nal: &[u8]) -> Option<(u32, u32)> {
         return Some((width, height));
     }
     // Cropping counts in chroma samples (equation 7-19 to 7-22).
-    let (unit_x, unit_y) = match chroma {
+    let (unit_x, unit_y) = match sps.chroma {
         1 => (2, 2 * fields),
         2 => (2, fields),
         _ => (1, fields),
@@ -167,21 +268,6 @@ fn skip_scaling_matrix(bits: &mut Bits<'_>, lists: usize) -> Option<()> {
         }
     }
     Some(())
-}
-
-/// Undoes the `00 00 03` escapes of a NAL unit.
-fn without_emulation_prevention(payload: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(payload.len().min(SPS_BYTES_READ));
-    let mut zeros = 0;
-    for byte in payload.iter().take(SPS_BYTES_READ) {
-        if zeros >= 2 && *byte == 3 {
-            zeros = 0;
-            continue;
-        }
-        zeros = if *byte == 0 { zeros + 1 } else { 0 };
-        plain.push(*byte);
-    }
-    plain
 }
 
 #[cfg(test)]
@@ -220,6 +306,17 @@ mod tests {
         );
         assert_eq!(config.codec_string(), "avc1.64001F");
         assert_eq!(config.dimensions(), Some((1_280, 720)));
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let written = AvcConfig::write(&[SPS_720P], &[PPS]).expect("readable parameter sets");
+        assert_eq!(written, [&record()[..], &[0xFD, 0xF8, 0xF8, 0]].concat());
+        assert_eq!((sps_id(SPS_720P), pps_id(PPS)), (Some(0), Some(0)));
+        assert_eq!((sps_id(PPS), pps_id(SPS_720P)), (None, None));
+        assert_eq!(AvcConfig::write(&[], &[PPS]), None);
+        assert_eq!(AvcConfig::write(&[SPS_720P; 32], &[PPS]), None);
+        assert_eq!(AvcConfig::write(&[SPS_720P], &[&[0x68; 65_536]]), None);
     }
 
     #[test]

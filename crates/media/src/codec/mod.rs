@@ -4,7 +4,13 @@
 //! parser knows; none of them allocates by a length that the input merely claims.
 
 pub mod aac;
+pub mod av1;
 pub mod h264;
+pub mod hevc;
 pub mod mpeg_audio;
+pub mod nal;
+pub mod opus;
+pub mod vp8;
+pub mod vp9;
 
 mod bits;

@@ -1,0 +1,317 @@
+//! Payloads to samples.
+
+mod av1;
+mod buffer;
+mod h264;
+mod hevc;
+mod nal;
+mod opus;
+mod parameter_sets;
+mod vp8;
+mod vp9;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+
+use super::format::Format;
+use crate::flv::elementary;
+
+pub use buffer::FRAME_BYTES_MAX;
+
+/// How long pictures that refer to a lost one are kept back. Browsers send a keyframe within a
+/// round trip of being asked; who has not by then never will, and a damaged picture is better than
+/// none.
+const MENDING_MAX: Span = Span::from_millis(2_000);
+
+/// A packet in the order of sending, decrypted.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    /// What follows its header.
+    pub payload: &'a [u8],
+    /// The header's marker: of pictures, the last packet of one.
+    pub marker: bool,
+    /// The header's timestamp, which all packets of a frame have in common.
+    pub timestamp: u32,
+    /// That timestamp on the stream's timeline.
+    pub at: Timestamp,
+}
+
+/// What packets mean.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A track, or a sample of it.
+    Item(Item),
+    /// Pictures are lost, or nothing is known yet, and only a keyframe helps. Told once; what to do
+    /// if none comes is the caller's decision, see [`Depacketizer::awaits_keyframe`].
+    KeyframeWanted,
+}
+
+/// Puts the frames of one track together.
+///
+/// H.264 and Opus come out bare ([`Framing::Bare`]), the others as the bodies that Enhanced RTMP
+/// has for them ([`Framing::FlvBody`]). A frame of which a packet is missing is dropped, and those
+/// that follow it too, until a keyframe or for two seconds. Times never go back: WebRTC has no
+/// pictures out of order.
+#[derive(Debug)]
+pub struct Depacketizer {
+    format: Format,
+    id: TrackId,
+    assembly: Box<dyn Assembly>,
+    open: Option<OpenFrame>,
+    /// Packets are missing before the next one.
+    follows_gap: bool,
+    health: Health,
+    track: Option<Arc<Track>>,
+    last: Option<Timestamp>,
+    dropped_frames: u64,
+}
+
+/// The frame that is being put together.
+#[derive(Clone, Copy, Debug)]
+struct OpenFrame {
+    timestamp: u32,
+    at: Timestamp,
+    is_damaged: bool,
+}
+
+/// What a decoder would make of the next picture.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Health {
+    /// Nothing: there was no keyframe yet.
+    Blank { has_asked: bool },
+    /// What it should.
+    Whole,
+    /// Something else, for pictures it refers to are missing.
+    Broken { since: Timestamp },
+}
+
+/// One codec's way of putting a frame together.
+trait Assembly: Debug + Send {
+    /// Takes a payload, which may be empty. An error means that the frame cannot be used.
+    fn push(&mut self, payload: &[u8]) -> Result<(), Malformed>;
+
+    /// Whether a frame may begin with this payload.
+    fn begins_frame(&self, payload: &[u8]) -> bool;
+
+    /// Ends the frame and forgets it; `None` when there is nothing in it for a sample. An error
+    /// means that it is not whole.
+    fn finish(&mut self) -> Result<Option<Frame>, Malformed>;
+
+    /// Forgets what there is of a frame.
+    fn discard(&mut self);
+
+    /// The size of the pictures, once it is known.
+    fn dimensions(&self) -> Option<(u32, u32)> {
+        None
+    }
+
+    /// Takes a parameter set that did not come among the packets.
+    fn learn(&mut self, _unit: &[u8]) {}
+}
+
+/// A payload makes no sense, or the frame is too long.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Malformed;
+
+/// A frame put together.
+#[derive(Clone, Debug)]
+struct Frame {
+    /// With what the framing puts before it.
+    data: Bytes,
+    keyframe: bool,
+    duration: Span,
+    /// The decoder configuration, when it may have changed.
+    config: Option<Bytes>,
+}
+
+impl Depacketizer {
+    /// A depacketizer for the track `id` of the stream. `channels` are those that the session
+    /// description says Opus has: 1 for mono, else 2; nothing to pictures.
+    pub fn new(format: Format, id: TrackId, channels: u8) -> Self {
+        let assembly: Box<dyn Assembly> = match format {
+            Format::H264 => Box::new(nal::Units::<h264::H264>::new(format)),
+            Format::Hevc => Box::new(nal::Units::<hevc::Hevc>::new(format)),
+            Format::Av1 => Box::<av1::Units>::default(),
+            Format::Vp8 => Box::<vp8::Pieces>::default(),
+            Format::Vp9 => Box::<vp9::Pieces>::default(),
+            Format::Opus => Box::new(opus::Packet::new(channels)),
+        };
+        let health = match format.kind() {
+            Kind::Audio => Health::Whole,
+            Kind::Video => Health::Blank { has_asked: false },
+        };
+        Self {
+            format,
+            id,
+            assembly,
+            open: None,
+            follows_gap: false,
+            health,
+            track: None,
+            last: None,
+            dropped_frames: 0,
+        }
+    }
+
+    /// Takes a parameter set of H.264 or HEVC, a NAL unit, from the session description.
+    pub fn learn(&mut self, parameter_set: &[u8]) {
+        self.assembly.learn(parameter_set);
+    }
+
+    /// Packets are missing before the next one.
+    pub fn lost(&mut self) {
+        self.follows_gap = true;
+    }
+
+    /// Takes the next packet, appending what it means to `out`.
+    pub fn push(&mut self, packet: Incoming<'_>, out: &mut Vec<Event>) {
+        // Packets without payload only probe the path.
+        if packet.payload.is_empty() {
+            return;
+        }
+        let gap = std::mem::take(&mut self.follows_gap);
+        if let Some(open) = &mut self.open {
+            open.is_damaged |= gap;
+            if open.timestamp != packet.timestamp {
+                self.finish(out);
+            }
+        }
+        let mut open = self.open.take().unwrap_or_else(|| {
+            self.assembly.discard();
+            OpenFrame {
+                timestamp: packet.timestamp,
+                at: packet.at,
+                is_damaged: !self.assembly.begins_frame(packet.payload),
+            }
+        });
+        if gap && self.format.kind() == Kind::Video {
+            self.sicken(open.at, out);
+        }
+        if !open.is_damaged {
+            open.is_damaged = self.assembly.push(packet.payload).is_err();
+        }
+        self.open = Some(open);
+        if packet.marker || self.format == Format::Opus {
+            self.finish(out);
+        }
+    }
+
+    /// Whether nothing but a keyframe helps.
+    pub fn awaits_keyframe(&self) -> bool {
+        self.health != Health::Whole
+    }
+
+    /// The size of the pictures, once it is known.
+    pub fn dimensions(&self) -> Option<(u32, u32)> {
+        self.assembly.dimensions()
+    }
+
+    /// Frames that were lost, not whole, or kept back, as far as anything of them arrived.
+    pub const fn dropped_frames(&self) -> u64 {
+        self.dropped_frames
+    }
+
+    fn finish(&mut self, out: &mut Vec<Event>) {
+        let Some(open) = self.open.take() else {
+            return;
+        };
+        let frame = if open.is_damaged {
+            self.assembly.discard();
+            Err(Malformed)
+        } else {
+            self.assembly.finish()
+        };
+        let Ok(frame) = frame else {
+            self.dropped_frames += 1;
+            return self.sicken(open.at, out);
+        };
+        let Some(frame) = frame else {
+            return;
+        };
+        if let Some(config) = frame.config.clone() {
+            self.announce(config, out);
+        }
+        if !self.may_pass(&frame, open.at) {
+            self.dropped_frames += 1;
+            return self.sicken(open.at, out);
+        }
+        let at = self.last.map_or(open.at, |last| last.max(open.at));
+        self.last = Some(at);
+        out.push(Event::Item(Item::Sample(Sample {
+            track: self.id,
+            dts: at,
+            pts: at,
+            duration: frame.duration,
+            keyframe: frame.keyframe,
+            data: frame.data,
+        })));
+    }
+
+    fn may_pass(&mut self, frame: &Frame, at: Timestamp) -> bool {
+        // Without its configuration no decoder can start, not even at a keyframe.
+        if self.track.is_none() {
+            return false;
+        }
+        let is_mended = match self.health {
+            Health::Whole => true,
+            Health::Blank { .. } => frame.keyframe,
+            Health::Broken { since } => frame.keyframe || at - since > MENDING_MAX,
+        };
+        if is_mended {
+            self.health = Health::Whole;
+        }
+        is_mended
+    }
+
+    /// Pictures are missing from `at` on. Sound does without what is lost.
+    fn sicken(&mut self, at: Timestamp, out: &mut Vec<Event>) {
+        if self.format.kind() == Kind::Audio {
+            return;
+        }
+        let sicker = match self.health {
+            Health::Blank { has_asked: false } => Health::Blank { has_asked: true },
+            Health::Whole => Health::Broken { since: at },
+            Health::Blank { .. } | Health::Broken { .. } => return,
+        };
+        self.health = sicker;
+        out.push(Event::KeyframeWanted);
+    }
+
+    fn announce(&mut self, config: Bytes, out: &mut Vec<Event>) {
+        let (codec, framing, config) = match self.format {
+            Format::H264 => (Codec::H264, Framing::Bare, config),
+            Format::Opus => (Codec::Opus, Framing::Bare, config),
+            format => (
+                Codec::Opaque,
+                Framing::FlvBody,
+                elementary::video_config(format.fourcc(), &config),
+            ),
+        };
+        let is_sound = self.format.kind() == Kind::Audio;
+        let channels = media::codec::opus::head_channels(&config).filter(|_| is_sound);
+        let track = Track {
+            id: self.id,
+            kind: self.format.kind(),
+            codec,
+            framing,
+            sample_rate: if is_sound {
+                self.format.clock_rate()
+            } else {
+                0
+            },
+            channels: channels.unwrap_or_default(),
+            config,
+        };
+        if self.track.as_deref() != Some(&track) {
+            let track = Arc::new(track);
+            self.track = Some(Arc::clone(&track));
+            out.push(Event::Item(Item::Track(track)));
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! RTP payload formats: samples to packets for listeners over WebRTC, and packets to samples from
+//! publishers.
+//!
+//! ```text
+//! Sample ─ Packetizer ─► Payloads ─ Sequencer ─► [header:12][payload]           one per stream
+//! datagram ─ Packet ─► Reorder ─► Depacketizer ─► Item                          one per publisher
+//!                         │            └ keyframe wanted                  ReportClock: lip sync
+//!                         └ requests for what is missing
+//! ```
+//!
+//! A stream is packetized once, whatever its number of listeners: they share sequence numbers,
+//! timestamps and the sender's number, and differ in payload type and key. So a packet is written
+//! with the payload type 0, for whoever seals it to put the listener's own in its place.
+//!
+//! Packets of one frame are equal in length but for the last, as far as its units allow, because
+//! that is what the kernel can cut out of one send ([`Payloads::runs`]).
+//!
+//! Everything is pure. What a publisher sends is bounded by [`FRAME_BYTES_MAX`] for the frame being
+//! put together and by [`PACKETS_MAX`] for what waits before it.
+//!
+//! Sources: RFC 3550, 4585, 4588, 5761, 6184, 7587, 7741, 7798, 8285, 9628; RTP payload format for
+//! AV1 1.0 (AOMedia).
+
+mod clock;
+mod depacketize;
+mod extension;
+mod format;
+mod header;
+mod nack;
+mod packetize;
+mod payloads;
+mod reorder;
+mod report;
+mod sequencer;
+
+#[cfg(test)]
+mod tests;
+
+pub use clock::Unwrapper;
+pub use depacketize::{Depacketizer, Event, FRAME_BYTES_MAX, Incoming};
+pub use extension::{Elements, Extension};
+pub use format::Format;
+pub use header::{HEADER_BYTES, Header, HeaderError, Packet, is_rtcp, retransmitted};
+pub use nack::{Nack, nacks};
+pub use packetize::{Packetizer, Picture, Unsendable};
+pub use payloads::{Payload, Payloads};
+pub use reorder::{Arrival, Counts, PACKETS_MAX, Patience, Reorder};
+pub use report::{ReportClock, ntp_time};
+pub use sequencer::Sequencer;
+
+/// The longest packet that is sent, its header included: fits the smallest path that IPv6 allows,
+/// with room for the authentication tag, the number of a retransmission, and a relay's framing.
+pub const PACKET_BYTES_MAX: usize = 1_200;
+
+/// The payload of such a packet.
+pub const PAYLOAD_BYTES: usize = PACKET_BYTES_MAX - HEADER_BYTES;

@@ -1,0 +1,208 @@
+//! AV1 (RTP payload format for AV1 §4): units without sizes, in packets filled to the brim.
+//!
+//! ```text
+//! [Z Y W:2 N 000] ([size] unit)… unit       W: units in the packet, the last without a size
+//! ```
+//!
+//! A packet that is not its temporal unit's last ends within a unit wherever that is possible:
+//! receivers take the end of a unit (`Y` = 0) for the end of the picture.
+
+use media::codec::av1::{self, Obu, leb128_bytes, obu, write_leb128};
+
+use super::super::payloads::Payloads;
+use super::{Frame, Picture};
+
+/// `Z`: the first unit goes on from the packet before.
+const CONTINUES: u8 = 0x80;
+/// `Y`: the last unit goes on in the next packet.
+const WILL_CONTINUE: u8 = 0x40;
+const COUNT_SHIFT: u32 = 4;
+/// `N`: the first packet of a coded video sequence.
+const NEW_SEQUENCE: u8 = 0x08;
+
+/// Units that two bits can count. In packets of more each has its size.
+const COUNTED_MAX: usize = 3;
+
+/// The packetizer of one track.
+#[derive(Debug)]
+pub(super) struct Packer {
+    /// The sequence header of the track's configuration, without its size.
+    sequence_header: Vec<u8>,
+    /// The units of the frame at hand, without sizes, one behind the other.
+    units: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+}
+
+/// How far a frame has been written.
+#[derive(Clone, Copy)]
+struct Cursor {
+    unit: usize,
+    /// In `Packer::units`.
+    at: usize,
+}
+
+/// One unit's share of a packet.
+struct Share {
+    bytes: usize,
+    /// The unit ends with it.
+    is_end: bool,
+    /// It is the last in its packet.
+    is_last: bool,
+}
+
+impl Packer {
+    pub(super) fn new(record: &[u8]) -> Self {
+        let units = av1::record_units(record).unwrap_or_default();
+        let header = av1::obus(units).find(|unit| unit.kind() == obu::SEQUENCE_HEADER);
+        let mut sequence_header = Vec::new();
+        if let Some(header) = header {
+            write_bare(&header, &mut sequence_header);
+        }
+        Self {
+            sequence_header,
+            units: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, frame: &Frame<'_>, out: &mut Payloads) -> Option<Picture> {
+        let units = av1::obus(frame.bytes).filter(|unit| {
+            let kind = unit.kind();
+            !matches!(
+                kind,
+                obu::TEMPORAL_DELIMITER | obu::TILE_LIST | obu::PADDING
+            )
+        });
+        self.units.clear();
+        self.ends.clear();
+        let mut kinds = units.clone().map(|unit| unit.kind());
+        let mut has_header = kinds.any(|kind| kind == obu::SEQUENCE_HEADER);
+        let is_key = frame.keyframe || units.clone().any(|unit| unit.is_key_frame());
+        if is_key && !has_header && !self.sequence_header.is_empty() {
+            self.units.extend_from_slice(&self.sequence_header);
+            self.ends.push(self.units.len());
+            has_header = true;
+        }
+        for unit in units {
+            write_bare(&unit, &mut self.units);
+            self.ends.push(self.units.len());
+        }
+        if self.ends.is_empty() {
+            return None;
+        }
+        self.write(frame.payload_bytes, is_key && has_header, out);
+        Some(Picture {
+            keyframe: is_key,
+            ..Picture::default()
+        })
+    }
+
+    fn write(&self, payload_bytes: usize, is_new: bool, out: &mut Payloads) {
+        let mut cursor = Cursor { unit: 0, at: 0 };
+        let mut new_sequence = if is_new { NEW_SEQUENCE } else { 0 };
+        while cursor.unit < self.ends.len() {
+            let mut counted = 0;
+            let end = self.fill(cursor, payload_bytes, false, |_, _| counted += 1);
+            let has_sizes = counted > COUNTED_MAX;
+            let continues = if self.is_inside(cursor) { CONTINUES } else { 0 };
+            let count = if has_sizes { 0 } else { counted as u8 };
+            let first = continues | count << COUNT_SHIFT | new_sequence;
+            let mut head = [0; 8];
+            let end = if has_sizes {
+                self.fill(cursor, payload_bytes, true, |_, _| {})
+            } else {
+                end
+            };
+            let goes_on = if self.is_inside(end) {
+                WILL_CONTINUE
+            } else {
+                0
+            };
+            out.put(&[first | goes_on]);
+            self.fill(cursor, payload_bytes, has_sizes, |bytes, is_last| {
+                if has_sizes || !is_last {
+                    let mut length = 0;
+                    write_leb128(bytes.len(), |byte| {
+                        head[length] = byte;
+                        length += 1;
+                    });
+                    out.put(&head[..length]);
+                }
+                out.put(bytes);
+            });
+            out.end_packet();
+            cursor = end;
+            new_sequence = 0;
+        }
+    }
+
+    /// Hands out what a packet takes from `cursor` on, each with whether it is the last, and tells
+    /// where the next packet begins.
+    fn fill(
+        &self,
+        mut cursor: Cursor,
+        payload_bytes: usize,
+        has_sizes: bool,
+        mut emit: impl FnMut(&[u8], bool),
+    ) -> Cursor {
+        let mut room = payload_bytes - 1;
+        loop {
+            let share = self.share(cursor, room, has_sizes);
+            emit(
+                &self.units[cursor.at..cursor.at + share.bytes],
+                share.is_last,
+            );
+            cursor.at += share.bytes;
+            cursor.unit += usize::from(share.is_end);
+            if share.is_last {
+                return cursor;
+            }
+            room -= leb128_bytes(share.bytes) + share.bytes;
+        }
+    }
+
+    fn share(&self, cursor: Cursor, room: usize, has_sizes: bool) -> Share {
+        let left = self.ends[cursor.unit] - cursor.at;
+        let is_final = cursor.unit + 1 == self.ends.len();
+        // A byte of the next unit has to follow, and perhaps its size.
+        let followed = leb128_bytes(left) + left + 1 + usize::from(has_sizes);
+        if !is_final && followed <= room {
+            return Share {
+                bytes: left,
+                is_end: true,
+                is_last: false,
+            };
+        }
+        let space = if has_sizes {
+            room - leb128_bytes(room)
+        } else {
+            room
+        };
+        let mut bytes = left.min(space);
+        if bytes == left && !is_final && left > 1 {
+            bytes -= 1;
+        }
+        Share {
+            bytes,
+            is_end: bytes == left,
+            is_last: true,
+        }
+    }
+
+    /// Whether `cursor` stands within a unit.
+    fn is_inside(&self, cursor: Cursor) -> bool {
+        let start = match cursor.unit {
+            0 => 0,
+            unit => self.ends[unit - 1],
+        };
+        cursor.at > start
+    }
+}
+
+/// A unit without its size.
+fn write_bare(unit: &Obu<'_>, out: &mut Vec<u8>) {
+    out.push(unit.first);
+    out.extend(unit.extension);
+    out.extend_from_slice(unit.payload);
+}

@@ -1,0 +1,244 @@
+//! What goes before frames, what is left out of them, and what is told of them.
+
+use bytes::Bytes;
+use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Track, TrackId};
+
+use super::super::{Format, PAYLOAD_BYTES, Payloads};
+use super::{Packetizer, Picture, Unsendable};
+use crate::flv::elementary::{video_config, video_prelude};
+
+const SPS: &[u8] = &[0x67, 0x42, 0xC0, 0x0C, 0xD9, 0x01, 0x41, 0x9F, 0x9F];
+const PPS: &[u8] = &[0x68, 0xCE, 0x3C, 0x80];
+
+fn track(format: Format, record: &[u8]) -> Track {
+    let (codec, framing, config) = match format {
+        Format::H264 => (Codec::H264, Framing::Bare, Bytes::copy_from_slice(record)),
+        Format::Opus => (Codec::Opus, Framing::Bare, Bytes::new()),
+        _ => (
+            Codec::Opaque,
+            Framing::FlvBody,
+            video_config(format.fourcc(), record),
+        ),
+    };
+    Track {
+        id: TrackId::VIDEO,
+        kind: match format {
+            Format::Opus => Kind::Audio,
+            _ => Kind::Video,
+        },
+        codec,
+        framing,
+        config,
+        sample_rate: 0,
+        channels: 0,
+    }
+}
+
+fn sample(format: Format, millis: i64, keyframe: bool, frame: &[u8]) -> Sample {
+    let prelude = video_prelude(format.fourcc(), keyframe);
+    let prelude = match format {
+        Format::H264 | Format::Opus => &[][..],
+        _ => &prelude,
+    };
+    let at = Timestamp::from_millis(millis);
+    Sample {
+        track: TrackId::VIDEO,
+        dts: at,
+        pts: at,
+        duration: Span::ZERO,
+        keyframe,
+        data: [prelude, frame].concat().into(),
+    }
+}
+
+fn annex_b(units: &[&[u8]]) -> Vec<u8> {
+    let units = units.iter().map(|unit| [&[0, 0, 0, 1], *unit].concat());
+    units.collect::<Vec<_>>().concat()
+}
+
+struct Bench {
+    format: Format,
+    packetizer: Packetizer,
+}
+
+impl Bench {
+    fn new(format: Format, record: &[u8]) -> Self {
+        Self {
+            format,
+            packetizer: Packetizer::new(format, &track(format, record), PAYLOAD_BYTES),
+        }
+    }
+
+    fn push(
+        &mut self,
+        keyframe: bool,
+        frame: &[u8],
+    ) -> Result<(Picture, Vec<Vec<u8>>), Unsendable> {
+        self.push_at(0, keyframe, frame)
+    }
+
+    fn push_at(
+        &mut self,
+        millis: i64,
+        keyframe: bool,
+        frame: &[u8],
+    ) -> Result<(Picture, Vec<Vec<u8>>), Unsendable> {
+        let mut payloads = Payloads::default();
+        let sample = sample(self.format, millis, keyframe, frame);
+        let picture = self.packetizer.push(&sample, &mut payloads)?;
+        let payloads = payloads.iter().map(|(payload, _)| payload.to_vec());
+        Ok((picture, payloads.collect()))
+    }
+}
+
+#[test]
+fn delimiters_and_filler_stay_behind() {
+    let mut bench = Bench::new(Format::H264, &[]);
+    let slice = &[0x41, 0x9A, 1][..];
+    let frame = annex_b(&[&[0x09, 0x30], slice, &[0x0C, 0xFF, 0x80], &[0x78, 0, 1, 9]]);
+    let (_, payloads) = bench.push(false, &frame).expect("a slice");
+    assert_eq!(payloads, [slice]);
+    let nothing = annex_b(&[&[0x09, 0x30], &[0x0C, 0xFF, 0x80]]);
+    assert_eq!(bench.push(false, &nothing).err(), Some(Unsendable::NoFrame));
+    assert_eq!(bench.push(false, &[]).err(), Some(Unsendable::NoFrame));
+}
+
+#[test]
+fn parameter_sets_that_come_alone_stand_before_the_next_keyframe() {
+    let mut bench = Bench::new(Format::H264, &[]);
+    let sets = annex_b(&[SPS, PPS]);
+    assert_eq!(bench.push(false, &sets).err(), Some(Unsendable::NoFrame));
+    let (picture, payloads) = bench
+        .push(false, &annex_b(&[&[0x65, 0x88, 1]]))
+        .expect("a slice");
+    assert!(picture.keyframe, "by its units, whatever the sample says");
+    let together = [&[0x78, 0, 9][..], SPS, &[0, 4], PPS, &[0, 3, 0x65, 0x88, 1]];
+    assert_eq!(payloads, [together.concat()]);
+    let (_, payloads) = bench
+        .push(false, &annex_b(&[&[0x41, 0x9A, 1]]))
+        .expect("a slice");
+    assert_eq!(payloads, [[0x41, 0x9A, 1]], "nothing before others");
+}
+
+#[test]
+fn a_keyframe_keeps_the_sets_it_brings() {
+    let record = media::codec::h264::AvcConfig::write(&[SPS], &[PPS]);
+    let mut bench = Bench::new(Format::H264, &record.expect("a readable set"));
+    let other = [0x68, 0xCE, 0x3C, 0x81];
+    let units = [&other[..], &[0x65, 0x88, 1]];
+    let lengths = units.map(|unit| [&[0, 0, 0, unit.len() as u8], unit].concat());
+    let (_, payloads) = bench.push(true, &lengths.concat()).expect("a slice");
+    let together = [
+        &[0x78, 0, 9][..],
+        SPS,
+        &[0, 4],
+        &other,
+        &[0, 3, 0x65, 0x88, 1],
+    ];
+    assert_eq!(payloads, [together.concat()]);
+}
+
+#[test]
+fn a_new_configuration_holds_from_the_next_keyframe_on() {
+    let record = |pps| media::codec::h264::AvcConfig::write(&[SPS], &[pps]).expect("readable");
+    let mut bench = Bench::new(Format::H264, &record(PPS));
+    let key = [0, 0, 0, 3, 0x65, 0x88, 1];
+    let (_, before) = bench.push(true, &key).expect("a slice");
+    let other = [0x68, 0xCE, 0x3C, 0x81];
+    let track = track(Format::H264, &record(&other));
+    bench.packetizer.reconfigure(&track);
+    let (_, after) = bench.push(true, &key).expect("a slice");
+    assert!(before[0].windows(4).any(|bytes| bytes == PPS));
+    assert!(after[0].windows(4).any(|bytes| bytes == other));
+}
+
+#[test]
+fn layers_that_others_are_predicted_from_are_no_waste() {
+    let mut bench = Bench::new(Format::Hevc, &[]);
+    let mut is_disposable = |kind: u8, layer: u8| {
+        let frame = annex_b(&[&[kind << 1, layer + 1, 0x80, 1]]);
+        let (picture, _) = bench.push(false, &frame).expect("a slice");
+        picture.is_disposable
+    };
+    let (trail_n, trail_r, tsa_n) = (0, 1, 2);
+    assert!(is_disposable(trail_n, 0), "the only layer");
+    assert!(!is_disposable(trail_r, 0));
+    assert!(is_disposable(tsa_n, 1));
+    assert!(!is_disposable(trail_n, 0), "the layer above may need it");
+    assert!(!is_disposable(19, 0));
+}
+
+#[test]
+fn pictures_out_of_order_are_told() {
+    let mut bench = Bench::new(Format::H264, &[]);
+    let mut push = |millis, first: u8| {
+        let frame = annex_b(&[&[first, 0x88, 1]]);
+        let (picture, _) = bench
+            .push_at(millis, first == 0x65, &frame)
+            .expect("a slice");
+        (picture.is_disposable, picture.is_reordered)
+    };
+    assert_eq!(push(0, 0x65), (false, false));
+    assert_eq!(push(120, 0x41), (false, false));
+    assert_eq!(push(40, 0x21), (false, true), "others refer to it");
+    assert_eq!(push(80, 0x01), (true, true));
+    assert_eq!(push(160, 0x01), (true, false));
+    assert_eq!(push(100, 0x65), (false, false), "a clock that went back");
+    assert_eq!(push(110, 0x41), (false, false));
+}
+
+#[test]
+fn av1_keyframes_get_the_sequence_header_of_the_configuration() {
+    let header = [
+        0x0A, 0x0B, 2, 0, 0, 5, 0x21, 0xE7, 0xF6, 0x60, 0x17, 0xC0, 2,
+    ];
+    let record = [&[0x81, 0, 0x0C, 0][..], &header].concat();
+    let mut bench = Bench::new(Format::Av1, &record);
+    let frame = [0x12, 0, 0x32, 2, 0x10, 7];
+    let (picture, payloads) = bench.push(true, &frame).expect("a frame");
+    assert!(picture.keyframe);
+    // Two units, a new sequence; the first has a length, and neither has its own size.
+    let together = [&[0x28, 12, 0x08][..], &header[2..], &[0x30, 0x10, 7]];
+    assert_eq!(payloads, [together.concat()]);
+    let (_, payloads) = bench
+        .push(true, &[&header[..], &frame[2..]].concat())
+        .expect("a frame");
+    assert_eq!(payloads, [together.concat()], "once is enough");
+    let (picture, payloads) = bench
+        .push(false, &[0x12, 0, 0x32, 2, 0x30, 7])
+        .expect("a frame");
+    assert!(!picture.keyframe);
+    assert_eq!(payloads, [[0x10, 0x30, 0x30, 7]]);
+}
+
+#[test]
+fn picture_numbers_wrap_at_fifteen_bits() {
+    let mut bench = Bench::new(Format::Vp8, &[]);
+    let mut last = Vec::new();
+    for _ in 0..0x8000 {
+        (_, last) = bench.push(false, &[0x51, 5, 0]).expect("a frame");
+    }
+    assert_eq!(last, [[0x90, 0x80, 0xFF, 0xFF, 0x51, 5, 0]]);
+    let (_, first) = bench.push(false, &[0x51, 5, 0]).expect("a frame");
+    assert_eq!(first, [[0x90, 0x80, 0x80, 0, 0x51, 5, 0]]);
+}
+
+#[test]
+fn sound_is_not_cut() {
+    let mut bench = Bench::new(Format::Opus, &[]);
+    let longest = vec![0xFC; media::codec::opus::FRAME_BYTES_MAX];
+    let (picture, payloads) = bench.push(true, &longest).expect("a packet");
+    assert!(picture.keyframe && payloads == [longest.clone()]);
+    let longer = [&longest[..], &[0]].concat();
+    assert_eq!(bench.push(true, &longer).err(), Some(Unsendable::TooLong));
+}
+
+#[test]
+fn samples_of_another_format_are_refused() {
+    let mut packetizer = Packetizer::new(Format::Vp8, &track(Format::Vp8, &[]), PAYLOAD_BYTES);
+    let mut payloads = Payloads::default();
+    let other = sample(Format::Vp9, 0, true, &[0x82]);
+    let refused = packetizer.push(&other, &mut payloads);
+    assert_eq!(refused, Err(Unsendable::OtherFormat));
+    assert!(payloads.packets().is_empty());
+}

@@ -1,0 +1,54 @@
+//! VP8 (RFC 7741 §4.2): a descriptor with a picture number before each piece.
+//!
+//! ```text
+//! [X R N S R PID:3] [I L T K RSV:4] [M number:15] piece
+//! ```
+
+use media::codec::vp8::FrameHeader;
+
+use super::super::payloads::Payloads;
+use super::{Frame, Picture};
+
+const EXTENDED: u8 = 0x80;
+const START_OF_PARTITION: u8 = 0x10;
+const HAS_PICTURE_ID: u8 = 0x80;
+
+const DESCRIPTOR_BYTES: usize = 4;
+
+/// The packetizer of one track.
+#[derive(Debug, Default)]
+pub(super) struct Packer {
+    next: PictureId,
+}
+
+/// Counts pictures in 15 bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PictureId(u16);
+
+impl PictureId {
+    /// The number in the form that says it has 15 bits, and steps on.
+    pub(super) fn take(&mut self) -> [u8; 2] {
+        let number = self.0;
+        self.0 = (number + 1) & 0x7FFF;
+        (0x8000 | number).to_be_bytes()
+    }
+}
+
+impl Packer {
+    pub(super) fn push(&mut self, frame: &Frame<'_>, out: &mut Payloads) -> Option<Picture> {
+        let header = FrameHeader::parse(frame.bytes)?;
+        let [high, low] = self.next.take();
+        let pieces = frame.bytes.chunks(frame.payload_bytes - DESCRIPTOR_BYTES);
+        for (index, piece) in pieces.enumerate() {
+            // Partitions are not told apart: all is the first one's.
+            let start = if index == 0 { START_OF_PARTITION } else { 0 };
+            out.put(&[EXTENDED | start, HAS_PICTURE_ID, high, low]);
+            out.put(piece);
+            out.end_packet();
+        }
+        Some(Picture {
+            keyframe: header != FrameHeader::Inter,
+            ..Picture::default()
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! The payloads of a frame, in memory that is used again for the next one.
+
+use std::ops::Range;
+
+/// One packet's payload, as a place in [`Payloads::bytes`].
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Payload {
+    /// Where its bytes are.
+    pub range: Range<usize>,
+    /// It ends its frame.
+    pub marker: bool,
+}
+
+/// What a [`Packetizer`](super::Packetizer) makes of samples: payloads one behind the other.
+#[derive(Clone, Debug, Default)]
+pub struct Payloads {
+    /// The last packet ends where these do, but for a packet being written.
+    bytes: Vec<u8>,
+    packets: Vec<Payload>,
+}
+
+impl Payloads {
+    /// Nothing, in the same memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.packets.clear();
+    }
+
+    /// The packets in the order they are to be sent. None is empty.
+    pub fn packets(&self) -> &[Payload] {
+        &self.packets
+    }
+
+    /// All payloads one behind the other.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Each payload with its marker, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], bool)> {
+        let packets = self.packets.iter();
+        packets.map(|packet| (&self.bytes[packet.range.clone()], packet.marker))
+    }
+
+    /// Ranges of [`packets`](Self::packets) that one send with segmentation can carry: at most
+    /// `segments_max` of the same length, the last of which may be shorter.
+    pub fn runs(&self, segments_max: usize) -> impl Iterator<Item = Range<usize>> {
+        let length = |index: usize| self.packets[index].range.len();
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let start = at;
+            if start == self.packets.len() {
+                return None;
+            }
+            at += 1;
+            while at < self.packets.len()
+                && at - start < segments_max
+                && length(at - 1) == length(start)
+                && length(at) <= length(start)
+            {
+                at += 1;
+            }
+            Some(start..at)
+        })
+    }
+
+    /// Appends to the packet being written.
+    pub(super) fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Ends the packet being written; an empty one is none.
+    pub(super) fn end_packet(&mut self) {
+        let start = self.packets.last().map_or(0, |packet| packet.range.end);
+        if start < self.bytes.len() {
+            self.packets.push(Payload {
+                range: start..self.bytes.len(),
+                marker: false,
+            });
+        }
+    }
+
+    /// Marks the last packet as the frame's last.
+    pub(super) fn end_frame(&mut self) {
+        if let Some(last) = self.packets.last_mut() {
+            last.marker = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(lengths: &[usize]) -> Payloads {
+        let mut payloads = Payloads::default();
+        for length in lengths {
+            payloads.put(&vec![0; *length]);
+            payloads.end_packet();
+        }
+        payloads.end_frame();
+        payloads
+    }
+
+    #[test]
+    fn runs_end_with_a_short_segment() {
+        let runs = |lengths: &[usize], max| of(lengths).runs(max).collect::<Vec<_>>();
+        assert_eq!(runs(&[9, 9, 4, 9, 9, 9], 64), [0..3, 3..6]);
+        assert_eq!(runs(&[4, 9, 9], 64), [0..1, 1..3]);
+        assert_eq!(runs(&[9, 9, 9, 9, 2], 2), [0..2, 2..4, 4..5]);
+        assert_eq!(runs(&[9, 4, 4], 64), [0..2, 2..3]);
+        assert_eq!(runs(&[], 64), []);
+        assert_eq!(runs(&[9], 0), vec![0..1], "a run has a packet");
+    }
+
+    #[test]
+    fn only_the_last_is_marked_and_none_is_empty() {
+        let payloads = of(&[3, 0, 2]);
+        let marks: Vec<_> = payloads
+            .iter()
+            .map(|(bytes, mark)| (bytes.len(), mark))
+            .collect();
+        assert_eq!(marks, [(3, false), (2, true)]);
+    }
+}

@@ -1,0 +1,114 @@
+//! From a sender's RTP clock to one timeline for all its tracks, by its sender reports.
+
+use media::{Span, TICKS_PER_SECOND, Timestamp};
+
+use super::clock::{self, Unwrapper};
+
+/// Reports that put a track within this of where it is are not followed: senders read two clocks
+/// one after the other, and following their jitter would put it into every frame's time. Ears and
+/// eyes notice from 40 ms on.
+const TOLERANCE: Span = Span::from_millis(15);
+
+/// The time of a track's packets.
+///
+/// The timeline is the receiver's: whatever `arrival` counts from. Before the first report a track
+/// is where its first packet arrived; from then on it is where the sender says, and so keeps its
+/// place beside the sender's other tracks.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportClock {
+    rate: u32,
+    ticks: Unwrapper,
+    /// When the wire's clock showed 0.
+    zero: Option<Timestamp>,
+}
+
+impl ReportClock {
+    /// For a clock of `rate` ticks in a second, which must not be zero.
+    pub const fn new(rate: u32) -> Self {
+        Self {
+            rate,
+            ticks: Unwrapper::timestamp(),
+            zero: None,
+        }
+    }
+
+    /// When a packet with this timestamp, which comes at `arrival`, was sampled.
+    pub fn at(&mut self, timestamp: u32, arrival: Timestamp) -> Timestamp {
+        let since_zero = clock::span(self.ticks.unwrap(timestamp), self.rate);
+        *self.zero.get_or_insert(arrival - since_zero) + since_zero
+    }
+
+    /// Takes a sender report: its RTP timestamp, and its wall clock on the receiver's timeline.
+    ///
+    /// `wall` is [`ntp_time`] of the report less the same shift for all of a sender's tracks: what
+    /// that time of its first report was, less the time when the report arrived.
+    pub fn report(&mut self, wall: Timestamp, timestamp: u32) {
+        let zero = wall - clock::span(self.ticks.unwrap(timestamp), self.rate);
+        let is_near = self
+            .zero
+            .is_some_and(|known| (zero - known).ticks().abs() <= TOLERANCE.ticks());
+        if !is_near {
+            self.zero = Some(zero);
+        }
+    }
+}
+
+/// The wall clock of a sender report: seconds since 1900 in 32.32 fixed point (RFC 3550 §4), as a
+/// time since then.
+pub fn ntp_time(ntp: u64) -> Timestamp {
+    let ticks = (u128::from(ntp) * TICKS_PER_SECOND as u128) >> 32;
+    // 2^32 seconds are 3·10^18 ticks, which an i64 holds.
+    Timestamp::from_ticks(ticks as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    #[test]
+    fn before_a_report_a_track_is_where_it_arrived() {
+        let mut clock = ReportClock::new(90_000);
+        assert_eq!(clock.at(u32::MAX - 89, ms(500)), ms(500));
+        // Across the wrap, and however late it comes.
+        assert_eq!(
+            clock.at(2_910, ms(999)),
+            ms(500) + clock::span(3_000, 90_000)
+        );
+    }
+
+    #[test]
+    fn reports_put_tracks_side_by_side() {
+        let (mut picture, mut sound) = (ReportClock::new(90_000), ReportClock::new(48_000));
+        // Sampled at once, but the picture came 80 ms later.
+        assert_eq!(sound.at(1_000, ms(20)), ms(20));
+        assert_eq!(picture.at(7_000, ms(100)), ms(100));
+        let now = ntp_time(0xE000_0000_8000_0000);
+        let shift = now - ms(200);
+        sound.report(now - shift, 1_000 + 48 * 180);
+        picture.report(now - shift, 7_000 + 90 * 180);
+        assert_eq!(sound.at(1_000, ms(300)), ms(20));
+        assert_eq!(picture.at(7_000, ms(300)), ms(20));
+    }
+
+    #[test]
+    fn jitter_of_reports_is_not_followed() {
+        let mut clock = ReportClock::new(48_000);
+        clock.report(ms(1_000), 48_000);
+        clock.report(ms(2_010), 96_000);
+        assert_eq!(clock.at(96_000, ms(0)), ms(2_000));
+        clock.report(ms(3_020), 144_000);
+        assert_eq!(clock.at(144_000, ms(0)), ms(3_020), "a sender that drifted");
+    }
+
+    #[test]
+    fn ntp_fractions_are_kept() {
+        let second = ntp_time(1 << 32) - ntp_time(0);
+        assert_eq!(second, Span::from_millis(1_000));
+        assert_eq!(ntp_time(1 << 31) - ntp_time(0), Span::from_millis(500));
+        assert!(ntp_time(u64::MAX) > ntp_time(u64::MAX - (1 << 32)));
+    }
+}

@@ -1,0 +1,309 @@
+//! Made-up frames: sizes around the limits, and packets that make no sense.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use media::codec::{av1, nal};
+use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+use proptest::prelude::*;
+
+use super::super::{
+    Depacketizer, Event, FRAME_BYTES_MAX, Format, Incoming, PAYLOAD_BYTES, Packetizer, Payloads,
+};
+use super::{Media, Outcome, check_frame};
+use crate::flv::elementary;
+
+/// High profile, 320×180, from x264.
+const SPS: &[u8] = &[
+    0x67, 0x64, 0x00, 0x0D, 0xAC, 0xD9, 0x41, 0x41, 0x9F, 0x9F, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00,
+    0x10, 0x00, 0x00, 0x03, 0x03, 0x20, 0xF1, 0x42, 0x99, 0x60,
+];
+const PPS: &[u8] = &[0x68, 0xEF, 0xBC, 0xB0];
+
+fn annex_b_track() -> Arc<Track> {
+    track(Codec::H264, Framing::Bare, Bytes::new())
+}
+
+fn whole_track(format: Format) -> Arc<Track> {
+    let config = elementary::video_config(format.fourcc(), &[]);
+    track(Codec::Opaque, Framing::FlvBody, config)
+}
+
+fn track(codec: Codec, framing: Framing, config: Bytes) -> Arc<Track> {
+    Arc::new(Track {
+        id: TrackId::VIDEO,
+        kind: Kind::Video,
+        codec,
+        framing,
+        config,
+        sample_rate: 0,
+        channels: 0,
+    })
+}
+
+fn sample(number: usize, keyframe: bool, data: Vec<u8>) -> Sample {
+    let at = Timestamp::from_millis(33 * number as i64);
+    Sample {
+        track: TrackId::VIDEO,
+        dts: at,
+        pts: at,
+        duration: Span::ZERO,
+        keyframe,
+        data: data.into(),
+    }
+}
+
+/// Bytes without start codes and escapes.
+fn fill(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at % 251) as u8 | 0x80).collect()
+}
+
+fn h264_frame(number: usize, sizes: &[usize]) -> Sample {
+    let mut data = Vec::new();
+    let mut put = |unit: &[u8]| {
+        data.extend_from_slice(&[0, 0, 0, 1]);
+        data.extend_from_slice(unit);
+    };
+    if number == 0 {
+        put(SPS);
+        put(PPS);
+    }
+    for size in sizes {
+        let first = if number == 0 { 0x65 } else { 0x41 };
+        put(&[&[first][..], &fill(size - 1)].concat());
+    }
+    sample(number, number == 0, data)
+}
+
+fn av1_frame(number: usize, sizes: &[usize]) -> Sample {
+    let mut data = elementary::video_prelude(*b"av01", number == 0).to_vec();
+    let mut put = |first: u8, payload: &[u8]| {
+        let unit = av1::Obu {
+            first,
+            extension: None,
+            payload,
+        };
+        unit.write(&mut data);
+    };
+    if number == 0 {
+        // 320×180, from SVT-AV1.
+        let header = [0x02, 0, 0, 0x05, 0x21, 0xE7, 0xF6, 0x60, 0x17, 0xC0, 0x02];
+        put(0x08, &header);
+    }
+    for size in sizes {
+        let mut payload = fill(*size);
+        // A frame that is, or is not, a keyframe.
+        payload[0] = if number == 0 { 0x10 } else { 0x30 };
+        put(0x30, &payload);
+    }
+    sample(number, number == 0, data)
+}
+
+fn vp_frame(format: Format, number: usize, size: usize) -> Sample {
+    let is_key = number == 0;
+    let mut data = elementary::video_prelude(format.fourcc(), is_key).to_vec();
+    let head: &[u8] = match (format, is_key) {
+        (Format::Vp8, true) => &[0x50, 0x05, 0x00, 0x9D, 0x01, 0x2A, 0x40, 0x01, 0xB4, 0x00],
+        (Format::Vp8, false) => &[0x51, 0x05, 0x00],
+        (_, true) => &[0x82, 0x49, 0x83, 0x42, 0x00, 0x13, 0xF0, 0x0B, 0x30, 0x00],
+        (_, false) => &[0x86, 0, 0],
+    };
+    data.extend_from_slice(head);
+    data.extend(fill(size));
+    sample(number, is_key, data)
+}
+
+fn check(media: &Media, payload_bytes: usize) {
+    let outcome = Outcome::of(media.format, &media.packets(payload_bytes));
+    assert_eq!(outcome.frames(media.format), media.expected());
+}
+
+/// Sizes near multiples of a payload, where the last piece is a byte, nothing, or whole.
+fn sizes() -> impl Strategy<Value = usize> {
+    let near = (1..5usize, -12..12isize)
+        .prop_map(|(count, off)| (count * PAYLOAD_BYTES).saturating_add_signed(off).max(4));
+    prop_oneof![near, 4..200usize, 4..9_000usize]
+}
+
+proptest! {
+    #[test]
+    fn h264_of_any_sizes(frames in proptest::collection::vec(proptest::collection::vec(sizes(), 1..6), 1..5)) {
+        let frames = frames.iter().enumerate();
+        let media = Media {
+            format: Format::H264,
+            track: annex_b_track(),
+            samples: frames.map(|(number, sizes)| h264_frame(number, sizes)).collect(),
+        };
+        check(&media, PAYLOAD_BYTES);
+        check(&media, 64);
+    }
+
+    #[test]
+    fn av1_of_any_sizes(frames in proptest::collection::vec(proptest::collection::vec(sizes(), 1..8), 1..5)) {
+        let frames = frames.iter().enumerate();
+        let media = Media {
+            format: Format::Av1,
+            track: whole_track(Format::Av1),
+            samples: frames.map(|(number, sizes)| av1_frame(number, sizes)).collect(),
+        };
+        check(&media, PAYLOAD_BYTES);
+        check(&media, 64);
+    }
+
+    #[test]
+    fn vp8_and_vp9_of_any_sizes(sizes in proptest::collection::vec(sizes(), 1..5)) {
+        for format in [Format::Vp8, Format::Vp9] {
+            let frames = sizes.iter().enumerate();
+            let media = Media {
+                format,
+                track: whole_track(format),
+                samples: frames.map(|(number, size)| vp_frame(format, number, *size)).collect(),
+            };
+            check(&media, PAYLOAD_BYTES);
+            check(&media, 64);
+        }
+    }
+
+    /// One unit, one run of equal packets with a shorter one at its end.
+    #[test]
+    fn a_unit_is_one_run(size in sizes(), payload_bytes in 64..1_400usize) {
+        let frames = [
+            (Format::H264, annex_b_track(), h264_frame(1, &[size])),
+            (Format::Av1, whole_track(Format::Av1), av1_frame(1, &[size])),
+            (Format::Vp8, whole_track(Format::Vp8), vp_frame(Format::Vp8, 1, size)),
+            (Format::Vp9, whole_track(Format::Vp9), vp_frame(Format::Vp9, 0, size)),
+        ];
+        for (format, track, sample) in frames {
+            let mut payloads = Payloads::default();
+            Packetizer::new(format, &track, payload_bytes)
+                .push(&sample, &mut payloads)
+                .expect("it has a frame");
+            check_frame(format, &payloads, payload_bytes);
+            prop_assert_eq!(payloads.runs(usize::MAX).count(), 1, "{:?}", format);
+            let (first, _) = payloads.iter().next().expect("a packet");
+            prop_assert!(payloads.iter().len() == 1 || first.len() == payload_bytes);
+        }
+    }
+
+    /// Receivers take the end of a unit for the end of a picture.
+    #[test]
+    fn av1_packets_end_within_units(sizes in proptest::collection::vec(sizes(), 1..8)) {
+        let mut payloads = Payloads::default();
+        let track = whole_track(Format::Av1);
+        Packetizer::new(Format::Av1, &track, PAYLOAD_BYTES)
+            .push(&av1_frame(1, &sizes), &mut payloads)
+            .expect("it has a frame");
+        let mut continues = false;
+        for (payload, marker) in payloads.iter() {
+            prop_assert_eq!(payload[0] & 0x80 != 0, continues);
+            continues = payload[0] & 0x40 != 0;
+            prop_assert_eq!(continues, !marker);
+        }
+    }
+
+    #[test]
+    fn nonsense_is_survived(
+        packets in proptest::collection::vec(
+            (proptest::collection::vec(any::<u8>(), 0..40), any::<bool>(), 0..4u32, any::<bool>()),
+            0..60,
+        ),
+    ) {
+        for format in Format::ALL {
+            let mut depacketizer = Depacketizer::new(format, TrackId::VIDEO, 2);
+            let mut events = Vec::new();
+            let mut sent = 0;
+            for (payload, marker, timestamp, is_lost) in &packets {
+                if *is_lost {
+                    depacketizer.lost();
+                }
+                sent += payload.len();
+                let incoming = Incoming {
+                    payload,
+                    marker: *marker,
+                    timestamp: *timestamp,
+                    at: Timestamp::from_millis((*timestamp).into()),
+                };
+                depacketizer.push(incoming, &mut events);
+            }
+            let mut last = Timestamp::ZERO;
+            for event in events {
+                if let Event::Item(Item::Sample(sample)) = event {
+                    prop_assert!(sample.dts >= last && !sample.data.is_empty());
+                    // Lengths are longer here than in packets, and the prelude is not in them.
+                    prop_assert!(sample.data.len() <= 8 * sent + 64);
+                    last = sample.dts;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_sample_is_survived(bytes: Vec<u8>, keyframe: bool) {
+        for format in Format::ALL {
+            let tracks = [
+                whole_track(format),
+                track(Codec::H264, Framing::Bare, Bytes::from(bytes.clone())),
+                annex_b_track(),
+            ];
+            for track in tracks {
+                for data in [bytes.clone(), [&[0x91][..], &format.fourcc(), &bytes].concat()] {
+                    let mut payloads = Payloads::default();
+                    let mut packetizer = Packetizer::new(format, &track, 0);
+                    if packetizer.push(&sample(0, keyframe, data), &mut payloads).is_ok() {
+                        check_frame(format, &payloads, 64);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_frame_without_end_is_dropped() {
+    let mut depacketizer = Depacketizer::new(Format::H264, TrackId::VIDEO, 0);
+    depacketizer.learn(SPS);
+    let mut events = Vec::new();
+    let mut piece = vec![0x7C, 0x85];
+    piece.extend(fill(60_000));
+    for _ in 0..2 * FRAME_BYTES_MAX / 60_000 {
+        let incoming = Incoming {
+            payload: &piece,
+            marker: false,
+            timestamp: 0,
+            at: Timestamp::ZERO,
+        };
+        depacketizer.push(incoming, &mut events);
+        piece[1] = 0x05;
+    }
+    let end = Incoming {
+        payload: &[0x7C, 0x45, 1],
+        marker: true,
+        timestamp: 0,
+        at: Timestamp::ZERO,
+    };
+    depacketizer.push(end, &mut events);
+    assert_eq!(depacketizer.dropped_frames(), 1);
+    assert!(matches!(events[..], [Event::KeyframeWanted]));
+}
+
+#[test]
+fn annex_b_and_lengths_make_the_same_packets() {
+    let annex_b = h264_frame(0, &[700, 5_000, 30]);
+    let record = media::codec::h264::AvcConfig::write(&[SPS], &[PPS]).expect("readable sets");
+    let mut lengths = Vec::new();
+    for unit in nal::units(&annex_b.data, nal::Packing::StartCodes).skip(2) {
+        lengths.extend_from_slice(&(unit.len() as u32).to_be_bytes());
+        lengths.extend_from_slice(unit);
+    }
+    let packets = |track: Arc<Track>, sample: Sample| {
+        let media = Media {
+            format: Format::H264,
+            track,
+            samples: vec![sample],
+        };
+        media.packets(PAYLOAD_BYTES)
+    };
+    let configured = track(Codec::H264, Framing::Bare, record.into());
+    let bare = packets(configured, sample(0, true, lengths));
+    assert_eq!(bare, packets(annex_b_track(), annex_b));
+}

@@ -1,0 +1,259 @@
+//! Real media, there and back.
+
+use media::codec::h264::AvcConfig;
+use media::codec::hevc::HevcConfig;
+use media::{Framing, Item};
+use testkit::Clip;
+
+use super::super::{Format, PAYLOAD_BYTES, Packetizer, Payloads};
+use super::media_clips::{all, of_clip};
+use super::{Media, Outcome, Receiver};
+use crate::flv;
+
+#[test]
+fn every_frame_comes_back_byte_for_byte() {
+    for media in all() {
+        let format = media.format;
+        for payload_bytes in [64, 500, PAYLOAD_BYTES] {
+            let outcome = Outcome::of(format, &media.packets(payload_bytes));
+            let frames = outcome.frames(format);
+            assert!(frames.len() >= 50, "{format:?}: {} frames", frames.len());
+            assert!(frames == media.expected(), "{format:?} in {payload_bytes}");
+            assert_eq!(outcome.keyframes_wanted, 0, "{format:?}");
+            let keyframes = |samples: &[media::Sample]| {
+                samples
+                    .iter()
+                    .map(|sample| sample.keyframe)
+                    .collect::<Vec<_>>()
+            };
+            let sent = keyframes(&media.samples[..frames.len()]);
+            assert_eq!(keyframes(&outcome.samples), sent, "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn times_come_back_to_the_tick() {
+    for media in all() {
+        let reordered = media.samples.iter().any(|sample| sample.pts != sample.dts);
+        if reordered {
+            continue;
+        }
+        let outcome = Outcome::of(media.format, &media.packets(PAYLOAD_BYTES));
+        let start = media.samples[0].pts;
+        for (sent, came) in media.samples.iter().zip(&outcome.samples) {
+            assert_eq!(
+                came.pts.ticks(),
+                (sent.pts - start).ticks(),
+                "{:?}",
+                media.format
+            );
+            assert_eq!((came.dts, came.track), (came.pts, media::TrackId(5)));
+        }
+    }
+}
+
+#[test]
+fn configurations_are_found_in_band() {
+    for media in all() {
+        let outcome = Outcome::of(media.format, &media.packets(PAYLOAD_BYTES));
+        let [track] = &outcome.tracks[..] else {
+            panic!("{:?}: {} tracks", media.format, outcome.tracks.len());
+        };
+        assert_eq!(Format::of(track), Some(media.format));
+        let (sent, came) = (
+            media.format.record(&media.track),
+            media.format.record(track),
+        );
+        match media.format {
+            Format::H264 => assert_eq!(came, sent),
+            Format::Hevc => {
+                let (sent, came) = (HevcConfig::parse(sent), HevcConfig::parse(came));
+                assert_eq!(sent, came, "without the other units that the record has");
+                assert_eq!(
+                    came.and_then(|config| config.dimensions()),
+                    Some((320, 180))
+                );
+            }
+            Format::Vp9 => assert_eq!(came, sent),
+            // SVT-AV1 gives ffmpeg another sequence header than it sends.
+            Format::Av1 => assert_eq!(came[..6], sent[..6]),
+            Format::Vp8 => assert_eq!(came.len(), 12),
+            Format::Opus => {
+                assert_eq!((track.sample_rate, track.channels), (48_000, 2));
+                assert_eq!(came[..12], sent[..12], "both OpusHead, stereo");
+            }
+        }
+    }
+}
+
+#[test]
+fn sizes_of_pictures_are_known() {
+    for media in all() {
+        let mut receiver = Receiver::new(media.format);
+        for packet in media.packets(PAYLOAD_BYTES).iter().take(50) {
+            receiver.push(packet);
+        }
+        let expected = (media.format != Format::Opus).then_some((320, 180));
+        assert_eq!(receiver.depacketizer.dimensions(), expected);
+    }
+}
+
+#[test]
+fn samples_are_what_flv_carries() {
+    for media in all() {
+        let outcome = Outcome::of(media.format, &media.packets(PAYLOAD_BYTES));
+        let track = outcome.tracks[0].as_ref().clone();
+        let track = media::Track {
+            id: media.track.id,
+            ..track
+        };
+        assert!(flv::carries(&track), "{:?}", media.format);
+        let mut bytes = flv::file_header(true, true).to_vec();
+        let mut emit = |piece: &[u8]| bytes.extend_from_slice(piece);
+        for tag in flv::Tag::headers(&track, media::Timestamp::ZERO) {
+            tag.write(&mut emit);
+        }
+        for sample in &outcome.samples {
+            let tag = flv::Tag::sample(&track, sample).expect("it is carried");
+            tag.write(&mut emit);
+        }
+        let mut items = Vec::new();
+        let read = flv::Reader::default().push(&bytes, &mut items);
+        read.expect("it can be read");
+        let found = items.iter().find_map(|item| match item {
+            Item::Track(track) => Some(track),
+            _ => None,
+        });
+        assert_eq!(
+            found.and_then(|track| Format::of(track)),
+            Some(media.format)
+        );
+        let read = items.iter().filter(|item| matches!(item, Item::Sample(_)));
+        assert_eq!(read.count(), outcome.samples.len());
+    }
+}
+
+#[test]
+fn pieces_of_a_frame_are_equal_but_for_the_last() {
+    for (clip, format) in [
+        (Clip::Flv, Format::H264),
+        (Clip::FlvHevc, Format::Hevc),
+        (Clip::FlvAv1, Format::Av1),
+        (Clip::FlvVp9, Format::Vp9),
+    ] {
+        let media = of_clip(clip, format);
+        let mut packetizer = Packetizer::new(format, &media.track, PAYLOAD_BYTES);
+        let mut payloads = Payloads::default();
+        for sample in &media.samples {
+            payloads.clear();
+            if packetizer.push(sample, &mut payloads).is_err() {
+                continue;
+            }
+            // Before a keyframe come parameter sets, and what the encoder says of itself.
+            let has_sets = matches!(format, Format::H264 | Format::Hevc) && sample.keyframe;
+            let sends = payloads.runs(64).count();
+            assert!(sends <= if has_sets { 3 } else { 1 }, "{format:?}: {sends}");
+        }
+    }
+}
+
+#[test]
+fn pictures_that_may_be_left_out_are_told() {
+    for (clip, format) in [
+        (Clip::FlvBframes, Format::H264),
+        (Clip::FlvHevc, Format::Hevc),
+    ] {
+        let media = of_clip(clip, format);
+        let mut packetizer = Packetizer::new(format, &media.track, PAYLOAD_BYTES);
+        let mut payloads = Payloads::default();
+        let mut kept = Vec::new();
+        let mut left_out = 0;
+        for sample in &media.samples {
+            let Ok(picture) = packetizer.push(sample, &mut payloads) else {
+                continue;
+            };
+            assert_eq!(picture.keyframe, sample.keyframe);
+            assert!(!(picture.keyframe && picture.is_disposable));
+            if picture.is_disposable && picture.is_reordered {
+                left_out += 1;
+            } else {
+                kept.push((sample.pts, picture.is_reordered));
+            }
+        }
+        assert!(left_out > 10, "{format:?}: {left_out}");
+        // What is left and still out of order is exactly what is reported.
+        let mut latest = kept[0].0;
+        for (pts, is_reordered) in kept {
+            assert_eq!(is_reordered, pts < latest, "{format:?}");
+            latest = latest.max(pts);
+        }
+    }
+    let media = of_clip(Clip::Flv, Format::H264);
+    let mut packetizer = Packetizer::new(Format::H264, &media.track, PAYLOAD_BYTES);
+    for sample in &media.samples {
+        let pushed = packetizer.push(sample, &mut Payloads::default());
+        assert!(pushed.is_ok_and(|picture| !picture.is_reordered));
+    }
+}
+
+#[test]
+fn parameter_sets_stand_before_every_keyframe() {
+    let media = of_clip(Clip::Flv, Format::H264);
+    let config = AvcConfig::parse(&media.track.config).expect("ffmpeg wrote it");
+    let mut packetizer = Packetizer::new(Format::H264, &media.track, PAYLOAD_BYTES);
+    let mut payloads = Payloads::default();
+    for sample in media.samples.iter().filter(|sample| sample.keyframe) {
+        payloads.clear();
+        packetizer.push(sample, &mut payloads).expect("a keyframe");
+        let (first, _) = payloads.iter().next().expect("a packet");
+        assert_eq!(first[0] & 31, 24, "a packet of several units");
+        let sets = [config.sps[0], config.pps[0]];
+        let mut at = 1;
+        for set in sets {
+            assert_eq!(&first[at + 2..at + 2 + set.len()], set);
+            at += 2 + set.len();
+        }
+    }
+}
+
+#[test]
+fn a_lost_packet_costs_no_more_than_the_wait_for_a_keyframe() {
+    for media in all() {
+        let format = media.format;
+        let packets = media.packets(500);
+        let expected = media.expected();
+        let step = packets.len() / 23 + 1;
+        for lost in (0..packets.len()).step_by(step) {
+            let mut left = packets.clone();
+            left.remove(lost);
+            let outcome = Outcome::of(format, &left);
+            check_subset(&media, &outcome, &expected);
+            let missing = expected.len() - outcome.samples.len();
+            // A keyframe comes every 25 pictures; one that is cut loses what refers to it.
+            let most = if format == Format::Opus { 1 } else { 25 };
+            assert!(missing <= most, "{format:?}: {missing} after packet {lost}");
+            if missing > 0 && format != Format::Opus {
+                assert_eq!(outcome.keyframes_wanted, 1, "{format:?}, packet {lost}");
+            }
+        }
+    }
+}
+
+/// What came out went in, in the same order.
+fn check_subset(media: &Media, outcome: &Outcome, expected: &[Vec<u8>]) {
+    let mut sent = expected.iter();
+    for frame in outcome.frames(media.format) {
+        let is_next = sent.any(|sent| *sent == frame);
+        assert!(is_next, "{:?}: a frame that nobody sent", media.format);
+    }
+}
+
+#[test]
+fn bare_samples_stay_bare() {
+    for (clip, format) in [(Clip::Flv, Format::H264), (Clip::FlvOpus, Format::Opus)] {
+        let media = of_clip(clip, format);
+        let outcome = Outcome::of(format, &media.packets(PAYLOAD_BYTES));
+        assert_eq!(outcome.tracks[0].framing, Framing::Bare);
+    }
+}

@@ -1,0 +1,202 @@
+//! The crates of webrtc-rs as judges: their depacketizers of our packets, ours of theirs.
+
+use bytes::Bytes;
+use media::codec::{av1, nal};
+use rtc_rtp::codec::av1::{Av1Depacketizer, Av1Payloader};
+use rtc_rtp::codec::h264::{H264Packet, H264Payloader};
+use rtc_rtp::codec::h265::{H265Packet, H265Payload, HevcPayloader};
+use rtc_rtp::codec::opus::{OpusPacket, OpusPayloader};
+use rtc_rtp::codec::vp8::{Vp8Packet, Vp8Payloader};
+use rtc_rtp::codec::vp9::{Vp9Packet, Vp9Payloader};
+use rtc_rtp::packetizer::{Depacketizer as _, Payloader};
+
+use super::super::{Format, Header, PAYLOAD_BYTES};
+use super::media_clips::all;
+use super::{Media, Outcome, is_set, packing, payload};
+
+/// What another depacketizer makes of our packets, each frame as `normal` has it.
+fn theirs(media: &Media) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    let mut frame = Vec::new();
+    let mut h264 = H264Packet::default();
+    let mut h265 = H265Packet::default();
+    let mut fragments = Vec::new();
+    let mut av1 = Av1Depacketizer::new();
+    for packet in media.packets(PAYLOAD_BYTES) {
+        let marker = packet[1] & 0x80 != 0;
+        let bytes = payload(&packet);
+        match media.format {
+            Format::H264 => {
+                let annex_b = h264.depacketize(&bytes).expect("H.264");
+                for unit in nal::units(&annex_b, nal::Packing::StartCodes) {
+                    put(media.format, unit, &mut frame);
+                }
+            }
+            Format::Hevc => {
+                h265.depacketize(&bytes).expect("HEVC");
+                units_of(h265.payload(), &bytes, &mut fragments, &mut |unit| {
+                    put(media.format, unit, &mut frame);
+                });
+            }
+            Format::Av1 => frame.extend(av1.depacketize(&bytes).expect("AV1")),
+            Format::Vp8 => {
+                let mut vp8 = Vp8Packet::default();
+                let piece = vp8.depacketize(&bytes).expect("VP8");
+                assert_eq!(vp8.s == 1, frame.is_empty());
+                assert_eq!(usize::from(vp8.picture_id), frames.len());
+                frame.extend(piece);
+            }
+            Format::Vp9 => {
+                let mut vp9 = Vp9Packet::default();
+                let piece = vp9.depacketize(&bytes).expect("VP9");
+                assert_eq!((vp9.b, vp9.e, vp9.f), (frame.is_empty(), marker, false));
+                assert_eq!(usize::from(vp9.picture_id), frames.len());
+                assert_eq!(vp9.p, !media.samples[frames.len()].keyframe);
+                if vp9.v {
+                    assert!(!vp9.p && vp9.b);
+                    assert_eq!((&vp9.width[..], &vp9.height[..]), (&[320][..], &[180][..]));
+                }
+                frame.extend(piece);
+            }
+            Format::Opus => frame.extend(OpusPacket.depacketize(&bytes).expect("Opus")),
+        }
+        if marker || media.format == Format::Opus {
+            frames.push(std::mem::take(&mut frame));
+        }
+    }
+    frames
+}
+
+fn put(format: Format, unit: &[u8], frame: &mut Vec<u8>) {
+    if !is_set(format, unit) {
+        frame.extend_from_slice(&(unit.len() as u32).to_be_bytes());
+        frame.extend_from_slice(unit);
+    }
+}
+
+/// The units that their parser sees in an HEVC packet.
+fn units_of(
+    parsed: &H265Payload,
+    bytes: &Bytes,
+    fragments: &mut Vec<u8>,
+    emit: &mut impl FnMut(&[u8]),
+) {
+    match parsed {
+        H265Payload::H265SingleNALUnitPacket(_) => emit(bytes),
+        H265Payload::H265AggregationPacket(packet) => {
+            let first = packet.first_unit().expect("a first unit");
+            emit(&first.nal_unit());
+            packet
+                .other_units()
+                .iter()
+                .for_each(|unit| emit(&unit.nal_unit()));
+        }
+        H265Payload::H265FragmentationUnitPacket(packet) => {
+            let header = packet.fu_header();
+            if header.s() {
+                fragments.clear();
+                fragments.push(bytes[0] & 0x81 | header.fu_type() << 1);
+                fragments.push(bytes[1]);
+            }
+            fragments.extend(packet.payload());
+            if header.e() {
+                emit(fragments);
+            }
+        }
+        _ => panic!("nobody sends these"),
+    }
+}
+
+#[test]
+fn others_read_what_we_packetize() {
+    for media in all() {
+        assert!(theirs(&media) == media.expected(), "{:?}", media.format);
+    }
+}
+
+/// Frames as the payloaders of others want them.
+fn raw(media: &Media) -> Vec<Bytes> {
+    let mut out = Vec::new();
+    for sample in &media.samples {
+        let frame = media.format.frame(&media.track, sample);
+        let frame = frame.unwrap_or_default();
+        let bytes = match media.format {
+            Format::H264 | Format::Hevc => {
+                let mut annex_b = Vec::new();
+                let mut put = |unit: &[u8]| {
+                    annex_b.extend_from_slice(&[0, 0, 0, 1]);
+                    annex_b.extend_from_slice(unit);
+                };
+                if sample.keyframe {
+                    sets(media).iter().for_each(|set| put(set));
+                }
+                nal::units(frame, packing(media.format, &media.track)).for_each(put);
+                annex_b
+            }
+            Format::Av1 => {
+                let mut units = Vec::new();
+                let kept = av1::obus(frame).filter(|unit| unit.kind() != 2);
+                kept.for_each(|unit| unit.write(&mut units));
+                units
+            }
+            _ => frame.to_vec(),
+        };
+        out.push(Bytes::from(bytes));
+    }
+    out
+}
+
+fn sets(media: &Media) -> Vec<Vec<u8>> {
+    use media::codec::{h264::AvcConfig, hevc::HevcConfig};
+    let record = media.format.record(&media.track);
+    let sets = match media.format {
+        Format::H264 => {
+            let config = AvcConfig::parse(record).expect("ffmpeg wrote it");
+            [config.sps, config.pps].concat()
+        }
+        _ => {
+            let config = HevcConfig::parse(record).expect("ffmpeg wrote it");
+            [config.vps, config.sps, config.pps].concat()
+        }
+    };
+    sets.into_iter().map(<[u8]>::to_vec).collect()
+}
+
+#[test]
+fn we_read_what_others_packetize() {
+    for media in all() {
+        let mut payloader: Box<dyn Payloader> = match media.format {
+            Format::H264 => Box::new(H264Payloader::default()),
+            Format::Hevc => Box::new(HevcPayloader),
+            Format::Av1 => Box::new(Av1Payloader {}),
+            Format::Vp8 => {
+                let mut payloader = Vp8Payloader::default();
+                payloader.enable_picture_id = true;
+                Box::new(payloader)
+            }
+            Format::Vp9 => Box::new(Vp9Payloader::default()),
+            Format::Opus => Box::new(OpusPayloader),
+        };
+        let mut packets = Vec::new();
+        for (number, frame) in raw(&media).iter().enumerate() {
+            let payloads = payloader.payload(PAYLOAD_BYTES, frame).expect("a frame");
+            let count = payloads.len();
+            for (index, payload) in payloads.iter().enumerate() {
+                let header = Header {
+                    marker: index + 1 == count,
+                    payload_type: 96,
+                    sequence: packets.len() as u16,
+                    timestamp: 3_600 * number as u32,
+                    ssrc: 1,
+                };
+                packets.push([&header.to_bytes()[..], payload].concat());
+            }
+        }
+        let outcome = Outcome::of(media.format, &packets);
+        assert!(
+            outcome.frames(media.format) == media.expected(),
+            "{:?}",
+            media.format
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! Opus: the identification header that other formats share (RFC 7845 §5.1), and how long a packet
+//! lasts (RFC 6716 §3).
+
+use crate::Span;
+
+/// The rate that everything about Opus counts in, whatever the input was sampled at.
+pub const RATE: u32 = 48_000;
+
+/// The longest packet of one frame: 510 kb/s for 20 ms (RFC 6716 §3.4).
+pub const FRAME_BYTES_MAX: usize = 1_275;
+
+/// Bytes of an identification header for one or two channels.
+pub const HEAD_BYTES: usize = 19;
+
+/// Samples that a decoder throws away at the start: the delay of the reference encoder.
+const PRE_SKIP: u16 = 312;
+
+/// No packet is longer than 120 ms (RFC 6716 §3.2.5, R5).
+const PACKET_SAMPLES_MAX: u32 = 5_760;
+
+/// An identification header for mono (1) or stereo, which need no channel mapping.
+pub fn head(channels: u8) -> [u8; HEAD_BYTES] {
+    let mut head = *b"OpusHead\x01\x02\0\0\0\0\0\0\0\0\0";
+    head[9] = if channels == 1 { 1 } else { 2 };
+    head[10..12].copy_from_slice(&PRE_SKIP.to_le_bytes());
+    head[12..16].copy_from_slice(&RATE.to_le_bytes());
+    head
+}
+
+/// Channels of an identification header.
+pub fn head_channels(head: &[u8]) -> Option<u8> {
+    head.strip_prefix(b"OpusHead")?.get(1).copied()
+}
+
+/// How long a packet lasts; `None` for what is no packet.
+pub fn duration(packet: &[u8]) -> Option<Span> {
+    let (toc, rest) = packet.split_first()?;
+    let config = toc >> 3;
+    let frame = match config {
+        0..12 => [480, 960, 1_920, 2_880][usize::from(config & 3)],
+        12..16 => [480, 960][usize::from(config & 1)],
+        _ => [120, 240, 480, 960][usize::from(config & 3)],
+    };
+    let frames = match toc & 3 {
+        0 => 1,
+        1 | 2 => 2,
+        _ => u32::from(rest.first()? & 0x3F),
+    };
+    let samples = frame * frames;
+    (1..=PACKET_SAMPLES_MAX)
+        .contains(&samples)
+        .then(|| Span::from_samples(samples.into(), RATE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_tell_their_length() {
+        let millis = |packet: &[u8]| duration(packet).map(Span::millis);
+        assert_eq!(millis(&[0xFC, 0]), Some(20), "CELT, one frame");
+        assert_eq!(millis(&[0x7D, 0]), Some(40), "hybrid, two frames");
+        assert_eq!(millis(&[0x18, 0]), Some(60), "SILK, 60 ms");
+        assert_eq!(millis(&[0xFF, 6]), Some(120), "six frames");
+        assert_eq!(millis(&[0xFF, 7]), None, "longer than any");
+        assert_eq!(millis(&[0xFF]), None, "cut");
+        assert_eq!(millis(&[0xFF, 0]), None, "no frame");
+        assert_eq!(duration(&[0xE0]), Some(Span::from_samples(120, RATE)));
+    }
+
+    #[test]
+    fn a_head_names_its_channels() {
+        for (asked, made) in [(1, 1), (2, 2), (0, 2), (6, 2)] {
+            let head = head(asked);
+            assert_eq!(head_channels(&head), Some(made));
+            assert_eq!(head[10..16], [0x38, 0x01, 0x80, 0xBB, 0, 0]);
+        }
+        assert_eq!(head_channels(b"OpusTags\x01\x02"), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! VP9: what the uncompressed header of a frame says (VP9 bitstream specification §6.2), and the
+//! configuration record it makes (VP codec ISO media file format binding §2.2).
+
+use super::bits::Bits;
+
+/// Levels, ten times, by the luma samples of their largest picture (annex A).
+const LEVELS: [(u32, u8); 9] = [
+    (36_864, 10),
+    (73_728, 11),
+    (122_880, 20),
+    (245_760, 21),
+    (552_960, 30),
+    (983_040, 31),
+    (2_228_224, 40),
+    (8_912_896, 50),
+    (35_651_584, 60),
+];
+
+/// What a frame says of itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FrameHeader {
+    /// A keyframe.
+    Key(KeyHeader),
+    /// A frame predicted from others, or one that is shown again.
+    Inter,
+}
+
+/// What a keyframe says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct KeyHeader {
+    /// In luma samples.
+    pub width: u32,
+    /// In luma samples.
+    pub height: u32,
+    profile: u8,
+    depth: u8,
+    /// `chromaSubsampling` of the record.
+    subsampling: u8,
+    is_full_range: bool,
+}
+
+impl FrameHeader {
+    /// Reads the header; `None` when it is cut or makes no sense.
+    pub fn parse(frame: &[u8]) -> Option<Self> {
+        let mut bits = Bits::new(frame);
+        if bits.take(2)? != 2 {
+            return None;
+        }
+        let profile = bits.take(1)? | bits.take(1)? << 1;
+        if profile == 3 {
+            bits.skip(1)?;
+        }
+        // show_existing_frame, frame_type
+        if bits.flag()? || bits.flag()? {
+            return Some(Self::Inter);
+        }
+        bits.skip(2)?;
+        if bits.take(24)? != 0x49_83_42 {
+            return None;
+        }
+        let depth = match profile >= 2 {
+            true if bits.flag()? => 12,
+            true => 10,
+            false => 8,
+        };
+        let (mut is_full_range, mut subsampling) = (true, 3);
+        let has_subsampling = profile & 1 == 1;
+        // Seven is RGB, which is always full.
+        if bits.take(3)? == 7 {
+            if has_subsampling {
+                bits.skip(1)?;
+            }
+        } else {
+            is_full_range = bits.flag()?;
+            subsampling = 1;
+            if has_subsampling {
+                subsampling = match (bits.flag()?, bits.flag()?) {
+                    (true, true) => 1,
+                    (true, false) => 2,
+                    (false, _) => 3,
+                };
+                bits.skip(1)?;
+            }
+        }
+        Some(Self::Key(KeyHeader {
+            width: bits.take(16)? + 1,
+            height: bits.take(16)? + 1,
+            profile: profile as u8,
+            depth,
+            subsampling,
+            is_full_range,
+        }))
+    }
+}
+
+impl KeyHeader {
+    /// The VPCodecConfigurationRecord of a stream with such keyframes. Colour is left unspecified.
+    pub fn record(&self) -> [u8; 8] {
+        let samples = self.width.saturating_mul(self.height);
+        let level = LEVELS.iter().find(|(largest, _)| samples <= *largest);
+        let level = level.map_or(62, |(_, level)| *level);
+        let format = self.depth << 4 | self.subsampling << 1 | u8::from(self.is_full_range);
+        [self.profile, level, format, 2, 2, 2, 0, 0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_told_apart() {
+        // 320×180, profile 0, from libvpx.
+        let key = [0x82, 0x49, 0x83, 0x42, 0x00, 0x13, 0xF0, 0x0B, 0x36, 0x00];
+        let Some(FrameHeader::Key(header)) = FrameHeader::parse(&key) else {
+            panic!("it is a keyframe");
+        };
+        assert_eq!((header.width, header.height), (320, 180));
+        assert_eq!(header.record(), [0, 11, 0x82, 2, 2, 2, 0, 0]);
+        assert_eq!(FrameHeader::parse(&key[..8]), None);
+        assert_eq!(FrameHeader::parse(&[0x86]), Some(FrameHeader::Inter));
+        assert_eq!(FrameHeader::parse(&[0x88]), Some(FrameHeader::Inter));
+        assert_eq!(FrameHeader::parse(&[0x42]), None);
+    }
+}

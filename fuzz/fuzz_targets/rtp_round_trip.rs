@@ -1,0 +1,113 @@
+//! RTP to listeners: any frame is cut within the limit, and put together again it is the same.
+
+#![no_main]
+
+use container::rtp::{
+    Depacketizer, Event, Format, Incoming, Packet, Packetizer, Payloads, Sequencer,
+};
+use libfuzzer_sys::fuzz_target;
+use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+
+const PAYLOAD_BYTES_MIN: usize = 64;
+
+/// A track whose samples are bodies of Enhanced RTMP, and its four characters.
+fn track(format: Format, config: &[u8]) -> (Track, [u8; 4]) {
+    let (kind, fourcc) = match format {
+        Format::H264 => (Kind::Video, *b"avc1"),
+        Format::Hevc => (Kind::Video, *b"hvc1"),
+        Format::Av1 => (Kind::Video, *b"av01"),
+        Format::Vp8 => (Kind::Video, *b"vp08"),
+        Format::Vp9 => (Kind::Video, *b"vp09"),
+        Format::Opus => (Kind::Audio, *b"Opus"),
+    };
+    let header = [&[0x90][..], &fourcc, config].concat();
+    let [_, length @ ..] = (header.len() as u32).to_be_bytes();
+    let track = Track {
+        id: TrackId::VIDEO,
+        kind,
+        codec: Codec::Opaque,
+        framing: Framing::FlvBody,
+        config: [&length[..], &header].concat().into(),
+        sample_rate: 0,
+        channels: 0,
+    };
+    (track, fourcc)
+}
+
+/// The frame inside a sample, as it would be packetized again.
+fn packets(format: Format, track: &Track, sample: &Sample, bytes: usize) -> Option<Payloads> {
+    let mut payloads = Payloads::default();
+    let picture = Packetizer::new(format, track, bytes).push(sample, &mut payloads);
+    if picture.is_err() {
+        assert!(payloads.packets().is_empty(), "nothing was to be sent");
+        return None;
+    }
+    let limit = bytes.max(PAYLOAD_BYTES_MIN);
+    for (payload, _) in payloads.iter() {
+        assert!(!payload.is_empty() && (payload.len() <= limit || format == Format::Opus));
+    }
+    Some(payloads)
+}
+
+fn depacketize(format: Format, payloads: &Payloads) -> (Option<Track>, Option<Sample>) {
+    let mut depacketizer = Depacketizer::new(format, TrackId::VIDEO, 2);
+    let mut sequencer = Sequencer::new(1, 65_535, 0, format.clock_rate());
+    let mut events = Vec::new();
+    for packet in payloads.packets() {
+        let header = sequencer.number(packet, 0);
+        let datagram = [&header[..], &payloads.bytes()[packet.range.clone()]].concat();
+        let parsed = Packet::parse(&datagram).expect("it was just made");
+        let incoming = Incoming {
+            payload: parsed.payload,
+            marker: parsed.header.marker,
+            timestamp: parsed.header.timestamp,
+            at: Timestamp::ZERO,
+        };
+        depacketizer.push(incoming, &mut events);
+    }
+    let (mut track, mut sample) = (None, None);
+    for event in events {
+        match event {
+            Event::Item(Item::Track(found)) => track = Some(found.as_ref().clone()),
+            Event::Item(Item::Sample(found)) => {
+                assert!(sample.is_none(), "one frame became two");
+                sample = Some(found);
+            }
+            _ => {}
+        }
+    }
+    (track, sample)
+}
+
+// Two bytes choose format and length, the third how much of the rest is configuration.
+fuzz_target!(|data: &[u8]| {
+    let Some(([format, bytes, config], rest)) = data.split_first_chunk::<3>() else {
+        return;
+    };
+    let format = Format::ALL[usize::from(*format) % Format::ALL.len()];
+    let bytes = PAYLOAD_BYTES_MIN + 5 * usize::from(*bytes);
+    let (config, frame) = rest.split_at(usize::from(*config).min(rest.len()));
+    let (sent, fourcc) = track(format, config);
+    let body = [&[0x91][..], &fourcc, frame].concat();
+    let sample = Sample {
+        track: sent.id,
+        dts: Timestamp::ZERO,
+        pts: Timestamp::ZERO,
+        duration: Span::ZERO,
+        keyframe: true,
+        data: body.into(),
+    };
+    let Some(payloads) = packets(format, &sent, &sample, bytes) else {
+        return;
+    };
+    // What cannot be started at does not come out: no configuration, or no keyframe after all.
+    let (Some(track), Some(came)) = depacketize(format, &payloads) else {
+        return;
+    };
+    let Some(again) = packets(format, &track, &came, bytes) else {
+        return;
+    };
+    let (same_track, same) = depacketize(format, &again);
+    assert_eq!(same_track.as_ref(), Some(&track));
+    assert_eq!(same.as_ref(), Some(&came), "it changed the second time");
+});
