@@ -1,0 +1,78 @@
+//! MPEG audio layer III.
+//!
+//! Every frame says its own rate and channels, and a live stream may change them: each such run of
+//! frames gets a decoder of its own.
+
+use media::Track;
+use media::codec::mpeg_audio::{FrameHeader, Layer};
+use symphonia_bundle_mp3::MpaDecoder;
+use symphonia_core::codecs::audio::well_known::CODEC_ID_MP3;
+use symphonia_core::codecs::audio::{AudioCodecParameters, AudioDecoderOptions};
+
+use super::{Decoded, Fault, Shape, run};
+use crate::Frame;
+
+pub(crate) struct Mp3 {
+    /// With the shape of the frames that it is for.
+    decoder: Option<(MpaDecoder, Shape)>,
+    /// What a frame without a readable header is taken for.
+    last: Option<Shape>,
+}
+
+impl Mp3 {
+    /// The track's own rate and channels are what a container claimed; the frames know better.
+    pub(super) const fn new(_track: &Track) -> Self {
+        Self {
+            decoder: None,
+            last: None,
+        }
+    }
+
+    pub(super) fn decode(&mut self, unit: &[u8], out: &mut Vec<Frame>) -> Decoded {
+        let Some(shape) = shape(unit) else {
+            return Decoded::Bad(self.last, Fault::Malformed);
+        };
+        self.last = Some(shape);
+        let Some(decoder) = self.decoder_for(shape) else {
+            return Decoded::Bad(self.last, Fault::Malformed);
+        };
+        match run(decoder, unit, shape.frames, out) {
+            Ok(frames) if frames == shape.frames => Decoded::Good(shape),
+            Ok(frames) => {
+                out.truncate(out.len() - frames);
+                Decoded::Bad(self.last, Fault::Malformed)
+            }
+            Err(fault) => {
+                if fault == Fault::Panic {
+                    self.decoder = None;
+                }
+                Decoded::Bad(self.last, fault)
+            }
+        }
+    }
+
+    fn decoder_for(&mut self, shape: Shape) -> Option<&mut MpaDecoder> {
+        if self.decoder.as_ref().is_none_or(|(_, of)| *of != shape) {
+            let mut parameters = AudioCodecParameters::new();
+            parameters.for_codec(CODEC_ID_MP3);
+            let fresh = MpaDecoder::try_new(&parameters, &AudioDecoderOptions::default()).ok()?;
+            self.decoder = Some((fresh, shape));
+        }
+        self.decoder.as_mut().map(|(decoder, _)| decoder)
+    }
+}
+
+/// Bytes in the frame at the start of `data`; all of it when there is none, or not a whole one.
+pub(super) fn first_frame_bytes(data: &[u8]) -> usize {
+    FrameHeader::parse(data).map_or(data.len(), |header| header.frame_bytes().min(data.len()))
+}
+
+fn shape(unit: &[u8]) -> Option<Shape> {
+    let header = FrameHeader::parse(unit)
+        .filter(|header| header.layer == Layer::Three && header.frame_bytes() == unit.len())?;
+    Some(Shape {
+        rate: header.sample_rate,
+        channels: header.channels,
+        frames: header.samples() as usize,
+    })
+}
