@@ -15,6 +15,10 @@ use crate::{Caveat, Frame, OUTPUT_RATE, Options, Stats, Unsupported};
 /// on standard error, and no honest source causes the first.
 const PANICS_MAX: u64 = 16;
 
+/// Stamps beyond two centuries are taken for the nearest within, which leaves room to count on.
+const LATEST: Timestamp = Timestamp::from_ticks(i64::MAX / 2);
+const EARLIEST: Timestamp = Timestamp::from_ticks(i64::MIN / 2);
+
 /// Turns the samples of an AAC or MP3 track into samples of an Opus track.
 ///
 /// Output time is counted in samples from the first input's `pts` on, never goes back, and has no
@@ -173,6 +177,7 @@ impl Transcoder {
         out: &mut Vec<Sample>,
     ) -> Result<(), Unsupported> {
         let at = at + self.offset;
+        let at = at.clamp(EARLIEST, LATEST);
         if !self.running {
             self.begin(at);
         }
@@ -180,8 +185,8 @@ impl Transcoder {
         match segment.step(at) {
             Step::Continue => {}
             Step::Fill(count) => {
-                let count = count - segment.unskip(count);
-                self.fill(count, shape.rate, out);
+                let missing = count - segment.unskip(count);
+                self.fill(missing, shape.rate, out);
             }
             Step::Skip(count) => {
                 segment.skip(count);

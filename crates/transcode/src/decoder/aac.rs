@@ -12,6 +12,9 @@ use crate::{Caveat, Frame, Unsupported};
 
 const LOW_COMPLEXITY: u8 = 2;
 
+/// The syntactic element that ends an access unit (ISO/IEC 14496-3 table 4.85).
+const ID_END: u8 = 7;
+
 pub(crate) struct Aac {
     decoder: AacDecoder,
     /// The configuration that `decoder` was made with.
@@ -54,7 +57,7 @@ impl Aac {
             Framing::SelfFramed => access_unit(unit),
             _ => Some(unit),
         };
-        let Some(unit) = unit else {
+        let Some(unit) = unit.filter(|unit| !is_empty(unit)) else {
             return Decoded::Bad(Some(self.shape), Fault::Malformed);
         };
         match run(&mut self.decoder, unit, self.shape.frames, out) {
@@ -117,6 +120,12 @@ fn make(core: [u8; 2]) -> Option<AacDecoder> {
         .for_codec(CODEC_ID_AAC)
         .with_extra_data(Box::new(core));
     AacDecoder::try_new(&parameters, &AudioDecoderOptions::default()).ok()
+}
+
+/// Whether an access unit ends before it begins. The decoder would call that silence, and so most
+/// of what is filled with ones.
+fn is_empty(unit: &[u8]) -> bool {
+    unit.first().is_none_or(|first| first >> 5 == ID_END)
 }
 
 /// The one access unit of an ADTS frame. Frames with several say nowhere where each ends.

@@ -29,14 +29,14 @@ impl Mp3 {
     }
 
     pub(super) fn decode(&mut self, unit: &[u8], out: &mut Vec<Frame>) -> Decoded {
-        let Some(shape) = shape(unit) else {
+        let Some((frame, shape)) = frame(unit) else {
             return Decoded::Bad(self.last, Fault::Malformed);
         };
         self.last = Some(shape);
         let Some(decoder) = self.decoder_for(shape) else {
             return Decoded::Bad(self.last, Fault::Malformed);
         };
-        match run(decoder, unit, shape.frames, out) {
+        match run(decoder, frame, shape.frames, out) {
             Ok(frames) if frames == shape.frames => Decoded::Good(shape),
             Ok(frames) => {
                 out.truncate(out.len() - frames);
@@ -62,17 +62,23 @@ impl Mp3 {
     }
 }
 
-/// Bytes in the frame at the start of `data`; all of it when there is none, or not a whole one.
+/// Bytes in the first unit of `data`: its first frame where another follows, else all of it.
 pub(super) fn first_frame_bytes(data: &[u8]) -> usize {
-    FrameHeader::parse(data).map_or(data.len(), |header| header.frame_bytes().min(data.len()))
+    FrameHeader::parse(data)
+        .filter(|first| {
+            let rest = data.get(first.frame_bytes()..).unwrap_or_default();
+            FrameHeader::parse(rest).is_some_and(|next| next.is_consistent_with(first))
+        })
+        .map_or(data.len(), |first| first.frame_bytes())
 }
 
-fn shape(unit: &[u8]) -> Option<Shape> {
-    let header = FrameHeader::parse(unit)
-        .filter(|header| header.layer == Layer::Three && header.frame_bytes() == unit.len())?;
-    Some(Shape {
+/// The frame at the start of `unit`, and what it decodes to. What stands behind it is padding.
+fn frame(unit: &[u8]) -> Option<(&[u8], Shape)> {
+    let header = FrameHeader::parse(unit).filter(|header| header.layer == Layer::Three)?;
+    let shape = Shape {
         rate: header.sample_rate,
         channels: header.channels,
         frames: header.samples() as usize,
-    })
+    };
+    Some((unit.get(..header.frame_bytes())?, shape))
 }

@@ -33,8 +33,9 @@ fn bad_frames_are_concealed_and_counted() {
         assert!((0..20 * 705_600).contains(&beyond), "{name}: {beyond}");
         // One frame repeated: the note goes on through the hole, and nothing is louder than it was.
         let heard = wave::heard(transcoder.output(), &packets);
-        let hole = 20 * 48_000 * 1_024 / 44_100;
-        let level = wave::rms(&heard[hole..hole + 1_114], 0);
+        let hole = source.samples[20].pts - source.samples[0].pts;
+        let hole = (hole.seconds() * 48_000.0) as usize - 312;
+        let level = wave::rms(&heard[hole..hole + 1_000], 0);
         assert!(level > 0.1, "{name}: {level} in the hole");
         let peak = heard.iter().map(|frame| frame[0].abs()).fold(0.0, f32::max);
         assert!(peak < 0.75, "{name}: {peak}");
@@ -83,7 +84,7 @@ fn nothing_but_damage_is_silence_or_nothing() {
 }
 
 #[test]
-fn empty_and_endless_samples_are_bad_frames() {
+fn an_endless_sample_is_one_bad_frame() {
     for (name, source) in sources() {
         let mut transcoder =
             Transcoder::open(&source.track, Options::default()).expect("it can be transcoded");

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -67,10 +67,13 @@ fn items(source: &Source) -> Vec<Item> {
 /// All events up to the end of the sink.
 fn all(receiver: &Receiver<Event>) -> Vec<Event> {
     let mut events = Vec::new();
-    while let Ok(event) = receiver.recv_timeout(DEADLINE) {
-        events.push(event);
+    loop {
+        match receiver.recv_timeout(DEADLINE) {
+            Ok(event) => events.push(event),
+            Err(RecvTimeoutError::Disconnected) => return events,
+            Err(RecvTimeoutError::Timeout) => panic!("the sink is still there"),
+        }
     }
-    events
 }
 
 fn samples(events: &[Event]) -> Vec<Sample> {
