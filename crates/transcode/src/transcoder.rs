@@ -108,6 +108,9 @@ impl Transcoder {
     /// Takes one sample, appending to `out` the packets that it completes. A bad frame is no error;
     /// [`Unsupported::Damaged`] says that the source is given up for good.
     pub fn push(&mut self, sample: &Sample, out: &mut Vec<Sample>) -> Result<(), Unsupported> {
+        if self.is_after_gap(sample.pts) {
+            self.decoder.lose();
+        }
         // Only the first of a sample's frames is stamped.
         let mut at = Some(sample.pts);
         let mut sound = std::mem::take(&mut self.decoded);
@@ -169,6 +172,18 @@ impl Transcoder {
         Ok(())
     }
 
+    /// A source's stamp in the output's time.
+    fn on_timeline(&self, at: Timestamp) -> Timestamp {
+        (at + self.offset).clamp(EARLIEST, LATEST)
+    }
+
+    fn is_after_gap(&self, at: Timestamp) -> bool {
+        self.segment.as_ref().is_some_and(|segment| {
+            let step = segment.step(self.on_timeline(at));
+            matches!(step, Step::Fill(_) | Step::Jump)
+        })
+    }
+
     /// Makes the segment stand where a frame stamped `at` belongs.
     fn follow_clock(
         &mut self,
@@ -176,8 +191,7 @@ impl Transcoder {
         shape: Shape,
         out: &mut Vec<Sample>,
     ) -> Result<(), Unsupported> {
-        let at = at + self.offset;
-        let at = at.clamp(EARLIEST, LATEST);
+        let at = self.on_timeline(at);
         if !self.running {
             self.begin(at);
         }

@@ -85,6 +85,15 @@ impl Decoder {
         }
     }
 
+    /// Frames are missing before the next one.
+    pub(crate) fn lose(&mut self) {
+        match self {
+            // The half of a frame that overlaps with the next one fades by itself.
+            Self::Aac(_) => {}
+            Self::Mp3(mp3) => mp3.lose(),
+        }
+    }
+
     /// The coded frames in one sample.
     pub(crate) fn units<'a>(&self, sample: &'a Sample) -> Units<'a> {
         Units {

@@ -30,25 +30,29 @@ impl Mp3 {
 
     pub(super) fn decode(&mut self, unit: &[u8], out: &mut Vec<Frame>) -> Decoded {
         let Some((frame, shape)) = frame(unit) else {
+            self.lose();
             return Decoded::Bad(self.last, Fault::Malformed);
         };
         self.last = Some(shape);
         let Some(decoder) = self.decoder_for(shape) else {
             return Decoded::Bad(self.last, Fault::Malformed);
         };
-        match run(decoder, frame, shape.frames, out) {
-            Ok(frames) if frames == shape.frames => Decoded::Good(shape),
-            Ok(frames) => {
-                out.truncate(out.len() - frames);
-                Decoded::Bad(self.last, Fault::Malformed)
-            }
-            Err(fault) => {
-                if fault == Fault::Panic {
-                    self.decoder = None;
-                }
-                Decoded::Bad(self.last, fault)
-            }
-        }
+        let before = out.len();
+        let fault = match run(decoder, frame, shape.frames, out) {
+            Ok(frames) if frames == shape.frames => return Decoded::Good(shape),
+            Ok(_) => Fault::Malformed,
+            Err(fault) => fault,
+        };
+        out.truncate(before);
+        self.lose();
+        Decoded::Bad(self.last, fault)
+    }
+
+    /// A frame is missing. What the next ones refer to in it (the bit reservoir, ISO/IEC 11172-3
+    /// §2.4.3.4) would be read from the frames before it, and be noise; a fresh decoder leaves them
+    /// silent until the reservoir is full again.
+    pub(super) fn lose(&mut self) {
+        self.decoder = None;
     }
 
     fn decoder_for(&mut self, shape: Shape) -> Option<&mut MpaDecoder> {
