@@ -22,13 +22,14 @@ const EARLIEST: Timestamp = Timestamp::from_ticks(i64::MIN / 2);
 /// Turns the samples of an AAC or MP3 track into samples of an Opus track.
 ///
 /// Output time is counted in samples from the first input's `pts` on, never goes back, and has no
-/// gap but where the input's clock was set forward by more than a second. Shorter gaps are
-/// filled, shorter overlaps left out. Each packet's `pts` is when the first sample that a decoder makes of it
-/// is to be heard: libopus's own delay is accounted for.
+/// gap but where the input's clock was set forward by more than a second. Shorter gaps are filled,
+/// shorter overlaps left out. Each packet's `pts` is when the first sample that a decoder makes of
+/// it is to be heard: libopus's own delay is accounted for.
 ///
 /// ```
-/// # fn demo(source: &media::Track, samples: &[media::Sample]) -> Result<(), transcode::Unsupported> {
-/// let mut transcoder = transcode::Transcoder::open(source, transcode::Options::default())?;
+/// # use carillon_transcode::{Options, Transcoder, Unsupported};
+/// # fn demo(source: &media::Track, samples: &[media::Sample]) -> Result<(), Unsupported> {
+/// let mut transcoder = Transcoder::open(source, Options::default())?;
 /// let mut packets = Vec::new();
 /// for sample in samples {
 ///     transcoder.push(sample, &mut packets)?;
