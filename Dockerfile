@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 
 FROM rust:1.95-slim-bookworm AS build
-# aws-lc, the cryptography under TLS, is C.
+# aws-lc, the cryptography under TLS, and libopus are C.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends cmake g++ make \
     && rm -rf /var/lib/apt/lists/*

@@ -168,11 +168,11 @@ struct Outside {
 }
 
 const CONFIG_READERS: &[&str] = &["server", "load", "xtask", "testkit", "benches", "tests"];
+const TRANSCODERS: &[&str] = &["transcode"];
 /// Where a runtime has no business: protocol code, and the data plane with its own threads.
 const WITH_TOKIO: &[&str] = &[
     "net",
     "webrtc",
-    "transcode",
     "ingest",
     "egress-http",
     "egress-rtmp",
@@ -224,10 +224,29 @@ const OUTSIDE: &[Outside] = &[
         reason: "a second opinion for tests; an unauthenticated peer can crash it",
     },
     Outside {
+<<<<<<< HEAD
         package: "rtc-rtp",
         shipped_in: &[],
         tested_in: &["container"],
         reason: "a second opinion for tests; `container` makes and reads the packets",
+=======
+        package: "opus",
+        shipped_in: TRANSCODERS,
+        tested_in: TRANSCODERS,
+        reason: "sound is decoded and encoded in one place, which contains panics and counts",
+    },
+    Outside {
+        package: "symphonia-codec-aac",
+        shipped_in: TRANSCODERS,
+        tested_in: TRANSCODERS,
+        reason: "sound is decoded and encoded in one place, which contains panics and counts",
+    },
+    Outside {
+        package: "symphonia-bundle-mp3",
+        shipped_in: TRANSCODERS,
+        tested_in: TRANSCODERS,
+        reason: "sound is decoded and encoded in one place, which contains panics and counts",
+>>>>>>> origin/transcode
     },
     Outside {
         package: "tokio",

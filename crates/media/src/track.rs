@@ -81,9 +81,9 @@ pub struct Track {
     pub codec: Codec,
     /// How its samples are framed.
     pub framing: Framing,
-    /// Decoder configuration: AudioSpecificConfig for AAC, AVCDecoderConfigurationRecord for
-    /// H.264, for [`Framing::FlvBody`] the bodies of the sequence header and of facts such as
-    /// colour, each after its 24-bit length, else empty.
+    /// Decoder configuration: AudioSpecificConfig for AAC, OpusHead (RFC 7845 §5.1) for bare Opus,
+    /// AVCDecoderConfigurationRecord for H.264, for [`Framing::FlvBody`] the bodies of the sequence
+    /// header and of facts such as colour, each after its 24-bit length, else empty.
     pub config: Bytes,
     /// Audio samples per second; 0 when unknown or not audio.
     pub sample_rate: u32,

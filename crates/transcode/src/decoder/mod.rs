@@ -1,0 +1,191 @@
+//! From a track's samples to frames of sound at the source's own rate.
+//!
+//! The decoders are symphonia's, and what they read comes from the network. Whatever they
+//! do with it stays here: an error is a bad frame, and so is a panic, after which the decoder is
+//! replaced, because nobody knows what state it is in.
+
+mod aac;
+mod mp3;
+mod sbr;
+
+#[cfg(test)]
+pub(crate) use self::sbr::tests::with_replication;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use media::{Codec, Framing, Kind, Sample, Track};
+use symphonia_core::audio::GenericAudioBufferRef;
+use symphonia_core::codecs::audio::AudioDecoder;
+use symphonia_core::packet::PacketRef;
+use symphonia_core::units::{Duration, Timestamp};
+
+use self::aac::Aac;
+use self::mp3::Mp3;
+use crate::{Caveat, Frame, Unsupported};
+
+/// No sample of sound is longer: several MP3 frames of the highest bitrate, and twice what the
+/// 13-bit length of ADTS can say.
+const SAMPLE_BYTES_MAX: usize = 16 * 1024;
+
+/// A little over full scale leaves room for what resampling adds; beyond it a value is damage.
+const LEVEL_MAX: f32 = 2.0;
+
+/// Decodes one track.
+pub(crate) enum Decoder {
+    Aac(Box<Aac>),
+    Mp3(Box<Mp3>),
+}
+
+/// What one coded frame is, whether or not it could be decoded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Shape {
+    /// Samples per second.
+    pub(crate) rate: u32,
+    /// 1 or 2.
+    pub(crate) channels: u8,
+    /// Samples per channel.
+    pub(crate) frames: usize,
+}
+
+/// What came of one coded frame.
+#[derive(Debug)]
+pub(crate) enum Decoded {
+    /// The sound was appended.
+    Good(Shape),
+    /// Nothing was appended; the shape says what is missing, as far as that is known.
+    Bad(Option<Shape>, Fault),
+}
+
+/// How a frame was bad.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fault {
+    /// The decoder said so, or the framing did.
+    Malformed,
+    /// The decoder panicked.
+    Panic,
+}
+
+impl Decoder {
+    pub(crate) fn new(track: &Track) -> Result<Self, Unsupported> {
+        let is_framed = matches!(track.framing, Framing::Bare | Framing::SelfFramed);
+        match track.codec {
+            Codec::Aac if is_framed => Aac::new(track).map(|aac| Self::Aac(Box::new(aac))),
+            Codec::Mp3 if is_framed && track.kind == Kind::Audio => {
+                Ok(Self::Mp3(Box::new(Mp3::new(track))))
+            }
+            codec => Err(Unsupported::Codec(codec)),
+        }
+    }
+
+    /// What is lost in decoding, as far as it has shown.
+    pub(crate) fn caveat(&self) -> Option<Caveat> {
+        match self {
+            Self::Aac(aac) => aac.caveat(),
+            Self::Mp3(_) => None,
+        }
+    }
+
+    /// Frames are missing before the next one.
+    pub(crate) fn lose(&mut self) {
+        match self {
+            // The half of a frame that overlaps with the next one fades by itself.
+            Self::Aac(_) => {}
+            Self::Mp3(mp3) => mp3.lose(),
+        }
+    }
+
+    /// The coded frames in one sample.
+    pub(crate) fn units<'a>(&self, sample: &'a Sample) -> Units<'a> {
+        Units {
+            rest: &sample.data,
+            split: match self {
+                Self::Mp3(_) if sample.data.len() <= SAMPLE_BYTES_MAX => mp3::first_frame_bytes,
+                _ => <[u8]>::len,
+            },
+        }
+    }
+
+    /// Decodes one of the units, appending its sound to `out`.
+    pub(crate) fn decode(&mut self, unit: &[u8], out: &mut Vec<Frame>) -> Decoded {
+        match self {
+            _ if unit.len() > SAMPLE_BYTES_MAX => Decoded::Bad(None, Fault::Malformed),
+            Self::Aac(aac) => aac.decode(unit, out),
+            Self::Mp3(mp3) => mp3.decode(unit, out),
+        }
+    }
+}
+
+/// Cuts a sample into coded frames; what cannot be cut is one unit.
+pub(crate) struct Units<'a> {
+    rest: &'a [u8],
+    split: fn(&[u8]) -> usize,
+}
+
+impl<'a> Iterator for Units<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let (unit, rest) = self.rest.split_at((self.split)(self.rest));
+        self.rest = rest;
+        Some(unit)
+    }
+}
+
+/// Has `decoder` decode `data`, appending at most `frames_max` frames to `out`. An error leaves
+/// `out` as it was.
+fn run(
+    decoder: &mut dyn AudioDecoder,
+    data: &[u8],
+    frames_max: usize,
+    out: &mut Vec<Frame>,
+) -> Result<usize, Fault> {
+    let before = out.len();
+    let packet = PacketRef::new(0, Timestamp::ZERO, Duration::ZERO, data);
+    // Unwind safety: after a panic the decoder is dropped by the caller, and `out` is cut back.
+    let decoded = catch_unwind(AssertUnwindSafe(|| match decoder.decode_ref(&packet) {
+        Ok(GenericAudioBufferRef::F32(buffer)) => {
+            append(buffer, frames_max, out);
+            true
+        }
+        _ => false,
+    }));
+    let fault = match decoded {
+        Ok(true) if out.len() > before => return Ok(out.len() - before),
+        Ok(_) => Fault::Malformed,
+        Err(_) => Fault::Panic,
+    };
+    out.truncate(before);
+    Err(fault)
+}
+
+fn append(
+    buffer: &symphonia_core::audio::AudioBuffer<f32>,
+    frames_max: usize,
+    out: &mut Vec<Frame>,
+) {
+    use symphonia_core::audio::Audio;
+
+    let Some(left) = buffer.plane(0) else {
+        return;
+    };
+    let right = buffer.plane(1).unwrap_or(left);
+    out.extend(
+        left.iter()
+            .zip(right)
+            .take(frames_max)
+            .map(|(left, right)| [tame(*left), tame(*right)]),
+    );
+}
+
+/// Damaged frames decode to anything, and one value that is no number would stay in the filters
+/// behind for good.
+fn tame(value: f32) -> f32 {
+    if value.is_finite() {
+        value.clamp(-LEVEL_MAX, LEVEL_MAX)
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,88 @@
+//! MPEG audio layer III.
+//!
+//! Every frame says its own rate and channels, and a live stream may change them: each such run of
+//! frames gets a decoder of its own.
+
+use media::Track;
+use media::codec::mpeg_audio::{FrameHeader, Layer};
+use symphonia_bundle_mp3::MpaDecoder;
+use symphonia_core::codecs::audio::well_known::CODEC_ID_MP3;
+use symphonia_core::codecs::audio::{AudioCodecParameters, AudioDecoderOptions};
+
+use super::{Decoded, Fault, Shape, run};
+use crate::Frame;
+
+pub(crate) struct Mp3 {
+    /// With the shape of the frames that it is for.
+    decoder: Option<(MpaDecoder, Shape)>,
+    /// What a frame without a readable header is taken for.
+    last: Option<Shape>,
+}
+
+impl Mp3 {
+    /// The track's own rate and channels are what a container claimed; the frames know better.
+    pub(super) const fn new(_track: &Track) -> Self {
+        Self {
+            decoder: None,
+            last: None,
+        }
+    }
+
+    pub(super) fn decode(&mut self, unit: &[u8], out: &mut Vec<Frame>) -> Decoded {
+        let Some((frame, shape)) = frame(unit) else {
+            self.lose();
+            return Decoded::Bad(self.last, Fault::Malformed);
+        };
+        self.last = Some(shape);
+        let Some(decoder) = self.decoder_for(shape) else {
+            return Decoded::Bad(self.last, Fault::Malformed);
+        };
+        let before = out.len();
+        let fault = match run(decoder, frame, shape.frames, out) {
+            Ok(frames) if frames == shape.frames => return Decoded::Good(shape),
+            Ok(_) => Fault::Malformed,
+            Err(fault) => fault,
+        };
+        out.truncate(before);
+        self.lose();
+        Decoded::Bad(self.last, fault)
+    }
+
+    /// A frame is missing. What the next ones refer to in it (the bit reservoir, ISO/IEC 11172-3
+    /// §2.4.3.4) would be read from the frames before it, and be noise; a fresh decoder leaves them
+    /// silent until the reservoir is full again.
+    pub(super) fn lose(&mut self) {
+        self.decoder = None;
+    }
+
+    fn decoder_for(&mut self, shape: Shape) -> Option<&mut MpaDecoder> {
+        if self.decoder.as_ref().is_none_or(|(_, of)| *of != shape) {
+            let mut parameters = AudioCodecParameters::new();
+            parameters.for_codec(CODEC_ID_MP3);
+            let fresh = MpaDecoder::try_new(&parameters, &AudioDecoderOptions::default()).ok()?;
+            self.decoder = Some((fresh, shape));
+        }
+        self.decoder.as_mut().map(|(decoder, _)| decoder)
+    }
+}
+
+/// Bytes in the first unit of `data`: its first frame where another follows, else all of it.
+pub(super) fn first_frame_bytes(data: &[u8]) -> usize {
+    FrameHeader::parse(data)
+        .filter(|first| {
+            let rest = data.get(first.frame_bytes()..).unwrap_or_default();
+            FrameHeader::parse(rest).is_some_and(|next| next.is_consistent_with(first))
+        })
+        .map_or(data.len(), |first| first.frame_bytes())
+}
+
+/// The frame at the start of `unit`, and what it decodes to. What stands behind it is padding.
+fn frame(unit: &[u8]) -> Option<(&[u8], Shape)> {
+    let header = FrameHeader::parse(unit).filter(|header| header.layer == Layer::Three)?;
+    let shape = Shape {
+        rate: header.sample_rate,
+        channels: header.channels,
+        frames: header.samples() as usize,
+    };
+    Some((unit.get(..header.frame_bytes())?, shape))
+}

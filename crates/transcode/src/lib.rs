@@ -1,0 +1,48 @@
+//! AAC and MP3 to Opus: sound for listeners that take nothing else.
+//!
+//! ```text
+//!  samples ─► decoder ─► concealment ─► resampler ─► encoder ─► samples
+//!  AAC, MP3   symphonia  of bad frames  to 48 kHz    libopus    Opus, 20 ms
+//! ```
+//!
+//! * [`Transcoder`] is one stream's chain. It is sans-IO: a track and samples in, samples out, no
+//!   clock and no thread. The same input gives the same output.
+//! * [`Pool`] is a fixed number of threads that turn the transcoders of many streams. A
+//!   stream's [`Feed`] is bounded and never blocks: who falls behind loses sound, counted.
+//!
+//! Output is always 48 kHz with two channels, as WebRTC signals it (RFC 7587 §7), so the output
+//! track stays the same whatever the source changes to. Mono sources become mono packets, which
+//! decode to the same sound on both channels.
+//!
+//! # What is not possible
+//!
+//! High-efficiency AAC is decoded by its AAC-LC core alone: the upper half of the spectrum is lost,
+//! and with parametric stereo the second channel ([`Caveat`]). Sound with more than two channels,
+//! AAC other than AAC-LC, and unusual rates are refused ([`Unsupported`]). Both say so in words that
+//! suit a page or a log.
+
+mod clock;
+mod conceal;
+mod decoder;
+mod encoder;
+mod options;
+mod pool;
+mod resample;
+mod segment;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod transcoder;
+mod verdict;
+
+pub use options::{InvalidOptions, Options, PacketTime};
+pub use pool::{Feed, Monitor, Pool, Report, Sink, State};
+pub use stats::Stats;
+pub use transcoder::Transcoder;
+pub use verdict::{Caveat, Unsupported};
+
+/// One instant of sound on two channels; mono has the same value twice.
+type Frame = [f32; 2];
+
+/// Samples per second of everything behind the resampler.
+const OUTPUT_RATE: u32 = 48_000;

@@ -1,0 +1,65 @@
+//! The near end of a stream's queue.
+
+use std::sync::Arc;
+
+use media::{Item, Kind, TrackId};
+
+use super::job::{Input, Job};
+use super::{Monitor, Ready};
+
+/// Takes a stream's items and never waits. Dropping it ends the stream's transcoding.
+pub struct Feed {
+    ready: Arc<Ready>,
+    job: Arc<Job>,
+    /// The track that is transcoded: the first with sound.
+    track: Option<TrackId>,
+}
+
+impl Feed {
+    pub(super) const fn new(ready: Arc<Ready>, job: Arc<Job>) -> Self {
+        Self {
+            ready,
+            job,
+            track: None,
+        }
+    }
+
+    /// Takes one item. Of the stream's tracks the first with sound counts, until the next epoch;
+    /// everything else is ignored.
+    pub fn push(&mut self, item: &Item) {
+        match item {
+            Item::Epoch => self.track = None,
+            Item::Track(track) if self.wants(track.id, track.kind) => {
+                self.track = Some(track.id);
+                self.enqueue(Input::Track(Arc::clone(track)));
+            }
+            Item::Sample(sample) if self.track == Some(sample.track) => {
+                self.enqueue(Input::Sample(sample.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    /// A view of how the transcoder stands.
+    pub fn monitor(&self) -> Monitor {
+        self.job.monitor()
+    }
+
+    fn wants(&self, id: TrackId, kind: Kind) -> bool {
+        kind == Kind::Audio && self.track.is_none_or(|track| track == id)
+    }
+
+    fn enqueue(&self, input: Input) {
+        if self.job.enqueue(input) {
+            self.ready.push(Arc::clone(&self.job));
+        }
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        if self.job.close() {
+            self.ready.push(Arc::clone(&self.job));
+        }
+    }
+}

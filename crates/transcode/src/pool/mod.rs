@@ -1,0 +1,149 @@
+//! Threads that turn the transcoders of many streams.
+//!
+//! ```text
+//!  tap ─► Feed ─► queue ─┐                      ┌─► Sink   (one per stream)
+//!  tap ─► Feed ─► queue ─┼─► ready ─► thread ───┼─► Sink
+//!  tap ─► Feed ─► queue ─┘     ▲        │       └─► Sink
+//!                              └────────┘ more to do
+//! ```
+//!
+//! A stream's queue is bounded and its feed never waits. A stream with something to do stands in
+//! the line of ready streams once, is turned for a bounded number of samples, and stands at the end
+//! again, so that one stream's burst delays no other by more than that.
+
+mod feed;
+mod job;
+mod report;
+
+use std::collections::VecDeque;
+use std::io;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use media::{Sample, Track};
+
+pub use self::feed::Feed;
+use self::job::Job;
+pub use self::report::{Monitor, Report, State};
+use crate::{Caveat, Options, Unsupported};
+
+/// Where a stream's Opus goes. It is called on a thread of the pool, and must not wait: other
+/// streams do.
+pub trait Sink: Send {
+    /// The track that the samples from here on belong to. It comes before the first of them, and
+    /// again when the source was unusable in between.
+    fn track(&mut self, track: &Arc<Track>);
+
+    /// One packet. Its time is the source's.
+    fn sample(&mut self, sample: Sample);
+
+    /// The source's track cannot be transcoded; its samples are ignored until it changes. For the
+    /// log: once per track.
+    fn unsupported(&mut self, reason: &Unsupported);
+
+    /// The source's track can be transcoded, and this is lost. For the log: once per track.
+    fn caveat(&mut self, caveat: &Caveat);
+}
+
+/// A fixed number of threads, and the streams they serve. Dropping it ends the threads; feeds that
+/// are left take samples to no effect.
+pub struct Pool {
+    ready: Arc<Ready>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Pool {
+    /// Starts `threads` threads. One carries tens of streams.
+    pub fn start(threads: NonZeroUsize) -> io::Result<Self> {
+        let mut pool = Self {
+            ready: Arc::default(),
+            threads: Vec::with_capacity(threads.get()),
+        };
+        for index in 0..threads.get() {
+            let ready = Arc::clone(&pool.ready);
+            let thread = thread::Builder::new()
+                .name(format!("transcode-{index}"))
+                .spawn(move || turn_streams(&ready))?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// Opens a place for one stream. It lasts as long as the feed; what was queued by then is still
+    /// transcoded, and the sink is dropped after the last packet.
+    pub fn open(&self, options: Options, sink: Box<dyn Sink>) -> Feed {
+        Feed::new(Arc::clone(&self.ready), Job::new(options, sink))
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.ready.stop();
+        for thread in self.threads.drain(..) {
+            // A thread contains the panics of its jobs, so there is none to pass on.
+            let _ended = thread.join();
+        }
+    }
+}
+
+fn turn_streams(ready: &Ready) {
+    while let Some(job) = ready.next() {
+        if job.turn() {
+            ready.push(job);
+        }
+    }
+}
+
+/// The line of streams that have something to do. Each stands in it at most once, so it is as long
+/// as there are feeds.
+#[derive(Default)]
+struct Ready {
+    line: Mutex<Line>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Line {
+    jobs: VecDeque<Arc<Job>>,
+    stopped: bool,
+}
+
+impl Ready {
+    fn push(&self, job: Arc<Job>) {
+        let mut line = lock(&self.line);
+        if !line.stopped {
+            line.jobs.push_back(job);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Waits for a job; `None` when the pool ends.
+    fn next(&self) -> Option<Arc<Job>> {
+        let mut line = lock(&self.line);
+        loop {
+            if line.stopped {
+                return None;
+            }
+            if let Some(job) = line.jobs.pop_front() {
+                return Some(job);
+            }
+            line = self
+                .changed
+                .wait(line)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn stop(&self) {
+        let mut line = lock(&self.line);
+        line.stopped = true;
+        line.jobs.clear();
+        self.changed.notify_all();
+    }
+}
+
+/// Nothing is left half done under these locks, so a poisoned one is as good as new.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,47 @@
+//! What pages and metrics may know of a stream's transcoder.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::lock;
+use crate::{Caveat, Stats, Unsupported};
+
+/// A view of one stream's transcoder that outlives its feed.
+#[derive(Clone)]
+pub struct Monitor(pub(super) Arc<Mutex<Report>>);
+
+impl Monitor {
+    /// How it stands after the last turn.
+    pub fn report(&self) -> Report {
+        lock(&self.0).clone()
+    }
+}
+
+/// How a stream's transcoder stands.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Report {
+    /// What it is doing.
+    pub state: State,
+    /// What is lost of the present track.
+    pub caveat: Option<Caveat>,
+    /// Sums over all tracks of the feed.
+    pub stats: Stats,
+    /// Samples that were thrown away because the threads fell behind.
+    pub dropped_samples: u64,
+    /// Time the threads spent on it.
+    pub busy: Duration,
+}
+
+/// What a stream's transcoder is doing.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum State {
+    /// No sound has been announced yet.
+    #[default]
+    Waiting,
+    /// Transcoding.
+    Running,
+    /// The source's track cannot be transcoded.
+    Unsupported(Unsupported),
+    /// Our own fault: it panicked, and was taken out of service.
+    Broken,
+}

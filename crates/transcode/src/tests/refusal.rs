@@ -1,0 +1,116 @@
+//! What is not possible is said at once, and in words.
+
+use bytes::Bytes;
+use media::{Codec, Framing, Kind, Track, TrackId};
+
+use super::source::{aac, sweep, tone};
+use super::{total, transcoded};
+use crate::decoder::with_replication;
+use crate::{Caveat, Options, Transcoder, Unsupported};
+
+fn track(codec: Codec, config: &'static [u8]) -> Track {
+    Track {
+        id: TrackId::AUDIO,
+        kind: Kind::Audio,
+        codec,
+        framing: Framing::Bare,
+        config: Bytes::from_static(config),
+        sample_rate: 44_100,
+        channels: 2,
+    }
+}
+
+fn refusal(track: &Track) -> Unsupported {
+    match Transcoder::open(track, Options::default()) {
+        Ok(_) => panic!("{track:?} was taken"),
+        Err(reason) => reason,
+    }
+}
+
+#[test]
+fn each_with_its_reason() {
+    // 5.1 and 7.1 channels, no layout, USAC, AAC Main, AAC-LD, 960 samples, 44 101 Hz.
+    for (config, reason) in [
+        (&[0x12, 0x30][..], Unsupported::Channels(6)),
+        (&[0x12, 0x38], Unsupported::Channels(8)),
+        (&[0x12, 0x00], Unsupported::Layout),
+        (&[0xF9, 0x48, 0x40, 0x00], Unsupported::ObjectType(42)),
+        (&[0x0A, 0x10], Unsupported::ObjectType(1)),
+        (&[0xBA, 0x10], Unsupported::ObjectType(23)),
+        (&[0x12, 0x14], Unsupported::ShortFrames),
+        (
+            &[0x17, 0x80, 0x56, 0x22, 0x90],
+            Unsupported::SampleRate(44_101),
+        ),
+        (&[], Unsupported::Configuration),
+        (&[0x12], Unsupported::Configuration),
+    ] {
+        assert_eq!(refusal(&track(Codec::Aac, config)), reason);
+    }
+    for codec in [
+        Codec::Vorbis,
+        Codec::Opus,
+        Codec::Flac,
+        Codec::Opaque,
+        Codec::H264,
+    ] {
+        assert_eq!(refusal(&track(codec, &[])), Unsupported::Codec(codec));
+    }
+    let whole = Track {
+        framing: Framing::FlvBody,
+        ..track(Codec::Aac, &[0x12, 0x10])
+    };
+    assert_eq!(refusal(&whole), Unsupported::Codec(Codec::Aac));
+}
+
+#[test]
+fn explicit_high_efficiency_is_taken_with_a_caveat() {
+    // The core at 22.05 kHz, twice that after band replication; first plain, then with parametric stereo.
+    let stereo = track(Codec::Aac, &[0x2B, 0x92, 0x08, 0x00]);
+    let opened = Transcoder::open(&stereo, Options::default()).expect("the core is AAC-LC");
+    let caveat = Caveat::HighEfficiency {
+        core_rate: 22_050,
+        parametric_stereo: false,
+        implicit: false,
+    };
+    assert_eq!(opened.caveat(), Some(caveat));
+    let mono = track(Codec::Aac, &[0xEB, 0x8A, 0x08, 0x00]);
+    let opened = Transcoder::open(&mono, Options::default()).expect("the core is AAC-LC");
+    let caveat = Caveat::HighEfficiency {
+        core_rate: 22_050,
+        parametric_stereo: true,
+        implicit: false,
+    };
+    assert_eq!(opened.caveat(), Some(caveat));
+}
+
+#[test]
+fn implicit_high_efficiency_shows_in_the_frames_and_its_core_is_heard() {
+    let plain = aac(&tone(22_050, 2, 1_000, 2.0));
+    let (transcoder, packets) = transcoded(&plain, Options::default());
+    assert_eq!(transcoder.caveat(), None);
+    let mut source = plain.clone();
+    for sample in &mut source.samples {
+        sample.data = with_replication(&sample.data, 21).into();
+    }
+    let (transcoder, with_extension) = transcoded(&source, Options::default());
+    assert_eq!(
+        transcoder.caveat(),
+        Some(Caveat::HighEfficiency {
+            core_rate: 22_050,
+            parametric_stereo: false,
+            implicit: true
+        })
+    );
+    assert_eq!(transcoder.stats().bad_frames, 0);
+    assert_eq!(with_extension, packets);
+    assert!(total(&packets) >= plain.duration());
+}
+
+#[test]
+fn ordinary_sound_has_no_caveat() {
+    for rate in [22_050, 44_100, 48_000] {
+        let (transcoder, _) = transcoded(&aac(&sweep(rate, 1.0)), Options::default());
+        assert_eq!(transcoder.caveat(), None, "{rate} Hz");
+    }
+}

@@ -1,0 +1,285 @@
+//! One stream's chain from coded frames to Opus packets.
+
+use std::sync::Arc;
+
+use media::{Sample, Span, Timestamp, Track};
+
+use crate::clock::Step;
+use crate::conceal::Concealer;
+use crate::decoder::{Decoded, Decoder, Fault, Shape};
+use crate::encoder::Packer;
+use crate::segment::Segment;
+use crate::{Caveat, Frame, OUTPUT_RATE, Options, Stats, Unsupported};
+
+/// Panics of the decoder after which a source is given up. Each one costs an unwinding and a line
+/// on standard error, and no honest source causes the first.
+const PANICS_MAX: u64 = 16;
+
+/// Stamps beyond two centuries are taken for the nearest within, which leaves room to count on.
+const LATEST: Timestamp = Timestamp::from_ticks(i64::MAX / 2);
+const EARLIEST: Timestamp = Timestamp::from_ticks(i64::MIN / 2);
+
+/// Turns the samples of an AAC or MP3 track into samples of an Opus track.
+///
+/// Output time is counted in samples from the first input's `pts` on, never goes back, and has no
+/// gap but where the input's clock was set forward by more than a second. Shorter gaps are filled,
+/// shorter overlaps left out. Each packet's `pts` is when the first sample that a decoder makes of
+/// it is to be heard: libopus's own delay is accounted for.
+///
+/// ```
+/// # use carillon_transcode::{Options, Transcoder, Unsupported};
+/// # fn demo(source: &media::Track, samples: &[media::Sample]) -> Result<(), Unsupported> {
+/// let mut transcoder = Transcoder::open(source, Options::default())?;
+/// let mut packets = Vec::new();
+/// for sample in samples {
+///     transcoder.push(sample, &mut packets)?;
+/// }
+/// transcoder.finish(&mut packets);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Transcoder {
+    output: Arc<Track>,
+    decoder: Decoder,
+    concealer: Concealer,
+    /// The packer is in a run: from the first frame to [`Transcoder::finish`] or a jump.
+    running: bool,
+    /// The part of the run that is at the present rate; `None` before its first frame.
+    segment: Option<Segment>,
+    /// The channels that the packer was told.
+    channels: u8,
+    packer: Packer,
+    /// What is added to the source's timestamps since its clock was set back.
+    offset: Span,
+    /// Where the output ended when the last run did.
+    ended: Option<Timestamp>,
+    stats: Stats,
+    /// Kept for their allocations: one unit's sound, before and after resampling.
+    decoded: Vec<Frame>,
+    resampled: Vec<Frame>,
+}
+
+impl Transcoder {
+    /// A transcoder for `source`; its output track has the same id. Options beyond their range are
+    /// taken for the nearest within.
+    pub fn open(source: &Track, options: Options) -> Result<Self, Unsupported> {
+        let decoder = Decoder::new(source)?;
+        let packer = Packer::new(source.id, options)?;
+        Ok(Self {
+            output: Arc::new(packer.track()),
+            decoder,
+            concealer: Concealer::default(),
+            running: false,
+            segment: None,
+            channels: 2,
+            packer,
+            offset: Span::ZERO,
+            ended: None,
+            stats: Stats::default(),
+            decoded: Vec::new(),
+            resampled: Vec::new(),
+        })
+    }
+
+    /// The Opus track: 48 kHz, two channels, an OpusHead as its configuration. It stays the same
+    /// for the life of the transcoder.
+    pub const fn output(&self) -> &Arc<Track> {
+        &self.output
+    }
+
+    /// What is lost, as far as it has shown. Implicitly signalled HE-AAC shows after some frames.
+    pub fn caveat(&self) -> Option<Caveat> {
+        self.decoder.caveat()
+    }
+
+    /// Counters since the start.
+    pub const fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// The source has another configuration from here on. Output goes on without a gap, in the same
+    /// track. After an error the transcoder is of no more use.
+    pub fn retune(&mut self, source: &Track, out: &mut Vec<Sample>) -> Result<(), Unsupported> {
+        self.decoder = Decoder::new(source)?;
+        self.end_segment(out);
+        self.concealer.reset();
+        Ok(())
+    }
+
+    /// Takes one sample, appending to `out` the packets that it completes. A bad frame is no error;
+    /// [`Unsupported::Damaged`] says that the source is given up for good.
+    pub fn push(&mut self, sample: &Sample, out: &mut Vec<Sample>) -> Result<(), Unsupported> {
+        if self.is_after_gap(sample.pts) {
+            self.decoder.lose();
+        }
+        // Only the first of a sample's frames is stamped.
+        let mut at = Some(sample.pts);
+        let mut sound = std::mem::take(&mut self.decoded);
+        for unit in self.decoder.units(sample) {
+            sound.clear();
+            self.stats.frames += 1;
+            let shape = match self.decoder.decode(unit, &mut sound) {
+                Decoded::Good(shape) => Some(shape),
+                Decoded::Bad(shape, fault) => {
+                    self.note_bad_frame(fault)?;
+                    shape
+                }
+            };
+            // How long a bad frame lasts is not known before the first good one.
+            let Some(shape) = shape else {
+                continue;
+            };
+            match at.take() {
+                Some(at) => self.follow_clock(at, shape, out)?,
+                None => _ = self.follow_shape(shape, out)?,
+            }
+            if sound.is_empty() {
+                self.concealer.conceal(shape.frames, shape.rate, &mut sound);
+            } else {
+                self.concealer.good(&mut sound);
+            }
+            self.pass_on(&sound, out);
+        }
+        self.decoded = sound;
+        Ok(())
+    }
+
+    /// Ends the output: what was taken is given out, with silence up to the end of the last packet.
+    /// Samples may follow, as after a jump of the clock.
+    pub fn finish(&mut self, out: &mut Vec<Sample>) {
+        if self.running {
+            self.end_segment(out);
+            self.ended = Some(self.packer.finish(&mut self.stats, out));
+            self.running = false;
+        }
+    }
+
+    /// Where the output ended when it was last finished.
+    pub(crate) const fn ended(&self) -> Option<Timestamp> {
+        self.ended
+    }
+
+    /// Before the first sample: output is to begin no earlier than another's ended.
+    pub(crate) fn begin_after(&mut self, ended: Option<Timestamp>) {
+        self.ended = ended;
+    }
+
+    fn note_bad_frame(&mut self, fault: Fault) -> Result<(), Unsupported> {
+        self.stats.bad_frames += 1;
+        self.stats.decoder_panics += u64::from(fault == Fault::Panic);
+        if self.stats.decoder_panics > PANICS_MAX {
+            return Err(Unsupported::Damaged);
+        }
+        Ok(())
+    }
+
+    /// A source's stamp in the output's time.
+    fn on_timeline(&self, at: Timestamp) -> Timestamp {
+        (at + self.offset).clamp(EARLIEST, LATEST)
+    }
+
+    fn is_after_gap(&self, at: Timestamp) -> bool {
+        self.segment.as_ref().is_some_and(|segment| {
+            let step = segment.step(self.on_timeline(at));
+            matches!(step, Step::Fill(_) | Step::Jump)
+        })
+    }
+
+    /// Makes the segment stand where a frame stamped `at` belongs.
+    fn follow_clock(
+        &mut self,
+        at: Timestamp,
+        shape: Shape,
+        out: &mut Vec<Sample>,
+    ) -> Result<(), Unsupported> {
+        let at = self.on_timeline(at);
+        if !self.running {
+            self.begin(at);
+        }
+        let segment = self.follow_shape(shape, out)?;
+        match segment.step(at) {
+            Step::Continue => {}
+            Step::Fill(count) => {
+                let missing = count - segment.unskip(count);
+                self.fill(missing, shape.rate, out);
+            }
+            Step::Skip(count) => {
+                segment.skip(count);
+                self.stats.overlaps += 1;
+            }
+            Step::Jump => {
+                self.stats.jumps += 1;
+                self.finish(out);
+                self.concealer.reset();
+                self.begin(at);
+                self.follow_shape(shape, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the packer and the segment fit frames of `shape`.
+    fn follow_shape(
+        &mut self,
+        shape: Shape,
+        out: &mut Vec<Sample>,
+    ) -> Result<&mut Segment, Unsupported> {
+        if shape.channels != self.channels {
+            self.packer.set_channels(shape.channels)?;
+            self.channels = shape.channels;
+        }
+        if self
+            .segment
+            .as_ref()
+            .is_some_and(|segment| segment.rate() != shape.rate)
+        {
+            self.end_segment(out);
+        }
+        match &mut self.segment {
+            Some(segment) => Ok(segment),
+            empty => {
+                let fresh = Segment::new(self.packer.end(), shape.rate)
+                    .ok_or(Unsupported::SampleRate(shape.rate))?;
+                Ok(empty.insert(fresh))
+            }
+        }
+    }
+
+    /// Begins a run at `at`, or where the output has got to if that is later.
+    fn begin(&mut self, at: Timestamp) {
+        let start = self.ended.map_or(at, |ended| ended.max(at));
+        self.offset = self.offset + (start - at);
+        self.packer.begin(start);
+        self.running = true;
+    }
+
+    fn fill(&mut self, count: usize, rate: u32, out: &mut Vec<Sample>) {
+        let mut filler = Vec::new();
+        self.concealer.conceal(count, rate, &mut filler);
+        self.stats.gaps += 1;
+        self.stats.filled_samples += output_samples(count, rate);
+        self.pass_on(&filler, out);
+    }
+
+    fn pass_on(&mut self, frames: &[Frame], out: &mut Vec<Sample>) {
+        let Some(segment) = &mut self.segment else {
+            return;
+        };
+        self.resampled.clear();
+        let left_out = segment.push(frames, &mut self.resampled);
+        self.stats.skipped_samples += output_samples(left_out, segment.rate());
+        self.packer.push(&self.resampled, &mut self.stats, out);
+    }
+
+    fn end_segment(&mut self, out: &mut Vec<Sample>) {
+        if let Some(segment) = self.segment.take() {
+            self.resampled.clear();
+            segment.finish(&mut self.resampled);
+            self.packer.push(&self.resampled, &mut self.stats, out);
+        }
+    }
+}
+
+fn output_samples(count: usize, rate: u32) -> u64 {
+    count as u64 * u64::from(OUTPUT_RATE) / u64::from(rate)
+}

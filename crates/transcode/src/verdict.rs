@@ -1,0 +1,114 @@
+//! What can be made of a track: refusals and reservations, in words for operators and listeners.
+
+use std::fmt;
+
+use media::Codec;
+
+/// Why a track has no Opus beside it. All but the last say what the publisher would have to change.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Unsupported {
+    /// Neither AAC nor MP3.
+    #[error("{} is not transcoded to Opus; AAC-LC and MP3 are", .0.name())]
+    Codec(Codec),
+    /// AAC that was relayed without a configuration that could be read.
+    #[error("the publisher's AAC configuration cannot be read")]
+    Configuration,
+    /// An audio object type other than 2 under any extension.
+    #[error("{} is not transcoded to Opus; publish AAC-LC", object_type_name(*.0))]
+    ObjectType(u8),
+    /// More than two channels.
+    #[error("sound with {0} channels is not transcoded to Opus; publish mono or stereo")]
+    Channels(u8),
+    /// The channels are listed in the bitstream and not in the configuration.
+    #[error(
+        "the AAC configuration does not say how many channels there are; publish mono or stereo \
+         with a predefined channel configuration"
+    )]
+    Layout,
+    /// Frames of 960 samples, as digital radio uses them.
+    #[error("AAC with 960 samples per frame is not transcoded to Opus; publish 1024")]
+    ShortFrames,
+    /// A rate that no MPEG table lists.
+    #[error("sound at {0} Hz is not transcoded to Opus; publish 44100 or 48000 Hz")]
+    SampleRate(u32),
+    /// The decoder panicked on so many frames that it was given up.
+    #[error("the sound is damaged in a way that breaks the decoder; transcoding was given up")]
+    Damaged,
+    /// Our side: libopus refused to start.
+    #[error("the Opus encoder cannot be started: {0}")]
+    Encoder(String),
+}
+
+/// What is lost although the track can be transcoded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Caveat {
+    /// High-efficiency AAC, of which only the AAC-LC core is decoded.
+    HighEfficiency {
+        /// Samples per second of the core: nothing above half of it is heard.
+        core_rate: u32,
+        /// Parametric stereo (HE-AAC v2) is there and becomes mono.
+        parametric_stereo: bool,
+        /// The configuration does not say so; it was seen in the frames.
+        implicit: bool,
+    },
+}
+
+impl fmt::Display for Caveat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::HighEfficiency {
+            core_rate,
+            parametric_stereo,
+            ..
+        } = *self;
+        let (version, in_mono) = if parametric_stereo {
+            (" v2", " and in mono")
+        } else {
+            ("", "")
+        };
+        write!(
+            f,
+            "the source is HE-AAC{version}, of which only the AAC-LC core is transcoded: WebRTC \
+             listeners hear it without anything above {} Hz{in_mono}; publish AAC-LC for the full \
+             sound",
+            core_rate / 2
+        )
+    }
+}
+
+/// Names of ISO/IEC 14496-3 table 1.17.
+fn object_type_name(object_type: u8) -> String {
+    match object_type {
+        1 => "AAC Main".to_owned(),
+        3 => "AAC-SSR".to_owned(),
+        4 => "AAC-LTP".to_owned(),
+        23 => "AAC-LD".to_owned(),
+        39 => "AAC-ELD".to_owned(),
+        42 => "xHE-AAC".to_owned(),
+        other => format!("MPEG-4 audio object type {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_people() {
+        assert_eq!(
+            Unsupported::ObjectType(42).to_string(),
+            "xHE-AAC is not transcoded to Opus; publish AAC-LC"
+        );
+        assert_eq!(
+            Unsupported::Channels(6).to_string(),
+            "sound with 6 channels is not transcoded to Opus; publish mono or stereo"
+        );
+        let caveat = Caveat::HighEfficiency {
+            core_rate: 22_050,
+            parametric_stereo: true,
+            implicit: false,
+        };
+        let words = caveat.to_string();
+        assert!(words.contains("HE-AAC v2"), "{words}");
+        assert!(words.contains("above 11025 Hz and in mono"), "{words}");
+    }
+}
