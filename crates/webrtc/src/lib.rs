@@ -1,4 +1,5 @@
 //! What WHIP and WHEP share, without a socket, a thread or a clock.
 
+pub mod rtcp;
 pub mod rtp;
 pub mod srtp;
