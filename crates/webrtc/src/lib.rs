@@ -3,4 +3,5 @@
 pub mod ice;
 pub mod rtcp;
 pub mod rtp;
+pub mod sdp;
 pub mod srtp;
