@@ -1,18 +1,20 @@
 //! Connectivity checks: STUN binding requests, read with suspicion.
 
+use std::net::SocketAddr;
+
 use rtc_crypto::RTCCrypto;
 use rtc_stun::attributes::{
-    ATTR_FINGERPRINT, ATTR_ICE_CONTROLLED, ATTR_ICE_CONTROLLING, ATTR_MESSAGE_INTEGRITY,
-    ATTR_PRIORITY, ATTR_USE_CANDIDATE, ATTR_USERNAME, AttrType,
+    ATTR_FINGERPRINT, ATTR_ICE_CONTROLLED, ATTR_MESSAGE_INTEGRITY, ATTR_PRIORITY,
+    ATTR_USE_CANDIDATE, ATTR_USERNAME, AttrType,
 };
-use rtc_stun::error_code::ErrorCodeAttribute;
-use rtc_stun::error_code::{CODE_ROLE_CONFLICT, CODE_UNKNOWN_ATTRIBUTE, ErrorCode};
+use rtc_stun::error_code::{
+    CODE_ROLE_CONFLICT, CODE_UNKNOWN_ATTRIBUTE, ErrorCode, ErrorCodeAttribute,
+};
 use rtc_stun::fingerprint::FINGERPRINT;
 use rtc_stun::integrity::MessageIntegrity;
 use rtc_stun::message::{BINDING_ERROR, BINDING_REQUEST, BINDING_SUCCESS, Message, Setter};
 use rtc_stun::uattrs::UnknownAttributes;
 use rtc_stun::xoraddr::XorMappedAddress;
-use std::net::SocketAddr;
 use thiserror::Error;
 
 /// Bytes of the header.
@@ -128,7 +130,6 @@ impl Check {
                 unknown.push(kind);
             }
         }
-        debug_assert!(ATTR_ICE_CONTROLLING.optional());
         Ok(Self {
             message,
             nominated,

@@ -3,17 +3,15 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use rtc_crypto::RTCCryptoProvider;
 use rtc_crypto::providers::AwsLcRsProvider;
-use rtc_stun::attributes::{ATTR_ICE_CONTROLLED, ATTR_USE_CANDIDATE, ATTR_USERNAME, AttrType};
+use rtc_stun::attributes::{ATTR_ICE_CONTROLLED, ATTR_USE_CANDIDATE, AttrType};
 use rtc_stun::error_code::ErrorCodeAttribute;
 use rtc_stun::fingerprint::FINGERPRINT;
 use rtc_stun::integrity::MessageIntegrity;
-use rtc_stun::message::{
-    BINDING_ERROR, BINDING_REQUEST, BINDING_SUCCESS, Getter, Message, Setter, TransactionId,
-};
-use rtc_stun::textattrs::TextAttribute;
+use rtc_stun::message::{BINDING_ERROR, BINDING_SUCCESS, Getter, Message, TransactionId};
 use rtc_stun::xoraddr::XorMappedAddress;
 
 use super::*;
+use crate::testing::check_request as request;
 
 fn provider() -> AwsLcRsProvider {
     AwsLcRsProvider::new()
@@ -29,44 +27,6 @@ fn other() -> Credentials {
 
 fn path(port: u16) -> Path {
     Path::udp(([127, 0, 0, 1], port).into())
-}
-
-/// A flag attribute.
-struct Flag(AttrType);
-
-impl Setter for Flag {
-    fn add_to(&self, message: &mut Message) -> rtc_shared::error::Result<()> {
-        let value: &[u8] = if self.0 == ATTR_ICE_CONTROLLED {
-            &[0; 8]
-        } else {
-            &[]
-        };
-        message.add(self.0, value);
-        Ok(())
-    }
-}
-
-fn request(credentials: &Credentials, remote: &str, flags: &[AttrType]) -> Vec<u8> {
-    let provider = provider();
-    let name = format!("{}:{remote}", credentials.ufrag());
-    let mut setters: Vec<Box<dyn Setter + '_>> = vec![
-        Box::new(BINDING_REQUEST),
-        Box::new(TransactionId([5; 12])),
-        Box::new(TextAttribute::new(ATTR_USERNAME, name)),
-    ];
-    for flag in flags {
-        setters.push(Box::new(Flag(*flag)));
-    }
-    setters.push(Box::new(
-        MessageIntegrity::new_short_term_integrity_with_provider(
-            credentials.password().to_owned(),
-            provider.crypto(),
-        ),
-    ));
-    setters.push(Box::new(FINGERPRINT));
-    let mut message = Message::new();
-    message.build(&setters).expect("built");
-    message.raw
 }
 
 fn decoded(raw: &[u8]) -> Message {

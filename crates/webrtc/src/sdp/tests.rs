@@ -362,7 +362,7 @@ proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC{0,200}", tail in any::<bool>()) {
         let text = if tail { format!("{}{text}", chromium()) } else { text };
-        let _ = Offer::parse(&text).is_ok();
-        let _ = Fragment::parse(&text).is_ok();
+        drop(Offer::parse(&text));
+        drop(Fragment::parse(&text));
     }
 }
