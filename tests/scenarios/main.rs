@@ -8,6 +8,7 @@
     reason = "every function here is part of a test"
 )]
 
+mod browser;
 mod flv;
 mod support;
 mod wire;
