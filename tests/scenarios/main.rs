@@ -10,6 +10,7 @@
 
 mod browser;
 mod flv;
+mod relay;
 mod support;
 mod wire;
 
@@ -30,4 +31,5 @@ mod rtmps_and_credentials;
 mod streams_are_pushed_and_pulled;
 mod the_server_leaves_in_order;
 mod titles_travel_with_the_sound;
+mod webrtc_peers_play;
 mod wireshark_agrees;
