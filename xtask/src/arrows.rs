@@ -229,7 +229,40 @@ const OUTSIDE: &[Outside] = &[
         tested_in: WITH_TOKIO,
         reason: "protocol code and the fan-out core know no runtime",
     },
+    Outside {
+        package: "aws-lc-rs",
+        shipped_in: WITH_WEBRTC,
+        tested_in: WITH_WEBRTC,
+        reason: "cryptography is where protocols are",
+    },
+    Outside {
+        package: "rtc-dtls",
+        shipped_in: WITH_WEBRTC,
+        tested_in: WITH_WEBRTC,
+        reason: "one crate speaks DTLS",
+    },
+    Outside {
+        package: "rtc-sdp",
+        shipped_in: WITH_WEBRTC,
+        tested_in: WITH_WEBRTC,
+        reason: "one crate reads SDP",
+    },
+    Outside {
+        package: "rtc-srtp",
+        shipped_in: WITH_WEBRTC,
+        tested_in: WITH_WEBRTC,
+        reason: "one crate seals packets",
+    },
+    Outside {
+        package: "rtc-stun",
+        shipped_in: WITH_WEBRTC,
+        tested_in: WITH_WEBRTC,
+        reason: "one crate answers checks",
+    },
 ];
+
+/// Where WebRTC's building blocks are known; the rest of the server knows sessions and keys.
+const WITH_WEBRTC: &[&str] = &["webrtc", "load"];
 
 /// All that the pure crates may bring into the server from outside.
 const PURE: &[(&str, &[&str])] = &[
