@@ -132,10 +132,7 @@ fn a_peer_connects_and_is_heard_and_answered() {
         panic!("not RTP");
     };
     assert_eq!((session, &packet[12..]), (handle, &b"sound"[..]));
-    assert_eq!(
-        mux.receive(peer.path, &mut again, now),
-        Received::Nothing
-    );
+    assert_eq!(mux.receive(peer.path, &mut again, now), Received::Nothing);
 
     let mut plain = Vec::new();
     rtcp::write_pli(&mut plain, 1, 2);
