@@ -115,6 +115,16 @@ fn closed(mux: &mut Mux) -> Option<(Handle, Reason)> {
 }
 
 #[test]
+fn workers_are_threads() {
+    fn is_send<T: Send>() {}
+    fn is_shared<T: Send + Sync>() {}
+    is_send::<Mux>();
+    is_shared::<Identity>();
+    is_shared::<Directory<NewSession>>();
+    is_send::<Sealer>();
+}
+
+#[test]
 fn a_peer_connects_and_is_heard_and_answered() {
     let now = Instant::now();
     let mut mux = mux();

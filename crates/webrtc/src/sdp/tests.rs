@@ -262,6 +262,48 @@ fn session_level_transport_counts() {
     assert_eq!(parsed(&text).ice.ufrag(), "abcd");
 }
 
+/// What OBS offers to a WHIP endpoint.
+#[test]
+fn an_encoders_offer_is_read() {
+    let text = format!(
+        "v=0\r\no=rtc 3767197920 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n\
+         a=group:BUNDLE 0 1\r\na=group:LS 0 1\r\na=msid-semantic:WMS *\r\na=setup:actpass\r\n\
+         a=ice-ufrag:jBob\r\na=ice-pwd:xTGlzzeOUAMRmS0JsNkGu3\r\n\
+         a=ice-options:ice2,trickle\r\na=fingerprint:sha-256 {FINGERPRINT}\r\n\
+         m=audio 9 UDP/TLS/RTP/SAVPF 111\r\nc=IN IP4 0.0.0.0\r\na=mid:0\r\na=sendonly\r\n\
+         a=ssrc:1299378219 cname:oAtN8\r\na=ssrc:1299378219 msid:HXwI oAtN8-audio\r\n\
+         a=msid:HXwI oAtN8-audio\r\na=rtcp-mux\r\na=rtpmap:111 opus/48000/2\r\n\
+         a=fmtp:111 minptime=10;maxaveragebitrate=96000;stereo=1;sprop-stereo=1\r\n\
+         m=video 9 UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 0.0.0.0\r\na=mid:1\r\na=sendonly\r\n\
+         a=ssrc:1299378220 cname:oAtN8\r\na=msid:HXwI oAtN8-video\r\na=rtcp-mux\r\n\
+         a=rtpmap:96 H264/90000\r\na=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\n\
+         a=fmtp:96 profile-level-id=42e01f;packetization-mode=1;level-asymmetry-allowed=1\r\n"
+    );
+    let offer = parsed(&text);
+    let [audio, video] = &offer.media[..] else {
+        panic!("two sections");
+    };
+    assert!(audio.usable && audio.direction.sends() && !audio.direction.receives());
+    let opus = audio.first(|codec| codec == Codec::Opus).expect("opus");
+    assert!(opus.is_stereo());
+    let h264 = video
+        .first(|codec| matches!(codec, Codec::H264(_)))
+        .expect("h264");
+    assert_eq!((h264.payload_type, h264.rtx), (96, None));
+    assert_eq!(
+        h264.feedback,
+        Feedback {
+            nack: true,
+            pli: true,
+            fir: false
+        }
+    );
+    assert_eq!(
+        (&audio.sources[..], &video.sources[..]),
+        (&[1299378219][..], &[1299378220][..])
+    );
+}
+
 #[test]
 fn what_is_missing_or_wrong_is_named() {
     let good = chromium();
