@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use rtc_crypto::RTCCryptoProvider;
@@ -37,6 +37,7 @@ pub(crate) struct Client {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) is_complete: bool,
     pub(crate) is_closed: bool,
+    is_answered: bool,
 }
 
 impl Client {
@@ -53,6 +54,7 @@ impl Client {
             .with_srtp_protection_profiles(profiles.to_vec())
             .with_insecure_skip_verify(true)
             .with_extended_master_secret(ExtendedMasterSecretType::Require)
+            .with_flight_interval(Duration::from_millis(700))
             .build(true, None)
             .expect("a configuration");
         let server = ([127, 0, 0, 1], 1).into();
@@ -66,6 +68,7 @@ impl Client {
             fingerprint,
             is_complete: false,
             is_closed: false,
+            is_answered: false,
         }
     }
 
@@ -76,8 +79,17 @@ impl Client {
             .map(|transmit| transmit.message)
     }
 
-    /// Gives the client a datagram.
+    /// Gives the client a datagram. A repeated flight of the server's says that the client's was lost; it
+    /// stops the library's clock, so the client is woken instead.
     pub(crate) fn receive(&mut self, datagram: &[u8], now: Instant) {
+        const SERVER_HELLO: u8 = 2;
+        let is_hello = datagram[0] == 22 && datagram[13] == SERVER_HELLO;
+        if is_hello && std::mem::replace(&mut self.is_answered, true) {
+            if let Some(due) = self.timeout() {
+                self.handle_timeout(due);
+            }
+            return;
+        }
         let events = self
             .endpoint
             .read(now, self.server, None, BytesMut::from(datagram));
@@ -88,6 +100,17 @@ impl Client {
                 _ => {}
             }
         }
+    }
+
+    /// When the client wants to be woken, and waking it.
+    pub(crate) fn timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout(&self.server)
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint
+            .handle_timeout(self.server, now)
+            .expect("not given up");
     }
 
     /// Says goodbye.

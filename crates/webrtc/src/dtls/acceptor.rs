@@ -1,5 +1,6 @@
 //! A worker's handshakes.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::time::Instant;
@@ -10,7 +11,7 @@ use rtc_shared::TransportProtocol;
 use rtc_shared::error::Error::ErrAlertFatalOrClose;
 use rtc_srtp::config::LABEL_EXTRACTOR_DTLS_SRTP;
 
-use super::guard::Guard;
+use super::guard::{CLIENT_HELLO, Guard, SERVER_HELLO, has, is_only};
 use super::hello::HelloReader;
 use super::identity::theirs;
 use super::{Error, Identity};
@@ -29,13 +30,6 @@ impl Key {
     /// The library tells associations apart by address, so each has one that means nothing else.
     fn address(self) -> SocketAddr {
         SocketAddr::new(Ipv6Addr::from_bits(self.0.into()).into(), 1)
-    }
-
-    fn of_address(address: SocketAddr) -> Self {
-        match address {
-            SocketAddr::V6(address) => Self(address.ip().to_bits() as u64),
-            SocketAddr::V4(_) => Self(0),
-        }
     }
 }
 
@@ -58,6 +52,8 @@ enum Stage {
     Open {
         profile: Profile,
         guard: Guard,
+        /// Whether our long flight has been sent, and the next to come is the client's.
+        is_answered: bool,
         is_complete: bool,
     },
 }
@@ -96,6 +92,7 @@ impl Association {
 pub struct Acceptor {
     gcm: Endpoint,
     cm: Endpoint,
+    transmits: VecDeque<(Key, BytesMut)>,
     half_open: usize,
 }
 
@@ -115,6 +112,7 @@ impl Acceptor {
         Self {
             gcm: endpoint(identity.gcm.clone()),
             cm: endpoint(identity.cm.clone()),
+            transmits: VecDeque::new(),
             half_open: 0,
         }
     }
@@ -151,6 +149,7 @@ impl Acceptor {
             let open = Stage::Open {
                 profile,
                 guard: Guard::new(),
+                is_answered: false,
                 is_complete: false,
             };
             let mut progress = Progress::Pending;
@@ -178,15 +177,29 @@ impl Acceptor {
         let Stage::Open {
             profile,
             guard,
+            is_answered,
             is_complete,
         } = stage
         else {
             return Ok(Progress::Pending);
         };
+        if *is_answered && is_only(datagram, CLIENT_HELLO) {
+            // Our flight was lost, or is under way. A repeated hello would stop the library's clock and
+            // nothing would be sent again; so it is not told, and its clock sends the flight.
+            return Ok(Progress::Pending);
+        }
         guard.admit(datagram)?;
         let address = key.address();
-        let endpoint = self.endpoint(*profile);
-        let events = match endpoint.read(now, address, None, BytesMut::from(datagram)) {
+        let endpoint = match profile {
+            Profile::Aes128Gcm => &mut self.gcm,
+            Profile::Aes128CmSha1_80 => &mut self.cm,
+        };
+        let read = endpoint.read(now, address, None, BytesMut::from(datagram));
+        while let Some(transmit) = endpoint.poll_transmit() {
+            *is_answered |= has(&transmit.message, SERVER_HELLO);
+            self.transmits.push_back((*key, transmit.message));
+        }
+        let events = match read {
             Ok(events) => events,
             // What the keys protect ends only by an alert; all else could have come from anybody.
             Err(error) if *is_complete && !matches!(error, ErrAlertFatalOrClose) => {
@@ -217,12 +230,7 @@ impl Acceptor {
 
     /// The next datagram to send, and whose it is.
     pub fn poll_transmit(&mut self) -> Option<(Key, BytesMut)> {
-        let transmit = match self.gcm.poll_transmit() {
-            Some(transmit) => transmit,
-            None => self.cm.poll_transmit()?,
-        };
-        let key = Key::of_address(transmit.transport.peer_addr);
-        Some((key, transmit.message))
+        self.transmits.pop_front()
     }
 
     /// When an association wants to be woken.
@@ -246,9 +254,11 @@ impl Acceptor {
         let Stage::Open { profile, .. } = association.stage else {
             return Ok(());
         };
-        self.endpoint(profile)
-            .handle_timeout(association.key.address(), now)
-            .map_err(|_| Error::TimedOut)
+        let woken = self
+            .endpoint(profile)
+            .handle_timeout(association.key.address(), now);
+        self.drain(association.key, profile);
+        woken.map_err(|_| Error::TimedOut)
     }
 
     /// Ends an association. A peer that has completed its handshake is told.
@@ -258,6 +268,14 @@ impl Acceptor {
         }
         if let Stage::Open { profile, .. } = association.stage {
             drop(self.endpoint(profile).stop(now, association.key.address()));
+            self.drain(association.key, profile);
+        }
+    }
+
+    /// Moves what the library wants to send for an association to our queue.
+    fn drain(&mut self, key: Key, profile: Profile) {
+        while let Some(transmit) = self.endpoint(profile).poll_transmit() {
+            self.transmits.push_back((key, transmit.message));
         }
     }
 

@@ -18,6 +18,10 @@ pub(super) const HANDSHAKE: u8 = 22;
 /// `content_type` of application data.
 const APPLICATION_DATA: u8 = 23;
 
+/// `handshake_type` of a client's and a server's hello.
+pub(super) const CLIENT_HELLO: u8 = 1;
+pub(super) const SERVER_HELLO: u8 = 2;
+
 /// Bytes of a record's header.
 const RECORD_HEADER_LEN: usize = 13;
 
@@ -129,6 +133,22 @@ impl Guard {
         }
         Ok(())
     }
+}
+
+/// Whether a datagram carries readable handshake messages of this type and nothing else.
+pub(super) fn is_only(datagram: &[u8], kind: u8) -> bool {
+    let is = |record: Record<'_>| {
+        record.kind == HANDSHAKE && record.epoch == 0 && record.body.first() == Some(&kind)
+    };
+    let mut records = records(datagram).peekable();
+    records.peek().is_some() && records.all(is)
+}
+
+/// Whether a datagram carries a readable handshake message of this type at a record's beginning.
+pub(super) fn has(datagram: &[u8], kind: u8) -> bool {
+    records(datagram).any(|record| {
+        record.kind == HANDSHAKE && record.epoch == 0 && record.body.first() == Some(&kind)
+    })
 }
 
 fn spend<T: TryFrom<usize> + std::ops::Sub<Output = T> + PartialOrd>(

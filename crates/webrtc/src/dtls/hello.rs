@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use super::Error;
-use crate::dtls::guard::{HANDSHAKE, Record, records};
+use super::guard::{CLIENT_HELLO, HANDSHAKE, Record, records};
 
 /// Bytes of a ClientHello: Chromium's has 1,400, Firefox's 1,500, a larger key share would add some
 /// thousand.
@@ -18,9 +18,6 @@ const DATAGRAMS_LEN_MAX: usize = 2 * HELLO_LEN_MAX;
 
 /// Fragments older than this belong to an attempt that was given up.
 const FRAGMENTS_AGE_MAX: Duration = Duration::from_secs(2);
-
-/// `handshake_type` of a ClientHello.
-const CLIENT_HELLO: u8 = 1;
 
 /// Bytes of a handshake message's header.
 const MESSAGE_HEADER_LEN: usize = 12;

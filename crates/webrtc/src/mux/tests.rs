@@ -168,6 +168,66 @@ fn a_peer_connects_and_is_heard_and_answered() {
     );
 }
 
+/// Every fifth datagram of either side is lost, each time others.
+#[test]
+fn handshakes_survive_loss() {
+    for seed in 0..40u32 {
+        let mut dice = seed;
+        let mut is_lost = || {
+            dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (dice >> 16) % 5 == 0
+        };
+        let start = Instant::now();
+        let mut now = start;
+        let mut mux = mux();
+        let mut peer = Peer::new(1, now);
+        mux.adopt(peer.session(), now).expect("room");
+        peer.check(&mut mux, now);
+        let keys = loop {
+            let mut quiet = true;
+            while let Some(mut datagram) = peer.dtls.send() {
+                quiet = false;
+                if !is_lost() {
+                    mux.receive(peer.path, &mut datagram, now);
+                }
+            }
+            while let Some(transmit) = mux.poll_transmit() {
+                quiet = false;
+                if transmit.datagram[0] >= 20 && !is_lost() {
+                    peer.dtls.receive(&transmit.datagram, now);
+                }
+            }
+            match mux.poll_event() {
+                Some((_, Event::Connected { keys, .. })) if peer.dtls.is_complete => break keys,
+                Some((_, Event::Connected { keys, .. })) => {
+                    // Our last flight may be lost: the client asks for it again.
+                    while !peer.dtls.is_complete {
+                        now = peer.dtls.timeout().expect("a timer");
+                        peer.dtls.handle_timeout(now);
+                        while let Some(mut datagram) = peer.dtls.send() {
+                            mux.receive(peer.path, &mut datagram, now);
+                        }
+                        peer.take(&mut mux, now);
+                    }
+                    break keys;
+                }
+                Some((_, event)) => panic!("seed {seed}: {event:?}"),
+                None => {}
+            }
+            if quiet {
+                let timers = [peer.dtls.timeout(), mux.timeout()];
+                now = timers.into_iter().flatten().min().expect("a timer");
+                assert!(now < start + Duration::from_secs(15), "seed {seed}");
+                if peer.dtls.timeout().is_some_and(|due| due <= now) {
+                    peer.dtls.handle_timeout(now);
+                }
+                mux.handle_timeout(now);
+            }
+        };
+        assert_eq!(keys.local, peer.keys().remote, "seed {seed}");
+    }
+}
+
 #[test]
 fn an_unproved_path_gets_no_handshake() {
     let now = Instant::now();

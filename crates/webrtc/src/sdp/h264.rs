@@ -19,6 +19,14 @@ impl ProfileLevelId {
         Some(Self([profile, flags, level]))
     }
 
+    /// What an AVCDecoderConfigurationRecord says of its stream (ISO/IEC 14496-15 §5.3.3.1).
+    pub fn of_avc_config(config: &[u8]) -> Option<Self> {
+        match config {
+            [1, profile, flags, level, ..] => Some(Self([*profile, *flags, *level])),
+            _ => None,
+        }
+    }
+
     /// The profile, if it is one that browsers speak of.
     pub const fn profile(self) -> H264Profile {
         let [profile, flags, _] = self.0;
@@ -114,6 +122,10 @@ mod tests {
         assert_eq!(profile("64001f"), H264Profile::High);
         assert_eq!(profile("f4001f"), H264Profile::High444);
         assert_eq!(profile("6e001f"), H264Profile::Other);
+        let config = [1, 0x4d, 0x40, 0x28, 0xff, 0xe1];
+        let expected = ProfileLevelId::parse("4d4028");
+        assert_eq!(ProfileLevelId::of_avc_config(&config), expected);
+        assert_eq!(ProfileLevelId::of_avc_config(&[0, 0, 0, 1]), None);
         assert_eq!(ProfileLevelId::parse("42e01"), None);
         assert_eq!(ProfileLevelId::parse("+2e01f"), None);
     }
