@@ -4,7 +4,8 @@ use std::fmt::{self, Write};
 use std::net::SocketAddr;
 
 use super::fingerprint::Fingerprint;
-use super::offer::{Extension, Format, Media, Offer};
+use super::media::{Extension, Format, Media};
+use super::offer::Offer;
 use crate::ice::{Credentials, Transport};
 
 /// An address of ours that a peer may check.

@@ -12,10 +12,12 @@
 //! (retransmission), RFC 9725 (WHIP).
 
 mod answer;
+mod attributes;
 mod codec;
 mod fingerprint;
 mod fragment;
 mod h264;
+mod media;
 mod offer;
 #[cfg(test)]
 mod tests;
@@ -25,6 +27,5 @@ pub use codec::{Codec, Fit, Wanted};
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use fragment::{Fragment, FragmentError, write_fragment};
 pub use h264::{H264Format, H264Profile, ProfileLevelId};
-pub use offer::{
-    Direction, Extension, Feedback, Format, Group, Media, MediaKind, Offer, OfferError,
-};
+pub use media::{Direction, Extension, Feedback, Format, Group, Media, MediaKind};
+pub use offer::{Offer, OfferError};
