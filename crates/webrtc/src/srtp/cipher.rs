@@ -1,5 +1,7 @@
 //! The primitives under both profiles: key derivation, counter mode, GCM, HMAC-SHA1.
 
+use std::fmt;
+
 use aws_lc_rs::aead::{AES_128_GCM, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{AES_128, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use aws_lc_rs::hmac::{self, HMAC_SHA1_FOR_LEGACY_USE_ONLY};
@@ -66,7 +68,6 @@ pub(super) fn derivation_iv(master: &MasterKey, label: u8) -> [u8; 16] {
 }
 
 /// AES-128 in counter mode, with the expanded key.
-#[derive(Debug)]
 pub(super) struct CounterMode(EncryptingKey);
 
 impl CounterMode {
@@ -86,11 +87,17 @@ impl CounterMode {
 }
 
 /// Counter mode and HMAC-SHA1 with their session salt.
-#[derive(Debug)]
 pub(super) struct CmSha1 {
     stream: CounterMode,
     auth: hmac::Key,
     salt: [u8; SALT_LEN_MAX],
+}
+
+/// Keys are never printed.
+impl fmt::Debug for CmSha1 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CmSha1(..)")
+    }
 }
 
 impl CmSha1 {
@@ -134,10 +141,16 @@ impl CmSha1 {
 }
 
 /// AES-128-GCM with its session salt.
-#[derive(Debug)]
 pub(super) struct Gcm {
     pub(super) key: LessSafeKey,
     salt: [u8; 12],
+}
+
+/// Keys are never printed.
+impl fmt::Debug for Gcm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Gcm(..)")
+    }
 }
 
 impl Gcm {

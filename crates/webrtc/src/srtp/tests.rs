@@ -322,6 +322,23 @@ fn exported_material_is_split_by_role() {
 }
 
 #[test]
+fn keys_are_not_printed() {
+    for profile in PROFILES {
+        let key = master_key(profile);
+        let keys = Keys {
+            profile,
+            local: key.clone(),
+            remote: key,
+        };
+        let sealer = Sealer::new(&keys).expect("a key");
+        let opener = RtcpOpener::new(&keys).expect("a key");
+        let text = format!("{keys:?} {sealer:?} {opener:?}");
+        // Bytes of keys and salts would be printed as lists of numbers.
+        assert_eq!(text.matches(", ").count(), 3, "{text}");
+    }
+}
+
+#[test]
 fn a_small_buffer_is_refused() {
     for profile in PROFILES {
         let sealer = Sealer::with_master(profile, &master_key(profile)).expect("a key");
