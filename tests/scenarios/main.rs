@@ -11,6 +11,7 @@
 mod browser;
 mod flv;
 mod relay;
+mod relay_wire;
 mod support;
 mod wire;
 

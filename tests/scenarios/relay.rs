@@ -4,7 +4,6 @@
 //! It drives `webrtc` the way a worker does and has nothing of the server's own: what it shows is that
 //! answers, checks, handshakes and sealed packets are what real peers expect.
 
-use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -20,6 +19,8 @@ use webrtc::mux::{Event, Handle, Mux, NewSession, Received};
 use webrtc::rtcp::{Packet, SenderReport, packets, write_sdes};
 use webrtc::sdp::{Answer, Candidate, MediaKind, Offer, ProfileLevelId, Section, Wanted};
 use webrtc::srtp::{Profile, RTP_OVERHEAD_MAX, Rollover, Sealer};
+
+use crate::relay_wire::Wire;
 
 /// The clip's pictures per second.
 const FRAME_RATE: u32 = 25;
@@ -52,6 +53,26 @@ pub(crate) struct Report {
     pub(crate) closed: bool,
 }
 
+impl Report {
+    fn read(&mut self, compound: &[u8]) {
+        for packet in packets(compound) {
+            match packet {
+                Packet::ReceiverReport { reports, .. } => {
+                    self.reports += 1;
+                    for report in reports {
+                        self.lost = self.lost.max(report.lost);
+                    }
+                }
+                Packet::Nack { lost, .. } => self.nacked += lost.count(),
+                Packet::PictureLoss { .. } | Packet::FullIntra { .. } => {
+                    self.keyframes_asked += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 /// A relay that runs until it is asked for its report.
 pub(crate) struct Relay {
     answer: String,
@@ -60,15 +81,24 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Answers an offer and waits for its viewer.
+    /// Answers an offer and waits for its peer, over UDP.
     pub(crate) fn start(offer: &str) -> Self {
+        Self::start_over(Transport::Udp, offer)
+    }
+
+    /// Likewise over UDP or TCP.
+    pub(crate) fn start_over(transport: Transport, offer: &str) -> Self {
         let offer = Offer::parse(offer).unwrap();
         let identity = Identity::generate().unwrap();
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let wire = Wire::open(transport);
+        let candidate = Candidate {
+            address: wire.address(),
+            transport,
+        };
         let local = Credentials::generate(&random());
         let tracks = Tracks::choose(&offer);
         let sends = tracks.sends;
-        let answer = tracks.answer(&offer, &local, &identity, &socket);
+        let answer = tracks.answer(&offer, &local, &identity, candidate);
         let session = NewSession {
             local,
             remote_ufrag: offer.ice.ufrag().into(),
@@ -77,7 +107,7 @@ impl Relay {
         let stop = Arc::new(AtomicBool::new(false));
         let worker = Worker {
             mux: Mux::new(&identity),
-            socket,
+            wire,
             pictures: pictures(),
             video: Track::new(VIDEO_SSRC, 90_000 / FRAME_RATE, tracks.video),
             audio: Track::new(AUDIO_SSRC, 48_000 / SOUNDS_PER_SECOND, tracks.audio),
@@ -179,7 +209,7 @@ impl Tracks {
         offer: &Offer,
         ice: &Credentials,
         identity: &Identity,
-        socket: &UdpSocket,
+        candidate: Candidate,
     ) -> String {
         let sections: Vec<_> = offer
             .media
@@ -212,10 +242,7 @@ impl Tracks {
             session_id: 1,
             ice,
             fingerprint: identity.fingerprint(),
-            candidates: &[Candidate {
-                address: socket.local_addr().unwrap(),
-                transport: Transport::Udp,
-            }],
+            candidates: &[candidate],
             stream: "show",
             cname: "relay",
         }
@@ -290,7 +317,7 @@ struct Viewer {
 
 struct Worker {
     mux: Mux,
-    socket: UdpSocket,
+    wire: Wire,
     pictures: Vec<Bytes>,
     video: Track,
     audio: Track,
@@ -303,15 +330,30 @@ struct Worker {
 impl Worker {
     fn run(mut self, session: NewSession, stop: &AtomicBool) -> Report {
         let handle = self.mux.adopt(session, Instant::now()).unwrap();
-        self.socket
-            .set_read_timeout(Some(Duration::from_millis(2)))
-            .unwrap();
-        let mut buffer = [0; 2_048];
         let mut payloader = H264Payloader::default();
         while !stop.load(Ordering::Relaxed) {
-            if let Ok((len, from)) = self.socket.recv_from(&mut buffer) {
-                self.receive(Path::udp(from), &mut buffer[..len]);
-            }
+            let Self {
+                wire,
+                mux,
+                report,
+                video,
+                audio,
+                ..
+            } = &mut self;
+            wire.receive(|path, datagram| {
+                let now = Instant::now();
+                match mux.receive(path, datagram, now) {
+                    Received::Rtcp { packet, .. } => report.read(packet),
+                    Received::Rtp { packet, .. } => {
+                        let header = webrtc::rtp::Header::parse(packet).unwrap();
+                        let is =
+                            |track: &Track| usize::from(header.payload_type == track.payload_type);
+                        report.sounds += is(audio);
+                        report.pictures += is(video);
+                    }
+                    _ => {}
+                }
+            });
             self.mux.handle_timeout(Instant::now());
             self.flush();
             self.send(&mut payloader);
@@ -320,34 +362,6 @@ impl Worker {
         self.flush();
         self.report.refused = self.mux.counters().srtp_refused;
         self.report
-    }
-
-    fn receive(&mut self, path: Path, datagram: &mut [u8]) {
-        let compound = match self.mux.receive(path, datagram, Instant::now()) {
-            Received::Rtcp { packet, .. } => packet,
-            Received::Rtp { packet, .. } => {
-                let header = webrtc::rtp::Header::parse(packet).unwrap();
-                self.report.sounds += usize::from(header.payload_type == self.audio.payload_type);
-                self.report.pictures += usize::from(header.payload_type == self.video.payload_type);
-                return;
-            }
-            _ => return,
-        };
-        for packet in packets(compound) {
-            match packet {
-                Packet::ReceiverReport { reports, .. } => {
-                    self.report.reports += 1;
-                    for report in reports {
-                        self.report.lost = self.report.lost.max(report.lost);
-                    }
-                }
-                Packet::Nack { lost, .. } => self.report.nacked += lost.count(),
-                Packet::PictureLoss { .. } | Packet::FullIntra { .. } => {
-                    self.report.keyframes_asked += 1;
-                }
-                _ => {}
-            }
-        }
     }
 
     fn flush(&mut self) {
@@ -378,9 +392,7 @@ impl Worker {
             }
         }
         while let Some(transmit) = self.mux.poll_transmit() {
-            self.socket
-                .send_to(&transmit.datagram, transmit.path.remote)
-                .unwrap();
+            self.wire.send(transmit.path, &transmit.datagram);
         }
     }
 
@@ -397,14 +409,14 @@ impl Worker {
             let last = payloads.len() - 1;
             for (at, payload) in payloads.iter().enumerate() {
                 self.report.sent += 1;
-                packet(&self.socket, viewer, &mut self.video, payload, at == last);
+                packet(&mut self.wire, viewer, &mut self.video, payload, at == last);
             }
             self.video.timestamp = self.video.timestamp.wrapping_add(self.video.ticks);
             viewer.pictures += 1;
         }
         while viewer.sounds <= due(SOUNDS_PER_SECOND) {
             self.report.sent += 1;
-            packet(&self.socket, viewer, &mut self.audio, &SILENCE, false);
+            packet(&mut self.wire, viewer, &mut self.audio, &SILENCE, false);
             self.audio.timestamp = self.audio.timestamp.wrapping_add(self.audio.ticks);
             viewer.sounds += 1;
         }
@@ -417,7 +429,7 @@ impl Worker {
     }
 }
 
-fn packet(socket: &UdpSocket, viewer: &Viewer, track: &mut Track, payload: &[u8], is_last: bool) {
+fn packet(wire: &mut Wire, viewer: &Viewer, track: &mut Track, payload: &[u8], is_last: bool) {
     let header = track.header(payload.len(), is_last);
     let index = viewer.rollover.index(track.sequence).unwrap();
     let mut out = vec![0; header.len() + payload.len() + RTP_OVERHEAD_MAX];
@@ -425,6 +437,6 @@ fn packet(socket: &UdpSocket, viewer: &Viewer, track: &mut Track, payload: &[u8]
         .sealer
         .seal(index, &header, payload, &mut out)
         .unwrap();
-    socket.send_to(&out[..len], viewer.path.remote).unwrap();
+    wire.send(viewer.path, &out[..len]);
     track.sequence += 1;
 }

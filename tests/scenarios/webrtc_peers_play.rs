@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use testkit::{aiortc, wait_until};
+use webrtc::ice::Transport;
 use webrtc::srtp::Profile;
 
 use crate::browser::Browser;
@@ -110,14 +111,14 @@ const PUBLISH_PAGE: &str = "
 ";
 
 /// Runs the page, and gives its offer to a relay and the relay's answer to it.
-fn agree(browser: &Browser, page: &str) -> Relay {
+fn agree(browser: &Browser, page: &str, transport: Transport) -> Relay {
     browser.go("about:blank");
     browser.run(page);
     wait_until("an offer", DEADLINE, || {
         browser.run("return window.offer;").is_string()
     });
     let offer = browser.run("return window.offer;");
-    let relay = Relay::start(offer.as_str().unwrap());
+    let relay = Relay::start_over(transport, offer.as_str().unwrap());
     let answer = json!({"type": "answer", "sdp": relay.answer()});
     browser.run(&format!(
         "window.failed = null; \
@@ -129,7 +130,7 @@ fn agree(browser: &Browser, page: &str) -> Relay {
 #[test]
 fn chromium_publishes_picture_and_sound() {
     let browser = Browser::open();
-    let relay = agree(&browser, PUBLISH_PAGE);
+    let relay = agree(&browser, PUBLISH_PAGE, Transport::Udp);
     wait_until("packets to be sent", DEADLINE, || {
         let sent = browser.run(
             "window.sent ??= {}; \
@@ -151,7 +152,7 @@ fn chromium_publishes_picture_and_sound() {
 #[test]
 fn chromium_decodes_picture_and_sound() {
     let browser = Browser::open();
-    let relay = agree(&browser, PAGE);
+    let relay = agree(&browser, PAGE, Transport::Udp);
     let stats = || {
         browser.run(
             "if (window.failed) return window.failed; \
@@ -192,4 +193,25 @@ fn chromium_decodes_picture_and_sound() {
     wait_until("the goodbye to arrive", DEADLINE, || {
         browser.run(closed) == "closed"
     });
+}
+
+/// What is left where UDP does not get through.
+#[test]
+fn chromium_decodes_over_tcp() {
+    let browser = Browser::open();
+    let relay = agree(&browser, PAGE, Transport::Tcp);
+    wait_until("pictures to be decoded", DEADLINE, || {
+        let decoded = browser.run(
+            "pc.getStats().then(report => { \
+                 for (const s of report.values()) \
+                     if (s.type === 'inbound-rtp' && s.kind === 'video') \
+                         window.decoded = s.framesDecoded; \
+             }); \
+             return window.failed ?? window.decoded ?? 0;",
+        );
+        assert!(!decoded.is_string(), "{decoded}");
+        decoded.as_u64() >= Some(100)
+    });
+    let report = relay.stop();
+    assert_eq!(report.profile, Some(Profile::Aes128Gcm));
 }
