@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -51,6 +52,8 @@ pub(crate) struct Report {
     /// Packets of the peer that were not authentic.
     pub(crate) refused: u64,
     pub(crate) closed: bool,
+    /// Whether the peer uses the names of a restart.
+    pub(crate) restarted: bool,
 }
 
 impl Report {
@@ -75,7 +78,10 @@ impl Report {
 
 /// A relay that runs until it is asked for its report.
 pub(crate) struct Relay {
+    identity: Identity,
+    candidate: Candidate,
     answer: String,
+    restarts: SyncSender<(Credentials, String)>,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Report>,
 }
@@ -105,6 +111,7 @@ impl Relay {
             fingerprint: offer.fingerprint,
         };
         let stop = Arc::new(AtomicBool::new(false));
+        let (restarts, asked) = sync_channel(1);
         let worker = Worker {
             mux: Mux::new(&identity),
             wire,
@@ -117,9 +124,12 @@ impl Relay {
         };
         let thread = std::thread::spawn({
             let stop = stop.clone();
-            move || worker.run(session, &stop)
+            move || worker.run(session, &asked, &stop)
         });
         Self {
+            identity,
+            candidate,
+            restarts,
             answer,
             stop,
             thread,
@@ -128,6 +138,17 @@ impl Relay {
 
     pub(crate) fn answer(&self) -> &str {
         &self.answer
+    }
+
+    /// Answers another offer of the same peer: an ICE restart.
+    pub(crate) fn restart(&self, offer: &str) -> String {
+        let offer = Offer::parse(offer).unwrap();
+        let local = Credentials::generate(&random());
+        let tracks = Tracks::choose(&offer);
+        let answer = tracks.answer(&offer, &local, &self.identity, self.candidate);
+        let names = (local, offer.ice.ufrag().to_owned());
+        self.restarts.send(names).unwrap();
+        answer
     }
 
     /// Says goodbye to the viewer.
@@ -328,7 +349,12 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(mut self, session: NewSession, stop: &AtomicBool) -> Report {
+    fn run(
+        mut self,
+        session: NewSession,
+        restarts: &Receiver<(Credentials, String)>,
+        stop: &AtomicBool,
+    ) -> Report {
         let handle = self.mux.adopt(session, Instant::now()).unwrap();
         let mut payloader = H264Payloader::default();
         while !stop.load(Ordering::Relaxed) {
@@ -354,6 +380,10 @@ impl Worker {
                     _ => {}
                 }
             });
+            if let Ok((local, remote_ufrag)) = restarts.try_recv() {
+                assert!(self.mux.restart(handle, local, &remote_ufrag));
+            }
+            self.report.restarted |= self.mux.poll_retired().is_some();
             self.mux.handle_timeout(Instant::now());
             self.flush();
             self.send(&mut payloader);

@@ -195,13 +195,11 @@ fn chromium_decodes_picture_and_sound() {
     });
 }
 
-/// What is left where UDP does not get through.
-#[test]
-fn chromium_decodes_over_tcp() {
-    let browser = Browser::open();
-    let relay = agree(&browser, PAGE, Transport::Tcp);
+/// Waits until so many pictures are decoded, and returns how many were.
+fn wait_for_pictures(browser: &Browser, count: u64) -> u64 {
+    let mut decoded = 0;
     wait_until("pictures to be decoded", DEADLINE, || {
-        let decoded = browser.run(
+        let found = browser.run(
             "pc.getStats().then(report => { \
                  for (const s of report.values()) \
                      if (s.type === 'inbound-rtp' && s.kind === 'video') \
@@ -209,9 +207,45 @@ fn chromium_decodes_over_tcp() {
              }); \
              return window.failed ?? window.decoded ?? 0;",
         );
-        assert!(!decoded.is_string(), "{decoded}");
-        decoded.as_u64() >= Some(100)
+        assert!(!found.is_string(), "{found}");
+        decoded = found.as_u64().unwrap();
+        decoded >= count
     });
+    decoded
+}
+
+/// What is left where UDP does not get through.
+#[test]
+fn chromium_decodes_over_tcp() {
+    let browser = Browser::open();
+    let relay = agree(&browser, PAGE, Transport::Tcp);
+    wait_for_pictures(&browser, 100);
     let report = relay.stop();
     assert_eq!(report.profile, Some(Profile::Aes128Gcm));
+}
+
+#[test]
+fn chromium_restarts_ice_and_goes_on() {
+    let browser = Browser::open();
+    let relay = agree(&browser, PAGE, Transport::Udp);
+    let before = wait_for_pictures(&browser, 25);
+    browser.run(
+        "window.offer = null; \
+         pc.createOffer({iceRestart: true}).then(offer => pc.setLocalDescription(offer)) \
+             .then(() => { window.offer = pc.localDescription.sdp; });",
+    );
+    wait_until("another offer", DEADLINE, || {
+        browser.run("return window.offer;").is_string()
+    });
+    let offer = browser.run("return window.offer;");
+    let answer = json!({"type": "answer", "sdp": relay.restart(offer.as_str().unwrap())});
+    browser.run(&format!(
+        "pc.setRemoteDescription({answer}).catch(e => {{ window.failed = e.message; }});"
+    ));
+    // Longer than a browser goes on without an answer to its checks.
+    wait_for_pictures(&browser, before + 10 * 25);
+    let state = browser.run("return [pc.iceConnectionState, pc.connectionState];");
+    assert_eq!(state[1], "connected", "{state}");
+    let report = relay.stop();
+    assert!(report.restarted, "{report:?}");
 }
