@@ -1,100 +1,11 @@
 //! The player page in a real browser: Chromium, driven by its WebDriver.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use testkit::{Clip, Process, Server, Tool, http, wait_until};
+use testkit::{Clip, Server, wait_until};
 
+use crate::browser::Browser;
 use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
-
-/// One browser window.
-struct Browser {
-    driver: SocketAddr,
-    session: String,
-    _profile: tempfile::TempDir,
-    _process: Process,
-}
-
-impl Browser {
-    fn open() -> Self {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let driver = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let process = Tool::new("chromedriver")
-            .arg(format!("--port={port}"))
-            .start();
-        wait_until("chromedriver", DEADLINE, || {
-            std::net::TcpStream::connect(driver).is_ok()
-        });
-        let profile = tempfile::tempdir().unwrap();
-        let options = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": [
-            "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            "--disable-dev-shm-usage", "--autoplay-policy=no-user-gesture-required",
-            format!("--user-data-dir={}", profile.path().display()),
-        ]}}}});
-        let answer = call(driver, "POST", "/session", &options);
-        let session = answer["sessionId"]
-            .as_str()
-            .unwrap_or_else(|| panic!("{answer}"))
-            .to_owned();
-        Self {
-            driver,
-            session,
-            _profile: profile,
-            _process: process,
-        }
-    }
-
-    fn go(&self, url: &str) {
-        self.call("url", &json!({ "url": url }));
-    }
-
-    fn run(&self, script: &str) -> Value {
-        self.call("execute/sync", &json!({"script": script, "args": []}))
-    }
-
-    fn call(&self, command: &str, body: &Value) -> Value {
-        call(
-            self.driver,
-            "POST",
-            &format!("/session/{}/{command}", self.session),
-            body,
-        )
-    }
-
-    /// Keeps a picture of the page for whoever wants to look.
-    fn screenshot(&self, name: &str) {
-        let path = format!("/session/{}/screenshot", self.session);
-        let picture = call(self.driver, "GET", &path, &Value::Null);
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
-        std::fs::create_dir_all(&folder).unwrap();
-        let text = picture.as_str().unwrap_or_default();
-        std::fs::write(folder.join(format!("{name}.png.base64")), text).unwrap();
-    }
-}
-
-fn call(driver: SocketAddr, method: &str, path: &str, body: &Value) -> Value {
-    let body = if body.is_null() {
-        String::new()
-    } else {
-        body.to_string()
-    };
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {driver}\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let answer = http::request(driver, request.as_bytes(), DEADLINE);
-    let document: Value = serde_json::from_slice(&answer.body).unwrap();
-    assert_eq!(answer.status, 200, "{document}");
-    document["value"].clone()
-}
 
 /// Waits until the page's player has played so many seconds without an error.
 fn plays(browser: &Browser, seconds: f64) {

@@ -8,7 +8,10 @@
     reason = "every function here is part of a test"
 )]
 
+mod browser;
 mod flv;
+mod relay;
+mod relay_wire;
 mod support;
 mod wire;
 
@@ -30,4 +33,5 @@ mod rtmps_and_credentials;
 mod streams_are_pushed_and_pulled;
 mod the_server_leaves_in_order;
 mod titles_travel_with_the_sound;
+mod webrtc_peers_play;
 mod wireshark_agrees;

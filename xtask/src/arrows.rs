@@ -224,12 +224,12 @@ const OUTSIDE: &[Outside] = &[
         reason: "a second opinion for tests; an unauthenticated peer can crash it",
     },
     Outside {
-<<<<<<< HEAD
         package: "rtc-rtp",
         shipped_in: &[],
         tested_in: &["container"],
         reason: "a second opinion for tests; `container` makes and reads the packets",
-=======
+    },
+    Outside {
         package: "opus",
         shipped_in: TRANSCODERS,
         tested_in: TRANSCODERS,
@@ -246,7 +246,6 @@ const OUTSIDE: &[Outside] = &[
         shipped_in: TRANSCODERS,
         tested_in: TRANSCODERS,
         reason: "sound is decoded and encoded in one place, which contains panics and counts",
->>>>>>> origin/transcode
     },
     Outside {
         package: "tokio",
@@ -254,7 +253,40 @@ const OUTSIDE: &[Outside] = &[
         tested_in: WITH_TOKIO,
         reason: "protocol code and the fan-out core know no runtime",
     },
+    Outside {
+        package: "aws-lc-rs",
+        shipped_in: WITH_WEBRTC,
+        tested_in: WITH_WEBRTC,
+        reason: "cryptography is where protocols are",
+    },
+    Outside {
+        package: "rtc-dtls",
+        shipped_in: WITH_WEBRTC,
+        tested_in: WITH_WEBRTC,
+        reason: "one crate speaks DTLS",
+    },
+    Outside {
+        package: "rtc-sdp",
+        shipped_in: WITH_WEBRTC,
+        tested_in: WITH_WEBRTC,
+        reason: "one crate reads SDP",
+    },
+    Outside {
+        package: "rtc-srtp",
+        shipped_in: WITH_WEBRTC,
+        tested_in: WITH_WEBRTC,
+        reason: "one crate seals packets",
+    },
+    Outside {
+        package: "rtc-stun",
+        shipped_in: WITH_WEBRTC,
+        tested_in: WITH_WEBRTC,
+        reason: "one crate answers checks",
+    },
 ];
+
+/// Where WebRTC's building blocks are known; the rest of the server knows sessions and keys.
+const WITH_WEBRTC: &[&str] = &["webrtc", "load"];
 
 /// All that the pure crates may bring into the server from outside.
 const PURE: &[(&str, &[&str])] = &[

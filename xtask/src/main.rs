@@ -4,6 +4,7 @@
 //! `cargo xtask <step>` runs one alone. No step asks a question: standard input is closed for all.
 
 mod advisories;
+mod aiortc;
 mod arrows;
 mod bench;
 mod build;

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::aiortc;
 use crate::current_ffmpeg;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
@@ -28,6 +29,11 @@ const NEEDS: &[Need] = &[
     need("cmake", &["cmake", "--version"], "cmake"),
     need("curl", &["curl", "--version"], "curl"),
     need("openssl", &["openssl", "version"], "openssl"),
+    need(
+        "Python environments",
+        &["python3", "-c", "import ensurepip"],
+        "python3-venv",
+    ),
     need("ffmpeg", &["ffmpeg", "-version"], "ffmpeg"),
     need("ffprobe", &["ffprobe", "-version"], "ffmpeg"),
     need("ezstream", &["ezstream", "-V"], "ezstream"),
@@ -144,6 +150,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     }
     encoders(workspace)?;
     current_ffmpeg::install(workspace)?;
+    aiortc::install(workspace)?;
     cargo_deny(workspace)?;
     println!("{} programs and plugins are in place", NEEDS.len());
     report.count(1, 0);

@@ -38,7 +38,7 @@ pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{PUBLISH_KEY, Server, ServerBuilder};
 pub use self::stillness::Stillness;
-pub use self::tool::{Finished, Tool, require};
+pub use self::tool::{Finished, Tool, aiortc, require};
 pub use self::wait::wait_until;
 
 use std::net::{SocketAddr, TcpListener};

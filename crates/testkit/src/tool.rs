@@ -1,7 +1,7 @@
 //! The programs that stand around the server: encoders, players, probes.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -43,6 +43,21 @@ pub fn require(program: &str) {
         .find(|(name, _)| *name == program)
         .map_or(program, |row| row.1);
     panic!("`{program}` is missing: apt-get install {package} (or: cargo xtask tools)");
+}
+
+/// A Python that has the WebRTC stack `aiortc`.
+///
+/// # Panics
+/// When `cargo xtask tools` has not put it below the target directory.
+#[must_use]
+pub fn aiortc() -> PathBuf {
+    let python = target_dir().join("tools/aiortc/bin/python");
+    assert!(
+        python.is_file(),
+        "{} is missing, a Python with aiortc: cargo xtask tools",
+        python.display()
+    );
+    python
 }
 
 /// A program to run, with its arguments.

@@ -1,0 +1,315 @@
+//! A worker's handshakes.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::{Ipv6Addr, SocketAddr};
+use std::time::Instant;
+
+use bytes::BytesMut;
+use rtc_dtls::endpoint::{Endpoint, EndpointEvent};
+use rtc_shared::TransportProtocol;
+use rtc_shared::error::Error::ErrAlertFatalOrClose;
+use rtc_srtp::config::LABEL_EXTRACTOR_DTLS_SRTP;
+
+use super::guard::{CLIENT_HELLO, Guard, SERVER_HELLO, has, is_only};
+use super::hello::HelloReader;
+use super::identity::theirs;
+use super::{Error, Identity};
+use crate::sdp::Fingerprint;
+use crate::srtp::{Keys, Profile};
+
+/// Handshakes that may be under way in one worker. A crowd that comes back after an outage is let in over
+/// some seconds; each costs some ten kilobytes.
+const HALF_OPEN_MAX: usize = 1_024;
+
+/// Names an association. No two that live at a time have the same.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Key(pub u64);
+
+impl Key {
+    /// The library tells associations apart by address, so each has one that means nothing else.
+    fn address(self) -> SocketAddr {
+        SocketAddr::new(Ipv6Addr::from_bits(self.0.into()).into(), 1)
+    }
+}
+
+/// Where one session's handshake stands.
+#[derive(Debug)]
+pub struct Association {
+    key: Key,
+    /// The certificate that the peer's offer named.
+    expected: Fingerprint,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Nothing was received.
+    Idle,
+    /// The ClientHello is arriving.
+    Hello(Box<HelloReader>),
+    /// The library has it.
+    Open {
+        profile: Profile,
+        guard: Guard,
+        /// Whether our long flight has been sent, and the next to come is the client's.
+        is_answered: bool,
+        is_complete: bool,
+    },
+}
+
+/// What came of a datagram.
+#[derive(Debug)]
+pub enum Progress {
+    /// Nothing yet.
+    Pending,
+    /// The handshake is complete and the peer is who its offer said.
+    Connected(Keys),
+    /// The peer said goodbye.
+    Closed,
+}
+
+impl Association {
+    /// An association that waits for its peer.
+    pub fn new(key: Key, expected: Fingerprint) -> Self {
+        Self {
+            key,
+            expected,
+            stage: Stage::Idle,
+        }
+    }
+
+    fn is_half_open(&self) -> bool {
+        match self.stage {
+            Stage::Idle => false,
+            Stage::Hello(_) => true,
+            Stage::Open { is_complete, .. } => !is_complete,
+        }
+    }
+}
+
+/// The handshakes of one worker.
+pub struct Acceptor {
+    gcm: Endpoint,
+    cm: Endpoint,
+    transmits: VecDeque<(Key, BytesMut)>,
+    half_open: usize,
+}
+
+impl fmt::Debug for Acceptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acceptor")
+            .field("half_open", &self.half_open)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Acceptor {
+    /// An acceptor without associations.
+    pub fn new(identity: &Identity) -> Self {
+        let local = Key(0).address();
+        let endpoint = |config| Endpoint::new(local, TransportProtocol::UDP, Some(config));
+        Self {
+            gcm: endpoint(identity.gcm.clone()),
+            cm: endpoint(identity.cm.clone()),
+            transmits: VecDeque::new(),
+            half_open: 0,
+        }
+    }
+
+    /// How many handshakes are under way.
+    pub fn half_open(&self) -> usize {
+        self.half_open
+    }
+
+    /// Takes a datagram of an association's peer. What is to be sent is in [`Acceptor::poll_transmit`].
+    /// After a fatal error or [`Progress::Closed`] the association is to be [closed](Acceptor::close).
+    pub fn receive(
+        &mut self,
+        association: &mut Association,
+        datagram: &[u8],
+        now: Instant,
+    ) -> Result<Progress, Error> {
+        if let Stage::Idle = association.stage {
+            if self.half_open >= HALF_OPEN_MAX {
+                return Err(Error::Busy);
+            }
+            self.half_open += 1;
+            association.stage = Stage::Hello(Box::new(HelloReader::new(now)));
+        }
+        if let Stage::Hello(reader) = &mut association.stage {
+            let Some(offered) = reader.push(datagram, now)? else {
+                return Ok(Progress::Pending);
+            };
+            let profile = match (offered.gcm, offered.cm) {
+                (true, _) => Profile::Aes128Gcm,
+                (_, true) => Profile::Aes128CmSha1_80,
+                _ => return Err(Error::NoProfile),
+            };
+            let open = Stage::Open {
+                profile,
+                guard: Guard::new(),
+                is_answered: false,
+                is_complete: false,
+            };
+            let mut progress = Progress::Pending;
+            if let Stage::Hello(reader) = std::mem::replace(&mut association.stage, open) {
+                for datagram in reader.into_datagrams() {
+                    progress = self.feed(association, &datagram, now)?;
+                }
+            }
+            return Ok(progress);
+        }
+        self.feed(association, datagram, now)
+    }
+
+    fn feed(
+        &mut self,
+        association: &mut Association,
+        datagram: &[u8],
+        now: Instant,
+    ) -> Result<Progress, Error> {
+        let Association {
+            key,
+            expected,
+            stage,
+        } = association;
+        let Stage::Open {
+            profile,
+            guard,
+            is_answered,
+            is_complete,
+        } = stage
+        else {
+            return Ok(Progress::Pending);
+        };
+        if *is_answered && is_only(datagram, CLIENT_HELLO) {
+            // Our flight was lost, or is under way. A repeated hello would stop the library's clock and
+            // nothing would be sent again; so it is not told, and its clock sends the flight.
+            return Ok(Progress::Pending);
+        }
+        guard.admit(datagram)?;
+        let address = key.address();
+        let endpoint = match profile {
+            Profile::Aes128Gcm => &mut self.gcm,
+            Profile::Aes128CmSha1_80 => &mut self.cm,
+        };
+        let read = endpoint.read(now, address, None, BytesMut::from(datagram));
+        while let Some(transmit) = endpoint.poll_transmit() {
+            *is_answered |= has(&transmit.message, SERVER_HELLO);
+            self.transmits.push_back((*key, transmit.message));
+        }
+        let events = match read {
+            Ok(events) => events,
+            // What the keys protect ends only by an alert; all else could have come from anybody.
+            Err(error) if *is_complete && !matches!(error, ErrAlertFatalOrClose) => {
+                return Err(Error::Flood);
+            }
+            Err(error) => {
+                tracing::debug!(%error, "DTLS");
+                return Err(Error::Handshake);
+            }
+        };
+        let mut progress = Progress::Pending;
+        for event in events {
+            match event {
+                EndpointEvent::HandshakeComplete => {
+                    progress = Progress::Connected(keys(endpoint, address, *profile, expected)?);
+                }
+                EndpointEvent::PeerClosed => progress = Progress::Closed,
+                _ => {}
+            }
+        }
+        if let Progress::Connected(_) = progress {
+            guard.complete();
+            *is_complete = true;
+            self.half_open -= 1;
+        }
+        Ok(progress)
+    }
+
+    /// The next datagram to send, and whose it is.
+    pub fn poll_transmit(&mut self) -> Option<(Key, BytesMut)> {
+        self.transmits.pop_front()
+    }
+
+    /// When an association wants to be woken.
+    pub fn timeout(&self, association: &Association) -> Option<Instant> {
+        let address = association.key.address();
+        match association.stage {
+            Stage::Open {
+                profile: Profile::Aes128Gcm,
+                ..
+            } => self.gcm.poll_timeout(&address),
+            Stage::Open {
+                profile: Profile::Aes128CmSha1_80,
+                ..
+            } => self.cm.poll_timeout(&address),
+            _ => None,
+        }
+    }
+
+    /// Wakes an association: what was lost is sent again.
+    pub fn handle_timeout(&mut self, association: &Association, now: Instant) -> Result<(), Error> {
+        let Stage::Open { profile, .. } = association.stage else {
+            return Ok(());
+        };
+        let woken = self
+            .endpoint(profile)
+            .handle_timeout(association.key.address(), now);
+        self.drain(association.key, profile);
+        woken.map_err(|_| Error::TimedOut)
+    }
+
+    /// Ends an association. A peer that has completed its handshake is told.
+    pub fn close(&mut self, association: &Association, now: Instant) {
+        if association.is_half_open() {
+            self.half_open -= 1;
+        }
+        if let Stage::Open { profile, .. } = association.stage {
+            drop(self.endpoint(profile).stop(now, association.key.address()));
+            self.drain(association.key, profile);
+        }
+    }
+
+    /// Moves what the library wants to send for an association to our queue.
+    fn drain(&mut self, key: Key, profile: Profile) {
+        while let Some(transmit) = self.endpoint(profile).poll_transmit() {
+            self.transmits.push_back((key, transmit.message));
+        }
+    }
+
+    fn endpoint(&mut self, profile: Profile) -> &mut Endpoint {
+        match profile {
+            Profile::Aes128Gcm => &mut self.gcm,
+            Profile::Aes128CmSha1_80 => &mut self.cm,
+        }
+    }
+}
+
+/// Checks who the peer is and exports the keys of a complete handshake.
+fn keys(
+    endpoint: &Endpoint,
+    address: SocketAddr,
+    profile: Profile,
+    expected: &Fingerprint,
+) -> Result<Keys, Error> {
+    let state = endpoint
+        .get_connection_state(address)
+        .ok_or(Error::Handshake)?;
+    let certificate = state
+        .peer_certificates
+        .first()
+        .ok_or(Error::WrongFingerprint)?;
+    if Fingerprint::of_certificate(certificate) != *expected {
+        return Err(Error::WrongFingerprint);
+    }
+    if state.srtp_protection_profile() != theirs(profile) {
+        return Err(Error::NoProfile);
+    }
+    let len = Keys::exported_len(profile);
+    let material = state
+        .export_keying_material(LABEL_EXTRACTOR_DTLS_SRTP, &[], len)
+        .map_err(|_| Error::Crypto)?;
+    Keys::from_exported(profile, material.as_ref()).map_err(|_| Error::Crypto)
+}

@@ -1,0 +1,186 @@
+//! What a peer may make the handshake keep.
+//!
+//! The library collects handshake fragments and early encrypted records without a small bound, and
+//! walks a message's fragments by recursion. So each association has a budget, far above what any
+//! handshake with all its repetitions needs, and records that no honest peer sends are dropped.
+
+use super::Error;
+
+/// `content_type` of the change to the next epoch.
+const CHANGE_CIPHER_SPEC: u8 = 20;
+
+/// `content_type` of alerts.
+const ALERT: u8 = 21;
+
+/// `content_type` of handshake messages.
+pub(super) const HANDSHAKE: u8 = 22;
+
+/// `content_type` of application data.
+const APPLICATION_DATA: u8 = 23;
+
+/// `handshake_type` of a client's and a server's hello.
+pub(super) const CLIENT_HELLO: u8 = 1;
+pub(super) const SERVER_HELLO: u8 = 2;
+
+/// Bytes of a record's header.
+const RECORD_HEADER_LEN: usize = 13;
+
+/// Bytes of a handshake message's header.
+const MESSAGE_HEADER_LEN: usize = 12;
+
+/// Bytes of a handshake message: a chain of certificates is the longest.
+const MESSAGE_LEN_MAX: usize = 16 * 1024;
+
+/// Handshake messages a client numbers: hellos, certificate, keys, verification, end.
+const SEQUENCE_MAX: u16 = 16;
+
+/// Fragments of readable handshake messages over an association's life. A handshake has some ten, and
+/// a client repeats a flight a handful of times.
+const FRAGMENTS_MAX: u16 = 160;
+
+/// An encrypted handshake record is a `Finished`: 24 bytes, with nonce and tag less than this.
+const ENCRYPTED_LEN_MAX: usize = 128;
+
+/// Encrypted handshake records over an association's life: repetitions of the `Finished`.
+const ENCRYPTED_MAX: u16 = 32;
+
+/// Bytes of all datagrams before the handshake is complete, seven repetitions of everything included.
+const HANDSHAKE_LEN_MAX: usize = 64 * 1024;
+
+/// One association's budget.
+#[derive(Debug)]
+pub(super) struct Guard {
+    fragments_left: u16,
+    encrypted_left: u16,
+    len_left: usize,
+    is_complete: bool,
+}
+
+impl Guard {
+    pub(super) fn new() -> Self {
+        Self {
+            fragments_left: FRAGMENTS_MAX,
+            encrypted_left: ENCRYPTED_MAX,
+            len_left: HANDSHAKE_LEN_MAX,
+            is_complete: false,
+        }
+    }
+
+    /// From now on datagrams are no longer counted, but application data is refused.
+    pub(super) fn complete(&mut self) {
+        self.is_complete = true;
+    }
+
+    /// Says whether a datagram may reach the library, and counts it.
+    pub(super) fn admit(&mut self, datagram: &[u8]) -> Result<(), Error> {
+        if !self.is_complete {
+            self.len_left = spend(self.len_left, datagram.len())?;
+        }
+        let mut len = 0;
+        for record in records(datagram) {
+            len += RECORD_HEADER_LEN + record.body.len();
+            if record.body.is_empty() {
+                return Err(Error::Flood);
+            }
+            match record.kind {
+                HANDSHAKE if record.epoch == 0 => self.messages(record.body)?,
+                HANDSHAKE => {
+                    if record.body.len() > ENCRYPTED_LEN_MAX {
+                        return Err(Error::Flood);
+                    }
+                    self.encrypted_left = spend(self.encrypted_left, 1)?;
+                }
+                // The library does not decrypt these, so one of a later epoch could be anybody's; and
+                // it takes a malformed one for a reason to end the association.
+                CHANGE_CIPHER_SPEC if record.epoch == 0 && record.body == [1] => {}
+                ALERT => {}
+                // There is no use for any; before the end of the handshake it may come early.
+                APPLICATION_DATA if !self.is_complete && record.epoch > 0 => {}
+                _ => return Err(Error::Flood),
+            }
+        }
+        // The library takes a datagram that ends within a record for an error of the association.
+        if len != datagram.len() {
+            return Err(Error::Flood);
+        }
+        Ok(())
+    }
+
+    /// Checks the messages of a readable record: each is whole, or one fragment is the record's last.
+    fn messages(&mut self, mut rest: &[u8]) -> Result<(), Error> {
+        while !rest.is_empty() {
+            self.fragments_left = spend(self.fragments_left, 1)?;
+            let (header, after) = rest
+                .split_at_checked(MESSAGE_HEADER_LEN)
+                .ok_or(Error::Flood)?;
+            let long = |at: usize| {
+                usize::from(header[at]) << 16
+                    | usize::from(header[at + 1]) << 8
+                    | usize::from(header[at + 2])
+            };
+            let (len, offset, fragment_len) = (long(1), long(6), long(9));
+            let sequence = u16::from_be_bytes([header[4], header[5]]);
+            let is_whole = offset == 0 && fragment_len == len && len <= after.len();
+            let is_last = offset + fragment_len <= len && fragment_len == after.len();
+            let is_empty_part = fragment_len == 0 && len > 0;
+            if len > MESSAGE_LEN_MAX || sequence > SEQUENCE_MAX || is_empty_part {
+                return Err(Error::Flood);
+            }
+            if !is_whole && !is_last {
+                return Err(Error::Flood);
+            }
+            rest = &after[fragment_len..];
+        }
+        Ok(())
+    }
+}
+
+/// Whether a datagram carries readable handshake messages of this type and nothing else.
+pub(super) fn is_only(datagram: &[u8], kind: u8) -> bool {
+    let is = |record: Record<'_>| {
+        record.kind == HANDSHAKE && record.epoch == 0 && record.body.first() == Some(&kind)
+    };
+    let mut records = records(datagram).peekable();
+    records.peek().is_some() && records.all(is)
+}
+
+/// Whether a datagram carries a readable handshake message of this type at a record's beginning.
+pub(super) fn has(datagram: &[u8], kind: u8) -> bool {
+    records(datagram).any(|record| {
+        record.kind == HANDSHAKE && record.epoch == 0 && record.body.first() == Some(&kind)
+    })
+}
+
+fn spend<T: TryFrom<usize> + std::ops::Sub<Output = T> + PartialOrd>(
+    left: T,
+    cost: usize,
+) -> Result<T, Error> {
+    let cost = T::try_from(cost).map_err(|_| Error::Flood)?;
+    if left < cost {
+        return Err(Error::Flood);
+    }
+    Ok(left - cost)
+}
+
+/// A DTLS record as it stands in a datagram.
+pub(super) struct Record<'a> {
+    pub(super) kind: u8,
+    pub(super) epoch: u16,
+    pub(super) body: &'a [u8],
+}
+
+/// Walks a datagram's records; ends at the first that is cut.
+pub(super) fn records(datagram: &[u8]) -> impl Iterator<Item = Record<'_>> {
+    let mut rest = datagram;
+    std::iter::from_fn(move || {
+        let (header, after) = rest.split_at_checked(RECORD_HEADER_LEN)?;
+        let len = usize::from(u16::from_be_bytes([header[11], header[12]]));
+        let (body, after) = after.split_at_checked(len)?;
+        rest = after;
+        Some(Record {
+            kind: header[0],
+            epoch: u16::from_be_bytes([header[3], header[4]]),
+            body,
+        })
+    })
+}

@@ -1,0 +1,171 @@
+//! Reading a ClientHello before the handshake begins (RFC 6347 §4.2, RFC 5764 §4.1.1).
+//!
+//! With post-quantum key shares a browser's ClientHello is longer than a datagram and comes in
+//! fragments, in any order and perhaps repeated. They are put together here only to see which SRTP
+//! profiles are offered; the datagrams are kept and then given to the library as they came.
+
+use std::time::{Duration, Instant};
+
+use super::Error;
+use super::guard::{CLIENT_HELLO, HANDSHAKE, Record, records};
+
+/// Bytes of a ClientHello: Chromium's has 1,400, Firefox's 1,500, a larger key share would add some
+/// thousand.
+const HELLO_LEN_MAX: usize = 4_096;
+
+/// Bytes of the datagrams that carry it, headers and repetitions included.
+const DATAGRAMS_LEN_MAX: usize = 2 * HELLO_LEN_MAX;
+
+/// Fragments older than this belong to an attempt that was given up.
+const FRAGMENTS_AGE_MAX: Duration = Duration::from_secs(2);
+
+/// Bytes of a handshake message's header.
+const MESSAGE_HEADER_LEN: usize = 12;
+
+/// `extension_type` of `use_srtp`.
+const USE_SRTP: u16 = 14;
+
+/// The SRTP profiles of ours that a client offers.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct OfferedProfiles {
+    /// `SRTP_AEAD_AES_128_GCM`.
+    pub gcm: bool,
+    /// `SRTP_AES128_CM_HMAC_SHA1_80`.
+    pub cm: bool,
+}
+
+/// Puts a ClientHello together.
+#[derive(Debug)]
+pub struct HelloReader {
+    since: Instant,
+    /// The message without its header, as far as it has arrived; empty before the first fragment.
+    message: Vec<u8>,
+    /// Which bytes of it have arrived.
+    arrived: Vec<bool>,
+    missing: usize,
+    datagrams: Vec<Vec<u8>>,
+    datagrams_len: usize,
+}
+
+impl HelloReader {
+    /// A reader that has seen nothing.
+    pub fn new(now: Instant) -> Self {
+        Self {
+            since: now,
+            message: Vec::new(),
+            arrived: Vec::new(),
+            missing: 0,
+            datagrams: Vec::new(),
+            datagrams_len: 0,
+        }
+    }
+
+    /// Takes a datagram. Yields what is offered once the whole message has arrived.
+    pub fn push(
+        &mut self,
+        datagram: &[u8],
+        now: Instant,
+    ) -> Result<Option<OfferedProfiles>, Error> {
+        if now.saturating_duration_since(self.since) > FRAGMENTS_AGE_MAX {
+            *self = Self::new(now);
+        }
+        if self.datagrams_len + datagram.len() > DATAGRAMS_LEN_MAX {
+            *self = Self::new(now);
+            return Err(Error::HelloTooLong);
+        }
+        let mut has_fragment = false;
+        for record in records(datagram) {
+            if record.kind == HANDSHAKE && record.epoch == 0 {
+                self.fragment(&record)?;
+                has_fragment = true;
+            }
+        }
+        if !has_fragment {
+            return Err(Error::NotHello);
+        }
+        self.datagrams_len += datagram.len();
+        self.datagrams.push(datagram.to_vec());
+        if self.missing > 0 {
+            return Ok(None);
+        }
+        profiles(&self.message).map(Some).ok_or(Error::NotHello)
+    }
+
+    /// The datagrams as they came.
+    pub fn into_datagrams(self) -> Vec<Vec<u8>> {
+        self.datagrams
+    }
+
+    fn fragment(&mut self, record: &Record<'_>) -> Result<(), Error> {
+        let (header, body) = record
+            .body
+            .split_at_checked(MESSAGE_HEADER_LEN)
+            .ok_or(Error::NotHello)?;
+        let len = number(&header[1..4]);
+        let offset = number(&header[6..9]);
+        let fragment_len = number(&header[9..12]);
+        let sequence = u16::from_be_bytes([header[4], header[5]]);
+        // A second one would answer a cookie that we have not sent.
+        if header[0] != CLIENT_HELLO || sequence != 0 {
+            return Err(Error::NotHello);
+        }
+        if len > HELLO_LEN_MAX {
+            return Err(Error::HelloTooLong);
+        }
+        let fits = len > 0 && offset + fragment_len <= len && fragment_len <= body.len();
+        if !fits {
+            return Err(Error::NotHello);
+        }
+        if self.message.is_empty() {
+            self.message = vec![0; len];
+            self.arrived = vec![false; len];
+            self.missing = len;
+        } else if self.message.len() != len {
+            return Err(Error::NotHello);
+        }
+        let range = offset..offset + fragment_len;
+        self.message[range.clone()].copy_from_slice(&body[..fragment_len]);
+        for arrived in &mut self.arrived[range] {
+            self.missing -= usize::from(!*arrived);
+            *arrived = true;
+        }
+        Ok(())
+    }
+}
+
+/// Finds the SRTP profiles in a whole ClientHello. Nothing when it is cut.
+fn profiles(message: &[u8]) -> Option<OfferedProfiles> {
+    let mut rest = message.get(2 + 32..)?;
+    // Session, cookie, cipher suites, compression methods.
+    for length_len in [1, 1, 2, 1] {
+        (_, rest) = vector(rest, length_len)?;
+    }
+    let mut offered = OfferedProfiles::default();
+    if rest.is_empty() {
+        return Some(offered);
+    }
+    let (mut extensions, _) = vector(rest, 2)?;
+    while !extensions.is_empty() {
+        let (kind, after) = extensions.split_at_checked(2)?;
+        let (body, after) = vector(after, 2)?;
+        extensions = after;
+        if u16::from_be_bytes([kind[0], kind[1]]) == USE_SRTP {
+            let (list, _) = vector(body, 2)?;
+            offered.gcm = list.chunks_exact(2).any(|profile| profile == [0, 7]);
+            offered.cm = list.chunks_exact(2).any(|profile| profile == [0, 1]);
+        }
+    }
+    Some(offered)
+}
+
+/// Splits off a vector whose length stands before it in `length_len` bytes.
+fn vector(bytes: &[u8], length_len: usize) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_at_checked(length_len)?;
+    rest.split_at_checked(number(length))
+}
+
+fn number(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .fold(0, |number, byte| number << 8 | usize::from(*byte))
+}

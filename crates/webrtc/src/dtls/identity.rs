@@ -1,0 +1,98 @@
+//! Who we are: one certificate for the life of the process.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rtc_crypto::RTCCryptoProvider;
+use rtc_crypto::providers::AwsLcRsProvider;
+use rtc_dtls::cipher_suite::CipherSuiteId;
+use rtc_dtls::config::{ClientAuthType, ConfigBuilder, ExtendedMasterSecretType, HandshakeConfig};
+use rtc_dtls::crypto::Certificate;
+use rtc_dtls::extension::extension_use_srtp::SrtpProtectionProfile;
+
+use super::Error;
+use crate::sdp::Fingerprint;
+use crate::srtp::Profile;
+
+/// When a flight is sent again. A loss is noticed by the client within a tenth of a second, but a lost
+/// flight of ours only by us.
+const FLIGHT_INTERVAL: Duration = Duration::from_millis(500);
+
+/// A certificate with its fingerprint, and what a handshake needs besides. Cheap to clone.
+#[derive(Clone)]
+pub struct Identity {
+    pub(super) provider: Arc<dyn RTCCryptoProvider>,
+    pub(super) gcm: Arc<HandshakeConfig>,
+    pub(super) cm: Arc<HandshakeConfig>,
+    fingerprint: Fingerprint,
+}
+
+impl Identity {
+    /// Makes a new self-signed certificate (ECDSA P-256).
+    pub fn generate() -> Result<Self, Error> {
+        let provider: Arc<dyn RTCCryptoProvider> = Arc::new(AwsLcRsProvider::new());
+        let names = vec!["carillon".to_owned()];
+        let certificate = Certificate::generate_self_signed(names, provider.crypto())
+            .map_err(|_| Error::Crypto)?;
+        let der = certificate.certificate.first().ok_or(Error::Crypto)?;
+        let fingerprint = Fingerprint::of_certificate(der);
+        let config = |profile| config(&provider, certificate.clone(), profile).map(Arc::new);
+        Ok(Self {
+            gcm: config(Profile::Aes128Gcm)?,
+            cm: config(Profile::Aes128CmSha1_80)?,
+            provider,
+            fingerprint,
+        })
+    }
+
+    /// What an answer says of the certificate.
+    pub fn fingerprint(&self) -> &Fingerprint {
+        &self.fingerprint
+    }
+
+    /// The library's primitives.
+    pub(crate) fn provider(&self) -> &Arc<dyn RTCCryptoProvider> {
+        &self.provider
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity")
+            .field("fingerprint", &self.fingerprint)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A server's configuration with one SRTP profile, so that it is our order that counts.
+fn config(
+    provider: &Arc<dyn RTCCryptoProvider>,
+    certificate: Certificate,
+    profile: Profile,
+) -> Result<HandshakeConfig, Error> {
+    ConfigBuilder::default()
+        .with_crypto_provider(provider.clone())
+        .with_certificates(vec![certificate])
+        .with_cipher_suites(vec![
+            CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Gcm_Sha256,
+            CipherSuiteId::Tls_Ecdhe_Ecdsa_With_ChaCha20_Poly1305_Sha256,
+        ])
+        .with_srtp_protection_profiles(vec![theirs(profile)])
+        // Any certificate will do here: it is checked against the offer once the handshake is done. That
+        // the peer owns it, the handshake does check.
+        .with_client_auth(ClientAuthType::RequireAnyClientCert)
+        .with_insecure_skip_verify(true)
+        .with_extended_master_secret(ExtendedMasterSecretType::Require)
+        .with_flight_interval(FLIGHT_INTERVAL)
+        .build(false, None)
+        .map_err(|_| Error::Crypto)
+}
+
+/// The library's name of a profile.
+pub(super) const fn theirs(profile: Profile) -> SrtpProtectionProfile {
+    match profile {
+        Profile::Aes128CmSha1_80 => SrtpProtectionProfile::Srtp_Aes128_Cm_Hmac_Sha1_80,
+        Profile::Aes128Gcm => SrtpProtectionProfile::Srtp_Aead_Aes_128_Gcm,
+    }
+}

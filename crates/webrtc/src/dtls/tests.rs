@@ -1,0 +1,371 @@
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use rtc_dtls::extension::extension_use_srtp::SrtpProtectionProfile;
+
+use super::guard::Guard;
+use super::*;
+use crate::srtp::{Keys, Profile};
+use crate::testing::{CM_FIRST, Client};
+
+const KEY: Key = Key(7);
+
+/// A server and its one association.
+struct Server {
+    acceptor: Acceptor,
+    association: Association,
+    keys: Option<Keys>,
+}
+
+impl Server {
+    fn new(client: &Client) -> Self {
+        let identity = Identity::generate().expect("an identity");
+        Self {
+            acceptor: Acceptor::new(&identity),
+            association: Association::new(KEY, client.fingerprint),
+            keys: None,
+        }
+    }
+
+    fn receive(&mut self, datagram: &[u8], now: Instant) -> Result<(), Error> {
+        let progress = self
+            .acceptor
+            .receive(&mut self.association, datagram, now)?;
+        if let Progress::Connected(keys) = progress {
+            self.keys = Some(keys);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, client: &mut Client, now: Instant) {
+        while let Some((key, datagram)) = self.acceptor.poll_transmit() {
+            assert_eq!(key, KEY);
+            client.receive(&datagram, now);
+        }
+    }
+}
+
+/// Runs a handshake to its end. `split` is how many bytes of a ClientHello one datagram may carry.
+fn handshake(client: &mut Client, server: &mut Server, split: usize) -> Result<(), Error> {
+    let now = Instant::now();
+    let mut next = 0;
+    for _ in 0..10 {
+        while let Some(datagram) = client.send() {
+            for mut part in fragments(&datagram, split) {
+                if split < usize::MAX {
+                    renumber(&mut part, &mut next);
+                }
+                server.receive(&part, now)?;
+            }
+        }
+        server.send(client, now);
+    }
+    Ok(())
+}
+
+/// Gives each readable record the next number: there are more of them than the client knows of.
+fn renumber(datagram: &mut [u8], next: &mut u8) {
+    let mut at = 0;
+    while at < datagram.len() {
+        if datagram[at + 3..at + 5] == [0, 0] {
+            datagram[at + 5..at + 11].copy_from_slice(&[0, 0, 0, 0, 0, *next]);
+            *next += 1;
+        }
+        at += 13 + usize::from(u16::from_be_bytes([datagram[at + 11], datagram[at + 12]]));
+    }
+}
+
+/// Spreads a datagram that is one ClientHello over several, the last fragment first.
+fn fragments(datagram: &[u8], split: usize) -> Vec<Vec<u8>> {
+    const HEADERS: usize = 25;
+    let is_hello = datagram[0] == 22 && datagram[3..5] == [0, 0] && datagram[13] == 1;
+    if !is_hello || datagram.len() - HEADERS <= split {
+        return vec![datagram.to_vec()];
+    }
+    let body = &datagram[HEADERS..];
+    let mut parts: Vec<Vec<u8>> = body
+        .chunks(split)
+        .enumerate()
+        .map(|(at, chunk)| {
+            let mut part = datagram[..HEADERS].to_vec();
+            part[11..13].copy_from_slice(&((12 + chunk.len()) as u16).to_be_bytes());
+            part[19..22].copy_from_slice(&((at * split) as u32).to_be_bytes()[1..]);
+            part[22..25].copy_from_slice(&(chunk.len() as u32).to_be_bytes()[1..]);
+            part.extend_from_slice(chunk);
+            part
+        })
+        .collect();
+    parts.reverse();
+    parts
+}
+
+#[test]
+fn gcm_is_chosen_though_the_client_prefers_counter_mode() {
+    for split in [usize::MAX, 60] {
+        let mut client = Client::new(&CM_FIRST, Instant::now());
+        let mut server = Server::new(&client);
+        handshake(&mut client, &mut server, split).expect("no error");
+        assert!(client.is_complete);
+        let keys = server.keys.expect("connected");
+        let theirs = client.keys(Profile::Aes128Gcm);
+        assert_eq!(keys.profile, Profile::Aes128Gcm);
+        assert_eq!((keys.local, keys.remote), (theirs.remote, theirs.local));
+        assert_eq!(server.acceptor.half_open(), 0);
+    }
+}
+
+#[test]
+fn counter_mode_is_there_for_those_who_have_nothing_else() {
+    let mut client = Client::new(&CM_FIRST[..1], Instant::now());
+    let mut server = Server::new(&client);
+    handshake(&mut client, &mut server, usize::MAX).expect("no error");
+    let keys = server.keys.expect("connected");
+    assert_eq!(keys.profile, Profile::Aes128CmSha1_80);
+    assert_eq!(keys.remote, client.keys(Profile::Aes128CmSha1_80).local);
+}
+
+#[test]
+fn without_a_common_profile_there_is_no_handshake() {
+    let profiles = [SrtpProtectionProfile::Srtp_Aead_Aes_256_Gcm];
+    let mut client = Client::new(&profiles, Instant::now());
+    let mut server = Server::new(&client);
+    let error = handshake(&mut client, &mut server, usize::MAX);
+    assert_eq!(error, Err(Error::NoProfile));
+}
+
+#[test]
+fn another_certificate_than_the_offers_is_refused() {
+    let now = Instant::now();
+    let mut client = Client::new(&CM_FIRST, now);
+    let mut server = Server::new(&Client::new(&CM_FIRST, now));
+    let error = handshake(&mut client, &mut server, usize::MAX);
+    assert_eq!(error, Err(Error::WrongFingerprint));
+    assert!(server.keys.is_none());
+    server.acceptor.close(&server.association, now);
+    assert_eq!(server.acceptor.half_open(), 0);
+}
+
+#[test]
+fn goodbyes_go_both_ways() {
+    let now = Instant::now();
+    let mut client = Client::new(&CM_FIRST, now);
+    let mut server = Server::new(&client);
+    handshake(&mut client, &mut server, usize::MAX).expect("no error");
+    server.acceptor.close(&server.association, now);
+    server.send(&mut client, now);
+    assert!(client.is_closed);
+
+    let mut client = Client::new(&CM_FIRST, now);
+    let mut server = Server::new(&client);
+    handshake(&mut client, &mut server, usize::MAX).expect("no error");
+    client.close(now);
+    let goodbye = client.send().expect("a goodbye");
+    let progress = server
+        .acceptor
+        .receive(&mut server.association, &goodbye, now);
+    assert!(matches!(progress, Ok(Progress::Closed)));
+}
+
+/// Whoever can forge the peer's address must not be able to end what has begun.
+#[test]
+fn a_complete_association_survives_what_is_not_authentic() {
+    let now = Instant::now();
+    let mut client = Client::new(&CM_FIRST, now);
+    let mut server = Server::new(&client);
+    handshake(&mut client, &mut server, usize::MAX).expect("no error");
+    let fatal_alert = [2, 40];
+    for epoch in [0, 1, 2] {
+        for kind in 19..=26 {
+            for body in [&fatal_alert[..], &[0; 40]] {
+                let mut record = vec![kind, 0xfe, 0xfd, 0, epoch, 0, 0, 0, 0, 1, 0, 0];
+                record.push(body.len() as u8);
+                record.extend(body);
+                for cut in [record.len(), record.len() - 1, 13, 1] {
+                    match server.receive(&record[..cut], now) {
+                        Ok(()) => {}
+                        Err(error) => assert!(!error.is_fatal(), "{record:?}: {error}"),
+                    }
+                }
+            }
+        }
+    }
+    client.close(now);
+    let goodbye = client.send().expect("a goodbye");
+    let progress = server
+        .acceptor
+        .receive(&mut server.association, &goodbye, now);
+    assert!(matches!(progress, Ok(Progress::Closed)));
+}
+
+#[test]
+fn a_lost_flight_is_sent_again_and_in_the_end_given_up() {
+    let mut now = Instant::now();
+    let mut client = Client::new(&CM_FIRST, now);
+    let mut server = Server::new(&client);
+    // A hello, its cookie, and a hello with the cookie; the long flight that follows is lost.
+    let hello = client.send().expect("a hello");
+    server.receive(&hello, now).expect("no error");
+    server.send(&mut client, now);
+    let hello = client.send().expect("another hello");
+    server.receive(&hello, now).expect("no error");
+    while server.acceptor.poll_transmit().is_some() {}
+    let mut repetitions = 0;
+    let error = loop {
+        now = server
+            .acceptor
+            .timeout(&server.association)
+            .expect("a timer");
+        if let Err(error) = server.acceptor.handle_timeout(&server.association, now) {
+            break error;
+        }
+        assert!(server.acceptor.poll_transmit().is_some());
+        while server.acceptor.poll_transmit().is_some() {}
+        repetitions += 1;
+        assert!(repetitions < 20, "it is never given up");
+    };
+    assert_eq!(error, Error::TimedOut);
+    assert!(repetitions >= 5);
+}
+
+#[test]
+fn handshakes_under_way_are_bounded() {
+    let now = Instant::now();
+    let mut client = Client::new(&CM_FIRST, now);
+    let hello = client.send().expect("a hello");
+    let part = &fragments(&hello, 60)[0];
+    let mut server = Server::new(&client);
+    let mut results = Vec::new();
+    let mut associations = Vec::new();
+    for number in 0..1_100 {
+        let mut association = Association::new(Key(number), client.fingerprint);
+        results.push(server.acceptor.receive(&mut association, part, now).err());
+        associations.push(association);
+    }
+    assert_eq!(
+        results
+            .iter()
+            .filter(|error| **error == Some(Error::Busy))
+            .count(),
+        76
+    );
+    for association in &associations {
+        server.acceptor.close(association, now);
+    }
+    assert_eq!(server.acceptor.half_open(), 0);
+}
+
+#[test]
+fn old_fragments_are_forgotten() {
+    let now = Instant::now();
+    let mut client = Client::new(&CM_FIRST, now);
+    let hello = client.send().expect("a hello");
+    let parts = fragments(&hello, hello.len() / 2);
+    let (last, first) = parts.split_first().expect("parts");
+    let mut reader = HelloReader::new(now);
+    for part in first {
+        assert_eq!(reader.push(part, now), Ok(None));
+    }
+    let late = now + Duration::from_secs(3);
+    assert_eq!(reader.push(last, late), Ok(None));
+    let mut offered = None;
+    for part in first {
+        offered = reader.push(part, late).expect("fits");
+    }
+    assert_eq!(
+        offered,
+        Some(OfferedProfiles {
+            gcm: true,
+            cm: true
+        })
+    );
+}
+
+/// A handshake record with one message.
+fn record(sequence: u16, len: u32, offset: u32, body: &[u8]) -> Vec<u8> {
+    let mut record = vec![22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0];
+    record.extend(((12 + body.len()) as u16).to_be_bytes());
+    record.push(11);
+    record.extend(&len.to_be_bytes()[1..]);
+    record.extend(sequence.to_be_bytes());
+    record.extend(&offset.to_be_bytes()[1..]);
+    record.extend(&(body.len() as u32).to_be_bytes()[1..]);
+    record.extend(body);
+    record
+}
+
+#[test]
+fn what_the_library_would_keep_is_bounded() {
+    let mut guard = Guard::new();
+    let good = record(1, 3, 0, &[1, 2, 3]);
+    assert_eq!(guard.admit(&good), Ok(()));
+    assert_eq!(guard.admit(&good[..20]), Err(Error::Flood));
+    assert_eq!(guard.admit(&[&good[..], &[20]].concat()), Err(Error::Flood));
+    assert_eq!(
+        guard.admit(&[20, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        Err(Error::Flood)
+    );
+    assert_eq!(guard.admit(&record(1, 30, 10, &[1, 2, 3])), Ok(()));
+    assert_eq!(guard.admit(&record(1, 2, 0, &[1, 2, 3])), Err(Error::Flood));
+    assert_eq!(
+        guard.admit(&record(1, 30, 28, &[1, 2, 3])),
+        Err(Error::Flood)
+    );
+    assert_eq!(guard.admit(&record(1, 100_000, 0, &[1])), Err(Error::Flood));
+    assert_eq!(
+        guard.admit(&record(99, 3, 0, &[1, 2, 3])),
+        Err(Error::Flood)
+    );
+    assert_eq!(guard.admit(&record(1, 30, 0, &[])), Err(Error::Flood));
+    // Two fragments in one record would run into each other.
+    let mut two = record(1, 30, 0, &[1, 2, 3]);
+    two[12] += 15;
+    two.extend(&record(1, 30, 3, &[1, 2, 3])[13..]);
+    assert_eq!(guard.admit(&two), Err(Error::Flood));
+
+    let admitted = (0..1_000)
+        .filter(|_| guard.admit(&record(2, 1_000, 500, &[1])).is_ok())
+        .count();
+    assert!(admitted < 200);
+    let encrypted = [
+        &[22, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 0, 0, 48][..],
+        &[0; 48],
+    ]
+    .concat();
+    let admitted = (0..1_000)
+        .filter(|_| guard.admit(&encrypted).is_ok())
+        .count();
+    assert!(admitted < 100);
+    let early = [
+        &[23, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 0, 3, 232][..],
+        &[0; 1_000],
+    ]
+    .concat();
+    let admitted = (0..1_000).filter(|_| guard.admit(&early).is_ok()).count();
+    assert!(admitted < 70);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_taken(
+        datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..10),
+        shaped in any::<bool>(),
+    ) {
+        let now = Instant::now();
+        let mut client = Client::new(&CM_FIRST, now);
+        let mut server = Server::new(&client);
+        let hello = client.send().expect("a hello");
+        if shaped {
+            server.receive(&hello, now).expect("a good beginning");
+        }
+        for mut datagram in datagrams {
+            if shaped && datagram.len() > 13 {
+                datagram[0] = 20 + datagram[0] % 4;
+                datagram[1..5].copy_from_slice(&[0xfe, 0xfd, 0, 0]);
+                let len = (datagram.len() - 13) as u16;
+                datagram[11..13].copy_from_slice(&len.to_be_bytes());
+            }
+            let _outcome = server.receive(&datagram, now);
+        }
+        prop_assert!(server.keys.is_none());
+    }
+}

@@ -1,0 +1,184 @@
+//! One session's agent.
+
+use std::time::{Duration, Instant};
+
+use rtc_crypto::RTCCrypto;
+
+use super::{Check, CheckError, Credentials, Path, username};
+
+/// Addresses one peer may have proved: a browser with a few interfaces, IPv4, IPv6 and TCP.
+const PATHS_MAX: usize = 8;
+
+/// A peer that has not checked any address for this long is gone (RFC 7675 §5.1). Browsers check every
+/// few seconds.
+const CONSENT: Duration = Duration::from_secs(30);
+
+/// Which addresses a session's peer has proved, and which of them it chose.
+#[derive(Debug)]
+pub struct Agent {
+    current: Side,
+    /// What held before an ICE restart, until the peer uses the new names.
+    previous: Option<Side>,
+    paths: Vec<Proved>,
+    selected: Option<Path>,
+    last_check: Instant,
+}
+
+/// The names of both sides and our password.
+#[derive(Debug)]
+struct Side {
+    local: Credentials,
+    remote_ufrag: Box<str>,
+}
+
+#[derive(Debug)]
+struct Proved {
+    path: Path,
+    last_check: Instant,
+}
+
+/// What came of an authentic check.
+#[derive(Debug)]
+pub struct Answered {
+    /// The response, to be sent to where the check came from.
+    pub response: Vec<u8>,
+    /// Whether the address was proved just now.
+    pub proved: bool,
+    /// An address that was forgotten to make room for it.
+    pub forgotten: Option<Path>,
+    /// Whether the peer's choice changed.
+    pub moved: bool,
+    /// Our name of before a restart, which is no longer in use.
+    pub retired: Option<Credentials>,
+}
+
+impl Agent {
+    /// An agent for a session that was agreed on at `now`.
+    pub fn new(local: Credentials, remote_ufrag: &str, now: Instant) -> Self {
+        Self {
+            current: Side {
+                local,
+                remote_ufrag: remote_ufrag.into(),
+            },
+            previous: None,
+            paths: Vec::new(),
+            selected: None,
+            last_check: now,
+        }
+    }
+
+    /// Our name.
+    pub fn ufrag(&self) -> &str {
+        self.current.local.ufrag()
+    }
+
+    /// Our names that are in use: one, or two during a restart.
+    pub fn ufrags(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.current)
+            .chain(&self.previous)
+            .map(|side| side.local.ufrag())
+    }
+
+    /// The address to send to: what the peer chose.
+    pub fn selected(&self) -> Option<Path> {
+        self.selected
+    }
+
+    /// The addresses the peer has proved.
+    pub fn paths(&self) -> impl Iterator<Item = Path> {
+        self.paths.iter().map(|proved| proved.path)
+    }
+
+    /// When the peer counts as gone, unless it checks again.
+    pub fn expires(&self) -> Instant {
+        self.last_check + CONSENT
+    }
+
+    /// Takes new names and a new password (RFC 8445 §9). The old ones live on until the peer has used the
+    /// new, so the session never stops. Returns names that were still waiting to be retired.
+    pub fn restart(&mut self, local: Credentials, remote_ufrag: &str) -> Option<Credentials> {
+        let side = Side {
+            local,
+            remote_ufrag: remote_ufrag.into(),
+        };
+        let before = std::mem::replace(&mut self.current, side);
+        self.previous.replace(before).map(|side| side.local)
+    }
+
+    /// Verifies a check that came by `path` and answers it.
+    pub fn handle(
+        &mut self,
+        path: Path,
+        datagram: &[u8],
+        now: Instant,
+        crypto: &dyn RTCCrypto,
+    ) -> Result<Answered, CheckError> {
+        let (ours, theirs) = username(datagram).ok_or(CheckError::Malformed)?;
+        let is_current = self.current.is(ours, theirs);
+        let side = match &self.previous {
+            _ if is_current => &self.current,
+            Some(side) if side.is(ours, theirs) => side,
+            _ => return Err(CheckError::Forged),
+        };
+        let password = side.local.password();
+        let check = Check::verify(datagram, password, crypto)?;
+        let (response, accepted) = check
+            .answer(path.remote, password, crypto)
+            .ok_or(CheckError::Malformed)?;
+        let mut answered = Answered {
+            response,
+            proved: false,
+            forgotten: None,
+            moved: false,
+            retired: None,
+        };
+        if !accepted {
+            return Ok(answered);
+        }
+        self.last_check = now;
+        (answered.proved, answered.forgotten) = self.note(path, now);
+        if check.nominated && self.selected != Some(path) {
+            self.selected = Some(path);
+            answered.moved = true;
+        }
+        if is_current && check.nominated {
+            answered.retired = self.previous.take().map(|side| side.local);
+        }
+        Ok(answered)
+    }
+
+    /// Remembers an address, at the cost of the one that was silent longest if need be. The chosen one
+    /// is never forgotten.
+    fn note(&mut self, path: Path, now: Instant) -> (bool, Option<Path>) {
+        if let Some(known) = self.paths.iter_mut().find(|proved| proved.path == path) {
+            known.last_check = now;
+            return (false, None);
+        }
+        let mut forgotten = None;
+        if self.paths.len() >= PATHS_MAX {
+            let silent = (0..self.paths.len())
+                .filter(|at| Some(self.paths[*at].path) != self.selected)
+                .min_by_key(|at| self.paths[*at].last_check);
+            forgotten = silent.map(|at| self.paths.swap_remove(at).path);
+        }
+        self.paths.push(Proved {
+            path,
+            last_check: now,
+        });
+        (true, forgotten)
+    }
+
+    /// Forgets an address that can no longer be used, such as a closed TCP connection.
+    pub fn forget(&mut self, path: Path) {
+        self.paths.retain(|proved| proved.path != path);
+        if self.selected == Some(path) {
+            self.selected = None;
+        }
+    }
+}
+
+impl Side {
+    fn is(&self, ours: &str, theirs: &str) -> bool {
+        self.local.ufrag() == ours && &*self.remote_ufrag == theirs
+    }
+}

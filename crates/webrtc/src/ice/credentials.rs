@@ -1,0 +1,85 @@
+//! Names and passwords of sessions.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// Random bytes that [`Credentials::generate`] turns into a name and a password.
+pub const RANDOM_LEN: usize = UFRAG_LEN + PASSWORD_LEN;
+
+/// Characters of our names: 96 bits, so nobody finds a session by trying.
+const UFRAG_LEN: usize = 16;
+
+/// Characters of our passwords: 144 bits; 128 are the least allowed (RFC 8839 §5.4).
+const PASSWORD_LEN: usize = 24;
+
+/// The most characters a peer may choose (RFC 8839 §5.4).
+const LEN_MAX: usize = 256;
+
+/// A name and its password, of either side. The password is never printed.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Credentials {
+    ufrag: Box<str>,
+    password: Box<str>,
+}
+
+impl Credentials {
+    /// Makes a name and a password from random bytes; each byte gives six bits.
+    pub fn generate(random: &[u8; RANDOM_LEN]) -> Self {
+        let text = |bytes: &[u8]| -> Box<str> {
+            let characters: String = bytes.iter().map(|byte| ice_char(*byte)).collect();
+            characters.into()
+        };
+        let (ufrag, password) = random.split_at(UFRAG_LEN);
+        Self {
+            ufrag: text(ufrag),
+            password: text(password),
+        }
+    }
+
+    /// Takes what a peer chose: 4 to 256 and 22 to 256 ICE characters.
+    pub fn parse(ufrag: &str, password: &str) -> Result<Self, CredentialsError> {
+        if !well_formed(ufrag, 4) || !well_formed(password, 22) {
+            return Err(CredentialsError);
+        }
+        Ok(Self {
+            ufrag: ufrag.into(),
+            password: password.into(),
+        })
+    }
+
+    /// The name.
+    pub fn ufrag(&self) -> &str {
+        &self.ufrag
+    }
+
+    /// The password.
+    pub fn password(&self) -> &str {
+        &self.password
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("ufrag", &self.ufrag)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The peer chose a name or password that is too short, too long or has strange characters.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("the ICE name or password is not well formed")]
+pub struct CredentialsError;
+
+fn well_formed(text: &str, len_min: usize) -> bool {
+    // Some clients write `-` and `_`, which the grammar does not have and nobody minds.
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(&byte);
+    (len_min..=LEN_MAX).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+fn ice_char(byte: u8) -> char {
+    const CHARACTERS: &[u8; 64] =
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char::from(CHARACTERS[usize::from(byte & 63)])
+}

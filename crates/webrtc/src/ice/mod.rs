@@ -1,0 +1,58 @@
+//! ICE, the lite side: we answer connectivity checks and send none (RFC 8445 §2.5).
+//!
+//! A session has one [`Agent`]. It knows which addresses its peer has proved, by a check that only
+//! somebody with the session's password can make, and which of them the peer chose. The peer may
+//! choose in its very first check, and choose again later; the newest choice holds.
+//!
+//! Invariants: the agent keeps a bounded number of addresses; nothing is answered that does not
+//! authenticate itself; an address is proved by requests alone, for a lite agent asks nothing.
+//!
+//! [`crate::mux`] finds the agent by the name in the check and drives it.
+
+mod agent;
+mod check;
+mod credentials;
+#[cfg(test)]
+mod tests;
+
+pub use agent::{Agent, Answered};
+pub use check::{Check, CheckError, looks_like_check, username};
+pub use credentials::{Credentials, CredentialsError, RANDOM_LEN};
+
+use std::net::SocketAddr;
+
+/// How datagrams travel to a peer's address.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Transport {
+    /// As UDP datagrams.
+    Udp,
+    /// Framed on a TCP connection that the peer opened (RFC 6544).
+    Tcp,
+}
+
+/// A way to a peer. Our own address is the same for all.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Path {
+    /// The peer's address as we see it.
+    pub remote: SocketAddr,
+    /// How datagrams travel there.
+    pub transport: Transport,
+}
+
+impl Path {
+    /// The way to a UDP address.
+    pub const fn udp(remote: SocketAddr) -> Self {
+        Self {
+            remote,
+            transport: Transport::Udp,
+        }
+    }
+
+    /// The way over the TCP connection from this address.
+    pub const fn tcp(remote: SocketAddr) -> Self {
+        Self {
+            remote,
+            transport: Transport::Tcp,
+        }
+    }
+}

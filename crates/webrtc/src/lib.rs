@@ -1,0 +1,24 @@
+//! What WHIP and WHEP share, without a socket, a thread or a clock.
+//!
+//! A WebRTC session is agreed on by [`sdp`], finds its way by [`ice`], makes its keys by [`dtls`],
+//! and protects its media by [`srtp`]; [`rtcp`] is what the peers say about it. [`mux`] puts these
+//! together for all sessions of one worker, and [`framing`] carries datagrams over TCP.
+//!
+//! Of the webrtc-rs family this uses the component crates: `rtc-sdp` for syntax, `rtc-stun` as a
+//! codec, `rtc-dtls` for handshakes; `rtc-srtp` is the second opinion in tests. Agents, answers,
+//! sealing and demultiplexing are here, because a relay needs them to be lite, bounded and free of
+//! allocation per packet.
+//!
+//! Media is not sent from here: [`mux::Event::Connected`] gives the keys and the path to whoever owns
+//! the socket, and [`srtp::Sealer`] seals one shared plaintext for each listener.
+
+pub mod dtls;
+pub mod framing;
+pub mod ice;
+pub mod mux;
+pub mod rtcp;
+pub mod rtp;
+pub mod sdp;
+pub mod srtp;
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,172 @@
+//! Which worker has which session: the one thing that workers share.
+//!
+//! It is locked when a session is agreed on, when its first check arrives, and when it ends; never for
+//! a packet of a session that a worker knows.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+/// Names that may be known at a time: those of all workers' sessions, and twice that for restarts.
+const NAMES_MAX: usize = 131_072;
+
+/// How long an agreed session waits for its peer's first check.
+const WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// Sessions that wait for a worker, and the workers of those that found one. `T` is what a worker needs
+/// to adopt a session.
+#[derive(Debug)]
+pub struct Directory<T> {
+    names: Mutex<HashMap<Box<str>, Entry<T>>>,
+}
+
+#[derive(Debug)]
+enum Entry<T> {
+    Waiting { session: T, since: Instant },
+    Owned { worker: u16 },
+}
+
+/// Whose a session is.
+#[derive(Debug, Eq, PartialEq)]
+pub enum Claim<T> {
+    /// It waited and is the asking worker's now.
+    Adopted(T),
+    /// It is this worker's.
+    Owned(u16),
+    /// Nobody has it.
+    Nobody,
+}
+
+/// As many sessions wait or live as may.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("the directory has {NAMES_MAX} sessions")]
+pub struct DirectoryFull;
+
+impl<T> Default for Directory<T> {
+    fn default() -> Self {
+        Self {
+            names: Mutex::new(HashMap::new()),
+        }
+    }
+}
+
+impl<T> Directory<T> {
+    /// Lets a session wait for its peer, under our name in its answer.
+    pub fn offer(&self, ufrag: &str, session: T, now: Instant) -> Result<(), DirectoryFull> {
+        let mut names = self.lock();
+        if names.len() >= NAMES_MAX {
+            return Err(DirectoryFull);
+        }
+        let since = now;
+        names.insert(ufrag.into(), Entry::Waiting { session, since });
+        Ok(())
+    }
+
+    /// Asks for a session on behalf of a worker that was sent its check.
+    pub fn claim(&self, ufrag: &str, worker: u16) -> Claim<T> {
+        let mut names = self.lock();
+        let Some(entry) = names.get_mut(ufrag) else {
+            return Claim::Nobody;
+        };
+        match std::mem::replace(entry, Entry::Owned { worker }) {
+            Entry::Waiting { session, .. } => Claim::Adopted(session),
+            // A worker that has to ask has it no longer.
+            Entry::Owned { worker: owner } if owner == worker => Claim::Nobody,
+            Entry::Owned { worker: owner } => {
+                *entry = Entry::Owned { worker: owner };
+                Claim::Owned(owner)
+            }
+        }
+    }
+
+    /// The worker that has the session, if one has it.
+    pub fn owner(&self, ufrag: &str) -> Option<u16> {
+        match self.lock().get(ufrag)? {
+            Entry::Owned { worker } => Some(*worker),
+            Entry::Waiting { .. } => None,
+        }
+    }
+
+    /// Makes a further name of a worker's session known (ICE restart).
+    pub fn own(&self, ufrag: &str, worker: u16) -> Result<(), DirectoryFull> {
+        let mut names = self.lock();
+        if names.len() >= NAMES_MAX {
+            return Err(DirectoryFull);
+        }
+        names.insert(ufrag.into(), Entry::Owned { worker });
+        Ok(())
+    }
+
+    /// Forgets a name. Yields the session when it was still waiting.
+    pub fn remove(&self, ufrag: &str) -> Option<T> {
+        match self.lock().remove(ufrag)? {
+            Entry::Waiting { session, .. } => Some(session),
+            Entry::Owned { .. } => None,
+        }
+    }
+
+    /// Takes out the sessions whose peers never came.
+    pub fn expire(&self, now: Instant) -> Vec<T> {
+        let mut names = self.lock();
+        let late = names.extract_if(|_, entry| match entry {
+            Entry::Waiting { since, .. } => now.saturating_duration_since(*since) > WAIT_MAX,
+            Entry::Owned { .. } => false,
+        });
+        late.filter_map(|(_, entry)| match entry {
+            Entry::Waiting { session, .. } => Some(session),
+            Entry::Owned { .. } => None,
+        })
+        .collect()
+    }
+
+    /// Names known.
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Whether no name is known.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Entry<T>>> {
+        // Each change is one call to the map: there is no half-done state to be afraid of.
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_worker_adopts_and_others_learn_of_it() {
+        let now = Instant::now();
+        let directory = Directory::default();
+        directory.offer("a", 1, now).expect("room");
+        assert_eq!(directory.owner("a"), None);
+        assert_eq!(directory.claim("a", 4), Claim::Adopted(1));
+        assert_eq!(directory.claim("a", 5), Claim::Owned(4));
+        assert_eq!(directory.claim("a", 4), Claim::Nobody);
+        assert_eq!(directory.claim("b", 5), Claim::Nobody);
+        directory.own("b", 4).expect("room");
+        assert_eq!(directory.owner("b"), Some(4));
+        assert_eq!(directory.remove("a"), None);
+        assert_eq!(directory.claim("a", 5), Claim::Nobody);
+    }
+
+    #[test]
+    fn whoever_never_comes_is_given_up() {
+        let now = Instant::now();
+        let directory = Directory::default();
+        directory.offer("a", 1, now).expect("room");
+        directory.offer("b", 2, now).expect("room");
+        assert_eq!(directory.claim("a", 0), Claim::Adopted(1));
+        assert_eq!(directory.expire(now + WAIT_MAX), Vec::<i32>::new());
+        let later = now + WAIT_MAX + Duration::from_millis(1);
+        assert_eq!(directory.expire(later), [2]);
+        assert_eq!(directory.len(), 1);
+    }
+}

@@ -1,0 +1,455 @@
+//! One worker's sessions behind one UDP socket.
+//!
+//! ```text
+//! (path, datagram, now) ─► first byte ─┬─ STUN  ► the session named in it   ► answer, prove the path
+//!                                      ├─ DTLS  ► the session of the path   ► handshake, keys
+//!                                      └─ SRTP  ► the session of the path   ► plain RTP or RTCP
+//! ```
+//!
+//! A [`Mux`] owns its sessions and nothing else: datagrams and the clock come in, events and
+//! datagrams go out. A session is named by a [`Handle`], which is never mistaken for a later one.
+//! A path belongs to a session once it was proved by ICE; from any other only STUN is read.
+//!
+//! # One socket per worker
+//! With `SO_REUSEPORT` the kernel spreads peers over the workers' sockets by address, and nobody can know
+//! beforehand on which one a peer arrives. So a session waits in the [`Directory`], which all
+//! workers share, until the first worker that hears of it adopts it. Should a later address of the same
+//! peer hash to another worker, that one learns from the directory whose it is, remembers the
+//! path, and passes its datagrams on:
+//!
+//! ```text
+//! match mux.receive(path, datagram, now) {
+//!     Received::Unknown { ufrag } => match directory.claim(ufrag, me) {
+//!         Claim::Adopted(session) => { mux.adopt(session, now); mux.receive(path, datagram, now) }
+//!         Claim::Owned(worker) => { mux.route(path, worker); forward(worker, path, datagram) }
+//!         Claim::Nobody => {}
+//!     },
+//!     Received::Elsewhere { worker } => forward(worker, path, datagram),
+//!     …
+//! }
+//! ```
+//!
+//! After each call the caller sends what [`Mux::poll_transmit`] yields, handles what
+//! [`Mux::poll_event`] yields, strikes what [`Mux::poll_retired`] yields from the directory, and
+//! sleeps no longer than [`Mux::timeout`] says.
+//!
+//! Bounds: sessions per worker, paths per session, handshakes under way, routes to other workers.
+
+mod counters;
+mod directory;
+mod receive;
+mod routes;
+mod session;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rtc_crypto::RTCCryptoProvider;
+use thiserror::Error;
+
+use crate::dtls::{self, Acceptor, Identity};
+use crate::ice::{Credentials, Path};
+use crate::sdp::Fingerprint;
+use crate::srtp::{self, Keys};
+
+pub use counters::Counters;
+pub use directory::{Claim, Directory, DirectoryFull};
+pub use receive::Received;
+use routes::Routes;
+use session::Session;
+use timers::Timers;
+
+/// Sessions of one worker: beyond it no network card keeps up, and tables have a bound.
+const SESSIONS_MAX: usize = 65_536;
+
+/// How long a session may take from adoption to keys. Browsers give up at about the same time.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Names a session of one [`Mux`]. The slot is used again, the pair is not.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Handle {
+    /// The session's place in its worker's table; small, for tables of the caller's own.
+    pub slot: u32,
+    /// How many sessions had the place before.
+    pub generation: u32,
+}
+
+impl Handle {
+    fn key(self) -> dtls::Key {
+        dtls::Key(u64::from(self.generation) << 32 | u64::from(self.slot))
+    }
+
+    fn of_key(key: dtls::Key) -> Self {
+        Self {
+            slot: key.0 as u32,
+            generation: (key.0 >> 32) as u32,
+        }
+    }
+}
+
+/// A session as offer and answer agreed on it.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    /// Our name and password, as in the answer.
+    pub local: Credentials,
+    /// The peer's name, as in its offer.
+    pub remote_ufrag: Box<str>,
+    /// The peer's certificate, as in its offer.
+    pub fingerprint: Fingerprint,
+}
+
+/// What happened to a session.
+#[derive(Debug)]
+pub enum Event {
+    /// The peer is who its offer said and the keys are there. Media may be sent to `path`.
+    Connected {
+        /// How to seal what is sent.
+        keys: Box<Keys>,
+        /// Where to send it.
+        path: Path,
+    },
+    /// From now on everything is to be sent to another path.
+    Moved {
+        /// The path the peer chose.
+        path: Path,
+    },
+    /// The session is over and its handle void.
+    Closed {
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// Why a session ended.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum Reason {
+    /// The peer proved its path but made no keys in time.
+    #[error("the peer did not connect in time")]
+    NotConnected,
+    /// The peer fell silent.
+    #[error("the peer fell silent")]
+    Silent,
+    /// The handshake failed.
+    #[error("{0}")]
+    Dtls(dtls::Error),
+    /// The peer said goodbye.
+    #[error("the peer closed the session")]
+    PeerClosed,
+}
+
+impl Reason {
+    /// A short word for metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotConnected => "not-connected",
+            Self::Silent => "silent",
+            Self::Dtls(dtls::Error::WrongFingerprint) => "fingerprint",
+            Self::Dtls(_) => "dtls",
+            Self::PeerClosed => "peer-closed",
+        }
+    }
+}
+
+/// A datagram to be sent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Transmit {
+    /// Where to.
+    pub path: Path,
+    /// What.
+    pub datagram: Bytes,
+}
+
+/// The worker has as many sessions as it may.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("the worker has {SESSIONS_MAX} sessions")]
+pub struct Full;
+
+/// Why an RTCP packet was not sent.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum RtcpError {
+    /// There is no such session, or it has no keys yet.
+    #[error("the session is not connected")]
+    NotConnected,
+    /// The packet could not be sealed.
+    #[error(transparent)]
+    Srtp(#[from] srtp::Error),
+}
+
+/// The sessions of one worker.
+pub struct Mux {
+    provider: Arc<dyn RTCCryptoProvider>,
+    acceptor: Acceptor,
+    sessions: Vec<Slot>,
+    free: Vec<u32>,
+    by_path: HashMap<Path, u32>,
+    by_ufrag: HashMap<Box<str>, u32>,
+    routes: Routes,
+    timers: Timers,
+    events: VecDeque<(Handle, Event)>,
+    retired: VecDeque<Box<str>>,
+    transmits: VecDeque<Transmit>,
+    counters: Counters,
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    session: Option<Box<Session>>,
+}
+
+impl fmt::Debug for Mux {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mux")
+            .field("sessions", &self.len())
+            .field("counters", &self.counters)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Mux {
+    /// A worker without sessions.
+    pub fn new(identity: &Identity) -> Self {
+        Self {
+            provider: identity.provider().clone(),
+            acceptor: Acceptor::new(identity),
+            sessions: Vec::new(),
+            free: Vec::new(),
+            by_path: HashMap::new(),
+            by_ufrag: HashMap::new(),
+            routes: Routes::default(),
+            timers: Timers::default(),
+            events: VecDeque::new(),
+            retired: VecDeque::new(),
+            transmits: VecDeque::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Sessions, connected or not.
+    pub fn len(&self) -> usize {
+        self.sessions.len() - self.free.len()
+    }
+
+    /// Whether there is no session.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What was received and refused so far.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            half_open: self.acceptor.half_open(),
+            ..self.counters
+        }
+    }
+
+    /// Takes a session on.
+    pub fn adopt(&mut self, new: NewSession, now: Instant) -> Result<Handle, Full> {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None if self.sessions.len() >= SESSIONS_MAX => return Err(Full),
+            None => {
+                self.sessions.push(Slot {
+                    generation: 0,
+                    session: None,
+                });
+                // The bound is far below 2^32.
+                (self.sessions.len() - 1) as u32
+            }
+        };
+        let place = &mut self.sessions[slot as usize];
+        let handle = Handle {
+            slot,
+            generation: place.generation,
+        };
+        self.by_ufrag.insert(new.local.ufrag().into(), slot);
+        place.session = Some(Box::new(Session::new(handle, new, now)));
+        self.schedule(slot);
+        Ok(handle)
+    }
+
+    /// The session that answers to this name of ours.
+    pub fn find(&self, ufrag: &str) -> Option<Handle> {
+        let slot = *self.by_ufrag.get(ufrag)?;
+        let generation = self.sessions.get(slot as usize)?.generation;
+        Some(Handle { slot, generation })
+    }
+
+    /// Where a session's media is to be sent, once the peer has chosen.
+    pub fn path(&self, handle: Handle) -> Option<Path> {
+        self.session(handle)?.path()
+    }
+
+    /// Gives a session new names (ICE restart). Its keys stay. False when there is no such session.
+    pub fn restart(&mut self, handle: Handle, local: Credentials, remote_ufrag: &str) -> bool {
+        let Some(session) = self.session_mut(handle) else {
+            return false;
+        };
+        let ufrag = Box::from(local.ufrag());
+        let retired = session.agent.restart(local, remote_ufrag);
+        if let Some(retired) = retired {
+            self.retire(retired.ufrag());
+        }
+        self.by_ufrag.insert(ufrag, handle.slot);
+        true
+    }
+
+    /// Seals a plain compound packet and queues it. It is copied, so the caller's buffer is its own again.
+    pub fn send_rtcp(&mut self, handle: Handle, compound: &[u8]) -> Result<(), RtcpError> {
+        let session = self.session_mut(handle).ok_or(RtcpError::NotConnected)?;
+        let path = session.path().ok_or(RtcpError::NotConnected)?;
+        let secure = session.secure.as_mut().ok_or(RtcpError::NotConnected)?;
+        let mut sealed = vec![0; compound.len() + srtp::RTCP_OVERHEAD_MAX];
+        let len = secure.rtcp_out.seal(compound, &mut sealed)?;
+        sealed.truncate(len);
+        self.transmits.push_back(Transmit {
+            path,
+            datagram: sealed.into(),
+        });
+        Ok(())
+    }
+
+    /// Ends a session: the peer is told, and no event follows. False when there is no such session.
+    pub fn close(&mut self, handle: Handle, now: Instant) -> bool {
+        if self.session(handle).is_none() {
+            return false;
+        }
+        self.remove(handle.slot, now);
+        true
+    }
+
+    /// Forgets a path that can no longer be used: a TCP connection that was closed.
+    pub fn forget_path(&mut self, path: Path) {
+        if let Some(slot) = self.by_path.remove(&path)
+            && let Some(session) = self.sessions[slot as usize].session.as_mut()
+        {
+            session.forget(path);
+        }
+        self.routes.remove(path);
+    }
+
+    /// Remembers that a path's peer belongs to another worker.
+    pub fn route(&mut self, path: Path, worker: u16) {
+        self.routes.insert(path, worker);
+    }
+
+    /// The next datagram to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.transmits.pop_front()
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<(Handle, Event)> {
+        self.events.pop_front()
+    }
+
+    /// The next name of ours that is no longer in use: its session has ended or was given another.
+    pub fn poll_retired(&mut self) -> Option<Box<str>> {
+        self.retired.pop_front()
+    }
+
+    /// When [`Mux::handle_timeout`] is next due.
+    pub fn timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// Repeats what was lost and ends sessions whose time is over.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(slot) = self.timers.pop(now) {
+            let Some(session) = self.sessions[slot as usize].session.as_mut() else {
+                continue;
+            };
+            if let Some(reason) = session.expired(now) {
+                self.end(slot, reason, now);
+                continue;
+            }
+            let repeated = self.acceptor.handle_timeout(&session.association, now);
+            self.flush_dtls();
+            match repeated {
+                Ok(()) => self.schedule(slot),
+                Err(error) => self.end(slot, Reason::Dtls(error), now),
+            }
+        }
+    }
+
+    fn session(&self, handle: Handle) -> Option<&Session> {
+        let slot = self.sessions.get(handle.slot as usize)?;
+        let session = slot.session.as_deref()?;
+        (slot.generation == handle.generation).then_some(session)
+    }
+
+    fn session_mut(&mut self, handle: Handle) -> Option<&mut Session> {
+        let slot = self.sessions.get_mut(handle.slot as usize)?;
+        let session = slot.session.as_deref_mut()?;
+        (slot.generation == handle.generation).then_some(session)
+    }
+
+    /// Sees to it that the session is woken when it next has to be.
+    fn schedule(&mut self, slot: u32) {
+        if let Some(session) = self.sessions[slot as usize].session.as_deref() {
+            let due = session.due();
+            let due = match self.acceptor.timeout(&session.association) {
+                Some(repeat) => due.min(repeat),
+                None => due,
+            };
+            self.timers.set(slot, due);
+        }
+    }
+
+    /// Moves what the handshakes want to send to the queue.
+    fn flush_dtls(&mut self) {
+        while let Some((key, datagram)) = self.acceptor.poll_transmit() {
+            let path = self
+                .session(Handle::of_key(key))
+                .and_then(|session| session.dtls_path.or_else(|| session.path()));
+            if let Some(path) = path {
+                self.transmits.push_back(Transmit {
+                    path,
+                    datagram: datagram.freeze(),
+                });
+            }
+        }
+    }
+
+    fn end(&mut self, slot: u32, reason: Reason, now: Instant) {
+        let generation = self.sessions[slot as usize].generation;
+        let handle = Handle { slot, generation };
+        self.remove(slot, now);
+        self.events.push_back((handle, Event::Closed { reason }));
+    }
+
+    fn remove(&mut self, slot: u32, now: Instant) {
+        let Some(session) = self.sessions[slot as usize].session.as_deref() else {
+            return;
+        };
+        self.acceptor.close(&session.association, now);
+        self.flush_dtls();
+        let place = &mut self.sessions[slot as usize];
+        let Some(session) = place.session.take() else {
+            return;
+        };
+        place.generation = place.generation.wrapping_add(1);
+        for path in session.agent.paths() {
+            if self.by_path.get(&path) == Some(&slot) {
+                self.by_path.remove(&path);
+            }
+        }
+        for ufrag in session.agent.ufrags() {
+            self.retire(ufrag);
+        }
+        self.timers.clear(slot);
+        self.free.push(slot);
+    }
+
+    fn retire(&mut self, ufrag: &str) {
+        if let Some((ufrag, _)) = self.by_ufrag.remove_entry(ufrag) {
+            self.retired.push_back(ufrag);
+        }
+    }
+}

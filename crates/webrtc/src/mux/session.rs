@@ -1,0 +1,79 @@
+//! One session's state.
+
+use std::time::Instant;
+
+use super::{CONNECT_TIMEOUT, Handle, NewSession, Reason};
+use crate::dtls::Association;
+use crate::ice::{Agent, Path};
+use crate::srtp::{self, Keys, Opener, RtcpOpener, RtcpSealer};
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) agent: Agent,
+    pub(super) association: Association,
+    /// Where the peer's handshake comes from: until it has chosen, the best guess.
+    pub(super) dtls_path: Option<Path>,
+    pub(super) secure: Option<Box<Secure>>,
+    adopted: Instant,
+}
+
+/// What a connected session needs to read, and to answer in RTCP. Media is sealed by the caller.
+#[derive(Debug)]
+pub(super) struct Secure {
+    pub(super) rtp_in: Opener,
+    pub(super) rtcp_in: RtcpOpener,
+    pub(super) rtcp_out: RtcpSealer,
+}
+
+impl Secure {
+    pub(super) fn new(keys: &Keys) -> Result<Self, srtp::Error> {
+        Ok(Self {
+            rtp_in: Opener::new(keys)?,
+            rtcp_in: RtcpOpener::new(keys)?,
+            rtcp_out: RtcpSealer::new(keys)?,
+        })
+    }
+}
+
+impl Session {
+    pub(super) fn new(handle: Handle, new: NewSession, now: Instant) -> Self {
+        Self {
+            agent: Agent::new(new.local, &new.remote_ufrag, now),
+            association: Association::new(handle.key(), new.fingerprint),
+            dtls_path: None,
+            secure: None,
+            adopted: now,
+        }
+    }
+
+    /// Where to send: what the peer chose, or else where its handshake comes from.
+    pub(super) fn path(&self) -> Option<Path> {
+        self.agent.selected().or(self.dtls_path)
+    }
+
+    pub(super) fn forget(&mut self, path: Path) {
+        self.agent.forget(path);
+        if self.dtls_path == Some(path) {
+            self.dtls_path = None;
+        }
+    }
+
+    /// When the session is over, unless something happens before.
+    pub(super) fn due(&self) -> Instant {
+        let silent = self.agent.expires();
+        match self.secure {
+            Some(_) => silent,
+            None => silent.min(self.adopted + CONNECT_TIMEOUT),
+        }
+    }
+
+    pub(super) fn expired(&self, now: Instant) -> Option<Reason> {
+        if now < self.due() {
+            return None;
+        }
+        Some(match self.secure {
+            Some(_) => Reason::Silent,
+            None => Reason::NotConnected,
+        })
+    }
+}

@@ -1,0 +1,547 @@
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use rtc_stun::attributes::ATTR_USE_CANDIDATE;
+
+use super::*;
+use crate::ice::{RANDOM_LEN, Transport};
+use crate::rtcp;
+use crate::srtp::{Opener, Profile, RtcpOpener, RtcpSealer, Sealer};
+use crate::testing::{CM_FIRST, Client, check_request};
+
+fn path(port: u16) -> Path {
+    Path::udp(([127, 0, 0, 1], port).into())
+}
+
+fn credentials(number: u8) -> Credentials {
+    Credentials::generate(&[number; RANDOM_LEN])
+}
+
+fn mux() -> Mux {
+    Mux::new(&Identity::generate().expect("an identity"))
+}
+
+/// The other side of one session.
+struct Peer {
+    path: Path,
+    local: Credentials,
+    dtls: Client,
+}
+
+impl Peer {
+    fn new(number: u8, now: Instant) -> Self {
+        Self {
+            path: path(u16::from(number)),
+            local: credentials(number),
+            dtls: Client::new(&CM_FIRST, now),
+        }
+    }
+
+    fn session(&self) -> NewSession {
+        NewSession {
+            local: self.local.clone(),
+            remote_ufrag: "them".into(),
+            fingerprint: self.dtls.fingerprint,
+        }
+    }
+
+    /// Checks its path and chooses it.
+    fn check(&self, mux: &mut Mux, now: Instant) {
+        let mut check = check_request(&self.local, "them", &[ATTR_USE_CANDIDATE]);
+        assert_eq!(mux.receive(self.path, &mut check, now), Received::Nothing);
+    }
+
+    /// Sends what its handshake has to send, and takes what comes back.
+    fn exchange(&mut self, mux: &mut Mux, now: Instant) {
+        for _ in 0..10 {
+            while let Some(mut datagram) = self.dtls.send() {
+                assert_eq!(
+                    mux.receive(self.path, &mut datagram, now),
+                    Received::Nothing
+                );
+            }
+            self.take(mux, now);
+        }
+    }
+
+    fn take(&mut self, mux: &mut Mux, now: Instant) {
+        while let Some(transmit) = mux.poll_transmit() {
+            assert_eq!(transmit.path, self.path);
+            if transmit.datagram[0] >= 20 {
+                self.dtls.receive(&transmit.datagram, now);
+            }
+        }
+    }
+
+    fn connect(number: u8, mux: &mut Mux, now: Instant) -> (Self, Handle) {
+        let mut peer = Self::new(number, now);
+        let handle = mux.adopt(peer.session(), now).expect("room");
+        peer.check(mux, now);
+        peer.exchange(mux, now);
+        let (of, event) = mux.poll_event().expect("an event");
+        assert_eq!(of, handle);
+        let Event::Connected { keys, path } = event else {
+            panic!("not connected: {event:?}");
+        };
+        assert_eq!(path, peer.path);
+        assert_eq!(keys.local, peer.keys().remote);
+        (peer, handle)
+    }
+
+    fn keys(&self) -> Keys {
+        self.dtls.keys(Profile::Aes128Gcm)
+    }
+
+    /// A sealed RTP packet of the peer's.
+    fn rtp(&self, index: u64) -> Vec<u8> {
+        let mut header = vec![0x80, 96];
+        header.extend((index as u16).to_be_bytes());
+        header.extend([0, 0, 0, 1, 0, 0, 0, 9]);
+        let sealer = Sealer::new(&self.keys()).expect("keys");
+        let mut out = vec![0; 100];
+        let len = sealer
+            .seal(index, &header, b"sound", &mut out)
+            .expect("sealed");
+        out.truncate(len);
+        out
+    }
+}
+
+fn closed(mux: &mut Mux) -> Option<(Handle, Reason)> {
+    match mux.poll_event()? {
+        (handle, Event::Closed { reason }) => Some((handle, reason)),
+        other => panic!("not closed: {other:?}"),
+    }
+}
+
+#[test]
+fn workers_are_threads() {
+    fn is_send<T: Send>() {}
+    fn is_shared<T: Send + Sync>() {}
+    is_send::<Mux>();
+    is_shared::<Identity>();
+    is_shared::<Directory<NewSession>>();
+    is_send::<Sealer>();
+}
+
+#[test]
+fn a_peer_connects_and_is_heard_and_answered() {
+    let now = Instant::now();
+    let mut mux = mux();
+    let (peer, handle) = Peer::connect(1, &mut mux, now);
+    assert_eq!(mux.path(handle), Some(peer.path));
+
+    let mut packet = peer.rtp(5);
+    let mut again = packet.clone();
+    let Received::Rtp {
+        session,
+        index: 5,
+        packet,
+    } = mux.receive(peer.path, &mut packet, now)
+    else {
+        panic!("not RTP");
+    };
+    assert_eq!((session, &packet[12..]), (handle, &b"sound"[..]));
+    assert_eq!(mux.receive(peer.path, &mut again, now), Received::Nothing);
+
+    let mut plain = Vec::new();
+    rtcp::write_pli(&mut plain, 1, 2);
+    let mut sealed = vec![0; 100];
+    let mut sealer = RtcpSealer::new(&peer.keys()).expect("keys");
+    let len = sealer.seal(&plain, &mut sealed).expect("sealed");
+    let Received::Rtcp { session, packet } = mux.receive(peer.path, &mut sealed[..len], now) else {
+        panic!("not RTCP");
+    };
+    assert_eq!((session, packet), (handle, &plain[..]));
+
+    mux.send_rtcp(handle, &plain).expect("sent");
+    let transmit = mux.poll_transmit().expect("a datagram");
+    let mut opener = RtcpOpener::new(&peer.keys()).expect("keys");
+    let mut datagram = transmit.datagram.to_vec();
+    let len = opener.open(&mut datagram).expect("opened");
+    assert_eq!((transmit.path, &datagram[..len]), (peer.path, &plain[..]));
+
+    let counters = mux.counters();
+    assert_eq!(
+        (counters.checks, counters.connected, counters.srtp_refused),
+        (1, 1, 1)
+    );
+}
+
+/// Every fifth datagram of either side is lost, each time others.
+#[test]
+fn handshakes_survive_loss() {
+    for seed in 0..40u32 {
+        let mut dice = seed;
+        let mut is_lost = || {
+            dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (dice >> 16) % 5 == 0
+        };
+        let start = Instant::now();
+        let mut now = start;
+        let mut mux = mux();
+        let mut peer = Peer::new(1, now);
+        mux.adopt(peer.session(), now).expect("room");
+        peer.check(&mut mux, now);
+        let keys = loop {
+            let mut quiet = true;
+            while let Some(mut datagram) = peer.dtls.send() {
+                quiet = false;
+                if !is_lost() {
+                    mux.receive(peer.path, &mut datagram, now);
+                }
+            }
+            while let Some(transmit) = mux.poll_transmit() {
+                quiet = false;
+                if transmit.datagram[0] >= 20 && !is_lost() {
+                    peer.dtls.receive(&transmit.datagram, now);
+                }
+            }
+            match mux.poll_event() {
+                Some((_, Event::Connected { keys, .. })) if peer.dtls.is_complete => break keys,
+                Some((_, Event::Connected { keys, .. })) => {
+                    // Our last flight may be lost: the client asks for it again.
+                    while !peer.dtls.is_complete {
+                        now = peer.dtls.timeout().expect("a timer");
+                        peer.dtls.handle_timeout(now);
+                        while let Some(mut datagram) = peer.dtls.send() {
+                            mux.receive(peer.path, &mut datagram, now);
+                        }
+                        peer.take(&mut mux, now);
+                    }
+                    break keys;
+                }
+                Some((_, event)) => panic!("seed {seed}: {event:?}"),
+                None => {}
+            }
+            if quiet {
+                let timers = [peer.dtls.timeout(), mux.timeout()];
+                now = timers.into_iter().flatten().min().expect("a timer");
+                assert!(now < start + Duration::from_secs(15), "seed {seed}");
+                if peer.dtls.timeout().is_some_and(|due| due <= now) {
+                    peer.dtls.handle_timeout(now);
+                }
+                mux.handle_timeout(now);
+            }
+        };
+        assert_eq!(keys.local, peer.keys().remote, "seed {seed}");
+    }
+}
+
+#[test]
+fn an_unproved_path_gets_no_handshake() {
+    let now = Instant::now();
+    let mut mux = mux();
+    let mut peer = Peer::new(1, now);
+    mux.adopt(peer.session(), now).expect("room");
+    let mut hello = peer.dtls.send().expect("a hello");
+    assert_eq!(
+        mux.receive(peer.path, &mut hello.clone(), now),
+        Received::Nothing
+    );
+    assert_eq!(mux.poll_transmit(), None);
+    assert_eq!(mux.counters().dtls_refused, 1);
+    // Nor does another path once one is proved.
+    peer.check(&mut mux, now);
+    peer.take(&mut mux, now);
+    assert_eq!(
+        mux.receive(path(99), &mut hello.clone(), now),
+        Received::Nothing
+    );
+    assert_eq!(mux.poll_transmit(), None);
+    assert_eq!(mux.counters().half_open, 0);
+    mux.receive(peer.path, &mut hello, now);
+    assert!(mux.poll_transmit().is_some());
+}
+
+#[test]
+fn a_change_of_address_is_followed() {
+    let now = Instant::now();
+    let mut mux = mux();
+    let (mut peer, handle) = Peer::connect(1, &mut mux, now);
+    peer.path = path(2);
+    assert_eq!(
+        mux.receive(peer.path, &mut peer.rtp(1), now),
+        Received::Nothing
+    );
+    peer.check(&mut mux, now);
+    let (of, event) = mux.poll_event().expect("an event");
+    assert!(of == handle && matches!(event, Event::Moved { path } if path == peer.path));
+    assert!(matches!(
+        mux.receive(peer.path, &mut peer.rtp(2), now),
+        Received::Rtp { .. }
+    ));
+    // What was under way on the old path still counts.
+    assert!(matches!(
+        mux.receive(path(1), &mut peer.rtp(3), now),
+        Received::Rtp { .. }
+    ));
+    // And the handshake's association has moved along.
+    peer.take(&mut mux, now);
+    peer.dtls.close(now);
+    let mut goodbye = peer.dtls.send().expect("a goodbye");
+    mux.receive(peer.path, &mut goodbye, now);
+    assert_eq!(closed(&mut mux), Some((handle, Reason::PeerClosed)));
+}
+
+#[test]
+fn an_ice_restart_keeps_the_session() {
+    let now = Instant::now();
+    let mut mux = mux();
+    let (mut peer, handle) = Peer::connect(1, &mut mux, now);
+    assert!(mux.restart(handle, credentials(9), "them"));
+    assert_eq!(mux.find(credentials(9).ufrag()), Some(handle));
+    assert_eq!(mux.find(credentials(1).ufrag()), Some(handle));
+    peer.check(&mut mux, now);
+    peer.take(&mut mux, now);
+
+    peer.local = credentials(9);
+    peer.path = path(7);
+    peer.check(&mut mux, now);
+    assert!(matches!(mux.poll_event(), Some((_, Event::Moved { .. }))));
+    assert_eq!(mux.find(credentials(1).ufrag()), None);
+    assert!(matches!(
+        mux.receive(peer.path, &mut peer.rtp(2), now),
+        Received::Rtp { .. }
+    ));
+}
+
+#[test]
+fn ten_idle_minutes_are_survived_and_silence_is_not() {
+    let mut now = Instant::now();
+    let mut mux = mux();
+    let (peer, handle) = Peer::connect(1, &mut mux, now);
+    for _ in 0..60 {
+        now += Duration::from_secs(10);
+        peer.check(&mut mux, now);
+        mux.handle_timeout(now);
+    }
+    assert!(mux.poll_event().is_none());
+    let last = now;
+    let mut wakes = 0;
+    let found = loop {
+        now = mux.timeout().expect("a timer");
+        mux.handle_timeout(now);
+        if let Some(found) = closed(&mut mux) {
+            break found;
+        }
+        wakes += 1;
+        assert!(wakes < 5);
+    };
+    assert_eq!(found, (handle, Reason::Silent));
+    assert_eq!(now, last + Duration::from_secs(30));
+    assert!(mux.is_empty() && mux.timeout().is_none());
+    assert_eq!(mux.poll_retired().as_deref(), Some(credentials(1).ufrag()));
+    assert_eq!(mux.path(handle), None);
+}
+
+#[test]
+fn whoever_proves_a_path_but_makes_no_keys_is_given_up() {
+    let now = Instant::now();
+    let mut mux = mux();
+    let peer = Peer::new(1, now);
+    let handle = mux.adopt(peer.session(), now).expect("room");
+    let mut later = now;
+    while mux.len() == 1 {
+        peer.check(&mut mux, later);
+        later += Duration::from_secs(5);
+        mux.handle_timeout(later);
+    }
+    assert_eq!(closed(&mut mux), Some((handle, Reason::NotConnected)));
+    assert_eq!(later, now + Duration::from_secs(20));
+}
+
+#[test]
+fn a_peer_with_another_certificate_is_closed_and_counted() {
+    let now = Instant::now();
+    let mut mux = mux();
+    let mut peer = Peer::new(1, now);
+    let other = Peer::new(1, now);
+    let handle = mux.adopt(other.session(), now).expect("room");
+    peer.check(&mut mux, now);
+    peer.exchange(&mut mux, now);
+    let reason = Reason::Dtls(dtls::Error::WrongFingerprint);
+    assert_eq!(closed(&mut mux), Some((handle, reason)));
+    let counters = mux.counters();
+    assert_eq!(
+        (
+            counters.connected,
+            counters.handshakes_failed,
+            counters.half_open
+        ),
+        (0, 1, 0)
+    );
+}
+
+#[test]
+fn a_slot_is_used_again_but_not_its_handle() {
+    let now = Instant::now();
+    let mut mux = mux();
+    let (mut peer, first) = Peer::connect(1, &mut mux, now);
+    let mut late = peer.rtp(9);
+    assert!(mux.close(first, now));
+    peer.take(&mut mux, now);
+    assert!(peer.dtls.is_closed);
+    assert!(!mux.close(first, now) && !mux.restart(first, credentials(8), "them"));
+
+    let (_, second) = Peer::connect(1, &mut mux, now);
+    assert_eq!(second.slot, first.slot);
+    assert_ne!(second, first);
+    assert_eq!(mux.path(first), None);
+    assert_eq!(
+        mux.send_rtcp(first, &[0x80, 201, 0, 1, 0, 0, 0, 1]),
+        Err(RtcpError::NotConnected)
+    );
+    assert_eq!(mux.receive(path(1), &mut late, now), Received::Nothing);
+    assert!(mux.poll_event().is_none());
+}
+
+#[test]
+fn workers_share_a_port() {
+    let now = Instant::now();
+    let directory = Directory::default();
+    let mut workers = [mux(), mux()];
+    let mut peer = Peer::new(1, now);
+    directory
+        .offer(peer.local.ufrag(), peer.session(), now)
+        .expect("room");
+
+    // The first check is heard by worker 1, which adopts.
+    let check = check_request(&peer.local, "them", &[ATTR_USE_CANDIDATE]);
+    let mut datagram = check.clone();
+    let Received::Unknown { ufrag } = workers[1].receive(peer.path, &mut datagram, now) else {
+        panic!("not unknown");
+    };
+    let Claim::Adopted(session) = directory.claim(ufrag, 1) else {
+        panic!("not adopted");
+    };
+    workers[1].adopt(session, now).expect("room");
+    peer.check(&mut workers[1], now);
+    peer.exchange(&mut workers[1], now);
+    assert!(matches!(
+        workers[1].poll_event(),
+        Some((_, Event::Connected { .. }))
+    ));
+
+    // After a change of address worker 0 hears the peer, and passes on.
+    peer.path = path(2);
+    let mut datagram = check.clone();
+    let Received::Unknown { ufrag } = workers[0].receive(peer.path, &mut datagram, now) else {
+        panic!("not unknown");
+    };
+    assert_eq!(directory.claim(ufrag, 0).owner(), Some(1));
+    workers[0].route(peer.path, 1);
+    peer.check(&mut workers[1], now);
+    assert!(matches!(
+        workers[1].poll_event(),
+        Some((_, Event::Moved { .. }))
+    ));
+    for mut datagram in [check, peer.rtp(1), vec![22; 20]] {
+        let found = workers[0].receive(peer.path, &mut datagram, now);
+        assert_eq!(found, Received::Elsewhere { worker: 1 });
+    }
+    assert!(matches!(
+        workers[1].receive(peer.path, &mut peer.rtp(1), now),
+        Received::Rtp { .. }
+    ));
+}
+
+impl<T> Claim<T> {
+    fn owner(self) -> Option<u16> {
+        match self {
+            Self::Owned(worker) => Some(worker),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn a_path_belongs_to_whoever_proved_it_last() {
+    let now = Instant::now();
+    let mut mux = mux();
+    let (first, _) = Peer::connect(1, &mut mux, now);
+    let mut second = Peer::new(2, now);
+    second.path = first.path;
+    let handle = mux.adopt(second.session(), now).expect("room");
+    second.check(&mut mux, now);
+    second.exchange(&mut mux, now);
+    let connected = mux.poll_event();
+    assert!(matches!(connected, Some((of, Event::Connected { .. })) if of == handle));
+    assert_eq!(
+        mux.receive(first.path, &mut first.rtp(1), now),
+        Received::Nothing
+    );
+    assert!(matches!(
+        mux.receive(second.path, &mut second.rtp(1), now),
+        Received::Rtp { session, .. } if session == handle
+    ));
+}
+
+#[test]
+fn a_closed_connection_is_no_longer_a_path() {
+    let now = Instant::now();
+    let mut mux = mux();
+    let mut peer = Peer::new(1, now);
+    peer.path.transport = Transport::Tcp;
+    let handle = mux.adopt(peer.session(), now).expect("room");
+    peer.check(&mut mux, now);
+    peer.exchange(&mut mux, now);
+    assert!(matches!(
+        mux.poll_event(),
+        Some((_, Event::Connected { .. }))
+    ));
+    assert_eq!(mux.path(handle), Some(peer.path));
+    mux.forget_path(peer.path);
+    assert_eq!(mux.path(handle), None);
+    assert_eq!(
+        mux.receive(peer.path, &mut peer.rtp(1), now),
+        Received::Nothing
+    );
+    // The peer opens another connection.
+    peer.path = Path::tcp(([127, 0, 0, 1], 2).into());
+    peer.check(&mut mux, now);
+    assert_eq!(mux.path(handle), Some(peer.path));
+}
+
+/// A listener's packets, sealed with the keys of the event, are what the peer can open.
+#[test]
+fn the_events_keys_seal_for_the_peer() {
+    let now = Instant::now();
+    let mut mux = mux();
+    let mut peer = Peer::new(1, now);
+    mux.adopt(peer.session(), now).expect("room");
+    peer.check(&mut mux, now);
+    peer.exchange(&mut mux, now);
+    let Some((_, Event::Connected { keys, .. })) = mux.poll_event() else {
+        panic!("not connected");
+    };
+    let sealer = Sealer::new(&keys).expect("keys");
+    let mut out = [0; 60];
+    let header = [0x80, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1];
+    let len = sealer
+        .seal(1, &header, b"picture", &mut out)
+        .expect("sealed");
+    let mut opener = Opener::new(&peer.keys()).expect("keys");
+    let opened = opener.open(&mut out[..len]).expect("opened");
+    assert_eq!(&out[12..opened.len], b"picture");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn strangers_are_not_answered(
+        datagrams in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..200), 1u16..4), 1..30),
+    ) {
+        let now = Instant::now();
+        let mut mux = mux();
+        let (_, handle) = Peer::connect(1, &mut mux, now);
+        for (mut datagram, port) in datagrams {
+            let found = mux.receive(path(port), &mut datagram, now);
+            let harmless = matches!(found, Received::Nothing | Received::Unknown { .. });
+            prop_assert!(harmless);
+            prop_assert_eq!(mux.poll_transmit(), None);
+        }
+        prop_assert!(mux.poll_event().is_none());
+        prop_assert_eq!(mux.path(handle), Some(path(1)));
+    }
+}

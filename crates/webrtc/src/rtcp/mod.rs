@@ -1,0 +1,47 @@
+//! RTCP, read and written by hand: what a relay's peers say about its packets, and what it says.
+//!
+//! [`packets`] walks a compound packet and yields what is understood; everything else (congestion
+//! feedback, application packets, extended reports) is passed over. Reading allocates nothing and
+//! borrows from the packet. Writing appends to the caller's buffer.
+//!
+//! Sources: RFC 3550 §6, RFC 4585 §6 (NACK, PLI), RFC 5104 §4.3.1 (FIR).
+
+mod read;
+mod write;
+
+pub use read::{FirEntries, Nacks, Packet, Packets, Report, Reports, packets};
+pub use write::{
+    SenderReport, write_bye, write_nack, write_pli, write_receiver_report, write_sdes,
+};
+
+const SENDER_REPORT: u8 = 200;
+const RECEIVER_REPORT: u8 = 201;
+const SOURCE_DESCRIPTION: u8 = 202;
+const BYE: u8 = 203;
+const TRANSPORT_FEEDBACK: u8 = 205;
+const PAYLOAD_FEEDBACK: u8 = 206;
+
+/// Transport feedback: generic NACK.
+const FORMAT_NACK: u8 = 1;
+/// Payload feedback: picture loss indication.
+const FORMAT_PLI: u8 = 1;
+/// Payload feedback: full intra request.
+const FORMAT_FIR: u8 = 4;
+
+/// The most items of one compound packet that are looked at. A browser sends a handful.
+const PACKETS_MAX: usize = 64;
+
+/// The lost packets one NACK message may name, as (first, bitmask) pairs: a datagram's worth would
+/// name four thousand, and a peer that lost so many needs a keyframe instead.
+const NACK_PAIRS_MAX: usize = 64;
+
+/// The most packets one NACK can ask for.
+pub const NACKED_MAX: usize = NACK_PAIRS_MAX * 17;
+
+/// Whether a datagram of the RTP range is RTCP (RFC 5761 §4): its second octet is a packet type.
+pub fn is_rtcp(datagram: &[u8]) -> bool {
+    matches!(datagram.get(1), Some(192..=223))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! Reading compound packets.
+
+use super::{
+    BYE, FORMAT_FIR, FORMAT_NACK, FORMAT_PLI, NACK_PAIRS_MAX, PACKETS_MAX, PAYLOAD_FEEDBACK,
+    RECEIVER_REPORT, SENDER_REPORT, TRANSPORT_FEEDBACK,
+};
+
+/// Bytes of one report block.
+const REPORT_LEN: usize = 24;
+
+/// Walks a plain compound packet. It ends at the first item that does not fit, so a cut packet
+/// yields what came before the cut.
+pub fn packets(compound: &[u8]) -> Packets<'_> {
+    Packets {
+        rest: compound,
+        left: PACKETS_MAX,
+    }
+}
+
+/// The items of a compound packet that are understood.
+#[derive(Clone, Debug)]
+pub struct Packets<'a> {
+    rest: &'a [u8],
+    left: usize,
+}
+
+/// One item of a compound packet.
+#[derive(Clone, Debug)]
+pub enum Packet<'a> {
+    /// What the peer sends, and what it received of ours.
+    SenderReport {
+        /// The peer's source.
+        ssrc: u32,
+        /// Wall clock of the report: seconds since 1900, as 32.32 fixed point.
+        ntp: u64,
+        /// The same instant in ticks of the source's RTP clock.
+        rtp_timestamp: u32,
+        /// Packets sent so far, modulo 2^32.
+        packets: u32,
+        /// Payload bytes sent so far, modulo 2^32.
+        octets: u32,
+        /// What was received of our sources.
+        reports: Reports<'a>,
+    },
+    /// What the peer received of ours.
+    ReceiverReport {
+        /// The peer's source.
+        ssrc: u32,
+        /// What was received of our sources.
+        reports: Reports<'a>,
+    },
+    /// Asks for lost packets again.
+    Nack {
+        /// The source whose packets are asked for.
+        media: u32,
+        /// Their sequence numbers.
+        lost: Nacks<'a>,
+    },
+    /// Asks for a keyframe.
+    PictureLoss {
+        /// The source of which a keyframe is asked.
+        media: u32,
+    },
+    /// Asks for keyframes of sources, once per new count.
+    FullIntra {
+        /// The sources, each with the request's count.
+        entries: FirEntries<'a>,
+    },
+    /// The peer stops sending these sources.
+    Bye {
+        /// The first source named, if any.
+        ssrc: Option<u32>,
+    },
+}
+
+impl<'a> Iterator for Packets<'a> {
+    type Item = Packet<'a>;
+
+    fn next(&mut self) -> Option<Packet<'a>> {
+        while self.left > 0 {
+            self.left -= 1;
+            let head = self.rest.get(..4)?;
+            if head[0] >> 6 != 2 {
+                return None;
+            }
+            let len = 4 + 4 * usize::from(u16::from_be_bytes([head[2], head[3]]));
+            let whole = self.rest.get(..len)?;
+            self.rest = &self.rest[len..];
+            if let Some(packet) = item(head[0] & 0x1f, head[1], &whole[4..]) {
+                return Some(packet);
+            }
+        }
+        None
+    }
+}
+
+/// Reads one item: the count or format of its first octet, its type, and what follows its header.
+fn item(count: u8, kind: u8, body: &[u8]) -> Option<Packet<'_>> {
+    match (kind, count) {
+        (SENDER_REPORT, _) => {
+            let info = body.get(..24)?;
+            Some(Packet::SenderReport {
+                ssrc: word(info, 0)?,
+                ntp: u64::from(word(info, 4)?) << 32 | u64::from(word(info, 8)?),
+                rtp_timestamp: word(info, 12)?,
+                packets: word(info, 16)?,
+                octets: word(info, 20)?,
+                reports: Reports::new(count, &body[24..]),
+            })
+        }
+        (RECEIVER_REPORT, _) => Some(Packet::ReceiverReport {
+            ssrc: word(body, 0)?,
+            reports: Reports::new(count, &body[4..]),
+        }),
+        (TRANSPORT_FEEDBACK, FORMAT_NACK) => Some(Packet::Nack {
+            media: word(body, 4)?,
+            lost: Nacks::new(&body[8..]),
+        }),
+        (PAYLOAD_FEEDBACK, FORMAT_PLI) => Some(Packet::PictureLoss {
+            media: word(body, 4)?,
+        }),
+        (PAYLOAD_FEEDBACK, FORMAT_FIR) => Some(Packet::FullIntra {
+            entries: FirEntries(body.get(8..)?),
+        }),
+        (BYE, _) => Some(Packet::Bye {
+            ssrc: (count > 0).then(|| word(body, 0)).flatten(),
+        }),
+        _ => None,
+    }
+}
+
+/// What a peer received of one source since its last report.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Report {
+    /// The source reported on.
+    pub ssrc: u32,
+    /// Packets lost since the last report, in 256ths of those expected.
+    pub fraction_lost: u8,
+    /// Packets lost since the start; negative when repetitions outnumber losses.
+    pub lost: i32,
+    /// The highest sequence number received, with the receiver's count of wraps above.
+    pub highest_sequence: u32,
+    /// Variation of the packets' travel time, in ticks of the source's clock.
+    pub jitter: u32,
+    /// The middle 32 bits of the last sender report's wall clock; 0 if none was received.
+    pub last_report: u32,
+    /// Time since that report was received, in 65,536ths of a second.
+    pub since_last_report: u32,
+}
+
+impl Report {
+    /// The time there and back in 65,536ths of a second, given the middle 32 bits of the wall clock
+    /// at the report's arrival (RFC 3550 §6.4.1). Nothing when the peer has seen no sender report
+    /// or claims to have held one longer than it is old.
+    pub fn round_trip(&self, now: u32) -> Option<u32> {
+        if self.last_report == 0 {
+            return None;
+        }
+        let age = now.wrapping_sub(self.last_report);
+        age.checked_sub(self.since_last_report)
+    }
+}
+
+/// The report blocks of a sender's or receiver's report.
+#[derive(Clone, Debug)]
+pub struct Reports<'a>(&'a [u8]);
+
+impl<'a> Reports<'a> {
+    fn new(count: u8, bytes: &'a [u8]) -> Self {
+        let len = (usize::from(count) * REPORT_LEN).min(bytes.len());
+        Self(&bytes[..len])
+    }
+}
+
+impl Iterator for Reports<'_> {
+    type Item = Report;
+
+    fn next(&mut self) -> Option<Report> {
+        let (block, rest) = self.0.split_at_checked(REPORT_LEN)?;
+        self.0 = rest;
+        let loss = word(block, 4)?;
+        Some(Report {
+            ssrc: word(block, 0)?,
+            fraction_lost: (loss >> 24) as u8,
+            // 24 bits, sign-extended.
+            lost: (loss << 8) as i32 >> 8,
+            highest_sequence: word(block, 8)?,
+            jitter: word(block, 12)?,
+            last_report: word(block, 16)?,
+            since_last_report: word(block, 20)?,
+        })
+    }
+}
+
+/// The sequence numbers that a NACK asks for, at most [`NACKED_MAX`](super::NACKED_MAX).
+#[derive(Clone, Debug)]
+pub struct Nacks<'a> {
+    pairs: &'a [u8],
+    first: u16,
+    /// Bit 0 is `first`, bit n the n-th after it.
+    mask: u32,
+}
+
+impl<'a> Nacks<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            pairs: &bytes[..bytes.len().min(4 * NACK_PAIRS_MAX)],
+            first: 0,
+            mask: 0,
+        }
+    }
+}
+
+impl Iterator for Nacks<'_> {
+    type Item = u16;
+
+    fn next(&mut self) -> Option<u16> {
+        if self.mask == 0 {
+            let (pair, rest) = self.pairs.split_at_checked(4)?;
+            self.pairs = rest;
+            self.first = u16::from_be_bytes([pair[0], pair[1]]);
+            self.mask = 1 | u32::from(u16::from_be_bytes([pair[2], pair[3]])) << 1;
+        }
+        let offset = self.mask.trailing_zeros();
+        self.mask &= self.mask - 1;
+        Some(self.first.wrapping_add(offset as u16))
+    }
+}
+
+/// The sources of a full intra request, each with its count: a repeated count repeats a request.
+#[derive(Clone, Debug)]
+pub struct FirEntries<'a>(&'a [u8]);
+
+impl Iterator for FirEntries<'_> {
+    type Item = (u32, u8);
+
+    fn next(&mut self) -> Option<(u32, u8)> {
+        let (entry, rest) = self.0.split_at_checked(8)?;
+        self.0 = rest;
+        Some((word(entry, 0)?, entry[4]))
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let word = bytes.get(at..at + 4)?;
+    Some(u32::from_be_bytes([word[0], word[1], word[2], word[3]]))
+}

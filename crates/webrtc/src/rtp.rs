@@ -1,0 +1,80 @@
+//! The RTP header (RFC 3550 §5.1), as far as a relay reads it.
+
+/// Bytes of a header without contributing sources and extension.
+pub const HEADER_LEN: usize = 12;
+
+/// The fixed fields of a packet's header.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Header {
+    /// Whether padding follows the payload; its last byte counts it.
+    pub padding: bool,
+    /// Marks the last packet of a frame, or the first after silence.
+    pub marker: bool,
+    /// Which of the negotiated formats the payload has.
+    pub payload_type: u8,
+    /// The last 16 bits of the packet's index.
+    pub sequence: u16,
+    /// The sampling instant, in ticks of the format's clock.
+    pub timestamp: u32,
+    /// The source.
+    pub ssrc: u32,
+    /// Bytes of the whole header, contributing sources and extension included.
+    pub len: usize,
+}
+
+impl Header {
+    /// Reads the header of a packet, or nothing when it is no RTP or is cut within its header.
+    pub fn parse(packet: &[u8]) -> Option<Self> {
+        let fixed = packet.get(..HEADER_LEN)?;
+        if fixed[0] >> 6 != 2 {
+            return None;
+        }
+        let mut len = HEADER_LEN + 4 * usize::from(fixed[0] & 0x0f);
+        if fixed[0] & 0x10 != 0 {
+            let words = packet.get(len + 2..len + 4)?;
+            len += 4 + 4 * usize::from(u16::from_be_bytes([words[0], words[1]]));
+        }
+        if packet.len() < len {
+            return None;
+        }
+        Some(Self {
+            padding: fixed[0] & 0x20 != 0,
+            marker: fixed[1] & 0x80 != 0,
+            payload_type: fixed[1] & 0x7f,
+            sequence: u16::from_be_bytes([fixed[2], fixed[3]]),
+            timestamp: u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
+            ssrc: u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]),
+            len,
+        })
+    }
+}
+
+/// The source in a header that is known to be one.
+pub(crate) fn ssrc(header: &[u8]) -> Option<[u8; 4]> {
+    header.get(8..12)?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_counts_sources_and_extension() {
+        let mut packet = vec![0x92, 0xe0, 0, 7, 0, 0, 0, 9, 1, 2, 3, 4];
+        packet.extend([0; 8]);
+        packet.extend([0xbe, 0xde, 0, 1, 0x10, 0, 0, 0]);
+        let header = Header::parse(&packet).expect("a header");
+        assert_eq!(header.len, 28);
+        assert!(header.marker && !header.padding);
+        assert_eq!((header.payload_type, header.sequence), (96, 7));
+        assert_eq!((header.timestamp, header.ssrc), (9, 0x0102_0304));
+        for cut in 0..packet.len() {
+            assert_eq!(Header::parse(&packet[..cut]), None);
+        }
+    }
+
+    #[test]
+    fn other_versions_are_not_rtp() {
+        assert_eq!(Header::parse(&[0x40; 12]), None);
+    }
+}

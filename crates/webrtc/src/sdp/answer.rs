@@ -1,0 +1,290 @@
+//! Writing an answer.
+
+use std::fmt::{self, Write};
+use std::net::SocketAddr;
+
+use super::fingerprint::Fingerprint;
+use super::media::{Extension, Format, Media};
+use super::offer::Offer;
+use crate::ice::{Credentials, Transport};
+
+/// An address of ours that a peer may check.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Candidate {
+    /// Where we are heard: an address literal, never a name, for some browsers resolve none.
+    pub address: SocketAddr,
+    /// How.
+    pub transport: Transport,
+}
+
+impl Candidate {
+    /// Writes the attribute, without `a=` (RFC 8839 §5.1). `place` is its place in our order of
+    /// preference, counted from 0.
+    fn write(&self, out: &mut String, place: usize) -> fmt::Result {
+        /// Host candidates over UDP come first, over TCP when UDP does not get through.
+        const UDP: u32 = 126;
+        const TCP: u32 = 90;
+        let (word, kind, tail) = match self.transport {
+            Transport::Udp => ("udp", UDP, ""),
+            Transport::Tcp => ("tcp", TCP, " tcptype passive"),
+        };
+        let local = 65_535 - u32::try_from(place).unwrap_or(0).min(65_535);
+        let priority = kind << 24 | local << 8 | 255;
+        write!(
+            out,
+            "candidate:{} 1 {word} {priority} {} {} typ host{tail}",
+            place + 1,
+            self.address.ip(),
+            self.address.port(),
+        )
+    }
+}
+
+/// What an answer says of one section of the offer.
+#[derive(Clone, Copy, Debug)]
+pub enum Section<'a> {
+    /// Not used.
+    Rejected,
+    /// We send one track.
+    Sends {
+        /// The chosen one of the section's formats.
+        format: &'a Format,
+        /// What the answer says of the format's parameters instead of repeating the offer's.
+        parameters: Option<&'a str>,
+        /// The source of the track.
+        ssrc: u32,
+        /// The source that repeats lost packets, if the format has a number for that.
+        rtx_ssrc: Option<u32>,
+    },
+    /// We receive one track.
+    Receives {
+        /// The chosen one of the section's formats.
+        format: &'a Format,
+        /// Header extensions we read, of those the section offers.
+        extensions: &'a [Extension],
+    },
+}
+
+/// Everything an answer says.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// What is answered.
+    pub offer: &'a Offer,
+    /// For each section of the offer what becomes of it. Missing ones are rejected.
+    pub sections: &'a [Section<'a>],
+    /// A random number that names the description.
+    pub session_id: u64,
+    /// Our name and password.
+    pub ice: &'a Credentials,
+    /// Our certificate's fingerprint.
+    pub fingerprint: &'a Fingerprint,
+    /// Where we are, the best address first.
+    pub candidates: &'a [Candidate],
+    /// The one stream that all tracks belong to, so that they are played in step: a token.
+    pub stream: &'a str,
+    /// The canonical name of our sources: a token.
+    pub cname: &'a str,
+}
+
+/// The whole text of the answer.
+impl fmt::Display for Answer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = String::with_capacity(2_048);
+        self.write(&mut out)?;
+        f.write_str(&out)
+    }
+}
+
+impl Answer<'_> {
+    fn write(&self, out: &mut String) -> fmt::Result {
+        // A browser takes a session identifier of at most 63 bits.
+        let id = self.session_id >> 1;
+        write!(out, "v=0\r\no=- {id} 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n")?;
+        out.push_str("a=ice-lite\r\n");
+        let accepted = self.each().filter(|(media, section)| {
+            !matches!(section, Section::Rejected) && !media.mid.is_empty()
+        });
+        let mut bundle = String::from("a=group:BUNDLE");
+        let mut bundled = 0;
+        for (media, _) in accepted {
+            write!(bundle, " {}", media.mid)?;
+            bundled += 1;
+        }
+        if bundled > 0 {
+            write!(out, "{bundle}\r\n")?;
+        }
+        out.push_str("a=msid-semantic: WMS *\r\n");
+        let mut is_first = true;
+        for (media, section) in self.each() {
+            match section {
+                Section::Rejected => rejection(out, media)?,
+                _ => {
+                    self.section(out, media, section, is_first)?;
+                    is_first = false;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn each(&self) -> impl Iterator<Item = (&Media, Section<'_>)> {
+        let decided = self.sections.iter().copied();
+        let missing = std::iter::repeat(Section::Rejected);
+        // What the offer does not let us use cannot be accepted.
+        self.offer
+            .media
+            .iter()
+            .zip(decided.chain(missing))
+            .map(|(media, section)| match media.usable {
+                true => (media, section),
+                false => (media, Section::Rejected),
+            })
+    }
+
+    fn section(
+        &self,
+        out: &mut String,
+        media: &Media,
+        section: Section<'_>,
+        is_first: bool,
+    ) -> fmt::Result {
+        let (Section::Sends { format, .. } | Section::Receives { format, .. }) = section else {
+            return Ok(());
+        };
+        let rtx = match section {
+            Section::Sends { rtx_ssrc: None, .. } => None,
+            _ => format.rtx,
+        };
+        // Port 9 says that the address is among the candidates (RFC 8829 §5.3.1).
+        write!(
+            out,
+            "m={} 9 {} {}",
+            media.media, media.protocol, format.payload_type
+        )?;
+        if let Some(rtx) = rtx {
+            write!(out, " {rtx}")?;
+        }
+        out.push_str("\r\nc=IN IP4 0.0.0.0\r\na=rtcp:9 IN IP4 0.0.0.0\r\n");
+        if !media.mid.is_empty() {
+            write!(out, "a=mid:{}\r\n", media.mid)?;
+        }
+        self.transport(out, is_first)?;
+        let direction = match section {
+            Section::Sends { .. } => "sendonly",
+            _ => "recvonly",
+        };
+        write!(out, "a={direction}\r\na=rtcp-mux\r\n")?;
+        if media.rtcp_mux_only {
+            out.push_str("a=rtcp-mux-only\r\n");
+        }
+        if media.reduced_size_rtcp {
+            out.push_str("a=rtcp-rsize\r\n");
+        }
+        if let Section::Receives { extensions, .. } = section {
+            for extension in extensions {
+                write!(out, "a=extmap:{} {}\r\n", extension.id, extension.uri)?;
+            }
+        }
+        self::format(out, section, format, rtx)?;
+        if let Section::Sends { ssrc, rtx_ssrc, .. } = section {
+            self.sources(out, media, ssrc, rtx_ssrc.filter(|_| rtx.is_some()))?;
+        }
+        Ok(())
+    }
+
+    /// How we are reached. All sections share it; the addresses are named once.
+    fn transport(&self, out: &mut String, is_first: bool) -> fmt::Result {
+        write!(
+            out,
+            "a=ice-ufrag:{}\r\na=ice-pwd:{}\r\na=fingerprint:sha-256 {}\r\na=setup:passive\r\n",
+            self.ice.ufrag(),
+            self.ice.password(),
+            self.fingerprint,
+        )?;
+        if is_first {
+            candidates(out, self.candidates)?;
+        }
+        Ok(())
+    }
+
+    fn sources(
+        &self,
+        out: &mut String,
+        media: &Media,
+        ssrc: u32,
+        rtx_ssrc: Option<u32>,
+    ) -> fmt::Result {
+        let Self { stream, cname, .. } = self;
+        let track = &media.media;
+        write!(out, "a=msid:{stream} {track}\r\n")?;
+        if let Some(rtx) = rtx_ssrc {
+            write!(out, "a=ssrc-group:FID {ssrc} {rtx}\r\n")?;
+        }
+        for ssrc in [Some(ssrc), rtx_ssrc].into_iter().flatten() {
+            write!(out, "a=ssrc:{ssrc} cname:{cname}\r\n")?;
+            write!(out, "a=ssrc:{ssrc} msid:{stream} {track}\r\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the candidates and that there are no more.
+pub(super) fn candidates(out: &mut String, candidates: &[Candidate]) -> fmt::Result {
+    for (place, candidate) in candidates.iter().enumerate() {
+        out.push_str("a=");
+        candidate.write(out, place)?;
+        out.push_str("\r\n");
+    }
+    out.push_str("a=end-of-candidates\r\n");
+    Ok(())
+}
+
+fn format(out: &mut String, section: Section<'_>, format: &Format, rtx: Option<u8>) -> fmt::Result {
+    let payload_type = format.payload_type;
+    write!(out, "a=rtpmap:{payload_type} {}\r\n", format.codec.rtpmap())?;
+    let parameters = match section {
+        Section::Sends { parameters, .. } => parameters.unwrap_or(&format.parameters),
+        _ => &format.parameters,
+    };
+    if !parameters.is_empty() {
+        write!(out, "a=fmtp:{payload_type} {parameters}\r\n")?;
+    }
+    let offered = format.feedback;
+    for (is_offered, word) in [
+        (offered.nack, "nack"),
+        (offered.pli, "nack pli"),
+        (offered.fir, "ccm fir"),
+    ] {
+        if is_offered {
+            write!(out, "a=rtcp-fb:{payload_type} {word}\r\n")?;
+        }
+    }
+    if let Some(rtx) = rtx {
+        let clock = format.codec.clock_rate();
+        write!(
+            out,
+            "a=rtpmap:{rtx} rtx/{clock}\r\na=fmtp:{rtx} apt={payload_type}\r\n"
+        )?;
+    }
+    Ok(())
+}
+
+/// A rejected section keeps its place, with port 0 (RFC 3264 §6).
+fn rejection(out: &mut String, media: &Media) -> fmt::Result {
+    let Media {
+        media: word,
+        protocol,
+        first_format,
+        mid,
+        ..
+    } = media;
+    write!(
+        out,
+        "m={word} 0 {protocol} {first_format}\r\nc=IN IP4 0.0.0.0\r\n"
+    )?;
+    if !mid.is_empty() {
+        write!(out, "a=mid:{mid}\r\n")?;
+    }
+    out.push_str("a=inactive\r\n");
+    Ok(())
+}

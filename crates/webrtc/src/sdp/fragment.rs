@@ -1,0 +1,102 @@
+//! `application/trickle-ice-sdpfrag` (RFC 8840 §9): what a PATCH carries.
+
+use std::fmt::Write;
+
+use thiserror::Error;
+
+use super::answer::{Candidate, candidates};
+use crate::ice::Credentials;
+
+/// Bytes of a fragment: credentials and a few dozen candidates.
+const FRAGMENT_LEN_MAX: usize = 16 * 1024;
+
+/// What a fragment says. Candidates are only counted: a lite agent learns a peer's addresses from
+/// the peer's checks.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Fragment {
+    /// The peer's name and password, if it gives them: other ones than before mean a restart.
+    pub ice: Option<Credentials>,
+    /// How many candidates it lists.
+    pub candidates: usize,
+    /// Whether no more will come.
+    pub is_last: bool,
+    /// The name of the section it speaks of.
+    pub mid: Option<Box<str>>,
+}
+
+/// Why a fragment is of no use. All of it is the peer's doing.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum FragmentError {
+    /// The fragment is longer than any honest one.
+    #[error("the fragment is longer than {FRAGMENT_LEN_MAX} bytes")]
+    TooLong,
+    /// A line is not of the form `x=…`, or of a kind that fragments do not have.
+    #[error("the fragment is not an SDP fragment")]
+    Syntax,
+    /// One of name and password is missing or not well formed.
+    #[error("the fragment's ICE credentials are not well formed")]
+    Ice,
+}
+
+impl Fragment {
+    /// Reads a fragment.
+    pub fn parse(text: &str) -> Result<Self, FragmentError> {
+        if text.len() > FRAGMENT_LEN_MAX {
+            return Err(FragmentError::TooLong);
+        }
+        let (mut ufrag, mut password, mut mid) = (None, None, None);
+        let (mut candidates, mut is_last) = (0, false);
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let Some(attribute) = line.strip_prefix("a=") else {
+                // Between the attributes stand the sections they belong to.
+                if line.starts_with("m=") {
+                    continue;
+                }
+                return Err(FragmentError::Syntax);
+            };
+            match attribute.split_once(':') {
+                Some(("ice-ufrag", value)) => {
+                    ufrag.get_or_insert(value);
+                }
+                Some(("ice-pwd", value)) => {
+                    password.get_or_insert(value);
+                }
+                Some(("mid", value)) => {
+                    mid.get_or_insert(value);
+                }
+                Some(("candidate", _)) => candidates += 1,
+                None if attribute == "end-of-candidates" => is_last = true,
+                _ => {}
+            }
+        }
+        let ice = match (ufrag, password) {
+            (None, None) => None,
+            (Some(ufrag), Some(password)) => {
+                Some(Credentials::parse(ufrag, password).map_err(|_| FragmentError::Ice)?)
+            }
+            _ => return Err(FragmentError::Ice),
+        };
+        Ok(Self {
+            ice,
+            candidates,
+            is_last,
+            mid: mid.map(Box::from),
+        })
+    }
+}
+
+/// Writes the answer to an ICE restart: our new credentials and, as ever, all our addresses. `mid` is
+/// the name of the first accepted section and `media` its kind.
+pub fn write_fragment(ice: &Credentials, media: &str, mid: &str, ours: &[Candidate]) -> String {
+    let mut out = String::with_capacity(512);
+    let written = write!(
+        out,
+        "a=ice-lite\r\na=ice-ufrag:{}\r\na=ice-pwd:{}\r\nm={media} 9 UDP/TLS/RTP/SAVPF 0\r\n\
+         a=mid:{mid}\r\n",
+        ice.ufrag(),
+        ice.password(),
+    )
+    .and_then(|()| candidates(&mut out, ours));
+    debug_assert!(written.is_ok(), "writing to a string does not fail");
+    out
+}

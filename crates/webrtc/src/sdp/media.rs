@@ -1,0 +1,350 @@
+//! Media sections of an offer.
+
+use rtc_sdp::description::common::Attribute;
+use rtc_sdp::description::media::MediaDescription;
+
+use super::attributes::{has, is_token, value, values};
+use super::codec::{Codec, Fit, Wanted, parameter};
+use super::offer::OfferError;
+
+/// Formats of a section: there are 128 payload types.
+const FORMATS_MAX: usize = 128;
+
+/// Header extensions and sources of a section that are kept.
+const EXTENSIONS_MAX: usize = 32;
+const SOURCES_MAX: usize = 32;
+
+/// Characters of a section's name, which is written into answers and into RTP headers.
+const MID_LEN_MAX: usize = 32;
+
+/// Characters of a format's parameters, which are written into answers. Parameter sets in them may be
+/// some hundred bytes long.
+const PARAMETERS_LEN_MAX: usize = 1_024;
+
+/// Characters of an extension's name.
+const URI_LEN_MAX: usize = 128;
+
+/// One media section.
+#[derive(Clone, Debug)]
+pub struct Media {
+    /// What it carries.
+    pub kind: MediaKind,
+    /// The kind's word in the `m=` line, which a rejection repeats.
+    pub(super) media: Box<str>,
+    /// The transport's word in the `m=` line, likewise.
+    pub(super) protocol: Box<str>,
+    /// The format a rejection repeats: it must name one.
+    pub(super) first_format: Box<str>,
+    /// Its name; empty when the peer gave it none.
+    pub mid: Box<str>,
+    /// Whether the peer can use it with us: it is switched on, bundled and of RTP over DTLS.
+    pub usable: bool,
+    /// What the peer wants to do with it.
+    pub direction: Direction,
+    /// The formats that a relay understands, best first.
+    pub formats: Vec<Format>,
+    /// RTP header extensions.
+    pub extensions: Vec<Extension>,
+    /// The sources the peer says it will send from.
+    pub sources: Vec<u32>,
+    /// Which source repeats lost packets of which.
+    pub groups: Vec<Group>,
+    /// Whether the peer wrote `rtcp-mux-only`.
+    pub(super) rtcp_mux_only: bool,
+    /// Whether the peer takes RTCP packets that begin with no report (RFC 5506).
+    pub reduced_size_rtcp: bool,
+}
+
+/// What a media section carries.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum MediaKind {
+    /// Sound.
+    Audio,
+    /// Picture.
+    Video,
+    /// Anything else.
+    Other,
+}
+
+/// What a peer wants to do with a section.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Direction {
+    /// Send and receive.
+    SendRecv,
+    /// Only send.
+    SendOnly,
+    /// Only receive.
+    RecvOnly,
+    /// Neither.
+    Inactive,
+}
+
+impl Direction {
+    /// Whether the peer takes media.
+    pub const fn receives(self) -> bool {
+        matches!(self, Self::SendRecv | Self::RecvOnly)
+    }
+
+    /// Whether the peer gives media.
+    pub const fn sends(self) -> bool {
+        matches!(self, Self::SendRecv | Self::SendOnly)
+    }
+}
+
+/// An offered format.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Format {
+    /// Its number in RTP headers; any of 0 to 127.
+    pub payload_type: u8,
+    /// Its coding.
+    pub codec: Codec,
+    /// Its parameters as offered, which an answer repeats; empty when there are none.
+    pub parameters: Box<str>,
+    /// What the peer says back about it.
+    pub feedback: Feedback,
+    /// The number under which lost packets of it are repeated (RFC 4588).
+    pub rtx: Option<u8>,
+}
+
+/// Feedback that a peer offers for a format, of the kinds a relay uses.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Feedback {
+    /// Asks for lost packets.
+    pub nack: bool,
+    /// Asks for a keyframe after a loss.
+    pub pli: bool,
+    /// Asks for a keyframe.
+    pub fir: bool,
+}
+
+/// A header extension's number and name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Extension {
+    /// Its number in RTP headers.
+    pub id: u8,
+    /// Its name.
+    pub uri: Box<str>,
+}
+
+/// Two sources of which the second repeats lost packets of the first.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Group {
+    /// The source of the media.
+    pub media: u32,
+    /// The source of its repetitions.
+    pub rtx: u32,
+}
+
+impl Media {
+    pub(super) fn parse(section: &MediaDescription, bundle: &[&str]) -> Result<Self, OfferError> {
+        let name = &section.media_name;
+        let kind = match name.media.as_str() {
+            "audio" => MediaKind::Audio,
+            "video" => MediaKind::Video,
+            _ => MediaKind::Other,
+        };
+        let mid = value(&section.attributes, "mid").unwrap_or_default();
+        if mid.len() > MID_LEN_MAX || !mid.bytes().all(is_token) {
+            return Err(OfferError::Mid);
+        }
+        let protocol = name.protos.join("/");
+        let first_format = name.formats.first().map_or("0", String::as_str);
+        for word in [&name.media, &protocol, first_format] {
+            let fine = |byte| is_token(byte) || byte == b'/';
+            if word.is_empty() || word.len() > MID_LEN_MAX || !word.bytes().all(fine) {
+                return Err(OfferError::Syntax);
+            }
+        }
+        let attributes = &section.attributes;
+        // In an offer, a section with port 0 is off, unless it borrows its transport.
+        let is_on = name.port.value != 0 || has(attributes, "bundle-only");
+        let is_bundled = bundle.is_empty() || bundle.contains(&mid);
+        let is_rtp = matches!(
+            protocol.as_str(),
+            "UDP/TLS/RTP/SAVPF" | "TCP/TLS/RTP/SAVPF" | "UDP/TLS/RTP/SAVP" | "RTP/SAVPF"
+        );
+        Ok(Self {
+            kind,
+            media: name.media.as_str().into(),
+            protocol: protocol.into(),
+            first_format: first_format.into(),
+            mid: mid.into(),
+            usable: kind != MediaKind::Other && is_on && is_bundled && is_rtp,
+            direction: direction(attributes),
+            formats: formats(&name.formats, attributes),
+            extensions: extensions(attributes),
+            sources: sources(attributes),
+            groups: groups(attributes),
+            rtcp_mux_only: has(attributes, "rtcp-mux-only"),
+            reduced_size_rtcp: has(attributes, "rtcp-rsize"),
+        })
+    }
+
+    /// The offered format that suits a track best, and how well. Of equals the peer's first.
+    pub fn choose(&self, wanted: Wanted) -> Option<(&Format, Fit)> {
+        let mut best: Option<(&Format, (Fit, u8))> = None;
+        for format in &self.formats {
+            let Some(fit) = wanted.fit(format.codec) else {
+                continue;
+            };
+            if best.is_none_or(|(_, other)| fit > other) {
+                best = Some((format, fit));
+            }
+        }
+        best.map(|(format, (fit, _))| (format, fit))
+    }
+
+    /// The peer's first format that `accept` takes. H.264 that cannot fragment is passed over.
+    pub fn first(&self, accept: impl Fn(Codec) -> bool) -> Option<&Format> {
+        self.formats.iter().find(|format| {
+            let sendable = !matches!(format.codec, Codec::H264(h264) if !h264.fragments);
+            sendable && accept(format.codec)
+        })
+    }
+
+    /// The number of the extension of this name.
+    pub fn extension(&self, uri: &str) -> Option<u8> {
+        let found = self.extensions.iter().find(|known| &*known.uri == uri);
+        found.map(|extension| extension.id)
+    }
+}
+
+impl Format {
+    /// Whether the peer takes, or will send, two channels of Opus.
+    pub fn is_stereo(&self) -> bool {
+        ["stereo", "sprop-stereo"]
+            .iter()
+            .any(|key| parameter(&self.parameters, key) == Some("1"))
+    }
+}
+
+fn direction(attributes: &[Attribute]) -> Direction {
+    if has(attributes, "sendonly") {
+        Direction::SendOnly
+    } else if has(attributes, "recvonly") {
+        Direction::RecvOnly
+    } else if has(attributes, "inactive") {
+        Direction::Inactive
+    } else {
+        Direction::SendRecv
+    }
+}
+
+/// The formats in the order of the `m=` line.
+fn formats(numbers: &[String], attributes: &[Attribute]) -> Vec<Format> {
+    let numbers: Vec<u8> = numbers
+        .iter()
+        .take(FORMATS_MAX)
+        .filter_map(|number| number.parse().ok().filter(|number| *number < 128))
+        .collect();
+    // For each payload type the rest of its last line of a kind.
+    let mut encodings = [""; 128];
+    let mut parameters = [""; 128];
+    let mut feedback = [Feedback::default(); 128];
+    for attribute in attributes {
+        let Some(text) = attribute.value.as_deref() else {
+            continue;
+        };
+        let Some((number, rest)) = text.split_once(' ') else {
+            continue;
+        };
+        let number = number.parse::<usize>().ok().filter(|number| *number < 128);
+        match (attribute.key.as_str(), number) {
+            ("rtpmap", Some(number)) => encodings[number] = rest.trim(),
+            ("fmtp", Some(number)) => parameters[number] = rest.trim(),
+            ("rtcp-fb", Some(number)) => feedback[number].add(rest.trim()),
+            ("rtcp-fb", None) if text.starts_with("* ") => {
+                feedback.iter_mut().for_each(|known| known.add(rest.trim()));
+            }
+            _ => {}
+        }
+    }
+    let rtx_of = |media: u8| {
+        numbers.iter().copied().find(|number| {
+            let at = usize::from(*number);
+            let apt = parameter(parameters[at], "apt").and_then(|apt| apt.parse().ok());
+            is_rtx(encodings[at]) && apt == Some(media)
+        })
+    };
+    let mut formats = Vec::new();
+    for &payload_type in &numbers {
+        let at = usize::from(payload_type);
+        let echoed = parameters[at];
+        let printable = |byte: u8| (b' '..=b'~').contains(&byte);
+        if echoed.len() > PARAMETERS_LEN_MAX || !echoed.bytes().all(printable) {
+            continue;
+        }
+        if let Some(codec) = Codec::parse(encodings[at], echoed) {
+            formats.push(Format {
+                payload_type,
+                codec,
+                parameters: echoed.into(),
+                feedback: feedback[at],
+                rtx: rtx_of(payload_type),
+            });
+        }
+    }
+    formats
+}
+
+fn is_rtx(encoding: &str) -> bool {
+    encoding
+        .split('/')
+        .next()
+        .is_some_and(|name| name.eq_ignore_ascii_case("rtx"))
+}
+
+impl Feedback {
+    fn add(&mut self, value: &str) {
+        match value {
+            "nack" => self.nack = true,
+            "nack pli" => self.pli = true,
+            "ccm fir" => self.fir = true,
+            _ => {}
+        }
+    }
+}
+
+fn extensions(attributes: &[Attribute]) -> Vec<Extension> {
+    values(attributes, "extmap")
+        .filter_map(|value| {
+            let mut words = value.split_ascii_whitespace();
+            // A direction may follow the number.
+            let id = words.next()?.split('/').next()?.parse().ok()?;
+            let uri = words.next()?;
+            let fine = uri.len() <= URI_LEN_MAX && uri.bytes().all(|byte| byte.is_ascii_graphic());
+            fine.then(|| Extension {
+                id,
+                uri: uri.into(),
+            })
+        })
+        .take(EXTENSIONS_MAX)
+        .collect()
+}
+
+fn sources(attributes: &[Attribute]) -> Vec<u32> {
+    let mut sources = Vec::new();
+    for value in values(attributes, "ssrc") {
+        let ssrc = value.split(' ').next().and_then(|ssrc| ssrc.parse().ok());
+        if let Some(ssrc) = ssrc
+            && !sources.contains(&ssrc)
+            && sources.len() < SOURCES_MAX
+        {
+            sources.push(ssrc);
+        }
+    }
+    sources
+}
+
+fn groups(attributes: &[Attribute]) -> Vec<Group> {
+    values(attributes, "ssrc-group")
+        .filter_map(|value| {
+            let mut words = value.strip_prefix("FID ")?.split_ascii_whitespace();
+            Some(Group {
+                media: words.next()?.parse().ok()?,
+                rtx: words.next()?.parse().ok()?,
+            })
+        })
+        .take(SOURCES_MAX)
+        .collect()
+}

@@ -1,0 +1,31 @@
+//! SDP: reading what a browser offers, and writing what we answer.
+//!
+//! `rtc-sdp` knows the syntax; this module turns its result into checked types with bounds, decides
+//! nothing, and writes answers as text, because an answer is a dozen lines whose order matters to
+//! somebody. Everything that is echoed into an answer was checked to be printable and short.
+//!
+//! An [`Offer`] is read once, by whoever handles the POST. [`Media::choose`] finds the format for
+//! a track that exists (WHEP), [`Media::first`] the format a publisher likes best (WHIP), and
+//! [`Answer`] writes the outcome.
+//!
+//! Sources: RFC 8829 (JSEP), RFC 8839 (ICE), RFC 8122 (fingerprints), RFC 9143 (BUNDLE), RFC 4588
+//! (retransmission), RFC 9725 (WHIP).
+
+mod answer;
+mod attributes;
+mod codec;
+mod fingerprint;
+mod fragment;
+mod h264;
+mod media;
+mod offer;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Answer, Candidate, Section};
+pub use codec::{Codec, Fit, Wanted};
+pub use fingerprint::{Fingerprint, FingerprintError};
+pub use fragment::{Fragment, FragmentError, write_fragment};
+pub use h264::{H264Format, H264Profile, ProfileLevelId};
+pub use media::{Direction, Extension, Feedback, Format, Group, Media, MediaKind};
+pub use offer::{Offer, OfferError};

@@ -1,0 +1,157 @@
+//! Reading an offer.
+
+use std::io::Cursor;
+
+use rtc_sdp::description::common::Attribute;
+use rtc_sdp::description::media::MediaDescription;
+use rtc_sdp::description::session::SessionDescription;
+use thiserror::Error;
+
+use super::attributes::{has, value, values};
+use super::fingerprint::Fingerprint;
+use super::media::{Media, MediaKind};
+use crate::ice::Credentials;
+
+/// Bytes of an offer. Chromium's are 7 KiB, with simulcast and all codecs less than 16.
+pub(super) const OFFER_LEN_MAX: usize = 64 * 1024;
+
+/// Media sections of an offer: sound, picture, perhaps data and a few that are switched off.
+const MEDIA_MAX: usize = 16;
+
+/// What a peer offers, checked.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The peer's name and password for ICE.
+    pub ice: Credentials,
+    /// Who may speak DTLS with us.
+    pub fingerprint: Fingerprint,
+    /// The media sections in their order, which an answer keeps.
+    pub media: Vec<Media>,
+}
+
+/// Why an offer cannot be answered. All of it is the peer's doing.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum OfferError {
+    /// The offer is longer than any honest one.
+    #[error("the offer is longer than {OFFER_LEN_MAX} bytes")]
+    TooLong,
+    /// The offer breaks SDP's grammar.
+    #[error("the offer is not SDP")]
+    Syntax,
+    /// The offer has no media section that RTP over DTLS could use.
+    #[error("the offer has no usable media section")]
+    NoMedia,
+    /// The offer has more media sections than any honest one.
+    #[error("the offer has more than {MEDIA_MAX} media sections")]
+    TooManyMedia,
+    /// Two sections have one name, or a name has strange characters.
+    #[error("a media section's name is used twice or is not well formed")]
+    Mid,
+    /// The offer lacks well-formed ICE credentials.
+    #[error("the offer has no ice-ufrag and ice-pwd, or they are not well formed")]
+    Ice,
+    /// The offer lacks a SHA-256 fingerprint.
+    #[error("the offer has no sha-256 fingerprint, or it is not well formed")]
+    Fingerprint,
+    /// The peer wants us to open the DTLS connection.
+    #[error("the offer must have setup:actpass or setup:active")]
+    Setup,
+    /// The peer wants RTCP on a port of its own.
+    #[error("the offer must have rtcp-mux")]
+    NoRtcpMux,
+}
+
+impl Offer {
+    /// Reads an offer.
+    pub fn parse(text: &str) -> Result<Self, OfferError> {
+        if text.len() > OFFER_LEN_MAX {
+            return Err(OfferError::TooLong);
+        }
+        let session = SessionDescription::unmarshal(&mut Cursor::new(text.as_bytes()))
+            .map_err(|_| OfferError::Syntax)?;
+        if session.media_descriptions.len() > MEDIA_MAX {
+            return Err(OfferError::TooManyMedia);
+        }
+        let bundle = bundle(&session.attributes);
+        let mut media: Vec<Media> = Vec::new();
+        let mut transport = None;
+        for section in &session.media_descriptions {
+            let read = Media::parse(section, &bundle)?;
+            let twice = media.iter().any(|other| other.mid == read.mid);
+            if twice && !read.mid.is_empty() {
+                return Err(OfferError::Mid);
+            }
+            if read.usable && transport.is_none() {
+                transport = Some(Transport::parse(section, &session.attributes)?);
+            }
+            media.push(read);
+        }
+        let Transport { ice, fingerprint } = transport.ok_or(OfferError::NoMedia)?;
+        // Without a bundle each section would need a transport of its own; the first has ours.
+        if bundle.is_empty() {
+            let mut used = false;
+            for section in &mut media {
+                section.usable &= !used;
+                used |= section.usable;
+            }
+        }
+        Ok(Self {
+            ice,
+            fingerprint,
+            media,
+        })
+    }
+
+    /// The usable sections of a kind.
+    pub fn sections(&self, kind: MediaKind) -> impl Iterator<Item = (usize, &Media)> {
+        self.media
+            .iter()
+            .enumerate()
+            .filter(move |(_, media)| media.usable && media.kind == kind)
+    }
+}
+
+/// What all sections of a bundle share.
+struct Transport {
+    ice: Credentials,
+    fingerprint: Fingerprint,
+}
+
+impl Transport {
+    /// Reads it from a section, or from the session where the section says nothing.
+    fn parse(section: &MediaDescription, session: &[Attribute]) -> Result<Self, OfferError> {
+        let either = |key| value(&section.attributes, key).or_else(|| value(session, key));
+        let ufrag = either("ice-ufrag").ok_or(OfferError::Ice)?;
+        let password = either("ice-pwd").ok_or(OfferError::Ice)?;
+        let ice = Credentials::parse(ufrag, password).map_err(|_| OfferError::Ice)?;
+        match either("setup") {
+            None | Some("actpass" | "active") => {}
+            Some(_) => return Err(OfferError::Setup),
+        }
+        if !has(&section.attributes, "rtcp-mux") && !has(session, "rtcp-mux") {
+            return Err(OfferError::NoRtcpMux);
+        }
+        let fingerprint = sha256(&section.attributes)
+            .or_else(|| sha256(session))
+            .ok_or(OfferError::Fingerprint)?;
+        let fingerprint = fingerprint.parse().map_err(|_| OfferError::Fingerprint)?;
+        Ok(Self { ice, fingerprint })
+    }
+}
+
+fn bundle(session: &[Attribute]) -> Vec<&str> {
+    session
+        .iter()
+        .filter(|attribute| attribute.key == "group")
+        .filter_map(|attribute| attribute.value.as_deref()?.strip_prefix("BUNDLE "))
+        .flat_map(str::split_ascii_whitespace)
+        .take(MEDIA_MAX)
+        .collect()
+}
+
+fn sha256(attributes: &[Attribute]) -> Option<&str> {
+    values(attributes, "fingerprint").find_map(|value| {
+        let (hash, digits) = value.split_once(' ')?;
+        hash.eq_ignore_ascii_case("sha-256").then(|| digits.trim())
+    })
+}

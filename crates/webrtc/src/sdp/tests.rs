@@ -1,0 +1,410 @@
+use proptest::prelude::*;
+use rtc_sdp::description::session::SessionDescription;
+
+use super::*;
+use crate::ice::{Credentials, RANDOM_LEN, Transport};
+
+const FINGERPRINT: &str = "7B:8B:F0:65:5F:78:E2:51:3B:AC:6F:F3:3F:46:1B:35:\
+                           DC:B8:5F:64:1A:24:C2:43:F0:A1:58:D0:A1:2C:19:08";
+
+/// What Chromium offers to a WHEP endpoint, shortened by header extensions and a few formats.
+fn chromium() -> String {
+    let transport = format!(
+        "c=IN IP4 0.0.0.0\r\na=rtcp:9 IN IP4 0.0.0.0\r\na=ice-ufrag:TdB7\r\n\
+         a=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\na=ice-options:trickle\r\n\
+         a=fingerprint:sha-256 {FINGERPRINT}\r\na=setup:actpass\r\n"
+    );
+    format!(
+        "v=0\r\no=- 4611732854375898212 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n\
+         a=group:BUNDLE 0 1\r\na=extmap-allow-mixed\r\na=msid-semantic: WMS\r\n\
+         m=audio 9 UDP/TLS/RTP/SAVPF 111 63 9 0 8 13 110 126\r\n{transport}a=mid:0\r\n\
+         a=extmap:1 urn:ietf:params:rtp-hdrext:ssrc-audio-level\r\n\
+         a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:mid\r\n\
+         a=recvonly\r\na=rtcp-mux\r\na=rtcp-rsize\r\na=rtpmap:111 opus/48000/2\r\n\
+         a=rtcp-fb:111 transport-cc\r\na=fmtp:111 minptime=10;useinbandfec=1\r\n\
+         a=rtpmap:63 red/48000/2\r\na=fmtp:63 111/111\r\na=rtpmap:0 PCMU/8000\r\n\
+         m=video 9 UDP/TLS/RTP/SAVPF 96 97 103 104 107 108 39 40 45 46 98 99\r\n{transport}\
+         a=mid:1\r\na=recvonly\r\na=rtcp-mux\r\na=rtcp-rsize\r\na=rtpmap:96 VP8/90000\r\n\
+         a=rtcp-fb:96 goog-remb\r\na=rtcp-fb:96 transport-cc\r\na=rtcp-fb:96 ccm fir\r\n\
+         a=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\na=rtpmap:97 rtx/90000\r\n\
+         a=fmtp:97 apt=96\r\na=rtpmap:103 H264/90000\r\na=rtcp-fb:103 nack\r\n\
+         a=fmtp:103 level-asymmetry-allowed=1;packetization-mode=0;profile-level-id=42001f\r\n\
+         a=rtpmap:104 rtx/90000\r\na=fmtp:104 apt=103\r\na=rtpmap:107 H264/90000\r\n\
+         a=rtcp-fb:107 ccm fir\r\na=rtcp-fb:107 nack\r\na=rtcp-fb:107 nack pli\r\n\
+         a=fmtp:107 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f\r\n\
+         a=rtpmap:108 rtx/90000\r\na=fmtp:108 apt=107\r\na=rtpmap:39 H264/90000\r\n\
+         a=fmtp:39 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=4d001f\r\n\
+         a=rtpmap:40 rtx/90000\r\na=fmtp:40 apt=39\r\na=rtpmap:45 AV1/90000\r\n\
+         a=fmtp:45 level-idx=5;profile=0;tier=0\r\na=rtpmap:46 rtx/90000\r\na=fmtp:46 apt=45\r\n\
+         a=rtpmap:98 VP9/90000\r\na=fmtp:98 profile-id=2\r\na=rtpmap:99 rtx/90000\r\n\
+         a=fmtp:99 apt=98\r\n"
+    )
+}
+
+fn parsed(text: &str) -> Offer {
+    Offer::parse(text).expect("an offer")
+}
+
+fn h264(text: &str) -> Wanted {
+    Wanted::H264(ProfileLevelId::parse(text).expect("six digits"))
+}
+
+#[test]
+fn a_browsers_offer_is_read() {
+    let offer = parsed(&chromium());
+    assert_eq!(offer.ice.ufrag(), "TdB7");
+    assert_eq!(offer.ice.password(), "ZxVHyLxWTDEZdb7pUvXZVLAY");
+    assert_eq!(offer.fingerprint.to_string(), FINGERPRINT);
+    let [audio, video] = &offer.media[..] else {
+        panic!("two sections");
+    };
+    assert!(audio.usable && audio.kind == MediaKind::Audio && &*audio.mid == "0");
+    assert!(video.usable && video.kind == MediaKind::Video && &*video.mid == "1");
+    assert!(audio.direction.receives() && !audio.direction.sends());
+    assert_eq!(audio.formats.len(), 1);
+    assert_eq!(
+        audio.extension("urn:ietf:params:rtp-hdrext:sdes:mid"),
+        Some(4)
+    );
+    let numbers: Vec<_> = video
+        .formats
+        .iter()
+        .map(|f| (f.payload_type, f.rtx))
+        .collect();
+    let expected = [
+        (96, 97),
+        (103, 104),
+        (107, 108),
+        (39, 40),
+        (45, 46),
+        (98, 99),
+    ];
+    assert_eq!(numbers, expected.map(|(number, rtx)| (number, Some(rtx))));
+    assert_eq!(
+        video.formats[0].feedback,
+        Feedback {
+            nack: true,
+            pli: true,
+            fir: true
+        }
+    );
+    assert_eq!(video.formats[3].feedback, Feedback::default());
+}
+
+#[test]
+fn the_closest_h264_profile_is_chosen_and_only_with_fragments() {
+    let offer = parsed(&chromium());
+    let video = &offer.media[1];
+    let chosen = |wanted| {
+        video
+            .choose(wanted)
+            .map(|(format, fit)| (format.payload_type, fit))
+    };
+    assert_eq!(chosen(h264("42e01f")), Some((107, Fit::Exact)));
+    assert_eq!(chosen(h264("4d4028")), Some((39, Fit::Exact)));
+    assert_eq!(chosen(h264("42001f")), Some((39, Fit::Exceeds)));
+    assert_eq!(chosen(h264("640028")), Some((39, Fit::Exceeds)));
+    assert_eq!(chosen(Wanted::Vp8), Some((96, Fit::Exact)));
+    assert_eq!(chosen(Wanted::Av1 { profile: 0 }), Some((45, Fit::Exact)));
+    assert_eq!(chosen(Wanted::Av1 { profile: 1 }), None);
+    assert_eq!(chosen(Wanted::Vp9 { profile: 0 }), None);
+    assert_eq!(chosen(Wanted::Vp9 { profile: 2 }), Some((98, Fit::Exact)));
+    assert_eq!(chosen(Wanted::H265 { profile: 1 }), None);
+    assert_eq!(chosen(Wanted::Opus), None);
+    let first = video.first(|codec| matches!(codec, Codec::H264(_)));
+    assert_eq!(first.map(|format| format.payload_type), Some(107));
+}
+
+fn answer_to(offer: &Offer, sections: &[Section<'_>]) -> String {
+    let answer = Answer {
+        offer,
+        sections,
+        session_id: u64::MAX,
+        ice: &Credentials::generate(&[3; RANDOM_LEN]),
+        fingerprint: &FINGERPRINT.parse().expect("a fingerprint"),
+        candidates: &[
+            Candidate {
+                address: ([192, 0, 2, 7], 8189).into(),
+                transport: Transport::Udp,
+            },
+            Candidate {
+                address: ([192, 0, 2, 7], 8189).into(),
+                transport: Transport::Tcp,
+            },
+        ],
+        stream: "carillon",
+        cname: "c4",
+    };
+    answer.to_string()
+}
+
+#[test]
+fn an_answer_to_a_viewer() {
+    let offer = parsed(&chromium());
+    let (opus, _) = offer.media[0].choose(Wanted::Opus).expect("opus");
+    let (h264, _) = offer.media[1].choose(h264("42e01f")).expect("h264");
+    let text = answer_to(
+        &offer,
+        &[
+            Section::Sends {
+                format: opus,
+                parameters: Some("minptime=10;stereo=1;sprop-stereo=1"),
+                ssrc: 11,
+                rtx_ssrc: None,
+            },
+            Section::Sends {
+                format: h264,
+                parameters: None,
+                ssrc: 22,
+                rtx_ssrc: Some(23),
+            },
+        ],
+    );
+    let expected = format!(
+        "v=0\r\no=- 9223372036854775807 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\na=ice-lite\r\n\
+         a=group:BUNDLE 0 1\r\na=msid-semantic: WMS *\r\n\
+         m=audio 9 UDP/TLS/RTP/SAVPF 111\r\nc=IN IP4 0.0.0.0\r\na=rtcp:9 IN IP4 0.0.0.0\r\n\
+         a=mid:0\r\na=ice-ufrag:DDDDDDDDDDDDDDDD\r\na=ice-pwd:DDDDDDDDDDDDDDDDDDDDDDDD\r\n\
+         a=fingerprint:sha-256 {FINGERPRINT}\r\na=setup:passive\r\n\
+         a=candidate:1 1 udp 2130706431 192.0.2.7 8189 typ host\r\n\
+         a=candidate:2 1 tcp 1526726399 192.0.2.7 8189 typ host tcptype passive\r\n\
+         a=end-of-candidates\r\na=sendonly\r\na=rtcp-mux\r\na=rtcp-rsize\r\n\
+         a=rtpmap:111 opus/48000/2\r\na=fmtp:111 minptime=10;stereo=1;sprop-stereo=1\r\n\
+         a=msid:carillon audio\r\na=ssrc:11 cname:c4\r\na=ssrc:11 msid:carillon audio\r\n\
+         m=video 9 UDP/TLS/RTP/SAVPF 107 108\r\nc=IN IP4 0.0.0.0\r\n\
+         a=rtcp:9 IN IP4 0.0.0.0\r\na=mid:1\r\na=ice-ufrag:DDDDDDDDDDDDDDDD\r\n\
+         a=ice-pwd:DDDDDDDDDDDDDDDDDDDDDDDD\r\na=fingerprint:sha-256 {FINGERPRINT}\r\n\
+         a=setup:passive\r\na=sendonly\r\na=rtcp-mux\r\na=rtcp-rsize\r\n\
+         a=rtpmap:107 H264/90000\r\n\
+         a=fmtp:107 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f\r\n\
+         a=rtcp-fb:107 nack\r\na=rtcp-fb:107 nack pli\r\na=rtcp-fb:107 ccm fir\r\n\
+         a=rtpmap:108 rtx/90000\r\na=fmtp:108 apt=107\r\n\
+         a=msid:carillon video\r\na=ssrc-group:FID 22 23\r\n\
+         a=ssrc:22 cname:c4\r\na=ssrc:22 msid:carillon video\r\n\
+         a=ssrc:23 cname:c4\r\na=ssrc:23 msid:carillon video\r\n"
+    );
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn an_answer_to_a_publisher() {
+    let text = chromium()
+        .replace(
+            "a=recvonly",
+            "a=sendonly\r\na=ssrc:5 cname:x\r\na=ssrc:6 cname:x\r\n\
+                                a=ssrc-group:FID 5 6",
+        )
+        .replace("a=rtcp-mux\r\n", "a=rtcp-mux\r\na=rtcp-mux-only\r\n");
+    let offer = parsed(&text);
+    assert_eq!(offer.media[1].sources, [5, 6]);
+    assert_eq!(offer.media[1].groups, [Group { media: 5, rtx: 6 }]);
+    let vp8 = offer.media[1]
+        .first(|codec| codec == Codec::Vp8)
+        .expect("vp8");
+    let extensions = offer.media[0].extensions.clone();
+    let answer = answer_to(
+        &offer,
+        &[
+            Section::Rejected,
+            Section::Receives {
+                format: vp8,
+                extensions: &extensions[1..],
+            },
+        ],
+    );
+    assert!(answer.contains("a=group:BUNDLE 1\r\n"));
+    assert!(answer.contains("m=audio 0 UDP/TLS/RTP/SAVPF 111\r\n"));
+    assert!(answer.contains("m=video 9 UDP/TLS/RTP/SAVPF 96 97\r\n"));
+    assert!(answer.contains("a=recvonly\r\na=rtcp-mux\r\na=rtcp-mux-only\r\n"));
+    assert!(answer.contains("a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:mid\r\n"));
+    assert!(!answer.contains("a=msid:") && !answer.contains("a=ssrc"));
+    // The addresses stand in the first section that is used.
+    assert_eq!(answer.matches("a=end-of-candidates").count(), 1);
+}
+
+#[test]
+fn data_channels_and_switched_off_sections_are_rejected() {
+    let more = format!(
+        "{}m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\nc=IN IP4 0.0.0.0\r\na=mid:2\r\n\
+         m=video 0 UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 0.0.0.0\r\na=mid:3\r\n",
+        chromium().replace("BUNDLE 0 1", "BUNDLE 0 1 2 3"),
+    );
+    let offer = parsed(&more);
+    let usable: Vec<_> = offer.media.iter().map(|media| media.usable).collect();
+    assert_eq!(usable, [true, true, false, false]);
+    assert_eq!(offer.sections(MediaKind::Video).count(), 1);
+    let answer = answer_to(&offer, &[]);
+    assert!(answer.contains("m=application 0 UDP/DTLS/SCTP webrtc-datachannel\r\n"));
+    assert!(!answer.contains("BUNDLE"));
+}
+
+#[test]
+fn without_a_bundle_only_the_first_section_is_used() {
+    let offer = parsed(&chromium().replace("a=group:BUNDLE 0 1\r\n", ""));
+    let usable: Vec<_> = offer.media.iter().map(|media| media.usable).collect();
+    assert_eq!(usable, [true, false]);
+}
+
+#[test]
+fn session_level_transport_counts() {
+    let moved = format!(
+        "a=ice-ufrag:abcd\r\na=ice-pwd:1234567890123456789012\r\n\
+                         a=fingerprint:SHA-256 {FINGERPRINT}\r\na=setup:active\r\na=extmap-allow"
+    );
+    let text = chromium()
+        .replace(
+            "a=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n",
+            "",
+        )
+        .replace(&format!("a=fingerprint:sha-256 {FINGERPRINT}\r\n"), "")
+        .replace("a=setup:actpass\r\n", "")
+        .replace("a=extmap-allow", &moved);
+    assert_eq!(parsed(&text).ice.ufrag(), "abcd");
+}
+
+/// What OBS offers to a WHIP endpoint.
+#[test]
+fn an_encoders_offer_is_read() {
+    let text = format!(
+        "v=0\r\no=rtc 3767197920 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n\
+         a=group:BUNDLE 0 1\r\na=group:LS 0 1\r\na=msid-semantic:WMS *\r\na=setup:actpass\r\n\
+         a=ice-ufrag:jBob\r\na=ice-pwd:xTGlzzeOUAMRmS0JsNkGu3\r\n\
+         a=ice-options:ice2,trickle\r\na=fingerprint:sha-256 {FINGERPRINT}\r\n\
+         m=audio 9 UDP/TLS/RTP/SAVPF 111\r\nc=IN IP4 0.0.0.0\r\na=mid:0\r\na=sendonly\r\n\
+         a=ssrc:1299378219 cname:oAtN8\r\na=ssrc:1299378219 msid:HXwI oAtN8-audio\r\n\
+         a=msid:HXwI oAtN8-audio\r\na=rtcp-mux\r\na=rtpmap:111 opus/48000/2\r\n\
+         a=fmtp:111 minptime=10;maxaveragebitrate=96000;stereo=1;sprop-stereo=1\r\n\
+         m=video 9 UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 0.0.0.0\r\na=mid:1\r\na=sendonly\r\n\
+         a=ssrc:1299378220 cname:oAtN8\r\na=msid:HXwI oAtN8-video\r\na=rtcp-mux\r\n\
+         a=rtpmap:96 H264/90000\r\na=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\n\
+         a=fmtp:96 profile-level-id=42e01f;packetization-mode=1;level-asymmetry-allowed=1\r\n"
+    );
+    let offer = parsed(&text);
+    let [audio, video] = &offer.media[..] else {
+        panic!("two sections");
+    };
+    assert!(audio.usable && audio.direction.sends() && !audio.direction.receives());
+    let opus = audio.first(|codec| codec == Codec::Opus).expect("opus");
+    assert!(opus.is_stereo());
+    let h264 = video
+        .first(|codec| matches!(codec, Codec::H264(_)))
+        .expect("h264");
+    assert_eq!((h264.payload_type, h264.rtx), (96, None));
+    assert_eq!(
+        h264.feedback,
+        Feedback {
+            nack: true,
+            pli: true,
+            fir: false
+        }
+    );
+    assert_eq!(
+        (&audio.sources[..], &video.sources[..]),
+        (&[1299378219][..], &[1299378220][..])
+    );
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_named() {
+    let good = chromium();
+    let error = |from: &str, to: &str| {
+        assert!(good.contains(from), "{from}");
+        Offer::parse(&good.replace(from, to)).map(|_| ())
+    };
+    assert_eq!(error("v=0", "v=1"), Err(OfferError::Syntax));
+    assert_eq!(error("a=ice-pwd", "a=x"), Err(OfferError::Ice));
+    assert_eq!(error("TdB7", "T"), Err(OfferError::Ice));
+    assert_eq!(error("sha-256", "sha-1"), Err(OfferError::Fingerprint));
+    assert_eq!(error(":19:08", ":19"), Err(OfferError::Fingerprint));
+    assert_eq!(error("actpass", "passive"), Err(OfferError::Setup));
+    assert_eq!(error("a=rtcp-mux\r\n", ""), Err(OfferError::NoRtcpMux));
+    assert_eq!(error("a=mid:1", "a=mid:0"), Err(OfferError::Mid));
+    assert_eq!(error("a=mid:1", "a=mid:a b"), Err(OfferError::Mid));
+    assert_eq!(
+        error("UDP/TLS/RTP/SAVPF", "RTP/AVP"),
+        Err(OfferError::NoMedia)
+    );
+    assert_eq!(error("s=-", &"x".repeat(70_000)), Err(OfferError::TooLong));
+    let many = format!("{good}{}", "m=video 0 UDP/TLS/RTP/SAVPF 96\r\n".repeat(15));
+    assert_eq!(
+        Offer::parse(&many).map(|_| ()),
+        Err(OfferError::TooManyMedia)
+    );
+}
+
+#[test]
+fn fragments_are_read_and_written() {
+    let text = "a=ice-ufrag:EsAw\r\na=ice-pwd:P2uYro0UCOQ4zxjKXaWCBui1\r\n\
+                m=audio 9 RTP/AVP 0\r\na=mid:0\r\n\
+                a=candidate:1387637174 1 udp 2122260223 192.0.2.1 61764 typ host\r\n\
+                a=end-of-candidates\r\n";
+    let fragment = Fragment::parse(text).expect("a fragment");
+    let ice = Credentials::parse("EsAw", "P2uYro0UCOQ4zxjKXaWCBui1").expect("fine");
+    let expected = Fragment {
+        ice: Some(ice.clone()),
+        candidates: 1,
+        is_last: true,
+        mid: Some("0".into()),
+    };
+    assert_eq!(fragment, expected);
+
+    let candidate = Candidate {
+        address: "[2001:db8::1]:8189".parse().expect("an address"),
+        transport: Transport::Udp,
+    };
+    let written = write_fragment(&ice, "audio", "0", &[candidate]);
+    assert!(written.contains("a=candidate:1 1 udp 2130706431 2001:db8::1 8189 typ host\r\n"));
+    assert_eq!(Fragment::parse(&written), Ok(expected));
+
+    assert_eq!(
+        Fragment::parse("a=ice-ufrag:EsAw\r\n"),
+        Err(FragmentError::Ice)
+    );
+    assert_eq!(Fragment::parse("{}"), Err(FragmentError::Syntax));
+    assert_eq!(
+        Fragment::parse(&" ".repeat(20_000)),
+        Err(FragmentError::TooLong)
+    );
+    assert_eq!(Fragment::parse("").map(|fragment| fragment.ice), Ok(None));
+}
+
+#[test]
+fn stereo_is_read_from_the_parameters() {
+    let stereo = |text: &str| {
+        let offer = parsed(&chromium().replace("useinbandfec=1", text));
+        offer.media[0].formats[0].is_stereo()
+    };
+    assert!(stereo("useinbandfec=1;stereo=1") && stereo("sprop-stereo = 1"));
+    assert!(!stereo("useinbandfec=1") && !stereo("stereo=0"));
+}
+
+proptest! {
+    /// Whatever becomes of an offer, its answer is SDP with as many sections.
+    #[test]
+    fn answers_are_sdp(cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..6)) {
+        let mut lines: Vec<String> = chromium().lines().map(str::to_owned).collect();
+        for (from, to) in cuts {
+            let line = lines.remove(from.index(lines.len()));
+            let at = to.index(lines.len());
+            lines.insert(at, line);
+        }
+        let text = lines.join("\r\n") + "\r\n";
+        if let Ok(offer) = Offer::parse(&text) {
+            let sections: Vec<_> = offer.media.iter().map(|media| match media.formats.first() {
+                Some(format) => Section::Sends { format, parameters: None, ssrc: 1, rtx_ssrc: Some(2) },
+                None => Section::Rejected,
+            }).collect();
+            let answer = answer_to(&offer, &sections);
+            let mut reader = std::io::Cursor::new(answer.as_bytes());
+            let read = SessionDescription::unmarshal(&mut reader).expect("SDP");
+            prop_assert_eq!(read.media_descriptions.len(), offer.media.len());
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,200}", tail in any::<bool>()) {
+        let text = if tail { format!("{}{text}", chromium()) } else { text };
+        drop(Offer::parse(&text));
+        drop(Fragment::parse(&text));
+    }
+}

@@ -1,0 +1,242 @@
+//! Sealing and opening RTCP: the index is explicit, the first eight octets stay readable.
+
+use aws_lc_rs::aead::Aad;
+
+use super::cipher::{CM_TAG_LEN, CmSha1, GCM_TAG_LEN, Gcm, Purpose, Session};
+use super::window::Window;
+use super::{Error, Keys, MasterKey, Profile};
+
+/// The part of an RTCP packet that is never encrypted: its first header and source.
+const HEADER_LEN: usize = 8;
+
+/// The word of encryption flag and index.
+const TRAILER_LEN: usize = 4;
+
+/// Says in the trailer that the packet is encrypted.
+const ENCRYPTED: u32 = 1 << 31;
+
+/// The last index that one key may protect (RFC 3711 §3.4).
+const INDEX_MAX: u32 = ENCRYPTED - 1;
+
+/// Sources whose packets are told apart; a browser reports with one or a few.
+const SOURCES_MAX: usize = 16;
+
+#[derive(Debug)]
+enum Kind {
+    Cm(Box<CmSha1>),
+    Gcm(Box<Gcm>),
+}
+
+impl Kind {
+    fn new(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
+        Self::with_session(profile, &Session::derive(master, Purpose::Rtcp)?)
+    }
+
+    fn with_session(profile: Profile, session: &Session) -> Result<Self, Error> {
+        Ok(match profile {
+            Profile::Aes128CmSha1_80 => Self::Cm(Box::new(CmSha1::new(session)?)),
+            Profile::Aes128Gcm => Self::Gcm(Box::new(Gcm::new(session)?)),
+        })
+    }
+
+    fn overhead(&self) -> usize {
+        TRAILER_LEN
+            + match self {
+                Self::Cm(_) => CM_TAG_LEN,
+                Self::Gcm(_) => GCM_TAG_LEN,
+            }
+    }
+}
+
+/// Seals RTCP packets for one peer.
+#[derive(Debug)]
+pub struct RtcpSealer {
+    kind: Kind,
+    /// The index of the next packet: one count for all sources, so no index is used twice.
+    next: u32,
+}
+
+impl RtcpSealer {
+    /// Expands the keys of what we send.
+    pub fn new(keys: &Keys) -> Result<Self, Error> {
+        Self::with_master(keys.profile, &keys.local)
+    }
+
+    /// Expands the keys of one direction.
+    pub fn with_master(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
+        Ok(Self {
+            kind: Kind::new(profile, master)?,
+            next: 1,
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_session(
+        profile: Profile,
+        session: &Session,
+        next: u32,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            kind: Kind::with_session(profile, session)?,
+            next,
+        })
+    }
+
+    /// Writes the sealed compound packet to the front of `out` and returns its length.
+    pub fn seal(&mut self, packet: &[u8], out: &mut [u8]) -> Result<usize, Error> {
+        let ssrc = ssrc(packet)?;
+        let index = self.next;
+        if index > INDEX_MAX {
+            return Err(Error::KeyExhausted);
+        }
+        let trailer = (ENCRYPTED | index).to_be_bytes();
+        let sealed = packet.len() + self.kind.overhead();
+        let out = out.get_mut(..sealed).ok_or(Error::NoRoom)?;
+        let (header, payload) = packet.split_at(HEADER_LEN);
+        match &self.kind {
+            Kind::Gcm(gcm) => {
+                let (head, rest) = out.split_at_mut(HEADER_LEN);
+                head.copy_from_slice(header);
+                let (text, rest) = rest.split_at_mut(payload.len());
+                let (tag, end) = rest.split_at_mut(GCM_TAG_LEN);
+                end.copy_from_slice(&trailer);
+                gcm.key
+                    .seal_out_of_place_scatter(
+                        gcm.nonce(ssrc, index.into()),
+                        associated(header, trailer),
+                        payload,
+                        text,
+                        &[],
+                        tag,
+                    )
+                    .map_err(|_| Error::Crypto)?;
+            }
+            Kind::Cm(cm) => {
+                let (head, tag) = out.split_at_mut(packet.len() + TRAILER_LEN);
+                head[..packet.len()].copy_from_slice(packet);
+                cm.apply(ssrc, index.into(), &mut head[HEADER_LEN..packet.len()])?;
+                head[packet.len()..].copy_from_slice(&trailer);
+                tag.copy_from_slice(&cm.tag(head));
+            }
+        }
+        self.next += 1;
+        Ok(sealed)
+    }
+}
+
+/// Opens the RTCP packets of one peer.
+#[derive(Debug)]
+pub struct RtcpOpener {
+    kind: Kind,
+    sources: Vec<Source>,
+}
+
+#[derive(Debug)]
+struct Source {
+    ssrc: [u8; 4],
+    window: Window<1>,
+}
+
+impl RtcpOpener {
+    /// Expands the keys of what the peer sends.
+    pub fn new(keys: &Keys) -> Result<Self, Error> {
+        Self::with_master(keys.profile, &keys.remote)
+    }
+
+    /// Expands the keys of one direction.
+    pub fn with_master(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
+        Ok(Self {
+            kind: Kind::new(profile, master)?,
+            sources: Vec::new(),
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_session(profile: Profile, session: &Session) -> Result<Self, Error> {
+        Ok(Self {
+            kind: Kind::with_session(profile, session)?,
+            sources: Vec::new(),
+        })
+    }
+
+    /// Authenticates and decrypts `packet` where it lies, and returns the length of the plain
+    /// compound packet at its front. After an error its content is unspecified.
+    pub fn open(&mut self, packet: &mut [u8]) -> Result<usize, Error> {
+        let ssrc = ssrc(packet)?;
+        let len = packet
+            .len()
+            .checked_sub(self.kind.overhead())
+            .filter(|len| *len >= HEADER_LEN)
+            .ok_or(Error::Truncated)?;
+        let trailer_at = match self.kind {
+            Kind::Gcm(_) => packet.len() - TRAILER_LEN,
+            Kind::Cm(_) => len,
+        };
+        let mut trailer = [0; TRAILER_LEN];
+        trailer.copy_from_slice(&packet[trailer_at..trailer_at + TRAILER_LEN]);
+        let word = u32::from_be_bytes(trailer);
+        if word & ENCRYPTED == 0 {
+            return Err(Error::Unencrypted);
+        }
+        let index = u64::from(word & INDEX_MAX);
+        let known = self.sources.iter().position(|source| source.ssrc == ssrc);
+        match known {
+            Some(at) if !self.sources[at].window.is_new(index) => return Err(Error::Replayed),
+            None if self.sources.len() >= SOURCES_MAX => return Err(Error::TooManySources),
+            _ => {}
+        }
+        self.decrypt(ssrc, index, trailer, len, packet)?;
+        match known {
+            Some(at) => self.sources[at].window.accept(index),
+            None => self.sources.push(Source {
+                ssrc,
+                window: Window::starting_at(index),
+            }),
+        }
+        Ok(len)
+    }
+
+    fn decrypt(
+        &self,
+        ssrc: [u8; 4],
+        index: u64,
+        trailer: [u8; TRAILER_LEN],
+        len: usize,
+        packet: &mut [u8],
+    ) -> Result<(), Error> {
+        match &self.kind {
+            Kind::Gcm(gcm) => {
+                let (header, rest) = packet.split_at_mut(HEADER_LEN);
+                let sealed = &mut rest[..len - HEADER_LEN + GCM_TAG_LEN];
+                let aad = associated(header, trailer);
+                gcm.key
+                    .open_in_place(gcm.nonce(ssrc, index), aad, sealed)
+                    .map(|_| ())
+                    .map_err(|_| Error::Forged)
+            }
+            Kind::Cm(cm) => {
+                let (head, tag) = packet.split_at_mut(len + TRAILER_LEN);
+                cm.check(head, &[], tag)?;
+                cm.apply(ssrc, index, &mut head[HEADER_LEN..len])
+            }
+        }
+    }
+}
+
+/// What GCM authenticates beside the encrypted part (RFC 7714 §9.2).
+fn associated(header: &[u8], trailer: [u8; TRAILER_LEN]) -> Aad<[u8; HEADER_LEN + TRAILER_LEN]> {
+    let mut bytes = [0; HEADER_LEN + TRAILER_LEN];
+    bytes[..HEADER_LEN].copy_from_slice(&header[..HEADER_LEN]);
+    bytes[HEADER_LEN..].copy_from_slice(&trailer);
+    Aad::from(bytes)
+}
+
+fn ssrc(packet: &[u8]) -> Result<[u8; 4], Error> {
+    let header = packet.get(..HEADER_LEN).ok_or(Error::Truncated)?;
+    if header[0] >> 6 != 2 {
+        return Err(Error::NotRtp);
+    }
+    let mut ssrc = [0; 4];
+    ssrc.copy_from_slice(&header[4..]);
+    Ok(ssrc)
+}

@@ -1,0 +1,86 @@
+//! Sealing RTP: one shared plaintext, one buffer per listener.
+
+use aws_lc_rs::aead::Aad;
+
+use super::cipher::{CM_TAG_LEN, CmSha1, GCM_TAG_LEN, Gcm, Purpose, Session};
+use super::{Error, Keys, MasterKey, Profile};
+use crate::rtp;
+
+/// Seals RTP packets for one peer. It has no state but the keys, so a packet may be sealed again.
+#[derive(Debug)]
+pub struct Sealer(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Cm(Box<CmSha1>),
+    Gcm(Box<Gcm>),
+}
+
+impl Sealer {
+    /// Expands the keys of what we send.
+    pub fn new(keys: &Keys) -> Result<Self, Error> {
+        Self::with_master(keys.profile, &keys.local)
+    }
+
+    /// Expands the keys of one direction.
+    pub fn with_master(profile: Profile, master: &MasterKey) -> Result<Self, Error> {
+        Self::with_session(profile, &Session::derive(master, Purpose::Rtp)?)
+    }
+
+    pub(super) fn with_session(profile: Profile, session: &Session) -> Result<Self, Error> {
+        Ok(Self(match profile {
+            Profile::Aes128CmSha1_80 => Kind::Cm(Box::new(CmSha1::new(session)?)),
+            Profile::Aes128Gcm => Kind::Gcm(Box::new(Gcm::new(session)?)),
+        }))
+    }
+
+    /// Bytes that sealing adds.
+    pub fn overhead(&self) -> usize {
+        match &self.0 {
+            Kind::Cm(_) => CM_TAG_LEN,
+            Kind::Gcm(_) => GCM_TAG_LEN,
+        }
+    }
+
+    /// Writes the sealed packet to the front of `out` and returns its length:
+    /// `header.len() + payload.len() + self.overhead()`.
+    ///
+    /// `index` is the packet's 48-bit index as this peer counts ([`Rollover`](super::Rollover)); its
+    /// last 16 bits are the sequence number in the header. `header` is the whole RTP header,
+    /// contributing sources and extension included. With one key, an index and source must never
+    /// come with two different packets.
+    pub fn seal(
+        &self,
+        index: u64,
+        header: &[u8],
+        payload: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, Error> {
+        let ssrc = rtp::ssrc(header).ok_or(Error::NotRtp)?;
+        let plain = header.len() + payload.len();
+        let sealed = plain + self.overhead();
+        let out = out.get_mut(..sealed).ok_or(Error::NoRoom)?;
+        let (head, rest) = out.split_at_mut(header.len());
+        head.copy_from_slice(header);
+        match &self.0 {
+            Kind::Gcm(gcm) => {
+                let (text, tag) = rest.split_at_mut(payload.len());
+                let nonce = gcm.nonce(ssrc, index);
+                gcm.key
+                    .seal_out_of_place_scatter(nonce, Aad::from(header), payload, text, &[], tag)
+                    .map_err(|_| Error::Crypto)?;
+            }
+            Kind::Cm(cm) => {
+                let text = &mut rest[..payload.len()];
+                text.copy_from_slice(payload);
+                cm.apply(ssrc, index, text)?;
+                // The rollover counter is authenticated after the packet: it borrows the tag's room.
+                let roc = ((index >> 16) as u32).to_be_bytes();
+                out[plain..plain + 4].copy_from_slice(&roc);
+                let tag = cm.tag(&out[..plain + 4]);
+                out[plain..].copy_from_slice(&tag);
+            }
+        }
+        Ok(sealed)
+    }
+}

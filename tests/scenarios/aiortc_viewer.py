@@ -1,0 +1,38 @@
+"""A WHEP viewer without HTTP: its offer goes to standard output, the answer comes by standard input, both
+as one line of JSON. Prints how many frames it decoded, once there are as many as it was asked for."""
+
+import asyncio
+import json
+import sys
+
+from aiortc import RTCPeerConnection, RTCSessionDescription
+
+
+async def main(wanted):
+    pc = RTCPeerConnection()
+    counts = {"audio": 0, "video": 0, "size": None}
+    done = asyncio.Event()
+
+    async def consume(track):
+        while True:
+            frame = await track.recv()
+            counts[track.kind] += 1
+            if track.kind == "video":
+                counts["size"] = [frame.width, frame.height]
+            if min(counts["audio"], counts["video"]) >= wanted:
+                done.set()
+
+    tasks = []
+    pc.on("track", lambda track: tasks.append(asyncio.ensure_future(consume(track))))
+    pc.addTransceiver("audio", direction="recvonly")
+    pc.addTransceiver("video", direction="recvonly")
+    await pc.setLocalDescription(await pc.createOffer())
+    print(json.dumps(pc.localDescription.sdp), flush=True)
+    answer = json.loads(await asyncio.to_thread(sys.stdin.readline))
+    await pc.setRemoteDescription(RTCSessionDescription(sdp=answer, type="answer"))
+    await asyncio.wait_for(done.wait(), 50)
+    print(json.dumps(counts), flush=True)
+    await pc.close()
+
+
+asyncio.run(main(int(sys.argv[1])))
