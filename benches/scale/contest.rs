@@ -345,7 +345,6 @@ impl Rounds {
     /// Enters whether anybody was lost.
     pub(crate) fn judge_losses(&self, bench: &mut Bench) {
         let lost = self.each(|round| round.flow.drops + round.ours.sum(Report::missing));
-        let target = Some(Target::NeverAbove(0.0));
-        bench.figure("listeners lost", Unit::Count, lost, None, target);
+        bench.losses(lost);
     }
 }

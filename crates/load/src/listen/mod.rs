@@ -9,7 +9,7 @@ mod role;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 
 use crate::clock::{Clock, nanoseconds};
 use crate::listen::listener::{Joining, Listener, Phase, Step};
@@ -237,15 +237,9 @@ impl<'a> Crowd<'a> {
     }
 
     fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
-        let pause = Timespec {
-            tv_sec: 0,
-            tv_nsec: pause as _,
-        };
         let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let ready = match epoll::wait(&self.epoll, &mut ready, Some(&pause)) {
-            Ok((ready, _)) => ready,
-            Err(rustix::io::Errno::INTR) => return Ok(()),
-            Err(error) => return Err(error.into()),
+        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
+            return Ok(());
         };
         let now = self.clock.now();
         laps.resume(now);
