@@ -269,7 +269,8 @@ impl<'a> Crowd<'a> {
         if let Phase::Listening = listener.phase {
             match socket::discard(&listener.socket, &mut self.buffer) {
                 Moved::Bytes(length) => {
-                    listener.hear(length, now);
+                    let wait = listener.hear(length, now);
+                    self.tally.enter_wait(wait, self.in_window);
                     self.count(length);
                 }
                 Moved::Later => {}
@@ -370,7 +371,8 @@ impl<'a> Crowd<'a> {
         let bytes = &self.buffer[..length];
         let wall = self.clock.wall();
         let followed = followed.push(bytes, wall, &mut self.reply, &mut self.tally.findings);
-        listener.hear(length, now);
+        let wait = listener.hear(length, now);
+        self.tally.enter_wait(wait, self.in_window);
         if !self.reply.is_empty() {
             socket::say(&listener.socket, &self.reply)?;
         }
