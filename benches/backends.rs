@@ -3,7 +3,6 @@
 //!
 //! `cargo bench -p carillon-benches --bench backends [-- --listeners 2000 --seconds 10 --rounds 5]`
 
-use std::process::Command;
 use std::time::Duration;
 
 use testkit::{Sampling, Server, combining};
@@ -21,7 +20,7 @@ fn main() {
     let listeners = number("--listeners", 2_000);
     let span = Duration::from_secs(number("--seconds", 10) as u64);
     let rounds = number("--rounds", 5);
-    build();
+    testkit::build_release();
     println!(
         "| max_samples | back-end | sends/s | CPU of one core | µs per send | ratio to epoll |"
     );
@@ -67,15 +66,4 @@ fn main() {
 fn spread(results: &[Sampling]) -> (Sampling, Sampling, Sampling) {
     let last = results.len() - 1;
     (results[0], results[results.len() / 2], results[last])
-}
-
-/// The release build of the server is what is measured.
-fn build() {
-    let status = Command::new(env!("CARGO"))
-        .args(["build", "--release", "-p", "carillon-server"])
-        .status();
-    assert!(
-        status.is_ok_and(|status| status.success()),
-        "the server does not build"
-    );
 }

@@ -3,7 +3,6 @@
 //!
 //! `cargo bench -p carillon-benches --bench combine [-- --listeners 2000 --seconds 10 --rounds 3]`
 
-use std::process::Command;
 use std::time::Duration;
 
 use testkit::{Sampling, Server, combining};
@@ -28,7 +27,7 @@ fn main() {
         span: Duration::from_secs(number("--seconds", 10) as u64),
         rounds: number("--rounds", 3),
     };
-    build();
+    testkit::build_release();
     println!("| max_samples | samples per message | sends/s | CPU of one core |");
     println!("|---|---|---|---|");
     let mut rounds: Vec<Vec<Sampling>> = SAMPLES.iter().map(|_| Vec::new()).collect();
@@ -51,15 +50,4 @@ fn main() {
             100.0 * high,
         );
     }
-}
-
-/// The release build of the server is what is measured.
-fn build() {
-    let status = Command::new(env!("CARGO"))
-        .args(["build", "--release", "-p", "carillon-server"])
-        .status();
-    assert!(
-        status.is_ok_and(|status| status.success()),
-        "the server does not build"
-    );
 }

@@ -101,6 +101,12 @@ impl Bench {
         self.machine.backend = backends.next();
     }
 
+    /// Enters how many listeners were lost in each round; none may be.
+    pub(crate) fn losses(&mut self, lost: Vec<f64>) {
+        let target = Some(Target::NeverAbove(0.0));
+        self.figure("listeners lost", Unit::Count, lost, None, target);
+    }
+
     /// Enters a figure.
     pub(crate) fn figure(
         &mut self,

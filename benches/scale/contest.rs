@@ -309,9 +309,14 @@ impl Rounds {
         self.rounds.iter().map(of).collect()
     }
 
+    /// What somebody else's bytes cost, for as many bytes as ours: who lets in fewer, or sends less to
+    /// each, must not look cheaper for it.
     fn cpu_of(&self, of: impl Fn(&Round) -> Option<&Turn>) -> Vec<f64> {
-        let turns = self.rounds.iter().filter_map(of);
-        turns.map(Turn::cpu).collect()
+        let turns = self.rounds.iter().filter_map(|round| {
+            let other = of(round)?;
+            Some(other.cpu() * round.ours.bytes() / other.bytes())
+        });
+        turns.collect()
     }
 
     /// Enters what the CPU cost beside the floor and the peer.
@@ -345,7 +350,6 @@ impl Rounds {
     /// Enters whether anybody was lost.
     pub(crate) fn judge_losses(&self, bench: &mut Bench) {
         let lost = self.each(|round| round.flow.drops + round.ours.sum(Report::missing));
-        let target = Some(Target::NeverAbove(0.0));
-        bench.figure("listeners lost", Unit::Count, lost, None, target);
+        bench.losses(lost);
     }
 }

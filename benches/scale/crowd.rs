@@ -140,6 +140,11 @@ impl Report {
         self.number(&format!("/window_gap/{which}")) / 1e3
     }
 
+    /// Of all waits that ended in the window, in seconds.
+    pub(crate) fn waits(&self, which: &str) -> f64 {
+        self.number(&format!("/waits/{which}")) / 1e3
+    }
+
     /// Who is not there at the end, for whichever reason.
     pub(crate) fn missing(&self) -> f64 {
         self.number("/requested") - self.number("/alive")

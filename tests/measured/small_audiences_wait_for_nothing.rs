@@ -26,7 +26,7 @@ fn ten_listeners() {
         for listener in &mut listeners {
             scope.spawn(move || {
                 listener
-                    .read_bytes(length.max(1) + 400_000, Duration::from_secs(60))
+                    .read_bytes(length.max(1) + 1_600_000, Duration::from_secs(60))
                     .len()
             });
         }

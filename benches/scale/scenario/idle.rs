@@ -33,11 +33,5 @@ pub(crate) fn idle(bench: &mut Bench) {
         lost.push(report.missing());
     }
     bench.figure("CPU", Unit::Core, cpu, None, Some(Target::AtMost(0.01)));
-    bench.figure(
-        "listeners lost",
-        Unit::Count,
-        lost,
-        None,
-        Some(Target::NeverAbove(0.0)),
-    );
+    bench.losses(lost);
 }

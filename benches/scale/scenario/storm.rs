@@ -49,11 +49,5 @@ pub(crate) fn storm(bench: &mut Bench) {
         None,
         target,
     );
-    bench.figure(
-        "listeners lost",
-        Unit::Count,
-        lost,
-        None,
-        Some(Target::NeverAbove(0.0)),
-    );
+    bench.losses(lost);
 }

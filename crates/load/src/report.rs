@@ -55,6 +55,8 @@ pub(crate) struct Report {
     pub(crate) gap: Times,
     /// Likewise, of the waits that reached into the window.
     pub(crate) window_gap: Times,
+    /// Every wait between two receipts that ended in the window, of all listeners together.
+    pub(crate) waits: Times,
     /// From the stamp in a synthetic frame to its receipt.
     pub(crate) delay: Times,
     /// How late publishers sent their frames: their own lateness, not the server's.
@@ -195,6 +197,7 @@ impl Report {
             join: Times::of(&tally.join),
             gap: Times::of(&tally.gap),
             window_gap: Times::of(&tally.window_gap),
+            waits: Times::of(&tally.waits),
             delay: Times::of(&findings.delay),
             lateness: Times::of(&tally.lateness),
             frames_sent: tally.frames_sent,
@@ -272,6 +275,7 @@ impl Report {
             ("join", &self.join),
             ("gap", &self.gap),
             ("in window", &self.window_gap),
+            ("waits", &self.waits),
             ("delay", &self.delay),
             ("lateness", &self.lateness),
         ] {

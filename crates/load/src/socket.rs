@@ -1,9 +1,11 @@
 //! Connections that do not block, spread over many source addresses.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
+use rustix::event::{Timespec, epoll};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::{Domain, Socket, Type};
 
@@ -22,6 +24,23 @@ pub(crate) enum Moved {
     Later,
     /// The peer is gone.
     Gone(&'static str),
+}
+
+/// Waits until sockets are ready, for `pause` nanoseconds at the most; `None` when a signal came first.
+pub(crate) fn ready<'a>(
+    epoll: &OwnedFd,
+    room: &'a mut [MaybeUninit<epoll::Event>],
+    pause: u64,
+) -> io::Result<Option<&'a [epoll::Event]>> {
+    let pause = Timespec {
+        tv_sec: 0,
+        tv_nsec: pause as _,
+    };
+    match epoll::wait(epoll, room, Some(&pause)) {
+        Ok((ready, _)) => Ok(Some(ready)),
+        Err(rustix::io::Errno::INTR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Begins to connect member `number` of the load. On the loopback it comes from an address that it

@@ -49,6 +49,8 @@ pub(crate) struct Tally {
     pub(crate) gap: Histogram,
     /// The longest that began in the window or reached into it.
     pub(crate) window_gap: Histogram,
+    /// Every wait that ended in the window.
+    pub(crate) waits: Histogram,
     /// How much later than due publishers sent each frame.
     pub(crate) lateness: Histogram,
     pub(crate) checked: u64,
@@ -127,6 +129,7 @@ impl Tally {
         self.join.merge(&other.join);
         self.gap.merge(&other.gap);
         self.window_gap.merge(&other.window_gap);
+        self.waits.merge(&other.waits);
         self.lateness.merge(&other.lateness);
         self.checked += other.checked;
         self.findings.merge(&other.findings);
@@ -138,6 +141,13 @@ impl Tally {
         self.gap.record(longest);
         if in_window {
             self.window_gap.record(lately);
+        }
+    }
+
+    /// How long a listener has waited for what has just come.
+    pub(crate) fn enter_wait(&mut self, wait: u64, in_window: bool) {
+        if in_window {
+            self.waits.record(wait);
         }
     }
 

@@ -125,6 +125,14 @@ impl Epoll {
     }
 }
 
+/// A time that the kernel understands; those too long for it are as long as it can tell.
+pub(crate) fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    }
+}
+
 impl Backend for Epoll {
     fn name(&self) -> &'static str {
         "epoll"
@@ -182,10 +190,7 @@ impl Backend for Epoll {
     }
 
     fn wait(&mut self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
-        let timeout = timeout.map(|timeout| Timespec {
-            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(timeout.subsec_nanos()),
-        });
+        let timeout = timeout.map(timespec);
         let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
         let ready = match epoll::wait(&self.epoll, &mut ready, timeout.as_ref()) {
             Ok((ready, _)) => ready,

@@ -36,7 +36,7 @@ pub use self::player::{Player, Playing};
 pub use self::process::{Process, Signal};
 pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
-pub use self::server::{PUBLISH_KEY, Server, ServerBuilder};
+pub use self::server::{PUBLISH_KEY, Server, ServerBuilder, build_release};
 pub use self::stillness::Stillness;
 pub use self::tool::{Finished, Tool, aiortc, require};
 pub use self::wait::wait_until;

@@ -295,6 +295,20 @@ impl Server {
     }
 }
 
+/// Makes the release build of the server, which is what is measured.
+///
+/// # Panics
+/// When it does not build.
+pub fn build_release() {
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--release", "-p", "carillon-server"])
+        .status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "the server does not build"
+    );
+}
+
 fn release() -> PathBuf {
     let path = target_dir().join("release/carillon");
     assert!(

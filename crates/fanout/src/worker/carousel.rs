@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use media::Span;
 use net::{Backend, SendOp, SendOutcome};
 
+use super::cost::Cost;
 use super::listener::{HEAD_PARTS, Listener, Plan};
 use super::pace::Pace;
 use crate::cursor::Reason;
@@ -34,9 +35,6 @@ const _: () = assert!(
 /// Units looked at to measure the time between samples.
 const INTERVAL_UNITS: usize = 16;
 
-/// How much a new measurement of a subgroup's cost counts against the old ones.
-const COST_WEIGHT: f64 = 0.25;
-
 /// No lane is visited more often for its samples: the shortest that any codec has are 2.5 ms long.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
 
@@ -50,8 +48,7 @@ pub(super) struct Group {
     seen_ordinal: u64,
     /// Some member has bytes to take and room for them, although it was just visited.
     unfinished: bool,
-    /// CPU time of a visit, smoothed.
-    cost: Duration,
+    cost: Cost,
 }
 
 /// See the module's description.
@@ -119,7 +116,7 @@ impl Carousel {
     /// Forgets the cost of a subgroup that has lost its last member, and returns what it was.
     pub(super) fn retire(&mut self, index: usize) -> Duration {
         let cost = match self.groups.get_mut(index) {
-            Some(group) if group.members.is_empty() => std::mem::take(&mut group.cost),
+            Some(group) if group.members.is_empty() => std::mem::take(&mut group.cost).get(),
             _ => Duration::ZERO,
         };
         while self
@@ -307,21 +304,17 @@ impl Carousel {
         }
     }
 
-    /// Replaces a subgroup's cost by the measured one, smoothed, and returns the change.
+    /// Learns what a visit to a subgroup took. Gives what one cost until now, and what it costs.
     pub(super) fn learn_cost(&mut self, index: usize, measured: Duration) -> (Duration, Duration) {
-        let group = &mut self.groups[index];
-        let before = group.cost;
-        group.cost = if before.is_zero() {
-            measured
-        } else {
-            before.mul_f64(1.0 - COST_WEIGHT) + measured.mul_f64(COST_WEIGHT)
-        };
-        (before, group.cost)
+        let cost = &mut self.groups[index].cost;
+        let before = cost.get();
+        cost.learn(measured);
+        (before, cost.get())
     }
 
     /// CPU time of a full turn over this lane.
     pub(super) fn cost(&self) -> Duration {
-        self.groups.iter().map(|group| group.cost).sum()
+        self.groups.iter().map(|group| group.cost.get()).sum()
     }
 
     /// Measures the lane's demand anew. Gives what it was and what it is: the share of a core that its

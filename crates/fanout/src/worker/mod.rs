@@ -8,6 +8,7 @@
 //! how the rest of the program speaks to it.
 
 mod carousel;
+mod cost;
 mod handle;
 mod listener;
 mod pace;

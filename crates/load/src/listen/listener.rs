@@ -29,11 +29,13 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// So many bytes came.
-    pub(crate) fn hear(&mut self, bytes: usize, now: u64) {
+    /// So many bytes came. Gives how long it has waited for them.
+    pub(crate) fn hear(&mut self, bytes: usize, now: u64) -> u64 {
         self.bytes += bytes as u64;
-        self.longest = self.longest.max(now.saturating_sub(self.last));
+        let wait = now.saturating_sub(self.last);
+        self.longest = self.longest.max(wait);
         self.last = now.max(self.last);
+        wait
     }
 
     /// What it is sent and waits for from here on is measured.
@@ -237,7 +239,7 @@ mod tests {
             bytes: 0,
             base: None,
         };
-        listener.hear(1, 110);
+        assert_eq!(listener.hear(1, 110), 100);
         listener.hear(1, 130);
         listener.begin_window();
         assert_eq!(listener.longest_waits(140), (100, 10));

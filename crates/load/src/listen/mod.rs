@@ -9,7 +9,7 @@ mod role;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 
 use crate::clock::{Clock, nanoseconds};
 use crate::listen::listener::{Joining, Listener, Phase, Step};
@@ -237,15 +237,9 @@ impl<'a> Crowd<'a> {
     }
 
     fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
-        let pause = Timespec {
-            tv_sec: 0,
-            tv_nsec: pause as _,
-        };
         let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let ready = match epoll::wait(&self.epoll, &mut ready, Some(&pause)) {
-            Ok((ready, _)) => ready,
-            Err(rustix::io::Errno::INTR) => return Ok(()),
-            Err(error) => return Err(error.into()),
+        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
+            return Ok(());
         };
         let now = self.clock.now();
         laps.resume(now);
@@ -275,7 +269,8 @@ impl<'a> Crowd<'a> {
         if let Phase::Listening = listener.phase {
             match socket::discard(&listener.socket, &mut self.buffer) {
                 Moved::Bytes(length) => {
-                    listener.hear(length, now);
+                    let wait = listener.hear(length, now);
+                    self.tally.enter_wait(wait, self.in_window);
                     self.count(length);
                 }
                 Moved::Later => {}
@@ -376,7 +371,8 @@ impl<'a> Crowd<'a> {
         let bytes = &self.buffer[..length];
         let wall = self.clock.wall();
         let followed = followed.push(bytes, wall, &mut self.reply, &mut self.tally.findings);
-        listener.hear(length, now);
+        let wait = listener.hear(length, now);
+        self.tally.enter_wait(wait, self.in_window);
         if !self.reply.is_empty() {
             socket::say(&listener.socket, &self.reply)?;
         }

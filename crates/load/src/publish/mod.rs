@@ -14,7 +14,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use rml_rtmp::sessions::StreamMetadata;
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 
 use crate::answer::AnswerReader;
 use crate::clock::{Clock, nanoseconds};
@@ -259,15 +259,9 @@ impl<'a> Studio<'a> {
     }
 
     fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
-        let pause = Timespec {
-            tv_sec: 0,
-            tv_nsec: pause as _,
-        };
         let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let ready = match epoll::wait(&self.epoll, &mut ready, Some(&pause)) {
-            Ok((ready, _)) => ready,
-            Err(rustix::io::Errno::INTR) => return Ok(()),
-            Err(error) => return Err(error.into()),
+        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
+            return Ok(());
         };
         laps.resume(self.clock.now());
         for event in ready {

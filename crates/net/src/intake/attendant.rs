@@ -283,6 +283,8 @@ impl House {
             News::Unwatched => return self.left.push((slot, None)),
         };
         self.received += 1;
+        // The turn may have slept since it began, and what others brought took its time.
+        self.now = Instant::now();
         let Some(entry) = self.entries.get(slot) else {
             return;
         };

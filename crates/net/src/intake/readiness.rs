@@ -7,13 +7,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::receiver::{News, Receiver};
 use crate::backend::{EVENTS_PER_WAIT, Slot};
-use crate::epoll::{WAKER_DATA, pack, unpack};
+use crate::epoll::{WAKER_DATA, pack, timespec, unpack};
 use crate::waker::Waker;
 
 /// Bytes received at once: a few frames of video. One buffer serves all sockets.
@@ -109,10 +109,7 @@ impl Receiver for Readiness {
         }
         let mut told = 0;
         loop {
-            let at_most = timeout.map(|timeout| Timespec {
-                tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: i64::from(timeout.subsec_nanos()),
-            });
+            let at_most = timeout.map(timespec);
             let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
             let room = most.saturating_sub(told).clamp(1, EVENTS_PER_WAIT);
             let ready = match epoll::wait(&self.epoll, &mut ready[..room], at_most.as_ref()) {

@@ -306,17 +306,20 @@ struct Echo {
     due: Option<Instant>,
     answer: Vec<u8>,
     heard: Vec<u8>,
+    heard_at: Option<Instant>,
     back: SyncSender<Back>,
 }
 
 struct Back {
     heard: Vec<u8>,
+    heard_at: Option<Instant>,
     socket: TcpStream,
     why: String,
 }
 
 impl Reader for Echo {
-    fn take(&mut self, bytes: &[u8], _: Instant) -> Next {
+    fn take(&mut self, bytes: &[u8], now: Instant) -> Next {
+        self.heard_at = Some(now);
         self.heard.extend_from_slice(bytes);
         self.answer.extend_from_slice(bytes);
         match bytes.contains(&b'!') {
@@ -338,9 +341,13 @@ impl Reader for Echo {
     }
 
     fn give_back(self: Box<Self>, socket: TcpStream, why: Returned) {
-        let heard = self.heard;
-        let why = format!("{why:?}");
-        self.back.send(Back { heard, socket, why }).ok();
+        let back = Back {
+            heard: self.heard,
+            heard_at: self.heard_at,
+            socket,
+            why: format!("{why:?}"),
+        };
+        self.back.send(back).ok();
     }
 }
 
@@ -361,6 +368,7 @@ impl Guest {
             due,
             answer: Vec::new(),
             heard: Vec::new(),
+            heard_at: None,
             back,
         };
         let Ok(ticket) = intake.attach(Box::new(echo), near) else {
@@ -411,6 +419,19 @@ fn a_guest_is_read_and_answered_until_it_wants_its_socket_back() {
             assert_eq!(&more, b"more");
         }
         assert!(intake.wakeups() > 0);
+    }
+}
+
+#[test]
+fn bytes_are_not_older_than_they_are() {
+    for intake in intakes() {
+        for pace in [Pace::Prompt, Pace::Relaxed] {
+            let mut guest = Guest::new(&intake, pace, None);
+            guest.say(b"and then there is a pause");
+            let sent = Instant::now();
+            guest.say(b"!");
+            assert!(guest.back().heard_at >= Some(sent));
+        }
     }
 }
 
@@ -477,6 +498,7 @@ fn everybody_comes_back_in_the_end() {
             due: None,
             answer: Vec::new(),
             heard: Vec::new(),
+            heard_at: None,
             back,
         };
         if let Err((reader, socket)) = intake.attach(Box::new(late), near) {

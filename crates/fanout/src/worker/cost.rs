@@ -1,0 +1,81 @@
+//! What a visit to a subgroup costs, for the window to follow.
+//!
+//! The clock of a thread also counts what the kernel does meanwhile for others: packets that arrive on
+//! this core, a fault, a neighbour on the machine. A visit that cost three times the usual says nothing
+//! about the audience and must not make everybody wait longer, so the usual visit is looked for first
+//! and smoothed then.
+
+use std::time::Duration;
+
+/// Visits among which the middle one is the usual one: up to four dear ones in a row change nothing, and
+/// an audience that has grown is known after five.
+const RECENT: usize = 9;
+
+/// How much a new usual visit counts against the old ones.
+const WEIGHT: f64 = 0.1;
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(super) struct Cost {
+    recent: [Duration; RECENT],
+    visits: usize,
+    smoothed: Duration,
+}
+
+impl Cost {
+    /// A visit took so much processor time.
+    pub(super) fn learn(&mut self, measured: Duration) {
+        self.recent[self.visits % RECENT] = measured;
+        self.visits += 1;
+        let usual = self.usual();
+        self.smoothed = if self.smoothed.is_zero() {
+            usual
+        } else {
+            self.smoothed.mul_f64(1.0 - WEIGHT) + usual.mul_f64(WEIGHT)
+        };
+    }
+
+    /// What the next visit will take.
+    pub(super) fn get(&self) -> Duration {
+        self.smoothed
+    }
+
+    /// The middle one of the recent visits.
+    fn usual(&self) -> Duration {
+        let mut recent = self.recent;
+        let known = &mut recent[..self.visits.min(RECENT)];
+        known.sort_unstable();
+        known.get(known.len() / 2).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USUAL: Duration = Duration::from_millis(2);
+
+    fn learned(costs: impl IntoIterator<Item = Duration>) -> Cost {
+        let mut cost = Cost::default();
+        costs.into_iter().for_each(|measured| cost.learn(measured));
+        cost
+    }
+
+    #[test]
+    fn dear_visits_among_usual_ones_change_nothing() {
+        let every_fifth = (0..100).map(|visit| if visit % 5 == 4 { 10 * USUAL } else { USUAL });
+        assert_eq!(learned(every_fifth).get(), USUAL);
+    }
+
+    #[test]
+    fn a_larger_audience_is_known_after_a_few_turns() {
+        let grown = [USUAL; 20].into_iter().chain([3 * USUAL; 40]);
+        assert!(learned(grown).get() > USUAL * 29 / 10);
+    }
+
+    #[test]
+    fn the_first_visit_is_all_there_is() {
+        assert_eq!(learned([]).get(), Duration::ZERO);
+        assert_eq!(learned([USUAL]).get(), USUAL);
+    }
+}
