@@ -22,11 +22,14 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
 fn ports(config: &Config, walk: &mut Walk<'_>) {
     let mut seen: Vec<(&str, SocketAddr)> = Vec::new();
     let admin = [config.admin.listen];
+    // A UDP port is nobody else's here.
+    let webrtc = config.webrtc.listen.filter(|_| config.webrtc.tcp);
     for (key, addresses) in [
         ("rtmp.listen", &config.rtmp.listen[..]),
         ("rtmp.tls_listen", &config.rtmp.tls_listen),
         ("http.listen", &config.http.listen),
         ("http.tls_listen", &config.http.tls_listen),
+        ("webrtc.listen", webrtc.as_slice()),
         ("admin.listen", &admin),
     ] {
         for &address in addresses {

@@ -12,7 +12,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -52,6 +52,8 @@ pub struct Config {
     pub rtmp: Rtmp,
     /// The HTTP port, for Icecast sources and for listeners.
     pub http: Http,
+    /// The WebRTC port.
+    pub webrtc: Webrtc,
     /// The operator's port.
     pub admin: Admin,
     /// Who may do what.
@@ -102,6 +104,17 @@ pub struct Http {
     pub head_timeout: Duration,
     /// Peers whose X-Forwarded-For is believed.
     pub trusted_proxies: Vec<Network>,
+}
+
+/// Section `[webrtc]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Webrtc {
+    /// The UDP address for the media of all sessions; `None` turns WebRTC off.
+    pub listen: Option<SocketAddr>,
+    /// The addresses that peers are told; empty finds them out. Each is one host's.
+    pub public_ips: Vec<IpAddr>,
+    /// TCP on the same port number, for peers whose network has no UDP.
+    pub tcp: bool,
 }
 
 /// Section `[admin]`.
@@ -310,6 +323,11 @@ impl Default for Config {
                 server_header: "Icecast 2.4.4 (Carillon)".to_owned(),
                 head_timeout: Duration::from_secs(10),
                 trusted_proxies: Vec::new(),
+            },
+            webrtc: Webrtc {
+                listen: Some(any(8189)),
+                public_ips: Vec::new(),
+                tcp: true,
             },
             admin: Admin {
                 listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 9600)),

@@ -1,5 +1,6 @@
 //! Which keys there are.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use fanout::Policy;
@@ -7,7 +8,7 @@ use fanout::Policy;
 use super::read::Section;
 use super::{
     Admin, Auth, Config, Fanout, Glob, Http, Ingest, Limits, Log, PolicyOverrides, PullRule,
-    PushRule, Rtmp, StreamRule,
+    PushRule, Rtmp, StreamRule, Webrtc,
 };
 
 /// Most worker threads: more than any machine has cores, few enough to start at once.
@@ -25,6 +26,7 @@ pub(super) fn config(s: &mut Section<'_, '_>, config: &mut Config) {
         drain_timeout,
         rtmp,
         http,
+        webrtc,
         admin,
         auth,
         ingest,
@@ -38,6 +40,7 @@ pub(super) fn config(s: &mut Section<'_, '_>, config: &mut Config) {
     s.set("drain_timeout", drain_timeout);
     s.section("rtmp", |s| self::rtmp(s, rtmp));
     s.section("http", |s| self::http(s, http));
+    s.section("webrtc", |s| self::webrtc(s, webrtc));
     s.section("admin", |s| self::admin(s, admin));
     s.section("auth", |s| self::auth(s, auth));
     s.section("ingest", |s| self::ingest(s, ingest));
@@ -65,6 +68,18 @@ fn http(s: &mut Section<'_, '_>, http: &mut Http) {
     s.set("head_timeout", &mut http.head_timeout);
     s.set("trusted_proxies", &mut http.trusted_proxies);
     require_some_time(s, "head_timeout", http.head_timeout);
+}
+
+fn webrtc(s: &mut Section<'_, '_>, webrtc: &mut Webrtc) {
+    s.set("listen", &mut webrtc.listen);
+    s.set("public_ips", &mut webrtc.public_ips);
+    s.set("tcp", &mut webrtc.tcp);
+    let is_somewhere = |ip: &IpAddr| !ip.is_unspecified() && !ip.is_multicast();
+    s.require(
+        "public_ips",
+        webrtc.public_ips.iter().all(is_somewhere),
+        "holds an address at which no host can be reached",
+    );
 }
 
 fn admin(s: &mut Section<'_, '_>, admin: &mut Admin) {

@@ -3,7 +3,7 @@
 //! The type of a field decides both: a [`Setting`] reads itself from a TOML value or from text,
 //! and says what it expected when it cannot.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -196,6 +196,26 @@ impl Setting for Span {
 impl Setting for SocketAddr {
     const EXPECTED: &str =
         "an address with its port, such as \"0.0.0.0:8000\" or \"[::]:8000\"; not a host name";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        text.parse().map_err(|_| unreadable::<Self>(text))
+    }
+}
+
+impl Setting for Option<SocketAddr> {
+    const EXPECTED: &str = "an address with its port, such as \"0.0.0.0:8189\", or \"\" for none";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let address = text.parse().map_err(|_| unreadable::<Self>(text))?;
+        Ok(Some(address))
+    }
+}
+
+impl Setting for IpAddr {
+    const EXPECTED: &str = "an IP address, such as \"203.0.113.7\"; not a host name";
 
     fn from_text(text: &str) -> Result<Self, Fault> {
         text.parse().map_err(|_| unreadable::<Self>(text))

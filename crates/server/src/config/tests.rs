@@ -121,6 +121,7 @@ fn the_shipped_file_has_every_key() {
     let sections = [
         "rtmp",
         "http",
+        "webrtc",
         "admin",
         "auth",
         "ingest",
@@ -213,7 +214,7 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
                         || ["publish_key", "admin_password"].contains(&key.as_str())
                 }
                 "5" => value.parse::<u64>().is_ok(),
-                "true" => ["public", "challenge", "on_demand"].contains(&key.as_str()),
+                "true" => ["public", "challenge", "on_demand", "tcp"].contains(&key.as_str()),
                 _ => false,
             };
             if accepted {
@@ -314,6 +315,18 @@ fn values_out_of_range_are_told() {
             2,
             "http.head_timeout",
             "\"400ms\"",
+        ),
+        (
+            "[webrtc]\npublic_ips = [\"radio.example\"]",
+            2,
+            "webrtc.public_ips",
+            "not a host name",
+        ),
+        (
+            "[webrtc]\npublic_ips = [\"0.0.0.0\"]",
+            2,
+            "webrtc.public_ips",
+            "no host can be reached",
         ),
         (
             "[http]\nlisten = [\"localhost:8000\"]",
@@ -444,9 +457,9 @@ fn values_out_of_range_are_told() {
             "did you mean `ingest.linger`?",
         ),
         (
-            "[webrtc]\nlisten = \"0.0.0.0:8189\"",
+            "[cluster]\nnode = \"east\"",
             1,
-            "webrtc",
+            "cluster",
             "no such key",
         ),
         (
@@ -458,6 +471,14 @@ fn values_out_of_range_are_told() {
     ] {
         one_problem(source, line, key, words);
     }
+}
+
+#[test]
+fn webrtc_is_turned_off_by_an_empty_address_and_shares_a_number_without_tcp() {
+    let config = parse("[webrtc]\nlisten = \"\"").expect("valid");
+    assert_eq!(config.webrtc.listen, None);
+    let udp = "[webrtc]\nlisten = \"0.0.0.0:8000\"\ntcp = false";
+    assert!(parse(udp).is_ok(), "the other is TCP");
 }
 
 #[test]
@@ -479,6 +500,12 @@ fn contradictions_are_told() {
             "[admin]\nlisten = \"127.0.0.1:8000\"",
             2,
             "admin.listen",
+            "another port",
+        ),
+        (
+            "[webrtc]\nlisten = \"127.0.0.1:8000\"",
+            2,
+            "webrtc.listen",
             "another port",
         ),
         (
