@@ -1,6 +1,6 @@
 // Plays the stream of this page: FLV through mpegts.js where there are pictures, otherwise the
-// first address that an <audio> element can play. Starts again, ever more patiently, when the
-// stream stops.
+// first address that an <audio> element can play; or, when that is wanted, over WebRTC with as little
+// delay as there is. Starts again, ever more patiently, when the stream stops.
 "use strict";
 
 (() => {
@@ -16,6 +16,14 @@
   const status = byId("status");
   const playButton = byId("play");
   const soundButton = byId("sound");
+  const liveButton = byId("live");
+  const note = byId("note");
+
+  // What the address ends with, and what the browser remembers, when low delay is wanted.
+  const LIVE = "live";
+  const WAY = "carillon-way";
+  // A connection that was lost comes back within this time, or not at all.
+  const LOST_MS = 4000;
 
   let offer = JSON.parse(byId("offer").textContent);
   let element = null;
@@ -23,6 +31,21 @@
   let retryMs = FIRST_RETRY_MS;
   let retryTimer = null;
   let watchTimer = null;
+  let lostTimer = null;
+  let session = null;
+  // Why low delay was given up.
+  let fallback = null;
+  // Counts starts, so that what began before the latest one knows that it is over.
+  let turn = 0;
+
+  const remembered = () => {
+    try {
+      return localStorage.getItem(WAY);
+    } catch {
+      return null;
+    }
+  };
+  let wantsLive = location.hash === `#${LIVE}` || remembered() === LIVE;
 
   const say = (text) => {
     if (status.textContent !== text) status.textContent = text;
@@ -44,13 +67,20 @@
   };
 
   const stop = () => {
+    turn += 1;
     clearTimeout(retryTimer);
     clearInterval(watchTimer);
+    clearTimeout(lostTimer);
+    if (session) {
+      session.end();
+      session = null;
+    }
     if (library) {
       library.destroy();
       library = null;
     }
     if (element) {
+      element.srcObject = null;
       element.removeAttribute("src");
       element.load();
       element = null;
@@ -122,12 +152,81 @@
     }, WATCH_MS);
   };
 
+  const canLive = () => Boolean(offer.webrtc) && rtc.isSupported();
+
+  const showWays = () => {
+    liveButton.hidden = !canLive();
+    liveButton.setAttribute("aria-pressed", String(wantsLive));
+    const words = fallback ?? (wantsLive ? offer.note : null);
+    note.hidden = !words;
+    note.textContent = words ?? "";
+  };
+
+  const giveUpLive = (reason) => {
+    stop();
+    wantsLive = false;
+    fallback = `Low delay does not work here. ${reason}`;
+    startUsual();
+  };
+
+  const startLive = async () => {
+    const mine = turn;
+    const isOver = () => mine !== turn;
+    const media = new MediaStream();
+    const peer = new RTCPeerConnection();
+    if (offer.audio) peer.addTransceiver("audio", { direction: "recvonly" });
+    if (offer.video) peer.addTransceiver("video", { direction: "recvonly" });
+    peer.ontrack = (event) => media.addTrack(event.track);
+    say("Connecting with low delay.");
+    session = rtc.open(peer, offer.webrtc);
+    try {
+      await session.ready;
+    } catch (error) {
+      if (isOver()) return;
+      if (error.passes) retry(error.message);
+      else giveUpLive(error.message);
+      return;
+    }
+    if (isOver()) return;
+    if (offer.video && media.getVideoTracks().length === 0) {
+      giveUpLive("This browser would get the sound and no picture.");
+      return;
+    }
+    peer.onconnectionstatechange = () => {
+      if (isOver()) return;
+      clearTimeout(lostTimer);
+      const lost = () => retry("The connection was lost. Trying again.");
+      if (peer.connectionState === "failed") lost();
+      if (peer.connectionState === "disconnected") lostTimer = setTimeout(lost, LOST_MS);
+    };
+    show(offer.video ? video : audio);
+    element.srcObject = media;
+    watch();
+    begin();
+  };
+
+  const show = (chosen) => {
+    element = chosen;
+    video.hidden = element !== video;
+    audio.hidden = element !== audio;
+  };
+
   const start = () => {
     stop();
+    showWays();
     if (!offer.live) {
       retry("Not live. This page starts to play when it is.");
       return;
     }
+    if (wantsLive && canLive()) {
+      startLive();
+      return;
+    }
+    startUsual();
+  };
+
+  const startUsual = () => {
+    showWays();
     const choice = choose();
     if (!choice) {
       // Tracks are announced one after the other, so this may be too early.
@@ -136,9 +235,7 @@
         : "This browser cannot play the stream. A player can; see below.");
       return;
     }
-    element = choice.element;
-    video.hidden = element !== video;
-    audio.hidden = element !== audio;
+    show(choice.element);
     say("Waiting for the stream.");
     const url = new URL(choice.address.path, location.href).href;
     if (isFlv(choice.address)) {
@@ -190,7 +287,7 @@
       if (media !== element) return;
       retryMs = FIRST_RETRY_MS;
       playButton.hidden = true;
-      say("Playing.");
+      say(session ? "Playing with low delay." : "Playing.");
     });
     media.addEventListener("waiting", () => {
       if (media === element) say("Waiting for the stream.");
@@ -210,6 +307,22 @@
   playButton.addEventListener("click", () => {
     playButton.hidden = true;
     begin();
+  });
+  liveButton.addEventListener("click", () => {
+    wantsLive = !wantsLive;
+    fallback = null;
+    try {
+      localStorage.setItem(WAY, wantsLive ? LIVE : "");
+    } catch {
+      // Then it is wanted on this page only.
+    }
+    retryMs = FIRST_RETRY_MS;
+    start();
+  });
+  // The session ends with the page, and not when the server notices.
+  addEventListener("pagehide", stop);
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) start();
   });
   soundButton.addEventListener("click", () => {
     video.muted = false;

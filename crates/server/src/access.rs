@@ -64,7 +64,8 @@ pub(crate) fn request_line(method: &str, target: &str, version: &str) -> String 
     format!("{} {} {version}", cut(method), loggable(target))
 }
 
-fn cut(text: &str) -> &str {
+/// The front of a text that a client said.
+pub(crate) fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }
 

@@ -4,6 +4,7 @@
 //!  cli ──► config ──► Relay::load ──► Relay::start ──► Running ──► drain
 //!                                         │
 //!              doors (accept, limits, TLS, head) ──► ingest | egress-http | egress-rtmp | pages
+//!              rtc (WHIP and WHEP, one UDP port) ──► ingest | egress-webrtc
 //!              links (pushes and pulls) ──► egress-rtmp | ingest
 //!              admin (metrics, health, API)     gate (who may)     access (who was here)
 //! ```
@@ -14,6 +15,7 @@
 mod access;
 mod address;
 mod admin;
+mod allowance;
 pub mod cli;
 pub mod config;
 mod demo;
@@ -28,6 +30,7 @@ mod notice;
 mod pages;
 mod relay;
 pub mod routes;
+mod rtc;
 mod running;
 mod stamp;
 mod status;

@@ -55,6 +55,14 @@ pub(crate) fn text(config: &Config, bound: &[Bound], generated: Generated, demo:
         );
     }
     if let Some((scheme, web)) = web {
+        if first(Port::Webrtc).is_some() {
+            line(&mut out, "Publish from a browser");
+            let page = format!("  camera   {scheme}://{web}/live/show/publish");
+            line(&mut out, &page);
+            let whip = format!("  OBS      Service WHIP, Server {scheme}://{web}/live/show/whip");
+            line(&mut out, &whip);
+            line(&mut out, &format!("           Bearer Token {key}"));
+        }
         line(&mut out, "Listen");
         line(&mut out, &format!("  browser  {scheme}://{web}/"));
         line(
@@ -172,6 +180,7 @@ mod tests {
     use crate::config::Secret;
 
     const PLAIN: &[(Port, &str)] = &[(Port::Rtmp, "0.0.0.0:1935"), (Port::Http, "[::]:8000")];
+    const WEBRTC: (Port, &str) = (Port::Webrtc, "0.0.0.0:8189");
 
     fn notice(generated: Generated) -> String {
         notice_of(PLAIN, generated, Config::default())
@@ -199,6 +208,16 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("http://[::1]:8000/demo/"), "{text}");
+    }
+
+    #[test]
+    fn browsers_may_publish_where_there_is_webrtc() {
+        let page = "http://[::1]:8000/live/show/publish";
+        assert!(!notice(Generated::default()).contains(page));
+        let ports = [PLAIN, &[WEBRTC]].concat();
+        let text = notice_of(&ports, Generated::default(), Config::default());
+        assert!(text.contains("listening webrtc 0.0.0.0:8189\n"), "{text}");
+        assert!(text.contains(page) && text.contains("Bearer Token KEY"), "{text}");
     }
 
     #[test]

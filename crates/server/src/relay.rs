@@ -38,6 +38,8 @@ pub enum Port {
     Http,
     /// The same over TLS.
     Https,
+    /// The media of WebRTC sessions.
+    Webrtc,
     /// The operator.
     Admin,
 }
@@ -50,6 +52,7 @@ impl Port {
             Self::Rtmps => "rtmps",
             Self::Http => "http",
             Self::Https => "https",
+            Self::Webrtc => "webrtc",
             Self::Admin => "admin",
         }
     }

@@ -101,8 +101,35 @@ endpoints! {
     Library: Page "GET" "/_/mpegts.js", Nothing;
     /// The pages' style.
     Style: Page "GET" "/_/style.css", Nothing;
+    /// What the player page and the publish page have in common.
+    RtcScript: Page "GET" "/_/rtc.js", Nothing;
+    /// The publish page's script.
+    PublishScript: Page "GET" "/_/publish.js", Nothing;
     /// The player page.
     Player: Page "GET" "/{stream}/", Nothing;
+    /// The publish page.
+    Publish: Page "GET" "/{stream}/publish", Nothing;
+
+    /// Open a session to listen (WHEP).
+    Whep: Page "POST" "/{stream}/whep", Nothing;
+    /// May a page do so?
+    WhepOptions: Page "OPTIONS" "/{stream}/whep", Nothing;
+    /// Is this an endpoint?
+    WhepGet: Page "GET" "/{stream}/whep", Nothing;
+    /// Change a listener's session.
+    WhepChange: Page "PATCH" "/{stream}/whep/{id}", Nothing;
+    /// End a listener's session.
+    WhepEnd: Page "DELETE" "/{stream}/whep/{id}", Nothing;
+    /// Open a session to publish (WHIP).
+    Whip: Page "POST" "/{stream}/whip", PublishKey;
+    /// May a page do so?
+    WhipOptions: Page "OPTIONS" "/{stream}/whip", Nothing;
+    /// Is this an endpoint?
+    WhipGet: Page "GET" "/{stream}/whip", Nothing;
+    /// Change a publisher's session.
+    WhipChange: Page "PATCH" "/{stream}/whip/{id}", PublishKey;
+    /// End a publisher's session.
+    WhipEnd: Page "DELETE" "/{stream}/whip/{id}", PublishKey;
 
     /// Metrics for Prometheus.
     Metrics: Admin "GET" "/metrics", Password;

@@ -22,7 +22,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::head::{self, Arrived, NoHead, Prefixed};
 use super::is_trusted;
-use super::limits::Place;
+use super::limits::{Handover, Place};
 use super::rejected::Rejected;
 use crate::access::{Line, request_line};
 use crate::address::forwarded;
@@ -164,7 +164,7 @@ async fn dispatch<S: Carrier>(
         Endpoint::ListenHead | Endpoint::ListenOptions => {
             listen(node, socket, head, peer, Permit::new(place)).await;
         }
-        _ => page(node, socket, raw, peer).await,
+        _ => page(node, socket, raw, peer, place).await,
     }
 }
 
@@ -280,12 +280,20 @@ fn endpoint(head: &Head, node: &Node) -> Endpoint {
     }
 }
 
-async fn page<S: Carrier>(node: &Arc<Node>, socket: S, raw: Bytes, peer: SocketAddr) {
+async fn page<S: Carrier>(
+    node: &Arc<Node>,
+    socket: S,
+    raw: Bytes,
+    peer: SocketAddr,
+    place: Place,
+) {
     let visitor = Visitor {
         peer,
         scheme: S::SCHEME,
     };
-    let router = pages::router(node).layer(axum::Extension(visitor));
+    let router = pages::router(node)
+        .layer(axum::Extension(visitor))
+        .layer(axum::Extension(Handover::new(place)));
     let served = hyper_http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(node.config.http.head_timeout)

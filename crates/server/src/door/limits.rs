@@ -248,6 +248,21 @@ impl Place {
     }
 }
 
+/// A connection's place, for whatever stays when the connection is gone to take.
+#[derive(Clone, Debug)]
+pub(crate) struct Handover(Arc<Mutex<Option<Place>>>);
+
+impl Handover {
+    pub(crate) fn new(place: Place) -> Self {
+        Self(Arc::new(Mutex::new(Some(place))))
+    }
+
+    /// The place, for the first who asks.
+    pub(crate) fn take(&self) -> Option<Place> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         self.settle();

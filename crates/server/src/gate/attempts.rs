@@ -1,12 +1,11 @@
 //! How often an address may be wrong, counted for each kind of action by itself: an encoder that
 //! retries with an old key must not lock out the operator who is about to correct it.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::address::network;
+use crate::allowance::Allowances;
 
 /// Wrong credentials an address may present in a row for one kind of action: a person trying all they know, and a source
 /// client that retries while its operator looks for the key.
@@ -15,10 +14,6 @@ const ALLOWANCE: u32 = 20;
 /// How long until one more wrong credential is allowed again. A script that guesses gets 43,200 a
 /// day for each kind, of 2¹⁴⁴.
 const REFILL: Duration = Duration::from_secs(2);
-
-/// Addresses remembered, once for each kind; about 300 KiB. Beyond it the one that was wrong longest
-/// ago is forgotten.
-const ADDRESSES_MAX: usize = 4_096;
 
 /// For what a credential was presented.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -29,39 +24,22 @@ pub(super) enum Kind {
 }
 
 /// The allowance of every address that was wrong lately.
-#[derive(Debug, Default)]
-pub(super) struct Attempts(Mutex<HashMap<(IpAddr, Kind), Instant>>);
+#[derive(Debug)]
+pub(super) struct Attempts(Allowances<(IpAddr, Kind)>);
 
-// For each address and kind the map holds the moment at which its allowance will be whole again. It lies
-// `REFILL` further ahead with each failure.
+impl Default for Attempts {
+    fn default() -> Self {
+        Self(Allowances::new(ALLOWANCE, REFILL))
+    }
+}
+
 impl Attempts {
     pub(super) fn are_used_up(&self, peer: IpAddr, kind: Kind, now: Instant) -> bool {
-        self.whole_at()
-            .get(&(network(peer), kind))
-            .is_some_and(|whole| whole.saturating_duration_since(now) > REFILL * (ALLOWANCE - 1))
+        self.0.is_used_up((network(peer), kind), now)
     }
 
     pub(super) fn failed(&self, peer: IpAddr, kind: Kind, now: Instant) {
-        let mut map = self.whole_at();
-        let key = (network(peer), kind);
-        if map.len() >= ADDRESSES_MAX && !map.contains_key(&key) {
-            map.retain(|_, whole| *whole > now);
-            let soonest = map
-                .iter()
-                .min_by_key(|(_, whole)| **whole)
-                .map(|(key, _)| *key);
-            if map.len() >= ADDRESSES_MAX
-                && let Some(soonest) = soonest
-            {
-                map.remove(&soonest);
-            }
-        }
-        let whole = map.entry(key).or_insert(now);
-        *whole = (*whole).max(now) + REFILL;
-    }
-
-    fn whole_at(&self) -> MutexGuard<'_, HashMap<(IpAddr, Kind), Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.spend((network(peer), kind), now);
     }
 }
 
@@ -105,15 +83,5 @@ mod tests {
             |text: &str| attempts.are_used_up(text.parse().expect("address"), PUBLISH, start);
         assert!(used_up("2001:db8:0:1:ffff::1"));
         assert!(!used_up("2001:db8:0:2::1"));
-    }
-
-    #[test]
-    fn many_addresses_do_not_fill_the_memory() {
-        let attempts = Attempts::default();
-        let start = Instant::now();
-        for number in 0..ADDRESSES_MAX as u32 + 100 {
-            attempts.failed(IpAddr::from(number.to_be_bytes()), PUBLISH, start);
-        }
-        assert_eq!(attempts.whole_at().len(), ADDRESSES_MAX);
     }
 }

@@ -33,6 +33,14 @@ asset!(
     SCRIPT = "text/javascript; charset=utf-8", "../../assets/player.js"
 );
 asset!(
+    /// What the player page and the publish page have in common.
+    RTC = "text/javascript; charset=utf-8", "../../assets/rtc.js"
+);
+asset!(
+    /// The publish page's own script.
+    PUBLISH = "text/javascript; charset=utf-8", "../../assets/publish.js"
+);
+asset!(
     /// mpegts.js 1.8.2, Apache-2.0, as its npm package has it.
     LIBRARY = "text/javascript; charset=utf-8", "../../assets/vendor/mpegts.js"
 );

@@ -1,4 +1,5 @@
-//! The public pages: the list of streams, a player for each, and Icecast's status document.
+//! The public pages: the list of streams, a player for each, one to publish it from a browser, and
+//! Icecast's status document. Requests of WHIP and WHEP come this way as well.
 //!
 //! Everything that came from a publisher is text here, escaped where it is written. Pages run
 //! nothing but the scripts of this server, which their Content-Security-Policy holds them to.
@@ -6,6 +7,7 @@
 mod assets;
 mod list;
 mod player;
+mod publish;
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -13,22 +15,29 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use axum::extract::{Extension, Query, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use hyper::body::Body as _;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::access::{Line, request_line};
+use crate::door::limits::Handover;
 use crate::node::Node;
 use crate::routes::{Endpoint, Surface};
+use crate::rtc;
 use crate::status::{self, Question};
 
 /// Nothing but what this server sends itself, and media that a script makes out of it.
 const POLICY: &str = "default-src 'self'; media-src 'self' blob:; worker-src 'self' blob:; \
     base-uri 'none'; form-action 'none'; object-src 'none'; frame-ancestors *";
+
+/// The same for a page that no other may show within itself, lest it lead people to press a button.
+const POLICY_UNFRAMED: &str = "default-src 'self'; media-src 'self' blob:; \
+    base-uri 'none'; form-action 'none'; object-src 'none'; frame-ancestors 'none'";
 
 /// Who asks, as the door knows it.
 #[derive(Clone, Copy, Debug)]
@@ -50,12 +59,16 @@ pub(crate) fn router(node: &Arc<Node>) -> Router {
             Endpoint::Script => get(async |headers: HeaderMap| assets::SCRIPT.answer(&headers)),
             Endpoint::Library => get(async |headers: HeaderMap| assets::LIBRARY.answer(&headers)),
             Endpoint::Style => get(async |headers: HeaderMap| assets::STYLE.answer(&headers)),
+            Endpoint::RtcScript => get(async |headers: HeaderMap| assets::RTC.answer(&headers)),
+            Endpoint::PublishScript => {
+                get(async |headers: HeaderMap| assets::PUBLISH.answer(&headers))
+            }
             Endpoint::Player => {
                 // Names hold slashes, and what follows them counts, so no pattern fits.
                 router = router.fallback(stream);
                 continue;
             }
-            // Not of this surface.
+            // Behind a stream's name, like the player; or not of this surface.
             _ => continue,
         };
         router = router.route(endpoint.path(), route);
@@ -69,11 +82,26 @@ async fn list(State(node): State<Arc<Node>>) -> Response {
     html(StatusCode::OK, list::page(&node.registry))
 }
 
-async fn stream(State(node): State<Arc<Node>>, method: Method, uri: Uri) -> Response {
+/// Whatever stands behind a stream's name.
+async fn stream(
+    State(node): State<Arc<Node>>,
+    Extension(visitor): Extension<Visitor>,
+    Extension(handover): Extension<Handover>,
+    request: Request,
+) -> Response {
+    let (method, path) = (request.method(), request.uri().path());
+    if let Some(address) = rtc::Address::of(method, path) {
+        return rtc::serve(&node, visitor, handover, address, request).await;
+    }
     if method != Method::GET && method != Method::HEAD {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
-    let (status, page) = player::page(&node.registry, uri.path());
+    let has_webrtc = node.rtc.is_some();
+    if let Some(name) = publish::stream(path) {
+        let (status, page) = publish::page(&name, has_webrtc);
+        return html_by(POLICY_UNFRAMED, status, page);
+    }
+    let (status, page) = player::page(&node.registry, path, has_webrtc);
     html(status, page)
 }
 
@@ -123,8 +151,10 @@ async fn finish(
     next: Next,
 ) -> Response {
     let began = (SystemTime::now(), Instant::now());
-    let preflight = request.method() == Method::OPTIONS;
-    let said = Said::by(&request);
+    let rtc = rtc::Address::of(request.method(), request.uri().path());
+    // WHIP and WHEP answer for themselves.
+    let preflight = request.method() == Method::OPTIONS && rtc.is_none();
+    let said = Said::by(&request, rtc.as_ref());
     let mut response = if preflight {
         StatusCode::NO_CONTENT.into_response()
     } else {
@@ -133,7 +163,9 @@ async fn finish(
     let headers = response.headers_mut();
     for (name, value) in http1::CORS {
         let name = HeaderName::from_bytes(name.as_bytes()).expect("the table holds header names");
-        headers.insert(name, HeaderValue::from_static(value));
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
     }
     if let Ok(server) = HeaderValue::from_str(&node.config.http.server_header) {
         headers.insert(header::SERVER, server);
@@ -157,15 +189,20 @@ struct Said {
 }
 
 impl Said {
-    fn by(request: &Request) -> Self {
+    /// `rtc` is what the path means to WHIP and WHEP.
+    fn by(request: &Request, rtc: Option<&rtc::Address>) -> Self {
         let header = |name| {
             let value = request.headers().get(name).map(HeaderValue::as_bytes);
             String::from_utf8_lossy(value.unwrap_or_default()).into_owned()
         };
+        let target = match rtc {
+            Some(address) => address.loggable(),
+            None => request.uri().to_string(),
+        };
         Self {
             request: request_line(
                 request.method().as_str(),
-                &request.uri().to_string(),
+                &target,
                 &format!("{:?}", request.version()),
             ),
             referer: header(header::REFERER),
@@ -194,12 +231,33 @@ impl Said {
 }
 
 fn html(status: StatusCode, page: String) -> Response {
+    html_by(POLICY, status, page)
+}
+
+fn html_by(policy: &'static str, status: StatusCode, page: String) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::CONTENT_SECURITY_POLICY, policy),
         (header::REFERRER_POLICY, "same-origin"),
     ];
     (status, headers, page).into_response()
+}
+
+/// A page for an address without one.
+fn nothing_here(why: &str) -> (StatusCode, String) {
+    let why = escape(why);
+    let main =
+        format!("<h1>Not found</h1>\n<p>{why} <a href=\"/\">See who is on air.</a></p>\n");
+    (StatusCode::NOT_FOUND, document("Not found", "", &main))
+}
+
+/// JSON that cannot end the element it stands in, whatever its strings hold.
+fn inert(value: &Value) -> String {
+    value
+        .to_string()
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
 }
 
 /// Text for HTML, between tags and in quoted attributes alike.
@@ -243,6 +301,17 @@ mod tests {
     fn no_text_leaves_its_place() {
         let escaped = escape("<script>\"'&\u{0}\n");
         assert_eq!(escaped, "&lt;script&gt;&quot;&#39;&amp;  ");
+    }
+
+    #[test]
+    fn json_stays_in_its_element() {
+        let value = serde_json::json!({ "type": "</script><script>alert(1)//<!--&" });
+        let text = inert(&value);
+        assert!(!text.contains(['<', '>', '&']), "{text}");
+        assert_eq!(
+            serde_json::from_str::<Value>(&text).expect("still JSON"),
+            value
+        );
     }
 
     #[test]

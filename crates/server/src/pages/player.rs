@@ -10,27 +10,29 @@ use http::StatusCode;
 use media::{Kind, StreamName};
 use serde_json::{Value, json};
 
-use super::{document, escape};
+use super::{document, escape, inert, nothing_here};
+use crate::rtc::Way;
 use crate::status::header_of;
 
-/// The page for a path, and the status it is sent with.
-pub(super) fn page(registry: &Registry, path: &str) -> (StatusCode, String) {
+/// The page for a path, and the status it is sent with. With `has_webrtc` it offers that as well.
+pub(super) fn page(registry: &Registry, path: &str, has_webrtc: bool) -> (StatusCode, String) {
     let name = path
         .strip_suffix('/')
         .map_or(Err(()), |name| StreamName::parse(name).map_err(|_| ()));
     let Ok(name) = name else {
-        let main = "<h1>Not found</h1>\n<p>There is nothing at this address. \
-            <a href=\"/\">See who is on air.</a></p>\n";
-        return (StatusCode::NOT_FOUND, document("Not found", "", main));
+        return nothing_here("There is nothing at this address.");
     };
     match registry.stream(&name) {
-        Some(stream) => (StatusCode::OK, render(&name, Some(&stream.info()))),
-        None => (StatusCode::NOT_FOUND, render(&name, None)),
+        Some(stream) => (
+            StatusCode::OK,
+            render(&name, Some(&stream.info()), has_webrtc),
+        ),
+        None => (StatusCode::NOT_FOUND, render(&name, None, has_webrtc)),
     }
 }
 
-fn render(name: &StreamName, info: Option<&Info>) -> String {
-    let offer = offer(info);
+fn render(name: &StreamName, info: Option<&Info>, has_webrtc: bool) -> String {
+    let offer = offer(info, has_webrtc);
     let own_name = info
         .and_then(|info| header_of(info, "name"))
         .filter(|text| !text.is_empty());
@@ -50,7 +52,9 @@ fn render(name: &StreamName, info: Option<&Info>) -> String {
          <audio id=\"audio\" controls aria-label=\"{label}\"{}></audio>\n\
          <p id=\"status\" role=\"status\">{}</p>\n\
          <p class=\"actions\"><button id=\"play\" type=\"button\" hidden>Play</button>\n\
-         <button id=\"sound\" type=\"button\" hidden>Sound on</button></p>\n",
+         <button id=\"sound\" type=\"button\" hidden>Sound on</button>\n\
+         <button id=\"live\" type=\"button\" aria-pressed=\"false\" hidden>Live, low delay</button></p>\n\
+         <p id=\"note\" hidden></p>\n",
         hidden(video),
         hidden(audio),
         escape(status),
@@ -68,6 +72,7 @@ fn render(name: &StreamName, info: Option<&Info>) -> String {
     let head = format!(
         "<script type=\"application/json\" id=\"offer\">{}</script>\n\
          <script src=\"/_/mpegts.js\" defer></script>\n\
+         <script src=\"/_/rtc.js\" defer></script>\n\
          <script src=\"/_/player.js\" defer></script>\n",
         inert(&offer)
     );
@@ -75,28 +80,23 @@ fn render(name: &StreamName, info: Option<&Info>) -> String {
 }
 
 /// What the script is told.
-fn offer(info: Option<&Info>) -> Value {
+fn offer(info: Option<&Info>, has_webrtc: bool) -> Value {
     let addresses = info.map(egress_http::addresses).unwrap_or_default();
     let addresses: Vec<_> = addresses
         .iter()
         .map(|one| json!({ "label": one.label, "path": one.path, "type": one.media_type }))
         .collect();
     let has = |kind| info.is_some_and(|info| info.tracks.iter().any(|track| track.kind == kind));
+    let webrtc = info
+        .filter(|info| has_webrtc && !info.tracks.is_empty())
+        .map(|info| format!("/{}/{}", info.name, Way::Out.segment()));
     json!({
         "live": info.is_some(),
         "audio": has(Kind::Audio),
         "video": has(Kind::Video),
         "addresses": addresses,
+        "webrtc": webrtc,
     })
-}
-
-/// JSON that cannot end the element it stands in, whatever its strings hold.
-fn inert(value: &Value) -> String {
-    value
-        .to_string()
-        .replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
 }
 
 #[cfg(test)]
@@ -104,20 +104,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_stays_in_its_element() {
-        let value = json!({ "type": "</script><script>alert(1)//<!--&" });
-        let text = inert(&value);
-        assert!(!text.contains(['<', '>', '&']), "{text}");
-        assert_eq!(
-            serde_json::from_str::<Value>(&text).expect("still JSON"),
-            value
-        );
-    }
-
-    #[test]
     fn a_stream_that_is_not_there_has_a_page_that_waits() {
         let name = StreamName::parse("live/show").expect("a name");
-        let page = render(&name, None);
+        let page = render(&name, None, true);
         assert!(
             page.contains("Not live") && page.contains("\"live\":false"),
             "{page}"

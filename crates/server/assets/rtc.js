@@ -1,0 +1,123 @@
+// One WebRTC session over WHIP or WHEP: offer, answer, end, and in plain words why it does not work.
+// Used by the player page and by the publish page.
+"use strict";
+
+globalThis.rtc = (() => {
+  // A path is found within a second or two, or there is none.
+  const CONNECT_MS = 10000;
+
+  // What the server, or the way to it, has against a session.
+  class Problem extends Error {
+    constructor(message, status = 0) {
+      super(message);
+      this.status = status;
+    }
+
+    // Whether the same may work later.
+    get passes() {
+      return [409, 429, 503].includes(this.status);
+    }
+  }
+
+  const isSupported = () => typeof RTCPeerConnection === "function";
+
+  const problemOf = async (answer) => {
+    let words = "";
+    try {
+      words = (await answer.json()).detail ?? "";
+    } catch {
+      // It was not the server itself that answered.
+    }
+    words = words || `The server answered with status ${answer.status}.`;
+    return new Problem(words.charAt(0).toUpperCase() + words.slice(1), answer.status);
+  };
+
+  // Browsers take and send Opus in mono unless the parameters say otherwise.
+  const inStereo = (sdp) => {
+    const numbers = [...sdp.matchAll(/^a=rtpmap:(\d+) opus\/48000\/2/gim)].map((match) => match[1]);
+    return numbers.reduce((text, number) => text.replace(
+      new RegExp(`^a=fmtp:${number} (?!.*stereo=)(.*)$`, "m"),
+      `a=fmtp:${number} $1;stereo=1;sprop-stereo=1`,
+    ), sdp);
+  };
+
+  const headersFor = (key, type) => ({
+    ...(type ? { "Content-Type": type } : {}),
+    ...(key ? { Authorization: `Bearer ${key}` } : {}),
+  });
+
+  const connected = (peer) => new Promise((resolve, reject) => {
+    const unreachable = () => reject(new Problem(
+      "The server answers, but its media port cannot be reached from this network.",
+    ));
+    const timer = setTimeout(unreachable, CONNECT_MS);
+    const look = () => {
+      if (peer.connectionState === "connected") resolve();
+      else if (["failed", "closed"].includes(peer.connectionState)) unreachable();
+      else return;
+      clearTimeout(timer);
+      peer.removeEventListener("connectionstatechange", look);
+    };
+    peer.addEventListener("connectionstatechange", look);
+    look();
+  });
+
+  // Opens a session for what `peer` wants to send or receive. `ready` resolves when media may flow; `end`
+  // ends the session, at whatever stage it is.
+  const open = (peer, path, key = "") => {
+    const endpoint = new URL(path, location.href);
+    let session = null;
+    let isOver = false;
+    let abandon;
+    const abandoned = new Promise((_, reject) => { abandon = reject; });
+    // Nobody may be waiting any more.
+    abandoned.catch(() => {});
+
+    const leave = () => {
+      if (!session) return;
+      // It may be the last thing that the page does. A server that hears nothing notices by itself.
+      fetch(session, { method: "DELETE", headers: headersFor(key), keepalive: true }).catch(() => {});
+      session = null;
+    };
+    const end = () => {
+      if (isOver) return;
+      isOver = true;
+      peer.close();
+      leave();
+      abandon(new Problem("The session was ended."));
+    };
+    const post = async () => {
+      try {
+        // The server needs no candidates of ours: it hears from where our checks come.
+        return await fetch(endpoint, {
+          method: "POST",
+          headers: headersFor(key, "application/sdp"),
+          body: peer.localDescription.sdp,
+          cache: "no-store",
+        });
+      } catch {
+        throw new Problem("The server cannot be reached.");
+      }
+    };
+    const begin = async () => {
+      const offer = await peer.createOffer();
+      await peer.setLocalDescription({ type: "offer", sdp: inStereo(offer.sdp) });
+      const answer = await post();
+      if (answer.status !== 201) throw await problemOf(answer);
+      const address = answer.headers.get("Location");
+      session = address && new URL(address, endpoint);
+      const sdp = await answer.text();
+      if (isOver) {
+        leave();
+        return;
+      }
+      await peer.setRemoteDescription({ type: "answer", sdp });
+      await connected(peer);
+    };
+    const ready = Promise.race([begin(), abandoned]);
+    ready.catch(end);
+    return { ready, end };
+  };
+
+  return { Problem, isSupported, open };
+})();

@@ -1,0 +1,111 @@
+//! How often somebody may do something: a number of times at once, and then once in an interval.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Keys remembered by one set of allowances; some 300 KiB. Beyond it the one that comes back to its
+/// whole allowance first is forgotten.
+const KEYS_MAX: usize = 4_096;
+
+/// The allowance of everybody who has used some of theirs lately.
+#[derive(Debug)]
+pub(crate) struct Allowances<K> {
+    at_once: u32,
+    refill: Duration,
+    whole_at: Mutex<HashMap<K, Instant>>,
+}
+
+// For each key the map holds the moment at which its allowance will be whole again. It lies `refill`
+// further ahead with each use.
+impl<K: Copy + Eq + Hash> Allowances<K> {
+    /// Everybody may do it `at_once` times, and once more each `refill`.
+    pub(crate) fn new(at_once: u32, refill: Duration) -> Self {
+        Self {
+            at_once,
+            refill,
+            whole_at: Mutex::default(),
+        }
+    }
+
+    /// Whether nothing is left.
+    pub(crate) fn is_used_up(&self, key: K, now: Instant) -> bool {
+        self.map()
+            .get(&key)
+            .is_some_and(|whole| self.is_beyond(*whole, now))
+    }
+
+    /// Uses one, whether it is there or not.
+    pub(crate) fn spend(&self, key: K, now: Instant) {
+        self.push_back(&mut self.map(), key, now);
+    }
+
+    /// Uses one if it is there.
+    pub(crate) fn take(&self, key: K, now: Instant) -> bool {
+        let mut map = self.map();
+        let is_used_up = map
+            .get(&key)
+            .is_some_and(|whole| self.is_beyond(*whole, now));
+        if !is_used_up {
+            self.push_back(&mut map, key, now);
+        }
+        !is_used_up
+    }
+
+    fn is_beyond(&self, whole: Instant, now: Instant) -> bool {
+        whole.saturating_duration_since(now) > self.refill * (self.at_once - 1)
+    }
+
+    fn push_back(&self, map: &mut HashMap<K, Instant>, key: K, now: Instant) {
+        if map.len() >= KEYS_MAX && !map.contains_key(&key) {
+            map.retain(|_, whole| *whole > now);
+            let soonest = map
+                .iter()
+                .min_by_key(|(_, whole)| **whole)
+                .map(|(key, _)| *key);
+            if map.len() >= KEYS_MAX
+                && let Some(soonest) = soonest
+            {
+                map.remove(&soonest);
+            }
+        }
+        let whole = map.entry(key).or_insert(now);
+        *whole = (*whole).max(now) + self.refill;
+    }
+
+    fn map(&self) -> MutexGuard<'_, HashMap<K, Instant>> {
+        self.whole_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFILL: Duration = Duration::from_secs(2);
+
+    #[test]
+    fn an_allowance_is_used_up_and_comes_back() {
+        let allowances = Allowances::new(3, REFILL);
+        let start = Instant::now();
+        let taken = (0..10).filter(|_| allowances.take(1, start)).count();
+        assert_eq!(taken, 3);
+        assert!(allowances.is_used_up(1, start) && !allowances.is_used_up(2, start));
+        assert!(allowances.take(1, start + REFILL));
+        assert!(!allowances.take(1, start + REFILL));
+        let later = start + REFILL * 100;
+        let taken = (0..10).filter(|_| allowances.take(1, later)).count();
+        assert_eq!(taken, 3, "it does not add up");
+    }
+
+    #[test]
+    fn many_keys_do_not_fill_the_memory() {
+        let allowances = Allowances::new(3, REFILL);
+        let start = Instant::now();
+        for key in 0..KEYS_MAX + 100 {
+            allowances.spend(key, start);
+        }
+        assert_eq!(allowances.map().len(), KEYS_MAX);
+    }
+}

@@ -1,0 +1,108 @@
+//! `/{stream}/publish`: a page that publishes a camera or a screen, and a microphone, over WHIP.
+
+use http::StatusCode;
+use media::StreamName;
+use serde_json::json;
+
+use super::{document, escape, inert, nothing_here};
+
+/// What stands behind a stream's name.
+const SUFFIX: &str = "/publish";
+
+/// Bitrates of the picture to choose from, in kb/s, and the one that is chosen at first: 720p at 30
+/// pictures a second.
+const BITRATES: [u32; 6] = [500, 1_000, 1_500, 2_500, 4_000, 6_000];
+const BITRATE_DEFAULT: u32 = 2_500;
+
+/// The stream that a path is the publish page of.
+pub(super) fn stream(path: &str) -> Option<StreamName> {
+    let name = path.strip_suffix(SUFFIX)?;
+    StreamName::parse(name).ok()
+}
+
+/// The page, and the status it is sent with. Without `is_served` there is nothing to publish to.
+pub(super) fn page(name: &StreamName, is_served: bool) -> (StatusCode, String) {
+    if !is_served {
+        return nothing_here("This server has WebRTC switched off, so a browser cannot publish to it.");
+    }
+    (StatusCode::OK, render(name))
+}
+
+fn render(name: &StreamName) -> String {
+    let label = escape(name.as_str());
+    let bitrates: String = BITRATES
+        .into_iter()
+        .map(|bitrate| {
+            let chosen = if bitrate == BITRATE_DEFAULT {
+                " selected"
+            } else {
+                ""
+            };
+            format!("<option value=\"{bitrate}\"{chosen}>{bitrate} kb/s</option>\n")
+        })
+        .collect();
+    let main = format!(
+        "<h1>Publish {label}</h1>\n\
+         <video id=\"preview\" muted autoplay playsinline hidden aria-label=\"Preview\"></video>\n\
+         <p id=\"status\" role=\"status\">Starting.</p>\n\
+         <p id=\"figures\" hidden></p>\n\
+         <form id=\"publish\">\n\
+         <p><label for=\"picture\">Picture</label>\n\
+         <select id=\"picture\"><option value=\"camera\">Camera</option>\n\
+         <option value=\"screen\">Screen</option><option value=\"none\">None</option></select></p>\n\
+         <p id=\"camera-row\"><label for=\"camera\">Camera</label>\n\
+         <select id=\"camera\"><option value=\"any\">The usual one</option></select></p>\n\
+         <p id=\"bitrate-row\"><label for=\"bitrate\">Bitrate</label>\n\
+         <select id=\"bitrate\">{bitrates}</select></p>\n\
+         <p><label for=\"microphone\">Sound</label>\n\
+         <select id=\"microphone\"><option value=\"any\">The usual microphone</option>\n\
+         <option value=\"screen\" hidden>The screen&#39;s own</option>\n\
+         <option value=\"none\">None</option></select></p>\n\
+         <p id=\"music-row\"><label for=\"music\">Music</label>\n\
+         <input id=\"music\" type=\"checkbox\"> leave the sound as it is, without echo and noise \
+         removed</p>\n\
+         <p><label for=\"key\">Key</label>\n\
+         <input id=\"key\" type=\"password\" autocomplete=\"current-password\" required></p>\n\
+         <p class=\"actions\"><button id=\"go\" type=\"submit\">Go on air</button>\n\
+         <button id=\"stop\" type=\"button\" hidden>Stop</button></p>\n\
+         </form>\n\
+         <p><a href=\"/{label}/\">Watch {label}</a></p>\n\
+         <noscript><p>Publishing from a browser needs JavaScript.</p></noscript>\n"
+    );
+    let offer = json!({ "path": format!("/{name}/whip") });
+    let head = format!(
+        "<script type=\"application/json\" id=\"offer\">{}</script>\n\
+         <script src=\"/_/rtc.js\" defer></script>\n\
+         <script src=\"/_/publish.js\" defer></script>\n",
+        inert(&offer)
+    );
+    document(&format!("Publish {name}"), &head, &main)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_at_the_end_of_a_streams_name() {
+        let name = |path| stream(path).map(|name| name.to_string());
+        assert_eq!(name("/live/show/publish").as_deref(), Some("live/show"));
+        assert_eq!(name("/radio.mp3/publish").as_deref(), Some("radio.mp3"));
+        assert_eq!(name("/publish"), None);
+        assert_eq!(name("/live/show/publish/"), None);
+        assert_eq!(name("/a b/publish"), None);
+    }
+
+    #[test]
+    fn the_page_tells_its_script_where_to_publish() {
+        let name = StreamName::parse("live/show").expect("a name");
+        let (status, html) = page(&name, true);
+        assert_eq!(status, StatusCode::OK);
+        assert!(html.contains("\"path\":\"/live/show/whip\""), "{html}");
+        assert!(html.contains("value=\"2500\" selected"), "{html}");
+        assert!(!html.contains("<script>"), "no script stands in the page");
+        let (status, html) = page(&name, false);
+        assert_eq!(status, StatusCode::NOT_FOUND);
+        assert!(html.contains("switched off"), "{html}");
+    }
+}

@@ -1,0 +1,181 @@
+//! Addresses of WHIP and WHEP: which stream, which way, which session.
+
+use std::fmt;
+
+use axum::http::Method;
+use media::StreamName;
+
+/// Which way media goes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Way {
+    /// From us to a listener (WHEP).
+    Out,
+    /// From a publisher to us (WHIP, RFC 9725).
+    In,
+}
+
+impl Way {
+    /// The last segment of its endpoints.
+    pub(crate) const fn segment(self) -> &'static str {
+        match self {
+            Self::Out => "whep",
+            Self::In => "whip",
+        }
+    }
+
+    fn of_segment(segment: &str) -> Option<Self> {
+        [Self::Out, Self::In]
+            .into_iter()
+            .find(|way| way.segment() == segment)
+    }
+}
+
+/// Names a session to those who opened it: 128 random bits, so nobody finds one by trying.
+#[derive(Clone, Copy, Eq, Hash, PartialEq)]
+pub(crate) struct Id(u128);
+
+/// Characters of a session's name.
+const ID_LEN: usize = 32;
+
+impl Id {
+    /// From random bytes.
+    pub(super) const fn new(random: [u8; 16]) -> Self {
+        Self(u128::from_be_bytes(random))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u128::from_str_radix(text, 16).ok();
+        number.filter(|_| text.len() == ID_LEN && is_hex).map(Self)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// Whoever knows it may end the session, so it is not printed by accident.
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Id(***)")
+    }
+}
+
+/// What a path of WHIP or WHEP means.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Address {
+    /// Which way.
+    pub(crate) way: Way,
+    /// Which stream.
+    pub(crate) stream: StreamName,
+    /// What of it.
+    pub(crate) place: Place,
+}
+
+/// What of a stream's WHIP or WHEP is meant.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Place {
+    /// Where sessions are opened.
+    Endpoint,
+    /// The same with a slash behind it, where nothing is.
+    Beside,
+    /// A session; `None` for what can be no session's name.
+    Session(Option<Id>),
+}
+
+impl Address {
+    /// Reads a request's path. `None` when it has nothing to do with WHIP or WHEP: the page of a stream
+    /// whose last segment is `whep` is its page.
+    pub(crate) fn of(method: &Method, path: &str) -> Option<Self> {
+        let (front, last) = path.rsplit_once('/')?;
+        let (way, name, place) = match Way::of_segment(last) {
+            Some(way) => (way, front, Place::Endpoint),
+            None => {
+                let (name, segment) = front.rsplit_once('/')?;
+                let place = match last {
+                    "" if method == Method::GET || method == Method::HEAD => return None,
+                    "" => Place::Beside,
+                    _ => Place::Session(Id::parse(last)),
+                };
+                (Way::of_segment(segment)?, name, place)
+            }
+        };
+        let stream = StreamName::parse(name).ok()?;
+        Some(Self { way, stream, place })
+    }
+
+    /// The path where sessions are opened.
+    pub(super) fn endpoint(&self) -> String {
+        format!("/{}/{}", self.stream, self.way.segment())
+    }
+
+    /// The path of a session.
+    pub(super) fn session(&self, id: Id) -> String {
+        format!("{}/{id}", self.endpoint())
+    }
+
+    /// The path as it may be written into a log: sessions are not named there, for whoever can name one may
+    /// end it.
+    pub(crate) fn loggable(&self) -> String {
+        match self.place {
+            Place::Endpoint => self.endpoint(),
+            Place::Beside => format!("{}/", self.endpoint()),
+            Place::Session(_) => format!("{}/*", self.endpoint()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_mean_an_endpoint_a_session_or_nothing() {
+        let id = Id::new([0xab; 16]);
+        let session = format!("/live/show/whip/{id}");
+        let cases = [
+            ("POST", "/live/show/whep", Some(("live/show", Way::Out, Place::Endpoint))),
+            ("GET", "/radio.mp3/whip", Some(("radio.mp3", Way::In, Place::Endpoint))),
+            ("POST", "/live/show/whep/", Some(("live/show", Way::Out, Place::Beside))),
+            // The page of a stream that is called so.
+            ("GET", "/live/show/whep/", None),
+            ("DELETE", &session, Some(("live/show", Way::In, Place::Session(Some(id))))),
+            ("DELETE", "/a/whep/short", Some(("a", Way::Out, Place::Session(None)))),
+            ("POST", "/a/whep/whip", Some(("a/whep", Way::In, Place::Endpoint))),
+            ("POST", "/whep", None),
+            ("POST", "/live/whepp", None),
+            ("POST", "/live//whep", None),
+            ("POST", "/live/../whep", None),
+            ("POST", "/li%20ve/whep", None),
+            ("POST", "whep", None),
+            ("POST", "", None),
+            ("GET", "/live/show/", None),
+        ];
+        for (method, path, expected) in cases {
+            let method = Method::from_bytes(method.as_bytes()).expect("a method");
+            let expected = expected.map(|(stream, way, place)| Address {
+                way,
+                stream: StreamName::parse(stream).expect("a name"),
+                place,
+            });
+            assert_eq!(Address::of(&method, path), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn sessions_have_one_spelling_and_stay_out_of_logs() {
+        let id = Id::new([0x0f; 16]);
+        assert_eq!(Id::parse(&id.to_string()), Some(id));
+        let text = id.to_string();
+        for wrong in [&text[1..], &format!("+{}", &text[1..]), &format!("{text}0"), ""] {
+            assert_eq!(Id::parse(wrong), None, "{wrong}");
+        }
+        let path = format!("/live/show/whep/{id}");
+        let address = Address::of(&Method::PATCH, &path).expect("an address");
+        assert_eq!(address.session(id), path);
+        assert_eq!(address.loggable(), "/live/show/whep/*");
+        assert!(!format!("{address:?}").contains(&text));
+    }
+}

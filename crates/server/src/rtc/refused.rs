@@ -1,0 +1,207 @@
+//! Why a request of WHIP or WHEP is refused, and the one function that turns it into words on the wire.
+
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use fanout::gate::Denied;
+use fanout::{LaneRefused, PublishRefused};
+use media::StreamName;
+use serde_json::json;
+use webrtc::sdp::{FragmentError, OfferError};
+
+use super::{SDP, SDP_FRAGMENT, Way, table};
+use crate::door::rejected::Rejected;
+
+/// Why a request is refused, sorted by blame.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    // The client asked for what is not there.
+    /// The operator wants no WebRTC.
+    #[error("WebRTC is switched off on this server: `webrtc.listen` is empty in its configuration")]
+    Off,
+    /// A path that belongs to the server's own pages.
+    #[error("a stream cannot have this name: it belongs to the server's own pages")]
+    NameReserved,
+    /// There is nothing here; a slash less and there is.
+    #[error("this address ends with a slash too many; it is {0}")]
+    Beside(String),
+    /// The session has ended, or never was.
+    #[error("there is no such session; it may have ended, and a new POST opens another")]
+    NoSession,
+    /// What cannot be done with this address.
+    #[error("this cannot be done here; the methods that can are: {0}")]
+    Method(&'static str),
+
+    // The client may not.
+    /// The gate says no.
+    #[error("{}", denied(*.0, *.1))]
+    Denied(Denied, Way),
+    /// More requests from one address than any honest client makes.
+    #[error("too many requests from this address")]
+    TooFast,
+
+    // The client's request is broken.
+    /// The body is of another type than is understood.
+    #[error("the body must be of the type {0}")]
+    ContentType(&'static str),
+    /// The body is too long.
+    #[error("the body is longer than {0} bytes")]
+    TooLong(usize),
+    /// The body did not arrive whole.
+    #[error("the body could not be read to its end")]
+    Broken,
+    /// The offer cannot be answered.
+    #[error("{0}")]
+    Offer(#[from] OfferError),
+    /// The fragment makes no sense.
+    #[error("{0}")]
+    Fragment(#[from] FragmentError),
+    /// A change that does not say of what.
+    #[error(
+        "If-Match is missing: send the ETag of the session, or \"*\" to restart ICE whatever it is"
+    )]
+    Unconditional,
+    /// A change of what is no longer so.
+    #[error("the session has another ETag by now: ICE was restarted since")]
+    Outdated,
+
+    // Client and stream have nothing in common.
+    /// The listener takes nothing of what the stream has.
+    #[error("{0}")]
+    Unplayable(String),
+    /// The publisher offers nothing that we take.
+    #[error("{0}")]
+    Unusable(String),
+
+    // It does not go now.
+    /// Nobody publishes the stream.
+    #[error("nobody publishes {0} at the moment; try again when it is live")]
+    NotLive(StreamName),
+    /// The stream's publisher has announced no tracks yet.
+    #[error("{0} has begun, but its publisher has not said yet what it sends; try again")]
+    NoTracks(StreamName),
+    /// Another publisher has the stream, or there is no room for one.
+    #[error("{0}")]
+    Publish(#[from] PublishRefused),
+    /// A limit of the server.
+    #[error("{0}")]
+    Limit(#[from] Rejected),
+    /// No lane for it.
+    #[error("{0}")]
+    Lane(#[from] LaneRefused),
+    /// As many sessions as there may be.
+    #[error("{0}")]
+    Full(#[from] table::Full),
+    /// The system gives no random bytes.
+    #[error("the system has no randomness to give")]
+    Randomness,
+}
+
+/// For somebody who does not know why a key is asked for.
+fn denied(denied: Denied, way: Way) -> &'static str {
+    match (denied, way) {
+        (Denied::Missing, Way::In) => {
+            "publishing needs the stream's key: send it as `Authorization: Bearer KEY`, or as ?key=KEY"
+        }
+        (Denied::Missing, Way::Out) => {
+            "listening needs a key: send it as `Authorization: Bearer KEY`, or as ?key=KEY"
+        }
+        (Denied::Wrong, _) => "the key is wrong for this stream",
+        (Denied::TooManyAttempts, _) => {
+            "too many wrong keys came from this address; wait a minute, even if the key is right now"
+        }
+    }
+}
+
+impl Refused {
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::Off | Self::NoSession | Self::NameReserved => StatusCode::NOT_FOUND,
+            Self::Beside(_) => StatusCode::TEMPORARY_REDIRECT,
+            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Denied(Denied::Missing | Denied::Wrong, _) => StatusCode::UNAUTHORIZED,
+            Self::Denied(Denied::TooManyAttempts, _) | Self::TooFast => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
+            Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLong(_) | Self::Offer(OfferError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Fragment(FragmentError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Broken | Self::Fragment(_) => StatusCode::BAD_REQUEST,
+            // Well formed, and yet of no use (RFC 9725 §4.2).
+            Self::Offer(OfferError::NoMedia | OfferError::Setup | OfferError::NoRtcpMux) => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            Self::Offer(_) => StatusCode::BAD_REQUEST,
+            Self::Unconditional => StatusCode::PRECONDITION_REQUIRED,
+            Self::Outdated => StatusCode::PRECONDITION_FAILED,
+            Self::Unplayable(_) | Self::Unusable(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::NotLive(_) | Self::NoTracks(_) => StatusCode::CONFLICT,
+            Self::Publish(PublishRefused::Busy | PublishRefused::Ended) => StatusCode::CONFLICT,
+            Self::Publish(PublishRefused::TooMany) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Lane(LaneRefused::Ended) => StatusCode::CONFLICT,
+            Self::Limit(_) | Self::Lane(_) | Self::Full(_) | Self::Randomness => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+        }
+    }
+
+    /// What the answer says besides its status and its words.
+    fn headers(&self, retry_after: u64) -> Vec<(HeaderName, String)> {
+        let mut headers = Vec::new();
+        match self {
+            Self::Method(allow) => headers.push((header::ALLOW, (*allow).to_owned())),
+            Self::Beside(path) => headers.push((header::LOCATION, path.clone())),
+            Self::Denied(Denied::Missing, _) => {
+                headers.push((header::WWW_AUTHENTICATE, CHALLENGE.to_owned()));
+            }
+            Self::Denied(Denied::Wrong, _) => {
+                let challenge = format!("{CHALLENGE}, error=\"invalid_token\"");
+                headers.push((header::WWW_AUTHENTICATE, challenge));
+            }
+            Self::ContentType(SDP) => headers.push((ACCEPT_POST, SDP.to_owned())),
+            Self::ContentType(_) => headers.push((ACCEPT_PATCH, SDP_FRAGMENT.to_owned())),
+            _ => {}
+        }
+        let comes_again = matches!(
+            self.status(),
+            StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+        );
+        if comes_again {
+            let seconds = match self {
+                // The publisher is about to say it.
+                Self::NoTracks(_) => 2,
+                _ => retry_after,
+            };
+            headers.push((header::RETRY_AFTER, seconds.to_string()));
+        }
+        headers
+    }
+
+    /// The answer: a problem document (RFC 9457). `retry_after` is in seconds.
+    pub(super) fn into_response(self, retry_after: u64) -> Response {
+        let status = self.status();
+        let document = json!({
+            "type": "about:blank",
+            "title": status.canonical_reason(),
+            "status": status.as_u16(),
+            "detail": self.to_string(),
+        });
+        let mut response = (status, document.to_string()).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+        for (name, value) in self.headers(retry_after) {
+            // A stream's name, a path and our own words are all visible ASCII.
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                headers.insert(name, value);
+            }
+        }
+        response
+    }
+}
+
+const PROBLEM: &str = "application/problem+json";
+
+const CHALLENGE: &str = "Bearer realm=\"Carillon\"";
+
+const ACCEPT_POST: HeaderName = HeaderName::from_static("accept-post");
+
+pub(super) const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");

@@ -1,0 +1,481 @@
+//! What WHIP and WHEP do over HTTP (RFC 9725, draft-ietf-wish-whep).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use fanout::gate::{Authorized, Gate, Play};
+use fanout::{Info, ListenerRecord, Permit, Phase, Stream};
+use media::{Container, Kind, StreamName};
+use webrtc::ice::Credentials;
+use webrtc::sdp::{Fragment, Offer, OfferError, write_fragment};
+
+use super::address::{Address, Id, Place, Way};
+use super::refused::{ACCEPT_PATCH, Refused};
+use super::request::{self, Key};
+use super::stage::Stage;
+use super::table::{Entry, Pass};
+use super::{Rtc, SDP, SDP_FRAGMENT};
+use crate::access::cut;
+use crate::door::limits::Handover;
+use crate::door::rejected::Rejected;
+use crate::node::Node;
+use crate::pages::Visitor;
+
+/// How long a listener waits for a stream that comes on demand: connecting elsewhere takes some round
+/// trips.
+const DEMANDED_AWAITED: Duration = Duration::from_secs(10);
+
+/// How long an epoch is given to announce its tracks. An answer says for good what a session carries, so
+/// who comes before the picture was announced would never see it.
+const TRACKS_AWAITED: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether they are there.
+const TRACKS_POLL: Duration = Duration::from_millis(50);
+
+/// Lets pages of others use WHIP and WHEP, and read what they answer.
+const CORS: [(&str, &str); 5] = [
+    ("access-control-allow-origin", "*"),
+    (
+        "access-control-allow-methods",
+        "OPTIONS, GET, HEAD, POST, PATCH, DELETE",
+    ),
+    (
+        "access-control-allow-headers",
+        "Authorization, Content-Type, If-Match",
+    ),
+    (
+        "access-control-expose-headers",
+        "Location, ETag, Link, Accept-Patch, Retry-After",
+    ),
+    ("access-control-max-age", "86400"),
+];
+
+const ENDPOINT_METHODS: &str = "OPTIONS, GET, HEAD, POST";
+const SESSION_METHODS: &str = "OPTIONS, GET, HEAD, PATCH, DELETE";
+
+/// Answers a request to an address of WHIP or WHEP.
+pub(crate) async fn serve(
+    node: &Arc<Node>,
+    visitor: Visitor,
+    handover: Handover,
+    address: Address,
+    request: Request,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let asked = Asked {
+        node,
+        visitor,
+        address,
+        method: parts.method,
+        uri: parts.uri,
+        headers: parts.headers,
+    };
+    let mut response = match asked.answer(body, &handover).await {
+        Ok(response) => response,
+        Err(refused) => {
+            asked.note(&refused);
+            refused.into_response(node.retry_after())
+        }
+    };
+    let headers = response.headers_mut();
+    for (name, value) in CORS {
+        headers.insert(
+            HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        );
+    }
+    response
+}
+
+/// A request, less its body.
+struct Asked<'a> {
+    node: &'a Arc<Node>,
+    visitor: Visitor,
+    address: Address,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+impl Asked<'_> {
+    async fn answer(&self, body: Body, handover: &Handover) -> Result<Response, Refused> {
+        match (&self.method, self.address.place) {
+            (&Method::OPTIONS, _) => Ok(self.preflight()),
+            (&Method::GET, Place::Endpoint) => Ok(StatusCode::NO_CONTENT.into_response()),
+            (&Method::HEAD, Place::Endpoint) => Ok(of_type_sdp()),
+            (&Method::POST, Place::Endpoint) => {
+                // Read before anything else is said: an answer to who is still sending may be lost.
+                let body = request::body(body).await;
+                self.open(&body?, handover).await
+            }
+            (_, Place::Endpoint) => Err(Refused::Method(ENDPOINT_METHODS)),
+            (_, Place::Beside) => Err(Refused::Beside(self.beside())),
+            (&Method::GET, Place::Session(id)) => {
+                self.find(id)?;
+                Ok(StatusCode::NO_CONTENT.into_response())
+            }
+            (&Method::HEAD, Place::Session(id)) => {
+                self.find(id)?;
+                Ok(of_type_sdp())
+            }
+            (&Method::PATCH, Place::Session(id)) => {
+                let body = request::body(body).await;
+                self.change(id, &body?)
+            }
+            (&Method::DELETE, Place::Session(id)) => self.end(id),
+            (_, Place::Session(_)) => Err(Refused::Method(SESSION_METHODS)),
+        }
+    }
+
+    fn preflight(&self) -> Response {
+        let (methods, name, value) = match self.address.place {
+            Place::Session(_) => (SESSION_METHODS, ACCEPT_PATCH, SDP_FRAGMENT),
+            _ => (ENDPOINT_METHODS, super::refused::ACCEPT_POST, SDP),
+        };
+        let allow = (header::ALLOW, methods);
+        (StatusCode::NO_CONTENT, [allow, (name, value)]).into_response()
+    }
+
+    /// The address that was probably meant, with the query that may hold a key.
+    fn beside(&self) -> String {
+        self.with_query(self.address.endpoint())
+    }
+
+    fn with_query(&self, path: String) -> String {
+        match self.uri.query() {
+            Some(query) => format!("{path}?{query}"),
+            None => path,
+        }
+    }
+
+    /// Opens a session.
+    async fn open(&self, body: &[u8], handover: &Handover) -> Result<Response, Refused> {
+        let rtc = self.rtc()?;
+        self.pace(rtc)?;
+        if self.node.is_draining() {
+            return Err(Rejected::Draining.into());
+        }
+        let key = Key::of(&self.headers, &self.uri);
+        let opened = match self.address.way {
+            Way::Out => {
+                let permission = self.may_play(&key)?;
+                let offer = self.offer(body)?;
+                self.listen(rtc, &permission, &offer, handover).await?
+            }
+            Way::In => {
+                // Strangers learn nothing about their offer.
+                self.may_publish(&key)?;
+                let offer = self.offer(body)?;
+                self.publish(rtc, &key, &offer, handover)?
+            }
+        };
+        Ok(self.created(&key, opened))
+    }
+
+    fn offer(&self, body: &[u8]) -> Result<Offer, Refused> {
+        if !request::is_of_type(&self.headers, SDP) {
+            return Err(Refused::ContentType(SDP));
+        }
+        let text = str::from_utf8(body).map_err(|_| OfferError::Syntax)?;
+        Ok(Offer::parse(text)?)
+    }
+
+    fn created(&self, key: &Key, opened: Opened) -> Response {
+        let path = self.address.session(opened.id);
+        // Whoever shows its key in the query shows it there again.
+        let location = if key.is_in_query {
+            self.with_query(path)
+        } else {
+            path
+        };
+        let headers = [
+            (header::LOCATION, location),
+            (header::ETAG, tag(&opened.ufrag)),
+            (header::CONTENT_TYPE, SDP.to_owned()),
+            (ACCEPT_PATCH, SDP_FRAGMENT.to_owned()),
+        ];
+        (StatusCode::CREATED, headers, opened.answer).into_response()
+    }
+
+    async fn listen(
+        &self,
+        rtc: &Rtc,
+        permission: &Authorized<Play>,
+        offer: &Offer,
+        handover: &Handover,
+    ) -> Result<Opened, Refused> {
+        let requested = Instant::now();
+        let stream = self.live().await?;
+        let seat = self.node.limits.listener(Instant::now())?;
+        let info = self.tracks(&stream).await?;
+        let new = self.new_session(rtc, offer, handover)?;
+        let record = ListenerRecord {
+            id: self.node.registry.fanout().next_id(),
+            stream: info.name.clone(),
+            format: Stage::FORMAT,
+            peer: self.visitor.peer,
+            request: format!("PLAY /{} WHEP/1.0", info.name),
+            agent: self.header(&header::USER_AGENT),
+            referer: self.header(&header::REFERER),
+            since: SystemTime::now(),
+            requested,
+            permit: Some(Permit::new(seat)),
+        };
+        let NewSession { id, local, pass } = new;
+        let answer = rtc
+            .stage
+            .listen(offer, &local, &stream, &info, permission, record, pass)?;
+        Ok(Opened::new(id, &local, answer))
+    }
+
+    fn publish(
+        &self,
+        rtc: &Rtc,
+        key: &Key,
+        offer: &Offer,
+        handover: &Handover,
+    ) -> Result<Opened, Refused> {
+        let new = self.new_session(rtc, offer, handover)?;
+        let NewSession { id, local, pass } = new;
+        let agent = self.header(&header::USER_AGENT);
+        let presented = key.presented(self.visitor);
+        let name = &self.address.stream;
+        let context = &self.node.ingest;
+        let answer = rtc
+            .stage
+            .publish(offer, &local, context, name, &presented, agent, pass)?;
+        Ok(Opened::new(id, &local, answer))
+    }
+
+    /// A session of this stream: names for it, and its entry in the table.
+    fn new_session(
+        &self,
+        rtc: &Rtc,
+        offer: &Offer,
+        handover: &Handover,
+    ) -> Result<NewSession, Refused> {
+        let id = Id::new(random()?);
+        let local = Credentials::generate(&random()?);
+        let first = offer.media.iter().find(|media| media.usable);
+        let first = first.map_or(("audio", "".into()), |media| {
+            let kind = match media.kind {
+                webrtc::sdp::MediaKind::Video => "video",
+                _ => "audio",
+            };
+            (kind, media.mid.clone())
+        });
+        let entry = Entry {
+            way: self.address.way,
+            stream: self.address.stream.clone(),
+            ufrag: local.ufrag().into(),
+            remote_ufrag: offer.ice.ufrag().into(),
+            first,
+        };
+        let pass = rtc.table.enter(id, entry, handover.take())?;
+        Ok(NewSession { id, local, pass })
+    }
+
+    /// Candidates of the peer, which a lite agent does not need, or a restart of ICE.
+    fn change(&self, id: Option<Id>, body: &[u8]) -> Result<Response, Refused> {
+        let rtc = self.rtc()?;
+        self.pace(rtc)?;
+        self.may_change()?;
+        // Between this look and the restart nobody else restarts the session.
+        let _turn = rtc.restarts.lock();
+        let (id, entry) = self.find(id)?;
+        if !request::is_of_type(&self.headers, SDP_FRAGMENT) {
+            return Err(Refused::ContentType(SDP_FRAGMENT));
+        }
+        match request::matches(&self.headers, &entry.ufrag) {
+            None => return Err(Refused::Unconditional),
+            Some(false) => return Err(Refused::Outdated),
+            Some(true) => {}
+        }
+        let text = str::from_utf8(body).map_err(|_| webrtc::sdp::FragmentError::Syntax)?;
+        let fragment = Fragment::parse(text)?;
+        let theirs = fragment.ice.as_ref().map(Credentials::ufrag);
+        match theirs.filter(|theirs| **theirs != *entry.remote_ufrag) {
+            Some(theirs) => restart(rtc, id, &entry, theirs),
+            None => Ok(StatusCode::NO_CONTENT.into_response()),
+        }
+    }
+
+    fn end(&self, id: Option<Id>) -> Result<Response, Refused> {
+        let rtc = self.rtc()?;
+        self.may_change()?;
+        let (id, entry) = self.find(id)?;
+        rtc.table.remove(id);
+        // It may have ended by itself just now.
+        rtc.stage.close(&entry.ufrag);
+        Ok(StatusCode::OK.into_response())
+    }
+
+    fn find(&self, id: Option<Id>) -> Result<(Id, Entry), Refused> {
+        let rtc = self.rtc()?;
+        let found = id.and_then(|id| Some((id, rtc.table.get(id)?)));
+        found
+            .filter(|(_, entry)| {
+                entry.way == self.address.way && entry.stream == self.address.stream
+            })
+            .ok_or(Refused::NoSession)
+    }
+
+    fn may_play(&self, key: &Key) -> Result<Authorized<Play>, Refused> {
+        let presented = key.presented(self.visitor);
+        let permitted = self.node.gate.play(&self.address.stream, &presented);
+        permitted.map_err(|denied| Refused::Denied(denied, Way::Out))
+    }
+
+    fn may_publish(&self, key: &Key) -> Result<(), Refused> {
+        let presented = key.presented(self.visitor);
+        let permitted = self.node.gate.publish(&self.address.stream, &presented);
+        permitted
+            .map(drop)
+            .map_err(|denied| Refused::Denied(denied, Way::In))
+    }
+
+    /// Who may open a session may change and end it, if it can name it.
+    fn may_change(&self) -> Result<(), Refused> {
+        let key = Key::of(&self.headers, &self.uri);
+        match self.address.way {
+            Way::Out => self.may_play(&key).map(drop),
+            Way::In => self.may_publish(&key),
+        }
+    }
+
+    /// The stream while somebody publishes it, which is waited for if it comes on demand.
+    async fn live(&self) -> Result<Arc<Stream>, Refused> {
+        let (registry, name) = (&self.node.registry, &self.address.stream);
+        let is_live = |stream: &Arc<Stream>| stream.info().phase == Phase::Live;
+        if let Some(stream) = registry.stream(name).filter(is_live) {
+            return Ok(stream);
+        }
+        if registry.demand(name) {
+            let appearance = registry.appearance(name);
+            let appeared = tokio::time::timeout(DEMANDED_AWAITED, appearance).await;
+            if let Some(stream) = appeared.ok().filter(is_live) {
+                return Ok(stream);
+            }
+        }
+        Err(Refused::NotLive(name.clone()))
+    }
+
+    /// The stream's tracks, as soon as all that are to be expected are there.
+    async fn tracks(&self, stream: &Stream) -> Result<Info, Refused> {
+        let deadline = tokio::time::Instant::now() + TRACKS_AWAITED;
+        loop {
+            let info = stream.info();
+            if are_complete(&info) {
+                return Ok(info);
+            }
+            if tokio::time::Instant::now() >= deadline {
+                return match info.tracks.is_empty() {
+                    true => Err(Refused::NoTracks(info.name)),
+                    false => Ok(info),
+                };
+            }
+            tokio::time::sleep(TRACKS_POLL).await;
+        }
+    }
+
+    fn rtc(&self) -> Result<&Rtc, Refused> {
+        self.node.rtc.as_ref().ok_or(Refused::Off)
+    }
+
+    fn pace(&self, rtc: &Rtc) -> Result<(), Refused> {
+        match rtc.may_ask(self.visitor.peer.ip(), Instant::now()) {
+            true => Ok(()),
+            false => Err(Refused::TooFast),
+        }
+    }
+
+    /// Counts, and tells the operator of, who was turned away.
+    fn note(&self, refused: &Refused) {
+        let (peer, stream) = (self.visitor.peer, &self.address.stream);
+        if let Refused::Limit(reason) = refused {
+            self.node.counts.reject(*reason, peer);
+            return;
+        }
+        let way = self.address.way.segment();
+        let status = refused.status().as_u16();
+        tracing::debug!(%stream, %peer, way, status, reason = %refused, "refused");
+    }
+
+    fn header(&self, name: &HeaderName) -> String {
+        let value = self.headers.get(name).map(HeaderValue::as_bytes);
+        let text = String::from_utf8_lossy(value.unwrap_or_default());
+        cut(&text).to_owned()
+    }
+}
+
+/// What an endpoint and a session are of.
+fn of_type_sdp() -> Response {
+    [(header::CONTENT_TYPE, SDP)].into_response()
+}
+
+/// A session that was opened.
+struct Opened {
+    id: Id,
+    ufrag: Box<str>,
+    answer: String,
+}
+
+impl Opened {
+    fn new(id: Id, local: &Credentials, answer: String) -> Self {
+        let ufrag = local.ufrag().into();
+        Self { id, ufrag, answer }
+    }
+}
+
+/// A session that is about to be opened.
+struct NewSession {
+    id: Id,
+    local: Credentials,
+    pass: Pass,
+}
+
+fn restart(rtc: &Rtc, id: Id, entry: &Entry, theirs: &str) -> Result<Response, Refused> {
+    let local = Credentials::generate(&random()?);
+    let (kind, mid) = &entry.first;
+    let fragment = write_fragment(&local, kind, mid, rtc.stage.candidates());
+    let ufrag: Box<str> = local.ufrag().into();
+    let is_there =
+        rtc.stage.restart(&entry.ufrag, local, theirs) && rtc.table.rename(id, &ufrag, theirs);
+    if !is_there {
+        return Err(Refused::NoSession);
+    }
+    let headers = [
+        (header::ETAG, tag(&ufrag)),
+        (header::CONTENT_TYPE, SDP_FRAGMENT.to_owned()),
+    ];
+    Ok((StatusCode::OK, headers, fragment).into_response())
+}
+
+/// The entity tag of an ICE session: its name, which its datagrams tell anyway.
+fn tag(ufrag: &str) -> String {
+    format!("\"{ufrag}\"")
+}
+
+/// Whether all tracks that are to be expected were announced. A publisher of tracks announces picture
+/// and sound one after the other.
+fn are_complete(info: &Info) -> bool {
+    let has = |kind| info.tracks.iter().any(|track| track.kind == kind);
+    match info.source.container {
+        Container::Tracks => {
+            let is_young = |age: Duration| age < TRACKS_AWAITED;
+            let is_young = info.since.elapsed().is_ok_and(is_young);
+            has(Kind::Audio) && has(Kind::Video) || !is_young && !info.tracks.is_empty()
+        }
+        _ => !info.tracks.is_empty(),
+    }
+}
+
+fn random<const LENGTH: usize>() -> Result<[u8; LENGTH], Refused> {
+    let mut bytes = [0; LENGTH];
+    getrandom::fill(&mut bytes).map_err(|_| Refused::Randomness)?;
+    Ok(bytes)
+}
