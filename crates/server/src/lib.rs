@@ -40,4 +40,5 @@ mod tests;
 
 pub use links::TrustError;
 pub use relay::{Bound, Port, Relay, StartError};
+pub use rtc::OpenError;
 pub use running::Running;

@@ -20,6 +20,7 @@ use crate::door::{Counts, host};
 use crate::gate::Gatehouse;
 use crate::links::Links;
 use crate::relay::{Bound, Port};
+use crate::rtc::Rtc;
 
 /// See the module's description.
 pub(crate) struct Node {
@@ -30,6 +31,8 @@ pub(crate) struct Node {
     pub(crate) egress: Arc<egress_http::Context>,
     /// Listeners over RTMP.
     pub(crate) players: Arc<egress_rtmp::Context>,
+    /// WebRTC, unless it is switched off.
+    pub(crate) rtc: Option<Rtc>,
     pub(crate) links: Links,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
@@ -120,6 +123,7 @@ impl Node {
             jitter,
             leaving,
             config,
+            rtc: None,
             registry,
             gate,
             links,

@@ -1,7 +1,7 @@
 //! The relay: from a checked configuration to a running server.
 //!
 //! The order of starting: secrets, TLS, sockets (so that a port in use ends it before anything
-//! runs), workers, registry and gate, logs, doors.
+//! runs), workers, registry and gate, logs, the WebRTC port, doors.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,6 +21,7 @@ use crate::gate::Gatehouse;
 use crate::keys::{self, Generated};
 use crate::links::{self, Links, TrustError};
 use crate::node::{Node, Parts};
+use crate::rtc::{OpenError, Rtc, Stage};
 use crate::running::Running;
 
 /// Connections that may wait to be accepted: a crowd that reconnects at once. The kernel caps it
@@ -100,6 +101,14 @@ pub enum StartError {
     /// The threads that read publishers, or what they read by, cannot be made.
     #[error("the threads that read publishers cannot start: {0}")]
     Intake(io::Error),
+    /// There is no WebRTC.
+    #[error("cannot serve WebRTC on {address}: {source}")]
+    Webrtc {
+        /// Where it was to be.
+        address: SocketAddr,
+        /// Why it is not.
+        source: OpenError,
+    },
     /// The access log cannot be opened.
     #[error("the access log cannot be opened: {0}")]
     AccessLog(io::Error),
@@ -190,7 +199,7 @@ impl Relay {
         getrandom::fill(&mut challenge_key)?;
         let jitter_seed = getrandom::u64()?;
         let links = Links::new(&config, connector);
-        let node = Arc::new(Node::new(Parts {
+        let mut node = Node::new(Parts {
             config,
             registry: Arc::new(registry),
             gate: Arc::new(gate),
@@ -201,9 +210,10 @@ impl Relay {
             password_demanded,
             challenge_key,
             jitter_seed,
-        }));
+        });
+        open_webrtc(&mut node)?;
         let logs = (departures, log_thread);
-        let mut running = Running::new(node, generated, demo, logs);
+        let mut running = Running::new(Arc::new(node), generated, demo, logs);
         running.open(sockets);
         Ok(running)
     }
@@ -309,6 +319,21 @@ fn start_workers(config: &Config, backend: MakeBackend) -> io::Result<Workers> {
         log_bytes_max: config.fanout.log_mib.saturating_mul(1024 * 1024),
     };
     Fanout::start(&settings, backend)
+}
+
+fn open_webrtc(node: &mut Node) -> Result<(), StartError> {
+    let Some(address) = node.config.webrtc.listen else {
+        return Ok(());
+    };
+    let fanout = node.registry.fanout();
+    let stage = Stage::open(address, &node.config, fanout, &node.ingest)
+        .map_err(|source| StartError::Webrtc { address, source })?;
+    node.bound.push(Bound {
+        port: Port::Webrtc,
+        address: stage.address(),
+    });
+    node.rtc = Some(Rtc::new(stage));
+    Ok(())
 }
 
 fn rules(config: Arc<Config>) -> fanout::Rules {

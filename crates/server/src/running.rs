@@ -142,12 +142,16 @@ impl Running {
         say_goodbye(&self.node).await;
         let fanout = Arc::clone(self.node.registry.fanout());
         let ingest = Arc::clone(&self.node.ingest);
+        let webrtc = self.node.rtc.as_ref().map(|rtc| rtc.stage.port());
         let (departures, log_thread) = (self.departures, self.log_thread);
         // Connections that are still there hold the node; their log lines end here all the same.
         drop(self.node);
         let ended = tokio::task::spawn_blocking(move || {
             if let Some(intake) = &ingest.intake {
                 intake.stop();
+            }
+            if let Some(port) = webrtc {
+                port.stop();
             }
             fanout.stop();
             departures.finish();

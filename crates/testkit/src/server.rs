@@ -130,6 +130,7 @@ impl ServerBuilder {
         for (table, key, value) in [
             ("rtmp", "listen", "[\"127.0.0.1:0\"]".to_owned()),
             ("http", "listen", "[\"127.0.0.1:0\"]".to_owned()),
+            ("webrtc", "listen", "\"127.0.0.1:0\"".to_owned()),
             ("admin", "listen", "\"127.0.0.1:0\"".to_owned()),
             ("auth", "publish_key", format!("\"{PUBLISH_KEY}\"")),
         ] {
@@ -172,7 +173,7 @@ impl Server {
         ServerBuilder::default()
     }
 
-    /// The address of the first listener for `protocol`: `rtmp`, `http`, `https`, `admin`.
+    /// The address of the first listener for `protocol`: `rtmp`, `http`, `https`, `webrtc`, `admin`.
     ///
     /// # Panics
     /// When there is none.

@@ -32,6 +32,7 @@ use crate::allowance::Allowances;
 
 pub(crate) use self::address::{Address, Way};
 pub(crate) use self::serve::serve;
+pub use self::stage::OpenError;
 pub(crate) use self::stage::Stage;
 use self::table::Table;
 

@@ -4,8 +4,10 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fanout::gate::Denied;
 use fanout::{LaneRefused, PublishRefused};
+use ingest::whip::Unusable;
 use media::StreamName;
 use serde_json::json;
+use webrtc::port;
 use webrtc::sdp::{FragmentError, OfferError};
 
 use super::{SDP, SDP_FRAGMENT, Way, table};
@@ -70,7 +72,7 @@ pub(super) enum Refused {
     Unplayable(String),
     /// The publisher offers nothing that we take.
     #[error("{0}")]
-    Unusable(String),
+    Unusable(#[from] Unusable),
 
     // It does not go now.
     /// Nobody publishes the stream.
@@ -89,8 +91,11 @@ pub(super) enum Refused {
     #[error("{0}")]
     Lane(#[from] LaneRefused),
     /// As many sessions as there may be.
+    #[error("the server has as many WebRTC sessions as it may have")]
+    Full,
+    /// Something else that keeps a publisher out.
     #[error("{0}")]
-    Full(#[from] table::Full),
+    Publisher(ingest::Error),
     /// The system gives no random bytes.
     #[error("the system has no randomness to give")]
     Randomness,
@@ -109,6 +114,29 @@ fn denied(denied: Denied, way: Way) -> &'static str {
         (Denied::TooManyAttempts, _) => {
             "too many wrong keys came from this address; wait a minute, even if the key is right now"
         }
+    }
+}
+
+impl From<ingest::Error> for Refused {
+    fn from(error: ingest::Error) -> Self {
+        match error {
+            ingest::Error::Name(_) | ingest::Error::NameReserved => Self::NameReserved,
+            ingest::Error::Denied(denied) => Self::Denied(denied, Way::In),
+            ingest::Error::Refused(refused) => Self::Publish(refused),
+            other => Self::Publisher(other),
+        }
+    }
+}
+
+impl From<table::Full> for Refused {
+    fn from(_: table::Full) -> Self {
+        Self::Full
+    }
+}
+
+impl From<port::Full> for Refused {
+    fn from(_: port::Full) -> Self {
+        Self::Full
     }
 }
 
@@ -138,9 +166,11 @@ impl Refused {
             Self::Publish(PublishRefused::Busy | PublishRefused::Ended) => StatusCode::CONFLICT,
             Self::Publish(PublishRefused::TooMany) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Lane(LaneRefused::Ended) => StatusCode::CONFLICT,
-            Self::Limit(_) | Self::Lane(_) | Self::Full(_) | Self::Randomness => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::Limit(_)
+            | Self::Lane(_)
+            | Self::Full
+            | Self::Publisher(_)
+            | Self::Randomness => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -202,6 +232,6 @@ const PROBLEM: &str = "application/problem+json";
 
 const CHALLENGE: &str = "Bearer realm=\"Carillon\"";
 
-const ACCEPT_POST: HeaderName = HeaderName::from_static("accept-post");
+pub(super) const ACCEPT_POST: HeaderName = HeaderName::from_static("accept-post");
 
 pub(super) const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");

@@ -9,15 +9,18 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, he
 use axum::response::{IntoResponse, Response};
 use fanout::gate::{Authorized, Gate, Play};
 use fanout::{Info, ListenerRecord, Permit, Phase, Stream};
-use media::{Container, Kind, StreamName};
+use ingest::whip;
+use media::{Container, Kind};
 use webrtc::ice::Credentials;
-use webrtc::sdp::{Fragment, Offer, OfferError, write_fragment};
+use webrtc::sdp::{
+    Fragment, FragmentError, MediaKind, Offer, OfferError, Section, write_fragment,
+};
 
 use super::address::{Address, Id, Place, Way};
-use super::refused::{ACCEPT_PATCH, Refused};
+use super::refused::{ACCEPT_PATCH, ACCEPT_POST, Refused};
 use super::request::{self, Key};
-use super::stage::Stage;
-use super::table::{Entry, Pass};
+use super::stage::{self, Opening, Stage};
+use super::table::Entry;
 use super::{Rtc, SDP, SDP_FRAGMENT};
 use crate::access::cut;
 use crate::door::limits::Handover;
@@ -134,7 +137,7 @@ impl Asked<'_> {
     fn preflight(&self) -> Response {
         let (methods, name, value) = match self.address.place {
             Place::Session(_) => (SESSION_METHODS, ACCEPT_PATCH, SDP_FRAGMENT),
-            _ => (ENDPOINT_METHODS, super::refused::ACCEPT_POST, SDP),
+            _ => (ENDPOINT_METHODS, ACCEPT_POST, SDP),
         };
         let allow = (header::ALLOW, methods);
         (StatusCode::NO_CONTENT, [allow, (name, value)]).into_response()
@@ -166,12 +169,7 @@ impl Asked<'_> {
                 let offer = self.offer(body)?;
                 self.listen(rtc, &permission, &offer, handover).await?
             }
-            Way::In => {
-                // Strangers learn nothing about their offer.
-                self.may_publish(&key)?;
-                let offer = self.offer(body)?;
-                self.publish(rtc, &key, &offer, handover)?
-            }
+            Way::In => self.publish(rtc, &key, body, handover)?,
         };
         Ok(self.created(&key, opened))
     }
@@ -212,7 +210,8 @@ impl Asked<'_> {
         let stream = self.live().await?;
         let seat = self.node.limits.listener(Instant::now())?;
         let info = self.tracks(&stream).await?;
-        let new = self.new_session(rtc, offer, handover)?;
+        let agreed = stage::agree(offer, &info)?;
+        let session = self.session(rtc, offer, &agreed.sections(), handover)?;
         let record = ListenerRecord {
             id: self.node.registry.fanout().next_id(),
             stream: info.name.clone(),
@@ -225,58 +224,64 @@ impl Asked<'_> {
             requested,
             permit: Some(Permit::new(seat)),
         };
-        let NewSession { id, local, pass } = new;
+        let (id, ufrag, opening) = session;
         let answer = rtc
             .stage
-            .listen(offer, &local, &stream, &info, permission, record, pass)?;
-        Ok(Opened::new(id, &local, answer))
+            .listen(opening, agreed, &stream, permission, record)?;
+        Ok(Opened { id, ufrag, answer })
     }
 
     fn publish(
         &self,
         rtc: &Rtc,
         key: &Key,
-        offer: &Offer,
+        body: &[u8],
         handover: &Handover,
     ) -> Result<Opened, Refused> {
-        let new = self.new_session(rtc, offer, handover)?;
-        let NewSession { id, local, pass } = new;
-        let agent = self.header(&header::USER_AGENT);
-        let presented = key.presented(self.visitor);
+        let agreed = self.offer(body).and_then(|offer| {
+            let agreed = whip::agree(&offer)?;
+            Ok((offer, agreed))
+        });
+        let (offer, agreed) = match agreed {
+            Ok(agreed) => agreed,
+            Err(refused) => {
+                // Strangers learn nothing about their offer.
+                self.may_publish(key)?;
+                return Err(refused);
+            }
+        };
+        let session = self.session(rtc, &offer, &agreed.sections(), handover)?;
+        let (id, ufrag, opening) = session;
         let name = &self.address.stream;
+        let presented = key.presented(self.visitor);
+        let agent = self.header(&header::USER_AGENT);
         let context = &self.node.ingest;
         let answer = rtc
             .stage
-            .publish(offer, &local, context, name, &presented, agent, pass)?;
-        Ok(Opened::new(id, &local, answer))
+            .publish(opening, agreed, context, name, &presented, &agent)?;
+        Ok(Opened { id, ufrag, answer })
     }
 
-    /// A session of this stream: names for it, and its entry in the table.
-    fn new_session(
+    /// A session for an offer: what we call it, and its entry in the table.
+    fn session<'o>(
         &self,
         rtc: &Rtc,
-        offer: &Offer,
+        offer: &'o Offer,
+        sections: &[Section<'_>],
         handover: &Handover,
-    ) -> Result<NewSession, Refused> {
+    ) -> Result<(Id, Box<str>, Opening<'o>), Refused> {
         let id = Id::new(random()?);
         let local = Credentials::generate(&random()?);
-        let first = offer.media.iter().find(|media| media.usable);
-        let first = first.map_or(("audio", "".into()), |media| {
-            let kind = match media.kind {
-                webrtc::sdp::MediaKind::Video => "video",
-                _ => "audio",
-            };
-            (kind, media.mid.clone())
-        });
+        let ufrag: Box<str> = local.ufrag().into();
         let entry = Entry {
             way: self.address.way,
             stream: self.address.stream.clone(),
-            ufrag: local.ufrag().into(),
+            ufrag: ufrag.clone(),
             remote_ufrag: offer.ice.ufrag().into(),
-            first,
+            first: first(offer, sections),
         };
         let pass = rtc.table.enter(id, entry, handover.take())?;
-        Ok(NewSession { id, local, pass })
+        Ok((id, ufrag, Opening { offer, local, pass }))
     }
 
     /// Candidates of the peer, which a lite agent does not need, or a restart of ICE.
@@ -295,7 +300,7 @@ impl Asked<'_> {
             Some(false) => return Err(Refused::Outdated),
             Some(true) => {}
         }
-        let text = str::from_utf8(body).map_err(|_| webrtc::sdp::FragmentError::Syntax)?;
+        let text = str::from_utf8(body).map_err(|_| FragmentError::Syntax)?;
         let fragment = Fragment::parse(text)?;
         let theirs = fragment.ice.as_ref().map(Credentials::ufrag);
         match theirs.filter(|theirs| **theirs != *entry.remote_ufrag) {
@@ -424,18 +429,15 @@ struct Opened {
     answer: String,
 }
 
-impl Opened {
-    fn new(id: Id, local: &Credentials, answer: String) -> Self {
-        let ufrag = local.ufrag().into();
-        Self { id, ufrag, answer }
+/// The kind and the name of the first section that is used: all share its transport.
+fn first(offer: &Offer, sections: &[Section<'_>]) -> (&'static str, Box<str>) {
+    let mut both = offer.media.iter().zip(sections);
+    let used = both.find(|(_, section)| !matches!(section, Section::Rejected));
+    match used {
+        Some((media, _)) if media.kind == MediaKind::Video => ("video", media.mid.clone()),
+        Some((media, _)) => ("audio", media.mid.clone()),
+        None => ("audio", "".into()),
     }
-}
-
-/// A session that is about to be opened.
-struct NewSession {
-    id: Id,
-    local: Credentials,
-    pass: Pass,
 }
 
 fn restart(rtc: &Rtc, id: Id, entry: &Entry, theirs: &str) -> Result<Response, Refused> {

@@ -1,8 +1,8 @@
 //! The sessions that there are, as HTTP knows them.
 //!
-//! An entry stands from the answer to the POST until the session ends. It is held by a [`Pass`], which
-//! travels with the session: whoever lets go of the session drops the pass, and the entry is gone. So the
-//! table expires with the sessions and has no clock.
+//! An entry stands from the POST until the session ends. It is held by a [`Pass`], which travels with the
+//! session: whoever lets go of the session lets go of the pass, and the entry is gone. So the table expires
+//! with the sessions and has no clock.
 //!
 //! Locked when a session is opened, changed and ended, never for a packet.
 
@@ -52,8 +52,11 @@ impl Table {
             return Err(Full);
         }
         entries.insert(id, entry);
-        let table = Arc::clone(self);
-        Ok(Pass { table, id, place })
+        Ok(Pass(Arc::new(Held {
+            table: Arc::clone(self),
+            id,
+            place: Mutex::new(place),
+        })))
     }
 
     pub(super) fn get(&self, id: Id) -> Option<Entry> {
@@ -82,25 +85,29 @@ impl Table {
     }
 }
 
-/// A session's place in the table and under the limits. Goes wherever the session goes.
+/// A session's place in the table and under the limits, for as long as anybody has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Pass(Arc<Held>);
+
 #[derive(Debug)]
-pub(crate) struct Pass {
+struct Held {
     table: Arc<Table>,
     id: Id,
-    place: Option<limits::Place>,
+    place: Mutex<Option<limits::Place>>,
 }
 
 impl Pass {
     /// The peer is there: from here on the session is bounded as a listener or a publisher, and pending no
     /// more.
-    pub(super) fn connected(&mut self) {
-        if let Some(place) = &mut self.place {
+    pub(super) fn connected(&self) {
+        let place = &self.0.place;
+        if let Some(place) = &mut *place.lock().unwrap_or_else(PoisonError::into_inner) {
             place.settle();
         }
     }
 }
 
-impl Drop for Pass {
+impl Drop for Held {
     fn drop(&mut self) {
         self.table.remove(self.id);
     }
@@ -133,7 +140,10 @@ mod tests {
         assert!(table.rename(id, "new", "newer"));
         let known = table.get(id).expect("entered");
         assert_eq!((&*known.ufrag, &*known.remote_ufrag), ("new", "newer"));
+        let other = pass.clone();
         drop(pass);
+        assert!(table.get(id).is_some(), "somebody has it still");
+        drop(other);
         assert_eq!(table.get(id), None);
         assert!(!table.rename(id, "late", "later"));
     }
@@ -145,7 +155,7 @@ mod tests {
         let place = limits.connection(Pool::Http, Some(here)).expect("a place");
         let table = Arc::new(Table::default());
         let pass = table.enter(Id::new([7; 16]), entry(), Some(place));
-        let mut pass = pass.expect("room");
+        let pass = pass.expect("room");
         assert_eq!(limits.pending(), 1);
         pass.connected();
         assert_eq!(limits.pending(), 0);

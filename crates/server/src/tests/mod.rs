@@ -5,6 +5,7 @@ mod doors;
 mod lifecycle;
 mod links;
 mod operator;
+mod rtc;
 mod secure;
 mod strangers;
 
@@ -72,7 +73,12 @@ impl House {
         } else {
             "[http]\nlisten = [\"127.0.0.1:0\"]\n"
         };
-        let source = format!("{keys}{base}{http}{toml}");
+        let webrtc = if toml.contains("[webrtc]") {
+            ""
+        } else {
+            "[webrtc]\nlisten = \"127.0.0.1:0\"\n"
+        };
+        let source = format!("{keys}{base}{http}{webrtc}{toml}");
         let config = Config::parse("test", &source, std::iter::empty()).expect("valid");
         let relay = Relay::load(config).expect("loaded").with_demo(demo);
         let running = relay.start().await.expect("started");

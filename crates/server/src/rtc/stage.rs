@@ -1,0 +1,200 @@
+//! Where the parts meet: offers are agreed on with streams and publishers, and the sessions that come of it
+//! are handed to the port.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use egress_webrtc::Viewers;
+use fanout::gate::{Authorized, Play, Presented};
+use fanout::{Fanout, Format, Info, ListenerRecord, Permit, Stream};
+use ingest::whip::{self, Agreed, Publishers};
+use media::{StreamName, Track};
+use webrtc::dtls::{self, Identity};
+use webrtc::ice::Credentials;
+use webrtc::mux::NewSession;
+use webrtc::port::{Counters, Port, PortConfig};
+use webrtc::sdp::{Answer, Candidate, Offer, Section};
+
+use super::desk::{Desk, Task, Ticket};
+use super::refused::Refused;
+use super::table::Pass;
+use crate::config::Config;
+
+/// What a listener's player calls the one stream it gets, and we our sources: the same for all, for there is
+/// one per session.
+const STREAM: &str = "carillon";
+
+/// Why there is no WebRTC although it is wanted.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The certificate that peers are shown cannot be made.
+    #[error("no certificate for WebRTC: {0}")]
+    Identity(#[from] dtls::Error),
+    /// The port is taken, or not ours to take, or there are no threads.
+    #[error("{0}")]
+    Port(#[from] io::Error),
+}
+
+/// An offer, and what its session is called.
+pub(super) struct Opening<'a> {
+    pub(super) offer: &'a Offer,
+    pub(super) local: Credentials,
+    pub(super) pass: Pass,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    fanout: Arc<Fanout>,
+    port: Port<Ticket>,
+}
+
+impl Stage {
+    /// What a listener over WebRTC listens to.
+    pub(super) const FORMAT: Format = egress_webrtc::RTP;
+
+    /// Opens the port.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub(crate) fn open(
+        listen: SocketAddr,
+        config: &Config,
+        fanout: &Arc<Fanout>,
+        ingest: &ingest::Context,
+    ) -> Result<Self, OpenError> {
+        let port_config = PortConfig {
+            listen,
+            public_addresses: config.webrtc.public_ips.clone(),
+            workers: config.fanout.workers,
+            tcp: config.webrtc.tcp,
+        };
+        let port = Port::start(&port_config, Identity::generate()?, |_, waker| {
+            let viewers = Viewers::new(waker);
+            let publishers = Publishers::new(ingest.settings.clone(), Arc::clone(&ingest.stats));
+            Desk::new(viewers, publishers)
+        })?;
+        Ok(Self {
+            fanout: Arc::clone(fanout),
+            port,
+        })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.port.address()
+    }
+
+    /// Where peers are told to find the port.
+    pub(super) fn candidates(&self) -> &[Candidate] {
+        self.port.candidates()
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        self.port.counters()
+    }
+
+    pub(crate) fn sessions(&self) -> usize {
+        self.port.sessions()
+    }
+
+    /// The port, for whoever ends it.
+    pub(crate) fn port(&self) -> Port<Ticket> {
+        self.port.clone()
+    }
+
+    /// Awaits a listener that is to be sent what was agreed on. Gives the answer.
+    pub(super) fn listen(
+        &self,
+        opening: Opening<'_>,
+        agreed: egress_webrtc::Agreed,
+        stream: &Arc<Stream>,
+        permission: &Authorized<Play>,
+        mut record: ListenerRecord,
+    ) -> Result<String, Refused> {
+        let Opening { offer, local, pass } = opening;
+        let answer = self.answer(offer, &local, &agreed.sections())?;
+        let make = || egress_webrtc::packager();
+        let lane = stream.lane(permission, Self::FORMAT, make, Instant::now())?;
+        // Egress may let a listener go without a word to anybody, and its record goes with it then.
+        record.permit = Some(Permit::new((record.permit.take(), pass.clone())));
+        let seat = self.fanout.seat(record, lane);
+        let task = Task::Listen(egress_webrtc::Ticket { agreed, seat });
+        self.expect(offer, local, Ticket { task, pass })?;
+        Ok(answer)
+    }
+
+    /// Takes the stream for a publisher, if it may have it, and awaits it. Gives the answer.
+    pub(super) fn publish(
+        &self,
+        opening: Opening<'_>,
+        agreed: Agreed,
+        context: &ingest::Context,
+        name: &StreamName,
+        presented: &Presented<'_>,
+        agent: &str,
+    ) -> Result<String, Refused> {
+        let Opening { offer, local, pass } = opening;
+        let answer = self.answer(offer, &local, &agreed.sections())?;
+        let ticket = whip::admit(context, name.as_str(), presented, agent, agreed)?;
+        let task = Task::Publish(ticket);
+        self.expect(offer, local, Ticket { task, pass })?;
+        Ok(answer)
+    }
+
+    /// Gives a session other names. False when it is gone.
+    pub(super) fn restart(&self, ufrag: &str, local: Credentials, remote_ufrag: &str) -> bool {
+        self.port.restart(ufrag, local, remote_ufrag)
+    }
+
+    /// Ends a session. False when it is gone.
+    pub(super) fn close(&self, ufrag: &str) -> bool {
+        self.port.close(ufrag)
+    }
+
+    fn answer(
+        &self,
+        offer: &Offer,
+        local: &Credentials,
+        sections: &[Section<'_>],
+    ) -> Result<String, Refused> {
+        let session_id = getrandom::u64().map_err(|_| Refused::Randomness)?;
+        let answer = Answer {
+            offer,
+            sections,
+            session_id,
+            ice: local,
+            fingerprint: self.port.fingerprint(),
+            candidates: self.port.candidates(),
+            stream: STREAM,
+            cname: STREAM,
+        };
+        Ok(answer.to_string())
+    }
+
+    fn expect(&self, offer: &Offer, local: Credentials, ticket: Ticket) -> Result<(), Refused> {
+        let session = NewSession {
+            local,
+            remote_ufrag: offer.ice.ufrag().into(),
+            fingerprint: offer.fingerprint,
+        };
+        Ok(self.port.expect(session, ticket)?)
+    }
+}
+
+/// What a listener is sent of a stream: its tracks, and the one that is made beside them when somebody needs
+/// it.
+///
+/// # Errors
+/// When the listener takes none of them. What is known about the sound is said as well.
+pub(super) fn agree(offer: &Offer, info: &Info) -> Result<egress_webrtc::Agreed, Refused> {
+    let all = info.tracks.iter().chain(info.offer.track());
+    let tracks: Vec<_> = all.map(|track| Track::clone(track)).collect();
+    egress_webrtc::agree(offer, &tracks).map_err(|why| {
+        Refused::Unplayable(match info.offer.words() {
+            Some(words) => format!("{why}; {words}"),
+            None => why.to_string(),
+        })
+    })
+}

@@ -1,0 +1,411 @@
+//! WHIP and WHEP over HTTP: every status, every header, and whatever strangers send.
+
+use super::*;
+
+const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
+
+const SDP: &str = "Content-Type: application/sdp\r\n";
+const FRAGMENT: &str = "Content-Type: application/trickle-ice-sdpfrag\r\n";
+
+/// A description by somebody who speaks DTLS as anybody does, with these media sections.
+fn offer(sections: &[&str]) -> String {
+    let mids: String = (0..sections.len()).map(|mid| format!(" {mid}")).collect();
+    let mut text = format!(
+        "v=0\r\no=- 4611732854375898212 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n\
+         a=group:BUNDLE{mids}\r\na=msid-semantic: WMS\r\n"
+    );
+    for (mid, section) in sections.iter().enumerate() {
+        text.push_str(section);
+        text.push_str(&format!(
+            "c=IN IP4 0.0.0.0\r\na=mid:{mid}\r\na=rtcp-mux\r\na=setup:actpass\r\n\
+             a=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
+             a=fingerprint:sha-256 7B:8B:F0:65:5F:78:E2:51:3B:AC:6F:F3:3F:46:1B:35:\
+             DC:B8:5F:64:1A:24:C2:43:F0:A1:58:D0:A1:2C:19:08\r\n"
+        ));
+    }
+    text
+}
+
+const SOUND: &str = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=rtpmap:111 opus/48000/2\r\n\
+    a=fmtp:111 minptime=10;useinbandfec=1\r\n";
+const PICTURE: &str = "m=video 9 UDP/TLS/RTP/SAVPF 96 107\r\na=rtpmap:96 VP8/90000\r\n\
+    a=rtpmap:107 H264/90000\r\na=rtcp-fb:107 nack\r\na=rtcp-fb:107 nack pli\r\n\
+    a=fmtp:107 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f\r\n";
+const UNKNOWN: &str = "m=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=rtpmap:0 PCMU/8000\r\n";
+
+fn listener() -> String {
+    offer(&[SOUND]) + "a=recvonly\r\n"
+}
+
+fn publisher() -> String {
+    offer(&[SOUND]) + "a=sendonly\r\n"
+}
+
+/// One request with a body.
+async fn send(house: &House, method: &str, path: &str, headers: &str, body: &str) -> String {
+    let headers = format!("{headers}Content-Length: {}\r\n", body.len());
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n{body}"
+    );
+    exchange(house.http, request.as_bytes()).await
+}
+
+fn bearer(key: &str) -> String {
+    format!("{SDP}Authorization: Bearer {key}\r\n")
+}
+
+/// Asserts what all refusals have.
+fn assert_problem(answer: &str, expected: u16, words: &str) {
+    assert_eq!(status(answer), expected, "{answer}");
+    assert_eq!(header(answer, "content-type"), Some("application/problem+json"), "{answer}");
+    assert_eq!(header(answer, "access-control-allow-origin"), Some("*"), "{answer}");
+    let problem: serde_json::Value = serde_json::from_str(body(answer)).expect("JSON");
+    assert_eq!(problem["status"], expected, "{answer}");
+    let detail = problem["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains(words), "{words:?} is not said: {answer}");
+    let comes_again = matches!(expected, 409 | 429 | 503);
+    assert_eq!(header(answer, "retry-after").is_some(), comes_again, "{answer}");
+}
+
+#[tokio::test]
+async fn requests_are_refused_with_their_reason() {
+    let house = House::open(AUTH).await;
+    let _source = house.publish("radio.mp3").await;
+    let key = bearer(KEY);
+    let (listener, publisher) = (listener(), publisher());
+    let data = offer(&["m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n"]);
+    let plain = listener.replace("a=fingerprint", "a=nothing");
+    let no_picture = offer(&[PICTURE]);
+    let mute = offer(&[SOUND]) + "a=inactive\r\n";
+    let unknown = offer(&[UNKNOWN]) + "a=sendonly\r\n";
+    let twice = offer(&[SOUND, SOUND]);
+    let long = "v".repeat(64 * 1024 + 1);
+    let huge = "v".repeat(200_000);
+    let whep = "/radio.mp3/whep";
+    let whip = "/live/show/whip";
+    for (method, path, headers, body, expected, words) in [
+        ("POST", whep, "", &listener[..], 415, "application/sdp"),
+        ("POST", whep, "Content-Type: text/plain\r\n", &listener, 415, "application/sdp"),
+        ("POST", whep, SDP, "", 400, "not SDP"),
+        ("POST", whep, SDP, "hello", 400, "not SDP"),
+        ("POST", whep, SDP, &plain, 400, "fingerprint"),
+        ("POST", whep, SDP, &data, 422, "usable media section"),
+        ("POST", whep, SDP, &no_picture, 422, ""),
+        ("POST", whep, SDP, &long, 413, "65536"),
+        ("POST", whep, SDP, &huge, 413, "65536"),
+        ("POST", "/live/none/whep", SDP, &listener, 409, "live/none"),
+        ("PATCH", whep, FRAGMENT, "", 405, "POST"),
+        ("DELETE", whep, "", "", 405, "POST"),
+        ("POST", whip, SDP, &publisher, 401, "Bearer KEY"),
+        ("POST", whip, "", "", 401, "Bearer KEY"),
+        ("POST", "/live/show/whip?key=wrong", SDP, &publisher, 401, "wrong"),
+        ("POST", whip, &bearer("wrong"), &publisher, 401, "wrong"),
+        ("POST", whip, &key, "v=0\r\n", 400, ""),
+        ("POST", whip, &key, &mute, 422, ""),
+        ("POST", whip, &key, &unknown, 422, "Opus"),
+        ("POST", whip, &key, &twice, 422, ""),
+        ("POST", "/admin/show/whip", &key, &publisher, 404, "pages"),
+        ("POST", "/live/show/whep/0123", SDP, &listener, 405, "PATCH"),
+        ("DELETE", "/live/show/whep/0123", "", "", 404, "no such session"),
+        ("PATCH", "/live/show/whep/0123", FRAGMENT, "", 404, "no such session"),
+        ("GET", "/live/show/whep/0123", "", "", 404, "no such session"),
+        ("DELETE", "/live/show/whip/0123", "", "", 401, "key"),
+        ("PATCH", "/live/show/whip/0123", FRAGMENT, "", 401, "key"),
+    ] {
+        let answer = send(&house, method, path, headers, body).await;
+        assert_problem(&answer, expected, words);
+        match expected {
+            401 => {
+                let challenge = header(&answer, "www-authenticate").expect("a challenge");
+                assert!(challenge.starts_with("Bearer "), "{answer}");
+                assert_eq!(challenge.contains("invalid_token"), words == "wrong", "{answer}");
+            }
+            405 => assert!(header(&answer, "allow").is_some(), "{answer}"),
+            415 => assert_eq!(header(&answer, "accept-post"), Some("application/sdp"), "{answer}"),
+            _ => {}
+        }
+    }
+    let names: Vec<_> = house.registry.list().iter().map(|one| one.name().to_string()).collect();
+    assert_eq!(names, ["radio.mp3"], "nobody got in");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_session_is_opened_changed_and_ended() {
+    let house = House::open(AUTH).await;
+    let _source = house.publish("radio.mp3").await;
+    let answer = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
+    assert_eq!(status(&answer), 201, "{answer}");
+    assert_eq!(header(&answer, "content-type"), Some("application/sdp"));
+    let exposed = header(&answer, "access-control-expose-headers").expect("CORS");
+    for name in ["Location", "ETag", "Link", "Accept-Patch", "Retry-After"] {
+        assert!(exposed.contains(name), "{answer}");
+    }
+    let sdp = body(&answer).to_owned();
+    for line in [
+        "a=ice-lite\r\n",
+        "a=setup:passive\r\n",
+        "a=group:BUNDLE 0\r\n",
+        "a=sendonly\r\n",
+        "a=rtcp-mux\r\n",
+        "a=end-of-candidates\r\n",
+        "a=candidate:1 1 udp ",
+        "typ host tcptype passive\r\n",
+        "a=rtpmap:111 opus/48000/2\r\n",
+    ] {
+        assert!(sdp.contains(line), "{line:?}: {sdp}");
+    }
+    let location = header(&answer, "location").expect("a session").to_owned();
+    let id = location.strip_prefix("/radio.mp3/whep/").expect("a path");
+    assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{location}");
+    let etag = header(&answer, "etag").expect("a tag").to_owned();
+    assert!(sdp.contains(&format!("a=ice-ufrag:{}\r\n", etag.trim_matches('"'))), "{etag}");
+
+    let candidates = "a=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
+        m=audio 9 RTP/AVP 0\r\na=mid:0\r\n\
+        a=candidate:1 1 udp 1 192.0.2.1 5000 typ host\r\na=end-of-candidates\r\n";
+    let restart = "a=ice-ufrag:NewOne\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAZ\r\n";
+    let patch = async |condition: &str, body: &str| {
+        let headers = match condition {
+            "" => FRAGMENT.to_owned(),
+            tag => format!("{FRAGMENT}If-Match: {tag}\r\n"),
+        };
+        send(&house, "PATCH", &location, &headers, body).await
+    };
+    assert_problem(&patch("", candidates).await, 428, "If-Match");
+    assert_problem(&patch("\"other\"", candidates).await, 412, "ETag");
+    assert_problem(&patch("\"other\"", restart).await, 412, "ETag");
+    assert_problem(&patch(&etag, "v=0\r\n").await, 400, "fragment");
+    assert_problem(&patch(&etag, "a=ice-ufrag:NewOne\r\n").await, 400, "credentials");
+    let wrong = send(&house, "PATCH", &location, &format!("{SDP}If-Match: *\r\n"), "").await;
+    assert_problem(&wrong, 415, "trickle-ice-sdpfrag");
+    assert_eq!(header(&wrong, "accept-patch"), Some("application/trickle-ice-sdpfrag"));
+    for condition in [&etag, "*", "\"*\""] {
+        let answer = patch(condition, candidates).await;
+        assert_eq!(status(&answer), 204, "{answer}");
+        assert_eq!(header(&answer, "etag"), None, "{answer}");
+    }
+
+    let restarted = patch("\"*\"", restart).await;
+    assert_eq!(status(&restarted), 200, "{restarted}");
+    assert_eq!(header(&restarted, "content-type"), Some("application/trickle-ice-sdpfrag"));
+    let new = header(&restarted, "etag").expect("a tag");
+    assert_ne!(new, etag);
+    let ufrag = format!("a=ice-ufrag:{}\r\n", new.trim_matches('"'));
+    assert!(body(&restarted).contains(&ufrag), "{restarted}");
+    assert!(body(&restarted).contains("a=mid:0\r\n"), "{restarted}");
+    assert_problem(&patch(&etag, candidates).await, 412, "ETag");
+
+    assert_eq!(status(&ask(house.http, "GET", &location, "").await), 204);
+    let head = ask(house.http, "HEAD", &location, "").await;
+    assert_eq!((status(&head), header(&head, "content-type")), (200, Some("application/sdp")));
+    for elsewhere in [format!("/radio.mp3/whip/{id}"), format!("/live/show/whep/{id}")] {
+        let headers = bearer(KEY);
+        let answer = send(&house, "DELETE", &elsewhere, &headers, "").await;
+        assert_problem(&answer, 404, "no such session");
+    }
+    let ended = ask(house.http, "DELETE", &location, "If-Match: \"whatever\"\r\n").await;
+    assert_eq!(status(&ended), 200, "{ended}");
+    for method in ["DELETE", "GET"] {
+        let answer = ask(house.http, method, &location, "").await;
+        assert_problem(&answer, 404, "no such session");
+    }
+    assert_problem(&patch("*", candidates).await, 404, "no such session");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn endpoints_tell_what_they_are() {
+    let house = House::open(AUTH).await;
+    for way in ["whep", "whip"] {
+        let path = format!("/live/show/{way}");
+        let answer = ask(house.http, "GET", &path, "").await;
+        assert_eq!((status(&answer), body(&answer)), (204, ""), "{answer}");
+        let answer = ask(house.http, "HEAD", &path, "").await;
+        assert_eq!(status(&answer), 200, "{answer}");
+        assert_eq!(header(&answer, "content-type"), Some("application/sdp"));
+        let preflight = "Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n\
+            Access-Control-Request-Headers: authorization,content-type\r\n";
+        let answer = ask(house.http, "OPTIONS", &path, preflight).await;
+        assert_eq!(status(&answer), 204, "{answer}");
+        for (name, word) in [
+            ("access-control-allow-origin", "*"),
+            ("access-control-allow-methods", "PATCH"),
+            ("access-control-allow-methods", "DELETE"),
+            ("access-control-allow-headers", "Authorization"),
+            ("access-control-allow-headers", "If-Match"),
+            ("access-control-expose-headers", "Location"),
+            ("accept-post", "application/sdp"),
+        ] {
+            let value = header(&answer, name).unwrap_or_default();
+            assert!(value.contains(word), "{name} {word}: {answer}");
+        }
+        assert_eq!(header(&answer, "link"), None);
+        let beside = format!("{path}/?key=K");
+        let answer = send(&house, "POST", &beside, SDP, &publisher()).await;
+        assert_problem(&answer, 307, &path);
+        let location = format!("{path}?key=K");
+        assert_eq!(header(&answer, "location"), Some(&location[..]), "{answer}");
+    }
+    house.close().await;
+}
+
+#[tokio::test]
+async fn publishers_show_their_key_wherever_they_can() {
+    let house = House::open(&format!("{AUTH}[ingest]\ntakeover = \"never\"\n")).await;
+    let keys = [
+        ("/live/a/whip", bearer(KEY)),
+        ("/live/b/whip?key=bells-at-noon-41", SDP.to_owned()),
+        ("/live/c/whip?token=bells-at-noon-41", SDP.to_owned()),
+    ];
+    for (path, headers) in &keys {
+        let answer = send(&house, "POST", path, headers, &publisher()).await;
+        assert_eq!(status(&answer), 201, "{answer}");
+        assert!(body(&answer).contains("a=recvonly\r\n"), "{answer}");
+        let location = header(&answer, "location").expect("a session").to_owned();
+        let query = path.split_once('?').map(|(_, query)| query);
+        assert_eq!(location.split_once('?').map(|(_, query)| query), query, "{answer}");
+
+        let busy = send(&house, "POST", path, headers, &publisher()).await;
+        assert_problem(&busy, 409, "published by somebody else");
+        let bare = location.split('?').next().unwrap_or_default();
+        assert_problem(&ask(house.http, "DELETE", bare, "").await, 401, "key");
+        let ended = ask(house.http, "DELETE", &location, headers).await;
+        assert_eq!(status(&ended), 200, "{ended}");
+        let again = send(&house, "POST", path, headers, &publisher()).await;
+        assert_eq!(status(&again), 201, "the stream is free again: {again}");
+    }
+    house.close().await;
+}
+
+#[tokio::test]
+async fn guessing_ends_in_waiting() {
+    let house = House::open(AUTH).await;
+    let guess = async |key: &str| {
+        let path = "/live/show/whip";
+        send(&house, "POST", path, &bearer(key), &publisher()).await
+    };
+    for _ in 0..20 {
+        assert_eq!(status(&guess("wrong").await), 401);
+    }
+    assert_problem(&guess("wrong").await, 429, "too many wrong keys");
+    assert_problem(&guess(KEY).await, 429, "too many wrong keys");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_full_server_says_when_to_come_again() {
+    let house = House::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
+    let _source = house.publish("radio.mp3").await;
+    let first = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
+    assert_eq!(status(&first), 201, "{first}");
+    let second = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
+    assert_problem(&second, 503, "as many listeners as");
+    let page = ask(house.admin, "GET", "/metrics", "").await;
+    let counted = "carillon_rejected_total{reason=\"limit_listeners\"} 1";
+    assert!(page.contains(counted), "{page}");
+    // A session that waits for its peer counts as a connection that waits.
+    assert!(page.contains("carillon_pending_connections 1"), "{page}");
+    let location = header(&first, "location").expect("a session");
+    assert_eq!(status(&ask(house.http, "DELETE", location, "").await), 200);
+    let freed = async {
+        loop {
+            let third = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
+            if status(&third) == 201 {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(SOON, freed).await.expect("a place is free again");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn webrtc_can_be_switched_off() {
+    let house = House::open(&format!("{AUTH}[webrtc]\nlisten = \"\"\n")).await;
+    assert!(!house.notice.contains("webrtc"), "{}", house.notice);
+    for (path, headers) in [("/live/show/whep", SDP), ("/live/show/whip", &bearer(KEY))] {
+        let answer = send(&house, "POST", path, headers, &listener()).await;
+        assert_problem(&answer, 404, "switched off");
+    }
+    let page = ask(house.http, "GET", "/live/show/publish", "").await;
+    assert_eq!(status(&page), 404, "{page}");
+    assert!(page.contains("switched off"), "{page}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn the_publish_page_is_nobody_elses() {
+    let house = House::open(AUTH).await;
+    let page = ask(house.http, "GET", "/live/show/publish", "").await;
+    assert_eq!(status(&page), 200, "{page}");
+    let policy = header(&page, "content-security-policy").expect("a policy");
+    assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+    for script in ["/_/rtc.js", "/_/publish.js"] {
+        assert!(page.contains(script), "{page}");
+        let answer = ask(house.http, "GET", script, "").await;
+        assert_eq!(status(&answer), 200);
+    }
+    house.close().await;
+}
+
+#[tokio::test]
+async fn strange_bodies_are_refused_and_nothing_breaks() {
+    let house = House::open(AUTH).await;
+    let _source = house.publish("radio.mp3").await;
+    let good = listener();
+    let mut bodies: Vec<Vec<u8>> = vec![
+        vec![0; 1_000],
+        vec![0xff; 60_000],
+        "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n".repeat(1_500).into_bytes(),
+        "a=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n".repeat(1_200).into_bytes(),
+        format!("{good}a=x:{}\r\n", "y".repeat(50_000)).into_bytes(),
+        good.replace("TdB7", &"u".repeat(10_000)).into_bytes(),
+        good.replace("\r\n", "\n\u{0}\n").into_bytes(),
+        good.replace("111", "4294967296").into_bytes(),
+    ];
+    // Cut anywhere.
+    bodies.extend((0..good.len()).step_by(17).map(|end| good[..end].as_bytes().to_vec()));
+    for body in &bodies {
+        for (method, path, kind) in [
+            ("POST", "/radio.mp3/whep", SDP),
+            ("POST", "/live/show/whip?key=bells-at-noon-41", SDP),
+        ] {
+            let mut request = format!(
+                "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{kind}\
+                 Content-Length: {}\r\n\r\n",
+                body.len()
+            )
+            .into_bytes();
+            request.extend_from_slice(body);
+            let answer = exchange(house.http, &request).await;
+            assert!(matches!(status(&answer), 201 | 400 | 409 | 413 | 422), "{answer}");
+        }
+    }
+    let answer = send(&house, "POST", "/radio.mp3/whep", SDP, &good).await;
+    assert_eq!(status(&answer), 201, "{answer}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn sessions_are_not_named_in_the_access_log() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let access = folder.path().join("access.log");
+    let house = House::open(&format!("{AUTH}[log]\naccess = {access:?}\n")).await;
+    let _source = house.publish("radio.mp3").await;
+    let answer = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
+    let location = header(&answer, "location").expect("a session").to_owned();
+    assert_eq!(status(&ask(house.http, "GET", &location, "").await), 204);
+    assert_eq!(status(&ask(house.http, "DELETE", &location, "").await), 200);
+    house.close().await;
+    let access = std::fs::read_to_string(access).expect("an access log");
+    let id = location.rsplit('/').next().expect("a name");
+    assert!(!access.contains(id), "{access}");
+    for line in [
+        "\"POST /radio.mp3/whep HTTP/1.1\" 201",
+        "\"DELETE /radio.mp3/whep/* HTTP/1.1\" 200",
+        "\"PLAY /radio.mp3 WHEP/1.0\" 200 0",
+    ] {
+        assert!(access.contains(line), "{line}: {access}");
+    }
+}
