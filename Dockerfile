@@ -18,8 +18,8 @@ COPY --from=build /out/carillon /carillon
 COPY config/carillon.toml /etc/carillon/carillon.toml
 USER 65532:65532
 VOLUME /etc/carillon
-# RTMP, HTTP, and the operator's port, which listens on the loopback unless configured otherwise.
-EXPOSE 1935 8000 9600
+# RTMP, HTTP, WebRTC, and the operator's port, which listens on the loopback unless configured otherwise.
+EXPOSE 1935 8000 8189/udp 8189/tcp 9600
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["/carillon", "health"]
 ENTRYPOINT ["/carillon"]

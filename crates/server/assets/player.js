@@ -157,9 +157,8 @@
   const showWays = () => {
     liveButton.hidden = !canLive();
     liveButton.setAttribute("aria-pressed", String(wantsLive));
-    const words = fallback ?? (wantsLive ? offer.note : null);
-    note.hidden = !words;
-    note.textContent = words ?? "";
+    note.hidden = !fallback;
+    note.textContent = fallback ?? "";
   };
 
   const giveUpLive = (reason) => {

@@ -2,14 +2,13 @@
 //!
 //! A session is one or the other for its life, as its ticket says; which, is known by its slot.
 
-use std::task::Waker;
 use std::time::Instant;
 
 use egress_webrtc::Viewers;
 use ingest::whip::{self, Publishers};
 use webrtc::ice::Path;
 use webrtc::mux::{Handle, Reason};
-use webrtc::port::{Outbox, Role};
+use webrtc::port::{self, Outbox, Role};
 use webrtc::srtp::Keys;
 
 use super::table::Pass;
@@ -24,26 +23,52 @@ pub(crate) struct Ticket {
 /// What is to be done for a session.
 #[derive(Debug)]
 pub(super) enum Task {
-    /// Send it a stream. Its seat holds the pass as well, for it ends in one place only.
+    /// Send it a stream.
     Listen(egress_webrtc::Ticket),
     /// Take a stream from it.
     Publish(whip::Ticket),
 }
 
-/// Who serves the session of a slot.
+/// A connected session.
 #[derive(Debug)]
-enum Guest {
-    Listener(Handle),
-    Publisher(Handle, #[expect(dead_code, reason = "held until the session ends")] Pass),
+struct Guest {
+    session: Handle,
+    is_publisher: bool,
+    #[expect(dead_code, reason = "held until the session ends")]
+    pass: Pass,
 }
 
 /// See the module's description.
-pub(crate) struct Desk {
+pub(super) struct Desk {
     viewers: Viewers,
     publishers: Publishers,
-    /// By the slots of their handles, of which there are as many as a worker has sessions. A listener
-    /// that egress has closed stays here until its slot is used again, which means nothing.
-    guests: Vec<Option<Guest>>,
+    /// By the slots of their handles, of which there are as many as a worker has sessions.
+    guests: Guests,
+}
+
+#[derive(Debug, Default)]
+struct Guests(Vec<Option<Guest>>);
+
+impl Guests {
+    fn enter(&mut self, guest: Guest) {
+        let slot = guest.session.slot as usize;
+        if self.0.len() <= slot {
+            self.0.resize_with(slot + 1, || None);
+        }
+        self.0[slot] = Some(guest);
+    }
+
+    /// Whether a session is a publisher's; `None` when it is nobody's.
+    fn is_publisher(&self, session: Handle) -> Option<bool> {
+        let guest = self.0.get(session.slot as usize)?.as_ref()?;
+        (guest.session == session).then_some(guest.is_publisher)
+    }
+
+    fn leave(&mut self, session: Handle) {
+        if let Some(place) = self.0.get_mut(session.slot as usize) {
+            place.take_if(|guest| guest.session == session);
+        }
+    }
 }
 
 impl Desk {
@@ -51,30 +76,15 @@ impl Desk {
         Self {
             viewers,
             publishers,
-            guests: Vec::new(),
+            guests: Guests::default(),
         }
-    }
-
-    /// Who serves a session.
-    fn guest(&self, session: Handle) -> Option<&Guest> {
-        let guest = self.guests.get(session.slot as usize)?.as_ref()?;
-        let (Guest::Listener(known) | Guest::Publisher(known, _)) = guest;
-        (*known == session).then_some(guest)
-    }
-
-    fn seat(&mut self, session: Handle, guest: Guest) {
-        let slot = session.slot as usize;
-        if self.guests.len() <= slot {
-            self.guests.resize_with(slot + 1, || None);
-        }
-        self.guests[slot] = Some(guest);
     }
 }
 
-/// The way out for publishers, by which the desk learns of those that ingest closes.
+/// The way out, by which the desk learns of sessions that are ended from this side.
 struct Out<'o, 'p> {
     outbox: &'o mut Outbox<'p>,
-    guests: &'o mut [Option<Guest>],
+    guests: &'o mut Guests,
 }
 
 impl whip::Out for Out<'_, '_> {
@@ -83,9 +93,30 @@ impl whip::Out for Out<'_, '_> {
     }
 
     fn close(&mut self, session: Handle) {
-        if let Some(guest) = self.guests.get_mut(session.slot as usize) {
-            *guest = None;
+        self.guests.leave(session);
+        self.outbox.close(session);
+    }
+}
+
+impl egress_webrtc::Out for Out<'_, '_> {
+    fn buffer(&mut self) -> &mut [u8] {
+        self.outbox.buffer()
+    }
+
+    fn send(&mut self, path: Path, len: usize, segment: usize) -> egress_webrtc::Sent {
+        match self.outbox.send(path, len, segment) {
+            port::Sent::Sent => egress_webrtc::Sent::Sent,
+            port::Sent::Blocked => egress_webrtc::Sent::Blocked,
+            port::Sent::Gone => egress_webrtc::Sent::Gone,
         }
+    }
+
+    fn rtcp(&mut self, session: Handle, compound: &[u8]) {
+        self.outbox.rtcp(session, compound);
+    }
+
+    fn close(&mut self, session: Handle) {
+        self.guests.leave(session);
         self.outbox.close(session);
     }
 }
@@ -102,43 +133,43 @@ impl Role for Desk {
         now: Instant,
         out: &mut Outbox<'_>,
     ) {
-        let Ticket { task, pass } = ticket;
+        let Ticket { task, mut pass } = ticket;
         pass.connected();
+        let Self {
+            viewers,
+            publishers,
+            guests,
+        } = self;
+        guests.enter(Guest {
+            session,
+            is_publisher: matches!(task, Task::Publish(_)),
+            pass,
+        });
+        let out = &mut Out {
+            outbox: out,
+            guests,
+        };
         match task {
-            Task::Listen(ticket) => {
-                self.seat(session, Guest::Listener(session));
-                self.viewers
-                    .connected(session, ticket, keys, path, now, out);
-            }
-            Task::Publish(ticket) => {
-                self.seat(session, Guest::Publisher(session, pass));
-                let Self {
-                    publishers, guests, ..
-                } = self;
-                let out = &mut Out {
-                    outbox: out,
-                    guests,
-                };
-                publishers.connected(session, ticket, keys, path, now, out);
-            }
+            Task::Listen(ticket) => viewers.connected(session, ticket, keys, path, now, out),
+            Task::Publish(ticket) => publishers.connected(session, ticket, keys, path, now, out),
         }
     }
 
     fn moved(&mut self, session: Handle, path: Path, now: Instant) {
-        match self.guest(session) {
-            Some(Guest::Listener(_)) => self.viewers.moved(session, path, now),
-            Some(Guest::Publisher(..)) => self.publishers.moved(session, path, now),
+        match self.guests.is_publisher(session) {
+            Some(true) => self.publishers.moved(session, path, now),
+            Some(false) => self.viewers.moved(session, path, now),
             None => {}
         }
     }
 
     fn closed(&mut self, session: Handle, reason: Reason, now: Instant) {
-        match self.guest(session) {
-            Some(Guest::Listener(_)) => self.viewers.closed(session, reason, now),
-            Some(Guest::Publisher(..)) => self.publishers.closed(session, reason, now),
-            None => return,
+        match self.guests.is_publisher(session) {
+            Some(true) => self.publishers.closed(session, reason, now),
+            Some(false) => self.viewers.closed(session, reason, now),
+            None => {}
         }
-        self.guests[session.slot as usize] = None;
+        self.guests.leave(session);
     }
 
     fn rtp(
@@ -150,51 +181,44 @@ impl Role for Desk {
         out: &mut Outbox<'_>,
     ) {
         // Listeners have nothing to send.
-        if let Some(Guest::Publisher(..)) = self.guest(session) {
-            let Self {
-                publishers, guests, ..
-            } = self;
+        if self.guests.is_publisher(session) == Some(true) {
+            let guests = &mut self.guests;
             let out = &mut Out {
                 outbox: out,
                 guests,
             };
-            publishers.rtp(session, index, packet, now, out);
+            self.publishers.rtp(session, index, packet, now, out);
         }
     }
 
     fn rtcp(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut Outbox<'_>) {
-        match self.guest(session) {
-            Some(Guest::Listener(_)) => self.viewers.rtcp(session, compound, now, out),
-            Some(Guest::Publisher(..)) => {
-                let Self {
-                    publishers, guests, ..
-                } = self;
-                let out = &mut Out {
-                    outbox: out,
-                    guests,
-                };
-                publishers.rtcp(session, compound, now, out);
-            }
+        let is_publisher = self.guests.is_publisher(session);
+        let guests = &mut self.guests;
+        let out = &mut Out {
+            outbox: out,
+            guests,
+        };
+        match is_publisher {
+            Some(true) => self.publishers.rtcp(session, compound, now, out),
+            Some(false) => self.viewers.rtcp(session, compound, now, out),
             None => {}
         }
     }
 
     fn turn(&mut self, now: Instant, out: &mut Outbox<'_>) -> Option<Instant> {
-        let viewers = self.viewers.turn(now, out);
-        let Self {
-            publishers, guests, ..
-        } = self;
+        let guests = &mut self.guests;
         let out = &mut Out {
             outbox: out,
             guests,
         };
-        let publishers = publishers.turn(now, out);
-        viewers.into_iter().chain(publishers).min()
+        let publishers = self.publishers.turn(now, out);
+        let viewers = self.viewers.turn(now, out);
+        publishers.into_iter().chain(viewers).min()
     }
 
     fn end(&mut self) {
         self.viewers.end();
         self.publishers.end();
-        self.guests.clear();
+        self.guests.0.clear();
     }
 }

@@ -17,6 +17,7 @@
 
 mod address;
 mod desk;
+mod refusals;
 mod refused;
 mod request;
 mod serve;
@@ -34,6 +35,7 @@ pub(crate) use self::address::{Address, Way};
 pub(crate) use self::serve::serve;
 pub use self::stage::OpenError;
 pub(crate) use self::stage::Stage;
+use self::refusals::Refusals;
 use self::table::Table;
 
 /// What offers and answers are of.
@@ -53,6 +55,7 @@ const REQUEST_REFILL: Duration = Duration::from_millis(2);
 pub(crate) struct Rtc {
     table: Arc<Table>,
     pub(crate) stage: Stage,
+    pub(crate) refusals: Refusals,
     requests: Allowances<IpAddr>,
     /// Held while a session's ICE is restarted, so that restarts of one session come one after the other.
     restarts: Mutex<()>,
@@ -63,6 +66,7 @@ impl Rtc {
         Self {
             table: Arc::default(),
             stage,
+            refusals: Refusals::default(),
             requests: Allowances::new(REQUESTS_AT_ONCE, REQUEST_REFILL),
             restarts: Mutex::default(),
         }

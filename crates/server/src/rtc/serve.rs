@@ -401,12 +401,15 @@ impl Asked<'_> {
     /// Counts, and tells the operator of, who was turned away.
     fn note(&self, refused: &Refused) {
         let (peer, stream) = (self.visitor.peer, &self.address.stream);
+        let status = refused.status().as_u16();
+        if let Some(rtc) = &self.node.rtc {
+            rtc.refusals.count(status);
+        }
         if let Refused::Limit(reason) = refused {
             self.node.counts.reject(*reason, peer);
             return;
         }
         let way = self.address.way.segment();
-        let status = refused.status().as_u16();
         tracing::debug!(%stream, %peer, way, status, reason = %refused, "refused");
     }
 

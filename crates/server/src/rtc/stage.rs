@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use egress_webrtc::Viewers;
+use egress_webrtc::{CNAME, Rules, Stats, Tally, Viewers};
 use fanout::gate::{Authorized, Play, Presented};
-use fanout::{Fanout, Format, Info, ListenerRecord, Permit, Stream};
+use fanout::{Fanout, Format, Info, ListenerRecord, Stream};
 use ingest::whip::{self, Agreed, Publishers};
-use media::{StreamName, Track};
+use media::StreamName;
 use webrtc::dtls::{self, Identity};
 use webrtc::ice::Credentials;
 use webrtc::mux::NewSession;
@@ -22,8 +22,7 @@ use super::refused::Refused;
 use super::table::Pass;
 use crate::config::Config;
 
-/// What a listener's player calls the one stream it gets, and we our sources: the same for all, for there is
-/// one per session.
+/// What a listener's player calls the one stream it gets.
 const STREAM: &str = "carillon";
 
 /// Why there is no WebRTC although it is wanted.
@@ -49,6 +48,9 @@ pub(super) struct Opening<'a> {
 pub(crate) struct Stage {
     fanout: Arc<Fanout>,
     port: Port<Ticket>,
+    /// What each worker counts of its listeners.
+    workers: Vec<Arc<Stats>>,
+    tally: Arc<Tally>,
 }
 
 impl Stage {
@@ -71,14 +73,21 @@ impl Stage {
             workers: config.fanout.workers,
             tcp: config.webrtc.tcp,
         };
+        let rules = Rules {
+            target_utilisation: config.fanout.target_utilisation,
+        };
+        let mut workers = Vec::new();
         let port = Port::start(&port_config, Identity::generate()?, |_, waker| {
-            let viewers = Viewers::new(waker);
+            let viewers = Viewers::new(waker, rules);
+            workers.push(viewers.stats());
             let publishers = Publishers::new(ingest.settings.clone(), Arc::clone(&ingest.stats));
             Desk::new(viewers, publishers)
         })?;
         Ok(Self {
             fanout: Arc::clone(fanout),
             port,
+            workers,
+            tally: Arc::default(),
         })
     }
 
@@ -99,6 +108,20 @@ impl Stage {
         self.port.sessions()
     }
 
+    /// What all workers counted of listeners.
+    pub(crate) fn listeners(&self) -> egress_webrtc::Counters {
+        let mut sum = egress_webrtc::Counters::default();
+        for worker in &self.workers {
+            sum.merge(&worker.value());
+        }
+        sum
+    }
+
+    /// Frames that listeners could not be given as they came.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
     /// The port, for whoever ends it.
     pub(crate) fn port(&self) -> Port<Ticket> {
         self.port.clone()
@@ -111,14 +134,20 @@ impl Stage {
         agreed: egress_webrtc::Agreed,
         stream: &Arc<Stream>,
         permission: &Authorized<Play>,
-        mut record: ListenerRecord,
+        record: ListenerRecord,
     ) -> Result<String, Refused> {
         let Opening { offer, local, pass } = opening;
+        if agreed.exceeds() {
+            tracing::info!(
+                stream = %stream.name(),
+                peer = %record.peer,
+                agent = ?record.agent,
+                "the picture's H.264 profile is above what the player promises to decode; most show it"
+            );
+        }
         let answer = self.answer(offer, &local, &agreed.sections())?;
-        let make = || egress_webrtc::packager();
+        let make = || egress_webrtc::packager(stream.name(), &self.tally);
         let lane = stream.lane(permission, Self::FORMAT, make, Instant::now())?;
-        // Egress may let a listener go without a word to anybody, and its record goes with it then.
-        record.permit = Some(Permit::new((record.permit.take(), pass.clone())));
         let seat = self.fanout.seat(record, lane);
         let task = Task::Listen(egress_webrtc::Ticket { agreed, seat });
         self.expect(offer, local, Ticket { task, pass })?;
@@ -168,7 +197,7 @@ impl Stage {
             fingerprint: self.port.fingerprint(),
             candidates: self.port.candidates(),
             stream: STREAM,
-            cname: STREAM,
+            cname: CNAME,
         };
         Ok(answer.to_string())
     }
@@ -190,7 +219,7 @@ impl Stage {
 /// When the listener takes none of them. What is known about the sound is said as well.
 pub(super) fn agree(offer: &Offer, info: &Info) -> Result<egress_webrtc::Agreed, Refused> {
     let all = info.tracks.iter().chain(info.offer.track());
-    let tracks: Vec<_> = all.map(|track| Track::clone(track)).collect();
+    let tracks: Vec<_> = all.map(Arc::as_ref).collect();
     egress_webrtc::agree(offer, &tracks).map_err(|why| {
         Refused::Unplayable(match info.offer.words() {
             Some(words) => format!("{why}; {words}"),

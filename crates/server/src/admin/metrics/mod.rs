@@ -8,6 +8,7 @@ mod links;
 mod page;
 mod process;
 mod table;
+mod webrtc;
 
 use std::fmt;
 use std::sync::Arc;
@@ -77,6 +78,7 @@ impl Collector for Gather {
         self.workers(&mut page)?;
         self.doors(&mut page)?;
         self.streams(&mut page)?;
+        webrtc::encode(&self.0, &mut page)?;
         links::encode(&self.0.links, &mut page)?;
         Process::now().encode(&mut page)
     }
