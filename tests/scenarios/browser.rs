@@ -18,6 +18,11 @@ pub(crate) struct Browser {
 
 impl Browser {
     pub(crate) fn open() -> Self {
+        Self::open_with(&[])
+    }
+
+    /// With more arguments for Chromium.
+    pub(crate) fn open_with(arguments: &[&str]) -> Self {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .unwrap()
             .local_addr()
@@ -31,12 +36,24 @@ impl Browser {
             std::net::TcpStream::connect(driver).is_ok()
         });
         let profile = tempfile::tempdir().unwrap();
-        let options = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": [
-            "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            "--disable-dev-shm-usage", "--autoplay-policy=no-user-gesture-required",
-            format!("--user-data-dir={}", profile.path().display()),
-        ]}}}});
+        let profile_argument = format!("--user-data-dir={}", profile.path().display());
+        let usual = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-dev-shm-usage",
+            "--autoplay-policy=no-user-gesture-required",
+            &profile_argument,
+        ];
+        let arguments = [&usual, arguments].concat();
+        let options = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {
+            "args": arguments,
+        }}}});
         let answer = call(driver, "POST", "/session", &options);
         let session = answer["sessionId"]
             .as_str()

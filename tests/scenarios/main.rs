@@ -16,6 +16,7 @@ mod support;
 mod wire;
 
 mod browsers_play_the_page;
+mod browsers_watch_and_publish;
 mod demo_clip_loops_in_step;
 mod enhanced_codecs_are_relayed;
 mod everybody_hears_the_same;
