@@ -67,7 +67,10 @@ fn assert_watched(browser: &Browser, frames: u64, seconds: f64) -> Value {
     let figures = figures(browser);
     assert_eq!(figures["video"]["lost"], 0, "{figures}");
     assert_eq!(figures["audio"]["lost"], 0, "{figures}");
-    assert!(figures["audio"]["energy"].as_f64() > Some(0.0), "silence: {figures}");
+    assert!(
+        figures["audio"]["energy"].as_f64() > Some(0.0),
+        "silence: {figures}"
+    );
     figures
 }
 
@@ -132,7 +135,10 @@ fn the_player_page_plays_with_low_delay_and_goes_back() {
         browser.run(shown)[3].as_u64() > Some(60)
     });
     let state = browser.run(shown);
-    assert_eq!((&state[0], &state[1], &state[2]), (&false.into(), &true.into(), &640.into()));
+    assert_eq!(
+        (&state[0], &state[1], &state[2]),
+        (&false.into(), &true.into(), &640.into())
+    );
     assert_eq!(state[4], true, "{state}");
     browser.screenshot("low-delay");
     browser.run("document.getElementById('live').click(); return null;");
@@ -155,7 +161,10 @@ fn the_player_page_says_why_low_delay_does_not_work() {
     says(&browser, "Playing.");
     let note = browser.run("return document.getElementById('note').innerText;");
     let note = note.as_str().unwrap();
-    assert!(note.contains("Low delay does not work here") && note.contains("media port"), "{note}");
+    assert!(
+        note.contains("Low delay does not work here") && note.contains("media port"),
+        "{note}"
+    );
 }
 
 #[test]
@@ -190,14 +199,22 @@ fn a_camera_in_chromium_is_seen_and_heard_everywhere() {
     assert_watched(&viewer, 60, 2.0);
 
     let mut player = Player::Ffmpeg.start(&play_url(&server, "live/cam"));
-    wait_until("pictures over RTMP", DEADLINE, || player.written() > 100_000);
+    wait_until("pictures over RTMP", DEADLINE, || {
+        player.written() > 100_000
+    });
     player.process().kill();
-    let flv = server.listen("/live/cam.flv").read_bytes(100_000, DEADLINE).len();
+    let flv = server
+        .listen("/live/cam.flv")
+        .read_bytes(100_000, DEADLINE)
+        .len();
     assert!(flv >= 100_000, "{flv} bytes of FLV");
 
     camera.run("document.getElementById('stop').click(); return null;");
     says(&camera, "Stopped.");
     wait_until("the publisher to be gone", DEADLINE, || {
-        server.metrics().get("carillon_publishers{protocol=\"whip\"}") == Some(0.0)
+        server
+            .metrics()
+            .get("carillon_publishers{protocol=\"whip\"}")
+            == Some(0.0)
     });
 }

@@ -217,7 +217,10 @@ mod tests {
         let ports = [PLAIN, &[WEBRTC]].concat();
         let text = notice_of(&ports, Generated::default(), Config::default());
         assert!(text.contains("listening webrtc 0.0.0.0:8189\n"), "{text}");
-        assert!(text.contains(page) && text.contains("Bearer Token KEY"), "{text}");
+        assert!(
+            text.contains(page) && text.contains("Bearer Token KEY"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -456,12 +456,7 @@ fn values_out_of_range_are_told() {
             "linger",
             "did you mean `ingest.linger`?",
         ),
-        (
-            "[cluster]\nnode = \"east\"",
-            1,
-            "cluster",
-            "no such key",
-        ),
+        ("[cluster]\nnode = \"east\"", 1, "cluster", "no such key"),
         (
             "[fanout.video]\nburst = \"4s\"",
             2,

@@ -280,13 +280,7 @@ fn endpoint(head: &Head, node: &Node) -> Endpoint {
     }
 }
 
-async fn page<S: Carrier>(
-    node: &Arc<Node>,
-    socket: S,
-    raw: Bytes,
-    peer: SocketAddr,
-    place: Place,
-) {
+async fn page<S: Carrier>(node: &Arc<Node>, socket: S, raw: Bytes, peer: SocketAddr, place: Place) {
     let visitor = Visitor {
         peer,
         scheme: S::SCHEME,

@@ -246,8 +246,7 @@ fn html_by(policy: &'static str, status: StatusCode, page: String) -> Response {
 /// A page for an address without one.
 fn nothing_here(why: &str) -> (StatusCode, String) {
     let why = escape(why);
-    let main =
-        format!("<h1>Not found</h1>\n<p>{why} <a href=\"/\">See who is on air.</a></p>\n");
+    let main = format!("<h1>Not found</h1>\n<p>{why} <a href=\"/\">See who is on air.</a></p>\n");
     (StatusCode::NOT_FOUND, document("Not found", "", &main))
 }
 

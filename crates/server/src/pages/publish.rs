@@ -23,7 +23,9 @@ pub(super) fn stream(path: &str) -> Option<StreamName> {
 /// The page, and the status it is sent with. Without `is_served` there is nothing to publish to.
 pub(super) fn page(name: &StreamName, is_served: bool) -> (StatusCode, String) {
     if !is_served {
-        return nothing_here("This server has WebRTC switched off, so a browser cannot publish to it.");
+        return nothing_here(
+            "This server has WebRTC switched off, so a browser cannot publish to it.",
+        );
     }
     (StatusCode::OK, render(name))
 }

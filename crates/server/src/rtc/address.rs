@@ -136,14 +136,38 @@ mod tests {
         let id = Id::new([0xab; 16]);
         let session = format!("/live/show/whip/{id}");
         let cases = [
-            ("POST", "/live/show/whep", Some(("live/show", Way::Out, Place::Endpoint))),
-            ("GET", "/radio.mp3/whip", Some(("radio.mp3", Way::In, Place::Endpoint))),
-            ("POST", "/live/show/whep/", Some(("live/show", Way::Out, Place::Beside))),
+            (
+                "POST",
+                "/live/show/whep",
+                Some(("live/show", Way::Out, Place::Endpoint)),
+            ),
+            (
+                "GET",
+                "/radio.mp3/whip",
+                Some(("radio.mp3", Way::In, Place::Endpoint)),
+            ),
+            (
+                "POST",
+                "/live/show/whep/",
+                Some(("live/show", Way::Out, Place::Beside)),
+            ),
             // The page of a stream that is called so.
             ("GET", "/live/show/whep/", None),
-            ("DELETE", &session, Some(("live/show", Way::In, Place::Session(Some(id))))),
-            ("DELETE", "/a/whep/short", Some(("a", Way::Out, Place::Session(None)))),
-            ("POST", "/a/whep/whip", Some(("a/whep", Way::In, Place::Endpoint))),
+            (
+                "DELETE",
+                &session,
+                Some(("live/show", Way::In, Place::Session(Some(id)))),
+            ),
+            (
+                "DELETE",
+                "/a/whep/short",
+                Some(("a", Way::Out, Place::Session(None))),
+            ),
+            (
+                "POST",
+                "/a/whep/whip",
+                Some(("a/whep", Way::In, Place::Endpoint)),
+            ),
             ("POST", "/whep", None),
             ("POST", "/live/whepp", None),
             ("POST", "/live//whep", None),
@@ -169,7 +193,12 @@ mod tests {
         let id = Id::new([0x0f; 16]);
         assert_eq!(Id::parse(&id.to_string()), Some(id));
         let text = id.to_string();
-        for wrong in [&text[1..], &format!("+{}", &text[1..]), &format!("{text}0"), ""] {
+        for wrong in [
+            &text[1..],
+            &format!("+{}", &text[1..]),
+            &format!("{text}0"),
+            "",
+        ] {
             assert_eq!(Id::parse(wrong), None, "{wrong}");
         }
         let path = format!("/live/show/whep/{id}");

@@ -32,10 +32,10 @@ use crate::address::network;
 use crate::allowance::Allowances;
 
 pub(crate) use self::address::{Address, Way};
+use self::refusals::Refusals;
 pub(crate) use self::serve::serve;
 pub use self::stage::OpenError;
 pub(crate) use self::stage::Stage;
-use self::refusals::Refusals;
 use self::table::Table;
 
 /// What offers and answers are of.

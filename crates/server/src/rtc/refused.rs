@@ -166,11 +166,9 @@ impl Refused {
             Self::Publish(PublishRefused::Busy | PublishRefused::Ended) => StatusCode::CONFLICT,
             Self::Publish(PublishRefused::TooMany) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Lane(LaneRefused::Ended) => StatusCode::CONFLICT,
-            Self::Limit(_)
-            | Self::Lane(_)
-            | Self::Full
-            | Self::Publisher(_)
-            | Self::Randomness => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Limit(_) | Self::Lane(_) | Self::Full | Self::Publisher(_) | Self::Randomness => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
         }
     }
 

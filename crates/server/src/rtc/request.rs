@@ -3,8 +3,8 @@
 use axum::body::Body;
 use axum::http::{HeaderMap, Uri, header};
 use fanout::gate::Presented;
-use http1::{Password, Query};
 use http_body_util::BodyExt;
+use http1::{Password, Query};
 
 use super::refused::Refused;
 use crate::pages::Visitor;

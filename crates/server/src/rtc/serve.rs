@@ -12,9 +12,7 @@ use fanout::{Info, ListenerRecord, Permit, Phase, Stream};
 use ingest::whip;
 use media::{Container, Kind};
 use webrtc::ice::Credentials;
-use webrtc::sdp::{
-    Fragment, FragmentError, MediaKind, Offer, OfferError, Section, write_fragment,
-};
+use webrtc::sdp::{Fragment, FragmentError, MediaKind, Offer, OfferError, Section, write_fragment};
 
 use super::address::{Address, Id, Place, Way};
 use super::refused::{ACCEPT_PATCH, ACCEPT_POST, Refused};

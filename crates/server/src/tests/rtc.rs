@@ -44,9 +44,8 @@ fn publisher() -> String {
 /// One request with a body.
 async fn send(house: &House, method: &str, path: &str, headers: &str, body: &str) -> String {
     let headers = format!("{headers}Content-Length: {}\r\n", body.len());
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n{body}"
-    );
+    let request =
+        format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n{body}");
     exchange(house.http, request.as_bytes()).await
 }
 
@@ -57,14 +56,26 @@ fn bearer(key: &str) -> String {
 /// Asserts what all refusals have.
 fn assert_problem(answer: &str, expected: u16, words: &str) {
     assert_eq!(status(answer), expected, "{answer}");
-    assert_eq!(header(answer, "content-type"), Some("application/problem+json"), "{answer}");
-    assert_eq!(header(answer, "access-control-allow-origin"), Some("*"), "{answer}");
+    assert_eq!(
+        header(answer, "content-type"),
+        Some("application/problem+json"),
+        "{answer}"
+    );
+    assert_eq!(
+        header(answer, "access-control-allow-origin"),
+        Some("*"),
+        "{answer}"
+    );
     let problem: serde_json::Value = serde_json::from_str(body(answer)).expect("JSON");
     assert_eq!(problem["status"], expected, "{answer}");
     let detail = problem["detail"].as_str().unwrap_or_default();
     assert!(detail.contains(words), "{words:?} is not said: {answer}");
     let comes_again = matches!(expected, 409 | 429 | 503);
-    assert_eq!(header(answer, "retry-after").is_some(), comes_again, "{answer}");
+    assert_eq!(
+        header(answer, "retry-after").is_some(),
+        comes_again,
+        "{answer}"
+    );
 }
 
 #[tokio::test]
@@ -85,7 +96,14 @@ async fn requests_are_refused_with_their_reason() {
     let whip = "/live/show/whip";
     for (method, path, headers, body, expected, words) in [
         ("POST", whep, "", &listener[..], 415, "application/sdp"),
-        ("POST", whep, "Content-Type: text/plain\r\n", &listener, 415, "application/sdp"),
+        (
+            "POST",
+            whep,
+            "Content-Type: text/plain\r\n",
+            &listener,
+            415,
+            "application/sdp",
+        ),
         ("POST", whep, SDP, "", 400, "not SDP"),
         ("POST", whep, SDP, "hello", 400, "not SDP"),
         ("POST", whep, SDP, &plain, 400, "fingerprint"),
@@ -98,7 +116,14 @@ async fn requests_are_refused_with_their_reason() {
         ("DELETE", whep, "", "", 405, "POST"),
         ("POST", whip, SDP, &publisher, 401, "Bearer KEY"),
         ("POST", whip, "", "", 401, "Bearer KEY"),
-        ("POST", "/live/show/whip?key=wrong", SDP, &publisher, 401, "wrong"),
+        (
+            "POST",
+            "/live/show/whip?key=wrong",
+            SDP,
+            &publisher,
+            401,
+            "wrong",
+        ),
         ("POST", whip, &bearer("wrong"), &publisher, 401, "wrong"),
         ("POST", whip, &key, "v=0\r\n", 400, ""),
         ("POST", whip, &key, &mute, 422, ""),
@@ -106,9 +131,30 @@ async fn requests_are_refused_with_their_reason() {
         ("POST", whip, &key, &twice, 422, ""),
         ("POST", "/admin/show/whip", &key, &publisher, 404, "pages"),
         ("POST", "/live/show/whep/0123", SDP, &listener, 405, "PATCH"),
-        ("DELETE", "/live/show/whep/0123", "", "", 404, "no such session"),
-        ("PATCH", "/live/show/whep/0123", FRAGMENT, "", 404, "no such session"),
-        ("GET", "/live/show/whep/0123", "", "", 404, "no such session"),
+        (
+            "DELETE",
+            "/live/show/whep/0123",
+            "",
+            "",
+            404,
+            "no such session",
+        ),
+        (
+            "PATCH",
+            "/live/show/whep/0123",
+            FRAGMENT,
+            "",
+            404,
+            "no such session",
+        ),
+        (
+            "GET",
+            "/live/show/whep/0123",
+            "",
+            "",
+            404,
+            "no such session",
+        ),
         ("DELETE", "/live/show/whip/0123", "", "", 401, "key"),
         ("PATCH", "/live/show/whip/0123", FRAGMENT, "", 401, "key"),
     ] {
@@ -118,14 +164,27 @@ async fn requests_are_refused_with_their_reason() {
             401 => {
                 let challenge = header(&answer, "www-authenticate").expect("a challenge");
                 assert!(challenge.starts_with("Bearer "), "{answer}");
-                assert_eq!(challenge.contains("invalid_token"), words == "wrong", "{answer}");
+                assert_eq!(
+                    challenge.contains("invalid_token"),
+                    words == "wrong",
+                    "{answer}"
+                );
             }
             405 => assert!(header(&answer, "allow").is_some(), "{answer}"),
-            415 => assert_eq!(header(&answer, "accept-post"), Some("application/sdp"), "{answer}"),
+            415 => assert_eq!(
+                header(&answer, "accept-post"),
+                Some("application/sdp"),
+                "{answer}"
+            ),
             _ => {}
         }
     }
-    let names: Vec<_> = house.registry.list().iter().map(|one| one.name().to_string()).collect();
+    let names: Vec<_> = house
+        .registry
+        .list()
+        .iter()
+        .map(|one| one.name().to_string())
+        .collect();
     assert_eq!(names, ["radio.mp3"], "nobody got in");
     house.close().await;
 }
@@ -157,9 +216,15 @@ async fn a_session_is_opened_changed_and_ended() {
     }
     let location = header(&answer, "location").expect("a session").to_owned();
     let id = location.strip_prefix("/radio.mp3/whep/").expect("a path");
-    assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{location}");
+    assert!(
+        id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        "{location}"
+    );
     let etag = header(&answer, "etag").expect("a tag").to_owned();
-    assert!(sdp.contains(&format!("a=ice-ufrag:{}\r\n", etag.trim_matches('"'))), "{etag}");
+    assert!(
+        sdp.contains(&format!("a=ice-ufrag:{}\r\n", etag.trim_matches('"'))),
+        "{etag}"
+    );
 
     let candidates = "a=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
         m=audio 9 RTP/AVP 0\r\na=mid:0\r\n\
@@ -176,10 +241,24 @@ async fn a_session_is_opened_changed_and_ended() {
     assert_problem(&patch("\"other\"", candidates).await, 412, "ETag");
     assert_problem(&patch("\"other\"", restart).await, 412, "ETag");
     assert_problem(&patch(&etag, "v=0\r\n").await, 400, "fragment");
-    assert_problem(&patch(&etag, "a=ice-ufrag:NewOne\r\n").await, 400, "credentials");
-    let wrong = send(&house, "PATCH", &location, &format!("{SDP}If-Match: *\r\n"), "").await;
+    assert_problem(
+        &patch(&etag, "a=ice-ufrag:NewOne\r\n").await,
+        400,
+        "credentials",
+    );
+    let wrong = send(
+        &house,
+        "PATCH",
+        &location,
+        &format!("{SDP}If-Match: *\r\n"),
+        "",
+    )
+    .await;
     assert_problem(&wrong, 415, "trickle-ice-sdpfrag");
-    assert_eq!(header(&wrong, "accept-patch"), Some("application/trickle-ice-sdpfrag"));
+    assert_eq!(
+        header(&wrong, "accept-patch"),
+        Some("application/trickle-ice-sdpfrag")
+    );
     for condition in [&etag, "*", "\"*\""] {
         let answer = patch(condition, candidates).await;
         assert_eq!(status(&answer), 204, "{answer}");
@@ -188,7 +267,10 @@ async fn a_session_is_opened_changed_and_ended() {
 
     let restarted = patch("\"*\"", restart).await;
     assert_eq!(status(&restarted), 200, "{restarted}");
-    assert_eq!(header(&restarted, "content-type"), Some("application/trickle-ice-sdpfrag"));
+    assert_eq!(
+        header(&restarted, "content-type"),
+        Some("application/trickle-ice-sdpfrag")
+    );
     let new = header(&restarted, "etag").expect("a tag");
     assert_ne!(new, etag);
     let ufrag = format!("a=ice-ufrag:{}\r\n", new.trim_matches('"'));
@@ -198,13 +280,25 @@ async fn a_session_is_opened_changed_and_ended() {
 
     assert_eq!(status(&ask(house.http, "GET", &location, "").await), 204);
     let head = ask(house.http, "HEAD", &location, "").await;
-    assert_eq!((status(&head), header(&head, "content-type")), (200, Some("application/sdp")));
-    for elsewhere in [format!("/radio.mp3/whip/{id}"), format!("/live/show/whep/{id}")] {
+    assert_eq!(
+        (status(&head), header(&head, "content-type")),
+        (200, Some("application/sdp"))
+    );
+    for elsewhere in [
+        format!("/radio.mp3/whip/{id}"),
+        format!("/live/show/whep/{id}"),
+    ] {
         let headers = bearer(KEY);
         let answer = send(&house, "DELETE", &elsewhere, &headers, "").await;
         assert_problem(&answer, 404, "no such session");
     }
-    let ended = ask(house.http, "DELETE", &location, "If-Match: \"whatever\"\r\n").await;
+    let ended = ask(
+        house.http,
+        "DELETE",
+        &location,
+        "If-Match: \"whatever\"\r\n",
+    )
+    .await;
     assert_eq!(status(&ended), 200, "{ended}");
     for method in ["DELETE", "GET"] {
         let answer = ask(house.http, method, &location, "").await;
@@ -264,7 +358,11 @@ async fn publishers_show_their_key_wherever_they_can() {
         assert!(body(&answer).contains("a=recvonly\r\n"), "{answer}");
         let location = header(&answer, "location").expect("a session").to_owned();
         let query = path.split_once('?').map(|(_, query)| query);
-        assert_eq!(location.split_once('?').map(|(_, query)| query), query, "{answer}");
+        assert_eq!(
+            location.split_once('?').map(|(_, query)| query),
+            query,
+            "{answer}"
+        );
 
         let busy = send(&house, "POST", path, headers, &publisher()).await;
         assert_problem(&busy, 409, "published by somebody else");
@@ -316,7 +414,9 @@ async fn a_full_server_says_when_to_come_again() {
             }
         }
     };
-    tokio::time::timeout(SOON, freed).await.expect("a place is free again");
+    tokio::time::timeout(SOON, freed)
+        .await
+        .expect("a place is free again");
     house.close().await;
 }
 
@@ -357,15 +457,23 @@ async fn strange_bodies_are_refused_and_nothing_breaks() {
     let mut bodies: Vec<Vec<u8>> = vec![
         vec![0; 1_000],
         vec![0xff; 60_000],
-        "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n".repeat(1_500).into_bytes(),
-        "a=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n".repeat(1_200).into_bytes(),
+        "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
+            .repeat(1_500)
+            .into_bytes(),
+        "a=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n"
+            .repeat(1_200)
+            .into_bytes(),
         format!("{good}a=x:{}\r\n", "y".repeat(50_000)).into_bytes(),
         good.replace("TdB7", &"u".repeat(10_000)).into_bytes(),
         good.replace("\r\n", "\n\u{0}\n").into_bytes(),
         good.replace("111", "4294967296").into_bytes(),
     ];
     // Cut anywhere.
-    bodies.extend((0..good.len()).step_by(17).map(|end| good[..end].as_bytes().to_vec()));
+    bodies.extend(
+        (0..good.len())
+            .step_by(17)
+            .map(|end| good[..end].as_bytes().to_vec()),
+    );
     for body in &bodies {
         for (method, path, kind) in [
             ("POST", "/radio.mp3/whep", SDP),
@@ -379,7 +487,10 @@ async fn strange_bodies_are_refused_and_nothing_breaks() {
             .into_bytes();
             request.extend_from_slice(body);
             let answer = exchange(house.http, &request).await;
-            assert!(matches!(status(&answer), 201 | 400 | 409 | 413 | 422), "{answer}");
+            assert!(
+                matches!(status(&answer), 201 | 400 | 409 | 413 | 422),
+                "{answer}"
+            );
         }
     }
     let answer = send(&house, "POST", "/radio.mp3/whep", SDP, &good).await;

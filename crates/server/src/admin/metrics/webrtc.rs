@@ -13,7 +13,9 @@ pub(super) fn encode(node: &Node, page: &mut Page<'_>) -> fmt::Result {
     sessions(rtc, page)?;
     media(node, page)?;
     let refusals = rtc.map(|rtc| rtc.refusals.list()).unwrap_or_default();
-    let refusals = refusals.into_iter().map(|(status, count)| (status.to_string(), count as f64));
+    let refusals = refusals
+        .into_iter()
+        .map(|(status, count)| (status.to_string(), count as f64));
     page.counters(WEBRTC_REQUESTS_REFUSED, refusals)
 }
 
@@ -63,7 +65,10 @@ fn media(node: &Node, page: &mut Page<'_>) -> fmt::Result {
     page.counters(WEBRTC_NACKED, both(out.nacked, into.nacked))?;
     page.counters(WEBRTC_REPEATED, both(out.retransmissions, into.recovered))?;
     page.counter(WEBRTC_NOT_REPEATED, out.nacks_refused as f64)?;
-    page.counters(WEBRTC_KEYFRAMES_ASKED, both(out.keyframe_requests, into.plis))?;
+    page.counters(
+        WEBRTC_KEYFRAMES_ASKED,
+        both(out.keyframe_requests, into.plis),
+    )?;
     page.counter(WEBRTC_ROUND_TRIP, out.round_trip_micros as f64 / 1e6)?;
     page.counter(WEBRTC_ROUND_TRIPS, out.round_trips as f64)?;
     page.counter(WEBRTC_JITTER, into.jitter.as_secs_f64())?;
