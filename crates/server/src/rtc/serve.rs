@@ -177,6 +177,10 @@ impl Asked<'_> {
             return Err(Refused::ContentType(SDP));
         }
         let text = str::from_utf8(body).map_err(|_| OfferError::Syntax)?;
+        if text.trim().is_empty() {
+            // The SDP library takes nothing for a description of nothing.
+            return Err(OfferError::Syntax.into());
+        }
         Ok(Offer::parse(text)?)
     }
 
