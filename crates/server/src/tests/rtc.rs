@@ -410,7 +410,8 @@ async fn a_full_server_says_when_to_come_again() {
             }
         }
     };
-    let one = "the session that waits for its peer is a connection that waits, and no other is left";
+    let one =
+        "the session that waits for its peer is a connection that waits, and no other is left";
     tokio::time::timeout(SOON, pending).await.expect(one);
     let location = header(&first, "location").expect("a session");
     assert_eq!(status(&ask(house.http, "DELETE", location, "").await), 200);
