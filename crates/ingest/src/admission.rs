@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task;
 use std::time::Instant;
 
 use fanout::gate::{Authorized, Presented, Publish};
@@ -67,11 +68,22 @@ pub(crate) fn enter(
     protocol: Protocol,
     source: &Source,
 ) -> Result<Turn, Error> {
+    let publisher = take(context, permit, source)?;
+    Ok(Turn::new(&context.stats, publisher, protocol, source))
+}
+
+/// Takes a stream with a permission that `permit` gives, if the registry agrees. Nothing is counted
+/// yet.
+pub(crate) fn take(
+    context: &Context,
+    permit: impl Fn() -> Result<Authorized<Publish>, Error>,
+    source: &Source,
+) -> Result<Publisher, Error> {
     let mut refused = PublishRefused::Ended;
     for _ in 0..TRIES_MAX {
         let permission = permit()?;
         match context.registry.publish(permission, source.clone(), now()) {
-            Ok(publisher) => return Ok(Turn::new(context, publisher, protocol, source)),
+            Ok(publisher) => return Ok(publisher),
             Err(PublishRefused::Ended) => {}
             Err(other) => {
                 refused = other;
@@ -83,7 +95,13 @@ pub(crate) fn enter(
 }
 
 impl Turn {
-    fn new(context: &Context, publisher: Publisher, protocol: Protocol, source: &Source) -> Self {
+    /// Counts and logs a turn that has begun.
+    pub(crate) fn new(
+        stats: &Arc<Stats>,
+        publisher: Publisher,
+        protocol: Protocol,
+        source: &Source,
+    ) -> Self {
         tracing::info!(
             stream = %publisher.name(),
             peer = ?source.peer,
@@ -92,11 +110,10 @@ impl Turn {
             content_type = ?source.content_type,
             "publishing begins"
         );
-        context.stats.enter(protocol);
-        let stats = Arc::clone(&context.stats);
+        stats.enter(protocol);
         Self {
             publisher,
-            stats,
+            stats: Arc::clone(stats),
             protocol,
             peer: source.peer,
             began: now(),
@@ -134,6 +151,20 @@ impl Turn {
     /// Whether somebody waits for what comes.
     pub(crate) fn is_followed(&self) -> bool {
         self.publisher.is_followed()
+    }
+
+    /// Whether a listener needs a keyframe, and it is time to ask for one.
+    pub(crate) fn takes_keyframe_request(&mut self, now: Instant) -> bool {
+        self.publisher.takes_keyframe_request(now)
+    }
+
+    /// What ended the turn, if somebody else has the stream, or nobody.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let nobody = task::Context::from_waker(task::Waker::noop());
+        if self.publisher.claim().poll_superseded(&nobody).is_ready() {
+            return Err(self.why_over());
+        }
+        Ok(())
     }
 
     fn why_over(&self) -> Error {

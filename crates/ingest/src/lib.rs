@@ -9,7 +9,8 @@
 //! Publishers come to us, and [`pull`] goes and fetches: from there on the two are alike.
 //!
 //! Publishers over plain RTMP, of which there may be thousands, are read by the threads of
-//! [`net::intake`] once they are let in.
+//! [`net::intake`] once they are let in. Those over WebRTC have no connection of their own: the
+//! threads of its port call [`whip::Publishers`] with their packets.
 //!
 //! Each driver owns one connection from the moment the door knows what it speaks until it is closed.
 //! It turns one read into one batch of items and one [`Publisher::write`](fanout::Publisher::write).
@@ -28,6 +29,7 @@ pub mod icecast;
 pub mod pull;
 pub mod rtmp;
 mod stats;
+pub mod whip;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Rejection};
+use crate::whip;
 
 /// What a publisher speaks.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -13,11 +14,13 @@ pub enum Protocol {
     Icecast,
     /// Another server, which we asked.
     Pull,
+    /// WebRTC.
+    Whip,
 }
 
 impl Protocol {
     /// Every protocol, in the order of their indices.
-    pub const ALL: [Self; 3] = [Self::Rtmp, Self::Icecast, Self::Pull];
+    pub const ALL: [Self; 4] = [Self::Rtmp, Self::Icecast, Self::Pull, Self::Whip];
 
     /// The metric label, and [`Source::protocol`](fanout::Source::protocol).
     pub const fn label(self) -> &'static str {
@@ -25,6 +28,7 @@ impl Protocol {
             Self::Rtmp => "rtmp",
             Self::Icecast => "icecast",
             Self::Pull => "pull",
+            Self::Whip => "whip",
         }
     }
 }
@@ -36,6 +40,8 @@ pub struct Stats {
     bytes: [AtomicU64; Protocol::ALL.len()],
     receives: [AtomicU64; Protocol::ALL.len()],
     rejected: [AtomicU64; Rejection::ALL.len()],
+    /// What came over WebRTC, packet by packet.
+    pub whip: whip::Counters,
 }
 
 impl Stats {

@@ -4,9 +4,9 @@ use media::{Span, TICKS_PER_SECOND, Timestamp};
 
 use super::clock::{self, Unwrapper};
 
-/// Reports that put a track within this of where it is are not followed: senders read two clocks
-/// one after the other, and following their jitter would put it into every frame's time. Ears and
-/// eyes notice from 40 ms on.
+/// Reports after the first that put a track within this of where it is are not followed: senders
+/// read two clocks one after the other, and following their jitter would put it into every frame's
+/// time. Ears and eyes notice from 40 ms on.
 const TOLERANCE: Span = Span::from_millis(15);
 
 /// The time of a track's packets.
@@ -20,6 +20,8 @@ pub struct ReportClock {
     ticks: Unwrapper,
     /// When the wire's clock showed 0.
     zero: Option<Timestamp>,
+    /// A report says so, and not only a packet's arrival.
+    is_reported: bool,
 }
 
 impl ReportClock {
@@ -29,7 +31,13 @@ impl ReportClock {
             rate,
             ticks: Unwrapper::timestamp(),
             zero: None,
+            is_reported: false,
         }
+    }
+
+    /// Whether anything is known: a packet came, or a report.
+    pub const fn has_begun(&self) -> bool {
+        self.zero.is_some()
     }
 
     /// When a packet with this timestamp, which comes at `arrival`, was sampled.
@@ -44,12 +52,14 @@ impl ReportClock {
     /// that time of its first report was, less the time when the report arrived.
     pub fn report(&mut self, wall: Timestamp, timestamp: u32) {
         let zero = wall - clock::span(self.ticks.unwrap(timestamp), self.rate);
-        let is_near = self
-            .zero
-            .is_some_and(|known| (zero - known).ticks().abs() <= TOLERANCE.ticks());
+        let known = self.zero.filter(|_| self.is_reported);
+        let is_near = known.is_some_and(|known| {
+            (zero - known).ticks().unsigned_abs() <= TOLERANCE.ticks().unsigned_abs()
+        });
         if !is_near {
             self.zero = Some(zero);
         }
+        self.is_reported = true;
     }
 }
 
@@ -92,6 +102,16 @@ mod tests {
         picture.report(now - shift, 7_000 + 90 * 180);
         assert_eq!(sound.at(1_000, ms(300)), ms(20));
         assert_eq!(picture.at(7_000, ms(300)), ms(20));
+    }
+
+    #[test]
+    fn the_first_report_is_followed_to_the_tick() {
+        let mut clock = ReportClock::new(48_000);
+        assert!(!clock.has_begun());
+        assert_eq!(clock.at(0, ms(9)), ms(9));
+        assert!(clock.has_begun());
+        clock.report(ms(1_000), 48_000);
+        assert_eq!(clock.at(0, ms(99)), ms(0));
     }
 
     #[test]

@@ -176,7 +176,7 @@ mod tests {
     fn data_follows_the_media_across_the_wrap_and_never_leads_it() {
         let mut clock = Clock::default();
         assert_eq!(clock.data(7).millis(), 7);
-        assert_eq!(clock.media(u32::MAX).millis(), u32::MAX.into());
+        assert_eq!(clock.media(u32::MAX).millis(), i64::from(u32::MAX));
         assert_eq!(clock.data(9).millis(), i64::from(u32::MAX) + 10);
         assert_eq!(clock.data(0x7fff_0000).millis(), 0x1_7fff_0000);
         assert_eq!(clock.media(u32::MAX - 5).millis(), i64::from(u32::MAX) - 5);

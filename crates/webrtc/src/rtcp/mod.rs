@@ -4,14 +4,15 @@
 //! feedback, application packets, extended reports) is passed over. Reading allocates nothing and
 //! borrows from the packet. Writing appends to the caller's buffer.
 //!
-//! Sources: RFC 3550 §6, RFC 4585 §6 (NACK, PLI), RFC 5104 §4.3.1 (FIR).
+//! Sources: RFC 3550 §6, RFC 4585 §6 (NACK, PLI), RFC 5104 §4.3.1 (FIR),
+//! draft-alvestrand-rmcat-remb-03 (REMB).
 
 mod read;
 mod write;
 
 pub use read::{FirEntries, Nacks, Packet, Packets, Report, Reports, packets};
 pub use write::{
-    SenderReport, write_bye, write_nack, write_pli, write_receiver_report, write_sdes,
+    SenderReport, write_bye, write_nack, write_pli, write_receiver_report, write_remb, write_sdes,
 };
 
 const SENDER_REPORT: u8 = 200;
@@ -27,6 +28,8 @@ const FORMAT_NACK: u8 = 1;
 const FORMAT_PLI: u8 = 1;
 /// Payload feedback: full intra request.
 const FORMAT_FIR: u8 = 4;
+/// Payload feedback: of an application's own kind.
+const FORMAT_APPLICATION: u8 = 15;
 
 /// The most items of one compound packet that are looked at. A browser sends a handful.
 const PACKETS_MAX: usize = 64;

@@ -77,6 +77,26 @@ fn the_reference_library_reads_what_is_written() {
 }
 
 #[test]
+fn the_reference_library_reads_how_much_may_be_sent() {
+    for bits in [1, (1 << 18) - 1, 20_000_000, 123_456_789_012] {
+        let mut out = Vec::new();
+        write_remb(&mut out, 1, bits, &[7, 8]);
+        let mut bytes = &out[..];
+        let found = rtc_rtcp::packet::unmarshal(&mut bytes).expect("well formed");
+        let remb = found[0]
+            .as_any()
+            .downcast_ref::<rtc_rtcp::payload_feedbacks::receiver_estimated_maximum_bitrate::ReceiverEstimatedMaximumBitrate>()
+            .expect("an estimate");
+        assert_eq!((remb.sender_ssrc, &remb.ssrcs[..]), (1, &[7, 8][..]));
+        let read = f64::from(remb.bitrate);
+        assert!(
+            read <= bits as f64 && read >= bits as f64 * 0.999,
+            "{bits}: {read}"
+        );
+    }
+}
+
+#[test]
 fn reports_carry_signed_loss_and_round_trips() {
     let report = Report {
         ssrc: 9,

@@ -2,8 +2,8 @@
 //! them that begins with a report (RFC 3550 §6.1).
 
 use super::{
-    BYE, FORMAT_NACK, FORMAT_PLI, PAYLOAD_FEEDBACK, RECEIVER_REPORT, Report, SENDER_REPORT,
-    SOURCE_DESCRIPTION, TRANSPORT_FEEDBACK,
+    BYE, FORMAT_APPLICATION, FORMAT_NACK, FORMAT_PLI, PAYLOAD_FEEDBACK, RECEIVER_REPORT, Report,
+    SENDER_REPORT, SOURCE_DESCRIPTION, TRANSPORT_FEEDBACK,
 };
 
 /// Report blocks that fit one report: the count has five bits.
@@ -105,6 +105,24 @@ pub fn write_nack(out: &mut Vec<u8>, ssrc: u32, media: u32, lost: &[u16]) {
             }
         }
         put_pair(out, pair);
+    });
+}
+
+/// Appends how many bits in a second may be sent from the sources `media` together, rounded down to
+/// 18 bits and an exponent. At most 255 sources are named.
+pub fn write_remb(out: &mut Vec<u8>, ssrc: u32, bits_per_second: u64, media: &[u32]) {
+    const MANTISSA_BITS: u32 = 18;
+    let media = &media[..media.len().min(255)];
+    let exponent = (u64::BITS - bits_per_second.leading_zeros()).saturating_sub(MANTISSA_BITS);
+    let mantissa = (bits_per_second >> exponent) as u32;
+    item(out, FORMAT_APPLICATION, PAYLOAD_FEEDBACK, |out| {
+        put_words(out, &[ssrc, 0]);
+        out.extend(b"REMB");
+        put_words(
+            out,
+            &[(media.len() as u32) << 24 | exponent << MANTISSA_BITS | mantissa],
+        );
+        put_words(out, media);
     });
 }
 

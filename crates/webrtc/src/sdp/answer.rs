@@ -60,6 +60,8 @@ pub enum Section<'a> {
     Receives {
         /// The chosen one of the section's formats.
         format: &'a Format,
+        /// What the answer says of the format's parameters instead of repeating the offer's.
+        parameters: Option<&'a str>,
         /// Header extensions we read, of those the section offers.
         extensions: &'a [Extension],
     },
@@ -242,10 +244,12 @@ pub(super) fn candidates(out: &mut String, candidates: &[Candidate]) -> fmt::Res
 fn format(out: &mut String, section: Section<'_>, format: &Format, rtx: Option<u8>) -> fmt::Result {
     let payload_type = format.payload_type;
     write!(out, "a=rtpmap:{payload_type} {}\r\n", format.codec.rtpmap())?;
-    let parameters = match section {
-        Section::Sends { parameters, .. } => parameters.unwrap_or(&format.parameters),
-        _ => &format.parameters,
+    let (parameters, receives) = match section {
+        Section::Sends { parameters, .. } => (parameters, false),
+        Section::Receives { parameters, .. } => (parameters, true),
+        Section::Rejected => (None, false),
     };
+    let parameters = parameters.unwrap_or(&format.parameters);
     if !parameters.is_empty() {
         write!(out, "a=fmtp:{payload_type} {parameters}\r\n")?;
     }
@@ -254,6 +258,8 @@ fn format(out: &mut String, section: Section<'_>, format: &Format, rtx: Option<u
         (offered.nack, "nack"),
         (offered.pli, "nack pli"),
         (offered.fir, "ccm fir"),
+        // Nobody tells us how much to send.
+        (offered.remb && receives, "goog-remb"),
     ] {
         if is_offered {
             write!(out, "a=rtcp-fb:{payload_type} {word}\r\n")?;

@@ -14,6 +14,11 @@ const FORMATS_MAX: usize = 128;
 const EXTENSIONS_MAX: usize = 32;
 const SOURCES_MAX: usize = 32;
 
+/// Layers of a section that are kept, and characters of a layer's name (RFC 8852 §3.1 has no limit,
+/// header extensions have).
+const LAYERS_MAX: usize = 8;
+const LAYER_LEN_MAX: usize = 16;
+
 /// Characters of a section's name, which is written into answers and into RTP headers.
 const MID_LEN_MAX: usize = 32;
 
@@ -49,6 +54,9 @@ pub struct Media {
     pub sources: Vec<u32>,
     /// Which source repeats lost packets of which.
     pub groups: Vec<Group>,
+    /// The names of the layers that the peer would send at once, in its order (RFC 8853); empty
+    /// without simulcast.
+    pub layers: Vec<Box<str>>,
     /// Whether the peer wrote `rtcp-mux-only`.
     pub(super) rtcp_mux_only: bool,
     /// Whether the peer takes RTCP packets that begin with no report (RFC 5506).
@@ -115,6 +123,8 @@ pub struct Feedback {
     pub pli: bool,
     /// Asks for a keyframe.
     pub fir: bool,
+    /// Tells how much may be sent (draft-alvestrand-rmcat-remb).
+    pub remb: bool,
 }
 
 /// A header extension's number and name.
@@ -175,6 +185,7 @@ impl Media {
             extensions: extensions(attributes),
             sources: sources(attributes),
             groups: groups(attributes),
+            layers: layers(attributes),
             rtcp_mux_only: has(attributes, "rtcp-mux-only"),
             reduced_size_rtcp: has(attributes, "rtcp-rsize"),
         })
@@ -300,6 +311,7 @@ impl Feedback {
             "nack" => self.nack = true,
             "nack pli" => self.pli = true,
             "ccm fir" => self.fir = true,
+            "goog-remb" => self.remb = true,
             _ => {}
         }
     }
@@ -347,4 +359,22 @@ fn groups(attributes: &[Attribute]) -> Vec<Group> {
         })
         .take(SOURCES_MAX)
         .collect()
+}
+
+/// What `a=simulcast` says is sent: of each layer the first alternative.
+fn layers(attributes: &[Attribute]) -> Vec<Box<str>> {
+    let mut words = value(attributes, "simulcast")
+        .unwrap_or_default()
+        .split_ascii_whitespace();
+    let sent = words
+        .find(|word| *word == "send")
+        .and_then(|_| words.next());
+    let names = sent.into_iter().flat_map(|list| list.split(';'));
+    let names = names.filter_map(|layer| {
+        // A layer that is paused at first is marked.
+        let name = layer.split(',').next()?.trim_start_matches('~');
+        let fine = !name.is_empty() && name.len() <= LAYER_LEN_MAX && name.bytes().all(is_token);
+        fine.then(|| name.into())
+    });
+    names.take(LAYERS_MAX).collect()
 }

@@ -85,7 +85,8 @@ fn a_browsers_offer_is_read() {
         Feedback {
             nack: true,
             pli: true,
-            fir: true
+            fir: true,
+            remb: true,
         }
     );
     assert_eq!(video.formats[3].feedback, Feedback::default());
@@ -208,6 +209,7 @@ fn an_answer_to_a_publisher() {
             Section::Rejected,
             Section::Receives {
                 format: vp8,
+                parameters: Some("max-fr=60"),
                 extensions: &extensions[1..],
             },
         ],
@@ -217,9 +219,29 @@ fn an_answer_to_a_publisher() {
     assert!(answer.contains("m=video 9 UDP/TLS/RTP/SAVPF 96 97\r\n"));
     assert!(answer.contains("a=recvonly\r\na=rtcp-mux\r\na=rtcp-mux-only\r\n"));
     assert!(answer.contains("a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:mid\r\n"));
+    assert!(answer.contains("a=fmtp:96 max-fr=60\r\n"));
+    assert!(answer.contains("a=rtcp-fb:96 goog-remb\r\n"));
     assert!(!answer.contains("a=msid:") && !answer.contains("a=ssrc"));
     // The addresses stand in the first section that is used.
     assert_eq!(answer.matches("a=end-of-candidates").count(), 1);
+}
+
+#[test]
+fn layers_of_simulcast_are_named() {
+    let layers = |line: &str| {
+        let offer = parsed(&chromium().replace("a=mid:1", &format!("a=mid:1\r\n{line}")));
+        offer.media[1].layers.clone()
+    };
+    assert_eq!(layers("a=rid:h send"), []);
+    let names = ["h", "m", "l"].map(Box::from);
+    assert_eq!(layers("a=simulcast:send h;~m,x;l"), names);
+    assert_eq!(layers("a=simulcast:recv 1;2 send h;m;l"), names);
+    assert_eq!(layers("a=simulcast:send h;;(;m;l"), names);
+    assert_eq!(layers("a=simulcast:send"), []);
+    assert_eq!(
+        layers(&format!("a=simulcast:send {}", "x;".repeat(99))).len(),
+        8
+    );
 }
 
 #[test]
@@ -295,7 +317,7 @@ fn an_encoders_offer_is_read() {
         Feedback {
             nack: true,
             pli: true,
-            fir: false
+            ..Feedback::default()
         }
     );
     assert_eq!(

@@ -6,6 +6,7 @@ mod h264;
 mod hevc;
 mod nal;
 mod opus;
+mod order;
 mod parameter_sets;
 mod vp8;
 mod vp9;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
+use self::order::Order;
 use super::format::Format;
 use crate::flv::elementary;
 
@@ -56,8 +58,8 @@ pub enum Event {
 ///
 /// H.264 and Opus come out bare ([`Framing::Bare`]), the others as the bodies that Enhanced RTMP
 /// has for them ([`Framing::FlvBody`]). A frame of which a packet is missing is dropped, and those
-/// that follow it too, until a keyframe or for two seconds. Times never go back: WebRTC has no
-/// pictures out of order.
+/// that follow it too, until a keyframe or for two seconds. Decoding times never go back; packets
+/// tell only when to present, so with B-frames the others are found from their order.
 #[derive(Debug)]
 pub struct Depacketizer {
     format: Format,
@@ -68,7 +70,7 @@ pub struct Depacketizer {
     follows_gap: bool,
     health: Health,
     track: Option<Arc<Track>>,
-    last: Option<Timestamp>,
+    order: Order,
     dropped_frames: u64,
 }
 
@@ -154,7 +156,7 @@ impl Depacketizer {
             follows_gap: false,
             health,
             track: None,
-            last: None,
+            order: Order::new(matches!(format, Format::H264 | Format::Hevc)),
             dropped_frames: 0,
         }
     }
@@ -241,12 +243,11 @@ impl Depacketizer {
             self.dropped_frames += 1;
             return self.sicken(open.at, out);
         }
-        let at = self.last.map_or(open.at, |last| last.max(open.at));
-        self.last = Some(at);
+        let (dts, pts) = self.order.place(open.at);
         out.push(Event::Item(Item::Sample(Sample {
             track: self.id,
-            dts: at,
-            pts: at,
+            dts,
+            pts,
             duration: frame.duration,
             keyframe: frame.keyframe,
             data: frame.data,

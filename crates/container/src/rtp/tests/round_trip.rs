@@ -54,6 +54,21 @@ fn times_come_back_to_the_tick() {
 }
 
 #[test]
+fn b_frames_are_presented_when_they_were_to_be() {
+    let media = of_clip(Clip::FlvBframes, Format::H264);
+    let outcome = Outcome::of(Format::H264, &media.packets(PAYLOAD_BYTES));
+    let start = media.samples[0].pts;
+    // How far pictures overtake each other is learned from the first that do.
+    let pairs = media.samples.iter().zip(&outcome.samples);
+    let late = pairs.filter(|(sent, came)| came.pts.ticks() != (sent.pts - start).ticks());
+    assert!(late.count() <= 6);
+    assert!(outcome.samples.iter().all(|came| came.dts <= came.pts));
+    let mut pairs = outcome.samples.windows(2);
+    assert!(pairs.all(|pair| pair[0].dts <= pair[1].dts));
+    assert!(outcome.samples.iter().any(|came| came.dts < came.pts));
+}
+
+#[test]
 fn configurations_are_found_in_band() {
     for media in all() {
         let outcome = Outcome::of(media.format, &media.packets(PAYLOAD_BYTES));

@@ -1,0 +1,277 @@
+//! When packets were sampled, on one timeline for a publisher's sound and picture.
+//!
+//! ```text
+//! arrival of the first packet ─► a track's place ─ sender reports ─► its place beside the other
+//! ```
+//!
+//! The timeline counts from when the publisher was there. A track's first packet was sampled when
+//! it came, as far as anybody knows; sound stays there for good, because every leap of it is
+//! heard. Once there are reports of both, which browsers send after a second or more, picture
+//! goes to where it belongs beside sound: it does not leap there, but runs a little faster or
+//! slower until it is.
+
+use container::rtp::{ReportClock, ntp_time};
+use media::{Span, Timestamp};
+
+/// A step of a source's clock that is farther from the time it took than this is taken for a clock
+/// that was set anew. No stall is as long: silence of that length ends a session.
+const LEAP_MAX: Span = Span::from_millis(30_000);
+
+/// How far reports may move a track. Sound and picture of one sender never travel so differently; a
+/// report that says so is of a clock that means something else.
+const MOVE_MAX: Span = Span::from_millis(2_000);
+
+/// One part in this many is added to, or taken from, a picture's time while it is being moved: 50 ms
+/// are made up for in half a second, and nobody sees the difference.
+const SLEW: i64 = 10;
+
+/// The time of one track.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    rate: u32,
+    /// Where the track belongs, as far as is known.
+    place: ReportClock,
+    /// How much later than that it is told to be, until that has worn off.
+    lag: Span,
+    /// The newest packet by its own place, and when it came.
+    newest: Option<Newest>,
+    report: Option<SenderReport>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    at: Timestamp,
+    came: Timestamp,
+}
+
+/// A sender's report: one moment by its wall clock and by the track's.
+#[derive(Clone, Copy, Debug)]
+struct SenderReport {
+    ntp: u64,
+    timestamp: u32,
+}
+
+impl Clock {
+    /// For a clock of `rate` ticks in a second, which must not be zero.
+    pub(super) const fn new(rate: u32) -> Self {
+        Self {
+            rate,
+            place: ReportClock::new(rate),
+            lag: Span::ZERO,
+            newest: None,
+            report: None,
+        }
+    }
+
+    /// When a packet with this timestamp, which came at `came`, was sampled.
+    pub(super) fn at(&mut self, timestamp: u32, came: Timestamp) -> Timestamp {
+        let mut at = self.place.at(timestamp, came);
+        if let Some(newest) = self.newest {
+            let passed = came - newest.came;
+            if (at - newest.at).ticks().abs_diff(passed.ticks()) > LEAP_MAX.ticks().unsigned_abs() {
+                self.restart();
+                at = self.place.at(timestamp, newest.at + passed);
+            }
+            self.wear_off(at - newest.at);
+        }
+        let at_newest = self.newest.map_or(at, |newest| newest.at.max(at));
+        self.newest = Some(Newest {
+            at: at_newest,
+            came,
+        });
+        at + self.lag
+    }
+
+    /// The source begins anew; what comes next is where it comes.
+    const fn restart(&mut self) {
+        self.place = ReportClock::new(self.rate);
+        self.report = None;
+    }
+
+    /// Another source has the track.
+    pub(super) const fn replace_source(&mut self) {
+        self.restart();
+        self.newest = None;
+    }
+
+    /// Takes a sender's report.
+    pub(super) const fn report(&mut self, ntp: u64, timestamp: u32) {
+        self.report = Some(SenderReport { ntp, timestamp });
+    }
+
+    /// Whether both reports and packets came.
+    fn reported(&self) -> Option<SenderReport> {
+        self.report.filter(|_| self.place.has_begun())
+    }
+
+    /// Goes beside `sound`, as far as the reports of both say where that is.
+    pub(super) fn follow(&mut self, sound: &Self) {
+        let (Some(ours), Some(theirs)) = (self.reported(), sound.reported()) else {
+            return;
+        };
+        let mut sound = sound.place;
+        let shift = ntp_time(theirs.ntp) - sound.at(theirs.timestamp, Timestamp::ZERO);
+        let wall = ntp_time(ours.ntp) - shift;
+        let mut moved = self.place;
+        moved.report(wall, ours.timestamp);
+        let mut before = self.place;
+        let step = moved.at(ours.timestamp, wall) - before.at(ours.timestamp, wall);
+        if step.ticks().unsigned_abs() > MOVE_MAX.ticks().unsigned_abs() {
+            return;
+        }
+        self.place = moved;
+        self.lag = self.lag + Span::from_ticks(-step.ticks());
+        if let Some(newest) = &mut self.newest {
+            newest.at += step;
+        }
+    }
+
+    fn wear_off(&mut self, passed: Span) {
+        let step = passed.ticks().max(0) / SLEW;
+        let lag = self.lag.ticks();
+        self.lag = Span::from_ticks(lag - lag.clamp(-step, step));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn ms(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// A sender's wall clock.
+    fn ntp(millis: u64) -> u64 {
+        0xE000_0000_0000_0000 + (millis << 32) / 1_000
+    }
+
+    /// Picture that is sampled with sound but comes `late` ms later.
+    struct Pair {
+        sound: Clock,
+        picture: Clock,
+        late: i64,
+    }
+
+    impl Pair {
+        fn new(late: i64) -> Self {
+            Self {
+                sound: Clock::new(48_000),
+                picture: Clock::new(90_000),
+                late,
+            }
+        }
+
+        /// Both at the sender's `millis`, as told.
+        fn at(&mut self, millis: i64) -> (Timestamp, Timestamp) {
+            let sound = self.sound.at((48 * millis) as u32, ms(millis + 20));
+            let timestamp = ((90 * millis) as u32).wrapping_sub(9_000);
+            let picture = self.picture.at(timestamp, ms(millis + 20 + self.late));
+            (sound, picture)
+        }
+
+        fn report(&mut self, millis: i64) {
+            let wall = ntp(millis as u64);
+            self.sound.report(wall, (48 * millis) as u32);
+            let timestamp = ((90 * millis) as u32).wrapping_sub(9_000);
+            self.picture.report(wall, timestamp);
+            self.picture.follow(&self.sound);
+        }
+    }
+
+    #[test]
+    fn picture_goes_beside_sound_without_leaping() {
+        for late in [-80, -12, 0, 3, 40, 300] {
+            let mut pair = Pair::new(late);
+            let mut last = None;
+            for step in 0..300 {
+                let (sound, picture) = pair.at(40 * step);
+                assert_eq!(sound, ms(40 * step + 20), "sound stays");
+                if let Some(last) = last.replace(picture) {
+                    let frame = (picture - last).ticks();
+                    let usual = Span::from_millis(40).ticks();
+                    assert!((frame - usual).abs() <= usual / SLEW, "{late}: a leap");
+                }
+                if step < 50 {
+                    assert_eq!((picture - sound).millis(), late);
+                }
+                if step >= 50 && step % 25 == 0 {
+                    pair.report(40 * step + 13);
+                }
+                if 50 + late.abs() / 4 + 1 < step {
+                    assert!((picture - sound).ticks().abs() < Span::from_millis(1).ticks());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn reports_that_make_no_sense_are_not_followed() {
+        let mut pair = Pair::new(40);
+        pair.at(0);
+        pair.sound.report(ntp(0), 0);
+        pair.picture.report(0, 0);
+        pair.picture.follow(&pair.sound);
+        pair.picture.report(ntp(3_000), 0);
+        pair.picture.follow(&pair.sound);
+        let (sound, picture) = pair.at(1_000);
+        assert_eq!((picture - sound).millis(), 40);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_anew_goes_on() {
+        let mut clock = Clock::new(90_000);
+        assert_eq!(clock.at(1_000_000_000, ms(0)), ms(0));
+        assert_eq!(clock.at(1_000_000_000 + 3_600, ms(45)), ms(40));
+        // By eleven hours, and back.
+        assert_eq!(clock.at(7, ms(90)), ms(85));
+        assert_eq!(clock.at(7 + 3_600, ms(130)), ms(125));
+        // A stall, and what was sent meanwhile.
+        assert_eq!(clock.at(7 + 90 * 80, ms(20_000)), ms(165));
+        assert_eq!(clock.at(7 + 90 * 19_900, ms(20_001)), ms(19_985));
+    }
+
+    #[test]
+    fn drift_is_followed() {
+        // A sound card that is fast by one part in a thousand, for ten minutes.
+        let (mut sound, mut picture) = (Clock::new(48_000), Clock::new(90_000));
+        for step in 0..15_000i64 {
+            let millis = 40 * step;
+            let at = sound.at((millis * 48_048 / 1_000) as u32, ms(millis));
+            let shown = picture.at((90 * millis) as u32, ms(millis));
+            assert!(
+                (shown - at).millis().abs() <= 25,
+                "{millis}: {:?}",
+                shown - at
+            );
+            if step % 25 == 0 {
+                sound.report(ntp(millis as u64), (millis * 48_048 / 1_000) as u32);
+                picture.report(ntp(millis as u64), (90 * millis) as u32);
+                picture.follow(&sound);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_reported_time_follows_arrival(
+            steps in proptest::collection::vec((any::<u32>(), any::<u32>(), any::<u64>(), 0..500i64), 1..100),
+        ) {
+            let (mut sound, mut picture) = (Clock::new(48_000), Clock::new(90_000));
+            let mut now = 0;
+            for (timestamp, reported, wall, passed) in steps {
+                now += passed;
+                sound.at(timestamp, ms(now));
+                picture.at(timestamp, ms(now));
+                sound.report(wall, reported);
+                picture.report(wall.rotate_left(7), timestamp);
+                picture.follow(&sound);
+                let at = picture.at(timestamp, ms(now));
+                // Each step may be believed to be wrong by that much.
+                prop_assert!((at - ms(now)).ticks().abs() < 200 * LEAP_MAX.ticks());
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Publishers over WebRTC (WHIP): from a session's packets to a stream's items.
+//!
+//! ```text
+//!  offer ── agree ──► Agreed ──► answer
+//!                        │ admit: gate, registry
+//!                        ▼
+//!                     Ticket ──► Publishers::connected
+//!  RTP ─ whose? ─► order, repair ─► frames ─► sound and picture in step ─► Publisher ──► stream
+//!            │            └► NACK      └► PLI            ▲
+//!  RTCP ─────┴───────────────────────────────────────────┘ sender reports
+//! ```
+//!
+//! [`agree()`] chooses what an offer's sections carry; [`Publishers`] has the sessions of one worker
+//! of the WebRTC port, which calls it with plain packets and the time. What is to be said back goes
+//! through [`Out`].
+//!
+//! Packets are waited for as long as they may still be repaired, and what cannot be is followed by a
+//! request for a keyframe. What is understood of one datagram is written to the stream at once.
+//! A publisher that leaves, falls silent or has lost its stream to another ends its epoch; listeners
+//! stay for the next one.
+//!
+//! Congestion: senders are told what of theirs is lost each second, and that as much as
+//! [`BIT_RATE_MAX`] is welcome. Browsers begin at 300 kb/s and need half a minute to find out by
+//! themselves that nothing is lost; an estimate of ours would only repeat what their own control
+//! knows from the losses. Feedback about each packet is not agreed on.
+//!
+//! Bounds: a packet's length, packets that wait per track, requests per packet, a frame's length,
+//! messages per time. Nothing that a peer sends makes this panic.
+//!
+//! Sources: RFC 9725 (WHIP), RFC 3550 (reports), RFC 4585 and 5104 (feedback), RFC 4588
+//! (repetition), RFC 8853 (simulcast).
+
+mod agree;
+mod clock;
+mod counters;
+mod keyframes;
+mod reception;
+mod repair;
+mod session;
+mod source;
+#[cfg(test)]
+mod tests;
+mod track;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fanout::Source;
+use fanout::gate::{Denied, Presented};
+use media::Container;
+use webrtc::ice::Path;
+use webrtc::mux::{Handle, Reason};
+use webrtc::srtp::Keys;
+
+use self::session::Session;
+use crate::admission::{self, Turn};
+use crate::stats::Protocol;
+use crate::{Context, Error, Settings, Stats};
+
+pub use agree::{Agreed, Unusable, agree};
+pub use counters::{Counters, Counts};
+pub use session::BIT_RATE_MAX;
+
+/// What a stream from WebRTC is, for listeners who take it whole: the same as one over RTMP, so
+/// that listeners stay when a publisher changes from one to the other.
+const CONTENT_TYPE: &str = "video/x-flv";
+
+/// How sessions are spoken to: the port's outbox.
+pub trait Out {
+    /// Seals a compound packet and sends it to the session's peer.
+    fn rtcp(&mut self, session: Handle, compound: &[u8]);
+
+    /// Ends the session. It is not reported as closed.
+    fn close(&mut self, session: Handle);
+}
+
+/// What a session is for. Dropping it ends the epoch.
+#[derive(Debug)]
+pub struct Ticket {
+    /// What comes in which section.
+    pub agreed: Agreed,
+    /// Where it goes.
+    pub publisher: fanout::Publisher,
+}
+
+/// Takes the stream `name` for a publisher that has agreed on what it sends, if the gate and the
+/// registry permit it. `agent` is what its program calls itself.
+///
+/// # Errors
+/// When it may not; the event has been logged and counted then.
+pub fn admit(
+    context: &Context,
+    name: &str,
+    presented: &Presented<'_>,
+    agent: &str,
+    agreed: Agreed,
+) -> Result<Ticket, Error> {
+    let source = Source {
+        protocol: Protocol::Whip.label(),
+        peer: Some(presented.peer),
+        agent: agent.to_owned(),
+        container: Container::Tracks,
+        content_type: CONTENT_TYPE.to_owned(),
+        headers: Vec::new(),
+    };
+    let taken = admission::name(name).and_then(|name| {
+        let permit = || Ok(context.gate.publish(&name, presented)?);
+        admission::take(context, permit, &source)
+    });
+    match taken {
+        Ok(publisher) => Ok(Ticket { agreed, publisher }),
+        Err(error) => {
+            context.stats.reject(&error);
+            // Clients may well ask without a token first.
+            if !matches!(error, Error::Denied(Denied::Missing)) {
+                tracing::info!(peer = %presented.peer, ?agent, reason = %error, "publisher refused");
+            }
+            Err(error)
+        }
+    }
+}
+
+/// The publishers of one worker.
+#[derive(Debug)]
+pub struct Publishers {
+    settings: Settings,
+    stats: Arc<Stats>,
+    /// By the slot of their handles, of which there are as many as a worker has sessions.
+    sessions: Vec<Option<Box<Session>>>,
+    count: usize,
+    /// No session is due before this.
+    due: Option<Instant>,
+}
+
+impl Publishers {
+    /// Nobody yet.
+    pub const fn new(settings: Settings, stats: Arc<Stats>) -> Self {
+        Self {
+            settings,
+            stats,
+            sessions: Vec::new(),
+            count: 0,
+            due: None,
+        }
+    }
+
+    /// Sessions now.
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is nobody.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// A publisher is there. Keys and path are the port's business.
+    pub fn connected(
+        &mut self,
+        session: Handle,
+        ticket: Ticket,
+        _keys: &Keys,
+        _path: Path,
+        now: Instant,
+        _out: &mut impl Out,
+    ) {
+        let Ticket { agreed, publisher } = ticket;
+        let source = Arc::clone(&publisher.stream().info().source);
+        let turn = Turn::new(&self.stats, publisher, Protocol::Whip, &source);
+        let new = Session::new(session, turn, &agreed, &self.settings, &self.stats, now);
+        let slot = session.slot as usize;
+        if self.sessions.len() <= slot {
+            self.sessions.resize_with(slot + 1, || None);
+        }
+        self.wake_by(new.due());
+        match self.sessions[slot].replace(Box::new(new)) {
+            Some(before) => before.end(&"its place is somebody else's"),
+            None => self.count += 1,
+        }
+    }
+
+    /// A publisher is elsewhere now, which is the port's business.
+    pub const fn moved(&mut self, _session: Handle, _path: Path, _now: Instant) {}
+
+    /// A publisher is gone.
+    pub fn closed(&mut self, session: Handle, reason: Reason, _now: Instant) {
+        if let Some(session) = self.remove(session) {
+            session.end(&reason);
+        }
+    }
+
+    /// Takes a packet of media.
+    pub fn rtp(
+        &mut self,
+        session: Handle,
+        _index: u64,
+        packet: &[u8],
+        now: Instant,
+        out: &mut impl Out,
+    ) {
+        self.with(session, out, |found, out| found.rtp(packet, now, out));
+    }
+
+    /// Takes reports and requests.
+    pub fn rtcp(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut impl Out) {
+        self.with(session, out, |found, _| {
+            found.rtcp(compound, now);
+            Ok(())
+        });
+    }
+
+    /// Does what is due: reports, requests, and an end to those who are silent. Gives when it wants
+    /// to be called again.
+    pub fn turn(&mut self, now: Instant, out: &mut impl Out) -> Option<Instant> {
+        if self.due.is_none_or(|due| now < due) {
+            return self.due;
+        }
+        self.due = None;
+        for slot in 0..self.sessions.len() {
+            let Some(session) = self.sessions[slot].as_deref_mut() else {
+                continue;
+            };
+            if session.due() <= now
+                && let Err(error) = session.handle_timeout(now, out)
+            {
+                let handle = session.handle();
+                self.give_up(handle, &error, out);
+            } else {
+                let due = session.due();
+                self.wake_by(due);
+            }
+        }
+        self.due
+    }
+
+    /// The server leaves.
+    pub fn end(&mut self) {
+        for session in self.sessions.drain(..).flatten() {
+            session.end(&"the server leaves");
+        }
+        self.count = 0;
+        self.due = None;
+    }
+
+    /// Lets a session do something, and ends it when that fails.
+    fn with<O: Out>(
+        &mut self,
+        handle: Handle,
+        out: &mut O,
+        act: impl FnOnce(&mut Session, &mut O) -> Result<(), Error>,
+    ) {
+        let place = self.sessions.get_mut(handle.slot as usize);
+        let found = place.and_then(|place| place.as_deref_mut());
+        let Some(found) = found.filter(|found| found.handle() == handle) else {
+            return;
+        };
+        match act(found, out) {
+            Ok(()) => {
+                let due = found.due();
+                self.wake_by(due);
+            }
+            Err(error) => self.give_up(handle, &error, out),
+        }
+    }
+
+    /// Ends a session from this side.
+    fn give_up(&mut self, handle: Handle, error: &Error, out: &mut impl Out) {
+        self.stats.reject(error);
+        out.close(handle);
+        if let Some(session) = self.remove(handle) {
+            session.end(error);
+        }
+    }
+
+    fn remove(&mut self, handle: Handle) -> Option<Box<Session>> {
+        let place = self.sessions.get_mut(handle.slot as usize)?;
+        let removed = place.take_if(|session| session.handle() == handle)?;
+        self.count -= 1;
+        Some(removed)
+    }
+
+    fn wake_by(&mut self, due: Instant) {
+        self.due = Some(self.due.map_or(due, |before| before.min(due)));
+    }
+}

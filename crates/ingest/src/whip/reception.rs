@@ -1,0 +1,198 @@
+//! What a sender is told about its packets (RFC 3550 §6.4.1 and appendix A).
+
+use std::time::{Duration, Instant};
+
+use container::rtp::{Header, Unwrapper};
+use webrtc::rtcp::Report;
+
+/// The packets of one source, as the network brought them: repeated ones mend nothing here.
+#[derive(Debug)]
+pub(super) struct Reception {
+    rate: u32,
+    /// What travel times are counted from.
+    origin: Instant,
+    sequence: Unwrapper,
+    /// The first packet's number, and the highest, counted on past 16 bits.
+    numbers: Option<(i64, i64)>,
+    received: i64,
+    /// Packets expected and received at the last report.
+    reported: (i64, i64),
+    /// The last packet's travel time, from an unknown origin, in ticks of the source's clock.
+    transit: Option<u32>,
+    /// The estimate of appendix A.8, sixteenfold.
+    jitter: u32,
+    sender_report: Option<SenderReport>,
+}
+
+/// A report of the sender's own.
+#[derive(Clone, Copy, Debug)]
+struct SenderReport {
+    ntp: u64,
+    came: Instant,
+}
+
+impl Reception {
+    pub(super) const fn new(rate: u32, now: Instant) -> Self {
+        Self {
+            rate,
+            origin: now,
+            sequence: Unwrapper::sequence(),
+            numbers: None,
+            received: 0,
+            reported: (0, 0),
+            transit: None,
+            jitter: 0,
+            sender_report: None,
+        }
+    }
+
+    /// Takes a packet of the source.
+    pub(super) fn packet(&mut self, header: &Header, now: Instant) {
+        let number = self.sequence.unwrap(header.sequence.into());
+        let (first, highest) = self.numbers.unwrap_or((number, number));
+        self.numbers = Some((first, highest.max(number)));
+        self.received += 1;
+        let nanos = now.saturating_duration_since(self.origin).as_nanos();
+        // Modulo 2^32, like the source's.
+        let arrival = (nanos * u128::from(self.rate) / 1_000_000_000) as u32;
+        let transit = arrival.wrapping_sub(header.timestamp);
+        if let Some(before) = self.transit.replace(transit) {
+            let change = transit.wrapping_sub(before) as i32;
+            // A clock that leapt is not the network's doing.
+            let change = change.unsigned_abs().min(self.rate);
+            self.jitter = (self.jitter + change).saturating_sub((self.jitter + 8) >> 4);
+        }
+    }
+
+    /// Whether there were packets.
+    pub(super) const fn has_begun(&self) -> bool {
+        self.numbers.is_some()
+    }
+
+    /// The highest sequence number so far.
+    pub(super) fn highest(&self) -> Option<u16> {
+        self.numbers.map(|(_, highest)| highest as u16)
+    }
+
+    /// Takes a report of the sender's.
+    pub(super) const fn sender_report(&mut self, ntp: u64, now: Instant) {
+        self.sender_report = Some(SenderReport { ntp, came: now });
+    }
+
+    /// How much packets' travel times vary.
+    pub(super) fn jitter(&self) -> Duration {
+        Duration::from_secs(1) * (self.jitter >> 4) / self.rate
+    }
+
+    /// What there is to say of the source `ssrc` since the last report.
+    pub(super) fn report(&mut self, ssrc: u32, now: Instant) -> Report {
+        let (first, highest) = self.numbers.unwrap_or_default();
+        let expected = highest - first + 1;
+        let (expected_before, received_before) = self.reported;
+        self.reported = (expected, self.received);
+        let interval = expected - expected_before;
+        let lost = interval - (self.received - received_before);
+        let fraction = match interval > 0 && lost > 0 {
+            true => (lost * 256 / interval).min(255),
+            false => 0,
+        };
+        let (last_report, since) = match self.sender_report {
+            Some(report) => {
+                let since = now.saturating_duration_since(report.came);
+                (report.ntp >> 16, since.as_millis() * 65_536 / 1_000)
+            }
+            None => (0, 0),
+        };
+        let total = expected - self.received;
+        Report {
+            ssrc,
+            fraction_lost: fraction as u8,
+            lost: total.clamp(i32::MIN.into(), i32::MAX.into()) as i32,
+            highest_sequence: highest as u32,
+            jitter: self.jitter >> 4,
+            last_report: last_report as u32,
+            since_last_report: u32::try_from(since).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: u32 = 90_000;
+
+    fn header(sequence: u16, timestamp: u32) -> Header {
+        Header {
+            sequence,
+            timestamp,
+            ..Header::default()
+        }
+    }
+
+    #[test]
+    fn losses_are_counted_across_the_wrap() {
+        let start = Instant::now();
+        let mut reception = Reception::new(RATE, start);
+        for sequence in [65_534, 65_535, 1, 2] {
+            reception.packet(&header(sequence, 0), start);
+        }
+        let report = reception.report(7, start);
+        assert_eq!((report.ssrc, report.lost), (7, 1));
+        assert_eq!(report.fraction_lost, 51, "one of five");
+        assert_eq!(report.highest_sequence, 65_538);
+        for sequence in 3..7 {
+            reception.packet(&header(sequence, 0), start);
+        }
+        let report = reception.report(7, start);
+        assert_eq!((report.lost, report.fraction_lost), (1, 0));
+        for _ in 0..3 {
+            reception.packet(&header(6, 0), start);
+        }
+        assert_eq!(reception.report(7, start).lost, -2, "repetitions");
+    }
+
+    #[test]
+    fn even_packets_have_no_jitter_and_uneven_ones_have() {
+        let start = Instant::now();
+        let jitter = |late: u64| {
+            let mut reception = Reception::new(RATE, start);
+            for step in 0..200u32 {
+                let late = u64::from(step % 2) * late;
+                let now = start + Duration::from_millis(u64::from(step) * 20 + late);
+                // Across the wrap of the clock.
+                let timestamp = (step * 1_800).wrapping_sub(9_000);
+                reception.packet(&header(step as u16, timestamp), now);
+            }
+            reception.jitter()
+        };
+        assert_eq!(jitter(0), Duration::ZERO);
+        let jittery = jitter(10).as_secs_f64();
+        assert!((0.0095..0.0101).contains(&jittery), "{jittery}");
+    }
+
+    #[test]
+    fn the_senders_report_is_echoed() {
+        let start = Instant::now();
+        let mut reception = Reception::new(RATE, start);
+        reception.packet(&header(1, 0), start);
+        assert_eq!(reception.report(7, start).last_report, 0);
+        reception.sender_report(0x1122_3344_5566_7788, start);
+        let report = reception.report(7, start + Duration::from_millis(500));
+        assert_eq!(report.last_report, 0x3344_5566);
+        assert_eq!(report.since_last_report, 32_768);
+        assert_eq!(report.round_trip(0x3344_5566 + 65_536), Some(32_768));
+    }
+
+    #[test]
+    fn leaping_clocks_and_numbers_are_survived() {
+        let start = Instant::now();
+        let mut reception = Reception::new(RATE, start);
+        for step in 0..10_000u32 {
+            let leap = step.wrapping_mul(0x9E37_79B9);
+            reception.packet(&header(leap as u16, leap), start);
+            let report = reception.report(7, start);
+            assert!(report.jitter <= RATE);
+        }
+    }
+}

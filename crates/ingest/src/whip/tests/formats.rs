@@ -1,0 +1,152 @@
+//! Real media of every format over a bad network: what comes out is what went in.
+
+use std::time::Duration;
+
+use container::rtp::Format;
+use media::{Item, TrackId};
+use testkit::Clip;
+
+use super::media_clips::{Media, of_clip};
+use super::offers::{FEEDBACK, offer, picture, sound};
+use super::peer::Line;
+use super::trial::{Link, Trial};
+use super::{millis, samples};
+
+/// Nothing is bad at first: what a session begins with cannot be repaired, only sent again.
+const FIRST: Duration = Duration::from_millis(60);
+
+const BAD: Link = Link {
+    delay: Duration::from_millis(20),
+    jitter: Duration::from_millis(8),
+    lost: 30,
+    doubled: 20,
+};
+
+/// Sends all of it and gives what the stream got of the track.
+fn received(media: &Media, has_rtx: bool) -> Trial {
+    let (section, payload_type) = match media.format {
+        Format::Opus => (sound() + "a=rtcp-fb:111 nack\r\n", 111),
+        format => (picture(format, FEEDBACK), 96),
+    };
+    let mut line = Line::of_media(media, 200, payload_type);
+    if has_rtx && media.format != Format::Opus {
+        line.rtx = Some((97, 201));
+    }
+    let quiet = Link {
+        delay: BAD.delay,
+        ..Link::default()
+    };
+    let mut trial = Trial::new(&offer(&[section]), vec![line], quiet);
+    trial.run(FIRST);
+    trial.link = BAD;
+    trial.run(Duration::from_secs(4));
+    trial
+}
+
+/// The samples of the items are those of the media, but for what is lost at the very end.
+fn check(media: &Media, has_rtx: bool) {
+    let format = media.format;
+    let id = match format {
+        Format::Opus => TrackId::AUDIO,
+        _ => TrackId::VIDEO,
+    };
+    let trial = received(media, has_rtx);
+    let expected_items = media.expected();
+    let expected = samples(&expected_items, id);
+    let came = trial.recording.samples(id);
+    assert!(expected.len() >= 40, "{format:?}");
+    assert!(
+        came.len() + 2 >= expected.len(),
+        "{format:?}: {}",
+        came.len()
+    );
+    for (number, (came, wanted)) in came.iter().zip(&expected).enumerate() {
+        assert!(came.data == wanted.data, "{format:?}, sample {number}");
+        assert_eq!(came.keyframe, wanted.keyframe, "{format:?}, {number}");
+        assert_eq!(came.duration, wanted.duration);
+    }
+    // All times keep their distances, to the tick.
+    for (came, wanted) in came.windows(2).zip(expected.windows(2)) {
+        let (a, b) = (came[1].pts - came[0].pts, wanted[1].pts - wanted[0].pts);
+        assert_eq!(a, b, "{format:?}");
+        assert_eq!(came[1].dts - came[0].dts, wanted[1].dts - wanted[0].dts);
+    }
+    let tracks = expected_items.iter().filter_map(|item| match item {
+        Item::Track(track) => Some(track.as_ref()),
+        _ => None,
+    });
+    let recorded = trial.recording.tracks(id);
+    assert!(
+        recorded.iter().map(|track| track.as_ref()).eq(tracks),
+        "{format:?}"
+    );
+    let counts = trial.counts();
+    assert_eq!(counts.lost, 0, "{format:?}: {counts:?}");
+    assert!(counts.recovered > 0 && counts.superfluous > 0, "{counts:?}");
+    assert!(trial.plis.is_empty(), "{format:?}");
+}
+
+#[test]
+fn h264() {
+    check(&of_clip(Clip::Flv, Format::H264), true);
+    check(&of_clip(Clip::Flv, Format::H264), false);
+}
+
+#[test]
+fn h264_with_b_frames() {
+    let media = of_clip(Clip::FlvBframes, Format::H264);
+    check(&media, true);
+    let trial = received(&media, true);
+    let came = trial.recording.samples(TrackId::VIDEO);
+    // Each is presented when it was to be; how far they overtake each other is learned first.
+    let sent = media.samples.iter().zip(&came);
+    let shift = millis(media.samples[0].pts, came[0].pts);
+    let late = sent.filter(|(sent, came)| (millis(sent.pts, came.pts) - shift).abs() > 0.01);
+    assert!(late.count() <= 6);
+    assert!(came.iter().any(|sample| sample.pts > sample.dts));
+}
+
+#[test]
+fn hevc() {
+    check(&of_clip(Clip::FlvHevc, Format::Hevc), true);
+}
+
+#[test]
+fn av1() {
+    check(&of_clip(Clip::FlvAv1, Format::Av1), true);
+}
+
+#[test]
+fn vp9() {
+    check(&of_clip(Clip::FlvVp9, Format::Vp9), true);
+}
+
+#[test]
+fn opus() {
+    check(&of_clip(Clip::FlvOpus, Format::Opus), false);
+}
+
+#[test]
+fn vp8() {
+    let mut line = Line::pictures(3_000);
+    line.rtx = Some((97, 201));
+    let quiet = Link {
+        delay: BAD.delay,
+        ..Link::default()
+    };
+    let text = offer(&[picture(Format::Vp8, FEEDBACK)]);
+    let mut trial = Trial::new(&text, vec![line], quiet);
+    trial.run(FIRST);
+    trial.link = BAD;
+    trial.run(Duration::from_secs(10));
+    let (sent, came) = (
+        &trial.lines[0].sent,
+        trial.recording.samples(TrackId::VIDEO),
+    );
+    // The last ones are on their way.
+    assert!(came.len() + 10 > sent.len());
+    for (sent, came) in sent.iter().zip(&came) {
+        assert!(sent.data == came.data);
+    }
+    assert_eq!(trial.counts().lost, 0);
+}

@@ -1,0 +1,127 @@
+//! Publishers that are made up, over networks that lose, delay, double and mix up packets.
+
+mod formats;
+mod hostile;
+mod loss;
+mod media_clips;
+mod offers;
+mod peer;
+mod step;
+mod trial;
+mod turns;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fanout::gate::Presented;
+use fanout::{Format, LaneGuard, Packager, Sink};
+use media::{Item, Sample, StreamName, Timestamp, Track, TrackId};
+use webrtc::mux::Handle;
+
+use super::{Agreed, Out, Ticket, admit};
+use crate::testing::{KEY, PEER};
+use crate::{Context, now};
+
+/// What a session was told.
+#[derive(Default)]
+struct Said {
+    compounds: Vec<(Handle, Vec<u8>)>,
+    closed: Vec<Handle>,
+}
+
+impl Out for Said {
+    fn rtcp(&mut self, session: Handle, compound: &[u8]) {
+        self.compounds.push((session, compound.to_vec()));
+    }
+
+    fn close(&mut self, session: Handle) {
+        self.closed.push(session);
+    }
+}
+
+const STREAM: &str = "live/show";
+
+const fn handle(slot: u32) -> Handle {
+    Handle {
+        slot,
+        generation: 0,
+    }
+}
+
+fn presented(secret: Option<&str>) -> Presented<'_> {
+    Presented {
+        peer: PEER,
+        user: None,
+        secret,
+        proof: None,
+    }
+}
+
+fn ticket(context: &Context, agreed: Agreed) -> Ticket {
+    admit(context, STREAM, &presented(Some(KEY)), "a test", agreed).expect("it may")
+}
+
+/// Everything a stream gets.
+struct Recording {
+    items: Arc<Mutex<Vec<Item>>>,
+    _lane: LaneGuard,
+}
+
+struct Recorder(Arc<Mutex<Vec<Item>>>);
+
+impl Packager for Recorder {
+    fn push(&mut self, item: &Item, _: &mut Sink<'_>) {
+        let mut items = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        items.push(item.clone());
+    }
+}
+
+impl Recording {
+    /// Of the stream that is there, from now on.
+    fn of(context: &Context) -> Self {
+        let name = StreamName::parse(STREAM).expect("a name");
+        let stream = context.registry.stream(&name).expect("it is there");
+        let permission = context.gate.play(&name, &presented(None)).expect("all may");
+        let format = Format {
+            name: "recording",
+            protocol: fanout::Protocol::Http,
+        };
+        let items = Arc::new(Mutex::new(Vec::new()));
+        let recorder = Recorder(Arc::clone(&items));
+        let lane = stream.lane(&permission, format, || Box::new(recorder), now());
+        Self {
+            items,
+            _lane: lane.expect("there is room"),
+        }
+    }
+
+    fn items(&self) -> Vec<Item> {
+        let items = self.items.lock();
+        items.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn samples(&self, id: TrackId) -> Vec<Sample> {
+        samples(&self.items(), id)
+    }
+
+    fn tracks(&self, id: TrackId) -> Vec<Arc<Track>> {
+        let items = self.items();
+        let tracks = items.iter().filter_map(|item| match item {
+            Item::Track(track) if track.id == id => Some(Arc::clone(track)),
+            _ => None,
+        });
+        tracks.collect()
+    }
+}
+
+fn samples(items: &[Item], id: TrackId) -> Vec<Sample> {
+    let samples = items.iter().filter_map(|item| match item {
+        Item::Sample(sample) if sample.track == id => Some(sample.clone()),
+        _ => None,
+    });
+    samples.collect()
+}
+
+/// Milliseconds between two times, with their fractions.
+fn millis(from: Timestamp, to: Timestamp) -> f64 {
+    (to - from).seconds() * 1_000.0
+}

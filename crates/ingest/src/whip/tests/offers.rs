@@ -1,0 +1,227 @@
+//! Offers of browsers and encoders, and what is agreed on.
+
+use container::rtp;
+use media::Kind;
+use proptest::prelude::*;
+use webrtc::ice::{Credentials, RANDOM_LEN};
+use webrtc::sdp::{Answer, Offer};
+
+use super::super::{Agreed, Unusable, agree};
+
+const FINGERPRINT: &str = "7B:8B:F0:65:5F:78:E2:51:3B:AC:6F:F3:3F:46:1B:35:\
+                           DC:B8:5F:64:1A:24:C2:43:F0:A1:58:D0:A1:2C:19:08";
+
+/// An offer of these sections, which begin with their `m=` lines.
+pub(super) fn offer(sections: &[String]) -> String {
+    let names: Vec<_> = (0..sections.len()).map(|at| at.to_string()).collect();
+    let mut text = format!(
+        "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE {}\r\n",
+        names.join(" ")
+    );
+    for (name, section) in names.iter().zip(sections) {
+        let (first, rest) = section.split_once("\r\n").expect("lines");
+        text.push_str(&format!(
+            "{first}\r\nc=IN IP4 0.0.0.0\r\na=mid:{name}\r\na=ice-ufrag:TdB7\r\n\
+             a=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\na=setup:actpass\r\n\
+             a=fingerprint:sha-256 {FINGERPRINT}\r\na=rtcp-mux\r\n{rest}"
+        ));
+    }
+    text
+}
+
+/// Opus under 111, as browsers offer it.
+pub(super) fn sound() -> String {
+    "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=sendonly\r\na=rtcp-rsize\r\n\
+     a=rtpmap:111 opus/48000/2\r\na=fmtp:111 minptime=10;useinbandfec=1\r\n"
+        .to_owned()
+}
+
+/// Pictures under 96, repeated under 97, with whatever more there is to say.
+pub(super) fn picture(format: rtp::Format, more: &str) -> String {
+    let name = format.encoding_name();
+    let mode = match format {
+        rtp::Format::H264 => "a=fmtp:96 packetization-mode=1;profile-level-id=42e01f\r\n",
+        _ => "",
+    };
+    format!(
+        "m=video 9 UDP/TLS/RTP/SAVPF 96 97\r\na=sendonly\r\na=rtpmap:96 {name}/90000\r\n{mode}\
+         a=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n{more}"
+    )
+}
+
+/// The feedback that a browser offers for pictures.
+pub(super) const FEEDBACK: &str = "a=rtcp-rsize\r\na=rtcp-fb:96 goog-remb\r\n\
+    a=rtcp-fb:96 transport-cc\r\na=rtcp-fb:96 ccm fir\r\na=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\n";
+
+/// What Chromium offers for its camera, shortened.
+fn chromium_camera() -> String {
+    "m=video 9 UDP/TLS/RTP/SAVPF 96 97 103 104 107 108 45 46 98 99\r\na=sendonly\r\n\
+     a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:mid\r\n\
+     a=extmap:10 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
+     a=rtcp-rsize\r\na=rtpmap:96 VP8/90000\r\na=rtcp-fb:96 goog-remb\r\na=rtcp-fb:96 nack\r\n\
+     a=rtcp-fb:96 nack pli\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n\
+     a=rtpmap:103 H264/90000\r\na=rtcp-fb:103 nack\r\n\
+     a=fmtp:103 level-asymmetry-allowed=1;packetization-mode=0;profile-level-id=42001f\r\n\
+     a=rtpmap:104 rtx/90000\r\na=fmtp:104 apt=103\r\n\
+     a=rtpmap:107 H264/90000\r\na=rtcp-fb:107 goog-remb\r\na=rtcp-fb:107 transport-cc\r\n\
+     a=rtcp-fb:107 ccm fir\r\na=rtcp-fb:107 nack\r\na=rtcp-fb:107 nack pli\r\n\
+     a=fmtp:107 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f\r\n\
+     a=rtpmap:108 rtx/90000\r\na=fmtp:108 apt=107\r\na=rtpmap:45 AV1/90000\r\n\
+     a=fmtp:45 level-idx=5;profile=0;tier=0\r\na=rtpmap:46 rtx/90000\r\na=fmtp:46 apt=45\r\n\
+     a=rtpmap:98 VP9/90000\r\na=fmtp:98 profile-id=0\r\na=rtpmap:99 rtx/90000\r\n\
+     a=fmtp:99 apt=98\r\na=ssrc-group:FID 5 6\r\na=ssrc:5 cname:x\r\na=ssrc:6 cname:x\r\n"
+        .to_owned()
+}
+
+/// What OBS offers for its pictures.
+fn obs_picture() -> String {
+    "m=video 9 UDP/TLS/RTP/SAVPF 96\r\na=sendonly\r\na=ssrc:1299378220 cname:oAtN8\r\n\
+     a=msid:HXwI oAtN8-video\r\na=rtpmap:96 H264/90000\r\na=rtcp-fb:96 nack\r\n\
+     a=rtcp-fb:96 nack pli\r\n\
+     a=fmtp:96 profile-level-id=42e01f;packetization-mode=1;level-asymmetry-allowed=1\r\n"
+        .to_owned()
+}
+
+pub(super) fn agreed(sections: &[String]) -> Result<Agreed, Unusable> {
+    agree(&Offer::parse(&offer(sections)).expect("a good offer"))
+}
+
+fn answer(sections: &[String]) -> String {
+    let offer = Offer::parse(&offer(sections)).expect("a good offer");
+    let agreed = agree(&offer).expect("usable");
+    let answer = Answer {
+        offer: &offer,
+        sections: &agreed.sections(),
+        session_id: 1,
+        ice: &Credentials::generate(&[3; RANDOM_LEN]),
+        fingerprint: &FINGERPRINT.parse().expect("a fingerprint"),
+        candidates: &[],
+        stream: "carillon",
+        cname: "c4",
+    };
+    answer.to_string()
+}
+
+#[test]
+fn browsers_send_h264_with_repetition_and_stereo() {
+    let text = answer(&[sound(), chromium_camera()]);
+    assert!(text.contains("m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"));
+    assert!(
+        text.contains("a=fmtp:111 minptime=10;useinbandfec=1;stereo=1;maxaveragebitrate=128000")
+    );
+    assert!(text.contains("m=video 9 UDP/TLS/RTP/SAVPF 107 108\r\n"));
+    for line in ["nack", "nack pli", "ccm fir", "goog-remb"] {
+        assert!(
+            text.contains(&format!("a=rtcp-fb:107 {line}\r\n")),
+            "{line}"
+        );
+    }
+    assert!(text.contains("a=rtpmap:108 rtx/90000\r\na=fmtp:108 apt=107\r\n"));
+    assert_eq!(text.matches("a=recvonly\r\n").count(), 2);
+    assert!(!text.contains("transport-cc") && !text.contains("extmap"));
+    let agreed = agreed(&[sound(), chromium_camera()]).expect("usable");
+    assert_eq!(agreed.codecs().collect::<Vec<_>>(), ["opus", "h264"]);
+    assert_eq!(agreed.layers(), 0);
+}
+
+#[test]
+fn another_codec_is_taken_when_it_is_offered_alone() {
+    for (format, name) in [
+        (rtp::Format::Vp8, "vp8"),
+        (rtp::Format::Vp9, "vp9"),
+        (rtp::Format::Av1, "av1"),
+        (rtp::Format::Hevc, "h265"),
+        (rtp::Format::H264, "h264"),
+    ] {
+        let agreed = agreed(&[picture(format, FEEDBACK)]).expect("usable");
+        assert_eq!(agreed.codecs().collect::<Vec<_>>(), [name]);
+        let chosen = agreed.chosen().next().expect("a section");
+        assert_eq!((chosen.rtp, chosen.format.rtx), (format, Some(97)));
+        assert!(chosen.format.feedback.nack && chosen.format.feedback.remb);
+    }
+}
+
+#[test]
+fn encoders_offer_less_and_get_it() {
+    let text = answer(&[sound(), obs_picture()]);
+    assert!(text.contains("m=video 9 UDP/TLS/RTP/SAVPF 96\r\n"));
+    assert!(text.contains("a=rtcp-fb:96 nack pli\r\n") && !text.contains("goog-remb"));
+    // What webrtcbin of GStreamer offers.
+    let gstreamer = "m=video 9 UDP/TLS/RTP/SAVPF 96\r\na=sendonly\r\na=rtpmap:96 H264/90000\r\n\
+                     a=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\na=rtcp-fb:96 ccm fir\r\n\
+                     a=fmtp:96 packetization-mode=1;profile-level-id=42c01f;\
+                     sprop-parameter-sets=Z0LAH9kA8BF+8BagQEBQ,aMuMsg==\r\na=ssrc:9 cname:u\r\n";
+    let agreed = agreed(&[gstreamer.to_owned()]).expect("usable");
+    let chosen = agreed.chosen().next().expect("a section");
+    let first: Vec<_> = chosen.parameter_sets.iter().map(|set| set[0]).collect();
+    assert_eq!(first, [0x67, 0x68]);
+}
+
+#[test]
+fn what_sends_nothing_is_rejected_and_the_rest_taken() {
+    let viewer = picture(rtp::Format::Vp8, "").replace("sendonly", "recvonly");
+    let data = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\na=sctp-port:5000\r\n";
+    let text = answer(&[viewer, sound(), data.to_owned()]);
+    assert!(text.contains("a=group:BUNDLE 1\r\n"));
+    assert!(text.contains("m=video 0 ") && text.contains("m=application 0 "));
+    let both = picture(rtp::Format::Vp8, "").replace("sendonly", "sendrecv");
+    assert!(answer(&[both]).contains("a=recvonly\r\n"));
+}
+
+#[test]
+fn what_cannot_be_published_is_refused_with_the_reason() {
+    let refused = |sections: &[String]| agreed(sections).expect_err("it is refused");
+    let silent = sound().replace("sendonly", "inactive");
+    assert_eq!(refused(&[silent]), Unusable::SendsNothing);
+    assert_eq!(refused(&[sound(), sound()]), Unusable::TooMany(Kind::Audio));
+    let g711 = sound().replace("opus/48000/2", "PCMU/8000");
+    assert_eq!(
+        refused(&[chromium_camera(), g711]),
+        Unusable::NoFormat(Kind::Audio)
+    );
+    let whole = picture(rtp::Format::H264, "").replace("mode=1", "mode=0");
+    let error = refused(&[whole]);
+    assert_eq!(error, Unusable::NoFormat(Kind::Video));
+    assert!(
+        error.to_string().contains("packetization-mode=1"),
+        "{error}"
+    );
+    let same = picture(rtp::Format::Vp8, "").replace("96", "111");
+    assert_eq!(refused(&[sound(), same]), Unusable::SamePayloadType);
+}
+
+#[test]
+fn of_simulcast_the_first_layer_is_named() {
+    let more = "a=extmap:3 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
+                a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id\r\n\
+                a=rid:h send\r\na=rid:m send\r\na=rid:l send\r\na=simulcast:send h;m;l\r\n";
+    let sections = [picture(rtp::Format::Vp8, more)];
+    let agreed = agreed(&sections).expect("usable");
+    assert_eq!(agreed.layers(), 3);
+    let chosen = agreed.chosen().next().expect("a section");
+    let layer = chosen.layer.as_ref().expect("a layer");
+    assert_eq!(&*layer.name, "h");
+    assert_eq!(
+        (layer.extension, layer.repeated_extension),
+        (Some(3), Some(4))
+    );
+    assert!(!answer(&sections).contains("simulcast"));
+}
+
+proptest! {
+    /// Whatever lines an offer has, what is agreed on fits it.
+    #[test]
+    fn agreements_have_a_section_for_each(cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..12)) {
+        let text = offer(&[sound(), chromium_camera(), obs_picture()]);
+        let mut lines: Vec<_> = text.lines().collect();
+        for cut in cuts {
+            lines.remove(cut.index(lines.len()));
+        }
+        if let Ok(offer) = Offer::parse(&(lines.join("\r\n") + "\r\n"))
+            && let Ok(agreed) = agree(&offer)
+        {
+            prop_assert_eq!(agreed.sections().len(), offer.media.len());
+            prop_assert!((1..=2).contains(&agreed.chosen().count()));
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! A publisher, a network and the server's side of a session, in virtual time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fanout::Takeover;
+use webrtc::ice::Path;
+use webrtc::mux::Handle;
+use webrtc::rtcp;
+use webrtc::sdp::Offer;
+use webrtc::srtp::{Keys, Profile};
+
+use super::super::{Counts, Publishers, agree};
+use super::peer::Line;
+use super::{Recording, Said, handle, ticket};
+use crate::testing::{PEER, house};
+use crate::{Context, Settings};
+
+/// How one direction of a network is.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Link {
+    pub(super) delay: Duration,
+    /// Added to the delay, at random.
+    pub(super) jitter: Duration,
+    /// Packets of a thousand that are lost, and that come twice.
+    pub(super) lost: u64,
+    pub(super) doubled: u64,
+}
+
+pub(super) fn keys() -> Keys {
+    let profile = Profile::Aes128Gcm;
+    Keys::from_exported(profile, &vec![0; Keys::exported_len(profile)]).expect("the right length")
+}
+
+enum Event {
+    /// A line's next sample goes out.
+    Sample(usize),
+    /// A line's report goes out.
+    Report(usize),
+    Rtp(Vec<u8>),
+    Rtcp(Vec<u8>),
+    /// The server's words reach the peer.
+    Said(Vec<u8>),
+}
+
+/// See the module's description.
+pub(super) struct Trial {
+    pub(super) context: Arc<Context>,
+    pub(super) publishers: Publishers,
+    pub(super) recording: Recording,
+    pub(super) lines: Vec<Line>,
+    pub(super) link: Link,
+    /// The peer does nothing that it is asked to.
+    pub(super) is_deaf: bool,
+    /// What the server asked for, and when.
+    pub(super) nacks: Vec<(Duration, Vec<u16>)>,
+    pub(super) plis: Vec<Duration>,
+    pub(super) reports: Vec<(Duration, Vec<rtcp::Report>)>,
+    pub(super) compounds: Vec<Vec<u8>>,
+    pub(super) closed: Vec<Handle>,
+    pub(super) now: Duration,
+    start: Instant,
+    due: Option<Instant>,
+    queue: BTreeMap<(Duration, u64), Event>,
+    scheduled: u64,
+    random: u64,
+}
+
+impl Trial {
+    /// A session for an offer, on a stream of its own.
+    pub(super) fn new(offer: &str, lines: Vec<Line>, link: Link) -> Self {
+        let offer = Offer::parse(offer).expect("a good offer");
+        let agreed = agree(&offer).expect("a usable offer");
+        let context = house(Takeover::SameCredential, 4);
+        let start = Instant::now();
+        let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
+        let ticket = ticket(&context, agreed);
+        let recording = Recording::of(&context);
+        let path = Path::udp(PEER);
+        let mut said = Said::default();
+        publishers.connected(handle(7), ticket, &keys(), path, start, &mut said);
+        let mut trial = Self {
+            context,
+            publishers,
+            recording,
+            lines,
+            link,
+            is_deaf: false,
+            nacks: Vec::new(),
+            plis: Vec::new(),
+            reports: Vec::new(),
+            compounds: Vec::new(),
+            closed: Vec::new(),
+            now: Duration::ZERO,
+            start,
+            due: Some(start),
+            queue: BTreeMap::new(),
+            scheduled: 0,
+            random: 0x9E37_79B9_7F4A_7C15,
+        };
+        for line in 0..trial.lines.len() {
+            trial.next_sample(line);
+        }
+        trial
+    }
+
+    /// With reports of all lines each second, from `first` on.
+    pub(super) fn with_reports(mut self, first: Duration) -> Self {
+        for line in 0..self.lines.len() {
+            // Never both at once.
+            let at = first + Duration::from_millis(130 * line as u64);
+            self.schedule(at, Event::Report(line));
+        }
+        self
+    }
+
+    /// Goes on until `until`.
+    pub(super) fn run(&mut self, until: Duration) {
+        let mut turns_in_place = 0;
+        loop {
+            let event = self.queue.keys().next().map(|(at, _)| *at);
+            let due = self
+                .due
+                .map(|due| due.saturating_duration_since(self.start));
+            let Some(at) = event.into_iter().chain(due).min().filter(|at| *at <= until) else {
+                break;
+            };
+            turns_in_place = if at > self.now { 0 } else { turns_in_place + 1 };
+            assert!(turns_in_place < 5_000, "time stands still at {at:?}");
+            self.now = self.now.max(at);
+            let now = self.start + self.now;
+            let mut said = Said::default();
+            if due.is_none_or(|due| due > self.now)
+                && let Some((_, event)) = self.queue.pop_first()
+            {
+                self.handle(event, now, &mut said);
+            }
+            self.due = self.publishers.turn(now, &mut said);
+            self.say(said);
+        }
+        self.now = until;
+    }
+
+    /// The server gets a packet of media, or of reports, now.
+    pub(super) fn hear_media(&mut self, packet: Vec<u8>) {
+        self.schedule(self.now, Event::Rtp(packet));
+        self.run(self.now);
+    }
+
+    pub(super) fn hear_report(&mut self, compound: Vec<u8>) {
+        self.schedule(self.now, Event::Rtcp(compound));
+        self.run(self.now);
+    }
+
+    /// A line has samples again.
+    pub(super) fn wake(&mut self, line: usize) {
+        self.next_sample(line);
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.context.stats.whip.counts()
+    }
+
+    /// Requests for keyframes keep their distance.
+    pub(super) fn check_plis(&self) {
+        for pair in self.plis.windows(2) {
+            let apart = pair[1] - pair[0];
+            assert!(apart >= super::super::keyframes::INTERVAL, "{apart:?}");
+        }
+    }
+
+    fn handle(&mut self, event: Event, now: Instant, said: &mut Said) {
+        match event {
+            // Unless it has stopped.
+            Event::Sample(line) if self.lines[line].next_at().is_some() => {
+                for packet in self.lines[line].send() {
+                    self.post(packet);
+                }
+                self.next_sample(line);
+            }
+            Event::Sample(_) => {}
+            Event::Report(line) => {
+                let report = self.lines[line].report(self.now);
+                self.schedule(self.now + self.link.delay, Event::Rtcp(report));
+                self.schedule(self.now + Duration::from_secs(1), Event::Report(line));
+            }
+            Event::Rtp(packet) => self.publishers.rtp(handle(7), 0, &packet, now, said),
+            Event::Rtcp(compound) => self.publishers.rtcp(handle(7), &compound, now, said),
+            Event::Said(compound) if !self.is_deaf => self.hear(&compound),
+            Event::Said(_) => {}
+        }
+    }
+
+    fn next_sample(&mut self, line: usize) {
+        if let Some(at) = self.lines[line].next_at() {
+            self.schedule(at, Event::Sample(line));
+        }
+    }
+
+    /// Sends a packet to the server, if it is not lost.
+    fn post(&mut self, packet: Vec<u8>) {
+        if self.chance(self.link.doubled) {
+            let at = self.travel();
+            self.schedule(at, Event::Rtp(packet.clone()));
+        }
+        if !self.chance(self.link.lost) {
+            let at = self.travel();
+            self.schedule(at, Event::Rtp(packet));
+        }
+    }
+
+    fn travel(&mut self) -> Duration {
+        let jitter = u64::try_from(self.link.jitter.as_micros()).expect("it is short");
+        let jitter = Duration::from_micros(self.random() % (jitter + 1));
+        self.now + self.link.delay + jitter
+    }
+
+    /// Sends the server's words to the peer, if they are not lost.
+    fn say(&mut self, said: Said) {
+        self.closed.extend(said.closed);
+        for (session, compound) in said.compounds {
+            assert_eq!(session, handle(7));
+            self.note(&compound);
+            if !self.chance(self.link.lost) {
+                self.schedule(self.now + self.link.delay, Event::Said(compound.clone()));
+            }
+            self.compounds.push(compound);
+        }
+    }
+
+    fn note(&mut self, compound: &[u8]) {
+        for packet in rtcp::packets(compound) {
+            match packet {
+                rtcp::Packet::Nack { lost, .. } => self.nacks.push((self.now, lost.collect())),
+                rtcp::Packet::PictureLoss { .. } => self.plis.push(self.now),
+                rtcp::Packet::ReceiverReport { reports, .. } => {
+                    let reports: Vec<_> = reports.collect();
+                    if !reports.is_empty() {
+                        self.reports.push((self.now, reports));
+                    }
+                }
+                _ => panic!("nobody asked for {packet:?}"),
+            }
+        }
+    }
+
+    /// The peer does what it is asked to.
+    fn hear(&mut self, compound: &[u8]) {
+        let mut again = Vec::new();
+        for packet in rtcp::packets(compound) {
+            match packet {
+                rtcp::Packet::Nack { media, lost } => {
+                    for line in self.lines.iter_mut().filter(|line| line.ssrc == media) {
+                        again.extend(lost.clone().filter_map(|lost| line.repeat(lost)));
+                    }
+                }
+                rtcp::Packet::PictureLoss { media } => {
+                    let asked = self.lines.iter_mut().filter(|line| line.ssrc == media);
+                    asked.for_each(Line::begin_anew);
+                }
+                _ => {}
+            }
+        }
+        for packet in again {
+            self.post(packet);
+        }
+    }
+
+    fn schedule(&mut self, at: Duration, event: Event) {
+        self.scheduled += 1;
+        self.queue.insert((at, self.scheduled), event);
+    }
+
+    fn chance(&mut self, of_thousand: u64) -> bool {
+        self.random() % 1_000 < of_thousand
+    }
+
+    /// The same numbers on every run.
+    fn random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random >> 11
+    }
+}

@@ -1,0 +1,363 @@
+//! Publishers that come, go, fall silent and take each other's place.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use container::rtp::{Format, Header};
+use fanout::{Phase, Takeover};
+use media::{Item, TrackId};
+use webrtc::ice::Path;
+use webrtc::mux::Reason;
+use webrtc::rtcp;
+
+use super::super::{BIT_RATE_MAX, Publishers, admit};
+use super::offers::{FEEDBACK, agreed, offer, picture, sound};
+use super::peer::{Line, ntp};
+use super::trial::{Link, Trial, keys};
+use super::{Said, handle, presented, ticket};
+use crate::stats::Protocol;
+use crate::testing::{FLOODER, KEY, Log, OTHER_KEY, PEER, house};
+use crate::{Context, Error, Rejection, Settings};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn pictures() -> String {
+    offer(&[picture(Format::Vp8, FEEDBACK)])
+}
+
+fn phase(context: &Context) -> Phase {
+    context.registry.list()[0].info().phase
+}
+
+#[test]
+fn a_publisher_is_counted_while_it_is_there() {
+    let log = Log::default();
+    let _listening = log.capture();
+    let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
+    let stats = Arc::clone(&trial.context.stats);
+    assert_eq!(stats.publishers(Protocol::Whip), 1);
+    trial.run(SECOND);
+    assert!(stats.ingest_bytes(Protocol::Whip) > 10_000);
+    trial
+        .publishers
+        .closed(handle(7), Reason::PeerClosed, Instant::now());
+    assert_eq!(trial.counts().packets, u64::from(trial.lines[0].packets));
+    assert_eq!(stats.publishers(Protocol::Whip), 0);
+    assert!(trial.publishers.is_empty());
+    assert_eq!(phase(&trial.context), Phase::Lingering);
+    let lines = log.lines();
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.contains("publishing begins") && line.contains("whip"))
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.contains("the peer closed the session"))
+    );
+    // Nothing of it is left: packets are nobody's.
+    let mut said = Said::default();
+    trial
+        .publishers
+        .rtp(handle(7), 0, &[0x80; 40], Instant::now(), &mut said);
+    trial
+        .publishers
+        .closed(handle(7), Reason::Silent, Instant::now());
+}
+
+#[test]
+fn silence_ends_a_publisher() {
+    let mut trial = Trial::new(&pictures(), Vec::new(), Link::default());
+    trial.run(Duration::from_secs(19));
+    assert!(trial.closed.is_empty());
+    trial.run(Duration::from_secs(21));
+    assert_eq!(trial.closed, [handle(7)], "no media at all");
+    let context = Arc::clone(&trial.context);
+    assert_eq!(context.stats.rejected(Rejection::Slow), 1);
+    assert_eq!(phase(&context), Phase::Lingering);
+
+    let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
+    trial.run(3 * SECOND);
+    trial.lines[0].stop();
+    trial.run(12 * SECOND);
+    assert!(trial.closed.is_empty());
+    trial.run(14 * SECOND);
+    assert_eq!(trial.closed, [handle(7)]);
+    assert!(trial.publishers.is_empty());
+}
+
+#[test]
+fn the_next_publisher_takes_over_and_listeners_stay() {
+    let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
+    trial.run(2 * SECOND);
+    let before = trial.recording.samples(TrackId::VIDEO);
+    let context = Arc::clone(&trial.context);
+    let next = ticket(
+        &context,
+        agreed(&[picture(Format::Vp8, FEEDBACK)]).expect("usable"),
+    );
+    // The old one learns of it by its next packet.
+    trial.run(3 * SECOND);
+    assert_eq!(trial.closed, [handle(7)]);
+    assert!(trial.publishers.is_empty());
+    assert_eq!(context.stats.publishers(Protocol::Whip), 0);
+
+    let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
+    let (now, mut said) = (Instant::now(), Said::default());
+    publishers.connected(handle(8), next, &keys(), Path::udp(PEER), now, &mut said);
+    let mut line = Line::pictures(500);
+    for step in 0..10 {
+        for packet in line.send() {
+            let now = now + Duration::from_millis(40 * step);
+            publishers.rtp(handle(8), 0, &packet, now, &mut said);
+        }
+    }
+    let items = trial.recording.items();
+    assert_eq!(
+        items
+            .iter()
+            .filter(|item| matches!(item, Item::Epoch))
+            .count(),
+        1
+    );
+    let all = trial.recording.samples(TrackId::VIDEO);
+    assert_eq!(all.len(), before.len() + 10);
+    assert!(all.windows(2).all(|pair| pair[0].dts <= pair[1].dts));
+    // And it learns it, too, when it sends nothing.
+    context.registry.list()[0].end();
+    publishers.turn(now + 2 * SECOND, &mut said);
+    assert_eq!(said.closed, [handle(8)]);
+    assert!(publishers.is_empty());
+}
+
+#[test]
+fn the_server_lets_everybody_go() {
+    let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
+    trial.run(SECOND);
+    trial.publishers.end();
+    assert!(trial.publishers.is_empty());
+    assert_eq!(trial.context.stats.publishers(Protocol::Whip), 0);
+    assert_eq!(
+        trial.publishers.turn(Instant::now(), &mut Said::default()),
+        None
+    );
+}
+
+#[test]
+fn who_may_not_publish_is_counted() {
+    let context = house(Takeover::SameCredential, 1);
+    let refused = |name: &str, secret: Option<&str>| {
+        let agreed = agreed(&[sound()]).expect("usable");
+        admit(&context, name, &presented(secret), "x", agreed).expect_err("it may not")
+    };
+    assert!(matches!(refused("a/b", None), Error::Denied(_)));
+    assert!(matches!(refused("a/b", Some("guess")), Error::Denied(_)));
+    assert!(matches!(refused("a/b", Some(FLOODER)), Error::Denied(_)));
+    assert!(matches!(refused("admin/x", Some(KEY)), Error::NameReserved));
+    assert!(matches!(refused("a/../b", Some(KEY)), Error::Name(_)));
+    let rejected = |reason| context.stats.rejected(reason);
+    assert_eq!(rejected(Rejection::CredentialMissing), 1);
+    assert_eq!(rejected(Rejection::CredentialWrong), 1);
+    assert_eq!(rejected(Rejection::Attempts), 1);
+    assert_eq!(rejected(Rejection::Name), 2);
+    let first = ticket(&context, agreed(&[sound()]).expect("usable"));
+    let other = agreed(&[sound()]).expect("usable");
+    let error = admit(
+        &context,
+        super::STREAM,
+        &presented(Some(OTHER_KEY)),
+        "x",
+        other,
+    );
+    assert!(matches!(error, Err(Error::Refused(_))));
+    drop(first);
+    assert_eq!(phase(&context), Phase::Lingering);
+}
+
+#[test]
+fn reports_tell_what_came_and_that_more_may_come() {
+    let text = offer(&[sound(), picture(Format::Vp8, FEEDBACK)]);
+    let lines = vec![Line::sound(), Line::pictures(3_000)];
+    let link = Link {
+        delay: Duration::from_millis(30),
+        ..Link::default()
+    };
+    let mut trial = Trial::new(&text, lines, link).with_reports(Duration::from_millis(500));
+    trial.run(Duration::from_millis(100));
+    // At once, so that a browser need not find out by itself.
+    let (at, first) = &trial.reports[0];
+    assert_eq!((*at, first.len()), (link.delay, 1));
+    let mut generous = Vec::new();
+    rtcp::write_remb(&mut generous, 1, BIT_RATE_MAX, &[first[0].ssrc]);
+    let compound = &trial.compounds[0];
+    assert!(compound.ends_with(&generous) && compound[1] == 201);
+    // The reports' description of their source.
+    assert!(compound.windows(8).any(|bytes| bytes == b"carillon"));
+
+    trial.link.lost = 100;
+    trial.link.jitter = Duration::from_millis(3);
+    trial.run(20 * SECOND);
+    for pair in trial.reports.windows(2).skip(2) {
+        let apart = pair[1].0 - pair[0].0;
+        assert!(
+            (SECOND..SECOND + Duration::from_millis(50)).contains(&apart),
+            "{apart:?}"
+        );
+    }
+    let (at, last) = trial.reports.last().expect("there are some");
+    assert_eq!(last.len(), 2);
+    for report in last {
+        let line = trial.lines.iter().find(|line| line.ssrc == report.ssrc);
+        let share = f64::from(report.lost) / f64::from(line.expect("a line").packets);
+        // Repeated packets do not hide it.
+        assert!((0.06..0.14).contains(&share), "{share}");
+        // There and back, in 65,536ths of a second, if the peer hears it now.
+        let middle = (ntp(*at + link.delay) >> 16) as u32;
+        let round_trip = report.round_trip(middle).expect("a report was echoed");
+        assert!(
+            round_trip.abs_diff(65_536 * 60 / 1_000) < 200,
+            "{round_trip}"
+        );
+    }
+    let sound = last
+        .iter()
+        .find(|report| report.ssrc == 100)
+        .expect("sound");
+    assert!(sound.lost > 60 && sound.fraction_lost < 128, "{sound:?}");
+    let counts = trial.counts();
+    assert_eq!(
+        counts.reports,
+        trial
+            .reports
+            .iter()
+            .map(|(_, all)| all.len() as u64)
+            .sum::<u64>()
+    );
+    assert!(counts.jitter > Duration::ZERO);
+}
+
+#[test]
+fn who_does_not_ask_is_not_told_how_much_may_come() {
+    let text = offer(&[picture(Format::Vp8, "a=rtcp-fb:96 nack\r\n")]);
+    let mut trial = Trial::new(&text, vec![Line::pictures(500)], Link::default());
+    trial.run(3 * SECOND);
+    assert!(!trial.reports.is_empty());
+    let all = trial.compounds.concat();
+    assert!(!all.windows(4).any(|bytes| bytes == b"REMB"));
+}
+
+/// Three layers of one payload type, of which the wanted one is named `h`.
+#[test]
+fn of_simulcast_one_layer_is_taken() {
+    let more = "a=extmap:3 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
+                a=rid:h send\r\na=rid:m send\r\na=simulcast:send h;m\r\n";
+    let text = offer(&[picture(Format::Vp8, &(more.to_owned() + FEEDBACK))]);
+    let (mut low, mut high) = (Line::pictures(300), Line::pictures(900));
+    low.layer = Some("m");
+    low.become_another(300, 1, 2);
+    (high.layer, high.takes) = (Some("h"), Duration::from_millis(5));
+    let mut trial = Trial::new(&text, vec![low, high], Link::default());
+    trial.run(2 * SECOND);
+    // Senders name layers only until they were heard of.
+    trial.lines[0].layer = None;
+    trial.lines[1].layer = None;
+    trial.run(5 * SECOND);
+    let came = trial.recording.samples(TrackId::VIDEO);
+    let sent = &trial.lines[1].sent;
+    assert!(came.len() + 1 >= sent.len() && came.len() > 100);
+    assert!(
+        came.iter()
+            .zip(sent)
+            .all(|(came, sent)| came.data == sent.data)
+    );
+    assert!(trial.counts().refused > 100);
+    // A layer that stops makes room for another.
+    trial.lines[1].stop();
+    trial.run(8 * SECOND);
+    let came = trial.recording.samples(TrackId::VIDEO);
+    let last = came.last().expect("samples");
+    assert!(
+        trial.lines[0]
+            .sent
+            .iter()
+            .any(|sent| sent.data == last.data)
+    );
+}
+
+#[test]
+fn a_source_that_begins_anew_goes_on() {
+    let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
+    trial.run(2 * SECOND);
+    let before = trial.recording.samples(TrackId::VIDEO).len();
+    // It says goodbye, and another source has other numbers and times.
+    let mut bye = Vec::new();
+    rtcp::write_bye(&mut bye, trial.lines[0].ssrc);
+    trial.hear_report(bye);
+    trial.lines[0].become_another(999, 17, 5);
+    trial.run(4 * SECOND);
+    let all = trial.recording.samples(TrackId::VIDEO);
+    assert!(all.len() >= before + 45, "{} {before}", all.len());
+    let steps = all
+        .windows(2)
+        .map(|pair| (pair[1].pts - pair[0].pts).millis());
+    // The one picture without its beginning is missing.
+    assert!(steps.clone().all(|step| (0..400).contains(&step)));
+    assert!(all[before..].iter().any(|sample| sample.keyframe));
+}
+
+#[test]
+fn another_size_of_picture_is_announced() {
+    let media = super::media_clips::of_clip(testkit::Clip::Flv, Format::H264);
+    let larger = super::media_clips::of_clip(testkit::Clip::FlvLarger, Format::H264);
+    let text = offer(&[picture(Format::H264, FEEDBACK)]);
+    let line = Line::of_media(&media, 200, 96);
+    let mut trial = Trial::new(&text, vec![line], Link::default());
+    trial.run(2 * SECOND);
+    trial.lines[0].go_on_with(&larger);
+    trial.wake(0);
+    trial.run(5 * SECOND);
+    let tracks = trial.recording.tracks(TrackId::VIDEO);
+    assert_eq!(tracks.len(), 2);
+    let sizes = tracks.iter().map(|track| {
+        let config = media::codec::h264::AvcConfig::parse(&track.config);
+        config.and_then(|config| config.dimensions())
+    });
+    assert_eq!(
+        sizes.collect::<Vec<_>>(),
+        [Some((320, 180)), Some((480, 270))]
+    );
+    let samples = trial.recording.samples(TrackId::VIDEO).len();
+    assert_eq!(samples, media.samples.len() + larger.samples.len());
+}
+
+#[test]
+fn old_packets_in_the_role_of_padding_change_nothing() {
+    let mut line = Line::pictures(3_000);
+    line.rtx = Some((97, 201));
+    let mut trial = Trial::new(&pictures(), vec![line], Link::default());
+    trial.run(20 * SECOND);
+    let before = trial.recording.samples(TrackId::VIDEO).len();
+    for step in 0..400u16 {
+        // Those of ten seconds ago, and some that never were.
+        let sequence = 65_500u16.wrapping_add(step);
+        let header = Header {
+            payload_type: 97,
+            ssrc: 201,
+            sequence: step,
+            ..Header::default()
+        };
+        let packet = [
+            &header.to_bytes()[..],
+            &sequence.to_be_bytes(),
+            &[0x10, 0x51, 5, 0, 7],
+        ];
+        trial.hear_media(packet.concat());
+        trial.hear_media(header.to_bytes().to_vec());
+    }
+    trial.run(22 * SECOND);
+    let after = trial.recording.samples(TrackId::VIDEO).len();
+    assert!(after >= before + 49, "{before} {after}");
+    assert!(trial.plis.is_empty());
+    assert_eq!(trial.counts().lost, 0);
+}

@@ -1,0 +1,320 @@
+//! One track of a publisher: from packets to items, and what is asked of its sender.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use container::rtp::{
+    self, Arrival, Depacketizer, Event, Incoming, PACKETS_MAX, Packet, Reorder, retransmitted,
+};
+use media::{Item, Kind, Timestamp, TrackId};
+use webrtc::rtcp::{self, Report};
+
+use super::agree::Chosen;
+use super::clock::Clock;
+use super::counters::Counters;
+use super::keyframes::Keyframes;
+use super::reception::Reception;
+use super::repair::Repair;
+use super::source::{Source, Verdict};
+use crate::Stats;
+
+/// Between two requests for lost packets: losses come in bursts, and one request names them all.
+const NACK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Opus is announced with two channels whatever comes: its packets say themselves how many they
+/// have, and may change their mind.
+const SOUND_CHANNELS: u8 = 2;
+
+/// When something came, by two clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) now: Instant,
+    /// On the publisher's timeline.
+    pub(super) came: Timestamp,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Taken {
+    /// It is the track's.
+    Yes,
+    /// It is the first of its source.
+    First,
+    /// It is not the track's.
+    No,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Track {
+    kind: Kind,
+    clock_rate: u32,
+    payload_type: u8,
+    rtx: Option<u8>,
+    stats: Arc<Stats>,
+    source: Source,
+    reception: Reception,
+    reorder: Reorder<Held>,
+    repair: Repair,
+    clock: Clock,
+    depacketizer: Depacketizer,
+    keyframes: Keyframes,
+    /// Lost packets are not asked for before this.
+    ask_from: Instant,
+    /// What was added to the counters of all.
+    counted: rtp::Counts,
+    counted_frames: u64,
+    /// Memory that is used again.
+    events: Vec<Event>,
+    requests: Vec<rtp::Nack>,
+}
+
+/// A packet that waits for those before it.
+#[derive(Debug)]
+struct Held {
+    payload: Bytes,
+    marker: bool,
+    timestamp: u32,
+}
+
+impl Track {
+    pub(super) fn new(chosen: &Chosen, stats: &Arc<Stats>, now: Instant) -> Self {
+        let clock_rate = chosen.rtp.clock_rate();
+        let id = match chosen.kind {
+            Kind::Audio => TrackId::AUDIO,
+            Kind::Video => TrackId::VIDEO,
+        };
+        let mut depacketizer = Depacketizer::new(chosen.rtp, id, SOUND_CHANNELS);
+        for set in &chosen.parameter_sets {
+            depacketizer.learn(set);
+        }
+        let repair = Repair::new(chosen.format.feedback.nack);
+        Self {
+            kind: chosen.kind,
+            clock_rate,
+            payload_type: chosen.format.payload_type,
+            rtx: chosen.format.rtx,
+            stats: Arc::clone(stats),
+            source: Source::new(chosen),
+            reception: Reception::new(clock_rate, now),
+            reorder: Reorder::new(repair.patience()),
+            repair,
+            clock: Clock::new(clock_rate),
+            depacketizer,
+            keyframes: Keyframes::default(),
+            ask_from: now,
+            counted: rtp::Counts::default(),
+            counted_frames: 0,
+            events: Vec::new(),
+            requests: Vec::new(),
+        }
+    }
+
+    pub(super) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Whether packets of this payload type belong to the track.
+    pub(super) fn carries(&self, payload_type: u8) -> bool {
+        self.payload_type == payload_type || self.rtx == Some(payload_type)
+    }
+
+    /// The source that is taken, once a packet came.
+    pub(super) fn ssrc(&self) -> Option<u32> {
+        self.source.ssrc().filter(|_| self.reception.has_begun())
+    }
+
+    /// Takes a packet that the track [carries](Self::carries), appending what it means to `items`.
+    pub(super) fn take(
+        &mut self,
+        packet: &Packet<'_>,
+        moment: Moment,
+        items: &mut Vec<Item>,
+    ) -> Taken {
+        let Moment { now, .. } = moment;
+        let mut taken = Taken::Yes;
+        let is_media = packet.header.payload_type == self.payload_type;
+        let (sequence, payload) = if is_media {
+            match self.source.judge(packet, now) {
+                Verdict::Other => return Taken::No,
+                Verdict::New => {
+                    self.begin(now);
+                    taken = Taken::First;
+                }
+                Verdict::Ours => {}
+            }
+            (packet.header.sequence, packet.payload)
+        } else {
+            if !self.source.repeats(packet) {
+                return Taken::No;
+            }
+            match retransmitted(packet.payload) {
+                Some((sequence, payload)) if self.is_near(sequence) => (sequence, payload),
+                // Padding, and old packets in the role of padding.
+                _ => return taken,
+            }
+        };
+        if self.repair.came(sequence, now) {
+            self.reorder.set_patience(self.repair.patience());
+        } else if is_media {
+            self.reception.packet(&packet.header, now);
+        }
+        let held = Held {
+            payload: Bytes::copy_from_slice(payload),
+            marker: packet.header.marker,
+            timestamp: packet.header.timestamp,
+        };
+        self.reorder.push(sequence, held, now);
+        self.pop(moment, items);
+        taken
+    }
+
+    /// Appends what has become due to `items`.
+    pub(super) fn pop(&mut self, moment: Moment, items: &mut Vec<Item>) {
+        while let Some(arrival) = self.reorder.pop(moment.now) {
+            match arrival {
+                Arrival::Lost => self.depacketizer.lost(),
+                // Without payload it probes the path, and its timestamp may be anything.
+                Arrival::Packet(held) if held.payload.is_empty() => {}
+                Arrival::Packet(held) => {
+                    let incoming = Incoming {
+                        payload: &held.payload,
+                        marker: held.marker,
+                        timestamp: held.timestamp,
+                        at: self.clock.at(held.timestamp, moment.came),
+                    };
+                    self.depacketizer.push(incoming, &mut self.events);
+                }
+            }
+        }
+        for event in self.events.drain(..) {
+            match event {
+                Event::KeyframeWanted => self.keyframes.want(moment.now),
+                Event::Item(item) => {
+                    if matches!(&item, Item::Sample(sample) if sample.keyframe) {
+                        self.keyframes.arrived();
+                    }
+                    items.push(item);
+                }
+            }
+        }
+    }
+
+    /// A listener cannot go on without a keyframe.
+    pub(super) fn want_keyframe(&mut self, now: Instant) {
+        if self.kind == Kind::Video && self.reception.has_begun() {
+            self.keyframes.want_for_listeners(now);
+        }
+    }
+
+    /// Takes a report of the track's source.
+    pub(super) fn sender_report(&mut self, ntp: u64, timestamp: u32, now: Instant) {
+        self.reception.sender_report(ntp, now);
+        // Zero is said by senders that know no time (RFC 3550 §6.4.1).
+        if ntp != 0 {
+            self.clock.report(ntp, timestamp);
+        }
+    }
+
+    /// The source `ssrc` says goodbye.
+    pub(super) fn leave(&mut self, ssrc: u32) {
+        self.source.leave(ssrc);
+    }
+
+    /// The track's clock.
+    pub(super) const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Goes beside a track of sound.
+    pub(super) fn follow(&mut self, sound: &Clock) {
+        self.clock.follow(sound);
+    }
+
+    /// Appends to `out` what the sender is to be asked now.
+    pub(super) fn ask(&mut self, ours: u32, now: Instant, out: &mut Vec<u8>) {
+        let Some(ssrc) = self.ssrc() else {
+            return;
+        };
+        if self.repair.is_agreed() && now >= self.ask_from {
+            self.ask_for_packets(ours, ssrc, now, out);
+        }
+        if self
+            .keyframes
+            .poll(now, self.depacketizer.awaits_keyframe())
+        {
+            rtcp::write_pli(out, ours, ssrc);
+            self.counters().pli();
+        }
+    }
+
+    /// What the sender is told about its packets, if there were any.
+    pub(super) fn report(&mut self, now: Instant) -> Option<Report> {
+        let report = self.reception.report(self.ssrc()?, now);
+        self.counters().jitter(self.reception.jitter());
+        Some(report)
+    }
+
+    /// Adds what has happened since the last time to the counters of all.
+    pub(super) fn count(&mut self) {
+        let counts = self.reorder.counts();
+        self.counters().came(&self.counted, &counts);
+        self.counted = counts;
+        let frames = self.depacketizer.dropped_frames();
+        self.counters().dropped(frames - self.counted_frames);
+        self.counted_frames = frames;
+    }
+
+    /// When there is something to do if no packet comes before.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let packets = self.reorder.deadline().map(|due| due.max(self.ask_from));
+        packets.into_iter().chain(self.keyframes.due()).min()
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.stats.whip
+    }
+
+    /// A source begins.
+    fn begin(&mut self, now: Instant) {
+        if self.reception.has_begun() {
+            self.count();
+            self.counted = rtp::Counts::default();
+            self.repair.forget();
+            self.reorder = Reorder::new(self.repair.patience());
+            self.clock.replace_source();
+            self.depacketizer.lost();
+        }
+        self.reception = Reception::new(self.clock_rate, now);
+        if self.kind == Kind::Video {
+            self.keyframes.begin(now);
+        }
+    }
+
+    /// Whether a repeated packet may be one that is waited for. Browsers also repeat packets of
+    /// long ago, only to find out how much they may send.
+    fn is_near(&self, sequence: u16) -> bool {
+        self.reception.highest().is_some_and(|highest| {
+            let behind = usize::from(highest.wrapping_sub(sequence));
+            let ahead = usize::from(sequence.wrapping_sub(highest));
+            behind.min(ahead) < PACKETS_MAX
+        })
+    }
+
+    fn ask_for_packets(&mut self, ours: u32, ssrc: u32, now: Instant, out: &mut Vec<u8>) {
+        self.requests.clear();
+        self.reorder.requests(now, &mut self.requests);
+        if self.requests.is_empty() {
+            return;
+        }
+        let requests = self.requests.iter();
+        let lost: Vec<u16> = requests.flat_map(|request| request.packets()).collect();
+        rtcp::write_nack(out, ours, ssrc, &lost);
+        for sequence in &lost {
+            self.repair.asked(*sequence, now);
+        }
+        self.counters().nacked(lost.len());
+        self.ask_from = now + NACK_INTERVAL;
+    }
+}
