@@ -18,7 +18,8 @@ use crate::conversation::Conversation;
 use crate::directory::{Directory, ListenerRecord};
 use crate::lane::LaneGuard;
 use crate::placement::{Load, Placement};
-use crate::reader::{Control, LogReader};
+use crate::reader::LogReader;
+use crate::seat::{Control, Seat};
 use crate::stats::{Counter, WorkerStats};
 use crate::worker::{
     Attach, Command, Departure, Handle, INBOX_MAX, ListenerReport, Summons, Worker,
@@ -88,9 +89,11 @@ pub struct Fanout {
     budget: Arc<Budget>,
     next_id: AtomicU64,
     directory: Directory,
-    /// Listeners that are [`LogReader`]s.
-    readers: Mutex<HashMap<ListenerId, Arc<Control>>>,
+    /// Listeners that have a [`Seat`].
+    seats: Mutex<HashMap<ListenerId, Arc<Control>>>,
     reader_stats: WorkerStats,
+    /// How many of those are [`LogReader`]s.
+    readers_now: Counter,
     departures: SyncSender<Departure>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -147,8 +150,9 @@ impl Fanout {
             budget: Arc::new(Budget::new(config.log_bytes_max)),
             next_id: AtomicU64::new(1),
             directory: Directory::default(),
-            readers: Mutex::default(),
+            seats: Mutex::default(),
             reader_stats: WorkerStats::new(),
+            readers_now: Counter::default(),
             departures,
             threads: Mutex::new(threads),
         };
@@ -210,17 +214,22 @@ impl Fanout {
 
     /// Follows a lane without a socket of its own.
     pub fn follow(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> LogReader {
+        LogReader::new(self.seat(record, lane))
+    }
+
+    /// A place for a listener that somebody else serves.
+    pub fn seat(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> Seat {
         let (id, requested) = (record.id, record.requested);
         let control = Arc::new(Control::default());
         self.directory.enter(record);
-        self.readers().insert(id, Arc::clone(&control));
-        LogReader::new(id, Arc::clone(self), lane, control, requested)
+        self.seats().insert(id, Arc::clone(&control));
+        Seat::new(id, Arc::clone(self), lane, control, requested)
     }
 
     /// Removes a listener, wherever it is.
     pub fn kick(&self, id: ListenerId) {
-        if let Some(reader) = self.readers().get(&id) {
-            reader.kick();
+        if let Some(control) = self.seats().get(&id) {
+            control.kick();
             return;
         }
         for worker in &self.workers {
@@ -239,7 +248,7 @@ impl Fanout {
     /// How every listener fares. Blocks for a moment; not for asynchronous callers.
     pub fn report(&self) -> Vec<ListenerReport> {
         let mut all: Vec<_> = self
-            .readers()
+            .seats()
             .iter()
             .map(|(id, control)| control.report(*id))
             .collect();
@@ -275,7 +284,7 @@ impl Fanout {
         &self.stats
     }
 
-    /// What the [`LogReader`]s count, together.
+    /// What those who have a [`Seat`] count, together.
     pub fn reader_stats(&self) -> &WorkerStats {
         &self.reader_stats
     }
@@ -317,6 +326,10 @@ impl Fanout {
             .sum()
     }
 
+    pub(crate) fn readers_now(&self) -> &Counter {
+        &self.readers_now
+    }
+
     pub(crate) fn target_utilisation(&self) -> f64 {
         self.target_utilisation
     }
@@ -330,13 +343,15 @@ impl Fanout {
     }
 
     pub(crate) fn reader_left(&self, departure: Departure) {
-        self.readers().remove(&departure.id);
+        self.seats().remove(&departure.id);
         self.reader_stats.departures[departure.reason as usize].add(1);
         let id = departure.id;
         if self.departures.try_send(departure).is_err() {
             // Its place under the limits must be given back all the same.
             self.directory.leave(id);
-            tracing::warn!("a departure is missing from the access log: its reader is too slow");
+            tracing::warn!(
+                "a departure is missing from the access log: whoever reads them is too slow"
+            );
         }
     }
 
@@ -349,7 +364,7 @@ impl Fanout {
         }
     }
 
-    fn readers(&self) -> MutexGuard<'_, HashMap<ListenerId, Arc<Control>>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn seats(&self) -> MutexGuard<'_, HashMap<ListenerId, Arc<Control>>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

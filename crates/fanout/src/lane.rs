@@ -8,6 +8,7 @@ use media::{Item, Span};
 
 use crate::bell::Bell;
 use crate::budget::Budget;
+use crate::keyframe::KeyframeWish;
 use crate::log::{Retention, Shared, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, Policy};
@@ -25,11 +26,13 @@ pub enum Protocol {
     Flv,
     /// RTMP, players and other servers alike.
     Rtmp,
+    /// WebRTC, whatever the player.
+    Webrtc,
 }
 
 impl Protocol {
     /// Every protocol, in the order of their indices.
-    pub const ALL: [Self; 4] = [Self::Http, Self::Icy, Self::Flv, Self::Rtmp];
+    pub const ALL: [Self; 5] = [Self::Http, Self::Icy, Self::Flv, Self::Rtmp, Self::Webrtc];
 
     /// The metric label.
     pub const fn label(self) -> &'static str {
@@ -38,6 +41,7 @@ impl Protocol {
             Self::Icy => "icy",
             Self::Flv => "flv",
             Self::Rtmp => "rtmp",
+            Self::Webrtc => "webrtc",
         }
     }
 }
@@ -53,7 +57,7 @@ pub struct Format {
 
 /// Names a lane for the life of the process.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) struct LaneId(u64);
+pub struct LaneId(u64);
 
 impl LaneId {
     fn next() -> Self {
@@ -83,6 +87,8 @@ pub(crate) struct Lane {
     home: AtomicUsize,
     /// Nothing more will be written.
     ended: AtomicBool,
+    /// Shared with the lane's stream.
+    pub(crate) wish: Arc<KeyframeWish>,
 }
 
 impl Lane {
@@ -134,6 +140,11 @@ impl LaneGuard {
         &self.0
     }
 
+    /// Which lane it is.
+    pub fn id(&self) -> LaneId {
+        self.0.id
+    }
+
     /// What the lane carries.
     pub fn format(&self) -> Format {
         self.0.format
@@ -177,6 +188,7 @@ impl LaneWriter {
         packager: Box<dyn Packager>,
         summons: Arc<[Summons]>,
         budget: Arc<Budget>,
+        wish: Arc<KeyframeWish>,
     ) -> Self {
         let policy = policy.in_order();
         let writer = Writer::new(retention(class, &policy), budget);
@@ -192,6 +204,7 @@ impl LaneWriter {
             listeners: AtomicUsize::new(0),
             home: AtomicUsize::new(HOMELESS),
             ended: AtomicBool::new(false),
+            wish,
         });
         Self {
             lane,

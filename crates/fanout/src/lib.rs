@@ -10,7 +10,9 @@
 //! * A lane is one wire format of one stream. It opens with its first listener, with a [`Packager`]
 //!   that the caller supplies, so the core knows no format.
 //! * [`Fanout`] has the workers: threads that own plain sockets ([`Fanout::attach`]); what is not a
-//!   plain socket follows a lane through a [`LogReader`] ([`Fanout::follow`]).
+//!   plain socket follows a lane through a [`LogReader`] ([`Fanout::follow`]). A thread that serves
+//!   many listeners by itself has a [`Seat`] for each ([`Fanout::seat`]) and a [`Follower`] for each
+//!   lane.
 //! * A listener may speak while it listens: its [`Conversation`] answers.
 //! * Nobody gets in without an [`Authorized`](gate::Authorized) value from the [`gate`].
 //!
@@ -23,7 +25,9 @@ mod conversation;
 mod cursor;
 mod directory;
 mod fanout;
+mod follower;
 pub mod gate;
+mod keyframe;
 mod lane;
 mod log;
 mod packager;
@@ -33,6 +37,7 @@ mod policy;
 pub mod probe;
 mod reader;
 mod registry;
+mod seat;
 pub mod stats;
 mod stream;
 mod sync;
@@ -43,12 +48,14 @@ pub use conversation::{Conversation, Heard, Released};
 pub use cursor::Reason;
 pub use directory::{Directory, ListenerRecord, Permit};
 pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
-pub use lane::{Format, LaneGuard, Protocol};
+pub use follower::{Follower, Judgement, LaneUnit};
+pub use lane::{Format, LaneGuard, LaneId, Protocol};
 pub use log::{Entry, Preamble};
 pub use packager::{Packager, Sink};
 pub use policy::{BURST_MARGIN, Class, Policy};
 pub use reader::LogReader;
 pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Supply, Takeover};
+pub use seat::Seat;
 pub use stream::{
     Claim, Info, LaneRefused, Phase, Publisher, Settings, Source, Stream, Superseded,
 };

@@ -149,6 +149,7 @@ mod tests {
             Box::new(Mute),
             Arc::new([]),
             budget,
+            Arc::default(),
         );
         LaneGuard::new(Arc::clone(&writer.lane))
     }

@@ -236,6 +236,7 @@ impl ProbeLane {
             Box::new(Verbatim),
             summons,
             Arc::new(Budget::new(usize::MAX)),
+            Arc::default(),
         );
         Self {
             writer,

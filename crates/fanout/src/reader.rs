@@ -1,20 +1,18 @@
 //! The asynchronous way to follow a lane: for TLS, recording, pushing to others: whatever is not a
 //! plain TCP socket.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use media::{Span, Timestamp};
 
+use crate::ListenerId;
 use crate::cursor::{Reason, Start, Verdict, judge, lag, start};
-use crate::lane::LaneGuard;
+use crate::follower::Follower;
 use crate::log::View;
-use crate::stats::Counter;
-use crate::worker::{Departure, ListenerReport};
-use crate::{Fanout, ListenerId};
+use crate::policy::Policy;
+use crate::seat::Seat;
 
 /// Bytes handed out at once: one TLS record batch, and the most that a stalled reader pins beside
 /// the page it lies in.
@@ -26,85 +24,29 @@ const MESSAGE_COST: Duration = Duration::from_micros(15);
 /// Follows one lane from a join point on, under the same rules as the workers' listeners.
 #[derive(Debug)]
 pub struct LogReader {
-    id: ListenerId,
-    fanout: Arc<Fanout>,
-    guard: LaneGuard,
-    view: View,
-    /// This reader's place among those that wait for the lane.
-    slot: usize,
+    seat: Seat,
+    follower: Follower,
     /// `None` until there is a join point.
     offset: Option<u64>,
-    control: Arc<Control>,
     /// What the listener has had before it began to follow.
     after: Option<Timestamp>,
-    requested: Option<Instant>,
-    reason: Reason,
-}
-
-/// What others know of a reader, and how they end it.
-#[derive(Debug, Default)]
-pub(crate) struct Control {
-    kicked: AtomicBool,
-    waker: Mutex<Option<Waker>>,
-    sent_bytes: AtomicU64,
-    skips: AtomicU64,
-    lag_ticks: AtomicU64,
-}
-
-impl Control {
-    pub(crate) fn kick(&self) {
-        self.kicked.store(true, Ordering::Release);
-        if let Some(waker) = self
-            .waker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-        {
-            waker.wake();
-        }
-    }
-
-    pub(crate) fn report(&self, id: ListenerId) -> ListenerReport {
-        ListenerReport {
-            id,
-            sent_bytes: self.sent_bytes.load(Ordering::Relaxed),
-            skips: self.skips.load(Ordering::Relaxed) as u32,
-            lag: Some(Span::from_ticks(
-                self.lag_ticks.load(Ordering::Relaxed) as i64
-            )),
-        }
-    }
 }
 
 impl LogReader {
-    pub(crate) fn new(
-        id: ListenerId,
-        fanout: Arc<Fanout>,
-        guard: LaneGuard,
-        control: Arc<Control>,
-        requested: Instant,
-    ) -> Self {
-        let view = View::new(Arc::clone(&guard.lane().log));
-        let slot = guard.lane().readers().enter();
-        let stats = fanout.reader_stats();
-        stats.listeners[guard.lane().format.protocol as usize].add(1);
+    pub(crate) fn new(seat: Seat) -> Self {
+        let follower = Follower::new(seat.lane());
+        seat.fanout().readers_now().add(1);
         Self {
-            id,
-            fanout,
-            guard,
-            view,
-            slot,
+            seat,
+            follower,
             offset: None,
-            control,
             after: None,
-            requested: Some(requested),
-            reason: Reason::Left,
         }
     }
 
     /// Which listener this is.
     pub fn id(&self) -> ListenerId {
-        self.id
+        self.seat.id()
     }
 
     /// The next bytes; `None` when the stream is over or this reader was given up.
@@ -124,8 +66,8 @@ impl LogReader {
     /// See [`next`](Self::next).
     pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         loop {
-            self.view.refresh();
-            if self.control.kicked.load(Ordering::Acquire) {
+            self.follower.refresh();
+            if self.seat.is_kicked() {
                 return self.finish(Reason::Kicked);
             }
             match self.step() {
@@ -134,20 +76,11 @@ impl LogReader {
                 Step::Again => continue,
                 Step::Wait => {}
             }
-            let lane = self.guard.lane();
-            if lane.ended() && !self.view.is_stale() {
+            if self.follower.has_ended() {
                 return self.finish(Reason::Ended);
             }
-            let mut waker = self
-                .control
-                .waker
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            *waker = Some(cx.waker().clone());
-            drop(waker);
-            lane.readers().arm(self.slot, cx.waker());
-            let kicked = self.control.kicked.load(Ordering::Acquire);
-            if !(self.view.is_stale() || lane.ended() || kicked) {
+            self.seat.wake_if_kicked(cx.waker());
+            if self.follower.arm(cx.waker()) && !self.seat.is_kicked() {
                 return Poll::Pending;
             }
         }
@@ -161,73 +94,67 @@ impl LogReader {
 
     /// The time up to which it has given media; `None` before there was any.
     pub fn reached(&self) -> Option<Timestamp> {
-        self.view.time_before(self.offset?)
+        self.view().time_before(self.offset?)
     }
 
     /// Why it ended, once [`next`](Self::next) gave nothing.
     pub fn reason(&self) -> Reason {
-        self.reason
+        self.seat.reason()
     }
 
     /// How long to gather bytes between two looks: the workers' law, so that a large audience does
     /// not cost one small message per sample and listener. The cost of a turn grows with the number
     /// of readers.
     pub fn window(&self) -> Duration {
-        let listeners = &self.fanout.reader_stats().listeners;
-        let listeners: u64 = listeners.iter().map(Counter::value).sum();
-        let turn_cost = MESSAGE_COST.saturating_mul(listeners.try_into().unwrap_or(u32::MAX));
-        let utilisation = self.fanout.target_utilisation();
-        let policy = &self.guard.lane().policy;
-        policy.window(turn_cost, utilisation, Span::ZERO)
+        let fanout = self.seat.fanout();
+        let readers = fanout.readers_now().value();
+        let turn_cost = MESSAGE_COST.saturating_mul(readers.try_into().unwrap_or(u32::MAX));
+        let utilisation = fanout.target_utilisation();
+        self.policy().window(turn_cost, utilisation, Span::ZERO)
     }
 
     /// The rest of the unit that was begun, in pieces; `None` between units, where a protocol may
     /// have words of its own.
     pub fn rest_of_unit(&mut self) -> Option<Bytes> {
         let offset = self.offset?;
-        let pause = self.view.boundary_from(offset);
-        if offset < self.view.start() || pause <= offset {
+        let pause = self.view().boundary_from(offset);
+        if offset < self.view().start() || pause <= offset {
             return None;
         }
         let max = CHUNK_BYTES_MAX.min((pause - offset) as usize);
-        let chunk = self.view.chunk(offset, max);
+        let chunk = self.view().chunk(offset, max);
         self.offset = Some(offset + chunk.len() as u64);
         Some(self.give(chunk))
     }
 
     /// Says how the connection really ended, for the access log; without it the listener left.
     pub fn ended_by(&mut self, reason: Reason) {
-        self.reason = reason;
+        self.seat.ends_by(reason);
     }
 
     fn step(&mut self) -> Step {
-        let policy = self.guard.lane().policy;
         let Some(offset) = self.offset else {
-            return match start(&self.view, policy.burst, self.after) {
+            return match start(self.view(), self.policy().burst, self.after) {
                 Some(start) => self.go(start),
                 None => Step::Wait,
             };
         };
-        let behind = lag(&self.view, offset).map_or(i64::MAX, |lag| lag.ticks());
-        self.control
-            .lag_ticks
-            .store(behind as u64, Ordering::Relaxed);
-        if offset >= self.view.end() {
+        let behind = lag(self.view(), offset).unwrap_or(Span::from_ticks(i64::MAX));
+        self.seat.lags(behind);
+        if offset >= self.view().end() {
             return Step::Wait;
         }
-        let to = match judge(&self.view, offset, &policy) {
-            Verdict::Keep => self.view.end(),
+        let to = match judge(self.view(), offset, self.policy()) {
+            Verdict::Keep => self.view().end(),
             Verdict::Finish(exit) => exit,
             Verdict::Drop(reason) => return Step::Finish(reason),
             Verdict::Skip(start) => {
-                self.control.skips.fetch_add(1, Ordering::Relaxed);
-                self.fanout.reader_stats().skips.add(1);
+                self.seat.skipped();
                 return self.go(start);
             }
         };
-        let chunk = self
-            .view
-            .chunk(offset, CHUNK_BYTES_MAX.min((to - offset) as usize));
+        let max = CHUNK_BYTES_MAX.min((to - offset) as usize);
+        let chunk = self.view().chunk(offset, max);
         self.offset = Some(offset + chunk.len() as u64);
         Step::Give(chunk)
     }
@@ -242,22 +169,24 @@ impl LogReader {
     }
 
     fn give(&mut self, bytes: Bytes) -> Bytes {
-        let stats = self.fanout.reader_stats();
-        let protocol = self.guard.lane().format.protocol as usize;
-        stats.sends.add(1);
-        stats.egress_bytes[protocol].add(bytes.len() as u64);
-        self.control
-            .sent_bytes
-            .fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        if let Some(requested) = self.requested.take() {
-            stats.join_seconds[protocol].observe_duration(requested.elapsed(), 1);
+        self.seat.sent(bytes.len() as u64, 1);
+        if self.seat.awaits_media() {
+            self.seat.began(Instant::now());
         }
         bytes
     }
 
     fn finish(&mut self, reason: Reason) -> Poll<Option<Bytes>> {
-        self.reason = reason;
+        self.seat.ends_by(reason);
         Poll::Ready(None)
+    }
+
+    fn view(&self) -> &View {
+        self.follower.view()
+    }
+
+    fn policy(&self) -> &Policy {
+        self.follower.policy()
     }
 }
 
@@ -270,14 +199,6 @@ enum Step {
 
 impl Drop for LogReader {
     fn drop(&mut self) {
-        let lane = self.guard.lane();
-        lane.readers().leave(self.slot);
-        self.fanout.reader_stats().listeners[lane.format.protocol as usize].sub(1);
-        self.fanout.reader_left(Departure {
-            id: self.id,
-            reason: self.reason,
-            sent_bytes: self.control.sent_bytes.load(Ordering::Relaxed),
-            skips: self.control.skips.load(Ordering::Relaxed) as u32,
-        });
+        self.seat.fanout().readers_now().sub(1);
     }
 }

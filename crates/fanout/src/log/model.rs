@@ -200,6 +200,11 @@ impl Oracle {
         let chunk = view.chunk(middle, 7);
         assert_eq!(chunk, whole[(middle - start) as usize..][..chunk.len()]);
         assert_eq!(chunk.is_empty(), middle == end);
+        let mut scratch = [0; 40];
+        let len = ((end - middle) as usize).min(scratch.len());
+        let piece = view.contiguous(middle, len, &mut scratch);
+        assert_eq!(piece, &whole[(middle - start) as usize..][..len]);
+        assert!(view.contiguous(end, 1, &mut scratch).is_empty());
     }
 }
 

@@ -110,6 +110,38 @@ impl View {
         })
     }
 
+    /// The `len` bytes at `from` in one piece: where they lie, or copied to `scratch` if a page ends
+    /// among them. Empty when not all of them can be read or `scratch` has no room.
+    pub(crate) fn contiguous<'a>(
+        &'a self,
+        from: u64,
+        len: usize,
+        scratch: &'a mut [u8],
+    ) -> &'a [u8] {
+        let is_whole = from
+            .checked_add(len as u64)
+            .is_some_and(|to| to <= self.end);
+        if from < self.start() || !is_whole || len == 0 {
+            return &[];
+        }
+        let first = self.page_bytes(self.page_index(from), from);
+        if let Some(whole) = first.get(..len) {
+            return whole;
+        }
+        let Some(target) = scratch.get_mut(..len) else {
+            return &[];
+        };
+        let mut filled = 0;
+        while filled < len {
+            let at = from + filled as u64;
+            let piece = self.page_bytes(self.page_index(at), at);
+            let count = piece.len().min(len - filled);
+            target[filled..filled + count].copy_from_slice(&piece[..count]);
+            filled += count;
+        }
+        target
+    }
+
     /// The unit that `offset` lies in, if its beginning is still known.
     pub(crate) fn unit_containing(&self, offset: u64) -> Option<&Unit> {
         if offset >= self.end || offset < self.start() {

@@ -23,6 +23,7 @@ use self::backlog::Backlog;
 use self::timeline::Timeline;
 use crate::budget::Budget;
 use crate::gate::{Authorized, Credential, Play};
+use crate::keyframe::KeyframeWish;
 use crate::lane::{Format, LaneGuard, LaneWriter};
 use crate::packager::Packager;
 use crate::policy::{Class, Policy};
@@ -139,6 +140,7 @@ pub struct Stream {
     over: Arc<TaskBells>,
     summons: Arc<[Summons]>,
     budget: Arc<Budget>,
+    wish: Arc<KeyframeWish>,
 }
 
 struct Core {
@@ -165,6 +167,7 @@ struct Core {
     superseded: Option<Waker>,
     /// Rung at the end.
     over: Arc<TaskBells>,
+    wish: Arc<KeyframeWish>,
     ingest_bytes: u64,
     listeners_peak: usize,
 }
@@ -180,6 +183,7 @@ impl Stream {
         now: Instant,
     ) -> Self {
         let over = Arc::new(TaskBells::default());
+        let wish = Arc::new(KeyframeWish::default());
         let core = Core {
             phase: Phase::Lingering,
             epoch: 0,
@@ -200,6 +204,7 @@ impl Stream {
             lanes: Vec::new(),
             superseded: None,
             over: Arc::clone(&over),
+            wish: Arc::clone(&wish),
             ingest_bytes: 0,
             listeners_peak: 0,
         };
@@ -209,6 +214,7 @@ impl Stream {
             over,
             summons,
             budget,
+            wish,
         }
     }
 
@@ -277,6 +283,7 @@ impl Stream {
             make(),
             Arc::clone(&self.summons),
             Arc::clone(&self.budget),
+            Arc::clone(&self.wish),
         );
         core.replay(&mut lane, now);
         let guard = LaneGuard::new(Arc::clone(&lane.lane));
@@ -295,6 +302,11 @@ impl Stream {
         debug_assert_eq!(permission.action().stream, self.name);
         self.core()
             .write(&mut vec![Item::Title(Arc::new(title))], now);
+    }
+
+    /// Asks for a keyframe, if its publisher has an encoder that can be asked.
+    pub fn request_keyframe(&self) {
+        self.wish.set();
     }
 
     /// Ends the stream now: its listeners are let go and its publisher is told.
@@ -413,6 +425,9 @@ impl Core {
             }
             if let Item::Sample(sample) = item {
                 let video = video.or_else(|| self.video());
+                if sample.keyframe && video == Some(sample.track) {
+                    self.wish.clear();
+                }
                 self.backlog.push(sample, video, burst);
             }
         }

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use media::{Item, StreamName};
 
 use super::{Phase, Settings, Source, Stream};
 use crate::gate::Credential;
 use crate::registry::{PublishRefused, TAKEOVER_INTERVAL, Takeover};
+
+/// An encoder is asked for keyframes no more often than this: each costs as much as many other frames,
+/// and a viewer that lost one asks again and again until the next is there.
+const KEYFRAME_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Writes one epoch of a stream. Dropping it ends the epoch; the stream lingers.
 #[derive(Debug)]
@@ -17,6 +21,8 @@ pub struct Publisher {
     epoch: u32,
     /// Somebody followed the stream at the last write.
     is_followed: bool,
+    /// When its encoder was last asked for a keyframe.
+    keyframe_asked: Option<Instant>,
 }
 
 /// Tells when a publisher's turn on its stream is over, to whoever does not hold the
@@ -70,6 +76,7 @@ impl Publisher {
             stream,
             epoch,
             is_followed: true,
+            keyframe_asked: None,
         })
     }
 
@@ -103,6 +110,20 @@ impl Publisher {
     /// Whether, as of the last write, the stream has lanes: listeners, or some not long ago.
     pub fn is_followed(&self) -> bool {
         self.is_followed
+    }
+
+    /// Whether the encoder is to be asked for a keyframe now, because somebody cannot go on without.
+    /// To be called often by whoever has a way to ask; says so at most once in half a second.
+    pub fn takes_keyframe_request(&mut self, now: Instant) -> bool {
+        let too_soon = self
+            .keyframe_asked
+            .is_some_and(|at| now.saturating_duration_since(at) < KEYFRAME_INTERVAL);
+        if too_soon || !self.stream.wish.is_set() {
+            return false;
+        }
+        self.stream.wish.clear();
+        self.keyframe_asked = Some(now);
+        true
     }
 
     /// What tells when it is over.

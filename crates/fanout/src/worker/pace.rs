@@ -104,6 +104,7 @@ mod tests {
                 Box::new(Verbatim),
                 Arc::new([]),
                 budget,
+                Arc::default(),
             );
             let now = Instant::now();
             Self {

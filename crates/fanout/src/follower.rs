@@ -1,0 +1,138 @@
+//! The synchronous way to follow a lane, for a thread that serves many listeners of it by itself.
+//!
+//! A [`Follower`] is one thread's eye on the log: it counts as no listener ([`Seat`](crate::Seat)s
+//! do) and holds no place of its own, for each listener has one. After a round it *arms* its bell
+//! and sleeps; the writer wakes it once.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
+
+use media::{Span, Timestamp};
+
+use crate::cursor::{Reason, Verdict, judge, start};
+use crate::lane::{Lane, LaneGuard};
+use crate::log::{Entry, View};
+use crate::policy::Policy;
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Follower {
+    lane: Arc<Lane>,
+    view: View,
+    /// Its place among those that wait for the lane.
+    slot: usize,
+}
+
+/// A unit of the log: the smallest run of bytes that makes sense alone.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LaneUnit {
+    /// Where in the log it is.
+    pub range: Range<u64>,
+    /// Its media time.
+    pub at: Timestamp,
+    /// When the sample it came from arrived.
+    pub arrived: Instant,
+    /// A listener may start here.
+    pub is_join: bool,
+}
+
+/// What to do with a listener that has not kept up.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Judgement {
+    /// Send on.
+    Keep,
+    /// Move it to the newest join point.
+    Skip,
+    /// Give it up.
+    Drop(Reason),
+}
+
+impl Follower {
+    /// Follows the lane of `guard` from now on, however long the guard lives.
+    pub fn new(guard: &LaneGuard) -> Self {
+        let lane = Arc::clone(guard.lane());
+        let view = View::new(Arc::clone(&lane.log));
+        let slot = lane.readers().enter();
+        Self { lane, view, slot }
+    }
+
+    /// Learns of everything written so far, and lets go of what the log has dropped.
+    pub fn refresh(&mut self) {
+        self.view.refresh();
+    }
+
+    /// Asks for one wake-up at the next news. False when there is news already, since the last
+    /// [`refresh`](Self::refresh), or the end: the caller must look again before it sleeps.
+    pub fn arm(&self, waker: &Waker) -> bool {
+        self.lane.readers().arm(self.slot, waker);
+        !(self.view.is_stale() || self.lane.ended())
+    }
+
+    /// Whether nothing follows what was seen.
+    pub fn has_ended(&self) -> bool {
+        self.lane.ended() && !self.view.is_stale()
+    }
+
+    /// The lane's rules.
+    pub fn policy(&self) -> &Policy {
+        &self.lane.policy
+    }
+
+    /// First offset that can still be read.
+    pub fn start(&self) -> u64 {
+        self.view.start()
+    }
+
+    /// Offset after the last byte that can be read.
+    pub fn end(&self) -> u64 {
+        self.view.end()
+    }
+
+    /// Where a new listener starts that is to be given the last `burst`: at the newest join point
+    /// that is so old, or else at the oldest; `None` while there is none.
+    pub fn entry(&self, burst: Span) -> Option<u64> {
+        start(&self.view, burst, None).map(|start| start.offset)
+    }
+
+    /// The units from the first that begins at or after `offset`.
+    pub fn units(&self, offset: u64) -> impl Iterator<Item = LaneUnit> {
+        let mut units = self.view.units_from(offset).peekable();
+        std::iter::from_fn(move || {
+            let unit = units.next()?;
+            let next = units.peek().map(|next| next.offset);
+            Some(LaneUnit {
+                range: unit.offset..next.unwrap_or_else(|| self.view.end()),
+                at: unit.at,
+                arrived: unit.arrived,
+                is_join: matches!(unit.entry, Entry::Join(_)),
+            })
+        })
+    }
+
+    /// The `len` bytes at `offset` in one piece: where they lie, or, if they lie apart, copied to
+    /// `scratch`. Empty when the log does not have all of them, or `scratch` has no room.
+    pub fn bytes<'a>(&'a self, offset: u64, len: usize, scratch: &'a mut [u8]) -> &'a [u8] {
+        self.view.contiguous(offset, len, scratch)
+    }
+
+    /// Judges a listener that stands at the beginning of a unit at `offset` by the lane's rules.
+    pub fn judge(&self, offset: u64) -> Judgement {
+        match judge(&self.view, offset, &self.lane.policy) {
+            Verdict::Keep | Verdict::Finish(_) => Judgement::Keep,
+            Verdict::Skip(_) => Judgement::Skip,
+            Verdict::Drop(reason) => Judgement::Drop(reason),
+        }
+    }
+
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.lane.readers().leave(self.slot);
+    }
+}

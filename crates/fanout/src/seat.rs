@@ -1,0 +1,200 @@
+//! A listener that somebody outside the workers serves: what the core knows of it.
+//!
+//! A [`Seat`] has a listener counted, listed, reported and removable for as long as it lives, and
+//! ends in a [`Departure`]. Who serves the listener tells the seat what it does; nothing else keeps
+//! these books for listeners that are not the workers' own. [`LogReader`](crate::LogReader) is built
+//! on it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use media::Span;
+
+use crate::cursor::Reason;
+use crate::lane::LaneGuard;
+use crate::stats::WorkerStats;
+use crate::worker::{Departure, ListenerReport};
+use crate::{Fanout, ListenerId};
+
+/// A listener's place in a lane. See the module's description.
+#[derive(Debug)]
+pub struct Seat {
+    id: ListenerId,
+    fanout: Arc<Fanout>,
+    guard: LaneGuard,
+    control: Arc<Control>,
+    /// When the listener asked; cleared with its first media.
+    requested: Option<Instant>,
+    is_degraded: bool,
+    reason: Reason,
+}
+
+/// What others know of a seat, and how they end it.
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    kicked: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+    sent_bytes: AtomicU64,
+    skips: AtomicU64,
+    lag_ticks: AtomicU64,
+}
+
+impl Control {
+    pub(crate) fn kick(&self) {
+        self.kicked.store(true, Ordering::Release);
+        let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(waker) = waker.take() {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn report(&self, id: ListenerId) -> ListenerReport {
+        ListenerReport {
+            id,
+            sent_bytes: self.sent_bytes.load(Ordering::Relaxed),
+            skips: self.skips.load(Ordering::Relaxed) as u32,
+            lag: Some(Span::from_ticks(
+                self.lag_ticks.load(Ordering::Relaxed) as i64
+            )),
+        }
+    }
+}
+
+impl Seat {
+    pub(crate) fn new(
+        id: ListenerId,
+        fanout: Arc<Fanout>,
+        guard: LaneGuard,
+        control: Arc<Control>,
+        requested: Instant,
+    ) -> Self {
+        let seat = Self {
+            id,
+            fanout,
+            guard,
+            control,
+            requested: Some(requested),
+            is_degraded: false,
+            reason: Reason::Left,
+        };
+        seat.stats().listeners[seat.protocol()].add(1);
+        seat
+    }
+
+    /// Which listener this is.
+    pub fn id(&self) -> ListenerId {
+        self.id
+    }
+
+    /// The lane it listens to.
+    pub fn lane(&self) -> &LaneGuard {
+        &self.guard
+    }
+
+    pub(crate) fn fanout(&self) -> &Fanout {
+        &self.fanout
+    }
+
+    /// Whether an operator removed it. Whoever serves it lets it go then.
+    pub fn is_kicked(&self) -> bool {
+        self.control.kicked.load(Ordering::Acquire)
+    }
+
+    /// Has `waker` woken when it is removed. The caller must look once more afterwards.
+    pub fn wake_if_kicked(&self, waker: &Waker) {
+        let control = &self.control;
+        let mut place = control.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *place {
+            Some(present) => present.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+    }
+
+    /// Whether it has had no media yet.
+    pub fn awaits_media(&self) -> bool {
+        self.requested.is_some()
+    }
+
+    /// Its first media is on its way; says so once.
+    pub fn began(&mut self, now: Instant) {
+        if let Some(requested) = self.requested.take() {
+            let took = now.saturating_duration_since(requested);
+            self.stats().join_seconds[self.protocol()].observe_duration(took, 1);
+        }
+    }
+
+    /// Counts what it was sent, and by how many calls. These books are shared by all seats, so a
+    /// thread that serves many adds up for a while first.
+    pub fn sent(&self, bytes: u64, sends: u64) {
+        let stats = self.stats();
+        stats.sends.add(sends);
+        stats.egress_bytes[self.protocol()].add(bytes);
+        self.control.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// It was moved to a newer join point.
+    pub fn skipped(&self) {
+        self.control.skips.fetch_add(1, Ordering::Relaxed);
+        self.stats().skips.add(1);
+    }
+
+    /// Whether it was moved forward within the last seconds.
+    pub fn set_degraded(&mut self, is_degraded: bool) {
+        let before = std::mem::replace(&mut self.is_degraded, is_degraded);
+        match (before, is_degraded) {
+            (false, true) => self.stats().degraded.add(1),
+            (true, false) => self.stats().degraded.sub(1),
+            _ => {}
+        }
+    }
+
+    /// How far behind it is now; negative when nobody knows.
+    pub fn lags(&self, lag: Span) {
+        let ticks = lag.ticks() as u64;
+        self.control.lag_ticks.store(ticks, Ordering::Relaxed);
+    }
+
+    /// Counts `messages` that carried media which had arrived `delay` before.
+    pub fn forwarded(&self, delay: Duration, messages: u64) {
+        let histogram = &self.stats().forward_delay_seconds;
+        histogram.observe_duration(delay, messages);
+    }
+
+    /// It cannot go on without a keyframe: tells the publisher, if that can ask its encoder for one.
+    pub fn request_keyframe(&self) {
+        self.guard.lane().wish.set();
+    }
+
+    /// Why it ended, as far as anybody has said.
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// Says why it ends, for the access log; without it the listener left.
+    pub fn ends_by(&mut self, reason: Reason) {
+        self.reason = reason;
+    }
+
+    fn stats(&self) -> &WorkerStats {
+        self.fanout.reader_stats()
+    }
+
+    fn protocol(&self) -> usize {
+        self.guard.format().protocol as usize
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.set_degraded(false);
+        self.stats().listeners[self.protocol()].sub(1);
+        self.fanout.reader_left(Departure {
+            id: self.id,
+            reason: self.reason,
+            sent_bytes: self.control.sent_bytes.load(Ordering::Relaxed),
+            skips: self.control.skips.load(Ordering::Relaxed) as u32,
+        });
+    }
+}

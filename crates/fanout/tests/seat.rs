@@ -1,0 +1,176 @@
+//! Listeners that are served outside the workers are in the books like any other.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_fanout as fanout;
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
+use std::time::{Duration, Instant};
+
+use fanout::{Follower, Judgement, Reason, Seat, Settings};
+use media::Span;
+use support::{Encoder, House, frames};
+
+/// Counts how often somebody was woken.
+#[derive(Default)]
+struct Alarm(AtomicUsize);
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn seat(house: &House) -> Seat {
+    let fanout = house.registry.fanout();
+    fanout.seat(house.record("show"), house.lane("show"))
+}
+
+/// The units from `from` on as frame numbers, each read in one piece.
+fn read(follower: &Follower, from: u64) -> Vec<u64> {
+    let mut scratch = vec![0; 200_000];
+    let units: Vec<_> = follower.units(from).collect();
+    let numbers = units.iter().flat_map(|unit| {
+        let len = (unit.range.end - unit.range.start) as usize;
+        frames(follower.bytes(unit.range.start, len, &mut scratch))
+    });
+    numbers.collect()
+}
+
+#[test]
+fn a_follower_sees_each_unit_where_it_lies_or_put_together() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 100_000);
+    let guard = house.lane("show");
+    let mut follower = Follower::new(&guard);
+    assert_eq!(follower.entry(Span::ZERO), None);
+    assert!(follower.arm(Waker::noop()), "there is nothing yet");
+    // A page holds two and a half of these.
+    encoder.write(30).unwrap();
+    assert!(!follower.arm(Waker::noop()), "there is news");
+    follower.refresh();
+    assert!(read(&follower, 0).into_iter().eq(0..30));
+    let newest = follower.entry(Span::ZERO).unwrap();
+    assert!(read(&follower, newest).into_iter().eq(25..30));
+    let joins: Vec<_> = follower
+        .units(0)
+        .filter(|unit| unit.is_join)
+        .map(|unit| unit.range.start)
+        .collect();
+    assert_eq!(joins, [0, newest]);
+    assert!(follower.bytes(newest, 100_000, &mut []).len() <= 100_000);
+    assert!(follower.bytes(follower.end(), 1, &mut [0]).is_empty());
+}
+
+#[test]
+fn a_follower_judges_like_the_workers() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
+    let mut follower = Follower::new(&house.lane("show"));
+    encoder.write(40).unwrap();
+    follower.refresh();
+    assert_eq!(follower.judge(0), Judgement::Keep);
+    encoder.write(40).unwrap();
+    follower.refresh();
+    assert_eq!(follower.judge(0), Judgement::Skip, "three seconds behind");
+    encoder.write(250).unwrap();
+    follower.refresh();
+    assert_eq!(follower.judge(0), Judgement::Drop(Reason::Lag));
+}
+
+#[test]
+fn a_follower_is_woken_once_and_learns_of_the_end() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
+    let mut follower = Follower::new(&house.lane("show"));
+    let alarm = Arc::new(Alarm::default());
+    let waker = Waker::from(Arc::clone(&alarm));
+    follower.refresh();
+    assert!(follower.arm(&waker));
+    encoder.write(3).unwrap();
+    assert_eq!(alarm.0.load(Ordering::SeqCst), 1);
+    follower.refresh();
+    assert!(follower.arm(&waker) && !follower.has_ended());
+    house.registry.end_all();
+    assert_eq!(alarm.0.load(Ordering::SeqCst), 2);
+    assert!(follower.has_ended() && !follower.arm(&waker));
+}
+
+#[test]
+fn a_seat_is_counted_listed_reported_and_removed() {
+    let house = House::new(Settings::default());
+    let fanout = Arc::clone(house.registry.fanout());
+    let _encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
+    let mut taken = seat(&house);
+    let other = seat(&house);
+    let listed = fanout.directory().list();
+    let ids: Vec<_> = listed.iter().map(|record| record.id).collect();
+    assert_eq!(ids, [taken.id(), other.id()]);
+    assert_eq!(fanout.listeners(), 2);
+
+    assert!(taken.awaits_media());
+    taken.began(Instant::now());
+    taken.sent(1_000, 3);
+    taken.sent(500, 1);
+    taken.skipped();
+    taken.lags(Span::from_millis(70));
+    taken.set_degraded(true);
+    taken.set_degraded(true);
+    taken.forwarded(Duration::from_millis(3), 2);
+    assert!(!taken.awaits_media());
+    let stats = fanout.reader_stats();
+    assert_eq!((stats.sends.value(), stats.skips.value()), (4, 1));
+    assert_eq!(stats.degraded.value(), 1);
+    let delays = stats.forward_delay_seconds.value();
+    assert_eq!(delays.counts.iter().sum::<u64>(), 2);
+    let report = fanout.report();
+    let fares = report.iter().find(|one| one.id == taken.id()).unwrap();
+    assert_eq!((fares.sent_bytes, fares.skips), (1_500, 1));
+    assert_eq!(fares.lag, Some(Span::from_millis(70)));
+
+    let alarm = Arc::new(Alarm::default());
+    taken.wake_if_kicked(&Waker::from(Arc::clone(&alarm)));
+    fanout.kick(taken.id());
+    assert!(taken.is_kicked() && !other.is_kicked());
+    assert_eq!(alarm.0.load(Ordering::SeqCst), 1);
+    taken.ends_by(Reason::Kicked);
+    let id = taken.id();
+    drop(taken);
+    let departure = house.departure();
+    assert_eq!((departure.id, departure.reason), (id, Reason::Kicked));
+    assert_eq!((departure.sent_bytes, departure.skips), (1_500, 1));
+    assert_eq!(stats.degraded.value(), 0);
+    assert_eq!(fanout.listeners(), 1);
+}
+
+#[test]
+fn a_keyframe_is_asked_for_once_in_a_while_and_not_when_it_has_come() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
+    let (one, other) = (seat(&house), seat(&house));
+    let now = Instant::now();
+    let later = |millis| now + Duration::from_millis(millis);
+    assert!(!encoder.publisher.takes_keyframe_request(now));
+    one.request_keyframe();
+    other.request_keyframe();
+    assert!(encoder.publisher.takes_keyframe_request(now));
+    assert!(!encoder.publisher.takes_keyframe_request(now));
+    one.request_keyframe();
+    assert!(!encoder.publisher.takes_keyframe_request(later(400)));
+    assert!(encoder.publisher.takes_keyframe_request(later(500)));
+    encoder.publisher.stream().request_keyframe();
+    encoder.write(1).unwrap();
+    assert!(
+        !encoder.publisher.takes_keyframe_request(later(2_000)),
+        "it came"
+    );
+}
