@@ -274,7 +274,7 @@ const OUTSIDE: &[Outside] = &[
     Outside {
         package: "rtc-srtp",
         shipped_in: WITH_WEBRTC,
-        tested_in: WITH_WEBRTC,
+        tested_in: &["webrtc", "load", "egress-webrtc"],
         reason: "one crate seals packets",
     },
     Outside {

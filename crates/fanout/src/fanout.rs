@@ -349,7 +349,9 @@ impl Fanout {
         if self.departures.try_send(departure).is_err() {
             // Its place under the limits must be given back all the same.
             self.directory.leave(id);
-            tracing::warn!("a departure is missing from the access log: whoever reads them is too slow");
+            tracing::warn!(
+                "a departure is missing from the access log: whoever reads them is too slow"
+            );
         }
     }
 

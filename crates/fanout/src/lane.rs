@@ -32,13 +32,7 @@ pub enum Protocol {
 
 impl Protocol {
     /// Every protocol, in the order of their indices.
-    pub const ALL: [Self; 5] = [
-        Self::Http,
-        Self::Icy,
-        Self::Flv,
-        Self::Rtmp,
-        Self::Webrtc,
-    ];
+    pub const ALL: [Self; 5] = [Self::Http, Self::Icy, Self::Flv, Self::Rtmp, Self::Webrtc];
 
     /// The metric label.
     pub const fn label(self) -> &'static str {

@@ -130,7 +130,8 @@ fn a_seat_is_counted_listed_reported_and_removed() {
     let stats = fanout.reader_stats();
     assert_eq!((stats.sends.value(), stats.skips.value()), (4, 1));
     assert_eq!(stats.degraded.value(), 1);
-    assert_eq!(stats.forward_delay_seconds.value().counts.iter().sum::<u64>(), 2);
+    let delays = stats.forward_delay_seconds.value();
+    assert_eq!(delays.counts.iter().sum::<u64>(), 2);
     let report = fanout.report();
     let fares = report.iter().find(|one| one.id == taken.id()).unwrap();
     assert_eq!((fares.sent_bytes, fares.skips), (1_500, 1));
@@ -168,5 +169,8 @@ fn a_keyframe_is_asked_for_once_in_a_while_and_not_when_it_has_come() {
     assert!(encoder.publisher.takes_keyframe_request(later(500)));
     encoder.publisher.stream().request_keyframe();
     encoder.write(1).unwrap();
-    assert!(!encoder.publisher.takes_keyframe_request(later(2_000)), "it came");
+    assert!(
+        !encoder.publisher.takes_keyframe_request(later(2_000)),
+        "it came"
+    );
 }

@@ -105,7 +105,7 @@ impl Format {
     }
 
     /// The decoder configuration of `track`: what ISO media files and FLV call it; empty if none.
-    pub(super) fn record(self, track: &Track) -> &[u8] {
+    pub fn record(self, track: &Track) -> &[u8] {
         match track.framing {
             Framing::FlvBody => {
                 let record = elementary::record(track).filter(|found| self.is(found));

@@ -1,0 +1,258 @@
+//! What of a stream an offer can take.
+//!
+//! One picture and one sound: of the stream's the first that RTP carries, into the offer's first
+//! sections that receive. A stream's picture that the player asks for and cannot decode is an error,
+//! and not a stream without picture: whoever watches should be told.
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Borrow;
+
+use container::rtp::Format as Carried;
+use media::{Kind, Track};
+use thiserror::Error;
+use webrtc::sdp::{Codec, Fit, Format, Media, MediaKind, Offer, ProfileLevelId, Section, Wanted};
+
+use crate::codes;
+
+/// What an H.264 track is taken for that does not say: what every decoder decodes.
+const H264_USUAL: ProfileLevelId = ProfileLevelId([0x42, 0xe0, 0x1f]);
+
+/// What an answer says of Opus: two channels come, whatever the player asked for, and one decodes
+/// them as it likes.
+const OPUS_STEREO: &str = "minptime=10;useinbandfec=1;stereo=1;sprop-stereo=1";
+const OPUS_MONO: &str = "minptime=10;useinbandfec=1";
+
+/// What is sent in which section of an offer.
+#[derive(Clone, Debug)]
+pub struct Agreed {
+    /// For each section of the offer.
+    sections: Vec<Option<Agreement>>,
+}
+
+/// One track in one section.
+#[derive(Clone, Debug)]
+pub(crate) struct Agreement {
+    pub(crate) carries: Carried,
+    pub(crate) format: Format,
+    fit: Fit,
+    parameters: Option<&'static str>,
+}
+
+/// Why a stream cannot be played to somebody. Names both sides where they differ.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum Unplayable {
+    /// The player offers to receive neither sound nor picture.
+    #[error("the offer has no section that receives sound or picture")]
+    NotReceiving,
+    /// The player asked for the picture and cannot decode it.
+    #[error("the stream's picture is {stream}; the player takes {offered}")]
+    Picture {
+        /// The picture's coding.
+        stream: String,
+        /// What the player takes instead.
+        offered: String,
+    },
+    /// Nothing of the stream is of use to the player.
+    #[error("the stream has {stream}; the player takes {offered}")]
+    Nothing {
+        /// The stream's tracks.
+        stream: String,
+        /// What the player takes instead.
+        offered: String,
+    },
+}
+
+/// Finds what of `tracks` the offer can take.
+///
+/// # Errors
+/// See [`Unplayable`].
+pub fn agree<T: Borrow<Track>>(offer: &Offer, tracks: &[T]) -> Result<Agreed, Unplayable> {
+    let mut sections = vec![None; offer.media.len()];
+    let mut offered = Vec::new();
+    for (wanted, kind) in [
+        (MediaKind::Audio, Kind::Audio),
+        (MediaKind::Video, Kind::Video),
+    ] {
+        let mut receiving = offer.sections(wanted);
+        let Some((place, media)) = receiving.find(|(_, media)| media.direction.receives()) else {
+            continue;
+        };
+        offered.push(listing(media));
+        let Some((carries, track)) = carried(tracks, kind) else {
+            continue;
+        };
+        sections[place] = match Agreement::find(media, carries, track) {
+            None if kind == Kind::Video => {
+                return Err(Unplayable::Picture {
+                    stream: describe(carries.wanted(track)),
+                    offered: listing(media),
+                });
+            }
+            found => found,
+        };
+    }
+    if offered.is_empty() {
+        return Err(Unplayable::NotReceiving);
+    }
+    if sections.iter().all(Option::is_none) {
+        let names = tracks.iter().map(<T as Borrow<Track>>::borrow).map(name);
+        return Err(Unplayable::Nothing {
+            stream: enumerate(names.collect()),
+            offered: enumerate(offered),
+        });
+    }
+    Ok(Agreed { sections })
+}
+
+impl Agreed {
+    /// What the answer says of each section.
+    pub fn sections(&self) -> Vec<Section<'_>> {
+        let each = self.sections.iter().map(|agreed| match agreed {
+            None => Section::Rejected,
+            Some(agreed) => Section::Sends {
+                format: &agreed.format,
+                parameters: agreed.parameters,
+                ssrc: codes::ssrc(agreed.carries),
+                rtx_ssrc: agreed.format.rtx.map(|_| codes::rtx_ssrc(agreed.carries)),
+            },
+        });
+        each.collect()
+    }
+
+    /// Whether a track of this kind is sent.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.of(kind).is_some()
+    }
+
+    /// Whether the picture is of a profile that the player did not promise to decode, although it
+    /// takes the codec. Most do all the same; it is worth a line in the log.
+    pub fn exceeds(&self) -> bool {
+        let picture = self.of(Kind::Video);
+        picture.is_some_and(|agreed| agreed.fit == Fit::Exceeds)
+    }
+
+    /// The codec of the track of this kind that is sent, by its short name.
+    pub fn codec(&self, kind: Kind) -> Option<&'static str> {
+        self.of(kind).map(|agreed| agreed.format.codec.name())
+    }
+
+    pub(crate) fn of(&self, kind: Kind) -> Option<&Agreement> {
+        let mut all = self.sections.iter().flatten();
+        all.find(|agreed| agreed.carries.kind() == kind)
+    }
+}
+
+impl Agreement {
+    fn find(media: &Media, carries: Carried, track: &Track) -> Option<Self> {
+        let (format, fit) = media.choose(carries.wanted(track))?;
+        Some(Self {
+            carries,
+            format: format.clone(),
+            fit,
+            parameters: match (carries, track.channels) {
+                (Carried::Opus, 1) => Some(OPUS_MONO),
+                (Carried::Opus, _) => Some(OPUS_STEREO),
+                _ => None,
+            },
+        })
+    }
+}
+
+/// The track of a kind that the RTP lane carries; see [`crate::packager`].
+fn carried<T: Borrow<Track>>(tracks: &[T], kind: Kind) -> Option<(Carried, &Track)> {
+    let tracks = tracks.iter().map(<T as Borrow<Track>>::borrow);
+    tracks
+        .filter_map(|track| Some((Carried::of(track)?, track)))
+        .filter(|(format, _)| format.kind() == kind)
+        .min_by_key(|(_, track)| track.id)
+}
+
+/// A payload format in the words of session descriptions.
+trait AsWanted {
+    fn wanted(self, track: &Track) -> Wanted;
+}
+
+impl AsWanted for Carried {
+    fn wanted(self, track: &Track) -> Wanted {
+        let record = self.record(track);
+        match self {
+            Self::H264 => {
+                let found = ProfileLevelId::of_avc_config(record);
+                Wanted::H264(found.unwrap_or(H264_USUAL))
+            }
+            // `general_profile_idc`, `seq_profile` and `profile`: ISO/IEC 14496-15 §8.3.3.1, AV1 codec
+            // ISO media file format binding §2.3.3, VP codec binding §2.2.
+            Self::Hevc => Wanted::H265 {
+                profile: record.get(1).map_or(1, |second| second & 0x1F),
+            },
+            Self::Av1 => Wanted::Av1 {
+                profile: record.get(1).map_or(0, |second| second >> 5),
+            },
+            Self::Vp9 => Wanted::Vp9 {
+                profile: record.first().copied().unwrap_or(0),
+            },
+            Self::Vp8 => Wanted::Vp8,
+            Self::Opus => Wanted::Opus,
+        }
+    }
+}
+
+/// A track's coding for people.
+fn name(track: &Track) -> String {
+    match Carried::of(track) {
+        Some(format) => describe(format.wanted(track)),
+        None => track.codec.name().to_owned(),
+    }
+}
+
+fn describe(wanted: Wanted) -> String {
+    match wanted {
+        Wanted::H264(id) => h264(id),
+        Wanted::H265 { profile } => profiled("h265", profile),
+        Wanted::Vp9 { profile } => profiled("vp9", profile),
+        Wanted::Av1 { profile } => profiled("av1", profile),
+        Wanted::Vp8 => "vp8".to_owned(),
+        Wanted::Opus => "opus".to_owned(),
+    }
+}
+
+/// What a section takes, for people.
+fn listing(media: &Media) -> String {
+    let describe = |codec: Codec| match codec {
+        Codec::H264(format) if format.fragments => h264(format.profile_level_id),
+        Codec::H264(_) => "h264 in whole packets".to_owned(),
+        Codec::H265 { profile } => profiled("h265", profile),
+        Codec::Vp9 { profile } => profiled("vp9", profile),
+        Codec::Av1 { profile } => profiled("av1", profile),
+        Codec::Vp8 | Codec::Opus => codec.name().to_owned(),
+    };
+    enumerate(
+        media
+            .formats
+            .iter()
+            .map(|format| describe(format.codec))
+            .collect(),
+    )
+}
+
+fn h264(id: ProfileLevelId) -> String {
+    let [profile, flags, level] = id.0;
+    format!("h264 ({profile:02x}{flags:02x}{level:02x})")
+}
+
+fn profiled(name: &str, profile: u8) -> String {
+    format!("{name} (profile {profile})")
+}
+
+fn enumerate(mut names: Vec<String>) -> String {
+    names.retain(|name| !name.is_empty());
+    names.dedup();
+    if names.is_empty() {
+        return "nothing that is known here".to_owned();
+    }
+    names.join(", ")
+}

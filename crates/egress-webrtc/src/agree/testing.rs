@@ -1,0 +1,47 @@
+//! What tests agree on without an offer.
+
+use container::rtp::Format as Carried;
+use media::Kind;
+use webrtc::sdp::{Codec, Feedback, Fit, Format, H264Format, ProfileLevelId};
+
+use super::{Agreed, Agreement};
+
+/// A track in this format under this payload type.
+pub(crate) fn agreement(carries: Carried, payload_type: u8, rtx: Option<u8>) -> Agreement {
+    let codec = match carries {
+        Carried::H264 => Codec::H264(H264Format {
+            profile_level_id: ProfileLevelId::DEFAULT,
+            fragments: true,
+        }),
+        Carried::Hevc => Codec::H265 { profile: 1 },
+        Carried::Av1 => Codec::Av1 { profile: 0 },
+        Carried::Vp8 => Codec::Vp8,
+        Carried::Vp9 => Codec::Vp9 { profile: 0 },
+        Carried::Opus => Codec::Opus,
+    };
+    Agreement {
+        carries,
+        format: Format {
+            payload_type,
+            codec,
+            parameters: "".into(),
+            feedback: Feedback::default(),
+            rtx,
+        },
+        fit: Fit::Exact,
+        parameters: None,
+    }
+}
+
+/// H.264 as 102, with repeated packets as 103 if they are wanted apart, and Opus as 111.
+pub(crate) fn agreed(kinds: &[Kind], has_rtx: bool) -> Agreed {
+    let each = kinds.iter().map(|kind| {
+        Some(match kind {
+            Kind::Audio => agreement(Carried::Opus, 111, None),
+            Kind::Video => agreement(Carried::H264, 102, has_rtx.then_some(103)),
+        })
+    });
+    Agreed {
+        sections: each.collect(),
+    }
+}

@@ -1,0 +1,266 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use media::{Codec as MediaCodec, Framing, TrackId};
+
+use super::*;
+
+const FINGERPRINT: &str = "19:08:19:08:19:08:19:08:19:08:19:08:19:08:19:08:\
+                           19:08:19:08:19:08:19:08:19:08:19:08:19:08:19:08";
+
+const OPUS: &str = "111 opus/48000/2 minptime=10;useinbandfec=1";
+const VP8: &str = "96 VP8/90000 ";
+const VP9: &str = "98 VP9/90000 profile-id=0";
+const AV1: &str = "45 AV1/90000 profile=0";
+const HEVC: &str = "49 H265/90000 profile-id=1";
+const BASELINE: &str =
+    "107 H264/90000 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f";
+const MAIN: &str =
+    "39 H264/90000 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=4d001f";
+const WHOLE: &str =
+    "41 H264/90000 level-asymmetry-allowed=1;packetization-mode=0;profile-level-id=42e01f";
+
+/// A section of an offer: its kind, its direction, and its formats, each with RTX as the next number.
+fn section(mid: usize, kind: &str, direction: &str, formats: &[&str]) -> String {
+    let mut numbers = String::new();
+    let mut lines = String::new();
+    for format in formats {
+        let mut words = format.splitn(3, ' ');
+        let number: u8 = words.next().expect("a number").parse().expect("a number");
+        let (encoding, parameters) = (words.next().expect("a name"), words.next());
+        numbers += &format!(" {number}");
+        lines += &format!("a=rtpmap:{number} {encoding}\r\n");
+        if let Some(parameters) = parameters.filter(|text| !text.is_empty()) {
+            lines += &format!("a=fmtp:{number} {parameters}\r\n");
+        }
+        if kind == "video" {
+            let rtx = number + 1;
+            numbers += &format!(" {rtx}");
+            lines += &format!("a=rtpmap:{rtx} rtx/90000\r\na=fmtp:{rtx} apt={number}\r\n");
+        }
+    }
+    format!(
+        "m={kind} 9 UDP/TLS/RTP/SAVPF{numbers}\r\nc=IN IP4 0.0.0.0\r\na=mid:{mid}\r\n\
+         a={direction}\r\na=rtcp-mux\r\n{lines}"
+    )
+}
+
+fn offer(sections: &[(&str, &str, &[&str])]) -> Offer {
+    let mids: Vec<_> = (0..sections.len()).map(|mid| mid.to_string()).collect();
+    let mut text = format!(
+        "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE {}\r\n\
+         a=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
+         a=fingerprint:sha-256 {FINGERPRINT}\r\na=setup:actpass\r\n",
+        mids.join(" "),
+    );
+    for (mid, (kind, direction, formats)) in sections.iter().enumerate() {
+        text += &section(mid, kind, direction, formats);
+    }
+    Offer::parse(&text).expect("a well-formed offer")
+}
+
+/// What a browser offers that takes these pictures.
+fn browser(pictures: &[&str]) -> Offer {
+    offer(&[
+        ("audio", "recvonly", &[OPUS]),
+        ("video", "recvonly", pictures),
+    ])
+}
+
+fn track(id: TrackId, kind: Kind, codec: MediaCodec, framing: Framing, config: &[u8]) -> Track {
+    Track {
+        id,
+        kind,
+        codec,
+        framing,
+        config: Bytes::copy_from_slice(config),
+        sample_rate: 0,
+        channels: 2,
+    }
+}
+
+fn h264(profile: [u8; 3]) -> Track {
+    let [a, b, c] = profile;
+    let record = [1, a, b, c, 0xFF, 0xE0, 0];
+    track(
+        TrackId::VIDEO,
+        Kind::Video,
+        MediaCodec::H264,
+        Framing::Bare,
+        &record,
+    )
+}
+
+/// A track as Enhanced RTMP has it.
+fn enhanced(fourcc: &[u8; 4], record: &[u8]) -> Track {
+    let header = [&[0x90][..], fourcc, record].concat();
+    let length = (header.len() as u32).to_be_bytes();
+    let config = [&length[1..], &header].concat();
+    track(
+        TrackId::VIDEO,
+        Kind::Video,
+        MediaCodec::Opaque,
+        Framing::FlvBody,
+        &config,
+    )
+}
+
+fn opus(id: u8) -> Track {
+    track(
+        TrackId(id),
+        Kind::Audio,
+        MediaCodec::Opus,
+        Framing::Bare,
+        b"OpusHead",
+    )
+}
+
+fn aac() -> Track {
+    track(
+        TrackId::AUDIO,
+        Kind::Audio,
+        MediaCodec::Aac,
+        Framing::Bare,
+        &[0x12, 0x10],
+    )
+}
+
+/// For each section the payload type and that of repetitions.
+fn sent(agreed: &Agreed) -> Vec<Option<(u8, Option<u8>)>> {
+    let sections = agreed.sections();
+    let each = sections.iter().map(|section| match section {
+        Section::Sends {
+            format, rtx_ssrc, ..
+        } => {
+            assert_eq!(rtx_ssrc.is_some(), format.rtx.is_some());
+            Some((format.payload_type, format.rtx))
+        }
+        _ => None,
+    });
+    each.collect()
+}
+
+#[test]
+fn each_codec_finds_its_number() {
+    let baseline = [0x42, 0xC0, 0x1F];
+    let high = [0x64, 0x00, 0x28];
+    let all = browser(&[WHOLE, VP8, VP9, AV1, HEVC, BASELINE, MAIN]);
+    for (track, number, exceeds) in [
+        (h264(baseline), 107, false),
+        (h264([0x4D, 0x40, 0x28]), 39, false),
+        (h264(high), 39, true),
+        (
+            enhanced(b"avc1", &[1, 0x4D, 0x40, 0x28, 0xFF, 0xE0, 0]),
+            39,
+            false,
+        ),
+        (enhanced(b"hvc1", &[1, 1, 0, 0]), 49, false),
+        (enhanced(b"hvc1", &[1, 2, 0, 0]), 49, true),
+        (enhanced(b"av01", &[0x81, 0x08, 0, 0]), 45, false),
+        (enhanced(b"vp09", &[0, 31, 0x80, 1, 1, 1, 0, 0]), 98, false),
+        (enhanced(b"vp08", &[0, 31, 0x80, 1, 1, 1, 0, 0]), 96, false),
+    ] {
+        let agreed = agree(&all, &[track, opus(0)]).expect("all are offered");
+        assert_eq!(
+            sent(&agreed),
+            [Some((111, None)), Some((number, Some(number + 1)))]
+        );
+        assert_eq!(agreed.exceeds(), exceeds, "{number}");
+    }
+}
+
+#[test]
+fn a_picture_that_is_not_offered_names_both_sides() {
+    let error = |offer: &Offer, track| {
+        let error = agree(offer, &[track, opus(0)]).expect_err("it is not offered");
+        assert!(matches!(error, Unplayable::Picture { .. }));
+        error.to_string()
+    };
+    let firefox = browser(&[VP8, VP9, AV1]);
+    assert_eq!(
+        error(&firefox, h264([0x64, 0, 0x1F])),
+        "the stream's picture is h264 (64001f); the player takes vp8, vp9 (profile 0), \
+         av1 (profile 0)"
+    );
+    assert_eq!(
+        error(&firefox, enhanced(b"vp09", &[2])),
+        "the stream's picture is vp9 (profile 2); the player takes vp8, vp9 (profile 0), \
+         av1 (profile 0)"
+    );
+    assert_eq!(
+        error(&browser(&[WHOLE]), h264([0x42, 0xC0, 0x1F])),
+        "the stream's picture is h264 (42c01f); the player takes h264 in whole packets"
+    );
+    assert_eq!(
+        error(&browser(&[BASELINE]), enhanced(b"hvc1", &[1, 1])),
+        "the stream's picture is h265 (profile 1); the player takes h264 (42e01f)"
+    );
+}
+
+#[test]
+fn either_side_may_have_only_one_of_the_two() {
+    let (both, picture) = (browser(&[BASELINE]), h264([0x42, 0xC0, 0x1F]));
+    let only_sound = agree(&both, &[opus(0)]).expect("a radio station");
+    assert_eq!(sent(&only_sound), [Some((111, None)), None]);
+    assert!(only_sound.has(Kind::Audio) && !only_sound.has(Kind::Video));
+    let mute = agree(&both, &[picture.clone(), aac()]).expect("sound that nobody carries");
+    assert_eq!(sent(&mute), [None, Some((107, Some(108)))]);
+    assert_eq!(mute.codec(Kind::Video), Some("h264"));
+
+    let ears = offer(&[("audio", "recvonly", &[OPUS])]);
+    let heard = agree(&ears, &[picture.clone(), opus(0)]).expect("a listener");
+    assert_eq!(sent(&heard), [Some((111, None))]);
+    let eyes = offer(&[("video", "sendrecv", &[BASELINE])]);
+    let seen = agree(&eyes, &[picture.clone(), opus(0)]).expect("a viewer");
+    assert_eq!(sent(&seen), [Some((107, Some(108)))]);
+
+    let error = agree(&ears, &[picture, aac()]).expect_err("nothing to hear");
+    assert_eq!(
+        error.to_string(),
+        "the stream has h264 (42c01f), aac; the player takes opus"
+    );
+    let error = agree::<Track>(&both, &[]).expect_err("nothing at all");
+    assert_eq!(
+        error.to_string(),
+        "the stream has nothing that is known here; the player takes opus, h264 (42e01f)"
+    );
+}
+
+#[test]
+fn who_only_sends_is_told_so() {
+    let sends = offer(&[
+        ("audio", "sendonly", &[OPUS]),
+        ("video", "inactive", &[VP8]),
+    ]);
+    let error = agree(&sends, &[opus(0)]).expect_err("it does not listen");
+    assert_eq!(error, Unplayable::NotReceiving);
+}
+
+#[test]
+fn the_first_section_that_receives_and_the_publishers_own_sound_are_taken() {
+    let offer = offer(&[
+        ("video", "sendonly", &[VP8]),
+        ("video", "recvonly", &[BASELINE]),
+        ("video", "recvonly", &[BASELINE]),
+        ("audio", "recvonly", &[OPUS]),
+    ]);
+    let mut own = opus(0);
+    own.channels = 1;
+    let tracks = [h264([0x42, 0xC0, 0x1F]), opus(200), own].map(Arc::new);
+    let agreed = agree(&offer, &tracks).expect("it is offered");
+    assert_eq!(
+        sent(&agreed),
+        [None, Some((107, Some(108))), None, Some((111, None))]
+    );
+    let sections = agreed.sections();
+    let Section::Sends {
+        parameters, ssrc, ..
+    } = sections[3]
+    else {
+        panic!("the sound is sent");
+    };
+    assert_eq!(
+        (parameters, ssrc),
+        (Some(OPUS_MONO), codes::ssrc(Carried::Opus))
+    );
+}

@@ -1,0 +1,50 @@
+//! Numbers and names that all viewers of all streams share.
+//!
+//! Each viewer's session has keys of its own, so nothing is given away by sources, and clocks'
+//! beginnings, that are the same in all of them; and an answer can name its sources before any lane
+//! is open.
+
+use container::rtp::{Format, Sequencer};
+use media::Kind;
+
+/// The canonical name of all sources we send (RFC 3550 §6.5.1); an answer names it, too.
+pub const CNAME: &str = "carillon";
+
+/// Payload formats, which number a lane's tracks.
+pub(crate) const FORMATS: usize = Format::ALL.len();
+
+/// The places of sound and picture wherever both stand side by side.
+pub(crate) const SOUND: usize = 0;
+pub(crate) const PICTURE: usize = 1;
+
+/// `CAR` and the number of the format.
+const SSRC: u32 = 0x4341_5200;
+
+/// The same for repeated packets.
+const RTX_SSRC: u32 = 0x4341_5280;
+
+/// What each RTP clock shows when its stream begins: not 0, which some receivers take for unset.
+const CLOCK_ORIGIN: u32 = 0x1000_0000;
+
+/// The source of a format's packets.
+pub(crate) const fn ssrc(format: Format) -> u32 {
+    SSRC + format as u32
+}
+
+/// The source of a format's repeated packets.
+pub(crate) const fn rtx_ssrc(format: Format) -> u32 {
+    RTX_SSRC + format as u32
+}
+
+/// A format's clock, and its packets' numbers from the first one on.
+pub(crate) const fn sequencer(format: Format) -> Sequencer {
+    Sequencer::new(ssrc(format), 0, CLOCK_ORIGIN, format.clock_rate())
+}
+
+/// [`SOUND`] or [`PICTURE`].
+pub(crate) const fn place(kind: Kind) -> usize {
+    match kind {
+        Kind::Audio => SOUND,
+        Kind::Video => PICTURE,
+    }
+}

@@ -1,0 +1,36 @@
+//! Listeners over WebRTC.
+//!
+//! ```text
+//! offer, tracks ─ agree ─► Agreed ─► the answer                          control plane
+//!                            │
+//!                            └─ Ticket { agreed, seat } ─┐
+//!                                                        ▼ connected
+//! samples ─ packager ─► the RTP lane's log ─ Follower ─► Viewers ─ seal ─► Out         a worker
+//!           once per stream                              rtcp: NACK, PLI, reports
+//! ```
+//!
+//! * [`agree`] finds which of a stream's tracks an offer can take, and as what.
+//! * [`packager`] makes the RTP lane ([`RTP`]): a unit is a frame, as packets in the clear.
+//! * [`Viewers`] is what one worker thread of the WebRTC port runs for its viewers: it follows lanes
+//!   and seals each packet straight from the log into the send buffer.
+//!
+//! A stream's packets are the same for all its viewers but for the key, the payload type, and the
+//! sequence number, from which each viewer's own start and skips are taken off: so what a viewer gets
+//! is contiguous from its first packet on, whenever it came and wherever it was moved to.
+
+mod agree;
+mod codes;
+mod out;
+mod packager;
+mod record;
+mod stats;
+#[cfg(test)]
+mod testing;
+mod viewers;
+
+pub use agree::{Agreed, Unplayable, agree};
+pub use codes::CNAME;
+pub use out::{Out, Sent};
+pub use packager::{RTP, Tally, packager};
+pub use stats::{Counters, Stats};
+pub use viewers::{Rules, Ticket, Viewers};

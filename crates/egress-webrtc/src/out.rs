@@ -1,0 +1,31 @@
+//! Where viewers' packets go.
+
+use webrtc::ice::Path;
+use webrtc::mux::Handle;
+
+/// What became of a send.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Sent {
+    /// It is on its way.
+    Sent,
+    /// There was no room, and nothing was sent. Whoever owns the socket says when there is.
+    Blocked,
+    /// The path leads nowhere any more.
+    Gone,
+}
+
+/// The sending side of the port a worker serves, as far as [`Viewers`](crate::Viewers) need it.
+pub trait Out {
+    /// Room for one send, packets one behind the other: that of 16 packets at the least.
+    fn buffer(&mut self) -> &mut [u8];
+
+    /// Sends the first `len` bytes of the buffer, cut into datagrams of `segment` bytes, the last of
+    /// which may be shorter.
+    fn send(&mut self, path: Path, len: usize, segment: usize) -> Sent;
+
+    /// Seals and sends a compound packet.
+    fn rtcp(&mut self, session: Handle, compound: &[u8]);
+
+    /// Ends a session; [`Viewers::closed`](crate::Viewers::closed) need not be told.
+    fn close(&mut self, session: Handle);
+}

@@ -1,0 +1,219 @@
+//! The RTP lane: samples to packets, once per stream.
+//!
+//! One track of each kind is carried: of those that a payload format carries the one with the lowest
+//! id, so that a publisher's own sound comes before what was derived from another. Sequence numbers
+//! and clocks go on over epochs, format by format. A unit is a frame; viewers join at keyframes, or
+//! anywhere in a stream without pictures.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use container::rtp::{Format, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
+use fanout::{Entry, Packager, Preamble, Protocol, Sink};
+use media::{Item, Kind, Sample, StreamName, Track};
+
+use crate::codes::{self, FORMATS};
+use crate::record;
+
+/// The lane's format.
+pub const RTP: fanout::Format = fanout::Format {
+    name: "rtp",
+    protocol: Protocol::Webrtc,
+};
+
+/// Tracks of a stream that are considered; a stream has no more.
+const TRACKS_MAX: usize = 16;
+
+/// The packager of the RTP lane of `stream`. What it cannot carry is counted in `tally`.
+pub fn packager(stream: &StreamName, tally: &Arc<Tally>) -> Box<dyn Packager> {
+    Box::new(Rtp {
+        stream: stream.clone(),
+        tracks: Vec::new(),
+        lines: Format::ALL.map(Line::new),
+        payloads: Payloads::default(),
+        preamble: Arc::default(),
+        has_warned: false,
+        tally: Arc::clone(tally),
+    })
+}
+
+/// Frames that did not go the usual way, of all streams.
+#[derive(Debug, Default)]
+pub struct Tally {
+    left_out: AtomicU64,
+    reordered: AtomicU64,
+    unsendable: AtomicU64,
+}
+
+impl Tally {
+    /// Frames left out: B-frames that nothing is predicted from.
+    pub fn left_out(&self) -> u64 {
+        self.left_out.load(Ordering::Relaxed)
+    }
+
+    /// B-frames sent because others are predicted from them; viewers show them late or not at all.
+    pub fn reordered(&self) -> u64 {
+        self.reordered.load(Ordering::Relaxed)
+    }
+
+    /// Samples that made no packets although their track is carried.
+    pub fn unsendable(&self) -> u64 {
+        self.unsendable.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug)]
+struct Rtp {
+    stream: StreamName,
+    tracks: Vec<Announced>,
+    /// By format.
+    lines: [Line; FORMATS],
+    payloads: Payloads,
+    /// Viewers need nothing first: keyframes bring their parameter sets.
+    preamble: Arc<Preamble>,
+    /// Said once an epoch.
+    has_warned: bool,
+    tally: Arc<Tally>,
+}
+
+#[derive(Debug)]
+struct Announced {
+    track: Arc<Track>,
+    /// `None` while it has not shown what it is.
+    format: Option<Format>,
+}
+
+/// What goes on over all tracks that a format has in turn.
+#[derive(Debug)]
+struct Line {
+    sequencer: Sequencer,
+    packetizer: Option<Packetizer>,
+    /// The track that the packetizer is set up for.
+    track: Option<Arc<Track>>,
+}
+
+impl Line {
+    fn new(format: Format) -> Self {
+        Self {
+            sequencer: codes::sequencer(format),
+            packetizer: None,
+            track: None,
+        }
+    }
+
+    /// The packetizer, set up for `track`. Picture numbers go on where another track's ended.
+    fn packetizer(&mut self, format: Format, track: &Arc<Track>) -> &mut Packetizer {
+        let is_new = !matches!(&self.track, Some(known) if Arc::ptr_eq(known, track));
+        if is_new {
+            self.track = Some(Arc::clone(track));
+            if let Some(packetizer) = &mut self.packetizer {
+                packetizer.reconfigure(track);
+            }
+        }
+        self.packetizer
+            .get_or_insert_with(|| Packetizer::new(format, track, PAYLOAD_BYTES))
+    }
+}
+
+impl Packager for Rtp {
+    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+        match item {
+            Item::Epoch => {
+                self.tracks.clear();
+                self.has_warned = false;
+            }
+            Item::Track(track) => self.announce(track),
+            Item::Sample(sample) => self.sample(sample, sink),
+            Item::Header(_) | Item::Metadata(_) | Item::Script(_) | Item::Title(_) => {}
+        }
+    }
+}
+
+impl Rtp {
+    fn announce(&mut self, track: &Arc<Track>) {
+        let announced = Announced {
+            track: Arc::clone(track),
+            format: Format::of(track),
+        };
+        let count = self.tracks.len();
+        let mut known = self.tracks.iter_mut();
+        match known.find(|known| known.track.id == track.id) {
+            Some(known) => *known = announced,
+            None if count < TRACKS_MAX => self.tracks.push(announced),
+            None => {}
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample, sink: &mut Sink<'_>) {
+        let Some((format, track)) = self.carried(sample) else {
+            return;
+        };
+        self.payloads.clear();
+        let packetizer = self.lines[format as usize].packetizer(format, &track);
+        let Ok(picture) = packetizer.push(sample, &mut self.payloads) else {
+            self.tally.unsendable.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        if picture.is_reordered {
+            self.warn_of_reordering();
+            if picture.is_disposable {
+                self.tally.left_out.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            self.tally.reordered.fetch_add(1, Ordering::Relaxed);
+        }
+        self.write(format, sample, sink);
+        let may_join = match format.kind() {
+            Kind::Video => picture.keyframe,
+            Kind::Audio => !self.has_picture(),
+        };
+        let entry = if may_join {
+            Entry::Join(Arc::clone(&self.preamble))
+        } else {
+            Entry::None
+        };
+        sink.end_unit(sample.dts, entry);
+    }
+
+    /// The format of `sample` and its track, if that is the one of its kind that is carried.
+    fn carried(&mut self, sample: &Sample) -> Option<(Format, Arc<Track>)> {
+        let mut known = self.tracks.iter_mut();
+        let own = known.find(|known| known.track.id == sample.track)?;
+        if own.format.is_none() {
+            own.format = Format::of_sample(&own.track, sample);
+        }
+        let (format, track) = (own.format?, Arc::clone(&own.track));
+        let goes_before = |other: &Announced| {
+            let is_alike = other.format.is_some_and(|of| of.kind() == format.kind());
+            is_alike && other.track.id < track.id
+        };
+        (!self.tracks.iter().any(goes_before)).then_some((format, track))
+    }
+
+    fn write(&mut self, format: Format, sample: &Sample, sink: &mut Sink<'_>) {
+        let sequencer = &mut self.lines[format as usize].sequencer;
+        let timestamp = sequencer.timestamp(sample.pts);
+        for payload in self.payloads.packets() {
+            let header = sequencer.number(payload, timestamp);
+            let bytes = &self.payloads.bytes()[payload.range.clone()];
+            sink.put(&record::head(format, header.len() + bytes.len()));
+            sink.put(&header);
+            sink.put(bytes);
+        }
+    }
+
+    fn has_picture(&self) -> bool {
+        let mut tracks = self.tracks.iter();
+        tracks.any(|known| known.track.kind == Kind::Video)
+    }
+
+    fn warn_of_reordering(&mut self) {
+        if !std::mem::replace(&mut self.has_warned, true) {
+            tracing::warn!(
+                stream = %self.stream,
+                "the picture has B-frames, which WebRTC players cannot show: those that can be \
+                 spared are left out; an encoder set to no B-frames plays more smoothly"
+            );
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A packet in the lane's log.
+//!
+//! ```text
+//! [length:16] [format:8] [packet: header with payload type 0, payload]
+//! ```
+//!
+//! The packets of a unit are one frame's, and of one format.
+
+use container::rtp::{Format, HEADER_BYTES};
+
+/// Bytes before each packet.
+pub(crate) const HEAD_BYTES: usize = 3;
+
+/// Bytes to look at in order to know a packet.
+pub(crate) const PEEK_BYTES: usize = HEAD_BYTES + HEADER_BYTES;
+
+/// What stands before a packet of `len` bytes; there is none longer than its length can say.
+pub(crate) fn head(format: Format, len: usize) -> [u8; HEAD_BYTES] {
+    debug_assert!(len <= usize::from(u16::MAX), "packets fit a datagram");
+    let [high, low] = (len as u16).to_be_bytes();
+    [high, low, format as u8]
+}
+
+/// A packet as its first bytes show it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Record {
+    pub(crate) format: Format,
+    /// Bytes of the packet.
+    pub(crate) len: u16,
+    pub(crate) sequence: u16,
+}
+
+impl Record {
+    /// Reads the first [`PEEK_BYTES`] of a record.
+    pub(crate) fn peek(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; PEEK_BYTES] = bytes.first_chunk()?;
+        let len = u16::from_be_bytes([bytes[0], bytes[1]]);
+        let format = *Format::ALL.get(usize::from(bytes[2]))?;
+        (usize::from(len) >= HEADER_BYTES).then_some(Self {
+            format,
+            len,
+            sequence: u16::from_be_bytes([bytes[HEAD_BYTES + 2], bytes[HEAD_BYTES + 3]]),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_known_by_its_first_bytes() {
+        for format in Format::ALL {
+            let mut bytes = head(format, 1_200).to_vec();
+            bytes.extend([0x80, 0x80, 0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 0]);
+            let record = Record {
+                format,
+                len: 1_200,
+                sequence: 0x1234,
+            };
+            assert_eq!(Record::peek(&bytes), Some(record));
+            assert_eq!(Record::peek(&bytes[1..]), None, "cut");
+        }
+        let mut strange = [0; PEEK_BYTES];
+        assert_eq!(Record::peek(&strange), None, "no room for a header");
+        strange[1] = 100;
+        strange[2] = Format::ALL.len() as u8;
+        assert_eq!(Record::peek(&strange), None, "no such format");
+    }
+}

@@ -1,0 +1,335 @@
+//! What the tests share: a registry, a camera that publishes into it, and a wire that keeps what is
+//! sent.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use fanout::gate::{Credential, Gatekeeper, Play, Publish};
+use fanout::{
+    Config, Departure, Fanout, LaneGuard, ListenerRecord, Publisher, Registry, Seat, Settings,
+    Source, Takeover,
+};
+use media::{
+    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
+};
+use webrtc::ice::Path;
+use webrtc::mux::Handle;
+
+use crate::out::{Out, Sent};
+use crate::packager::{RTP, Tally, packager};
+
+/// How long a test waits for what must happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A registry with a worker that has nothing to do.
+pub(crate) struct House {
+    pub(crate) registry: Registry,
+    gatekeeper: Gatekeeper,
+    departures: Receiver<Departure>,
+    pub(crate) tally: Arc<Tally>,
+}
+
+impl House {
+    pub(crate) fn new() -> Self {
+        let config = Config {
+            workers: 1,
+            target_utilisation: 0.02,
+            log_bytes_max: 256 * 1024 * 1024,
+        };
+        let backend = || -> io::Result<Box<dyn net::Backend>> { Ok(Box::new(net::Epoll::new()?)) };
+        let (fanout, departures) = Fanout::start(&config, backend).expect("a worker");
+        let rules = Box::new(|_: &StreamName| Settings::default());
+        let (registry, gatekeeper) = Registry::new(fanout, Takeover::SameCredential, 0, rules);
+        Self {
+            registry,
+            gatekeeper,
+            departures,
+            tally: Arc::default(),
+        }
+    }
+
+    pub(crate) fn publish(&self, name: &str, now: Instant) -> Publisher {
+        let action = Publish {
+            stream: StreamName::parse(name).expect("a name"),
+            credential: Credential(1),
+        };
+        let source = Source {
+            protocol: "test",
+            peer: None,
+            agent: String::new(),
+            container: Container::Tracks,
+            content_type: "video/x-flv".to_owned(),
+            headers: Vec::new(),
+        };
+        let permission = self.gatekeeper.authorize(action);
+        let published = self.registry.publish(permission, source, now);
+        published.expect("nobody else publishes")
+    }
+
+    pub(crate) fn lane(&self, name: &str, now: Instant) -> LaneGuard {
+        let stream = StreamName::parse(name).expect("a name");
+        let permission = self.gatekeeper.authorize(Play {
+            stream: stream.clone(),
+        });
+        let found = self.registry.stream(&stream).expect("the stream is there");
+        let make = || packager(&stream, &self.tally);
+        found.lane(&permission, RTP, make, now).expect("a lane")
+    }
+
+    pub(crate) fn seat(&self, name: &str, now: Instant) -> Seat {
+        let fanout = self.registry.fanout();
+        let record = ListenerRecord {
+            id: fanout.next_id(),
+            stream: StreamName::parse(name).expect("a name"),
+            format: RTP,
+            peer: (Ipv4Addr::LOCALHOST, 1).into(),
+            request: String::new(),
+            agent: String::new(),
+            referer: String::new(),
+            since: SystemTime::now(),
+            requested: now,
+            permit: None,
+        };
+        fanout.seat(record, self.lane(name, now))
+    }
+
+    pub(crate) fn departure(&self) -> Departure {
+        let departure = self.departures.recv_timeout(PATIENCE);
+        departure.expect("somebody leaves")
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.registry.end_all();
+        self.registry.fanout().stop();
+    }
+}
+
+pub(crate) fn picture_track() -> Track {
+    let record = [
+        1, 0x42, 0xC0, 0x1F, 0xFF, 0xE1, 0, 4, 0x67, 0x42, 0xC0, 0x1F, 1, 0, 2, 0x68, 0xCE,
+    ];
+    Track {
+        id: TrackId::VIDEO,
+        kind: Kind::Video,
+        codec: Codec::H264,
+        framing: Framing::Bare,
+        config: Bytes::copy_from_slice(&record),
+        sample_rate: 0,
+        channels: 0,
+    }
+}
+
+pub(crate) fn sound_track() -> Track {
+    Track {
+        id: TrackId::AUDIO,
+        kind: Kind::Audio,
+        codec: Codec::Opus,
+        framing: Framing::Bare,
+        config: Bytes::new(),
+        sample_rate: 48_000,
+        channels: 2,
+    }
+}
+
+/// Bytes that differ from place to place and from `seed` to `seed`.
+fn filling(seed: u64, len: usize) -> impl Iterator<Item = u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    (0..len).map(move |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 24) as u8
+    })
+}
+
+/// What a picture is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Picture {
+    Key,
+    Predicted,
+    /// Nothing is predicted from it.
+    Spare,
+}
+
+pub(crate) fn picture(at: Timestamp, what: Picture, bytes: usize, seed: u64) -> Sample {
+    let head = match what {
+        Picture::Key => 0x65,
+        Picture::Predicted => 0x41,
+        Picture::Spare => 0x01,
+    };
+    let len = bytes.max(2);
+    let mut data = (len as u32).to_be_bytes().to_vec();
+    data.push(head);
+    data.extend(filling(seed, len - 1));
+    Sample {
+        track: TrackId::VIDEO,
+        dts: at,
+        pts: at,
+        duration: Span::ZERO,
+        keyframe: what == Picture::Key,
+        data: data.into(),
+    }
+}
+
+pub(crate) fn sound(at: Timestamp, bytes: usize, seed: u64) -> Sample {
+    let data: Vec<u8> = [0xFC].into_iter().chain(filling(seed, bytes)).collect();
+    Sample {
+        track: TrackId::AUDIO,
+        dts: at,
+        pts: at,
+        duration: Span::from_millis(20),
+        keyframe: true,
+        data: data.into(),
+    }
+}
+
+/// Publishes 25 pictures a second, and sound in packets of 20 ms.
+pub(crate) struct Camera {
+    pub(crate) publisher: Publisher,
+    /// The next tick of 20 ms.
+    pub(crate) tick: i64,
+    pub(crate) has_picture: bool,
+    pub(crate) has_sound: bool,
+    /// Pictures from one keyframe to the next.
+    pub(crate) key_every: i64,
+    pub(crate) key_bytes: usize,
+    pub(crate) picture_bytes: usize,
+    /// All that was written.
+    pub(crate) samples: Vec<Sample>,
+}
+
+impl Camera {
+    pub(crate) fn new(publisher: Publisher, kinds: &[Kind], now: Instant) -> Self {
+        let (has_picture, has_sound) = (kinds.contains(&Kind::Video), kinds.contains(&Kind::Audio));
+        let mut camera = Self {
+            publisher,
+            tick: 0,
+            has_picture,
+            has_sound,
+            key_every: 50,
+            key_bytes: 30_000,
+            picture_bytes: 4_000,
+            samples: Vec::new(),
+        };
+        camera.announce(now);
+        camera
+    }
+
+    pub(crate) fn announce(&mut self, now: Instant) {
+        let mut items = Vec::new();
+        if self.has_picture {
+            items.push(Item::Track(Arc::new(picture_track())));
+        }
+        if self.has_sound {
+            items.push(Item::Track(Arc::new(sound_track())));
+        }
+        self.publisher.write(&mut items, now).expect("it is ours");
+    }
+
+    /// Publishes what one tick brings.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        let at = Timestamp::from_millis(self.tick * 20);
+        let seed = self.tick as u64;
+        if self.has_sound {
+            self.write(sound(at, 80, seed + 1_000_000), now);
+        }
+        if self.has_picture && self.tick % 2 == 0 {
+            let is_key = self.tick / 2 % self.key_every == 0;
+            let what = if is_key {
+                Picture::Key
+            } else {
+                Picture::Predicted
+            };
+            let bytes = if is_key {
+                self.key_bytes
+            } else {
+                self.picture_bytes
+            };
+            self.write(picture(at, what, bytes, seed), now);
+        }
+        self.tick += 1;
+    }
+
+    pub(crate) fn write(&mut self, sample: Sample, now: Instant) {
+        self.samples.push(sample.clone());
+        let mut items = vec![Item::Sample(sample)];
+        self.publisher.write(&mut items, now).expect("it is ours");
+    }
+}
+
+/// One call of `send`.
+#[derive(Clone, Debug)]
+pub(crate) struct Sending {
+    pub(crate) path: Path,
+    pub(crate) lengths: Vec<usize>,
+}
+
+/// A port that keeps what it is given.
+pub(crate) struct Wire {
+    buffer: Vec<u8>,
+    /// Datagrams, in order, by where they went.
+    pub(crate) datagrams: HashMap<Path, Vec<Vec<u8>>>,
+    pub(crate) sendings: Vec<Sending>,
+    pub(crate) full: HashSet<Path>,
+    pub(crate) dead: HashSet<Path>,
+    /// Calls that found no room.
+    pub(crate) refused: usize,
+    pub(crate) compounds: Vec<(Handle, Vec<u8>)>,
+    pub(crate) closed: Vec<Handle>,
+}
+
+impl Wire {
+    pub(crate) fn new() -> Self {
+        Self {
+            buffer: vec![0; 64 * 1024],
+            datagrams: HashMap::new(),
+            sendings: Vec::new(),
+            full: HashSet::new(),
+            dead: HashSet::new(),
+            refused: 0,
+            compounds: Vec::new(),
+            closed: Vec::new(),
+        }
+    }
+}
+
+impl Out for Wire {
+    fn buffer(&mut self) -> &mut [u8] {
+        &mut self.buffer
+    }
+
+    fn send(&mut self, path: Path, len: usize, segment: usize) -> Sent {
+        if self.dead.contains(&path) {
+            return Sent::Gone;
+        }
+        if self.full.contains(&path) {
+            self.refused += 1;
+            return Sent::Blocked;
+        }
+        let pieces: Vec<Vec<u8>> = self.buffer[..len]
+            .chunks(segment)
+            .map(<[u8]>::to_vec)
+            .collect();
+        self.sendings.push(Sending {
+            path,
+            lengths: pieces.iter().map(Vec::len).collect(),
+        });
+        self.datagrams.entry(path).or_default().extend(pieces);
+        Sent::Sent
+    }
+
+    fn rtcp(&mut self, session: Handle, compound: &[u8]) {
+        self.compounds.push((session, compound.to_vec()));
+    }
+
+    fn close(&mut self, session: Handle) {
+        self.closed.push(session);
+    }
+}

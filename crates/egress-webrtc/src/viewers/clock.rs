@@ -1,0 +1,158 @@
+//! Clocks of sender reports: the wall's, and the stream's as it would be if samples came all the time.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use media::{Span, Timestamp};
+
+/// From the beginning of NTP's time to that of Unix'.
+const NTP_TO_UNIX_SECONDS: u64 = 2_208_988_800;
+
+/// The wall clock of one worker: read once, then counted on, so that it never steps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wall {
+    began: Instant,
+    ntp: u64,
+}
+
+impl Wall {
+    pub(super) fn now() -> Self {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH);
+        let unix = unix.unwrap_or_default();
+        Self {
+            began: Instant::now(),
+            ntp: fixed(unix).wrapping_add(NTP_TO_UNIX_SECONDS << 32),
+        }
+    }
+
+    /// Seconds since 1900 as 32.32 fixed point.
+    pub(super) fn ntp(&self, now: Instant) -> u64 {
+        let since = now.saturating_duration_since(self.began);
+        self.ntp.wrapping_add(fixed(since))
+    }
+
+    /// Its middle 32 bits, by which reports are named.
+    pub(super) fn ntp_middle(&self, now: Instant) -> u32 {
+        (self.ntp(now) >> 16) as u32
+    }
+
+    /// Milliseconds since it was read, for short memories.
+    pub(super) fn millis(&self, now: Instant) -> u32 {
+        now.saturating_duration_since(self.began).as_millis() as u32
+    }
+}
+
+fn fixed(duration: Duration) -> u64 {
+    let fraction = (u64::from(duration.subsec_nanos()) << 32) / 1_000_000_000;
+    (duration.as_secs() << 32).wrapping_add(fraction)
+}
+
+/// A unit that comes so much sooner than the clock expected sets the clock; one that comes later does
+/// not, because any network delays. Lips and voices drift together: tracks share the clock.
+const TOLERANCE: Span = Span::from_millis(60);
+
+/// When every unit of so long a time came late, it is the source's clock that is slow.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// A stream's clock between its samples.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MediaClock {
+    set: Option<(Timestamp, Instant)>,
+    /// How much ahead of the clock the soonest unit was, and since when that is measured.
+    soonest: Option<(Span, Instant)>,
+}
+
+impl MediaClock {
+    /// The media time at `now`; `None` before anything came.
+    pub(super) fn at(&self, now: Instant) -> Option<Timestamp> {
+        let (at, when) = self.set?;
+        let before = Span::from(when.saturating_duration_since(now));
+        Some(at + Span::from(now.saturating_duration_since(when)) - before)
+    }
+
+    /// A unit of time `at` arrived.
+    pub(super) fn saw(&mut self, at: Timestamp, arrived: Instant) {
+        let Some(expected) = self.at(arrived) else {
+            self.set = Some((at, arrived));
+            return;
+        };
+        let ahead = at - expected;
+        if ahead > TOLERANCE {
+            *self = Self {
+                set: Some((at, arrived)),
+                soonest: None,
+            };
+            return;
+        }
+        let (soonest, since) = self.soonest.unwrap_or((ahead, arrived));
+        let soonest = soonest.max(ahead);
+        self.soonest = Some((soonest, since));
+        if arrived.saturating_duration_since(since) >= PATIENCE {
+            if soonest.ticks() < -TOLERANCE.ticks() {
+                self.set = Some((expected + soonest, arrived));
+            }
+            self.soonest = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    #[test]
+    fn the_wall_counts_on() {
+        let wall = Wall::now();
+        let later = wall.began + Duration::from_millis(1_500);
+        assert_eq!(wall.ntp(later) - wall.ntp(wall.began), 3 << 31);
+        assert_eq!(wall.millis(later), 1_500);
+        let middle = wall
+            .ntp_middle(later)
+            .wrapping_sub(wall.ntp_middle(wall.began));
+        assert_eq!(middle, 3 << 15);
+    }
+
+    #[test]
+    fn jitter_does_not_move_the_clock() {
+        let start = Instant::now();
+        let mut clock = MediaClock::default();
+        assert_eq!(clock.at(start), None);
+        for step in 0..500 {
+            let late = Duration::from_millis((step * 7) % 50);
+            let due = start + Duration::from_millis(step * 20);
+            clock.saw(ms(step as i64 * 20), due + late);
+        }
+        let end = start + Duration::from_secs(10);
+        assert_eq!(clock.at(end), Some(ms(10_000)));
+        assert_eq!(clock.at(start - Duration::from_secs(1)), Some(ms(-1_000)));
+    }
+
+    #[test]
+    fn what_was_given_at_once_counts_by_its_newest() {
+        let start = Instant::now();
+        let mut clock = MediaClock::default();
+        for step in 0..50 {
+            clock.saw(ms(step * 40), start);
+        }
+        let behind = ms(49 * 40) - clock.at(start).expect("it is set");
+        assert!(behind <= TOLERANCE, "{behind:?}");
+    }
+
+    #[test]
+    fn a_pause_of_the_source_sets_it_back_in_a_while() {
+        let start = Instant::now();
+        let mut clock = MediaClock::default();
+        clock.saw(ms(0), start);
+        // The next publisher comes after five seconds; the timeline had none of them.
+        let again = start + Duration::from_secs(5);
+        for step in 0..250u32 {
+            let at = ms(40 + i64::from(step) * 20);
+            clock.saw(at, again + Duration::from_millis(20) * step);
+        }
+        let now = again + Duration::from_millis(4_980);
+        assert_eq!(clock.at(now), Some(ms(40 + 249 * 20)));
+    }
+}

@@ -1,0 +1,146 @@
+//! One track of one viewer: where it stands, and what its packets are called there.
+
+use container::rtp::{Format, HEADER_BYTES};
+
+use crate::agree::Agreement;
+
+/// The number a viewer's first packet gets. Far below 2^16, so that a viewer that misses its first packets
+/// still guesses the count of roll-overs right.
+const FIRST: u64 = 1;
+
+/// The place of a line that has none in the stream.
+const WAITING: u64 = u64::MAX;
+
+/// See the module's description. It is copied before each send, to go back to if nothing was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    pub(super) format: Format,
+    payload_type: u8,
+    rtx: Option<u8>,
+    /// The stream's number of the next packet, or [`WAITING`].
+    next: u64,
+    /// The viewer's number of that packet: its index in the sense of SRTP, never used for another.
+    own: u64,
+    /// The stream's number less the viewer's, since `floor`.
+    shift: u64,
+    /// The viewer's first number after it was last moved.
+    floor: u64,
+    /// Sent so far, modulo 2^32, and the bytes of their payloads.
+    pub(super) packets: u32,
+    pub(super) octets: u32,
+}
+
+impl Line {
+    pub(super) const fn new(agreed: &Agreement) -> Self {
+        Self {
+            format: agreed.carries,
+            payload_type: agreed.format.payload_type,
+            rtx: agreed.format.rtx,
+            next: WAITING,
+            own: FIRST,
+            shift: 0,
+            floor: FIRST,
+            packets: 0,
+            octets: 0,
+        }
+    }
+
+    pub(super) const fn is_waiting(&self) -> bool {
+        self.next == WAITING
+    }
+
+    /// The stream's number of the next packet.
+    pub(super) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The viewer's.
+    pub(super) const fn own(&self) -> u64 {
+        self.own
+    }
+
+    /// Goes on at another packet of the stream. The viewer sees no gap.
+    pub(super) const fn go(&mut self, next: u64) {
+        self.next = next;
+        self.shift = next.wrapping_sub(self.own);
+        self.floor = self.own;
+    }
+
+    /// Waits for a place.
+    pub(super) const fn wait(&mut self) {
+        self.next = WAITING;
+    }
+
+    pub(super) const fn advance(&mut self, octets: usize) {
+        self.next += 1;
+        self.own += 1;
+        self.packets = self.packets.wrapping_add(1);
+        self.octets = self.octets.wrapping_add(octets as u32);
+    }
+
+    /// A packet's header as this viewer gets it.
+    pub(super) fn header(&self, plain: &[u8; HEADER_BYTES], own: u64) -> [u8; HEADER_BYTES] {
+        let mut header = *plain;
+        header[1] |= self.payload_type;
+        header[2..4].copy_from_slice(&(own as u16).to_be_bytes());
+        header
+    }
+
+    /// The payload type of repeated packets, if they have one of their own.
+    pub(super) const fn rtx(&self) -> Option<u8> {
+        self.rtx
+    }
+
+    /// The packet that a viewer calls `sequence`: its own and the stream's number. `None` for one that
+    /// it was never sent, or that is of before it was moved.
+    pub(super) const fn sent(&self, sequence: u16) -> Option<(u64, u64)> {
+        let back = (self.own as u16).wrapping_sub(sequence) as u64;
+        if back == 0 || back > self.own - self.floor {
+            return None;
+        }
+        let own = self.own - back;
+        Some((own, own.wrapping_add(self.shift)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agree::testing::agreement;
+
+    #[test]
+    fn a_viewers_numbers_are_contiguous_wherever_it_is_moved() {
+        let mut line = Line::new(&agreement(Format::H264, 96, None));
+        assert!(line.is_waiting());
+        line.go(70_000);
+        for _ in 0..10 {
+            line.advance(100);
+        }
+        assert_eq!((line.next(), line.own()), (70_010, 11));
+        assert_eq!(line.sent(1), Some((1, 70_000)));
+        assert_eq!(line.sent(10), Some((10, 70_009)));
+        assert_eq!(
+            (line.sent(11), line.sent(0), line.sent(65_535)),
+            (None, None, None)
+        );
+        line.go(90_000);
+        assert_eq!((line.own(), line.sent(10)), (11, None), "of before");
+        line.advance(100);
+        assert_eq!(line.sent(11), Some((11, 90_000)));
+        assert_eq!((line.packets, line.octets), (11, 1_100));
+    }
+
+    #[test]
+    fn requests_reach_back_over_the_wrap() {
+        let mut line = Line::new(&agreement(Format::Opus, 111, None));
+        line.go(5);
+        for _ in 0..65_540 {
+            line.advance(1);
+        }
+        assert_eq!(line.own(), 65_541);
+        assert_eq!(line.sent(4), Some((65_540, 65_544)));
+        assert_eq!(line.sent(65_535), Some((65_535, 65_539)));
+        let header = line.header(&[0x80, 0x80, 0, 9, 1, 2, 3, 4, 5, 6, 7, 8], 65_537);
+        assert_eq!(header, [0x80, 0x80 | 111, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+}

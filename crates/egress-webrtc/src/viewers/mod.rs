@@ -1,0 +1,411 @@
+//! One worker's viewers.
+//!
+//! ```text
+//! Viewers ─┬─ Room (a lane): Follower, where its packets are, Vec<Viewer> ── Round
+//!          ├─ Desk: what all rooms share: who is where, scratch, counters
+//!          └─ queue of rooms with something to do, schedule of those that will have
+//! ```
+//!
+//! Everything is one thread's. A visit to a viewer takes no lock, looks nothing up and allocates
+//! nothing: it seals packets from the log into the send buffer, and each send takes as many as the
+//! kernel can cut apart. A call of [`Viewers::turn`] makes a bounded number of visits.
+//!
+//! A viewer that cannot be sent to keeps its place; one that falls behind `skip_after` goes on at the
+//! newest keyframe, one that falls behind `drop_after` is let go. Nothing is queued for anybody.
+
+mod bells;
+mod clock;
+mod line;
+mod pace;
+mod repair;
+mod report;
+mod room;
+mod run;
+#[cfg(test)]
+mod tests;
+mod track;
+mod viewer;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use fanout::{LaneId, Reason, Seat};
+use webrtc::ice::Path;
+use webrtc::mux::{self, Handle};
+use webrtc::rtcp::{Packet, packets};
+use webrtc::srtp::Keys;
+
+use self::bells::{Bells, LANES_MAX};
+use self::clock::Wall;
+use self::room::{BLOCKED_MAX, BLOCKED_RETRY, Room, Work};
+use self::viewer::{PACKET_BYTES_MAX, Viewer};
+use crate::agree::Agreed;
+use crate::out::Out;
+use crate::stats::{Counters, Stats};
+
+/// CPU time of one visit: sealing a frame, the send, the kernel's way to the card.
+const VISIT_COST: Duration = Duration::from_micros(5);
+
+/// Visits in one call of [`Viewers::turn`]: half a millisecond or so, after which the port looks at its
+/// sockets.
+const VISITS_PER_TURN: u32 = 128;
+
+/// What one worker's viewers follow.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// The share of a core that may be spent on sound before it waits for pictures, or for more of
+    /// itself: that of the fan-out's workers.
+    pub target_utilisation: f64,
+}
+
+/// What a session is for, when a viewer is expected.
+#[derive(Debug)]
+pub struct Ticket {
+    /// What it is sent.
+    pub agreed: Agreed,
+    /// Its place in the RTP lane.
+    pub seat: Seat,
+}
+
+/// See the module's description.
+pub struct Viewers {
+    rooms: Vec<Option<Box<Room>>>,
+    free: Vec<u32>,
+    by_lane: HashMap<LaneId, u32>,
+    bells: Arc<Bells>,
+    /// Rooms with something to do, each once.
+    queue: VecDeque<u32>,
+    /// When rooms will have something to do; an entry counts if the room says so, too.
+    schedule: BinaryHeap<Reverse<(Instant, u32)>>,
+    desk: Desk,
+    stats: Arc<Stats>,
+}
+
+/// What rooms share.
+struct Desk {
+    rules: Rules,
+    wall: Wall,
+    /// By the session's slot.
+    places: Vec<Option<Place>>,
+    scratch: Box<[u8; PACKET_BYTES_MAX]>,
+    compound: Vec<u8>,
+    counters: Counters,
+    /// Visits since the last one that found room.
+    blocked_in_a_row: u32,
+}
+
+/// Where a session's viewer is.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    generation: u32,
+    room: u32,
+    viewer: u32,
+}
+
+impl Desk {
+    fn place(&self, session: Handle) -> Option<(usize, usize)> {
+        let place = (*self.places.get(session.slot as usize)?)?;
+        let is_it = place.generation == session.generation;
+        is_it.then_some((place.room as usize, place.viewer as usize))
+    }
+
+    fn set(&mut self, session: Handle, place: Option<Place>) {
+        let slot = session.slot as usize;
+        if slot >= self.places.len() {
+            self.places.resize(slot + 1, None);
+        }
+        self.places[slot] = place;
+    }
+
+    /// CPU time of a visit to everybody.
+    fn turn_cost(&self) -> Duration {
+        let viewers = u32::try_from(self.counters.viewers).unwrap_or(u32::MAX);
+        VISIT_COST.saturating_mul(viewers)
+    }
+}
+
+impl Viewers {
+    /// A worker without viewers. `waker` rings the worker's bell, upon which it is to call
+    /// [`turn`](Self::turn).
+    pub fn new(waker: Waker, rules: Rules) -> Self {
+        Self {
+            rooms: Vec::new(),
+            free: Vec::new(),
+            by_lane: HashMap::new(),
+            bells: Bells::new(waker),
+            queue: VecDeque::new(),
+            schedule: BinaryHeap::new(),
+            desk: Desk {
+                rules,
+                wall: Wall::now(),
+                places: Vec::new(),
+                scratch: Box::new([0; PACKET_BYTES_MAX]),
+                compound: Vec::new(),
+                counters: Counters::default(),
+                blocked_in_a_row: 0,
+            },
+            stats: Arc::default(),
+        }
+    }
+
+    /// What it counts, for other threads.
+    pub fn stats(&self) -> Arc<Stats> {
+        Arc::clone(&self.stats)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.desk.counters.viewers as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A viewer is there: it is given what it may have at once.
+    pub fn connected<O: Out>(
+        &mut self,
+        session: Handle,
+        ticket: Ticket,
+        keys: &Keys,
+        path: Path,
+        now: Instant,
+        out: &mut O,
+    ) {
+        let Ticket { agreed, seat } = ticket;
+        let room = self.room_of(&seat, now);
+        let viewer = Viewer::new(session, path, keys, &agreed, seat, now);
+        let (Some(index), Some(viewer)) = (room, viewer) else {
+            tracing::warn!(
+                "a viewer has no place: its keys are of no use, or there are too many lanes"
+            );
+            out.close(session);
+            return;
+        };
+        if let Some(room) = &mut self.rooms[index] {
+            self.desk.blocked_in_a_row = 0;
+            room.enter(viewer, &mut self.desk, now, out);
+        }
+        self.enqueue(index);
+        self.publish();
+    }
+
+    /// A viewer is to be sent to another address.
+    pub fn moved(&mut self, session: Handle, path: Path, _now: Instant) {
+        if let Some(viewer) = self.viewer(session) {
+            viewer.go(path);
+        }
+    }
+
+    /// A viewer's session has ended.
+    pub fn closed(&mut self, session: Handle, _reason: mux::Reason, _now: Instant) {
+        if let Some((index, viewer)) = self.desk.place(session)
+            && let Some(room) = &mut self.rooms[index]
+        {
+            room.remove(viewer, Reason::Left, &mut self.desk);
+            self.forget_if_empty(index);
+            self.publish();
+        }
+    }
+
+    /// A viewer sent media, which nobody asked it for.
+    pub fn rtp<O: Out>(
+        &mut self,
+        _session: Handle,
+        _index: u64,
+        _packet: &[u8],
+        _now: Instant,
+        _out: &mut O,
+    ) {
+    }
+
+    /// A viewer says what it received, what it lost, or that it needs a keyframe.
+    pub fn rtcp<O: Out>(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut O) {
+        let Some((index, at)) = self.desk.place(session) else {
+            return;
+        };
+        let Some(room) = &mut self.rooms[index] else {
+            return;
+        };
+        let desk = &mut self.desk;
+        for packet in packets(compound) {
+            match packet {
+                Packet::Nack { media, lost } => {
+                    desk.counters.nacks += 1;
+                    room.repeat(at, media, lost, desk, now, out);
+                }
+                Packet::PictureLoss { .. } | Packet::FullIntra { .. } => {
+                    desk.counters.keyframe_requests += 1;
+                    if let Some(viewer) = room.viewer(at) {
+                        viewer.books.seat.request_keyframe();
+                    }
+                }
+                Packet::ReceiverReport { reports, .. } | Packet::SenderReport { reports, .. } => {
+                    let middle = desk.wall.ntp_middle(now);
+                    if let Some(viewer) = room.viewer(at) {
+                        for report in reports {
+                            viewer.heard(&report, middle, &mut desk.counters);
+                        }
+                    }
+                }
+                Packet::Bye { .. } => {}
+            }
+        }
+    }
+
+    /// Does what is due. To be called after the bell rang, when there is room to send again, and at the
+    /// time that the last call gave.
+    pub fn turn<O: Out>(&mut self, now: Instant, out: &mut O) -> Option<Instant> {
+        self.take_due(now);
+        let mut quota = VISITS_PER_TURN;
+        self.desk.blocked_in_a_row = 0;
+        let mut is_blocked = false;
+        for _ in 0..self.queue.len() {
+            if quota == 0 || is_blocked {
+                break;
+            }
+            let Some(index) = self.queue.pop_front() else {
+                break;
+            };
+            let Some(room) = &mut self.rooms[index as usize] else {
+                continue;
+            };
+            room.is_queued = false;
+            let work = room.work(&mut self.desk, &mut quota, now, out);
+            let is_empty = room.is_empty();
+            match work {
+                Work::Over => self.forget(index as usize),
+                _ if is_empty => self.forget(index as usize),
+                Work::Unfinished => {
+                    self.enqueue(index as usize);
+                    is_blocked = self.desk.blocked_in_a_row >= BLOCKED_MAX;
+                }
+                Work::Until(due) => self.schedule(index, due),
+            }
+        }
+        self.publish();
+        if is_blocked {
+            // The port calls as soon as there is room.
+            return Some(now + BLOCKED_RETRY);
+        }
+        if !self.queue.is_empty() {
+            return Some(now);
+        }
+        self.schedule.peek().map(|Reverse((due, _))| *due)
+    }
+
+    /// The server leaves: everybody is let go. Whoever owns the sessions says goodbye.
+    pub fn end(&mut self) {
+        for room in self.rooms.iter_mut().flatten() {
+            room.clear(Reason::Shutdown, &mut self.desk);
+        }
+        self.rooms.clear();
+        self.free.clear();
+        self.by_lane.clear();
+        self.queue.clear();
+        self.schedule.clear();
+        self.publish();
+    }
+
+    /// Puts rooms in the queue whose bell rang or whose time has come.
+    fn take_due(&mut self, now: Instant) {
+        let (rooms, queue) = (&mut self.rooms, &mut self.queue);
+        let count = rooms.len();
+        self.bells.take(count, |index| {
+            if let Some(Some(room)) = rooms.get_mut(index)
+                && !std::mem::replace(&mut room.is_queued, true)
+            {
+                queue.push_back(index as u32);
+            }
+        });
+        while let Some(Reverse((due, index))) = self.schedule.peek().copied()
+            && due <= now
+        {
+            self.schedule.pop();
+            if let Some(Some(room)) = self.rooms.get_mut(index as usize)
+                && room.scheduled == Some(due)
+            {
+                room.scheduled = None;
+                self.enqueue(index as usize);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, index: usize) {
+        if let Some(Some(room)) = self.rooms.get_mut(index)
+            && !std::mem::replace(&mut room.is_queued, true)
+        {
+            self.queue.push_back(index as u32);
+        }
+    }
+
+    /// Has a room looked after at `due`, if not sooner.
+    fn schedule(&mut self, index: u32, due: Instant) {
+        if let Some(Some(room)) = self.rooms.get_mut(index as usize)
+            && room.scheduled.is_none_or(|known| due < known)
+        {
+            room.scheduled = Some(due);
+            self.schedule.push(Reverse((due, index)));
+        }
+    }
+
+    /// The room of a seat's lane, opened for its first viewer here.
+    fn room_of(&mut self, seat: &Seat, now: Instant) -> Option<usize> {
+        let lane = seat.lane();
+        if let Some(index) = self.by_lane.get(&lane.id()) {
+            return Some(*index as usize);
+        }
+        let index = match self.free.pop() {
+            Some(index) => index as usize,
+            None if self.rooms.len() >= LANES_MAX => return None,
+            None => {
+                self.rooms.push(None);
+                self.rooms.len() - 1
+            }
+        };
+        let room = Room::new(index as u32, lane, self.bells.bell(index), now);
+        self.by_lane.insert(lane.id(), index as u32);
+        self.rooms[index] = Some(Box::new(room));
+        Some(index)
+    }
+
+    fn forget_if_empty(&mut self, index: usize) {
+        if self.rooms[index]
+            .as_ref()
+            .is_some_and(|room| room.is_empty())
+        {
+            self.forget(index);
+        }
+    }
+
+    fn forget(&mut self, index: usize) {
+        if let Some(room) = self.rooms[index].take() {
+            self.by_lane.remove(&room.id());
+            self.free.push(index as u32);
+            // The next room in this place is not queued yet.
+            self.queue.retain(|queued| *queued as usize != index);
+        }
+    }
+
+    fn viewer(&mut self, session: Handle) -> Option<&mut Viewer> {
+        let (room, viewer) = self.desk.place(session)?;
+        self.rooms.get_mut(room)?.as_mut()?.viewer(viewer)
+    }
+
+    fn publish(&mut self) {
+        self.stats.publish(&self.desk.counters);
+    }
+}
+
+impl fmt::Debug for Viewers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Viewers")
+            .field("counters", &self.desk.counters)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,78 @@
+//! What viewers are told of their lines, and what they tell.
+
+use std::time::{Duration, Instant};
+
+use media::Timestamp;
+use webrtc::rtcp::{Report, SenderReport, write_sdes};
+
+use super::line::Line;
+use super::viewer::Viewer;
+use crate::codes::{self, CNAME};
+use crate::stats::Counters;
+
+/// How often a viewer is told. A receiver needs two reports of each line before it can play sound and
+/// picture in step, so the first ones come sooner.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL_FIRST: Duration = Duration::from_millis(250);
+const REPORTS_FIRST: u32 = 4;
+
+/// A round trip longer than this is a clock that was set.
+const ROUND_TRIP_MAX: Duration = Duration::from_secs(10);
+
+impl Viewer {
+    /// Appends a report on each line that something was sent on: the same moment on all of them, `at`
+    /// on the stream's clock and `ntp` on the wall's, so that they are played in step.
+    pub(super) fn report(&mut self, at: Timestamp, ntp: u64, now: Instant, compound: &mut Vec<u8>) {
+        self.books.reports = self.books.reports.saturating_add(1);
+        let interval = if self.books.reports < REPORTS_FIRST {
+            REPORT_INTERVAL_FIRST
+        } else {
+            REPORT_INTERVAL
+        };
+        self.report_at = now + interval;
+        let sending = || {
+            let lines = self.lines.iter().flatten();
+            lines.filter(|line| line.packets > 0)
+        };
+        for line in sending() {
+            let report = SenderReport {
+                ssrc: codes::ssrc(line.format),
+                ntp,
+                rtp_timestamp: codes::sequencer(line.format).timestamp(at),
+                packets: line.packets,
+                octets: line.octets,
+            };
+            report.write(compound);
+        }
+        for line in sending() {
+            write_sdes(compound, codes::ssrc(line.format), CNAME);
+        }
+    }
+
+    /// Sound or picture, by the source of its packets.
+    pub(super) fn kind_of(&self, ssrc: u32) -> Option<usize> {
+        let is_it = |line: &Option<Line>| {
+            line.as_ref()
+                .is_some_and(|line| codes::ssrc(line.format) == ssrc)
+        };
+        self.lines.iter().position(is_it)
+    }
+
+    /// Takes what the viewer says of one line; `ntp_middle` is the wall clock now.
+    pub(super) fn heard(&mut self, report: &Report, ntp_middle: u32, counters: &mut Counters) {
+        let Some(kind) = self.kind_of(report.ssrc) else {
+            return;
+        };
+        let repair = &mut self.books.repair;
+        counters.lost += repair.lost(kind, report.lost);
+        let Some(units) = report.round_trip(ntp_middle) else {
+            return;
+        };
+        let took = Duration::from_micros((u64::from(units) * 1_000_000) >> 16);
+        if took <= ROUND_TRIP_MAX {
+            repair.went_round(took);
+            counters.round_trips += 1;
+            counters.round_trip_micros += took.as_micros() as u64;
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! One lane of a worker: its log, and the viewers that follow it, visited in turn.
+//!
+//! A *round* visits every viewer once, from where the last one ended, so that none is always the
+//! last. It may be spread over several calls, between which the port looks after its sockets. What
+//! brings a round about: a picture; sound whose window has passed; a viewer that is being paced or
+//! found no room.
+
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use fanout::{Follower, LaneGuard, LaneId, Reason};
+use media::{Kind, Span, Timestamp};
+use webrtc::ice::Transport;
+
+use super::clock::MediaClock;
+use super::track::{Packet, Track};
+use super::viewer::{Lane, Viewer, Visit};
+use super::{Desk, Place};
+use crate::codes::{self, FORMATS, PICTURE};
+use crate::out::Out;
+use crate::record::{HEAD_BYTES, PEEK_BYTES, Record};
+
+/// Sound waits for a picture to go with, but no longer than this: a little more than pictures of 25 a
+/// second are apart.
+const SOUND_WAIT_MAX: Duration = Duration::from_millis(45);
+
+/// A viewer that found no room is tried again after this, if nobody says before that there is some.
+pub(super) const BLOCKED_RETRY: Duration = Duration::from_millis(10);
+
+/// How often viewers are looked through for what has nothing to do with news.
+const CHECKUP_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Sends in a row that find no room before a worker takes it that its socket is full.
+pub(super) const BLOCKED_MAX: u32 = 4;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// Its place among the worker's.
+    index: u32,
+    id: LaneId,
+    follower: Follower,
+    bell: Waker,
+    /// By format.
+    tracks: [Track; FORMATS],
+    /// The log is known up to here.
+    absorbed: u64,
+    /// The time of the newest unit.
+    newest: Timestamp,
+    /// The format of the newest sound and picture.
+    formats: [Option<usize>; 2],
+    clock: MediaClock,
+    viewers: Vec<Viewer>,
+    round: Round,
+    /// When the next round begins at the latest, news or not.
+    again: Option<Instant>,
+    checkup: Instant,
+    /// When it is in the worker's schedule.
+    pub(super) scheduled: Option<Instant>,
+    /// It waits in the worker's queue.
+    pub(super) is_queued: bool,
+}
+
+/// A round, or the time between two.
+#[derive(Debug)]
+struct Round {
+    /// The next viewer to visit, and how many are still to be.
+    cursor: usize,
+    left: usize,
+    began: Option<Instant>,
+    /// When the oldest unit arrived that it carries, if there is a new one.
+    since: Option<Instant>,
+    /// Sends in it.
+    sends: u64,
+}
+
+/// What was found in the log.
+#[derive(Clone, Copy, Debug, Default)]
+struct News {
+    has_picture: bool,
+    has_any: bool,
+}
+
+/// What is left to do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Work {
+    /// Viewers are still to be visited.
+    Unfinished,
+    /// Nothing until this time, or the bell.
+    Until(Instant),
+    /// The lane has ended and all viewers are gone.
+    Over,
+}
+
+impl Room {
+    pub(super) fn new(index: u32, guard: &LaneGuard, bell: Waker, now: Instant) -> Self {
+        let follower = Follower::new(guard);
+        let mut room = Self {
+            index,
+            id: guard.id(),
+            absorbed: follower.start(),
+            follower,
+            bell,
+            tracks: std::array::from_fn(|_| Track::default()),
+            newest: Timestamp::ZERO,
+            formats: [None; 2],
+            clock: MediaClock::default(),
+            viewers: Vec::new(),
+            round: Round {
+                cursor: 0,
+                left: 0,
+                began: None,
+                since: None,
+                sends: 0,
+            },
+            again: None,
+            checkup: now,
+            scheduled: None,
+            is_queued: false,
+        };
+        room.absorb();
+        // The past is nobody's news.
+        room.round.since = None;
+        room
+    }
+
+    pub(super) const fn id(&self) -> LaneId {
+        self.id
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.viewers.is_empty()
+    }
+
+    pub(super) fn viewer(&mut self, index: usize) -> Option<&mut Viewer> {
+        self.viewers.get_mut(index)
+    }
+
+    /// Takes a viewer in and gives it what it may have at once.
+    pub(super) fn enter<O: Out>(
+        &mut self,
+        viewer: Viewer,
+        desk: &mut Desk,
+        now: Instant,
+        out: &mut O,
+    ) {
+        let place = Place {
+            generation: viewer.session.generation,
+            room: self.index,
+            viewer: self.viewers.len() as u32,
+        };
+        desk.set(viewer.session, Some(place));
+        self.viewers.push(viewer);
+        desk.counters.viewers += 1;
+        self.visit(self.viewers.len() - 1, desk, now, out);
+    }
+
+    /// Lets a viewer go.
+    pub(super) fn remove(&mut self, index: usize, reason: Reason, desk: &mut Desk) {
+        let mut viewer = self.viewers.swap_remove(index);
+        desk.set(viewer.session, None);
+        desk.counters.viewers -= 1;
+        desk.counters.degraded -= u64::from(viewer.is_degraded());
+        viewer.settle_books();
+        viewer.books.seat.ends_by(reason);
+        if let Some(moved) = self.viewers.get(index) {
+            let place = Place {
+                generation: moved.session.generation,
+                room: self.index,
+                viewer: index as u32,
+            };
+            desk.set(moved.session, Some(place));
+            if self.round.left > 0 {
+                // It may have come from among those still to be visited to those who were.
+                self.round.left = self.viewers.len();
+            }
+        }
+        self.round.left = self.round.left.min(self.viewers.len());
+    }
+
+    /// Lets everybody go.
+    pub(super) fn clear(&mut self, reason: Reason, desk: &mut Desk) {
+        while let Some(last) = self.viewers.len().checked_sub(1) {
+            self.remove(last, reason, desk);
+        }
+    }
+
+    /// Does what is due, in at most `quota` visits.
+    pub(super) fn work<O: Out>(
+        &mut self,
+        desk: &mut Desk,
+        quota: &mut u32,
+        now: Instant,
+        out: &mut O,
+    ) -> Work {
+        let news = self.absorb();
+        if self.wants_round(news, desk, now) {
+            self.begin_round(now);
+        }
+        while self.round.left > 0 && *quota > 0 && desk.blocked_in_a_row < BLOCKED_MAX {
+            *quota -= 1;
+            self.round.left -= 1;
+            if self.round.cursor >= self.viewers.len() {
+                self.round.cursor = 0;
+            }
+            if self.visit(self.round.cursor, desk, now, out) {
+                self.round.cursor += 1;
+            }
+        }
+        if self.round.left > 0 {
+            return Work::Unfinished;
+        }
+        self.end_round(now);
+        if self.follower.has_ended() && self.absorbed >= self.follower.end() {
+            for viewer in &self.viewers {
+                out.close(viewer.session);
+            }
+            self.clear(Reason::Ended, desk);
+            return Work::Over;
+        }
+        if now >= self.checkup {
+            self.check_up(desk, now, out);
+        }
+        if !self.follower.arm(&self.bell) {
+            return Work::Unfinished;
+        }
+        Work::Until(
+            self.again
+                .map_or(self.checkup, |again| again.min(self.checkup)),
+        )
+    }
+
+    /// Learns where the log's new packets are.
+    fn absorb(&mut self) -> News {
+        self.follower.refresh();
+        let mut news = News::default();
+        // Otherwise this thread slept through the whole log.
+        self.absorbed = self.absorbed.max(self.follower.start());
+        if self.absorbed == self.follower.end() {
+            return news;
+        }
+        let mut scratch = [0; PEEK_BYTES];
+        for unit in self.follower.units(self.absorbed) {
+            let mut at = unit.range.start;
+            while at < unit.range.end {
+                let peeked = self.follower.bytes(at, PEEK_BYTES, &mut scratch);
+                let Some(record) = Record::peek(peeked) else {
+                    break;
+                };
+                let begins = at == unit.range.start;
+                let packet = Packet {
+                    offset: at + HEAD_BYTES as u64,
+                    at: unit.at,
+                    len: record.len,
+                    begins,
+                };
+                let kind = record.format.kind();
+                self.tracks[record.format as usize].push(
+                    record.sequence,
+                    packet,
+                    begins && unit.is_join,
+                );
+                self.formats[codes::place(kind)] = Some(record.format as usize);
+                news.has_picture |= kind == Kind::Video;
+                news.has_any = true;
+                at = packet.offset + u64::from(record.len);
+            }
+            self.absorbed = unit.range.end;
+            self.newest = self.newest.max(unit.at);
+            self.clock.saw(unit.at, unit.arrived);
+            self.round.since.get_or_insert(unit.arrived);
+        }
+        let start = self.follower.start();
+        for track in &mut self.tracks {
+            track.forget_before(start);
+        }
+        news
+    }
+
+    /// Whether a round is due. Sound alone waits for its window, which opens with the audience.
+    fn wants_round(&mut self, news: News, desk: &Desk, now: Instant) -> bool {
+        if news.has_picture {
+            return true;
+        }
+        if news.has_any {
+            let policy = self.follower.policy();
+            let window = policy.window(desk.turn_cost(), desk.rules.target_utilisation, Span::ZERO);
+            let window = window.min(SOUND_WAIT_MAX);
+            let due = self.round.began.map_or(now, |began| began + window);
+            self.come_again(due);
+        }
+        self.again.is_some_and(|again| again <= now)
+    }
+
+    fn begin_round(&mut self, now: Instant) {
+        self.round.left = self.viewers.len();
+        self.round.began = Some(now);
+        self.again = None;
+    }
+
+    fn end_round(&mut self, now: Instant) {
+        let messages = std::mem::take(&mut self.round.sends);
+        let Some(first) = self.viewers.first().filter(|_| messages > 0) else {
+            return;
+        };
+        if let Some(since) = self.round.since.take() {
+            let delay = now.saturating_duration_since(since);
+            first.books.seat.forwarded(delay, messages);
+        }
+    }
+
+    /// Has a round begin at `due`, if not sooner.
+    fn come_again(&mut self, due: Instant) {
+        self.again = Some(self.again.map_or(due, |again| again.min(due)));
+    }
+
+    /// Visits one viewer; whether it is still there.
+    fn visit<O: Out>(&mut self, index: usize, desk: &mut Desk, now: Instant, out: &mut O) -> bool {
+        let lane = Lane {
+            follower: &self.follower,
+            tracks: &self.tracks,
+            newest: self.newest,
+        };
+        let Some(viewer) = self.viewers.get_mut(index) else {
+            return false;
+        };
+        let sends = desk.counters.sends;
+        let visit = viewer.visit(lane, now, out, &mut desk.scratch, &mut desk.counters);
+        let sends = desk.counters.sends - sends;
+        self.round.sends += sends;
+        if sends > 0 {
+            desk.blocked_in_a_row = 0;
+        }
+        if viewer.is_due_for_report(now) {
+            report(viewer, &self.clock, desk, now, out);
+        }
+        match visit {
+            Visit::Settled => {}
+            Visit::Again(due) => self.come_again(due),
+            Visit::Blocked => {
+                // A full connection is its viewer's own, the socket is everybody's.
+                let is_shared = viewer.path().transport == Transport::Udp;
+                desk.blocked_in_a_row += u32::from(is_shared);
+                self.come_again(now + BLOCKED_RETRY);
+            }
+            Visit::Leave(reason) => {
+                out.close(viewer.session);
+                self.remove(index, reason, desk);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Lets those go who were removed or were promised another codec, and keeps the books.
+    fn check_up<O: Out>(&mut self, desk: &mut Desk, now: Instant, out: &mut O) {
+        self.checkup = now + CHECKUP_INTERVAL;
+        let mut index = 0;
+        while index < self.viewers.len() {
+            if let Some(reason) = self.must_leave(index) {
+                out.close(self.viewers[index].session);
+                self.remove(index, reason, desk);
+                continue;
+            }
+            let lane = Lane {
+                follower: &self.follower,
+                tracks: &self.tracks,
+                newest: self.newest,
+            };
+            let viewer = &mut self.viewers[index];
+            viewer.tell(lane, now, &mut desk.counters);
+            if viewer.is_due_for_report(now) {
+                report(viewer, &self.clock, desk, now, out);
+            }
+            index += 1;
+        }
+    }
+
+    fn must_leave(&self, index: usize) -> Option<Reason> {
+        let viewer = &self.viewers[index];
+        if viewer.books.seat.is_kicked() {
+            return Some(Reason::Kicked);
+        }
+        // The stream's codec has changed: who asks again learns what there is now.
+        let agreed = viewer.lines[PICTURE].as_ref()?.format as usize;
+        let present = self.formats[PICTURE]?;
+        (present != agreed).then_some(Reason::Ended)
+    }
+
+    /// Sends a viewer what it lost again.
+    pub(super) fn repeat<O: Out>(
+        &mut self,
+        index: usize,
+        media: u32,
+        lost: impl Iterator<Item = u16>,
+        desk: &mut Desk,
+        now: Instant,
+        out: &mut O,
+    ) {
+        let lane = Lane {
+            follower: &self.follower,
+            tracks: &self.tracks,
+            newest: self.newest,
+        };
+        let Some(viewer) = self.viewers.get_mut(index) else {
+            return;
+        };
+        let Some(kind) = viewer.kind_of(media) else {
+            return;
+        };
+        let (millis, scratch) = (desk.wall.millis(now), &mut desk.scratch);
+        viewer.repeat(kind, lost, lane, millis, out, scratch, &mut desk.counters);
+    }
+}
+
+fn report<O: Out>(
+    viewer: &mut Viewer,
+    clock: &MediaClock,
+    desk: &mut Desk,
+    now: Instant,
+    out: &mut O,
+) {
+    let Some(at) = clock.at(now) else {
+        return;
+    };
+    desk.compound.clear();
+    viewer.report(at, desk.wall.ntp(now), now, &mut desk.compound);
+    if !desk.compound.is_empty() {
+        out.rtcp(viewer.session, &desk.compound);
+    }
+}

@@ -1,0 +1,77 @@
+//! Packets that one send takes: equal in length, but for the last.
+
+/// Segments of one send. The kernel would take 64; a burst of so many is where switches and radios
+/// begin to lose.
+pub(super) const SEGMENTS_MAX: usize = 16;
+
+/// What the send buffer holds so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Run {
+    len: usize,
+    segment: usize,
+    count: usize,
+    /// A shorter one was the last.
+    is_closed: bool,
+}
+
+impl Run {
+    /// Whether a packet of `len` bytes may follow in a buffer of `room` bytes. One always may begin.
+    pub(super) const fn takes(&self, len: usize, room: usize) -> bool {
+        self.count == 0
+            || !self.is_closed
+                && len <= self.segment
+                && self.count < SEGMENTS_MAX
+                && self.len + len <= room
+    }
+
+    pub(super) const fn add(&mut self, len: usize) {
+        if self.count == 0 {
+            self.segment = len;
+        }
+        self.is_closed = len < self.segment;
+        self.len += len;
+        self.count += 1;
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Bytes in the buffer.
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of each packet but the last.
+    pub(super) const fn segment(&self) -> usize {
+        self.segment
+    }
+
+    pub(super) const fn count(&self) -> usize {
+        self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shorter_packet_is_the_last() {
+        let mut run = Run::default();
+        assert!(run.takes(2_000, 1_000), "whoever seals finds that out");
+        run.add(100);
+        assert!(run.takes(100, 1_000) && run.takes(1, 1_000));
+        assert!(!run.takes(101, 1_000) && !run.takes(100, 199));
+        run.add(100);
+        run.add(40);
+        assert!(!run.takes(40, 1_000));
+        assert_eq!((run.len(), run.segment(), run.count()), (240, 100, 3));
+        let mut long = Run::default();
+        for _ in 0..SEGMENTS_MAX {
+            assert!(long.takes(10, 1_000));
+            long.add(10);
+        }
+        assert!(!long.takes(10, 1_000));
+    }
+}

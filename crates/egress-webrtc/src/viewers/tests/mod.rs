@@ -1,0 +1,208 @@
+//! Viewers against a wire that keeps everything, with time as an argument. What they receive is opened
+//! by another implementation of SRTP.
+
+mod keeping_up;
+mod play;
+mod repairs;
+mod reports;
+
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use container::rtp::{Format, PAYLOAD_BYTES, Packet, Packetizer, Payloads};
+use fanout::Seat;
+use media::{Kind, Sample, Track};
+use rtc_crypto::RTCCryptoProvider;
+use rtc_crypto::providers::AwsLcRsProvider;
+use rtc_srtp::context::Context;
+use rtc_srtp::protection_profile::ProtectionProfile;
+use webrtc::ice::Path;
+use webrtc::mux::Handle;
+use webrtc::srtp::{Keys, MasterKey, Profile};
+
+use super::{Rules, Ticket, Viewers};
+use crate::agree::testing::agreed;
+use crate::codes;
+use crate::stats::Counters;
+use crate::testing::{Camera, House, Wire};
+
+const BOTH: [Kind; 2] = [Kind::Audio, Kind::Video];
+const TICK: Duration = Duration::from_millis(20);
+
+/// Calls of `turn` in a row that may want another one at once.
+const TURNS_MAX: usize = 10_000;
+
+/// A house, its viewers of one worker, and the time.
+struct Theatre {
+    house: House,
+    viewers: Viewers,
+    wire: Wire,
+    now: Instant,
+    guests: u32,
+}
+
+/// A viewer as it sees itself.
+struct Guest {
+    session: Handle,
+    path: Path,
+    context: Context,
+    /// Datagrams taken off the wire so far.
+    taken: usize,
+}
+
+/// A packet as a viewer gets it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Got {
+    ssrc: u32,
+    payload_type: u8,
+    sequence: u16,
+    timestamp: u32,
+    marker: bool,
+    payload: Vec<u8>,
+}
+
+impl Theatre {
+    fn new() -> Self {
+        let rules = Rules {
+            target_utilisation: 0.02,
+        };
+        Self {
+            house: House::new(),
+            viewers: Viewers::new(Waker::noop().clone(), rules),
+            wire: Wire::new(),
+            now: Instant::now(),
+            guests: 0,
+        }
+    }
+
+    fn camera(&self, name: &str, kinds: &[Kind]) -> Camera {
+        Camera::new(self.house.publish(name, self.now), kinds, self.now)
+    }
+
+    /// Somebody comes, and goes wherever it is sent.
+    fn join(&mut self, name: &str, kinds: &[Kind]) -> Guest {
+        let seat = self.house.seat(name, self.now);
+        self.join_with(seat, kinds, Profile::Aes128Gcm, true)
+    }
+
+    fn join_with(&mut self, seat: Seat, kinds: &[Kind], profile: Profile, rtx: bool) -> Guest {
+        let number = self.guests;
+        self.guests += 1;
+        let key = [number as u8 + 1; 16];
+        let salt = vec![number as u8 + 101; profile.salt_len()];
+        let master = MasterKey::new(profile, &key, &salt).expect("the right lengths");
+        let keys = Keys {
+            profile,
+            local: master.clone(),
+            remote: master,
+        };
+        let theirs = match profile {
+            Profile::Aes128CmSha1_80 => ProtectionProfile::Aes128CmHmacSha1_80,
+            Profile::Aes128Gcm => ProtectionProfile::AeadAes128Gcm,
+        };
+        let provider = AwsLcRsProvider::new();
+        let context = Context::new(&key, &salt, theirs, None, None, provider.crypto());
+        let guest = Guest {
+            session: Handle {
+                slot: number,
+                generation: 7,
+            },
+            path: Path::udp(([127, 0, 0, 1], 1_000 + number as u16).into()),
+            context: context.expect("a context"),
+            taken: 0,
+        };
+        let ticket = Ticket {
+            agreed: agreed(kinds, rtx),
+            seat,
+        };
+        let Self {
+            viewers, wire, now, ..
+        } = self;
+        viewers.connected(guest.session, ticket, &keys, guest.path, *now, wire);
+        guest
+    }
+
+    /// Calls `turn` whenever it is due, until `by` has gone by.
+    fn pass(&mut self, by: Duration) {
+        let end = self.now + by;
+        for _ in 0..TURNS_MAX {
+            let due = self.viewers.turn(self.now, &mut self.wire);
+            match due {
+                Some(due) if due <= self.now => {}
+                Some(due) if due <= end => self.now = due,
+                _ if self.now < end => self.now = end,
+                _ => return,
+            }
+        }
+        panic!("it never rests");
+    }
+
+    /// The camera films for so many ticks of 20 ms.
+    fn film(&mut self, camera: &mut Camera, ticks: usize) {
+        for _ in 0..ticks {
+            camera.tick(self.now);
+            self.pass(TICK);
+        }
+    }
+
+    /// What came for a guest since the last time.
+    fn take(&self, guest: &mut Guest) -> Vec<Got> {
+        let all = self
+            .wire
+            .datagrams
+            .get(&guest.path)
+            .map_or(&[][..], Vec::as_slice);
+        let new = &all[guest.taken..];
+        guest.taken = all.len();
+        let packets = new.iter().map(|datagram| {
+            let plain = guest.context.decrypt_rtp(datagram).expect("authentic");
+            let packet = Packet::parse(&plain).expect("a packet");
+            Got {
+                ssrc: packet.header.ssrc,
+                payload_type: packet.header.payload_type,
+                sequence: packet.header.sequence,
+                timestamp: packet.header.timestamp,
+                marker: packet.header.marker,
+                payload: packet.payload.to_vec(),
+            }
+        });
+        packets.collect()
+    }
+
+    fn counters(&self) -> Counters {
+        self.viewers.stats().value()
+    }
+}
+
+/// Packets of one source, whose numbers must be contiguous.
+fn of(got: &[Got], format: Format) -> Vec<Got> {
+    let ssrc = codes::ssrc(format);
+    let own = got.iter().filter(|packet| packet.ssrc == ssrc);
+    let own: Vec<_> = own.cloned().collect();
+    for pair in own.windows(2) {
+        assert_eq!(pair[1].sequence, pair[0].sequence.wrapping_add(1), "no gap");
+    }
+    own
+}
+
+/// What the samples of one track are as packets: time, mark and payload.
+fn packets(format: Format, track: &Track, samples: &[Sample]) -> Vec<(u32, bool, Vec<u8>)> {
+    let mut packetizer = Packetizer::new(format, track, PAYLOAD_BYTES);
+    let clock = codes::sequencer(format);
+    let mut all = Vec::new();
+    let mut payloads = Payloads::default();
+    for sample in samples.iter().filter(|sample| sample.track == track.id) {
+        payloads.clear();
+        packetizer.push(sample, &mut payloads).expect("a frame");
+        let timestamp = clock.timestamp(sample.pts);
+        let each = payloads.iter();
+        all.extend(each.map(|(bytes, marker)| (timestamp, marker, bytes.to_vec())));
+    }
+    all
+}
+
+fn plain(got: &[Got]) -> Vec<(u32, bool, Vec<u8>)> {
+    let each = got.iter();
+    each.map(|one| (one.timestamp, one.marker, one.payload.clone()))
+        .collect()
+}

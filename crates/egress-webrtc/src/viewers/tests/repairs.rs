@@ -1,0 +1,196 @@
+//! Packets that are sent again.
+
+use webrtc::rtcp::{write_nack, write_pli, write_receiver_report};
+
+use super::*;
+
+fn ask(theatre: &mut Theatre, guest: &Guest, media: u32, lost: &[u16]) {
+    let mut compound = Vec::new();
+    write_receiver_report(&mut compound, 9, &[]);
+    write_nack(&mut compound, 9, media, lost);
+    let Theatre {
+        viewers, wire, now, ..
+    } = theatre;
+    viewers.rtcp(guest.session, &compound, *now, wire);
+}
+
+#[test]
+fn lost_packets_come_again_from_a_source_of_their_own() {
+    let mut theatre = Theatre::new();
+    let mut camera = theatre.camera("show", &BOTH);
+    let mut guest = theatre.join("show", &BOTH);
+    theatre.film(&mut camera, 30);
+    let before = of(&theatre.take(&mut guest), Format::H264);
+    let media = codes::ssrc(Format::H264);
+    ask(&mut theatre, &guest, media, &[3, 4, 9]);
+    theatre.pass(Duration::from_millis(100));
+    ask(&mut theatre, &guest, media, &[10]);
+    let again = theatre.take(&mut guest);
+    assert_eq!(again.len(), 4);
+    for (number, (packet, original)) in again.iter().zip([3u16, 4, 9, 10]).enumerate() {
+        let first = &before[usize::from(original) - 1];
+        assert_eq!(first.sequence, original);
+        assert_eq!(packet.ssrc, codes::rtx_ssrc(Format::H264));
+        assert_eq!(
+            (packet.payload_type, packet.sequence),
+            (103, number as u16 + 1)
+        );
+        assert_eq!(
+            (packet.timestamp, packet.marker),
+            (first.timestamp, first.marker)
+        );
+        let (osn, payload) = container::rtp::retransmitted(&packet.payload).expect("media");
+        assert_eq!((osn, payload), (original, &first.payload[..]));
+    }
+    let counters = {
+        theatre.pass(TICK);
+        theatre.counters()
+    };
+    assert_eq!(
+        (counters.nacks, counters.nacked, counters.retransmissions),
+        (2, 4, 4)
+    );
+}
+
+#[test]
+fn without_an_agreed_repetition_the_packet_itself_comes_again() {
+    let mut theatre = Theatre::new();
+    let mut camera = theatre.camera("show", &BOTH);
+    let seat = theatre.house.seat("show", theatre.now);
+    let guest = theatre.join_with(seat, &BOTH, Profile::Aes128Gcm, false);
+    theatre.film(&mut camera, 30);
+    let sent = theatre.wire.datagrams[&guest.path].clone();
+    ask(&mut theatre, &guest, codes::ssrc(Format::H264), &[5]);
+    ask(&mut theatre, &guest, codes::ssrc(Format::Opus), &[7]);
+    let again = &theatre.wire.datagrams[&guest.path][sent.len()..];
+    assert_eq!(again.len(), 2);
+    assert!(
+        again.iter().all(|datagram| sent.contains(datagram)),
+        "the same bytes"
+    );
+}
+
+#[test]
+fn repetitions_are_found_after_a_skip_and_not_from_before_it() {
+    let mut theatre = Theatre::new();
+    let mut camera = theatre.camera("show", &[Kind::Video]);
+    let mut guest = theatre.join("show", &[Kind::Video]);
+    theatre.film(&mut camera, 40);
+    let last = of(&theatre.take(&mut guest), Format::H264)
+        .pop()
+        .expect("a packet");
+    theatre.wire.full.insert(guest.path);
+    theatre.film(&mut camera, 180);
+    theatre.wire.full.clear();
+    theatre.film(&mut camera, 20);
+    let after = of(&theatre.take(&mut guest), Format::H264);
+    let media = codes::ssrc(Format::H264);
+    ask(
+        &mut theatre,
+        &guest,
+        media,
+        &[last.sequence, after[2].sequence],
+    );
+    let again = theatre.take(&mut guest);
+    assert_eq!(again.len(), 1);
+    assert_eq!(again[0].payload[2..], after[2].payload);
+}
+
+#[test]
+fn a_storm_of_requests_is_capped() {
+    let mut theatre = Theatre::new();
+    let mut camera = theatre.camera("show", &[Kind::Video]);
+    let mut guest = theatre.join("show", &[Kind::Video]);
+    theatre.film(&mut camera, 50);
+    let media = codes::ssrc(Format::H264);
+    let (mut sent, mut repeated) = (0, 0);
+    for _ in 0..500 {
+        theatre.film(&mut camera, 1);
+        let newest = of(&theatre.take(&mut guest), Format::H264)
+            .last()
+            .map(|one| one.sequence);
+        // Everything of the last second, over and over.
+        let newest = newest.unwrap_or(200);
+        let lost: Vec<u16> = (1..=150)
+            .rev()
+            .map(|back| newest.wrapping_sub(back))
+            .collect();
+        let before = theatre.counters();
+        ask(&mut theatre, &guest, media, &lost);
+        ask(&mut theatre, &guest, media, &lost);
+        theatre.pass(Duration::ZERO);
+        let after = theatre.counters();
+        repeated += after.bytes - before.bytes;
+        sent = after.bytes;
+        let again = theatre.take(&mut guest);
+        assert!(again.iter().all(|packet| packet.ssrc != media));
+    }
+    let media = sent - repeated;
+    assert!(
+        repeated <= media / 5 + 64 * 1024,
+        "{repeated} of {media} bytes"
+    );
+    assert!(
+        repeated >= media / 8,
+        "{repeated} of {media} bytes: it does help"
+    );
+    assert!(theatre.counters().nacks_refused > 10 * theatre.counters().retransmissions);
+}
+
+#[test]
+fn strange_requests_do_no_harm() {
+    let mut theatre = Theatre::new();
+    let mut camera = theatre.camera("show", &BOTH);
+    let mut guest = theatre.join("show", &BOTH);
+    let all: Vec<u16> = (0..400).collect();
+    for media in [codes::ssrc(Format::H264), codes::rtx_ssrc(Format::H264), 0] {
+        ask(&mut theatre, &guest, media, &all);
+    }
+    theatre.film(&mut camera, 5);
+    theatre.take(&mut guest);
+    ask(
+        &mut theatre,
+        &guest,
+        codes::ssrc(Format::Opus),
+        &[0, 6, 40_000, 65_535],
+    );
+    ask(&mut theatre, &guest, codes::ssrc(Format::Vp8), &all);
+    assert!(theatre.take(&mut guest).is_empty());
+    let stranger = Handle {
+        slot: 0,
+        generation: 6,
+    };
+    let Theatre {
+        viewers, wire, now, ..
+    } = &mut theatre;
+    viewers.rtcp(stranger, &[0x80; 40], *now, wire);
+    viewers.rtcp(guest.session, &[0xFF; 40], *now, wire);
+    viewers.rtp(guest.session, 0, &[], *now, wire);
+}
+
+#[test]
+fn who_lacks_a_keyframe_has_the_publisher_asked() {
+    let mut theatre = Theatre::new();
+    let mut camera = theatre.camera("show", &BOTH);
+    let now = theatre.now;
+    assert!(!camera.publisher.takes_keyframe_request(now));
+    let guest = theatre.join("show", &BOTH);
+    assert!(
+        camera.publisher.takes_keyframe_request(now),
+        "there is none to start at"
+    );
+    theatre.film(&mut camera, 30);
+    assert!(!camera.publisher.takes_keyframe_request(theatre.now));
+    let mut compound = Vec::new();
+    write_pli(&mut compound, 9, codes::ssrc(Format::H264));
+    let Theatre {
+        viewers, wire, now, ..
+    } = &mut theatre;
+    for _ in 0..100 {
+        viewers.rtcp(guest.session, &compound, *now, wire);
+    }
+    assert!(camera.publisher.takes_keyframe_request(*now));
+    assert!(!camera.publisher.takes_keyframe_request(*now));
+    theatre.pass(TICK);
+    assert_eq!(theatre.counters().keyframe_requests, 100);
+}

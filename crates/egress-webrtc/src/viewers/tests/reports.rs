@@ -1,0 +1,117 @@
+//! What viewers are told, and what they tell.
+
+use webrtc::rtcp::{Packet as Item, Report, packets as items, write_receiver_report};
+
+use super::*;
+use crate::codes::CNAME;
+
+/// Source, wall clock and RTP clock of each sender report of a compound.
+fn reports(compound: &[u8]) -> Vec<(u32, u64, u32, u32)> {
+    let found = items(compound).filter_map(|item| match item {
+        Item::SenderReport {
+            ssrc,
+            ntp,
+            rtp_timestamp,
+            packets,
+            ..
+        } => Some((ssrc, ntp, rtp_timestamp, packets)),
+        _ => None,
+    });
+    found.collect()
+}
+
+/// Seconds of two clocks' distance.
+fn seconds(ticks: u32, before: u32, rate: f64) -> f64 {
+    f64::from(ticks.wrapping_sub(before) as i32) / rate
+}
+
+#[test]
+fn reports_tie_sound_to_picture() {
+    let mut theatre = Theatre::new();
+    let mut camera = theatre.camera("show", &BOTH);
+    let _keeps_open = theatre.house.lane("show", theatre.now);
+    theatre.film(&mut camera, 130);
+    let began = theatre.now;
+    let mut guest = theatre.join("show", &BOTH);
+    assert_eq!(theatre.wire.compounds.len(), 1, "one at once");
+    theatre.film(&mut camera, 250);
+    let compounds = &theatre.wire.compounds;
+    // Four in the first second, then one in each.
+    assert!((7..=9).contains(&compounds.len()), "{}", compounds.len());
+    let origin = |format| codes::sequencer(format).timestamp(media::Timestamp::ZERO);
+    let first_ntp = reports(&compounds[0].1)[0].1;
+    for (session, compound) in compounds {
+        assert_eq!(*session, guest.session);
+        let [sound, picture] = reports(compound)[..] else {
+            panic!("a report on each line");
+        };
+        assert_eq!(sound.0, codes::ssrc(Format::Opus));
+        assert_eq!(picture.0, codes::ssrc(Format::H264));
+        assert_eq!(sound.1, picture.1, "one moment for both");
+        let heard = seconds(sound.2, origin(Format::Opus), 48_000.0);
+        let seen = seconds(picture.2, origin(Format::H264), 90_000.0);
+        assert!((heard - seen).abs() < 0.000_1, "{heard} and {seen}");
+        // The stream's clock was at 2.6 s when the viewer came, less what the last sample is old.
+        let passed = (sound.1 - first_ntp) as f64 / f64::from(1u32 << 31) / 2.0;
+        assert!((seen - 2.6 - passed).abs() < 0.07, "{seen} after {passed}");
+        let names = compound.windows(CNAME.len());
+        let named = names.filter(|bytes| *bytes == CNAME.as_bytes()).count();
+        assert_eq!(named, 2);
+    }
+    let got = theatre.take(&mut guest);
+    let last = reports(&compounds[compounds.len() - 1].1);
+    let heard = of(&got, Format::Opus).len();
+    let told = last[0].3 as usize;
+    assert!(
+        told <= heard && heard - told <= 50,
+        "{told} of {heard} packets"
+    );
+    let passed = theatre.now.duration_since(began);
+    assert_eq!(passed, Duration::from_secs(5));
+}
+
+#[test]
+fn losses_and_round_trips_are_counted() {
+    let mut theatre = Theatre::new();
+    let mut camera = theatre.camera("show", &BOTH);
+    let guest = theatre.join("show", &BOTH);
+    theatre.film(&mut camera, 60);
+    let (_, compound) = theatre.wire.compounds.last().expect("a report");
+    let since = (reports(compound)[0].1 >> 16) as u32;
+    let report = |ssrc, lost, held| Report {
+        ssrc,
+        fraction_lost: 3,
+        lost,
+        highest_sequence: 100,
+        jitter: 0,
+        last_report: since,
+        since_last_report: held,
+    };
+    let mut compound = Vec::new();
+    let all = [
+        report(codes::ssrc(Format::H264), 7, 0),
+        report(codes::ssrc(Format::Opus), -2, u32::MAX),
+        report(codes::rtx_ssrc(Format::H264), 1_000, 0),
+    ];
+    write_receiver_report(&mut compound, 9, &all);
+    let Theatre {
+        viewers, wire, now, ..
+    } = &mut theatre;
+    viewers.rtcp(guest.session, &compound, *now, wire);
+    viewers.rtcp(guest.session, &compound, *now, wire);
+    theatre.pass(TICK);
+    let counters = theatre.counters();
+    assert_eq!(counters.lost, 7, "counted once");
+    assert_eq!(
+        counters.round_trips, 2,
+        "nobody holds a report longer than it is old"
+    );
+    assert!(counters.round_trip_micros <= 2 * 1_250_000);
+}
+
+#[test]
+fn a_viewer_takes_little_memory() {
+    let viewer = size_of::<crate::viewers::viewer::Viewer>();
+    let books = size_of::<crate::viewers::viewer::Books>();
+    assert!(viewer <= 384 && books <= 256, "{viewer} and {books} bytes");
+}

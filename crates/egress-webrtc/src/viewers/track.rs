@@ -1,0 +1,144 @@
+//! Where a lane's packets are: one ring per format, from which packets are sent and sent again.
+
+use std::collections::VecDeque;
+
+use media::Timestamp;
+
+/// Packets remembered at the most, 24 bytes each: ten seconds at 60 Mb/s. The log's own limits are
+/// reached first.
+const PACKETS_MAX: usize = 65_536;
+
+/// A packet in the log.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Packet {
+    /// Where its header begins.
+    pub(super) offset: u64,
+    /// The time of its frame.
+    pub(super) at: Timestamp,
+    /// Its bytes, header included.
+    pub(super) len: u16,
+    /// It is its frame's first.
+    pub(super) begins: bool,
+}
+
+/// The packets of one format by their endless sequence numbers, which are contiguous.
+#[derive(Debug, Default)]
+pub(super) struct Track {
+    packets: VecDeque<Packet>,
+    /// The number of the first.
+    base: u64,
+    /// The first packet of the newest frame, and of the newest keyframe.
+    newest: Option<u64>,
+    newest_join: Option<u64>,
+}
+
+impl Track {
+    /// Adds a packet with this number on the wire; at one that joins a viewer may start.
+    pub(super) fn push(&mut self, sequence: u16, packet: Packet, joins: bool) {
+        let missing = sequence.wrapping_sub(self.end() as u16);
+        if missing != 0 {
+            // This thread slept through the whole log, or has just come.
+            self.base = self.end() + u64::from(missing);
+            self.packets.clear();
+            self.newest_join = None;
+        }
+        if packet.begins {
+            self.newest = Some(self.end());
+        }
+        if joins {
+            self.newest_join = Some(self.end());
+        }
+        self.packets.push_back(packet);
+        if self.packets.len() > PACKETS_MAX {
+            self.pop();
+        }
+    }
+
+    /// Forgets what lies before `offset`, where the log no longer has it.
+    pub(super) fn forget_before(&mut self, offset: u64) {
+        while self
+            .packets
+            .front()
+            .is_some_and(|packet| packet.offset < offset)
+        {
+            self.pop();
+        }
+    }
+
+    /// The number of the next packet to come.
+    pub(super) fn end(&self) -> u64 {
+        self.base + self.packets.len() as u64
+    }
+
+    pub(super) fn get(&self, sequence: u64) -> Option<&Packet> {
+        let index = sequence.checked_sub(self.base)?;
+        self.packets.get(usize::try_from(index).ok()?)
+    }
+
+    /// Where the newest frame begins.
+    pub(super) fn newest(&self) -> Option<u64> {
+        self.newest.filter(|newest| *newest >= self.base)
+    }
+
+    /// Where the newest keyframe begins.
+    pub(super) fn newest_join(&self) -> Option<u64> {
+        self.newest_join.filter(|join| *join >= self.base)
+    }
+
+    fn pop(&mut self) {
+        if self.packets.pop_front().is_some() {
+            self.base += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(offset: u64, begins: bool) -> Packet {
+        Packet {
+            offset,
+            at: Timestamp::ZERO,
+            len: 100,
+            begins,
+        }
+    }
+
+    #[test]
+    fn numbers_are_counted_on_past_sixteen_bits() {
+        let mut track = Track::default();
+        for number in 65_530..65_546u64 {
+            let joins = number == 65_534;
+            track.push(number as u16, packet(number * 10, number % 4 == 2), joins);
+        }
+        assert_eq!((track.base, track.end()), (65_530, 65_546));
+        assert_eq!(
+            (track.newest(), track.newest_join()),
+            (Some(65_542), Some(65_534))
+        );
+        assert_eq!(track.get(65_540).map(|packet| packet.offset), Some(655_400));
+        assert_eq!((track.get(65_529), track.get(65_546)), (None, None));
+        track.forget_before(655_350);
+        assert_eq!((track.base, track.newest_join()), (65_535, None));
+    }
+
+    #[test]
+    fn a_gap_begins_anew_with_higher_numbers() {
+        let mut track = Track::default();
+        track.push(0, packet(0, true), true);
+        track.push(1, packet(10, false), false);
+        track.push(500, packet(5_000, false), false);
+        assert_eq!((track.base, track.end()), (500, 501));
+        assert_eq!((track.newest(), track.newest_join()), (None, None));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut track = Track::default();
+        for number in 0..100_000u64 {
+            track.push(number as u16, packet(number, true), false);
+        }
+        assert_eq!(track.end() - track.base, PACKETS_MAX as u64);
+    }
+}

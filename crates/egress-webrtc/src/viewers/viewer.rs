@@ -1,0 +1,541 @@
+//! One viewer of a worker: keys, a path, and a place on each of its lines.
+
+use std::time::{Duration, Instant};
+
+use container::rtp::{Format, HEADER_BYTES};
+use fanout::{Follower, Judgement, Reason, Seat};
+use media::{Kind, Span, Timestamp};
+use webrtc::ice::Path;
+use webrtc::mux::Handle;
+use webrtc::srtp::{Keys, Sealer};
+
+use super::line::Line;
+use super::pace::{PACKETS_PER_VISIT, Pace};
+use super::repair::{Credit, Repair};
+use super::run::Run;
+use super::track::{Packet, Track};
+use crate::agree::Agreed;
+use crate::codes::{self, FORMATS, PICTURE, SOUND};
+use crate::out::{Out, Sent};
+use crate::record;
+use crate::stats::Counters;
+
+/// A viewer counts as degraded for this long after it was moved forward.
+const DEGRADED_FOR: Duration = Duration::from_secs(10);
+
+/// Bytes of a packet whose pieces lie apart in the log.
+pub(super) const PACKET_BYTES_MAX: usize = 2_048;
+
+/// What a lane has, as its viewers see it in a visit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lane<'a> {
+    pub(super) follower: &'a Follower,
+    /// By format.
+    pub(super) tracks: &'a [Track; FORMATS],
+    /// The time of the newest unit.
+    pub(super) newest: Timestamp,
+}
+
+/// State of one viewer: what each visit needs lies here, the rest is in [`Books`].
+#[derive(Debug)]
+pub(super) struct Viewer {
+    pub(super) session: Handle,
+    path: Path,
+    sealer: Sealer,
+    /// Sound and picture.
+    pub(super) lines: [Option<Line>; 2],
+    pace: Pace,
+    credit: Credit,
+    /// Bytes and sends that its seat does not know of yet.
+    unsaid: (u32, u32),
+    has_begun: bool,
+    /// Its path is gone; it may come back on another, until its session ends.
+    is_adrift: bool,
+    /// When it is next told how its lines fare.
+    pub(super) report_at: Instant,
+    pub(super) books: Box<Books>,
+}
+
+/// What is needed now and then.
+#[derive(Debug)]
+pub(super) struct Books {
+    pub(super) seat: Seat,
+    pub(super) repair: Repair,
+    /// Sender reports so far.
+    pub(super) reports: u32,
+    skipped_at: Option<Instant>,
+    has_asked_for_keyframe: bool,
+}
+
+/// How a visit ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Visit {
+    /// It has everything that it may have now.
+    Settled,
+    /// It is to be visited again then, news or not.
+    Again(Instant),
+    /// There was no room to send.
+    Blocked,
+    /// It must go.
+    Leave(Reason),
+}
+
+impl Viewer {
+    /// A viewer that has had nothing; `None` when its keys are of no use.
+    pub(super) fn new(
+        session: Handle,
+        path: Path,
+        keys: &Keys,
+        agreed: &Agreed,
+        seat: Seat,
+        now: Instant,
+    ) -> Option<Self> {
+        let line = |kind| agreed.of(kind).map(Line::new);
+        Some(Self {
+            session,
+            path,
+            sealer: Sealer::new(keys).ok()?,
+            lines: [line(Kind::Audio), line(Kind::Video)],
+            pace: Pace::default(),
+            credit: Credit::default(),
+            unsaid: (0, 0),
+            has_begun: false,
+            is_adrift: false,
+            report_at: now,
+            books: Box::new(Books {
+                seat,
+                repair: Repair::default(),
+                reports: 0,
+                skipped_at: None,
+                has_asked_for_keyframe: false,
+            }),
+        })
+    }
+
+    /// It is to be sent to another address.
+    pub(super) const fn go(&mut self, path: Path) {
+        self.path = path;
+        self.is_adrift = false;
+    }
+
+    pub(super) const fn path(&self) -> Path {
+        self.path
+    }
+
+    /// Whether it has everything there is.
+    pub(super) fn is_settled(&self, tracks: &[Track; FORMATS]) -> bool {
+        self.lines.iter().flatten().all(|line| {
+            let track = &tracks[line.format as usize];
+            line.next() == track.end()
+        })
+    }
+
+    /// Sends what it lacks.
+    pub(super) fn visit<O: Out>(
+        &mut self,
+        lane: Lane<'_>,
+        now: Instant,
+        out: &mut O,
+        scratch: &mut [u8; PACKET_BYTES_MAX],
+        counters: &mut Counters,
+    ) -> Visit {
+        if self.is_adrift || self.is_settled(lane.tracks) {
+            self.pace.caught_up();
+            return Visit::Settled;
+        }
+        if let Err(reason) = self.place(lane, now, counters) {
+            return Visit::Leave(reason);
+        }
+        self.send(lane, now, out, scratch, counters)
+    }
+
+    /// Finds places for lines that have none, and moves those that have fallen behind.
+    fn place(
+        &mut self,
+        lane: Lane<'_>,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<(), Reason> {
+        let sound = self.place_sound(lane);
+        let picture = self.place_picture(lane, now)?;
+        if sound || picture {
+            counters.skips += 1;
+            counters.degraded += u64::from(!self.is_degraded());
+            self.books.seat.skipped();
+            self.books.skipped_at = Some(now);
+            self.books.seat.set_degraded(true);
+        }
+        Ok(())
+    }
+
+    /// Sound starts at the present: a receiver plays what it is given, and the past of it would be
+    /// delay for good.
+    fn place_sound(&mut self, lane: Lane<'_>) -> bool {
+        let Some(line) = &mut self.lines[SOUND] else {
+            return false;
+        };
+        let track = &lane.tracks[line.format as usize];
+        if line.is_waiting() {
+            if let Some(newest) = track.newest() {
+                line.go(newest);
+            }
+            return false;
+        }
+        let lag = match track.get(line.next()) {
+            Some(packet) => lane.newest - packet.at,
+            None if line.next() >= track.end() => return false,
+            // The ring has it no more.
+            None => Span::from_ticks(i64::MAX),
+        };
+        let newest = track.newest().filter(|newest| *newest > line.next());
+        let Some(newest) = newest.filter(|_| lag > lane.follower.policy().skip_after) else {
+            return false;
+        };
+        line.go(newest);
+        true
+    }
+
+    /// Pictures start at the newest keyframe, and go on there when a viewer falls too far behind.
+    fn place_picture(&mut self, lane: Lane<'_>, now: Instant) -> Result<bool, Reason> {
+        let Some(line) = &mut self.lines[PICTURE] else {
+            return Ok(false);
+        };
+        let track = &lane.tracks[line.format as usize];
+        let join = track.newest_join();
+        if line.is_waiting() {
+            let books = &mut *self.books;
+            match join.and_then(|join| Some((join, track.get(join)?))) {
+                Some((join, packet)) => {
+                    line.go(join);
+                    self.pace.catch_up(packet.at, now);
+                    books.has_asked_for_keyframe = false;
+                }
+                None if !books.has_asked_for_keyframe => {
+                    books.seat.request_keyframe();
+                    books.has_asked_for_keyframe = true;
+                }
+                None => {}
+            }
+            return Ok(false);
+        }
+        let Some(packet) = track.get(line.next()) else {
+            if line.next() >= track.end() {
+                return Ok(false);
+            }
+            // The ring has it no more. A datagram's listener loses nothing by being moved, unless it
+            // has been slow for so long that the log was not kept for its sake.
+            if let Judgement::Drop(Reason::Lag) = lane.follower.judge(0) {
+                return Err(Reason::Lag);
+            }
+            match join {
+                Some(join) => line.go(join),
+                None => line.wait(),
+            }
+            self.pace.caught_up();
+            return Ok(true);
+        };
+        // What was begun is finished, so that no frame is cut.
+        let Some(join) = join.filter(|join| *join > line.next() && packet.begins) else {
+            return Ok(false);
+        };
+        if self.pace.is_catching_up() {
+            // There is a newer present to catch up with.
+            line.go(join);
+            if let Some(packet) = track.get(join) {
+                self.pace.catch_up(packet.at, now);
+            }
+            return Ok(false);
+        }
+        if lane.newest - packet.at <= lane.follower.policy().skip_after {
+            return Ok(false);
+        }
+        let unit = packet.offset - record::HEAD_BYTES as u64;
+        match lane.follower.judge(unit) {
+            Judgement::Keep => Ok(false),
+            Judgement::Drop(reason) => Err(reason),
+            Judgement::Skip => {
+                line.go(join);
+                Ok(true)
+            }
+        }
+    }
+
+    fn send<O: Out>(
+        &mut self,
+        lane: Lane<'_>,
+        now: Instant,
+        out: &mut O,
+        scratch: &mut [u8; PACKET_BYTES_MAX],
+        counters: &mut Counters,
+    ) -> Visit {
+        let overhead = self.sealer.overhead();
+        let mut run = Run::default();
+        let mut before = self.lines;
+        let mut again: Option<Instant> = None;
+        let mut sooner = |due: Instant| again = Some(again.map_or(due, |other| other.min(due)));
+        for kind in [SOUND, PICTURE] {
+            let Some(track) = self.track(lane, kind) else {
+                continue;
+            };
+            let mut left = PACKETS_PER_VISIT;
+            while let Some(packet) = self.next(track, kind) {
+                if kind == PICTURE
+                    && let Some(due) = self.pace.waits(packet.at, now)
+                {
+                    sooner(due);
+                    break;
+                }
+                if left == 0 {
+                    sooner(self.pace.rest(kind, now));
+                    break;
+                }
+                left -= 1;
+                let len = usize::from(packet.len);
+                if !run.takes(len + overhead, out.buffer().len())
+                    && let Err(end) = self.flush(&mut run, &mut before, now, out, counters)
+                {
+                    return end;
+                }
+                let Some(line) = &mut self.lines[kind] else {
+                    break;
+                };
+                let bytes = lane.follower.bytes(packet.offset, len, scratch);
+                let Some((plain, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+                    break;
+                };
+                let header = line.header(plain, line.own());
+                let place = &mut out.buffer()[run.len()..];
+                match self.sealer.seal(line.own(), &header, payload, place) {
+                    Ok(sealed) => run.add(sealed),
+                    Err(error) => return unsealed(error),
+                }
+                line.advance(payload.len());
+            }
+        }
+        if let Err(end) = self.flush(&mut run, &mut before, now, out, counters) {
+            return end;
+        }
+        if let Some(track) = self.track(lane, PICTURE)
+            && self.next(track, PICTURE).is_none()
+        {
+            self.pace.caught_up();
+        }
+        again.map_or(Visit::Settled, Visit::Again)
+    }
+
+    /// Sends what is in the buffer. If that does not go, the lines are as they were `before`.
+    fn flush<O: Out>(
+        &mut self,
+        run: &mut Run,
+        before: &mut [Option<Line>; 2],
+        now: Instant,
+        out: &mut O,
+        counters: &mut Counters,
+    ) -> Result<(), Visit> {
+        if run.is_empty() {
+            return Ok(());
+        }
+        match out.send(self.path, run.len(), run.segment()) {
+            Sent::Sent => {}
+            Sent::Blocked => {
+                counters.blocked_sends += 1;
+                self.lines = *before;
+                return Err(Visit::Blocked);
+            }
+            Sent::Gone => {
+                self.is_adrift = true;
+                self.lines = *before;
+                return Err(Visit::Settled);
+            }
+        }
+        *before = self.lines;
+        self.credit.earn(run.len());
+        self.count(run, counters);
+        if !self.has_begun {
+            self.has_begun = true;
+            self.books.seat.began(now);
+        }
+        *run = Run::default();
+        Ok(())
+    }
+
+    fn count(&mut self, run: &Run, counters: &mut Counters) {
+        counters.sends += 1;
+        counters.packets += run.count() as u64;
+        counters.bytes += run.len() as u64;
+        self.unsaid.0 = self.unsaid.0.saturating_add(run.len() as u32);
+        self.unsaid.1 = self.unsaid.1.saturating_add(1);
+    }
+
+    /// Sends packets of `kind` again that it says are lost, as far as its share goes.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a visit's needs, and what is asked for"
+    )]
+    pub(super) fn repeat<O: Out>(
+        &mut self,
+        kind: usize,
+        lost: impl Iterator<Item = u16>,
+        lane: Lane<'_>,
+        millis: u32,
+        out: &mut O,
+        scratch: &mut [u8; PACKET_BYTES_MAX],
+        counters: &mut Counters,
+    ) {
+        let (Some(line), Some(track)) = (self.lines[kind], self.track(lane, kind)) else {
+            return;
+        };
+        let mut run = Run::default();
+        let mut rtx = self.books.repair.rtx[kind];
+        for sequence in lost {
+            counters.nacked += 1;
+            let found = line.sent(sequence);
+            let found = found.and_then(|(own, at)| Some((own, track.get(at)?)));
+            let Some((own, packet)) = found else {
+                counters.nacks_refused += 1;
+                continue;
+            };
+            let len = usize::from(packet.len) + REPEATED_EXTRA;
+            let repair = &mut self.books.repair;
+            if !repair.may_repeat(kind, sequence, millis) || !self.credit.spend(len) {
+                counters.nacks_refused += 1;
+                continue;
+            }
+            let bytes = lane
+                .follower
+                .bytes(packet.offset, len - REPEATED_EXTRA, scratch);
+            let Some((plain, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+                continue;
+            };
+            let header = line.header(plain, own);
+            let mut whole = [0; PACKET_BYTES_MAX];
+            let (index, header, payload) = match line.rtx() {
+                None => (own, header, payload),
+                Some(payload_type) => {
+                    let header = repeated_header(header, payload_type, rtx, line.format);
+                    let Some(whole) = with_original(sequence, payload, &mut whole) else {
+                        continue;
+                    };
+                    rtx += 1;
+                    (rtx - 1, header, whole)
+                }
+            };
+            let len = header.len() + payload.len() + self.sealer.overhead();
+            if !run.takes(len, out.buffer().len())
+                && !self.flush_repeated(&mut run, kind, rtx, out, counters)
+            {
+                return;
+            }
+            let place = &mut out.buffer()[run.len()..];
+            match self.sealer.seal(index, &header, payload, place) {
+                Ok(sealed) => run.add(sealed),
+                Err(_) => return,
+            }
+        }
+        self.flush_repeated(&mut run, kind, rtx, out, counters);
+    }
+
+    /// Sends what is in the buffer; if that does not go, it was lost, and will be asked for again.
+    fn flush_repeated<O: Out>(
+        &mut self,
+        run: &mut Run,
+        kind: usize,
+        rtx: u64,
+        out: &mut O,
+        counters: &mut Counters,
+    ) -> bool {
+        // Numbers of packets that did not go are not used for others either.
+        self.books.repair.rtx[kind] = rtx;
+        if run.is_empty() {
+            return true;
+        }
+        let sent = out.send(self.path, run.len(), run.segment());
+        if sent != Sent::Sent {
+            counters.blocked_sends += u64::from(sent == Sent::Blocked);
+            return false;
+        }
+        counters.retransmissions += run.count() as u64;
+        self.count(run, counters);
+        *run = Run::default();
+        true
+    }
+
+    /// Tells its seat what it was sent, and how far behind it is.
+    pub(super) fn tell(&mut self, lane: Lane<'_>, now: Instant, counters: &mut Counters) {
+        let lags = [SOUND, PICTURE].map(|kind| {
+            let packet = self.next(self.track(lane, kind)?, kind)?;
+            Some(lane.newest - packet.at)
+        });
+        let lag = lags.into_iter().flatten().max();
+        let Books {
+            seat, skipped_at, ..
+        } = &mut *self.books;
+        seat.lags(lag.unwrap_or_default());
+        if skipped_at.is_some_and(|at| now.saturating_duration_since(at) >= DEGRADED_FOR) {
+            *skipped_at = None;
+            seat.set_degraded(false);
+            counters.degraded -= 1;
+        }
+        self.settle_books();
+    }
+
+    /// Tells its seat what it was sent.
+    pub(super) fn settle_books(&mut self) {
+        let (bytes, sends) = std::mem::take(&mut self.unsaid);
+        if sends > 0 {
+            self.books.seat.sent(bytes.into(), sends.into());
+        }
+    }
+
+    pub(super) fn is_degraded(&self) -> bool {
+        self.books.skipped_at.is_some()
+    }
+
+    /// Whether it is time to tell it how its lines fare.
+    pub(super) fn is_due_for_report(&self, now: Instant) -> bool {
+        self.has_begun && now >= self.report_at
+    }
+
+    fn track<'a>(&self, lane: Lane<'a>, kind: usize) -> Option<&'a Track> {
+        let line = self.lines[kind].as_ref()?;
+        Some(&lane.tracks[line.format as usize])
+    }
+
+    fn next<'a>(&self, track: &'a Track, kind: usize) -> Option<&'a Packet> {
+        track.get(self.lines[kind].as_ref()?.next())
+    }
+}
+
+/// Keys come from the handshake and packets from the log: neither is the viewer's doing.
+fn unsealed(error: webrtc::srtp::Error) -> Visit {
+    tracing::error!(%error, "a packet could not be sealed");
+    Visit::Leave(Reason::Shutdown)
+}
+
+/// Bytes that a repeated packet has more: its original number (RFC 4588 §4).
+const REPEATED_EXTRA: usize = 2;
+
+fn repeated_header(
+    mut header: [u8; HEADER_BYTES],
+    payload_type: u8,
+    number: u64,
+    format: Format,
+) -> [u8; HEADER_BYTES] {
+    header[1] = header[1] & 0x80 | payload_type;
+    header[2..4].copy_from_slice(&(number as u16).to_be_bytes());
+    header[8..].copy_from_slice(&codes::rtx_ssrc(format).to_be_bytes());
+    header
+}
+
+/// The payload of a repeated packet.
+fn with_original<'a>(
+    sequence: u16,
+    payload: &[u8],
+    whole: &'a mut [u8; PACKET_BYTES_MAX],
+) -> Option<&'a [u8]> {
+    let whole = whole.get_mut(..REPEATED_EXTRA + payload.len())?;
+    let (original, rest) = whole.split_at_mut(REPEATED_EXTRA);
+    original.copy_from_slice(&sequence.to_be_bytes());
+    rest.copy_from_slice(payload);
+    Some(whole)
+}
