@@ -11,7 +11,7 @@
 mod browser;
 mod flv;
 mod relay;
-mod relay_wire;
+mod relay_stage;
 mod support;
 mod wire;
 

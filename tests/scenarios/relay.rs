@@ -1,39 +1,27 @@
-//! The smallest WebRTC server: one peer, one socket, one thread. To whoever wants to watch it plays a file
-//! over and over; of whoever publishes it counts the packets.
+//! The smallest WebRTC server: the port, with a role that knows one peer. To whoever wants to watch it plays
+//! a file over and over; of whoever publishes it counts the packets.
 //!
-//! It drives `webrtc` the way a worker does and has nothing of the server's own: what it shows is that
-//! answers, checks, handshakes and sealed packets are what real peers expect.
+//! It has nothing of the server's own: what it shows is that answers, checks, handshakes and sealed packets
+//! are what real peers expect.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use rtc_rtp::codec::h264::H264Payloader;
-use rtc_rtp::packetizer::Payloader;
 use testkit::{Clip, Tool};
 use webrtc::dtls::Identity;
-use webrtc::ice::{Credentials, Path, RANDOM_LEN, Transport};
-use webrtc::mux::{Event, Handle, Mux, NewSession, Received};
-use webrtc::rtcp::{Packet, SenderReport, packets, write_sdes};
+use webrtc::ice::{Credentials, RANDOM_LEN, Transport};
+use webrtc::mux::NewSession;
+use webrtc::port::{Port, PortConfig};
+use webrtc::rtcp::{Packet, packets};
 use webrtc::sdp::{Answer, Candidate, MediaKind, Offer, ProfileLevelId, Section, Wanted};
-use webrtc::srtp::{Profile, RTP_OVERHEAD_MAX, Rollover, Sealer};
+use webrtc::srtp::Profile;
 
-use crate::relay_wire::Wire;
+use crate::relay_stage::{AUDIO_SSRC, Stage, VIDEO_SSRC};
 
-/// The clip's pictures per second.
-const FRAME_RATE: u32 = 25;
-/// An Opus packet of 20 ms of silence in stereo.
-const SILENCE: [u8; 3] = [0xfc, 0xff, 0xfe];
-const SOUNDS_PER_SECOND: u32 = 50;
-/// Payload bytes of a packet, so that header and tag stay below 1,200.
-const PAYLOAD_MAX: usize = 1_160;
-const VIDEO_SSRC: u32 = 2_222;
-const AUDIO_SSRC: u32 = 1_111;
-/// Both tracks begin shortly before their sequence numbers wrap, and after they wrapped before.
-const FIRST_SEQUENCE: u64 = (3 << 16) - 300;
+/// Two, so that peers come to either and are passed on.
+const WORKERS: usize = 2;
 
 /// What the relay saw of its viewer.
 #[derive(Debug, Default)]
@@ -52,12 +40,12 @@ pub(crate) struct Report {
     /// Packets of the peer that were not authentic.
     pub(crate) refused: u64,
     pub(crate) closed: bool,
-    /// Whether the peer uses the names of a restart.
+    /// Whether the names of before a restart are no longer in use.
     pub(crate) restarted: bool,
 }
 
 impl Report {
-    fn read(&mut self, compound: &[u8]) {
+    pub(crate) fn read(&mut self, compound: &[u8]) {
         for packet in packets(compound) {
             match packet {
                 Packet::ReceiverReport { reports, .. } => {
@@ -78,12 +66,13 @@ impl Report {
 
 /// A relay that runs until it is asked for its report.
 pub(crate) struct Relay {
-    identity: Identity,
-    candidate: Candidate,
+    port: Port<Tracks>,
+    /// Where its peer is told to come.
+    candidates: Vec<Candidate>,
+    /// Our names, the last one in use.
+    ufrags: Mutex<Vec<String>>,
     answer: String,
-    restarts: SyncSender<(Credentials, String)>,
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<Report>,
+    report: Arc<Mutex<Report>>,
 }
 
 impl Relay {
@@ -95,44 +84,32 @@ impl Relay {
     /// Likewise over UDP or TCP.
     pub(crate) fn start_over(transport: Transport, offer: &str) -> Self {
         let offer = Offer::parse(offer).unwrap();
-        let identity = Identity::generate().unwrap();
-        let wire = Wire::open(transport);
-        let candidate = Candidate {
-            address: wire.address(),
-            transport,
-        };
+        let report = Arc::<Mutex<Report>>::default();
+        let pictures = pictures();
+        let mut config = PortConfig::new((Ipv4Addr::LOCALHOST, 0).into());
+        config.workers = WORKERS;
+        let port = Port::start(&config, Identity::generate().unwrap(), |_, _| {
+            Stage::new(pictures.clone(), Arc::clone(&report))
+        });
+        let port = port.unwrap();
+        let is_wanted = |candidate: &&Candidate| candidate.transport == transport;
+        let candidates: Vec<_> = port.candidates().iter().filter(is_wanted).copied().collect();
         let local = Credentials::generate(&random());
         let tracks = Tracks::choose(&offer);
-        let sends = tracks.sends;
-        let answer = tracks.answer(&offer, &local, &identity, candidate);
+        let answer = tracks.answer(&offer, &local, &port, &candidates);
+        let ufrags = Mutex::new(vec![local.ufrag().to_owned()]);
         let session = NewSession {
             local,
             remote_ufrag: offer.ice.ufrag().into(),
             fingerprint: offer.fingerprint,
         };
-        let stop = Arc::new(AtomicBool::new(false));
-        let (restarts, asked) = sync_channel(1);
-        let worker = Worker {
-            mux: Mux::new(&identity),
-            wire,
-            pictures: pictures(),
-            video: Track::new(VIDEO_SSRC, 90_000 / FRAME_RATE, tracks.video),
-            audio: Track::new(AUDIO_SSRC, 48_000 / SOUNDS_PER_SECOND, tracks.audio),
-            viewer: None,
-            sends,
-            report: Report::default(),
-        };
-        let thread = std::thread::spawn({
-            let stop = stop.clone();
-            move || worker.run(session, &asked, &stop)
-        });
+        port.expect(session, tracks).unwrap();
         Self {
-            identity,
-            candidate,
-            restarts,
+            port,
+            candidates,
+            ufrags,
             answer,
-            stop,
-            thread,
+            report,
         }
     }
 
@@ -145,16 +122,29 @@ impl Relay {
         let offer = Offer::parse(offer).unwrap();
         let local = Credentials::generate(&random());
         let tracks = Tracks::choose(&offer);
-        let answer = tracks.answer(&offer, &local, &self.identity, self.candidate);
-        let names = (local, offer.ice.ufrag().to_owned());
-        self.restarts.send(names).unwrap();
+        let answer = tracks.answer(&offer, &local, &self.port, &self.candidates);
+        let mut ufrags = self.ufrags.lock().unwrap();
+        let former = ufrags.last().unwrap();
+        let ours = local.ufrag().to_owned();
+        assert!(self.port.restart(former, local, offer.ice.ufrag()));
+        ufrags.push(ours);
         answer
     }
 
     /// Says goodbye to the viewer.
     pub(crate) fn stop(self) -> Report {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap()
+        let mut ufrags = self.ufrags.into_inner().unwrap();
+        ufrags.pop();
+        let is_forgotten = |ufrag: &String| !self.port.close(ufrag);
+        let restarted = !ufrags.is_empty() && ufrags.iter().all(is_forgotten);
+        let refused = self.port.counters().mux.srtp_refused;
+        self.port.stop();
+        let mut report = self.report.lock().unwrap();
+        Report {
+            restarted,
+            refused,
+            ..std::mem::take(&mut *report)
+        }
     }
 }
 
@@ -202,10 +192,11 @@ fn pictures() -> Vec<Bytes> {
 }
 
 /// Which format each track has.
-struct Tracks {
-    audio: u8,
-    video: u8,
-    sends: bool,
+pub(crate) struct Tracks {
+    pub(crate) audio: u8,
+    pub(crate) video: u8,
+    /// Whether the peer watches and does not publish.
+    pub(crate) sends: bool,
 }
 
 impl Tracks {
@@ -229,8 +220,8 @@ impl Tracks {
         &self,
         offer: &Offer,
         ice: &Credentials,
-        identity: &Identity,
-        candidate: Candidate,
+        port: &Port<Self>,
+        candidates: &[Candidate],
     ) -> String {
         let sections: Vec<_> = offer
             .media
@@ -262,211 +253,11 @@ impl Tracks {
             sections: &sections,
             session_id: 1,
             ice,
-            fingerprint: identity.fingerprint(),
-            candidates: &[candidate],
+            fingerprint: port.fingerprint(),
+            candidates,
             stream: "show",
             cname: "relay",
         }
         .to_string()
     }
-}
-
-/// One track's place in time.
-struct Track {
-    ssrc: u32,
-    payload_type: u8,
-    ticks: u32,
-    sequence: u64,
-    timestamp: u32,
-    packets: u32,
-    octets: u32,
-}
-
-impl Track {
-    fn new(ssrc: u32, ticks: u32, payload_type: u8) -> Self {
-        Self {
-            ssrc,
-            payload_type,
-            ticks,
-            sequence: FIRST_SEQUENCE,
-            timestamp: 0,
-            packets: 0,
-            octets: 0,
-        }
-    }
-
-    /// The next packet's header.
-    fn header(&mut self, payload_len: usize, is_last: bool) -> [u8; 12] {
-        let mut header = [0; 12];
-        header[0] = 0x80;
-        header[1] = self.payload_type | u8::from(is_last) << 7;
-        header[2..4].copy_from_slice(&(self.sequence as u16).to_be_bytes());
-        header[4..8].copy_from_slice(&self.timestamp.to_be_bytes());
-        header[8..].copy_from_slice(&self.ssrc.to_be_bytes());
-        self.packets += 1;
-        self.octets += payload_len as u32;
-        header
-    }
-
-    fn report(&self) -> Vec<u8> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let fraction = (u64::from(now.subsec_nanos()) << 32) / 1_000_000_000;
-        let report = SenderReport {
-            ssrc: self.ssrc,
-            ntp: (now.as_secs() + 2_208_988_800) << 32 | fraction,
-            rtp_timestamp: self.timestamp,
-            packets: self.packets,
-            octets: self.octets,
-        };
-        let mut compound = Vec::new();
-        report.write(&mut compound);
-        write_sdes(&mut compound, self.ssrc, "relay");
-        compound
-    }
-}
-
-struct Viewer {
-    handle: Handle,
-    path: Path,
-    sealer: Sealer,
-    rollover: Rollover,
-    since: Instant,
-    pictures: u32,
-    sounds: u32,
-    reported: u32,
-}
-
-struct Worker {
-    mux: Mux,
-    wire: Wire,
-    pictures: Vec<Bytes>,
-    video: Track,
-    audio: Track,
-    viewer: Option<Viewer>,
-    /// Whether the peer watches and does not publish.
-    sends: bool,
-    report: Report,
-}
-
-impl Worker {
-    fn run(
-        mut self,
-        session: NewSession,
-        restarts: &Receiver<(Credentials, String)>,
-        stop: &AtomicBool,
-    ) -> Report {
-        let handle = self.mux.adopt(session, Instant::now()).unwrap();
-        let mut payloader = H264Payloader::default();
-        while !stop.load(Ordering::Relaxed) {
-            let Self {
-                wire,
-                mux,
-                report,
-                video,
-                audio,
-                ..
-            } = &mut self;
-            wire.receive(|path, datagram| {
-                let now = Instant::now();
-                match mux.receive(path, datagram, now) {
-                    Received::Rtcp { packet, .. } => report.read(packet),
-                    Received::Rtp { packet, .. } => {
-                        let header = webrtc::rtp::Header::parse(packet).unwrap();
-                        let is =
-                            |track: &Track| usize::from(header.payload_type == track.payload_type);
-                        report.sounds += is(audio);
-                        report.pictures += is(video);
-                    }
-                    _ => {}
-                }
-            });
-            if let Ok((local, remote_ufrag)) = restarts.try_recv() {
-                assert!(self.mux.restart(handle, local, &remote_ufrag));
-            }
-            self.report.restarted |= self.mux.poll_retired().is_some();
-            self.mux.handle_timeout(Instant::now());
-            self.flush();
-            self.send(&mut payloader);
-        }
-        self.mux.close(handle, Instant::now());
-        self.flush();
-        self.report.refused = self.mux.counters().srtp_refused;
-        self.report
-    }
-
-    fn flush(&mut self) {
-        while let Some((handle, event)) = self.mux.poll_event() {
-            match event {
-                Event::Connected { keys, path } => {
-                    self.report.profile = Some(keys.profile);
-                    self.viewer = Some(Viewer {
-                        handle,
-                        path,
-                        sealer: Sealer::new(&keys).unwrap(),
-                        rollover: Rollover::starting_at(FIRST_SEQUENCE),
-                        since: Instant::now(),
-                        pictures: 0,
-                        sounds: 0,
-                        reported: 0,
-                    });
-                }
-                Event::Moved { path } => {
-                    if let Some(viewer) = &mut self.viewer {
-                        viewer.path = path;
-                    }
-                }
-                Event::Closed { .. } => {
-                    self.report.closed = true;
-                    self.viewer = None;
-                }
-            }
-        }
-        while let Some(transmit) = self.mux.poll_transmit() {
-            self.wire.send(transmit.path, &transmit.datagram);
-        }
-    }
-
-    /// Sends what is due.
-    fn send(&mut self, payloader: &mut H264Payloader) {
-        let Some(viewer) = self.viewer.as_mut().filter(|_| self.sends) else {
-            return;
-        };
-        let elapsed = viewer.since.elapsed();
-        let due = |per_second: u32| (elapsed.as_millis() * u128::from(per_second) / 1_000) as u32;
-        while viewer.pictures <= due(FRAME_RATE) {
-            let picture = &self.pictures[viewer.pictures as usize % self.pictures.len()];
-            let payloads = payloader.payload(PAYLOAD_MAX, picture).unwrap();
-            let last = payloads.len() - 1;
-            for (at, payload) in payloads.iter().enumerate() {
-                self.report.sent += 1;
-                packet(&mut self.wire, viewer, &mut self.video, payload, at == last);
-            }
-            self.video.timestamp = self.video.timestamp.wrapping_add(self.video.ticks);
-            viewer.pictures += 1;
-        }
-        while viewer.sounds <= due(SOUNDS_PER_SECOND) {
-            self.report.sent += 1;
-            packet(&mut self.wire, viewer, &mut self.audio, &SILENCE, false);
-            self.audio.timestamp = self.audio.timestamp.wrapping_add(self.audio.ticks);
-            viewer.sounds += 1;
-        }
-        while viewer.reported <= due(1) {
-            for track in [&self.video, &self.audio] {
-                self.mux.send_rtcp(viewer.handle, &track.report()).unwrap();
-            }
-            viewer.reported += 1;
-        }
-    }
-}
-
-fn packet(wire: &mut Wire, viewer: &Viewer, track: &mut Track, payload: &[u8], is_last: bool) {
-    let header = track.header(payload.len(), is_last);
-    let index = viewer.rollover.index(track.sequence).unwrap();
-    let mut out = vec![0; header.len() + payload.len() + RTP_OVERHEAD_MAX];
-    let len = viewer
-        .sealer
-        .seal(index, &header, payload, &mut out)
-        .unwrap();
-    wire.send(viewer.path, &out[..len]);
-    track.sequence += 1;
 }

@@ -5,6 +5,8 @@
 //! batches, and when the call returns every send in the batch has its outcome, so no buffer outlives
 //! the call that lent it.
 //!
+//! Datagrams come and go through [`udp`], whose owner sleeps on a [`Poller`].
+//!
 //! For connections that a task serves there are [`closing`] and [`wait`]; those that the server
 //! itself makes begin with [`link`].
 //!
@@ -20,10 +22,14 @@ pub mod closing;
 pub mod cpu;
 mod epoll;
 pub mod intake;
+#[allow(unsafe_code, reason = "the system's list is made of pointers")]
+pub mod interfaces;
 mod jitter;
 #[cfg(not(loom))]
 pub mod link;
+mod poller;
 pub mod tcp;
+pub mod udp;
 mod uring;
 #[cfg(not(loom))]
 pub mod wait;
@@ -32,5 +38,6 @@ mod waker;
 pub use backend::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot};
 pub use epoll::Epoll;
 pub use jitter::Jitter;
+pub use poller::{Interest, Poller, Ready};
 pub use uring::{Unavailable, Uring};
 pub use waker::Waker;

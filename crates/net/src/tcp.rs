@@ -1,9 +1,10 @@
 //! Options for the sockets of listeners and publishers.
 
 use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use socket2::SockRef;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 /// Unsent bytes the kernel keeps per listener before it reports the socket full. Small, so that a
 /// backlog stays in the log, where it can be skipped; large enough that one message of a usual
@@ -19,6 +20,28 @@ pub const USER_TIMEOUT: Duration = Duration::from_secs(20);
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
 const KEEPALIVE_PROBES: u32 = 3;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 1_024;
+
+/// Listens on a port together with other sockets of this user that do likewise: the kernel spreads
+/// connections over them. The listener does not block. An address that means all of the host's means
+/// those of both families.
+///
+/// # Errors
+/// Those of `socket`, `bind` and `listen`.
+pub fn listen_shared(address: SocketAddr) -> io::Result<TcpListener> {
+    let domain = Domain::for_address(address);
+    let socket = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(!address.ip().is_unspecified())?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
 
 /// Prepares an accepted socket that will carry a live stream to a listener.
 ///

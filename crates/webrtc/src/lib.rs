@@ -1,21 +1,25 @@
-//! What WHIP and WHEP share, without a socket, a thread or a clock.
+//! What WHIP and WHEP share: the protocols, without a socket, a thread or a clock, and the one port
+//! they are served on.
 //!
 //! A WebRTC session is agreed on by [`sdp`], finds its way by [`ice`], makes its keys by [`dtls`],
 //! and protects its media by [`srtp`]; [`rtcp`] is what the peers say about it. [`mux`] puts these
-//! together for all sessions of one worker, and [`framing`] carries datagrams over TCP.
+//! together for all sessions of one worker, and [`framing`] carries datagrams over TCP. [`port`] is the
+//! one module with sockets: its workers drive a [`mux`] each.
 //!
 //! Of the webrtc-rs family this uses the component crates: `rtc-sdp` for syntax, `rtc-stun` as a
 //! codec, `rtc-dtls` for handshakes; `rtc-srtp` is the second opinion in tests. Agents, answers,
 //! sealing and demultiplexing are here, because a relay needs them to be lite, bounded and free of
 //! allocation per packet.
 //!
-//! Media is not sent from here: [`mux::Event::Connected`] gives the keys and the path to whoever owns
-//! the socket, and [`srtp::Sealer`] seals one shared plaintext for each listener.
+//! What media is sent is not decided here: [`mux::Event::Connected`] gives the keys and the path to
+//! whoever serves the session, the port's [`port::Role`], and [`srtp::Sealer`] seals one shared plaintext
+//! for each listener.
 
 pub mod dtls;
 pub mod framing;
 pub mod ice;
 pub mod mux;
+pub mod port;
 pub mod rtcp;
 pub mod rtp;
 pub mod sdp;

@@ -19,7 +19,7 @@ pub use agent::{Agent, Answered};
 pub use check::{Check, CheckError, looks_like_check, username};
 pub use credentials::{Credentials, CredentialsError, RANDOM_LEN};
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// How datagrams travel to a peer's address.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -30,11 +30,13 @@ pub enum Transport {
     Tcp,
 }
 
-/// A way to a peer. Our own address is the same for all.
+/// A way to a peer.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Path {
     /// The peer's address as we see it.
     pub remote: SocketAddr,
+    /// The address of ours that the peer uses, where we have several.
+    pub local: Option<IpAddr>,
     /// How datagrams travel there.
     pub transport: Transport,
 }
@@ -44,6 +46,7 @@ impl Path {
     pub const fn udp(remote: SocketAddr) -> Self {
         Self {
             remote,
+            local: None,
             transport: Transport::Udp,
         }
     }
@@ -52,7 +55,13 @@ impl Path {
     pub const fn tcp(remote: SocketAddr) -> Self {
         Self {
             remote,
+            local: None,
             transport: Transport::Tcp,
         }
+    }
+
+    /// The same way to this address of ours.
+    pub const fn to_local(self, local: Option<IpAddr>) -> Self {
+        Self { local, ..self }
     }
 }

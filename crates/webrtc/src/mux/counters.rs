@@ -18,5 +18,5 @@ pub struct Counters {
     /// Datagrams of no kind, or of no session.
     pub strays: u64,
     /// Handshakes under way now.
-    pub half_open: usize,
+    pub half_open: u64,
 }

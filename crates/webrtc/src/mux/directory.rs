@@ -31,7 +31,7 @@ enum Entry<T> {
 /// Whose a session is.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Claim<T> {
-    /// It waited and is the asking worker's now.
+    /// It waited, and now belongs to whoever asked.
     Adopted(T),
     /// It is this worker's.
     Owned(u16),
@@ -99,6 +99,19 @@ impl<T> Directory<T> {
         Ok(())
     }
 
+    /// Takes a session back that still waits, or tells whose it is.
+    pub fn withdraw(&self, ufrag: &str) -> Claim<T> {
+        let mut names = self.lock();
+        match names.remove_entry(ufrag) {
+            None => Claim::Nobody,
+            Some((_, Entry::Waiting { session, .. })) => Claim::Adopted(session),
+            Some((ufrag, Entry::Owned { worker })) => {
+                names.insert(ufrag, Entry::Owned { worker });
+                Claim::Owned(worker)
+            }
+        }
+    }
+
     /// Forgets a name. Yields the session when it was still waiting.
     pub fn remove(&self, ufrag: &str) -> Option<T> {
         match self.lock().remove(ufrag)? {
@@ -155,6 +168,19 @@ mod tests {
         assert_eq!(directory.owner("b"), Some(4));
         assert_eq!(directory.remove("a"), None);
         assert_eq!(directory.claim("a", 5), Claim::Nobody);
+    }
+
+    #[test]
+    fn a_session_is_taken_back_while_it_waits() {
+        let now = Instant::now();
+        let directory = Directory::default();
+        directory.offer("a", 1, now).expect("room");
+        directory.offer("b", 2, now).expect("room");
+        assert_eq!(directory.withdraw("a"), Claim::Adopted(1));
+        assert_eq!(directory.withdraw("a"), Claim::Nobody);
+        assert_eq!(directory.claim("b", 4), Claim::Adopted(2));
+        assert_eq!(directory.withdraw("b"), Claim::Owned(4));
+        assert_eq!(directory.owner("b"), Some(4));
     }
 
     #[test]

@@ -141,6 +141,9 @@ pub enum Reason {
     /// The peer said goodbye.
     #[error("the peer closed the session")]
     PeerClosed,
+    /// Somebody else ended it: the peer by its signalling, or an operator.
+    #[error("the end of the session was asked for")]
+    Requested,
 }
 
 impl Reason {
@@ -152,6 +155,7 @@ impl Reason {
             Self::Dtls(dtls::Error::WrongFingerprint) => "fingerprint",
             Self::Dtls(_) => "dtls",
             Self::PeerClosed => "peer-closed",
+            Self::Requested => "requested",
         }
     }
 }
@@ -244,7 +248,7 @@ impl Mux {
     /// What was received and refused so far.
     pub fn counters(&self) -> Counters {
         Counters {
-            half_open: self.acceptor.half_open(),
+            half_open: self.acceptor.half_open() as u64,
             ..self.counters
         }
     }
@@ -279,6 +283,20 @@ impl Mux {
         let slot = *self.by_ufrag.get(ufrag)?;
         let generation = self.sessions.get(slot as usize)?.generation;
         Some(Handle { slot, generation })
+    }
+
+    /// Every session, connected or not.
+    pub fn handles(&self) -> impl Iterator<Item = Handle> {
+        self.sessions.iter().zip(0..).filter_map(|(place, slot)| {
+            place.session.as_ref()?;
+            let generation = place.generation;
+            Some(Handle { slot, generation })
+        })
+    }
+
+    /// Whether a session's peer has proved this path.
+    pub fn knows(&self, path: Path) -> bool {
+        self.by_path.contains_key(&path)
     }
 
     /// Where a session's media is to be sent, once the peer has chosen.

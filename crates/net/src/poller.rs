@@ -1,0 +1,182 @@
+//! Sleeps until sockets of several kinds have news, or somebody rings.
+//!
+//! For threads that own few sockets and read them themselves; those that own a listener's socket each have
+//! a [`Backend`](crate::Backend). Readiness is told for as long as it lasts, so whoever does not take all
+//! of it is told again.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::epoll;
+use rustix::io::Errno;
+
+use crate::backend::EVENTS_PER_WAIT;
+use crate::epoll::{WAKER_DATA, timespec};
+use crate::waker::Waker;
+
+/// Sockets under the caller's numbers, watched by one epoll instance.
+#[derive(Debug)]
+pub struct Poller {
+    epoll: OwnedFd,
+    waker: Waker,
+}
+
+/// What is wanted of a socket. Hang-ups and errors are told as input in any case.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Interest {
+    /// Something to read.
+    Input,
+    /// That, and room to write.
+    InputAndRoom,
+}
+
+/// What a socket has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ready {
+    /// Its number.
+    pub number: u64,
+    /// Something to read, be it the end.
+    pub has_input: bool,
+    /// Room to write.
+    pub has_room: bool,
+}
+
+impl Interest {
+    fn flags(self) -> epoll::EventFlags {
+        match self {
+            Self::Input => epoll::EventFlags::IN,
+            Self::InputAndRoom => epoll::EventFlags::IN | epoll::EventFlags::OUT,
+        }
+    }
+}
+
+impl Poller {
+    /// Watches nothing yet but its own waker.
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let waker = Waker::new()?;
+        let data = epoll::EventData::new_u64(WAKER_DATA);
+        epoll::add(&epoll, &waker, data, epoll::EventFlags::IN)?;
+        Ok(Self { epoll, waker })
+    }
+
+    /// Ends a sleep from another thread.
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Watches a socket; `number` is below `u64::MAX`.
+    ///
+    /// # Errors
+    /// Those of `epoll_ctl`.
+    pub fn watch(&self, socket: impl AsFd, number: u64, interest: Interest) -> io::Result<()> {
+        debug_assert!(number != WAKER_DATA);
+        let data = epoll::EventData::new_u64(number);
+        Ok(epoll::add(&self.epoll, socket, data, interest.flags())?)
+    }
+
+    /// Watches it for something else.
+    ///
+    /// # Errors
+    /// Those of `epoll_ctl`.
+    pub fn change(&self, socket: impl AsFd, number: u64, interest: Interest) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(number);
+        Ok(epoll::modify(&self.epoll, socket, data, interest.flags())?)
+    }
+
+    /// Watches it no longer. One that is closed need not be told of.
+    ///
+    /// # Errors
+    /// Those of `epoll_ctl`.
+    pub fn unwatch(&self, socket: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, socket)?)
+    }
+
+    /// Sleeps until there is news, somebody rings, or the time is over, and adds what is ready.
+    ///
+    /// # Errors
+    /// Those of `epoll_wait`, but for signals.
+    pub fn wait(&self, timeout: Option<Duration>, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let timeout = timeout.map(timespec);
+        let mut events = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+        let events = match epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {
+            Ok((events, _)) => events,
+            Err(Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        for event in events {
+            // The kernel's struct is packed; copy before use.
+            let (flags, number) = ({ event.flags }, { event.data }.u64());
+            if number == WAKER_DATA {
+                self.waker.drain();
+                continue;
+            }
+            use epoll::EventFlags as F;
+            ready.push(Ready {
+                number,
+                has_input: flags.intersects(F::IN | F::HUP | F::ERR),
+                has_room: flags.contains(F::OUT),
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    const LONG: Option<Duration> = Some(Duration::from_secs(10));
+
+    #[test]
+    fn it_tells_of_input_room_and_rings() {
+        let poller = Poller::new().expect("descriptors");
+        let (near, mut far) = UnixStream::pair().expect("a pair");
+        poller.watch(&near, 7, Interest::Input).expect("watched");
+        far.write_all(b"?").expect("room");
+        let mut ready = Vec::new();
+        // It lasts for as long as nobody reads.
+        for _ in 0..2 {
+            ready.clear();
+            poller.wait(LONG, &mut ready).expect("no error");
+            let input = Ready {
+                number: 7,
+                has_input: true,
+                has_room: false,
+            };
+            assert_eq!(ready, [input]);
+        }
+        poller
+            .change(&near, 7, Interest::InputAndRoom)
+            .expect("changed");
+        ready.clear();
+        poller.wait(LONG, &mut ready).expect("no error");
+        assert!(ready[0].has_room);
+        poller.unwatch(&near).expect("unwatched");
+        ready.clear();
+        poller.waker().wake();
+        poller.wait(LONG, &mut ready).expect("no error");
+        assert_eq!(ready, []);
+        poller.wait(Some(Duration::ZERO), &mut ready).expect("no error");
+        assert_eq!(ready, []);
+    }
+
+    #[test]
+    fn a_hang_up_is_input() {
+        let poller = Poller::new().expect("descriptors");
+        let (near, far) = UnixStream::pair().expect("a pair");
+        poller.watch(&near, 1, Interest::Input).expect("watched");
+        drop(far);
+        let mut ready = Vec::new();
+        poller.wait(LONG, &mut ready).expect("no error");
+        assert!(ready[0].has_input);
+    }
+}

@@ -1,0 +1,138 @@
+//! Control messages: what goes along with a datagram without being part of it (`cmsg(3)`).
+//!
+//! They are read and written as bytes: a header of length, level and kind, the data, and padding to
+//! the width of a word.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::BorrowedFd;
+
+use super::address::{Family, array, mapped};
+use super::sys;
+
+/// Room for the longest pair of messages: an IPv6 address with its interface, and a segment's length.
+pub(super) const CONTROL_LEN: usize =
+    space(size_of::<libc::in6_pktinfo>()) + space(size_of::<u16>());
+
+const WORD: usize = size_of::<usize>();
+const HEADER_LEN: usize = size_of::<libc::cmsghdr>();
+const _: () = assert!(HEADER_LEN == WORD + 8, "the header is a length and two numbers");
+
+/// Bytes that a message of `len` bytes takes.
+const fn space(len: usize) -> usize {
+    HEADER_LEN + len.next_multiple_of(WORD)
+}
+
+/// The messages of one send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Control {
+    bytes: [u8; CONTROL_LEN],
+    len: usize,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            bytes: [0; CONTROL_LEN],
+            len: 0,
+        }
+    }
+}
+
+impl Control {
+    /// Sends from this address of ours.
+    pub(super) fn push_local(&mut self, local: IpAddr, family: Family) {
+        match (family, local.to_canonical()) {
+            (Family::V4, IpAddr::V4(ip)) => {
+                // An interface, which the kernel is to find; the address; one that is only read.
+                let mut info = [0; size_of::<libc::in_pktinfo>()];
+                info[4..8].copy_from_slice(&ip.octets());
+                self.push(libc::IPPROTO_IP, libc::IP_PKTINFO, &info);
+            }
+            // Such a socket has no such address.
+            (Family::V4, IpAddr::V6(_)) => {}
+            (Family::V6, ip) => {
+                let mut info = [0; size_of::<libc::in6_pktinfo>()];
+                info[..16].copy_from_slice(&mapped(ip).octets());
+                self.push(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &info);
+            }
+        }
+    }
+
+    /// Has the kernel cut the bytes into datagrams of this length.
+    pub(super) fn push_segment(&mut self, segment: u16) {
+        self.push(libc::SOL_UDP, libc::UDP_SEGMENT, &segment.to_ne_bytes());
+    }
+
+    fn push(&mut self, level: libc::c_int, kind: libc::c_int, data: &[u8]) {
+        let Some(message) = self.bytes.get_mut(self.len..self.len + space(data.len())) else {
+            debug_assert!(false, "there is room for one message of each kind");
+            return;
+        };
+        message[..WORD].copy_from_slice(&(HEADER_LEN + data.len()).to_ne_bytes());
+        message[WORD..WORD + 4].copy_from_slice(&level.to_ne_bytes());
+        message[WORD + 4..WORD + 8].copy_from_slice(&kind.to_ne_bytes());
+        message[HEADER_LEN..HEADER_LEN + data.len()].copy_from_slice(data);
+        self.len += message.len();
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// Has the kernel tell which address of ours each datagram was sent to.
+pub(super) fn tell_local(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
+    match family {
+        Family::V4 => sys::set_option(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
+        Family::V6 => sys::set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
+    }
+}
+
+/// The address of ours that a datagram was sent to, if the kernel told.
+pub(super) fn local(mut messages: &[u8]) -> Option<IpAddr> {
+    loop {
+        let len = usize::from_ne_bytes(array(messages, 0)?);
+        let level = libc::c_int::from_ne_bytes(array(messages, WORD)?);
+        let kind = libc::c_int::from_ne_bytes(array(messages, WORD + 4)?);
+        let data = messages.get(HEADER_LEN..len)?;
+        match (level, kind) {
+            // After the interface comes the address that an answer is to come from.
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                return Some(Ipv4Addr::from(array::<4>(data, 4)?).into());
+            }
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                let ip = Ipv6Addr::from(array::<16>(data, 0)?);
+                return Some(IpAddr::V6(ip).to_canonical());
+            }
+            _ => messages = messages.get(space(data.len())..)?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for (ip, family) in [
+            ("192.0.2.1", Family::V4),
+            ("192.0.2.1", Family::V6),
+            ("2001:db8::1", Family::V6),
+        ] {
+            let ip: IpAddr = ip.parse().expect("an address");
+            let mut control = Control::default();
+            control.push_segment(1_200);
+            control.push_local(ip, family);
+            assert_eq!(local(control.as_bytes()), Some(ip));
+            for cut in 0..control.len {
+                // Not even half a message makes it read past the end.
+                local(&control.as_bytes()[..cut]);
+            }
+        }
+        assert_eq!(local(&[]), None);
+        assert_eq!(local(&[0; 64]), None, "a length shorter than its header");
+        assert_eq!(local(&[0xff; 64]), None);
+    }
+}

@@ -1,0 +1,342 @@
+//! TCP connections that carry datagrams (RFC 4571, RFC 6544), for peers that UDP does not reach.
+//!
+//! A connection is *opening* until its first frame is there, which tells whose it is, and *open* from
+//! then on. What it has to send is queued, framed, up to a bound: a peer that takes nothing gets nothing
+//! more.
+
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use net::{Interest, Poller};
+
+use super::outbox::Sent;
+use super::wire::LISTENER;
+use crate::framing::{self, Deframer, HEADER_LEN};
+use crate::ice::Path;
+
+/// Connections of one worker. A thousand are more viewers over TCP than a worker has over UDP in a bad
+/// office, and their queues are 128 MiB.
+const CONNECTIONS_MAX: usize = 1_024;
+
+/// Of these, those that have not said yet whose they are. The oldest makes room for a newer one.
+const OPENING_MAX: usize = 128;
+
+/// How long a connection may take to say whose it is. A browser does at once.
+const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Bytes that may wait for one connection: a large keyframe. What the kernel has not sent yet comes on
+/// top (`net::tcp::NOTSENT_LOWAT_BYTES`).
+const QUEUE_BYTES_MAX: usize = 128 * 1024;
+
+/// What a queue keeps of its room when it is empty.
+const QUEUE_BYTES_KEPT: usize = 16 * 1024;
+
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    all: HashMap<u64, Connection>,
+    by_path: HashMap<Path, u64>,
+    /// Numbers given out. They are never given again, so none is mistaken.
+    numbers: u64,
+    /// Those that sending found dead, to be taken out by whoever called.
+    broken: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    stream: TcpStream,
+    path: Path,
+    since: Instant,
+    state: State,
+    queue: Queue,
+    is_room_awaited: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    /// What it has said so far.
+    Opening(Vec<u8>),
+    Open(Deframer),
+}
+
+/// What reading brought.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Heard {
+    Bytes(usize),
+    Nothing,
+    Over,
+}
+
+impl Connections {
+    pub(super) fn insert(
+        &mut self,
+        stream: TcpStream,
+        path: Path,
+        bytes: Vec<u8>,
+        now: Instant,
+        poller: &Poller,
+    ) -> Option<u64> {
+        if self.all.len() >= CONNECTIONS_MAX {
+            return None;
+        }
+        stream.set_nonblocking(true).ok()?;
+        net::tcp::prepare_listener(&stream).ok()?;
+        self.numbers += 1;
+        let number = LISTENER + self.numbers;
+        poller.watch(&stream, number, Interest::Input).ok()?;
+        let connection = Connection {
+            stream,
+            path,
+            since: now,
+            state: State::Opening(bytes),
+            queue: Queue::default(),
+            is_room_awaited: false,
+        };
+        self.all.insert(number, connection);
+        if let Some(former) = self.by_path.insert(path, number) {
+            // The peer would not have the port again if the connection that had it were alive.
+            self.all.remove(&former);
+        }
+        Some(number)
+    }
+
+    /// Takes a connection out, and what it has said if it never said enough.
+    pub(super) fn remove(&mut self, number: u64) -> Option<(TcpStream, Path, Vec<u8>)> {
+        let connection = self.all.remove(&number)?;
+        let path = connection.path;
+        if self.by_path.get(&path) == Some(&number) {
+            self.by_path.remove(&path);
+        }
+        let said = match connection.state {
+            State::Opening(said) => said,
+            State::Open(_) => Vec::new(),
+        };
+        Some((connection.stream, path, said))
+    }
+
+    pub(super) fn path(&self, number: u64) -> Option<Path> {
+        Some(self.all.get(&number)?.path)
+    }
+
+    /// The connection that has to make room for another, if one has.
+    pub(super) fn oldest_of_too_many(&self) -> Option<u64> {
+        let opening = || self.all.iter().filter(|(_, c)| c.is_opening());
+        if self.all.len() < OPENING_MAX || opening().count() < OPENING_MAX {
+            return None;
+        }
+        opening().map(|(number, _)| *number).min()
+    }
+
+    /// Those that are of no use: they do not say whose they are, or their session is over.
+    pub(super) fn useless(&self, is_known: impl Fn(Path) -> bool, now: Instant) -> Vec<u64> {
+        let is_useless = |connection: &Connection| match connection.state {
+            State::Opening(_) => now.duration_since(connection.since) > OPENING_TIMEOUT,
+            State::Open(_) => !is_known(connection.path),
+        };
+        let useless = self.all.iter().filter(|(_, c)| is_useless(c));
+        useless.map(|(number, _)| *number).collect()
+    }
+
+    /// The next connection that sending found dead.
+    pub(super) fn take_broken(&mut self) -> Option<u64> {
+        self.broken.pop()
+    }
+
+    pub(super) fn read(&mut self, number: u64, room: &mut [u8]) -> Heard {
+        let Some(connection) = self.all.get_mut(&number) else {
+            return Heard::Nothing;
+        };
+        match connection.stream.read(room) {
+            Ok(0) => Heard::Over,
+            Ok(len) => Heard::Bytes(len),
+            Err(error) if is_transient(&error) => Heard::Nothing,
+            Err(_) => Heard::Over,
+        }
+    }
+
+    /// Adds to what an opening connection has said, and yields all of it. Nothing for an open one.
+    pub(super) fn said(&mut self, number: u64, bytes: &[u8]) -> Option<&[u8]> {
+        match &mut self.all.get_mut(&number)?.state {
+            State::Opening(said) => {
+                said.extend_from_slice(bytes);
+                Some(said)
+            }
+            State::Open(_) => None,
+        }
+    }
+
+    /// Opens a connection that has said whose it is, and yields what it has said.
+    pub(super) fn open(&mut self, number: u64) -> Option<Vec<u8>> {
+        let connection = self.all.get_mut(&number)?;
+        let open = State::Open(Deframer::default());
+        match std::mem::replace(&mut connection.state, open) {
+            State::Opening(said) => Some(said),
+            State::Open(deframer) => {
+                connection.state = State::Open(deframer);
+                None
+            }
+        }
+    }
+
+    /// Lends an open connection's deframer: what it yields may lead to sending on the same connection.
+    pub(super) fn lend_deframer(&mut self, number: u64) -> Option<(Path, Deframer)> {
+        let connection = self.all.get_mut(&number)?;
+        match &mut connection.state {
+            State::Open(deframer) => Some((connection.path, std::mem::take(deframer))),
+            State::Opening(_) => None,
+        }
+    }
+
+    pub(super) fn return_deframer(&mut self, number: u64, deframer: Deframer) {
+        if let Some(connection) = self.all.get_mut(&number) {
+            connection.state = State::Open(deframer);
+        }
+    }
+
+    /// Frames datagrams and sends what the socket takes. The rest is queued.
+    pub(super) fn send(
+        &mut self,
+        path: Path,
+        bytes: &[u8],
+        segment: usize,
+        poller: &Poller,
+    ) -> Sent {
+        let Some(&number) = self.by_path.get(&path) else {
+            return Sent::Gone;
+        };
+        let Some(connection) = self.all.get_mut(&number) else {
+            return Sent::Gone;
+        };
+        if !connection.queue.push(bytes, segment) {
+            return Sent::Blocked;
+        }
+        if connection.is_room_awaited || connection.flush(number, poller) {
+            return Sent::Sent;
+        }
+        self.broken.push(number);
+        Sent::Gone
+    }
+
+    /// Goes on sending: the socket has room.
+    pub(super) fn flush(&mut self, number: u64, poller: &Poller) {
+        if let Some(connection) = self.all.get_mut(&number)
+            && !connection.flush(number, poller)
+        {
+            self.broken.push(number);
+        }
+    }
+}
+
+impl Connection {
+    fn is_opening(&self) -> bool {
+        matches!(self.state, State::Opening(_))
+    }
+
+    /// Writes what the socket takes, and has the poller tell when there is room for the rest. False when the
+    /// connection is dead.
+    fn flush(&mut self, number: u64, poller: &Poller) -> bool {
+        while !self.queue.is_empty() {
+            match self.stream.write(self.queue.bytes()) {
+                Ok(0) => return false,
+                Ok(len) => self.queue.consume(len),
+                Err(error) if is_transient(&error) => break,
+                Err(_) => return false,
+            }
+        }
+        let is_room_awaited = !self.queue.is_empty();
+        if is_room_awaited == self.is_room_awaited {
+            return true;
+        }
+        self.is_room_awaited = is_room_awaited;
+        let interest = match is_room_awaited {
+            true => Interest::InputAndRoom,
+            false => Interest::Input,
+        };
+        poller.change(&self.stream, number, interest).is_ok()
+    }
+}
+
+fn is_transient(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::Interrupted
+    )
+}
+
+/// Framed datagrams that wait to be written.
+#[derive(Debug, Default)]
+struct Queue {
+    bytes: Vec<u8>,
+    /// Bytes of it that were written.
+    start: usize,
+}
+
+impl Queue {
+    /// Adds datagrams. False when there is no room for all of them.
+    fn push(&mut self, bytes: &[u8], segment: usize) -> bool {
+        let framed = bytes.len() + bytes.len().div_ceil(segment) * HEADER_LEN;
+        if self.bytes().len() + framed > QUEUE_BYTES_MAX {
+            return false;
+        }
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        for datagram in bytes.chunks(segment) {
+            // Longer than any that a peer would take.
+            let Some(header) = framing::header(datagram.len()) else {
+                continue;
+            };
+            self.bytes.extend_from_slice(&header);
+            self.bytes.extend_from_slice(datagram);
+        }
+        true
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bytes().is_empty()
+    }
+
+    fn consume(&mut self, len: usize) {
+        self.start += len;
+        if self.is_empty() {
+            self.bytes.clear();
+            self.bytes.shrink_to(QUEUE_BYTES_KEPT);
+            self.start = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_bounded_and_keeps_the_order() {
+        let mut queue = Queue::default();
+        let mut pushed = 0_u8;
+        while queue.push(&[pushed; 1_200], 500) {
+            pushed += 1;
+        }
+        assert!(queue.bytes().len() <= QUEUE_BYTES_MAX);
+        assert!(queue.bytes().len() + 1_200 + 6 > QUEUE_BYTES_MAX);
+        let mut deframer = Deframer::default();
+        let mut found = Vec::new();
+        while !queue.is_empty() {
+            let mut piece = queue.bytes()[..queue.bytes().len().min(777)].to_vec();
+            queue.consume(piece.len());
+            deframer
+                .push(&mut piece, |datagram| found.push((datagram[0], datagram.len())))
+                .expect("short frames");
+        }
+        let expected: Vec<_> = (0..pushed)
+            .flat_map(|number| [(number, 500), (number, 500), (number, 200)])
+            .collect();
+        assert_eq!(found, expected);
+        assert!(queue.bytes.capacity() <= QUEUE_BYTES_KEPT);
+        assert!(queue.push(&[1], 1));
+    }
+}

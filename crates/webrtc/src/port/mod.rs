@@ -1,0 +1,341 @@
+//! The port: where sessions meet the network.
+//!
+//! ```text
+//! expect(session, ticket) ─► Directory ─┐ claimed by the worker that hears of it first
+//!                                       ▼
+//! UDP, TCP ─► worker ─► Mux ─► connected(ticket) · rtp · rtcp ─► Role ─► Outbox ─► UDP, TCP
+//!               │ ▲                                               ▲
+//!               ▼ │ datagrams and connections of other workers' sessions    turn: bells and deadlines
+//! ```
+//!
+//! A [`Port`] has one UDP port and the TCP port of the same number. Each of its workers is a thread with a
+//! socket of its own on both, and serves the sessions it adopted as [`crate::mux`] describes. What a
+//! session is for is not known here: its ticket is, and the worker's [`Role`] makes something of it. A
+//! role is one thread's alone, so it needs no lock; everything reaches it through its methods, and
+//! [`Outbox`] is the only way out.
+//!
+//! Invariants: a worker blocks nowhere but in its sleep; a session that nobody claims is given up, and
+//! its ticket dropped, within half a minute; what waits for a worker, a connection or a peer has a
+//! bound; a worker that panics ends the process, for its share of the peers would be deaf to the rest.
+//!
+//! Callers: `server`, which starts it and agrees on sessions.
+
+mod bell;
+mod candidates;
+mod connections;
+mod counters;
+mod opening;
+mod outbox;
+mod role;
+mod shared;
+#[cfg(test)]
+mod tests;
+mod wire;
+mod worker;
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use net::udp;
+use thiserror::Error;
+
+use crate::dtls::Identity;
+use crate::ice::Credentials;
+use crate::mux::{Claim, NewSession};
+use crate::sdp::{Candidate, Fingerprint};
+
+pub use counters::Counters;
+pub use outbox::{Outbox, Sent};
+pub use role::Role;
+use shared::{Command, Expected, Shared};
+use wire::Wire;
+use worker::Worker;
+
+/// Workers of one port: more than any machine's cores that one network card keeps busy.
+const WORKERS_MAX: usize = 64;
+
+/// Port numbers tried when any will do and the one that UDP got is taken for TCP.
+const ATTEMPTS_MAX: usize = 16;
+
+/// How a port is to be opened.
+#[derive(Clone, Debug)]
+pub struct PortConfig {
+    /// Where to listen, over UDP and TCP. Port 0 stands for any.
+    pub listen: SocketAddr,
+    /// The addresses that peers are told, the best first. None: those that this host finds it has.
+    pub public_addresses: Vec<IpAddr>,
+    /// Threads; 0 stands for as many as there are cores.
+    pub workers: usize,
+    /// Whether peers may come over TCP where UDP does not get through.
+    pub tcp: bool,
+}
+
+impl PortConfig {
+    /// As many workers as cores, addresses as found, UDP and TCP.
+    pub fn new(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            public_addresses: Vec::new(),
+            workers: 0,
+            tcp: true,
+        }
+    }
+}
+
+/// As many sessions are expected or live as may, or the port is closed.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("there is no room for another WebRTC session")]
+pub struct Full;
+
+/// A port that is open until it is stopped, or the last clone is dropped. `T` is what sessions are for.
+pub struct Port<T>(Arc<Inner<T>>);
+
+struct Inner<T> {
+    shared: Arc<Shared<T>>,
+    address: SocketAddr,
+    candidates: Vec<Candidate>,
+    fingerprint: Fingerprint,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl<T: Send + 'static> Port<T> {
+    /// Opens the port and starts its workers. `role` makes the role of each: it is given the worker's
+    /// number and a waker, which has the worker take a turn and may be called from any thread.
+    pub fn start<R: Role<Ticket = T>>(
+        config: &PortConfig,
+        identity: Identity,
+        mut role: impl FnMut(usize, Waker) -> R,
+    ) -> io::Result<Self> {
+        let count = match config.workers {
+            0 => thread::available_parallelism().map_or(1, NonZeroUsize::get),
+            workers => workers,
+        };
+        let count = count.min(WORKERS_MAX);
+        let sockets = open(config, count)?;
+        let address = sockets
+            .first()
+            .map_or(config.listen, |(udp, _)| udp.address());
+        report_buffers(&sockets);
+        let mut wires = Vec::new();
+        let mut posts = Vec::new();
+        let mut inboxes = Vec::new();
+        for (udp, listener) in sockets {
+            let wire = Wire::new(udp, listener)?;
+            let (post, inbox) = shared::post(wire.poller().waker());
+            wires.push(wire);
+            posts.push(post);
+            inboxes.push(inbox);
+        }
+        let shared = Arc::new(Shared::new(posts));
+        let port = Self(Arc::new(Inner {
+            shared: Arc::clone(&shared),
+            address,
+            candidates: candidates::of(address, config),
+            fingerprint: *identity.fingerprint(),
+            threads: Mutex::default(),
+        }));
+        for (number, (wire, inbox)) in wires.into_iter().zip(inboxes).enumerate() {
+            let role = role(number, shared.waker(number));
+            let worker = Worker::new(number, Arc::clone(&shared), &identity, inbox, wire, role);
+            let name = format!("webrtc-{number}");
+            // Those that run already end when the port is dropped.
+            let thread = thread::Builder::new().name(name).spawn(move || worker.run())?;
+            port.0.threads().push(thread);
+        }
+        tracing::info!(%address, workers = count, candidates = ?port.candidates(), "the WebRTC port is open");
+        Ok(port)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.0.address
+    }
+
+    /// Where peers are told to find it, the best first.
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.0.candidates
+    }
+
+    /// The certificate's fingerprint.
+    pub fn fingerprint(&self) -> &Fingerprint {
+        &self.0.fingerprint
+    }
+
+    /// Awaits the peer of a session, which is named by `session.local.ufrag()`. The ticket goes to a role
+    /// when the peer has connected, and is dropped when it does not in time.
+    pub fn expect(&self, session: NewSession, ticket: T) -> Result<(), Full> {
+        let shared = &self.0.shared;
+        if shared.is_stopping() {
+            return Err(Full);
+        }
+        let ufrag = Box::<str>::from(session.local.ufrag());
+        let expected = Expected { session, ticket };
+        let offered = shared.directory.offer(&ufrag, expected, Instant::now());
+        offered.map_err(|_| Full)
+    }
+
+    /// Gives a session another name and password of ours and another name of its peer's (ICE restart).
+    /// Its keys stay. False when there is no such session, or its worker has too much to do.
+    pub fn restart(&self, ufrag: &str, local: Credentials, remote_ufrag: &str) -> bool {
+        let Inner { shared, .. } = &*self.0;
+        let worker = match shared.directory.withdraw(ufrag) {
+            Claim::Nobody => return false,
+            Claim::Adopted(Expected { session, ticket }) => {
+                let session = NewSession {
+                    local,
+                    remote_ufrag: remote_ufrag.into(),
+                    fingerprint: session.fingerprint,
+                };
+                return self.expect(session, ticket).is_ok();
+            }
+            Claim::Owned(worker) => worker,
+        };
+        let new = Box::<str>::from(local.ufrag());
+        if shared.directory.own(&new, worker).is_err() {
+            return false;
+        }
+        let told = shared.command(
+            worker,
+            Command::Restart {
+                ufrag: ufrag.into(),
+                local,
+                remote_ufrag: remote_ufrag.into(),
+            },
+        );
+        if !told {
+            shared.directory.remove(&new);
+        }
+        told
+    }
+
+    /// Ends a session, expected or connected: its peer is told. False when there is no such session, or
+    /// its worker has too much to do.
+    pub fn close(&self, ufrag: &str) -> bool {
+        let Inner { shared, .. } = &*self.0;
+        match shared.directory.withdraw(ufrag) {
+            Claim::Nobody => false,
+            Claim::Adopted(expected) => {
+                drop(expected);
+                true
+            }
+            Claim::Owned(worker) => {
+                let ufrag = ufrag.into();
+                shared.command(worker, Command::Close { ufrag })
+            }
+        }
+    }
+
+    /// What all workers counted.
+    pub fn counters(&self) -> Counters {
+        self.0.shared.counters()
+    }
+
+    /// Sessions whose peers have been heard of, connected or not.
+    pub fn sessions(&self) -> usize {
+        self.0.shared.sessions()
+    }
+
+    /// Ends all sessions and closes the port. Returns when the peers were told and the threads have ended,
+    /// which takes no longer than a turn of their roles.
+    pub fn stop(&self) {
+        self.0.stop();
+    }
+}
+
+impl<T> Clone for Port<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> fmt::Debug for Port<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port")
+            .field("address", &self.0.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> Inner<T> {
+    fn threads(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop(&self) {
+        self.shared.is_stopping.store(true, Ordering::Release);
+        self.shared.ring_all();
+        let threads = std::mem::take(&mut *self.threads());
+        for thread in threads {
+            // A role may have had the last clone of its own port.
+            if thread.thread().id() != thread::current().id() {
+                // A worker that panics takes the process with it.
+                thread.join().ok();
+            }
+        }
+    }
+}
+
+impl<T> Drop for Inner<T> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A worker's sockets.
+type Sockets = (udp::Socket, Option<TcpListener>);
+
+/// Opens the sockets of all workers on one port number.
+fn open(config: &PortConfig, count: usize) -> io::Result<Vec<Sockets>> {
+    if config.listen.port() != 0 {
+        // Another server of the same user would share the port with us, and the peers.
+        drop(udp::Socket::bind(config.listen)?);
+        return open_at(config.listen, config.tcp, count);
+    }
+    let mut attempt = 1;
+    loop {
+        // Free a moment ago is free enough: numbers are not given out again soon.
+        let address = udp::Socket::bind(config.listen)?.address();
+        match open_at(address, config.tcp, count) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempt < ATTEMPTS_MAX => {
+                attempt += 1;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn open_at(address: SocketAddr, tcp: bool, count: usize) -> io::Result<Vec<Sockets>> {
+    let mut sockets = Vec::new();
+    for _ in 0..count {
+        let udp = udp::Socket::bind_shared(address)?;
+        let listener = match tcp {
+            true => Some(net::tcp::listen_shared(address)?),
+            false => None,
+        };
+        sockets.push((udp, listener));
+    }
+    Ok(sockets)
+}
+
+/// Says once if the kernel holds less than a burst to a large audience needs.
+fn report_buffers(sockets: &[Sockets]) {
+    /// A keyframe of 100 KB to a few dozen viewers at once.
+    const ENOUGH_BYTES: usize = 4 * 1024 * 1024;
+    if let Some((udp, _)) = sockets.first()
+        && let Ok((receive, send)) = udp.buffer_sizes()
+        && receive.min(send) < ENOUGH_BYTES
+    {
+        tracing::warn!(
+            receive,
+            send,
+            "the kernel grants small UDP buffers; net.core.rmem_max and net.core.wmem_max of 8388608 avoid losses"
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! The beginning of a TCP connection: a connectivity check, or it is nobody's.
+
+use crate::framing::HEADER_LEN;
+use crate::ice::{looks_like_check, username};
+
+/// Bytes of a check: some 100 to 200 (see [`looks_like_check`], which takes no longer ones).
+const CHECK_LEN_MAX: usize = 1_280;
+
+/// What a connection begins with.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Opening<'a> {
+    /// Too little to tell.
+    Incomplete,
+    /// A check of the session with this name of ours, not yet verified.
+    Check(&'a str),
+    /// Something else.
+    Foreign,
+}
+
+/// Reads the first frame. It is long before it is complete that something foreign shows.
+pub(super) fn read(bytes: &[u8]) -> Opening<'_> {
+    let Some((header, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
+        return Opening::Incomplete;
+    };
+    let len = usize::from(u16::from_be_bytes(*header));
+    if len > CHECK_LEN_MAX || rest.first().is_some_and(|kind| *kind > 3) {
+        return Opening::Foreign;
+    }
+    let Some(frame) = rest.get(..len) else {
+        return Opening::Incomplete;
+    };
+    match username(frame) {
+        Some((ours, _)) if looks_like_check(frame) => Opening::Check(ours),
+        _ => Opening::Foreign,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::framing;
+    use crate::ice::{Credentials, RANDOM_LEN};
+    use crate::testing::check_request;
+
+    #[test]
+    fn a_check_is_known_however_it_is_cut() {
+        let credentials = Credentials::generate(&[3; RANDOM_LEN]);
+        let check = check_request(&credentials, "them", &[]);
+        let mut bytes = framing::header(check.len()).expect("short").to_vec();
+        bytes.extend(&check);
+        for cut in 0..bytes.len() {
+            assert_eq!(read(&bytes[..cut]), Opening::Incomplete, "{cut}");
+        }
+        assert_eq!(read(&bytes), Opening::Check(credentials.ufrag()));
+        bytes.extend([0, 9]);
+        assert_eq!(read(&bytes), Opening::Check(credentials.ufrag()));
+    }
+
+    #[test]
+    fn anything_else_is_foreign() {
+        for bytes in [
+            &b"GET / HTTP/1.1\r\n"[..],
+            b"\x16\x03\x01\x02\x00\x01",
+            &[0, 0],
+            &[0, 1, 0],
+            &[0, 40, 22],
+            &[255, 255],
+        ] {
+            assert_eq!(read(bytes), Opening::Foreign, "{bytes:?}");
+        }
+    }
+}

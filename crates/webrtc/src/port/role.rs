@@ -1,0 +1,53 @@
+//! What a worker does with the sessions of its peers.
+
+use std::time::Instant;
+
+use super::Outbox;
+use crate::ice::Path;
+use crate::mux::{Handle, Reason};
+use crate::srtp::Keys;
+
+/// What a worker does with its sessions. All is called on the worker's thread, and nothing may block: one
+/// session's wait is every session's.
+pub trait Role: Send + 'static {
+    /// What a session is for, as given to [`Port::expect`](super::Port::expect).
+    type Ticket: Send + 'static;
+
+    /// A peer has proved who it is. Media for it goes to `path`, sealed with `keys`.
+    fn connected(
+        &mut self,
+        session: Handle,
+        ticket: Self::Ticket,
+        keys: &Keys,
+        path: Path,
+        now: Instant,
+        out: &mut Outbox<'_>,
+    );
+
+    /// A connected peer has chosen another path: everything goes there from now on.
+    fn moved(&mut self, session: Handle, path: Path, now: Instant);
+
+    /// A connected session is over. It is not called for those that never connected, whose tickets are
+    /// dropped, nor for those that the role closed itself.
+    fn closed(&mut self, session: Handle, reason: Reason, now: Instant);
+
+    /// A connected peer sent an RTP packet; `index` is its sequence number extended over wraps.
+    fn rtp(
+        &mut self,
+        session: Handle,
+        index: u64,
+        packet: &[u8],
+        now: Instant,
+        out: &mut Outbox<'_>,
+    );
+
+    /// A connected peer sent a compound RTCP packet.
+    fn rtcp(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut Outbox<'_>);
+
+    /// Does what is due. Called after every wake-up: the worker's waker, a socket with news or with room
+    /// again, or the deadline that was returned last.
+    fn turn(&mut self, now: Instant, out: &mut Outbox<'_>) -> Option<Instant>;
+
+    /// The port is closed: everybody is let go. Nothing is called afterwards.
+    fn end(&mut self);
+}

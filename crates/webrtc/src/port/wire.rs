@@ -1,0 +1,283 @@
+//! One worker's sockets: how datagrams leave, whichever way.
+
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use net::udp;
+use net::{Interest, Poller};
+
+use super::Outbox;
+use super::connections::Connections;
+use super::outbox::Sent;
+use crate::ice::{Path, Transport};
+
+/// The poller's number of the UDP socket.
+pub(super) const UDP: u64 = 0;
+/// The poller's number of the TCP listener. Those of connections are greater.
+pub(super) const LISTENER: u64 = 1;
+
+/// How long nothing is sent when the system is short of memory: nothing tells when that is over.
+const EXHAUSTED_BACKOFF: Duration = Duration::from_millis(1);
+
+/// See the module's description.
+pub(super) struct Wire {
+    poller: Poller,
+    pub(super) udp: Udp,
+    pub(super) listener: Option<TcpListener>,
+    pub(super) connections: Connections,
+    buffer: Box<[u8]>,
+}
+
+impl Wire {
+    pub(super) fn new(socket: udp::Socket, listener: Option<TcpListener>) -> io::Result<Self> {
+        let poller = Poller::new()?;
+        poller.watch(&socket, UDP, Interest::Input)?;
+        if let Some(listener) = &listener {
+            poller.watch(listener, LISTENER, Interest::Input)?;
+        }
+        Ok(Self {
+            poller,
+            udp: Udp {
+                socket,
+                full: None,
+                traffic: Traffic::default(),
+            },
+            listener,
+            connections: Connections::default(),
+            buffer: vec![0; Outbox::LEN_MAX].into(),
+        })
+    }
+
+    pub(super) fn poller(&self) -> &Poller {
+        &self.poller
+    }
+
+    pub(super) fn buffer(&mut self) -> &mut [u8] {
+        &mut self.buffer
+    }
+
+    /// Sends the beginning of the buffer.
+    pub(super) fn send_buffer(
+        &mut self,
+        path: Path,
+        len: usize,
+        segment: usize,
+        now: Instant,
+    ) -> Sent {
+        debug_assert!(0 < segment && len <= Outbox::SEGMENTS_MAX * segment);
+        let segment = segment.max(1);
+        let bytes = &self.buffer[..len.min(self.buffer.len())];
+        match path.transport {
+            Transport::Udp => self.udp.send(path, bytes, segment, now, &self.poller),
+            Transport::Tcp => {
+                let sent = self.connections.send(path, bytes, segment, &self.poller);
+                self.udp.traffic.blocked += u64::from(sent == Sent::Blocked);
+                sent
+            }
+        }
+    }
+
+    /// Sends one datagram that its peer will ask for again if it is lost.
+    pub(super) fn send(&mut self, path: Path, datagram: &[u8], now: Instant) {
+        let segment = datagram.len().max(1);
+        let sent = match path.transport {
+            Transport::Udp => self.udp.send(path, datagram, segment, now, &self.poller),
+            Transport::Tcp => self.connections.send(path, datagram, segment, &self.poller),
+        };
+        self.udp.traffic.lost += u64::from(sent != Sent::Sent);
+    }
+
+    /// Takes a connection on. Yields its number, if it could be watched.
+    pub(super) fn admit(
+        &mut self,
+        stream: TcpStream,
+        path: Path,
+        bytes: Vec<u8>,
+        now: Instant,
+    ) -> Option<u64> {
+        self.connections
+            .insert(stream, path, bytes, now, &self.poller)
+    }
+
+    /// Writes what a connection still has to send.
+    pub(super) fn flush_connection(&mut self, number: u64) {
+        self.connections.flush(number, &self.poller);
+    }
+
+    /// Listens no longer, or again.
+    pub(super) fn listen(&self, on: bool) -> io::Result<()> {
+        match (&self.listener, on) {
+            (None, _) => Ok(()),
+            (Some(listener), true) => self.poller.watch(listener, LISTENER, Interest::Input),
+            (Some(listener), false) => self.poller.unwatch(listener),
+        }
+    }
+
+    /// When to look whether a full socket has room.
+    pub(super) fn due(&self) -> Option<Instant> {
+        match self.udp.full {
+            Some(Full::Until(due)) => Some(due),
+            _ => None,
+        }
+    }
+
+    /// The UDP socket has room again.
+    pub(super) fn has_room(&mut self) {
+        if self.udp.full.take() == Some(Full::Watched) {
+            self.watch(Interest::Input);
+        }
+    }
+
+    fn watch(&self, interest: Interest) {
+        watch(&self.poller, &self.udp.socket, interest);
+    }
+}
+
+/// A worker's UDP socket.
+pub(super) struct Udp {
+    pub(super) socket: udp::Socket,
+    full: Option<Full>,
+    pub(super) traffic: Traffic,
+}
+
+/// Why nothing is sent at present, and until when.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Full {
+    /// Until the poller tells of room.
+    Watched,
+    /// Until then: nothing will be told.
+    Until(Instant),
+}
+
+/// What was sent and what was not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traffic {
+    pub(super) sends: u64,
+    pub(super) datagrams: u64,
+    pub(super) blocked: u64,
+    pub(super) lost: u64,
+}
+
+impl Udp {
+    fn send(
+        &mut self,
+        path: Path,
+        bytes: &[u8],
+        segment: usize,
+        now: Instant,
+        poller: &Poller,
+    ) -> Sent {
+        if self.full.is_some() {
+            // Others wait for room already: asking the kernel for each of them tells nothing new.
+            self.traffic.blocked += 1;
+            return Sent::Blocked;
+        }
+        let at_once = (udp::LEN_MAX / segment).clamp(1, udp::SEGMENTS_MAX) * segment;
+        let mut is_begun = false;
+        for run in bytes.chunks(at_once) {
+            let datagrams = run.len().div_ceil(segment);
+            let taken = match self.socket.send(path.remote, path.local, run, segment) {
+                udp::Sent::Whole => datagrams,
+                udp::Sent::Part(taken) => taken,
+                // There may be a way in a moment; and whoever is gone for good falls silent.
+                udp::Sent::TooLong | udp::Sent::Unreachable => 0,
+                full @ (udp::Sent::Full | udp::Sent::Exhausted) => {
+                    self.fill(full, now, poller);
+                    if !is_begun {
+                        self.traffic.blocked += 1;
+                        return Sent::Blocked;
+                    }
+                    0
+                }
+            };
+            is_begun = true;
+            self.traffic.sends += 1;
+            self.traffic.datagrams += taken as u64;
+            self.traffic.lost += (datagrams - taken) as u64;
+        }
+        Sent::Sent
+    }
+
+    /// Sends nothing until there is room again.
+    fn fill(&mut self, why: udp::Sent, now: Instant, poller: &Poller) {
+        self.full = Some(match why {
+            udp::Sent::Full => {
+                watch(poller, &self.socket, Interest::InputAndRoom);
+                Full::Watched
+            }
+            _ => Full::Until(now + EXHAUSTED_BACKOFF),
+        });
+    }
+}
+
+/// Input is always of interest; room costs an event per datagram that leaves, so only when there is none.
+fn watch(poller: &Poller, socket: &udp::Socket, interest: Interest) {
+    if let Err(error) = poller.change(socket, UDP, interest) {
+        tracing::error!(%error, "the UDP socket cannot be watched");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, UdpSocket};
+
+    use super::*;
+
+    /// A full socket cannot be made on the loopback, where nothing queues; that the kernel said so can.
+    #[test]
+    fn a_full_socket_is_left_alone_until_it_has_room() {
+        let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        peer.set_nonblocking(true).expect("an option");
+        let path = Path::udp(peer.local_addr().expect("bound"));
+        let socket = udp::Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+        let mut wire = Wire::new(socket, None).expect("descriptors");
+        let now = Instant::now();
+        wire.udp.fill(udp::Sent::Full, now, &wire.poller);
+        assert_eq!(wire.send_buffer(path, 10, 10, now), Sent::Blocked);
+        assert_eq!(wire.due(), None);
+        let mut ready = Vec::new();
+        let long = Some(Duration::from_secs(10));
+        wire.poller.wait(long, &mut ready).expect("no error");
+        assert!(ready[0].number == UDP && ready[0].has_room);
+        assert_eq!(peer.recv(&mut [0; 20]).ok(), None, "nothing was sent");
+        wire.has_room();
+        assert_eq!(wire.send_buffer(path, 10, 10, now), Sent::Sent);
+        assert_eq!(peer.recv(&mut [0; 20]).ok(), Some(10));
+        // Room is no longer told of: a socket nearly always has some.
+        ready.clear();
+        let none = Some(Duration::ZERO);
+        wire.poller.wait(none, &mut ready).expect("no error");
+        assert_eq!(ready, []);
+        assert_eq!((wire.udp.traffic.blocked, wire.udp.traffic.sends), (1, 1));
+
+        wire.udp.fill(udp::Sent::Exhausted, now, &wire.poller);
+        assert_eq!(wire.send_buffer(path, 10, 10, now), Sent::Blocked);
+        assert_eq!(wire.due(), Some(now + EXHAUSTED_BACKOFF));
+        wire.has_room();
+        assert_eq!(wire.send_buffer(path, 10, 10, now), Sent::Sent);
+    }
+
+    /// 64 datagrams of 1,216 bytes are more than a packet may be long before it is cut.
+    #[test]
+    fn long_runs_leave_in_as_few_calls_as_they_can() {
+        let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        peer.set_nonblocking(true).expect("an option");
+        let path = Path::udp(peer.local_addr().expect("bound"));
+        let socket = udp::Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+        let mut wire = Wire::new(socket, None).expect("descriptors");
+        let now = Instant::now();
+        for (at, byte) in wire.buffer().iter_mut().enumerate() {
+            *byte = (at / 1_216) as u8;
+        }
+        let len = 63 * 1_216 + 9;
+        assert_eq!(wire.send_buffer(path, len, 1_216, now), Sent::Sent);
+        let mut room = [0; 2_000];
+        for number in 0..64 {
+            let len = peer.recv(&mut room).expect("a datagram");
+            assert_eq!((len, room[0]), (if number < 63 { 1_216 } else { 9 }, number));
+        }
+        assert_eq!(wire.udp.traffic.datagrams, 64);
+        assert_eq!(wire.udp.traffic.sends, 2);
+    }
+}

@@ -1,0 +1,590 @@
+//! A worker's loop: what the network, other workers and the rest of the program bring, the clock, and a
+//! turn for the role; then sleep.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use net::accept::{self, EXHAUSTED_BACKOFF, Failure};
+use net::{Ready, udp};
+
+use super::connections::Heard;
+use super::opening::{self, Opening};
+use super::shared::{Command, Expected, Inbox, Mail, Shared};
+use super::wire::{LISTENER, UDP, Wire};
+use super::{Counters, Outbox, Role};
+use crate::dtls::Identity;
+use crate::framing::Deframer;
+use crate::ice::{Path, Transport};
+use crate::mux::{Claim, Event, Handle, Mux, Reason, Received};
+
+/// Batches of datagrams taken before the role has a turn: the feedback of a thousand viewers.
+const BATCHES_PER_TURN: usize = 8;
+
+/// Connections accepted before the role has a turn.
+const ACCEPTS_PER_TURN: usize = 16;
+
+/// Bytes read from a connection at once, and how often in a row.
+const READ_BYTES: usize = 4 * 1024;
+const READS_PER_TURN: usize = 4;
+
+/// Things of other workers, and commands, seen to before the role has a turn.
+const MAIL_PER_TURN: usize = 256;
+const COMMANDS_PER_TURN: usize = 64;
+
+/// Workers that may pass one datagram on: from where it arrives to where a former session of the same
+/// path lived, and from there to where its present one does.
+const HOPS_MAX: u8 = 2;
+
+/// How often to look for what nobody came for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// See the module's description.
+pub(super) struct Worker<R: Role> {
+    number: usize,
+    shared: Arc<Shared<R::Ticket>>,
+    inbox: Inbox,
+    mux: Mux,
+    wire: Wire,
+    role: R,
+    /// What sessions are for that are not connected yet.
+    tickets: HashMap<Handle, R::Ticket>,
+    counters: Counters,
+    next_turn: Option<Instant>,
+    next_sweep: Instant,
+    /// When to listen again after descriptors ran out.
+    accept_again: Option<Instant>,
+}
+
+impl<R: Role> Worker<R> {
+    pub(super) fn new(
+        number: usize,
+        shared: Arc<Shared<R::Ticket>>,
+        identity: &Identity,
+        inbox: Inbox,
+        wire: Wire,
+        role: R,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            number,
+            shared,
+            inbox,
+            mux: Mux::new(identity),
+            wire,
+            role,
+            tickets: HashMap::new(),
+            counters: Counters::default(),
+            next_turn: Some(now),
+            next_sweep: now + SWEEP_INTERVAL,
+            accept_again: None,
+        }
+    }
+
+    /// Runs until the port is stopped.
+    ///
+    /// A panic here is a defect that has cost this worker's sessions their state. The kernel would still
+    /// send it its share of the peers, so the process ends and its supervisor starts it anew.
+    pub(super) fn run(mut self) {
+        let _guard = EndOnPanic(self.number);
+        let mut arrivals = udp::Inbox::default();
+        let mut ready = Vec::new();
+        while !self.shared.is_stopping() {
+            let now = Instant::now();
+            self.take_mail(now);
+            self.take_commands(now);
+            self.on_time(now);
+            self.take_turn(now);
+            self.publish(&arrivals);
+            let sleep = self.due().saturating_duration_since(Instant::now());
+            if let Err(error) = self.wire.poller().wait(Some(sleep), &mut ready) {
+                tracing::error!(worker = self.number, %error, "sockets cannot be watched; the process cannot go on without this worker");
+                std::process::abort();
+            }
+            if let Some(bell) = self.shared.bell(self.number) {
+                bell.answer();
+            }
+            let now = Instant::now();
+            for ready in ready.drain(..) {
+                self.on_ready(ready, &mut arrivals, now);
+            }
+        }
+        self.leave();
+    }
+
+    fn due(&self) -> Instant {
+        let deadlines = [
+            self.next_turn,
+            self.mux.timeout(),
+            self.wire.due(),
+            self.accept_again,
+        ];
+        let earliest = deadlines.into_iter().flatten().min();
+        earliest.map_or(self.next_sweep, |due| due.min(self.next_sweep))
+    }
+
+    fn on_ready(&mut self, ready: Ready, arrivals: &mut udp::Inbox, now: Instant) {
+        let Ready {
+            number,
+            has_input,
+            has_room,
+        } = ready;
+        match number {
+            UDP => {
+                if has_room {
+                    self.wire.has_room();
+                }
+                if has_input {
+                    self.receive(arrivals, now);
+                }
+            }
+            LISTENER => self.accept(now),
+            connection => {
+                if has_room {
+                    self.wire.flush_connection(connection);
+                }
+                if has_input {
+                    self.read(connection, now);
+                }
+                self.settle(now);
+            }
+        }
+    }
+
+    fn receive(&mut self, arrivals: &mut udp::Inbox, now: Instant) {
+        for _ in 0..BATCHES_PER_TURN {
+            let count = match self.wire.udp.socket.receive(arrivals) {
+                Ok(count) => count,
+                Err(error) => {
+                    tracing::warn!(worker = self.number, %error, "datagrams cannot be received");
+                    return;
+                }
+            };
+            self.counters.received += count as u64;
+            for datagram in arrivals.datagrams() {
+                let path = Path::udp(datagram.from).to_local(datagram.to);
+                self.take(path, datagram.bytes, 0, now);
+            }
+            if count < udp::BATCH {
+                return;
+            }
+        }
+    }
+
+    /// Sees to a datagram, which `hops` workers have passed on.
+    fn take(&mut self, path: Path, datagram: &mut [u8], hops: u8, now: Instant) {
+        match self.mux.receive(path, datagram, now) {
+            Received::Nothing => {}
+            Received::Rtp {
+                session,
+                index,
+                packet,
+            } => {
+                let mut out = Outbox::new(&mut self.mux, &mut self.wire, now);
+                self.role.rtp(session, index, packet, now, &mut out);
+            }
+            Received::Rtcp { session, packet } => {
+                let mut out = Outbox::new(&mut self.mux, &mut self.wire, now);
+                self.role.rtcp(session, packet, now, &mut out);
+            }
+            Received::Unknown { ufrag } => {
+                match self.shared.directory.claim(ufrag, self.index()) {
+                    Claim::Adopted(expected) => {
+                        if self.adopt(expected, now) {
+                            // What it knows now, it takes by itself.
+                            let received = self.mux.receive(path, datagram, now);
+                            debug_assert_eq!(received, Received::Nothing);
+                        }
+                    }
+                    Claim::Owned(worker) => {
+                        if path.transport == Transport::Udp {
+                            self.mux.route(path, worker);
+                        }
+                        self.forward(worker, path, datagram, hops);
+                    }
+                    Claim::Nobody => self.counters.mux.strays += 1,
+                }
+            }
+            Received::Elsewhere { worker } => self.forward(worker, path, datagram, hops),
+        }
+        self.settle(now);
+    }
+
+    /// Passes a datagram on to the worker that has its session.
+    fn forward(&mut self, worker: u16, path: Path, datagram: &[u8], hops: u8) {
+        // Another worker cannot answer on our connection; connections are passed on as a whole.
+        if hops >= HOPS_MAX || path.transport == Transport::Tcp {
+            self.counters.mux.strays += 1;
+            return;
+        }
+        let mail = Mail::Datagram {
+            path,
+            bytes: datagram.into(),
+            hops: hops + 1,
+        };
+        self.pass(worker, mail);
+    }
+
+    fn pass(&mut self, worker: u16, mail: Mail) {
+        match self.shared.pass(worker, mail) {
+            true => self.counters.forwarded += 1,
+            false => self.counters.forwards_lost += 1,
+        }
+    }
+
+    fn adopt(&mut self, expected: Expected<R::Ticket>, now: Instant) -> bool {
+        let Expected { session, ticket } = expected;
+        let ufrag = Box::<str>::from(session.local.ufrag());
+        match self.mux.adopt(session, now) {
+            Ok(handle) => {
+                self.tickets.insert(handle, ticket);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(worker = self.number, %error, "a session is refused");
+                self.shared.directory.remove(&ufrag);
+                false
+            }
+        }
+    }
+
+    /// Carries out what the sessions decided: tells the role, sends, and strikes names out.
+    fn settle(&mut self, now: Instant) {
+        while let Some((session, event)) = self.mux.poll_event() {
+            match event {
+                Event::Connected { keys, path } => {
+                    let Some(ticket) = self.tickets.remove(&session) else {
+                        continue;
+                    };
+                    let mut out = Outbox::new(&mut self.mux, &mut self.wire, now);
+                    self.role
+                        .connected(session, ticket, &keys, path, now, &mut out);
+                }
+                // The role may have closed it since.
+                Event::Moved { path } if self.mux.path(session).is_some() => {
+                    self.role.moved(session, path, now);
+                }
+                Event::Moved { .. } => {}
+                Event::Closed { reason } => self.closed(session, reason, now),
+            }
+        }
+        while let Some(transmit) = self.mux.poll_transmit() {
+            self.wire.send(transmit.path, &transmit.datagram, now);
+        }
+        while let Some(ufrag) = self.mux.poll_retired() {
+            self.shared.directory.remove(&ufrag);
+        }
+        while let Some(connection) = self.wire.connections.take_broken() {
+            self.hang_up(connection);
+        }
+    }
+
+    fn closed(&mut self, session: Handle, reason: Reason, now: Instant) {
+        match self.tickets.remove(&session) {
+            Some(_) => {
+                tracing::debug!(worker = self.number, %reason, "a peer did not connect");
+                self.counters.abandoned += 1;
+            }
+            None => self.role.closed(session, reason, now),
+        }
+    }
+
+    fn accept(&mut self, now: Instant) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            let Some(listener) = &self.wire.listener else {
+                return;
+            };
+            match listener.accept() {
+                Ok((stream, remote)) => self.admit(stream, remote, now),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) => match accept::classify(&error) {
+                    Failure::Connection => {}
+                    Failure::Exhausted | Failure::Unknown => {
+                        tracing::warn!(worker = self.number, %error, "connections cannot be accepted");
+                        self.listen(false);
+                        self.accept_again = Some(now + EXHAUSTED_BACKOFF);
+                        return;
+                    }
+                },
+            }
+        }
+    }
+
+    fn listen(&self, on: bool) {
+        if let Err(error) = self.wire.listen(on) {
+            tracing::error!(worker = self.number, %error, "the listener cannot be watched");
+        }
+    }
+
+    fn admit(&mut self, stream: TcpStream, remote: SocketAddr, now: Instant) {
+        let local = stream.local_addr().ok();
+        let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
+        let path = Path::tcp(remote).to_local(local.map(|local| local.ip().to_canonical()));
+        if let Some(oldest) = self.wire.connections.oldest_of_too_many() {
+            self.refuse(oldest);
+        }
+        match self.wire.admit(stream, path, Vec::new(), now) {
+            Some(_) => self.counters.connections += 1,
+            None => self.counters.connections_refused += 1,
+        }
+    }
+
+    fn read(&mut self, connection: u64, now: Instant) {
+        let mut room = [0; READ_BYTES];
+        for _ in 0..READS_PER_TURN {
+            match self.wire.connections.read(connection, &mut room) {
+                Heard::Bytes(len) => {
+                    if !self.hear(connection, &mut room[..len], now) {
+                        self.refuse(connection);
+                        return;
+                    }
+                    if len < READ_BYTES {
+                        return;
+                    }
+                }
+                Heard::Nothing => return,
+                Heard::Over => {
+                    self.hang_up(connection);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes what was read from a connection. False when it is to be hung up on.
+    fn hear(&mut self, connection: u64, bytes: &mut [u8], now: Instant) -> bool {
+        if let Some((path, deframer)) = self.wire.connections.lend_deframer(connection) {
+            return self.take_frames(connection, path, deframer, bytes, now);
+        }
+        self.wire.connections.said(connection, bytes);
+        self.place(connection, true, now)
+    }
+
+    /// Opens a connection if it has said whose it is, or passes it on if it may be. False when it is
+    /// nobody's.
+    fn place(&mut self, connection: u64, may_pass: bool, now: Instant) -> bool {
+        let Some(said) = self.wire.connections.said(connection, &[]) else {
+            return false;
+        };
+        let ufrag: Box<str> = match opening::read(said) {
+            Opening::Incomplete => return true,
+            Opening::Foreign => return false,
+            Opening::Check(ufrag) => ufrag.into(),
+        };
+        if self.mux.find(&ufrag).is_none() {
+            match self.shared.directory.claim(&ufrag, self.index()) {
+                Claim::Adopted(expected) => {
+                    if !self.adopt(expected, now) {
+                        return false;
+                    }
+                }
+                Claim::Owned(worker) if may_pass => {
+                    if let Some((stream, path, bytes)) = self.wire.connections.remove(connection) {
+                        // This worker's poller forgets it only when told, for it is not closed.
+                        self.wire.poller().unwatch(&stream).ok();
+                        let mail = Mail::Connection {
+                            stream,
+                            path,
+                            bytes,
+                        };
+                        self.pass(worker, mail);
+                    }
+                    return true;
+                }
+                Claim::Owned(_) | Claim::Nobody => return false,
+            }
+        }
+        let Some(mut said) = self.wire.connections.open(connection) else {
+            return false;
+        };
+        match self.wire.connections.lend_deframer(connection) {
+            Some((path, deframer)) => {
+                self.take_frames(connection, path, deframer, &mut said, now)
+            }
+            None => false,
+        }
+    }
+
+    /// Takes the datagrams in what was read from an open connection. False when it is of no use any more:
+    /// its framing is broken, or no session has its path.
+    fn take_frames(
+        &mut self,
+        connection: u64,
+        path: Path,
+        mut deframer: Deframer,
+        bytes: &mut [u8],
+        now: Instant,
+    ) -> bool {
+        let taken = deframer.push(bytes, |datagram| self.take(path, datagram, 0, now));
+        self.wire.connections.return_deframer(connection, deframer);
+        taken.is_ok() && self.mux.knows(path)
+    }
+
+    /// Hangs up on a peer that has no business here.
+    fn refuse(&mut self, connection: u64) {
+        self.counters.connections_refused += 1;
+        self.hang_up(connection);
+    }
+
+    fn hang_up(&mut self, connection: u64) {
+        if let Some((_, path, _)) = self.wire.connections.remove(connection) {
+            self.mux.forget_path(path);
+        }
+    }
+
+    fn take_mail(&mut self, now: Instant) {
+        for _ in 0..MAIL_PER_TURN {
+            match self.inbox.mail.try_recv() {
+                Ok(Mail::Datagram {
+                    path,
+                    mut bytes,
+                    hops,
+                }) => self.take(path, &mut bytes, hops, now),
+                Ok(Mail::Connection {
+                    stream,
+                    path,
+                    bytes,
+                }) => {
+                    match self.wire.admit(stream, path, bytes, now) {
+                        Some(connection) => {
+                            if !self.place(connection, false, now) {
+                                self.refuse(connection);
+                            }
+                        }
+                        None => self.counters.connections_refused += 1,
+                    }
+                    self.settle(now);
+                }
+                Err(_) => return,
+            }
+        }
+        self.ring();
+    }
+
+    fn take_commands(&mut self, now: Instant) {
+        for _ in 0..COMMANDS_PER_TURN {
+            match self.inbox.commands.try_recv() {
+                Ok(Command::Restart {
+                    ufrag,
+                    local,
+                    remote_ufrag,
+                }) => {
+                    let new = Box::<str>::from(local.ufrag());
+                    let is_restarted = match self.mux.find(&ufrag) {
+                        Some(session) => self.mux.restart(session, local, &remote_ufrag),
+                        None => false,
+                    };
+                    if !is_restarted {
+                        self.shared.directory.remove(&new);
+                    }
+                }
+                Ok(Command::Close { ufrag }) => {
+                    if let Some(session) = self.mux.find(&ufrag)
+                        && self.mux.close(session, now)
+                    {
+                        self.closed(session, Reason::Requested, now);
+                    }
+                }
+                Err(_) => {
+                    self.settle(now);
+                    return;
+                }
+            }
+        }
+        self.settle(now);
+        self.ring();
+    }
+
+    /// There may be more to do whose rings are answered already.
+    fn ring(&self) {
+        if let Some(bell) = self.shared.bell(self.number) {
+            bell.ring();
+        }
+    }
+
+    fn on_time(&mut self, now: Instant) {
+        if self.wire.due().is_some_and(|due| due <= now) {
+            self.wire.has_room();
+        }
+        if self.accept_again.take_if(|due| *due <= now).is_some() {
+            self.listen(true);
+        }
+        self.mux.handle_timeout(now);
+        self.settle(now);
+        if self.next_sweep <= now {
+            self.next_sweep = now + SWEEP_INTERVAL;
+            self.sweep(now);
+        }
+    }
+
+    fn sweep(&mut self, now: Instant) {
+        let Self { mux, wire, .. } = self;
+        let useless = wire.connections.useless(|path| mux.knows(path), now);
+        for connection in useless {
+            self.refuse(connection);
+        }
+        // One is enough to look after all.
+        if self.number == 0 {
+            let expired = self.shared.directory.expire(now);
+            if !expired.is_empty() {
+                tracing::debug!(count = expired.len(), "peers never came");
+            }
+            self.counters.expired += expired.len() as u64;
+        }
+    }
+
+    fn take_turn(&mut self, now: Instant) {
+        let mut out = Outbox::new(&mut self.mux, &mut self.wire, now);
+        self.next_turn = self.role.turn(now, &mut out);
+        self.settle(now);
+    }
+
+    fn publish(&self, arrivals: &udp::Inbox) {
+        let traffic = self.wire.udp.traffic;
+        let own = self.counters;
+        let mut counters = Counters {
+            mux: self.mux.counters(),
+            oversized: arrivals.cut(),
+            sends: traffic.sends,
+            datagrams: traffic.datagrams,
+            blocked: traffic.blocked,
+            lost: traffic.lost,
+            ..own
+        };
+        counters.mux.strays += own.mux.strays;
+        self.shared.publish(self.number, counters, self.mux.len());
+    }
+
+    /// Lets everybody go.
+    fn leave(mut self) {
+        let now = Instant::now();
+        self.role.end();
+        let sessions: Vec<_> = self.mux.handles().collect();
+        for session in sessions {
+            self.mux.close(session, now);
+        }
+        while let Some(transmit) = self.mux.poll_transmit() {
+            self.wire.send(transmit.path, &transmit.datagram, now);
+        }
+        self.publish(&udp::Inbox::default());
+    }
+
+    /// The worker's number as sessions are claimed by it. There are few workers.
+    fn index(&self) -> u16 {
+        self.number as u16
+    }
+}
+
+/// Ends the process when dropped by a panic.
+struct EndOnPanic(usize);
+
+impl Drop for EndOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!(worker = self.0, "a WebRTC worker has panicked; the process cannot go on without it");
+            std::process::abort();
+        }
+    }
+}
