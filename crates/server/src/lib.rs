@@ -5,6 +5,7 @@
 //!                                         │
 //!              doors (accept, limits, TLS, head) ──► ingest | egress-http | egress-rtmp | pages
 //!              links (pushes and pulls) ──► egress-rtmp | ingest
+//!              audio (Opus beside AAC and MP3)
 //!              admin (metrics, health, API)     gate (who may)     access (who was here)
 //! ```
 //!
@@ -14,6 +15,7 @@
 mod access;
 mod address;
 mod admin;
+mod audio;
 pub mod cli;
 pub mod config;
 mod demo;
