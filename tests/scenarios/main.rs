@@ -26,6 +26,7 @@ mod listeners_over_tls;
 mod load_reports_what_it_sees;
 mod newcomers_are_turned_away;
 mod newcomers_see_the_demo;
+mod opus_for_those_who_take_nothing_else;
 mod players_outlive_publishers;
 mod publishers_reconnect;
 mod rtmp_players_join;

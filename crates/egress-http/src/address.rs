@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fanout::{Info, Registry, Stream};
+use fanout::{Info, Offer, Registry, Stream};
 use http1::Head;
 use media::{Codec, Container, StreamName};
 
@@ -42,6 +42,7 @@ pub fn addresses(info: &Info) -> Vec<Address> {
         (Extension::Flv, "FLV"),
         (Extension::Aac, "AAC"),
         (Extension::Mp3, "MP3"),
+        (Extension::Ogg, "Opus"),
     ];
     let others = others
         .into_iter()
@@ -82,8 +83,12 @@ pub(crate) fn refusal(info: &Info, extension: Extension) -> String {
         .into_iter()
         .map(|address| address.path)
         .collect();
+    let reason = match (extension, &info.offer) {
+        (Extension::Ogg, Offer::Impossible(reason)) => format!(": {reason}"),
+        _ => String::new(),
+    };
     format!(
-        "{} carries {}, which cannot be sent as {}{}; it can be heard at {}.\n",
+        "{} carries {}, which cannot be sent as {}{}{reason}; it can be heard at {}.\n",
         info.name,
         contents(info),
         extension.suffix(),

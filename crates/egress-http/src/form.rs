@@ -1,9 +1,9 @@
 //! In which form a stream is sent to a listener.
 
-use fanout::{Format, Info, Packager, Protocol};
+use fanout::{Format, Info, Offer, Packager, Protocol};
 use media::{Codec, Container, Kind, Track};
 
-use crate::packager::{Elementary, Flv, Icy, Raw};
+use crate::packager::{Elementary, Flv, Icy, Opus, Raw};
 
 /// A wire format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -18,6 +18,8 @@ pub(crate) enum Form {
     Aac,
     /// The MP3 of an RTMP stream.
     Mp3,
+    /// Opus in Ogg: that of an RTMP or WebRTC stream, or what is derived from other sound.
+    Opus,
 }
 
 /// A container that is asked for by the end of an address.
@@ -91,6 +93,9 @@ impl Form {
             (Extension::Mp3, Container::Tracks) => Self::when(Self::Mp3, info, |track| {
                 Elementary::carries(track, Codec::Mp3)
             }),
+            (Extension::Ogg, Container::Tracks | Container::Mp3 | Container::Adts) => {
+                Self::opus(info)
+            }
             (Extension::Aac, Container::Adts)
             | (Extension::Mp3, Container::Mp3)
             | (Extension::Ogg, Container::Ogg)
@@ -107,6 +112,14 @@ impl Form {
             Self::Icy
         } else {
             Self::Source
+        }
+    }
+
+    /// The publisher's own Opus, or what is offered in its stead.
+    fn opus(info: &Info) -> Choice {
+        match &info.offer {
+            Offer::Track { track, .. } if Opus::carries(track) => Choice::Take(Self::Opus),
+            _ => Self::when(Self::Opus, info, Opus::carries),
         }
     }
 
@@ -129,6 +142,7 @@ impl Form {
             Self::Flv => ("flv", Protocol::Flv),
             Self::Aac => ("aac", Protocol::Http),
             Self::Mp3 => ("mp3", Protocol::Http),
+            Self::Opus => ("opus", Protocol::Http),
         };
         Format { name, protocol }
     }
@@ -141,6 +155,7 @@ impl Form {
             Self::Flv => Box::new(Flv::default()),
             Self::Aac => Box::new(Elementary::new(Codec::Aac)),
             Self::Mp3 => Box::new(Elementary::new(Codec::Mp3)),
+            Self::Opus => Box::new(Opus::default()),
         }
     }
 
@@ -151,6 +166,7 @@ impl Form {
             Self::Flv => "video/x-flv",
             Self::Aac => "audio/aac",
             Self::Mp3 => "audio/mpeg",
+            Self::Opus => "audio/ogg",
             Self::Source | Self::Icy if is_harmless(&info.source.content_type) => {
                 &info.source.content_type
             }
@@ -168,6 +184,7 @@ impl Form {
     pub(crate) const fn opening(self, container: Container) -> &'static [u8] {
         match (self, container) {
             (Self::Flv, _) => b"FL",
+            (Self::Opus, _) => b"Og",
             (Self::Aac, _) | (Self::Source | Self::Icy, Container::Adts) => b"\xFF\xF1",
             (Self::Mp3, _) | (Self::Source | Self::Icy, Container::Mp3) => b"\xFF\xFB",
             (Self::Source | Self::Icy, Container::Ogg) => b"Og",

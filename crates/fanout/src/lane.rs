@@ -167,6 +167,8 @@ impl Drop for LaneGuard {
 /// The half of a lane that the stream owns: packager and writer.
 pub(crate) struct LaneWriter {
     pub(crate) lane: Arc<Lane>,
+    /// See [`Packager::takes_derived`].
+    pub(crate) takes_derived: bool,
     packager: Box<dyn Packager>,
     writer: Writer,
     /// Since when nobody has listened.
@@ -208,6 +210,7 @@ impl LaneWriter {
         });
         Self {
             lane,
+            takes_derived: packager.takes_derived(),
             packager,
             writer,
             idle_since: None,

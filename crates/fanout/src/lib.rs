@@ -9,6 +9,8 @@
 //! * [`Registry`] has all streams; [`Publisher`] writes one epoch of a stream.
 //! * A lane is one wire format of one stream. It opens with its first listener, with a [`Packager`]
 //!   that the caller supplies, so the core knows no format.
+//! * What needs the samples themselves reads a [`Tap`]; what is made of them goes back into the same
+//!   stream as its derived track ([`Stream::derive`]), for the lanes that take it.
 //! * [`Fanout`] has the workers: threads that own plain sockets ([`Fanout::attach`]); what is not a
 //!   plain socket follows a lane through a [`LogReader`] ([`Fanout::follow`]). A thread that serves
 //!   many listeners by itself has a [`Seat`] for each ([`Fanout::seat`]) and a [`Follower`] for each
@@ -57,6 +59,7 @@ pub use reader::LogReader;
 pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Supply, Takeover};
 pub use seat::Seat;
 pub use stream::{
-    Claim, Info, LaneRefused, Phase, Publisher, Settings, Source, Stream, Superseded,
+    Claim, Derivation, DerivedWriter, Deriver, Info, LaneRefused, Offer, Phase, Publisher,
+    Settings, Source, Stream, Superseded, Tap, Tapped,
 };
 pub use worker::{Departure, ListenerReport};

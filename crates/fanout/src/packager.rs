@@ -13,6 +13,14 @@ use crate::log::{Entry, Writer};
 pub trait Packager: Send {
     /// Appends what `item` means in this format. An item that means nothing appends nothing.
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>);
+
+    /// Whether it can make something of [`TrackId::DERIVED`](media::TrackId::DERIVED). A lane of a
+    /// packager that cannot never hears of that track; one of a packager that can has it written,
+    /// for as long as the lane is listened to. Where the publisher's own sound will do as well, that
+    /// is to be preferred: a derived track may be there a little longer than it is needed.
+    fn takes_derived(&self) -> bool {
+        false
+    }
 }
 
 /// Where a packager writes.

@@ -9,7 +9,7 @@ use media::StreamName;
 
 use crate::Fanout;
 use crate::gate::{Authorized, Gatekeeper, Publish};
-use crate::stream::{Phase, Publisher, Settings, Source, Stream};
+use crate::stream::{Deriver, DeriverCell, Phase, Publisher, Settings, Source, Stream};
 use crate::task_bells::{Place, TaskBells};
 
 /// What a publisher may do about another one that has the stream.
@@ -64,6 +64,7 @@ pub struct Registry {
     /// Rung when a publisher has begun.
     appeared: TaskBells,
     supply: OnceLock<Arc<dyn Supply>>,
+    deriver: DeriverCell,
 }
 
 /// Knows streams that come on demand.
@@ -103,6 +104,7 @@ impl Registry {
             streams: Mutex::default(),
             appeared: TaskBells::default(),
             supply: OnceLock::new(),
+            deriver: DeriverCell::default(),
         };
         (registry, Gatekeeper::new())
     }
@@ -147,6 +149,7 @@ impl Registry {
                         settings,
                         Arc::clone(self.fanout.summons()),
                         Arc::clone(self.fanout.budget()),
+                        Arc::clone(&self.deriver),
                         now,
                     ));
                     streams.insert(name.clone(), Arc::clone(&stream));
@@ -184,6 +187,14 @@ impl Registry {
     pub fn set_supply(&self, supply: Arc<dyn Supply>) {
         if self.supply.set(supply).is_err() {
             tracing::warn!("streams on demand have a supply already");
+        }
+    }
+
+    /// Sets who makes derived tracks, for the tracks that are announced from here on. The first one
+    /// stays.
+    pub fn set_deriver(&self, deriver: Arc<dyn Deriver>) {
+        if self.deriver.set(deriver).is_err() {
+            tracing::warn!("derived tracks have a maker already");
         }
     }
 

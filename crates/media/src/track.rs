@@ -11,6 +11,8 @@ impl TrackId {
     pub const AUDIO: Self = Self(0);
     /// The first video track.
     pub const VIDEO: Self = Self(1);
+    /// The track that the server writes beside the publisher's own; no publisher has it.
+    pub const DERIVED: Self = Self(u8::MAX);
 }
 
 /// What kind of media a track carries.

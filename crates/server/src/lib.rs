@@ -6,6 +6,7 @@
 //!              doors (accept, limits, TLS, head) ──► ingest | egress-http | egress-rtmp | pages
 //!              rtc (WHIP and WHEP, one UDP port) ──► ingest | egress-webrtc
 //!              links (pushes and pulls) ──► egress-rtmp | ingest
+//!              audio (Opus beside AAC and MP3)
 //!              admin (metrics, health, API)     gate (who may)     access (who was here)
 //! ```
 //!
@@ -16,6 +17,7 @@ mod access;
 mod address;
 mod admin;
 mod allowance;
+mod audio;
 pub mod cli;
 pub mod config;
 mod demo;

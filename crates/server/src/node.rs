@@ -13,6 +13,7 @@ use rtmp::server::Challenge;
 use tokio::sync::watch;
 
 use crate::access::AccessLog;
+use crate::audio::Audio;
 use crate::config::Config;
 use crate::door::limits::Limits;
 use crate::door::pressure::{Kind, level};
@@ -34,6 +35,8 @@ pub(crate) struct Node {
     /// WebRTC, unless it is switched off.
     pub(crate) rtc: Option<Rtc>,
     pub(crate) links: Links,
+    /// Opus for those who take nothing else.
+    pub(crate) audio: Audio,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
     pub(crate) access: AccessLog,
@@ -57,6 +60,7 @@ pub(crate) struct Parts {
     pub(crate) gate: Arc<Gatehouse>,
     pub(crate) intake: Intake,
     pub(crate) links: Links,
+    pub(crate) audio: Audio,
     pub(crate) access: AccessLog,
     pub(crate) bound: Vec<Bound>,
     pub(crate) password_demanded: bool,
@@ -73,6 +77,7 @@ impl Node {
             gate,
             intake,
             links,
+            audio,
             access,
             bound,
             password_demanded,
@@ -127,6 +132,7 @@ impl Node {
             registry,
             gate,
             links,
+            audio,
             access,
             bound,
             password_demanded,

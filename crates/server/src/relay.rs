@@ -1,7 +1,7 @@
 //! The relay: from a checked configuration to a running server.
 //!
 //! The order of starting: secrets, TLS, sockets (so that a port in use ends it before anything
-//! runs), workers, registry and gate, logs, the WebRTC port, doors.
+//! runs), workers, registry, transcoding and gate, logs, the WebRTC port, doors.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,6 +14,7 @@ use net::{Backend, Epoll, Unavailable, Uring};
 use tokio::net::{TcpListener, TcpSocket};
 
 use crate::access::{AccessLog, Departures};
+use crate::audio::Audio;
 use crate::config::{self, Config};
 use crate::door::Door;
 use crate::door::tls::{self, Acceptors, TlsError};
@@ -101,6 +102,9 @@ pub enum StartError {
     /// The threads that read publishers, or what they read by, cannot be made.
     #[error("the threads that read publishers cannot start: {0}")]
     Intake(io::Error),
+    /// The threads that make Opus, or their encoder, cannot be made.
+    #[error("transcoding cannot start: {0}")]
+    Transcoding(io::Error),
     /// There is no WebRTC.
     #[error("cannot serve WebRTC on {address}: {source}")]
     Webrtc {
@@ -189,6 +193,8 @@ impl Relay {
             publishers,
             rules(Arc::clone(&config)),
         );
+        let audio = Audio::start(&config.transcode).map_err(StartError::Transcoding)?;
+        registry.set_deriver(audio.deriver());
         let gate = Gatehouse::new(Arc::clone(&config), gatekeeper)?;
         let (access, log_thread) =
             AccessLog::open(&config.log.access).map_err(StartError::AccessLog)?;
@@ -205,6 +211,7 @@ impl Relay {
             gate: Arc::new(gate),
             intake,
             links,
+            audio,
             access,
             bound,
             password_demanded,

@@ -168,6 +168,8 @@ mod tests {
                 headers: headers.to_vec(),
             }),
             tracks: Vec::new(),
+            offer: fanout::Offer::Nothing,
+            is_deriving: false,
             title: Some(Arc::new(Title {
                 text: "- \u{1}\"-\"".to_owned(),
                 url: String::new(),

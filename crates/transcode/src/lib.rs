@@ -35,6 +35,7 @@ mod tests;
 mod transcoder;
 mod verdict;
 
+pub use decoder::examine;
 pub use options::{InvalidOptions, Options, PacketTime};
 pub use pool::{Feed, Monitor, Pool, Report, Sink, State};
 pub use stats::Stats;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use media::{Sample, Span, Timestamp, Track};
+use media::{Sample, Span, Timestamp, Track, TrackId};
 
 use crate::clock::Step;
 use crate::conceal::Concealer;
@@ -79,6 +79,11 @@ impl Transcoder {
             decoded: Vec::new(),
             resampled: Vec::new(),
         })
+    }
+
+    /// The track that transcoders with these options write, whatever they read; its id is `id`.
+    pub fn output_of(id: TrackId, options: Options) -> Result<Track, Unsupported> {
+        Packer::new(id, options).map(|packer| packer.track())
     }
 
     /// The Opus track: 48 kHz, two channels, an OpusHead as its configuration. It stays the same

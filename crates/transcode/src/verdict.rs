@@ -8,7 +8,7 @@ use media::Codec;
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Unsupported {
     /// Neither AAC nor MP3.
-    #[error("{} is not transcoded to Opus; AAC-LC and MP3 are", .0.name())]
+    #[error("{} is not transcoded to Opus; AAC-LC and MP3 are", codec_name(*.0))]
     Codec(Codec),
     /// AAC that was relayed without a configuration that could be read.
     #[error("the publisher's AAC configuration cannot be read")]
@@ -39,6 +39,36 @@ pub enum Unsupported {
     Encoder(String),
 }
 
+impl Unsupported {
+    /// The word for metrics.
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Codec(_) => "codec",
+            Self::Configuration => "configuration",
+            Self::ObjectType(_) => "object_type",
+            Self::Channels(_) => "channels",
+            Self::Layout => "layout",
+            Self::ShortFrames => "short_frames",
+            Self::SampleRate(_) => "sample_rate",
+            Self::Damaged => "damaged",
+            Self::Encoder(_) => "encoder",
+        }
+    }
+
+    /// Every word for metrics.
+    pub const LABELS: [&str; 9] = [
+        "codec",
+        "configuration",
+        "object_type",
+        "channels",
+        "layout",
+        "short_frames",
+        "sample_rate",
+        "damaged",
+        "encoder",
+    ];
+}
+
 /// What is lost although the track can be transcoded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Caveat {
@@ -67,11 +97,18 @@ impl fmt::Display for Caveat {
         };
         write!(
             f,
-            "the source is HE-AAC{version}, of which only the AAC-LC core is transcoded: WebRTC \
-             listeners hear it without anything above {} Hz{in_mono}; publish AAC-LC for the full \
+            "the source is HE-AAC{version}, of which only the AAC-LC core is transcoded: listeners of \
+             the Opus hear it without anything above {} Hz{in_mono}; publish AAC-LC for the full \
              sound",
             core_rate / 2
         )
+    }
+}
+
+fn codec_name(codec: Codec) -> &'static str {
+    match codec {
+        Codec::Opaque => "this codec",
+        known => known.name(),
     }
 }
 
@@ -102,6 +139,7 @@ mod tests {
             Unsupported::Channels(6).to_string(),
             "sound with 6 channels is not transcoded to Opus; publish mono or stereo"
         );
+        assert!(Unsupported::LABELS.contains(&Unsupported::Channels(6).label()));
         let caveat = Caveat::HighEfficiency {
             core_rate: 22_050,
             parametric_stereo: true,

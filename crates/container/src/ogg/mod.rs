@@ -1,4 +1,5 @@
-//! Ogg streams, page by page.
+//! Ogg streams, page by page; and bare Opus made into one, by [`OpusMuxer`], and
+//! taken out of one, by [`OpusPackets`].
 //!
 //! Every page is one sample and keeps its bytes. The header pages of a chain link go into one
 //! [`Item::Header`], because a listener needs them before any data page; chained links, which is how
@@ -13,6 +14,8 @@
 mod chain;
 mod comments;
 mod mapping;
+mod muxer;
+mod packets;
 mod page;
 
 #[cfg(test)]
@@ -24,6 +27,8 @@ use bytes::{Buf, BytesMut};
 use media::{Item, Sample, Timestamp};
 
 use self::chain::{Chain, Meaning};
+pub use self::muxer::OpusMuxer;
+pub use self::packets::OpusPackets;
 pub use self::page::PAGE_BYTES_MAX;
 use self::page::{Front, Page};
 

@@ -10,8 +10,12 @@ pub const PAGE_BYTES_MAX: usize = HEADER_BYTES + 255 + 255 * 255;
 
 pub(super) const CAPTURE: &[u8; 4] = b"OggS";
 
+/// Segments of a page at the most.
+pub(super) const SEGMENTS_MAX: usize = 255;
+
 const FLAG_CONTINUED: u8 = 1;
-const FLAG_FIRST: u8 = 2;
+pub(super) const FLAG_FIRST: u8 = 2;
+pub(super) const FLAG_LAST: u8 = 4;
 
 /// A page whose checksum was right.
 #[derive(Clone, Debug)]
@@ -107,6 +111,38 @@ impl Page {
     }
 }
 
+/// Where a page belongs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) flags: u8,
+    pub(super) granule: u64,
+    pub(super) serial: u32,
+    pub(super) sequence: u32,
+}
+
+/// Appends to `table` how long a packet is that ends on the page.
+pub(super) fn lace(table: &mut Vec<u8>, packet_bytes: usize) {
+    table.resize(table.len() + packet_bytes / 255, 255);
+    table.push((packet_bytes % 255) as u8);
+}
+
+/// Appends a page. `table` has at most [`SEGMENTS_MAX`] entries, and `body` the bytes they say.
+pub(super) fn write(out: &mut Vec<u8>, place: Place, table: &[u8], body: &[u8]) {
+    debug_assert!(table.len() <= SEGMENTS_MAX);
+    let begin = out.len();
+    out.extend_from_slice(CAPTURE);
+    out.extend([0, place.flags]);
+    out.extend(place.granule.to_le_bytes());
+    out.extend(place.serial.to_le_bytes());
+    out.extend(place.sequence.to_le_bytes());
+    out.extend([0; 4]);
+    out.push(table.len() as u8);
+    out.extend_from_slice(table);
+    out.extend_from_slice(body);
+    let sum = checksum(&out[begin..]);
+    out[begin + 22..begin + 26].copy_from_slice(&sum);
+}
+
 /// The checksum of a page as its header holds it, with the field itself counted as zero.
 fn checksum(page: &[u8]) -> [u8; 4] {
     let sum = crc(crc(crc(0, &page[..22]), &[0; 4]), &page[26..]);
@@ -180,15 +216,14 @@ pub(super) fn build(flags: u8, granule: u64, serial: u32, pieces: &[(&[u8], bool
         }
         body.extend_from_slice(piece);
     }
-    let mut page = [CAPTURE.as_slice(), &[0, flags]].concat();
-    page.extend(granule.to_le_bytes());
-    page.extend(serial.to_le_bytes());
-    page.extend([0; 8]);
-    page.push(u8::try_from(table.len()).expect("at most 255 segments"));
-    page.extend(table);
-    page.extend(body);
-    let sum = checksum(&page);
-    page[22..26].copy_from_slice(&sum);
+    let place = Place {
+        flags,
+        granule,
+        serial,
+        sequence: 0,
+    };
+    let mut page = Vec::new();
+    write(&mut page, place, &table, &body);
     page
 }
 

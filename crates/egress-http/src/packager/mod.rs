@@ -8,6 +8,7 @@
 mod elementary;
 mod flv;
 mod icy;
+mod opus;
 mod raw;
 
 #[cfg(test)]
@@ -16,4 +17,5 @@ mod tests;
 pub(crate) use elementary::Elementary;
 pub(crate) use flv::Flv;
 pub(crate) use icy::{Icy, METAINT};
+pub(crate) use opus::Opus;
 pub(crate) use raw::Raw;

@@ -2,11 +2,13 @@
 //!
 //! A stream outlives its publishers. It keeps what a lane needs in order to open in mid-stream (the
 //! tracks, the headers, the recent past), the timeline that makes all epochs one, and the writing
-//! ends of its lanes. All of that is behind one lock, taken by its publisher for each batch of items
-//! and by whoever opens a lane; never by a worker.
+//! ends of its lanes. All of that is behind one lock, taken by its publisher for each batch of items,
+//! by whoever writes a derived track for each sample, and by whoever opens a lane; never by a worker.
 
 mod backlog;
+mod derived;
 mod publisher;
+mod tap;
 mod timeline;
 
 use std::net::SocketAddr;
@@ -15,11 +17,16 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use media::{Container, Item, Kind, Script, StreamName, Title, Track, TrackId};
+use media::{Container, Item, Kind, Sample, Script, StreamName, Title, Track, TrackId};
 
+pub(crate) use derived::DeriverCell;
+pub use derived::{Derivation, DerivedWriter, Deriver, Offer};
 pub use publisher::{Claim, Publisher, Superseded};
+pub use tap::{Tap, Tapped};
 
 use self::backlog::Backlog;
+use self::derived::{Derived, Turn};
+use self::tap::TapWriter;
 use self::timeline::Timeline;
 use crate::budget::Budget;
 use crate::gate::{Authorized, Credential, Play};
@@ -35,6 +42,9 @@ const LANES_MAX: usize = 32;
 
 /// Tracks of one stream at the most.
 const TRACKS_MAX: usize = 16;
+
+/// Taps of one stream at the most: more than there are kinds of things that need samples.
+const TAPS_MAX: usize = 8;
 
 /// How long after an epoch began a stream without a video track is taken for one that will not get
 /// any: publishers announce both tracks within the first packets.
@@ -107,6 +117,10 @@ pub struct Info {
     pub source: Arc<Source>,
     /// Its tracks, in the order they appeared.
     pub tracks: Vec<Arc<Track>>,
+    /// What is offered beside them.
+    pub offer: Offer,
+    /// Whether that is being made now.
+    pub is_deriving: bool,
     /// What is playing.
     pub title: Option<Arc<Title>>,
     /// Listeners of all lanes.
@@ -140,6 +154,7 @@ pub struct Stream {
     over: Arc<TaskBells>,
     summons: Arc<[Summons]>,
     budget: Arc<Budget>,
+    deriver: DeriverCell,
     wish: Arc<KeyframeWish>,
 }
 
@@ -163,6 +178,12 @@ struct Core {
     backlog: Backlog,
     timeline: Timeline,
     lanes: Vec<LaneWriter>,
+    taps: Vec<TapWriter>,
+    deriver: DeriverCell,
+    offer: Offer,
+    derived: Option<Derived>,
+    /// Names the next derivation.
+    next_turn: Turn,
     /// Tells the present publisher that it has been superseded.
     superseded: Option<Waker>,
     /// Rung at the end.
@@ -180,6 +201,7 @@ impl Stream {
         settings: Settings,
         summons: Arc<[Summons]>,
         budget: Arc<Budget>,
+        deriver: DeriverCell,
         now: Instant,
     ) -> Self {
         let over = Arc::new(TaskBells::default());
@@ -202,6 +224,11 @@ impl Stream {
             backlog: Backlog::default(),
             timeline: Timeline::default(),
             lanes: Vec::new(),
+            taps: Vec::new(),
+            deriver: Arc::clone(&deriver),
+            offer: Offer::Nothing,
+            derived: None,
+            next_turn: 0,
             superseded: None,
             over: Arc::clone(&over),
             wish: Arc::clone(&wish),
@@ -214,6 +241,7 @@ impl Stream {
             over,
             summons,
             budget,
+            deriver,
             wish,
         }
     }
@@ -238,6 +266,8 @@ impl Stream {
             since: core.since,
             source: Arc::clone(&core.source),
             tracks: core.tracks.clone(),
+            offer: core.offer.clone(),
+            is_deriving: core.is_deriving(),
             title: core.title.clone(),
             listeners,
             listeners_peak: core.listeners_peak,
@@ -252,21 +282,38 @@ impl Stream {
     /// # Errors
     /// See [`LaneRefused`].
     pub fn lane(
-        &self,
+        self: &Arc<Self>,
         permission: &Authorized<Play>,
         format: Format,
         make: impl FnOnce() -> Box<dyn Packager>,
         now: Instant,
     ) -> Result<LaneGuard, LaneRefused> {
         debug_assert_eq!(permission.action().stream, self.name);
-        let mut core = self.core();
+        let (guard, wants_derivation) = {
+            let mut core = self.core();
+            let (guard, takes_derived) = self.open_lane(&mut core, format, make, now)?;
+            core.listeners();
+            (guard, takes_derived && core.derived.is_none())
+        };
+        if wants_derivation && let Some(deriver) = self.deriver.get() {
+            deriver.wanted(self);
+        }
+        Ok(guard)
+    }
+
+    /// The lane of a format, and whether it takes the derived track.
+    fn open_lane(
+        &self,
+        core: &mut Core,
+        format: Format,
+        make: impl FnOnce() -> Box<dyn Packager>,
+        now: Instant,
+    ) -> Result<(LaneGuard, bool), LaneRefused> {
         if core.phase == Phase::Ended {
             return Err(LaneRefused::Ended);
         }
         if let Some(open) = core.lanes.iter().find(|open| open.lane.format == format) {
-            let guard = LaneGuard::new(Arc::clone(&open.lane));
-            core.listeners();
-            return Ok(guard);
+            return Ok((LaneGuard::new(Arc::clone(&open.lane)), open.takes_derived));
         }
         if core.lanes.len() >= LANES_MAX {
             return Err(LaneRefused::TooMany);
@@ -286,10 +333,35 @@ impl Stream {
             Arc::clone(&self.wish),
         );
         core.replay(&mut lane, now);
-        let guard = LaneGuard::new(Arc::clone(&lane.lane));
+        let opened = (LaneGuard::new(Arc::clone(&lane.lane)), lane.takes_derived);
         core.lanes.push(lane);
-        core.listeners();
-        Ok(guard)
+        Ok(opened)
+    }
+
+    /// A reader of the stream's items, for samples of `kind` or of every kind. It begins with what
+    /// a lane would begin with. `None` when the stream is over, or has as many as it may have.
+    pub fn tap(&self, kind: Option<Kind>) -> Option<Tap> {
+        let mut core = self.core();
+        core.taps.retain(TapWriter::is_read);
+        if core.phase == Phase::Ended || core.taps.len() >= TAPS_MAX {
+            return None;
+        }
+        let (writer, tap) = tap::tap(kind);
+        core.recall(|item, kind| writer.push(item, kind));
+        core.taps.push(writer);
+        Some(tap)
+    }
+
+    /// Begins the stream's derived track. `None` while there is one, or when the stream is over.
+    pub fn derive(self: &Arc<Self>) -> Option<Derivation> {
+        let mut core = self.core();
+        if core.phase == Phase::Ended || core.derived.is_some() {
+            return None;
+        }
+        let turn = core.next_turn;
+        core.next_turn += 1;
+        core.derived = Some(Derived::new(turn));
+        Some(Derivation::new(Arc::clone(self), turn))
     }
 
     /// Sets the title from outside the source's own bytes.
@@ -333,6 +405,7 @@ impl Stream {
             core.end();
         }
         core.lanes.retain_mut(|lane| !lane.is_idle(now));
+        core.taps.retain(TapWriter::is_read);
         core.phase == Phase::Ended
     }
 
@@ -377,22 +450,58 @@ impl Core {
 
     /// Brings a lane that has just opened to the present.
     fn replay(&self, lane: &mut LaneWriter, now: Instant) {
-        for track in &self.tracks {
-            lane.push(&Item::Track(Arc::clone(track)), now);
+        let derived = self.derived.as_ref().filter(|_| lane.takes_derived);
+        let mut track = derived.and_then(|derived| derived.track.clone());
+        let mut samples = derived
+            .into_iter()
+            .flat_map(|derived| derived.samples())
+            .peekable();
+        self.recall(|item, _| {
+            // After the publisher's own tracks, and each sample before the later ones of others.
+            let is_track = matches!(item, Item::Track(_));
+            if let Some(track) = track.take_if(|_| !is_track) {
+                lane.push(&Item::Track(track), now);
+            }
+            if let Item::Sample(own) = item {
+                while let Some(earlier) = samples.next_if(|sample| sample.dts < own.dts) {
+                    lane.push(&Item::Sample(earlier.clone()), now);
+                }
+            }
+            lane.push(item, now);
+        });
+        if let Some(track) = track {
+            lane.push(&Item::Track(track), now);
         }
-        if let Some(header) = &self.header {
-            lane.push(&Item::Header(header.clone()), now);
-        }
-        if let Some(metadata) = &self.metadata {
-            lane.push(&Item::Metadata(metadata.clone()), now);
-        }
-        if let Some(title) = &self.title {
-            lane.push(&Item::Title(Arc::clone(title)), now);
-        }
-        for sample in self.backlog.samples() {
-            lane.push(&Item::Sample(sample.clone()), now);
+        for later in samples {
+            lane.push(&Item::Sample(later.clone()), now);
         }
         lane.publish();
+    }
+
+    /// Tells what was announced and what was sent lately, by the publisher; with each sample the kind
+    /// of its track.
+    fn recall(&self, mut tell: impl FnMut(&Item, Option<Kind>)) {
+        for track in &self.tracks {
+            tell(&Item::Track(Arc::clone(track)), None);
+        }
+        if let Some(header) = &self.header {
+            tell(&Item::Header(header.clone()), None);
+        }
+        if let Some(metadata) = &self.metadata {
+            tell(&Item::Metadata(metadata.clone()), None);
+        }
+        if let Some(title) = &self.title {
+            tell(&Item::Title(Arc::clone(title)), None);
+        }
+        for sample in self.backlog.samples() {
+            let kind = self.kind(sample.track);
+            tell(&Item::Sample(sample.clone()), kind);
+        }
+    }
+
+    fn kind(&self, id: TrackId) -> Option<Kind> {
+        let track = self.tracks.iter().find(|track| track.id == id);
+        track.map(|track| track.kind)
     }
 
     /// Takes over items, in order, and passes them to every lane.
@@ -403,6 +512,9 @@ impl Core {
             match &mut item {
                 // The stream alone says it.
                 Item::Epoch => continue,
+                // That number is taken.
+                Item::Track(track) if track.id == TrackId::DERIVED => continue,
+                Item::Sample(sample) if sample.track == TrackId::DERIVED => continue,
                 Item::Track(track) => self.remember_track(track),
                 Item::Header(header) => {
                     // What was sent under the old header cannot be decoded with this one.
@@ -423,6 +535,13 @@ impl Core {
             for lane in &mut self.lanes {
                 lane.push(&item, now);
             }
+            if !self.taps.is_empty() {
+                let kind = match &item {
+                    Item::Sample(sample) => self.kind(sample.track),
+                    _ => None,
+                };
+                self.taps.iter().for_each(|tap| tap.push(&item, kind));
+            }
             if let Item::Sample(sample) = item {
                 let video = video.or_else(|| self.video());
                 if sample.keyframe && video == Some(sample.track) {
@@ -434,12 +553,23 @@ impl Core {
         for lane in &mut self.lanes {
             lane.publish();
         }
+        self.taps.iter().for_each(TapWriter::publish);
     }
 
     fn remember_track(&mut self, track: &Arc<Track>) {
+        if self.tracks.contains(track) {
+            return;
+        }
+        self.note_track(track);
+        self.offer = match self.deriver.get() {
+            Some(deriver) => deriver.offer(self.source.container, &self.tracks),
+            None => Offer::Nothing,
+        };
+    }
+
+    fn note_track(&mut self, track: &Arc<Track>) {
         let count = self.tracks.len();
         match self.tracks.iter_mut().find(|known| known.id == track.id) {
-            Some(known) if known == track => {}
             Some(known) => {
                 *known = Arc::clone(track);
                 // What was coded under the old configuration cannot be decoded with this one.
@@ -476,10 +606,16 @@ impl Core {
         self.header = None;
         self.tracks.clear();
         self.metadata = None;
+        self.offer = Offer::Nothing;
         self.backlog.clear();
         self.timeline.begin_epoch();
         for lane in &mut self.lanes {
             lane.push(&Item::Epoch, now);
+        }
+        self.begin_derived_epoch(now);
+        for tap in &self.taps {
+            tap.push(&Item::Epoch, None);
+            tap.publish();
         }
         self.taken_over = (self.phase == Phase::Live).then_some(now);
         self.phase = Phase::Live;
@@ -492,9 +628,83 @@ impl Core {
         self.last_item = now;
     }
 
+    /// Lanes that take the derived track.
+    fn takers(&mut self) -> impl Iterator<Item = &mut LaneWriter> {
+        self.lanes.iter_mut().filter(|lane| lane.takes_derived)
+    }
+
+    fn derived_wanted(&self) -> usize {
+        let takers = self.lanes.iter().filter(|lane| lane.takes_derived);
+        takers.map(|lane| lane.lane.listeners()).sum()
+    }
+
+    fn is_derived_by(&self, turn: Turn) -> bool {
+        let derived = self.derived.as_ref();
+        derived.is_some_and(|derived| derived.turn == turn)
+    }
+
+    /// Whether a derived track is announced.
+    fn is_deriving(&self) -> bool {
+        let derived = self.derived.as_ref();
+        derived.is_some_and(|derived| derived.track.is_some())
+    }
+
+    fn announce_derived(&mut self, turn: Turn, track: Arc<Track>, now: Instant) {
+        let Some(derived) = self.derived.as_mut().filter(|one| one.turn == turn) else {
+            return;
+        };
+        if derived.track.as_ref() != Some(&track) {
+            derived.forget();
+        }
+        derived.track = Some(Arc::clone(&track));
+        let item = Item::Track(track);
+        for lane in self.takers() {
+            lane.push(&item, now);
+            lane.publish();
+        }
+    }
+
+    fn write_derived(&mut self, turn: Turn, sample: Sample, now: Instant) {
+        let derived = self.derived.as_mut().filter(|one| one.turn == turn);
+        let Some(derived) = derived.filter(|one| one.track.is_some()) else {
+            return;
+        };
+        let sample = derived.place(sample);
+        derived.keep(sample.clone(), &self.backlog);
+        let item = Item::Sample(sample);
+        for lane in self.takers() {
+            lane.push(&item, now);
+            lane.publish();
+        }
+    }
+
+    /// The derived track goes on in the new epoch.
+    fn begin_derived_epoch(&mut self, now: Instant) {
+        let Some(derived) = &mut self.derived else {
+            return;
+        };
+        derived.forget();
+        if let Some(track) = derived.track.clone() {
+            let item = Item::Track(track);
+            self.takers().for_each(|lane| lane.push(&item, now));
+        }
+    }
+
+    fn end_derived(&mut self, turn: Turn) {
+        if !self.is_derived_by(turn) {
+            return;
+        }
+        self.derived = None;
+        // What an idle lane holds is the past; whoever comes next begins with the present.
+        self.lanes
+            .retain(|lane| !lane.takes_derived || lane.lane.listeners() > 0);
+    }
+
     fn end(&mut self) {
         self.phase = Phase::Ended;
         self.lanes.clear();
+        self.taps.clear();
+        self.derived = None;
         // Whoever still holds the stream holds no media.
         self.backlog.clear();
         self.over.ring();

@@ -103,11 +103,11 @@ impl Publisher {
         }
         core.last_item = now;
         core.write(items, now);
-        self.is_followed = !core.lanes.is_empty();
+        self.is_followed = !core.lanes.is_empty() || !core.taps.is_empty();
         Ok(())
     }
 
-    /// Whether, as of the last write, the stream has lanes: listeners, or some not long ago.
+    /// Whether, as of the last write, the stream has lanes (listeners, or some not long ago) or taps.
     pub fn is_followed(&self) -> bool {
         self.is_followed
     }

@@ -7,8 +7,8 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fanout::{Info, ListenerId, ListenerRecord, ListenerReport, Phase};
-use media::{Kind, StreamName};
+use fanout::{Info, ListenerId, ListenerRecord, ListenerReport, Offer, Phase};
+use media::{Codec, Kind, StreamName};
 use net::link::Report;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -56,11 +56,25 @@ fn stream(info: &Info) -> Value {
         "agent": info.source.agent,
         "content_type": info.source.content_type,
         "tracks": tracks,
+        "opus": opus(info),
         "title": info.title.as_ref().map(|title| title.text.as_str()),
         "listeners": info.listeners,
         "listeners_peak": info.listeners_peak,
         "ingest_bytes": info.ingest_bytes,
     })
+}
+
+/// What there is for those who take nothing but Opus.
+fn opus(info: &Info) -> Value {
+    let is_own = info.tracks.iter().any(|track| track.codec == Codec::Opus);
+    let state = match &info.offer {
+        _ if is_own => "own",
+        Offer::Nothing => "none",
+        Offer::Track { .. } if info.is_deriving => "made",
+        Offer::Track { .. } => "offered",
+        Offer::Impossible(_) => "impossible",
+    };
+    json!({ "state": state, "words": info.offer.words() })
 }
 
 /// `DELETE /api/v1/streams/{name}`.

@@ -62,6 +62,8 @@ pub struct Config {
     pub ingest: Ingest,
     /// How listeners are served.
     pub fanout: Fanout,
+    /// Opus for those who take nothing else.
+    pub transcode: Transcode,
     /// What is too much.
     pub limits: Limits,
     /// What is written down.
@@ -170,6 +172,19 @@ pub enum Backend {
     IoUring,
     /// Non-blocking sends and epoll.
     Epoll,
+}
+
+/// Section `[transcode]`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Transcode {
+    /// AAC and MP3 are made into Opus where somebody needs it.
+    pub enabled: bool,
+    /// kbit/s of stereo; within what the encoder takes.
+    pub bitrate_kbps: u32,
+    /// Threads that do it; 0 is one for four cores.
+    pub threads: usize,
+    /// How long it goes on when nobody listens any more.
+    pub linger: Duration,
 }
 
 /// Section `[limits]`; `None` is no limit.
@@ -346,6 +361,12 @@ impl Default for Config {
                 audio: Policy::default_for(Class::Audio),
                 video: Policy::default_for(Class::Video),
             },
+            transcode: Transcode {
+                enabled: true,
+                bitrate_kbps: 128,
+                threads: 0,
+                linger: Duration::from_secs(15),
+            },
             limits: Limits::default(),
             log: Log {
                 level: LogLevel::Info,
@@ -447,6 +468,16 @@ impl Fanout {
         match class {
             Class::Audio => self.audio,
             Class::Video => self.video,
+        }
+    }
+}
+
+impl Transcode {
+    /// As the encoder takes it.
+    pub fn options(&self) -> transcode::Options {
+        transcode::Options {
+            bitrate: self.bitrate_kbps.saturating_mul(1_000),
+            ..Default::default()
         }
     }
 }

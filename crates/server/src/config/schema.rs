@@ -8,7 +8,7 @@ use fanout::Policy;
 use super::read::Section;
 use super::{
     Admin, Auth, Config, Fanout, Glob, Http, Ingest, Limits, Log, PolicyOverrides, PullRule,
-    PushRule, Rtmp, StreamRule, Webrtc,
+    PushRule, Rtmp, StreamRule, Transcode, Webrtc,
 };
 
 /// Most worker threads: more than any machine has cores, few enough to start at once.
@@ -31,6 +31,7 @@ pub(super) fn config(s: &mut Section<'_, '_>, config: &mut Config) {
         auth,
         ingest,
         fanout,
+        transcode,
         limits,
         log,
         pushes,
@@ -45,6 +46,7 @@ pub(super) fn config(s: &mut Section<'_, '_>, config: &mut Config) {
     s.section("auth", |s| self::auth(s, auth));
     s.section("ingest", |s| self::ingest(s, ingest));
     s.section("fanout", |s| self::fanout(s, fanout));
+    s.section("transcode", |s| self::transcode(s, transcode));
     s.section("limits", |s| self::limits(s, limits));
     s.section("log", |s| self::log(s, log));
     s.sections("push", |s| pushes.extend(push(s)));
@@ -142,6 +144,16 @@ fn policy(s: &mut Section<'_, '_>, policy: &mut Policy) {
     s.set("max_wait", &mut policy.max_wait);
     s.set("skip_after", &mut policy.skip_after);
     s.set("drop_after", &mut policy.drop_after);
+}
+
+fn transcode(s: &mut Section<'_, '_>, transcode: &mut Transcode) {
+    s.set("enabled", &mut transcode.enabled);
+    s.set("bitrate_kbps", &mut transcode.bitrate_kbps);
+    let bitrate = transcode.options().check();
+    s.require("bitrate_kbps", bitrate.is_ok(), "is not from 32 to 256");
+    s.set("threads", &mut transcode.threads);
+    s.require("threads", transcode.threads <= WORKERS_MAX, "is above 1024");
+    s.set("linger", &mut transcode.linger);
 }
 
 fn limits(s: &mut Section<'_, '_>, limits: &mut Limits) {

@@ -63,6 +63,10 @@ fn render(name: &StreamName, info: Option<&Info>, has_webrtc: bool) -> String {
         writeln!(main, "<p class=\"title\">{}</p>", escape(&title.text))
             .expect("a String takes all text");
     }
+    if let Some(words) = info.and_then(|info| info.offer.words()) {
+        writeln!(main, "<p class=\"detail\">Opus: {}.</p>", escape(words))
+            .expect("a String takes all text");
+    }
     main.push_str(
         "<h2>In a player</h2>\n<ul id=\"addresses\" class=\"addresses\"></ul>\n\
          <p><a href=\"/\">Who else is on air</a></p>\n\

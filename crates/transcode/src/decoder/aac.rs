@@ -26,14 +26,16 @@ pub(crate) struct Aac {
 }
 
 impl Aac {
+    /// What can be told from the configuration alone.
+    pub(super) fn examine(track: &Track) -> Result<Option<Caveat>, Unsupported> {
+        let config = AudioSpecificConfig::parse(&track.config).ok_or(Unsupported::Configuration)?;
+        core_config(&config)?;
+        Ok(caveat(&config))
+    }
+
     pub(super) fn new(track: &Track) -> Result<Self, Unsupported> {
         let config = AudioSpecificConfig::parse(&track.config).ok_or(Unsupported::Configuration)?;
         let core = core_config(&config)?;
-        let caveat = config.extension.map(|extension| Caveat::HighEfficiency {
-            core_rate: config.sample_rate,
-            parametric_stereo: extension.parametric_stereo,
-            implicit: false,
-        });
         Ok(Self {
             decoder: make(core).ok_or(Unsupported::Configuration)?,
             core,
@@ -43,7 +45,7 @@ impl Aac {
                 channels: config.channels,
                 frames: config.samples_per_frame() as usize,
             },
-            caveat,
+            caveat: caveat(&config),
             spotter: Spotter::default(),
         })
     }
@@ -86,6 +88,14 @@ impl Aac {
             });
         }
     }
+}
+
+fn caveat(config: &AudioSpecificConfig) -> Option<Caveat> {
+    config.extension.map(|extension| Caveat::HighEfficiency {
+        core_rate: config.sample_rate,
+        parametric_stereo: extension.parametric_stereo,
+        implicit: false,
+    })
 }
 
 /// The configuration of the AAC-LC core alone, which is all that the decoder takes.

@@ -65,9 +65,24 @@ pub(crate) enum Fault {
     Panic,
 }
 
+/// What can be made of `track`, as far as its configuration tells. It costs a look at a few bytes.
+/// What is lost comes with it; rates and channels of MP3, implicit high-efficiency AAC and damage
+/// show only in the frames.
+pub fn examine(track: &Track) -> Result<Option<Caveat>, Unsupported> {
+    match track.codec {
+        Codec::Aac if is_framed(track) => Aac::examine(track),
+        Codec::Mp3 if is_framed(track) && track.kind == Kind::Audio => Ok(None),
+        codec => Err(Unsupported::Codec(codec)),
+    }
+}
+
+fn is_framed(track: &Track) -> bool {
+    matches!(track.framing, Framing::Bare | Framing::SelfFramed)
+}
+
 impl Decoder {
     pub(crate) fn new(track: &Track) -> Result<Self, Unsupported> {
-        let is_framed = matches!(track.framing, Framing::Bare | Framing::SelfFramed);
+        let is_framed = is_framed(track);
         match track.codec {
             Codec::Aac if is_framed => Aac::new(track).map(|aac| Self::Aac(Box::new(aac))),
             Codec::Mp3 if is_framed && track.kind == Kind::Audio => {

@@ -6,7 +6,7 @@ use media::{Codec, Framing, Kind, Track, TrackId};
 use super::source::{aac, sweep, tone};
 use super::{total, transcoded};
 use crate::decoder::with_replication;
-use crate::{Caveat, Options, Transcoder, Unsupported};
+use crate::{Caveat, Options, Transcoder, Unsupported, examine};
 
 fn track(codec: Codec, config: &'static [u8]) -> Track {
     Track {
@@ -45,7 +45,9 @@ fn each_with_its_reason() {
         (&[], Unsupported::Configuration),
         (&[0x12], Unsupported::Configuration),
     ] {
-        assert_eq!(refusal(&track(Codec::Aac, config)), reason);
+        let track = track(Codec::Aac, config);
+        assert_eq!(examine(&track), Err(reason.clone()));
+        assert_eq!(refusal(&track), reason);
     }
     for codec in [
         Codec::Vorbis,
@@ -54,7 +56,9 @@ fn each_with_its_reason() {
         Codec::Opaque,
         Codec::H264,
     ] {
-        assert_eq!(refusal(&track(codec, &[])), Unsupported::Codec(codec));
+        let track = track(codec, &[]);
+        assert_eq!(examine(&track), Err(Unsupported::Codec(codec)));
+        assert_eq!(refusal(&track), Unsupported::Codec(codec));
     }
     let whole = Track {
         framing: Framing::FlvBody,

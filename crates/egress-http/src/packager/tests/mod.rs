@@ -2,4 +2,5 @@
 
 mod bytes;
 mod flv;
+mod opus;
 mod titles;

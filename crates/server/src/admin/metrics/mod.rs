@@ -78,6 +78,7 @@ impl Collector for Gather {
         self.workers(&mut page)?;
         self.doors(&mut page)?;
         self.streams(&mut page)?;
+        self.transcoding(&mut page)?;
         webrtc::encode(&self.0, &mut page)?;
         links::encode(&self.0.links, &mut page)?;
         Process::now().encode(&mut page)
@@ -256,6 +257,20 @@ impl Gather {
         page.counters(
             STREAM_INGEST,
             by_stream(&infos, |info| info.ingest_bytes as f64),
+        )
+    }
+
+    fn transcoding(&self, page: &mut Page<'_>) -> fmt::Result {
+        let sums = self.0.audio.sums();
+        page.gauge(TRANSCODED, sums.streams as f64)?;
+        page.counter(TRANSCODED_SECONDS, sums.sound.as_secs_f64())?;
+        page.counter(TRANSCODE_CPU, sums.busy.as_secs_f64())?;
+        page.counter(TRANSCODE_CONCEALED, sums.concealed as f64)?;
+        page.counter(TRANSCODE_DROPPED, sums.dropped as f64)?;
+        let refused = sums.refused.into_iter();
+        page.counters(
+            TRANSCODE_REFUSED,
+            refused.map(|(label, count)| (label, count as f64)),
         )
     }
 }

@@ -81,6 +81,12 @@ metrics! {
     STREAM_LISTENERS Gauge "carillon_stream_listeners" ["stream"] "Listeners of a stream now";
     STREAM_INGEST Counter "carillon_stream_ingest_bytes" ["stream"] "Media bytes received for a stream";
     STREAMS_FOLDED Gauge "carillon_streams_folded" [] "Streams that are added up under `_other`, because there are more than 500";
+    TRANSCODED Gauge "carillon_transcoded_streams" [] "Streams whose sound is made into Opus now";
+    TRANSCODED_SECONDS Counter "carillon_transcoded_seconds" [] "Seconds of Opus made";
+    TRANSCODE_CPU Counter "carillon_transcode_cpu_seconds" [] "Time that the threads for it were at work";
+    TRANSCODE_CONCEALED Counter "carillon_transcode_concealed_frames" [] "Damaged frames of publishers that were concealed";
+    TRANSCODE_DROPPED Counter "carillon_transcode_dropped_frames" [] "Frames of publishers that were left out because the threads for it fell behind";
+    TRANSCODE_REFUSED Counter "carillon_transcode_refused" ["reason"] "Times that somebody wanted Opus and the sound could not be made into it";
     WEBRTC_SESSIONS Gauge "carillon_webrtc_sessions" [] "WebRTC sessions whose peers have been heard of";
     WEBRTC_HANDSHAKES Gauge "carillon_webrtc_handshakes" [] "DTLS handshakes under way";
     WEBRTC_CONNECTED Counter "carillon_webrtc_connected" [] "Sessions whose peers proved who they are";

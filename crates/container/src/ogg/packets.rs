@@ -1,0 +1,169 @@
+//! Bare Opus packets out of the pages of an Ogg stream (RFC 7845).
+
+use bytes::Bytes;
+use media::codec::opus;
+use media::{Sample, Span};
+
+use super::page::{self, Front, Page};
+
+/// The longest packet that is put together: what a decoder must be able to take (RFC 7845 §6).
+const PACKET_BYTES_MAX: usize = 61_440;
+
+/// Takes the packets of one track out of the samples that a [`Demuxer`](super::Demuxer) gives of it.
+#[derive(Debug, Default)]
+pub struct OpusPackets {
+    /// The beginning of a packet that goes on on the next page; empty when there is none.
+    begun: Vec<u8>,
+}
+
+impl OpusPackets {
+    /// The identification header among the header pages of a stream.
+    pub fn head(mut header: &[u8]) -> Option<Bytes> {
+        while let Front::Page(length) = page::at_front(header) {
+            let (page, rest) = header.split_at(length);
+            let page = Page::new(Bytes::copy_from_slice(page));
+            let head = page
+                .pieces()
+                .map(|(packet, _)| packet)
+                .find(|packet| opus::head_channels(packet).is_some())
+                .map(|packet| page.bytes.slice_ref(packet));
+            if head.is_some() {
+                return head;
+            }
+            header = rest;
+        }
+        None
+    }
+
+    /// Takes one page, appending to `out` the packets that end on it, each a sample of the same
+    /// track.
+    pub fn push(&mut self, sample: &Sample, out: &mut Vec<Sample>) {
+        if page::at_front(&sample.data) != Front::Page(sample.data.len()) {
+            return;
+        }
+        let page = Page::new(sample.data.clone());
+        if !page.is_continued() {
+            self.begun.clear();
+        }
+        // The end of a packet whose beginning is unknown is no packet.
+        let mut is_end_of_unknown = page.is_continued() && self.begun.is_empty();
+        let (mut dts, mut pts) = (sample.dts, sample.pts);
+        for (piece, ends) in page.pieces() {
+            let is_unknown = std::mem::take(&mut is_end_of_unknown);
+            let Some(packet) = self.complete(&page, piece, ends).filter(|_| !is_unknown) else {
+                continue;
+            };
+            let duration = opus::duration(&packet).unwrap_or(Span::ZERO);
+            out.push(Sample {
+                track: sample.track,
+                dts,
+                pts,
+                duration,
+                keyframe: true,
+                data: packet,
+            });
+            dts = dts + duration;
+            pts = pts + duration;
+        }
+    }
+
+    /// The packet that `piece` completes.
+    fn complete(&mut self, page: &Page, piece: &[u8], ends: bool) -> Option<Bytes> {
+        if self.begun.is_empty() && ends {
+            return Some(page.bytes.slice_ref(piece));
+        }
+        if self.begun.len() + piece.len() > PACKET_BYTES_MAX {
+            self.begun.clear();
+            return None;
+        }
+        self.begun.extend_from_slice(piece);
+        ends.then(|| std::mem::take(&mut self.begun).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use media::{Timestamp, TrackId};
+
+    use super::*;
+
+    fn sample(page: Vec<u8>) -> Sample {
+        Sample {
+            track: TrackId::AUDIO,
+            dts: Timestamp::from_millis(1_000),
+            pts: Timestamp::from_millis(1_000),
+            duration: Span::ZERO,
+            keyframe: true,
+            data: page.into(),
+        }
+    }
+
+    /// A packet of 20 ms.
+    fn packet(len: usize) -> Vec<u8> {
+        let mut packet = vec![0xFC; len];
+        packet[len - 1] = 7;
+        packet
+    }
+
+    fn taken(packets: &mut OpusPackets, page: Vec<u8>) -> Vec<(i64, usize)> {
+        let mut out = Vec::new();
+        packets.push(&sample(page), &mut out);
+        out.iter()
+            .map(|sample| (sample.pts.millis(), sample.data.len()))
+            .collect()
+    }
+
+    #[test]
+    fn packets_follow_each_other_and_go_on_on_the_next_page() {
+        let mut packets = OpusPackets::default();
+        let long = packet(510);
+        let first = page::build(
+            0,
+            0,
+            1,
+            &[
+                (&packet(9), true),
+                (&packet(8), true),
+                (&long[..255], false),
+            ],
+        );
+        assert_eq!(taken(&mut packets, first), [(1_000, 9), (1_020, 8)]);
+        let next = page::build(1, 0, 1, &[(&long[255..], true), (&packet(7), true)]);
+        assert_eq!(
+            taken(&mut packets, next.clone()),
+            [(1_000, 510), (1_020, 7)]
+        );
+        // Joined between the two, or with a page missing, the rest of the long one is nothing.
+        assert_eq!(
+            taken(&mut OpusPackets::default(), next.clone()),
+            [(1_000, 7)]
+        );
+        let cut = page::build(0, 0, 1, &[(&long[..255], false)]);
+        assert!(taken(&mut packets, cut).is_empty());
+        let other = page::build(0, 0, 1, &[(&packet(5), true)]);
+        assert_eq!(taken(&mut packets, other), [(1_000, 5)]);
+        assert_eq!(taken(&mut packets, next), [(1_000, 7)]);
+        assert!(taken(&mut packets, b"no page".to_vec()).is_empty());
+    }
+
+    #[test]
+    fn packets_without_end_are_bounded() {
+        let mut packets = OpusPackets::default();
+        let piece = vec![0xFC; 255 * 200];
+        for number in 0..50 {
+            let page = page::build(u8::from(number > 0), 0, 1, &[(&piece, false)]);
+            assert!(taken(&mut packets, page).is_empty());
+            assert!(packets.begun.len() <= PACKET_BYTES_MAX);
+        }
+    }
+
+    #[test]
+    fn the_head_is_found_among_the_header_pages() {
+        let head = opus::head(1);
+        let mut header = page::build(2, 0, 9, &[(b"fishead\0", true)]);
+        header.extend(page::build(2, 0, 1, &[(&head, true)]));
+        header.extend(page::build(0, 0, 1, &[(b"OpusTags", true)]));
+        assert_eq!(OpusPackets::head(&header).as_deref(), Some(&head[..]));
+        assert_eq!(OpusPackets::head(&header[..30]), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! Opus in Ogg: the publisher's own where it is bare Opus, else what is derived from its sound.
+//!
+//! ```text
+//! preamble: OpusHead │ OpusTags        log: page │ page │ … │ last page, header │ page …
+//!                                           └ join: every page       └ other Opus from here on
+//! ```
+
+use std::sync::Arc;
+
+use container::ogg::OpusMuxer;
+use fanout::{Entry, Packager, Preamble, Sink};
+use media::{Codec, Framing, Item, Kind, Title, Track, TrackId};
+
+/// Writes Ogg pages of Opus.
+///
+/// The chain's link goes on for as long as packets are coded alike, across publishers. Another title
+/// shows in the preamble, for those who come; a new link for it would make everybody's decoder
+/// start again.
+#[derive(Debug, Default)]
+pub(crate) struct Opus {
+    /// The track that is heard; `None` before it is announced.
+    track: Option<TrackId>,
+    link: Option<Link>,
+    title: Option<Arc<Title>>,
+    /// Something was written, so whoever listens needs the next link's header.
+    has_begun: bool,
+}
+
+#[derive(Debug)]
+struct Link {
+    muxer: OpusMuxer,
+    number: u32,
+    preamble: Arc<Preamble>,
+}
+
+impl Opus {
+    /// Whether `track` can be sent like this.
+    pub(crate) fn carries(track: &Track) -> bool {
+        (track.kind, track.codec, track.framing) == (Kind::Audio, Codec::Opus, Framing::Bare)
+    }
+
+    fn announce(&mut self, track: &Track, sink: &mut Sink<'_>) {
+        let is_heard = self.track == Some(track.id);
+        if !Self::carries(track) {
+            // It has turned into something else, and is silent until it turns back.
+            self.track = self.track.filter(|_| !is_heard);
+            return;
+        }
+        let is_free = self.track.is_none_or(|heard| heard == TrackId::DERIVED);
+        if !is_heard && !is_free {
+            return;
+        }
+        self.track = Some(track.id);
+        let head = OpusMuxer::head_of(track);
+        if self
+            .link
+            .as_ref()
+            .is_some_and(|link| link.muxer.head() == head)
+        {
+            return;
+        }
+        let number = self
+            .link
+            .as_ref()
+            .map_or(1, |link| link.number.wrapping_add(1));
+        let muxer = OpusMuxer::new(track, number);
+        let preamble = preamble(&muxer, number, self.title.as_deref());
+        if let Some(last) = self.link.as_mut().filter(|_| self.has_begun) {
+            last.muxer.end(|began, page| {
+                sink.put(page);
+                sink.put(&preamble.bytes);
+                sink.end_unit(began, Entry::None);
+            });
+        }
+        self.link = Some(Link {
+            muxer,
+            number,
+            preamble,
+        });
+    }
+}
+
+/// What a joiner of a link needs. The link is the generation: whoever was in it needs nothing.
+fn preamble(muxer: &OpusMuxer, number: u32, title: Option<&Title>) -> Arc<Preamble> {
+    Arc::new(Preamble {
+        bytes: muxer.header(title.map(|title| &title.text[..])).into(),
+        resume_from: 0,
+        generation: number,
+    })
+}
+
+impl Packager for Opus {
+    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+        match item {
+            // Whichever is announced first is heard; the link goes on if it is coded alike.
+            Item::Epoch => self.track = None,
+            Item::Track(track) => self.announce(track, sink),
+            Item::Title(title) => {
+                self.title = Some(Arc::clone(title));
+                if let Some(link) = &mut self.link {
+                    link.preamble = preamble(&link.muxer, link.number, Some(title));
+                }
+            }
+            Item::Sample(sample) if self.track == Some(sample.track) => {
+                let Some(Link {
+                    muxer, preamble, ..
+                }) = &mut self.link
+                else {
+                    return;
+                };
+                let has_begun = &mut self.has_begun;
+                muxer.push(sample, |began, page| {
+                    *has_begun = true;
+                    sink.put(page);
+                    sink.end_unit(began, Entry::Join(Arc::clone(preamble)));
+                });
+            }
+            Item::Sample(_) | Item::Header(_) | Item::Metadata(_) | Item::Script(_) => {}
+        }
+    }
+
+    fn takes_derived(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,200 @@
+//! Opus in Ogg: what a listener gets, whoever makes it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use fanout::{Derivation, DerivedWriter};
+use media::{
+    Codec, Container, Framing, Item, Kind, Sample, Span, Timestamp, Title, Track, TrackId,
+};
+
+use crate::form::Form;
+use crate::testing::{House, Joiner, audio_track, demux, name, no_burst, sample, write};
+
+fn opus(id: TrackId, pre_skip: u8) -> Track {
+    let mut head = *b"OpusHead\x01\x02\x00\x00\x80\xBB\0\0\0\0\0";
+    head[10] = pre_skip;
+    Track {
+        id,
+        kind: Kind::Audio,
+        codec: Codec::Opus,
+        framing: Framing::Bare,
+        config: Bytes::copy_from_slice(&head),
+        sample_rate: 48_000,
+        channels: 2,
+    }
+}
+
+/// A packet of 20 ms that names itself.
+fn packet(number: i64) -> Vec<u8> {
+    vec![0xFC, number as u8, (number >> 8) as u8]
+}
+
+fn own(number: i64) -> Item {
+    sample(TrackId::AUDIO, number * 20, true, packet(number))
+}
+
+fn derived(number: i64) -> Sample {
+    let at = Timestamp::from_millis(number * 20);
+    Sample {
+        track: TrackId::AUDIO,
+        dts: at,
+        pts: at,
+        duration: Span::from_millis(20),
+        keyframe: true,
+        data: packet(number).into(),
+    }
+}
+
+/// Writes fifty packets, which are ten pages.
+fn write_derived(writer: &DerivedWriter, numbers: std::ops::Range<i64>) {
+    for number in numbers {
+        writer.sample(derived(number), Instant::now());
+    }
+}
+
+fn derivation(house: &House, stream: &str) -> Derivation {
+    let stream = house.context.registry.stream(&name(stream)).unwrap();
+    stream.derive().unwrap()
+}
+
+/// What a listener received: how many links began, and the packets of each page.
+fn heard(joiner: &mut Joiner) -> (usize, Vec<u16>) {
+    let items = demux("application/ogg", joiner.drain());
+    let mut links = 0;
+    let mut numbers = Vec::new();
+    for item in items {
+        match item {
+            Item::Header(_) => links += 1,
+            Item::Sample(page) => {
+                // Every packet is three bytes, so the table says how many there are.
+                let count = usize::from(page.data[26]);
+                let body = &page.data[27 + count..];
+                for packet in body.as_chunks::<3>().0 {
+                    assert_eq!(packet[0], 0xFC);
+                    numbers.push(u16::from_le_bytes([packet[1], packet[2]]));
+                }
+            }
+            _ => {}
+        }
+    }
+    (links, numbers)
+}
+
+fn run(range: std::ops::Range<u16>) -> Vec<u16> {
+    range.collect()
+}
+
+#[test]
+fn the_publishers_own_is_passed_on_page_by_page() {
+    let house = House::new(no_burst());
+    let mut publisher = house.publish("live/show", Container::Tracks);
+    write(
+        &mut publisher,
+        &[Item::Track(Arc::new(opus(TrackId::AUDIO, 56)))],
+    );
+    let mut first = house.join("live/show", Form::Opus);
+    for number in 0..52 {
+        write(&mut publisher, &[own(number)]);
+    }
+    let mut later = house.join("live/show", Form::Opus);
+    for number in 52..100 {
+        write(&mut publisher, &[own(number)]);
+    }
+    assert_eq!(heard(&mut first), (1, run(0..100)));
+    assert_eq!(heard(&mut later), (1, run(45..100)));
+}
+
+#[test]
+fn what_is_derived_is_heard_across_publishers_as_one_link() {
+    let house = House::new(no_burst());
+    let mut publisher = house.publish("live/show", Container::Tracks);
+    write(&mut publisher, &[audio_track(Codec::Aac)]);
+    let mut listener = house.join("live/show", Form::Opus);
+    let derivation = derivation(&house, "live/show");
+    let writer = derivation.writer();
+    writer.track(&opus(TrackId::AUDIO, 56), Instant::now());
+    for number in 0..50 {
+        write(&mut publisher, &[own(number)]);
+    }
+    // Not even AAC that looks like Opus is heard.
+    assert_eq!(heard(&mut listener), (0, vec![]));
+    write_derived(&writer, 0..48);
+    drop(publisher);
+    let mut publisher = house.publish("live/show", Container::Tracks);
+    write(&mut publisher, &[audio_track(Codec::Aac), own(0)]);
+    write_derived(&writer, 48..100);
+    assert_eq!(heard(&mut listener), (1, run(0..100)));
+    let mut later = house.join("live/show", Form::Opus);
+    write_derived(&writer, 100..105);
+    assert_eq!(heard(&mut later), (1, run(95..105)));
+    assert!(!derivation.retire(), "somebody listens");
+}
+
+#[test]
+fn other_opus_begins_another_link_for_everybody() {
+    let house = House::new(no_burst());
+    let mut publisher = house.publish("live/show", Container::Tracks);
+    let derivation = derivation(&house, "live/show");
+    let writer = derivation.writer();
+    write(&mut publisher, &[audio_track(Codec::Aac)]);
+    writer.track(&opus(TrackId::AUDIO, 56), Instant::now());
+    let mut listener = house.join("live/show", Form::Opus);
+    write_derived(&writer, 0..12);
+    // The publisher's own is preferred from its announcement on.
+    write(
+        &mut publisher,
+        &[Item::Track(Arc::new(opus(TrackId::AUDIO, 99)))],
+    );
+    write_derived(&writer, 12..20);
+    (20..30).for_each(|number| write(&mut publisher, &[own(number)]));
+    let mut expected = run(0..12);
+    expected.extend(20..30);
+    assert_eq!(heard(&mut listener), (2, expected));
+    let mut later = house.join("live/show", Form::Opus);
+    assert_eq!(heard(&mut later), (1, run(25..30)));
+
+    // It turns back: silence, and then what is derived again.
+    write(&mut publisher, &[audio_track(Codec::Aac), own(30)]);
+    writer.track(&opus(TrackId::AUDIO, 99), Instant::now());
+    write_derived(&writer, 31..36);
+    let mut expected = run(25..30);
+    expected.extend(31..36);
+    assert_eq!(heard(&mut later), (1, expected));
+}
+
+#[test]
+fn those_who_come_are_told_the_title() {
+    let house = House::new(no_burst());
+    let mut publisher = house.publish("live/show", Container::Tracks);
+    write(
+        &mut publisher,
+        &[Item::Track(Arc::new(opus(TrackId::AUDIO, 56)))],
+    );
+    let mut first = house.join("live/show", Form::Opus);
+    (0..5).for_each(|number| write(&mut publisher, &[own(number)]));
+    let text = "Bach - Toccata".to_owned();
+    let title = Title {
+        text: text.clone(),
+        url: String::new(),
+    };
+    write(&mut publisher, &[Item::Title(Arc::new(title))]);
+    (5..15).for_each(|number| write(&mut publisher, &[own(number)]));
+    let mut later = house.join("live/show", Form::Opus);
+    let titles = |joiner: &mut Joiner| -> Vec<String> {
+        let items = demux("application/ogg", joiner.drain());
+        let titles = items.into_iter().filter_map(|item| match item {
+            Item::Title(title) => Some(title.text.clone()),
+            _ => None,
+        });
+        titles.collect()
+    };
+    assert_eq!(titles(&mut first), Vec::<String>::new());
+    assert_eq!(titles(&mut later), [text]);
+    assert_eq!(
+        heard(&mut first),
+        (1, run(0..15)),
+        "nobody's link is broken for it"
+    );
+}

@@ -1,0 +1,217 @@
+//! The derived track: sound that somebody other than the publisher writes into the stream, for the
+//! lanes that ask for it.
+//!
+//! ```text
+//!  Publisher ──items──► Stream ──► lanes that take derived tracks ◄─┐
+//!                         ├──────► all other lanes                  │
+//!                         └──► Tap ──► Deriver's work ──► DerivedWriter
+//! ```
+//!
+//! A lane whose packager [takes it](crate::Packager::takes_derived) makes the stream call its
+//! [`Deriver`], which takes the one [`Derivation`] there may be, reads a [`Tap`](super::Tap) and
+//! writes [`TrackId::DERIVED`]. Items reach a lane in the order in which they were written, by whomever;
+//! times are on the stream's own timeline, as a tap gives them, so they go on across epochs. At the
+//! start of an epoch the track is announced anew, like the publisher's own.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use media::{Container, Sample, Timestamp, Track, TrackId};
+
+use super::backlog::Backlog;
+use super::{Phase, Stream};
+
+/// Samples kept for lanes that open later: more than half a minute between keyframes. The rest of
+/// their memory is short, as coded sound is.
+const SAMPLES_MAX: usize = 2_048;
+
+/// Makes derived tracks.
+pub trait Deriver: Send + Sync {
+    /// What it would write beside a publisher's `tracks`, which came in `container`. It is asked
+    /// whenever they change, under the stream's lock, and must not take long.
+    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> Offer;
+
+    /// A lane that takes derived tracks was asked for, and nobody holds the stream's
+    /// [derivation](Stream::derive). It must not take long.
+    fn wanted(&self, stream: &Arc<Stream>);
+}
+
+/// Shared by all streams of a registry; empty until somebody is set.
+pub(crate) type DeriverCell = Arc<OnceLock<Arc<dyn Deriver>>>;
+
+/// What listeners who can take nothing else are offered in the publisher's stead.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Offer {
+    /// Nothing: there is no sound yet, or it needs nothing beside it.
+    #[default]
+    Nothing,
+    /// This track, from when a lane takes it.
+    Track {
+        /// As it will be announced.
+        track: Arc<Track>,
+        /// What is lost on the way, in a sentence for people.
+        caveat: Option<Arc<str>>,
+    },
+    /// Nothing, for this reason: a sentence for people.
+    Impossible(Arc<str>),
+}
+
+impl Offer {
+    /// The track, if there is one.
+    pub fn track(&self) -> Option<&Arc<Track>> {
+        match self {
+            Self::Track { track, .. } => Some(track),
+            Self::Nothing | Self::Impossible(_) => None,
+        }
+    }
+
+    /// What people should know: what is lost, or why there is nothing.
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Self::Nothing => None,
+            Self::Track { caveat, .. } => caveat.as_deref(),
+            Self::Impossible(reason) => Some(reason),
+        }
+    }
+}
+
+/// Names one derivation of a stream.
+pub(super) type Turn = u64;
+
+/// The right to write a stream's derived track. Dropping it ends the track.
+#[derive(Debug)]
+pub struct Derivation {
+    stream: Arc<Stream>,
+    turn: Turn,
+}
+
+/// Writes a derived track, from any thread, to no effect once its [`Derivation`] has ended.
+#[derive(Clone, Debug)]
+pub struct DerivedWriter {
+    stream: Arc<Stream>,
+    turn: Turn,
+}
+
+impl Derivation {
+    pub(super) fn new(stream: Arc<Stream>, turn: Turn) -> Self {
+        Self { stream, turn }
+    }
+
+    /// The stream.
+    pub fn stream(&self) -> &Arc<Stream> {
+        &self.stream
+    }
+
+    /// What writes the track.
+    pub fn writer(&self) -> DerivedWriter {
+        DerivedWriter {
+            stream: Arc::clone(&self.stream),
+            turn: self.turn,
+        }
+    }
+
+    /// How many listen to lanes that take it.
+    pub fn wanted(&self) -> usize {
+        self.stream.core().derived_wanted()
+    }
+
+    /// Ends it if nobody listens to a lane that takes it, and says whether it has ended. Whoever
+    /// comes later makes the stream call its deriver again.
+    pub fn retire(&self) -> bool {
+        let mut core = self.stream.core();
+        if core.derived_wanted() == 0 {
+            core.end_derived(self.turn);
+        }
+        !core.is_derived_by(self.turn)
+    }
+}
+
+impl Drop for Derivation {
+    fn drop(&mut self) {
+        self.stream.core().end_derived(self.turn);
+    }
+}
+
+impl DerivedWriter {
+    /// Announces the track; its id becomes [`TrackId::DERIVED`]. The samples from here on are coded
+    /// as it says.
+    pub fn track(&self, track: &Track, now: Instant) {
+        let track = Track {
+            id: TrackId::DERIVED,
+            ..track.clone()
+        };
+        self.stream
+            .core()
+            .announce_derived(self.turn, Arc::new(track), now);
+    }
+
+    /// Writes one sample at its time on the stream's timeline; time that steps back is held.
+    /// Nothing is written before the track was announced.
+    pub fn sample(&self, sample: Sample, now: Instant) {
+        self.stream.core().write_derived(self.turn, sample, now);
+    }
+
+    /// Says what has shown about the offer. It holds until the publisher's tracks change.
+    pub fn correct(&self, offer: Offer) {
+        let mut core = self.stream.core();
+        if core.is_derived_by(self.turn) && core.phase != Phase::Ended {
+            core.offer = offer;
+        }
+    }
+}
+
+/// What the stream keeps of its derived track.
+#[derive(Debug)]
+pub(super) struct Derived {
+    pub(super) turn: Turn,
+    /// `None` until it is announced.
+    pub(super) track: Option<Arc<Track>>,
+    /// What belongs to the stream's recent past, oldest first.
+    recent: VecDeque<Sample>,
+    last: Option<Timestamp>,
+}
+
+impl Derived {
+    pub(super) fn new(turn: Turn) -> Self {
+        Self {
+            turn,
+            track: None,
+            recent: VecDeque::new(),
+            last: None,
+        }
+    }
+
+    /// The recent past.
+    pub(super) fn samples(&self) -> impl Iterator<Item = &Sample> {
+        self.recent.iter()
+    }
+
+    /// What was announced changes, or another epoch begins: lanes that open later begin later.
+    pub(super) fn forget(&mut self) {
+        self.recent.clear();
+    }
+
+    /// Moves a sample to where it may stand.
+    pub(super) fn place(&mut self, mut sample: Sample) -> Sample {
+        sample.track = TrackId::DERIVED;
+        let dts = self.last.map_or(sample.dts, |last| last.max(sample.dts));
+        self.last = Some(dts);
+        sample.dts = dts;
+        sample.pts = sample.pts.max(dts);
+        sample
+    }
+
+    /// Keeps a sample for as long as the publisher's own of that time are kept.
+    pub(super) fn keep(&mut self, sample: Sample, backlog: &Backlog) {
+        self.recent.push_back(sample);
+        let begins = backlog.samples().next().map(|oldest| oldest.dts);
+        while let Some(oldest) = self.recent.front() {
+            let is_recent = begins.is_some_and(|begins| oldest.dts + oldest.duration > begins);
+            if is_recent && self.recent.len() <= SAMPLES_MAX {
+                return;
+            }
+            self.recent.pop_front();
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! A tap: the items of a stream, for what needs the samples themselves.
+//!
+//! Whoever writes a stream appends to the queue of each of its taps and never waits: the lock is
+//! held for one push or one look. A reader that lags loses the oldest samples and is told how many;
+//! what was announced among them (tracks, headers, a title) it is told again, as it stood where
+//! reading goes on.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use media::{Item, Kind, Script, Title, Track};
+
+/// Items that wait at the most: twenty seconds of sound, or ten of sound and pictures.
+const ITEMS_MAX: usize = 1_024;
+
+/// Bytes that wait at the most: a second or two of the heaviest streams. They are shared with the
+/// stream's own memory of the recent past.
+const BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// What a tap gives.
+#[derive(Clone, Debug)]
+pub enum Tapped {
+    /// The next item, on the stream's timeline.
+    Item(Item),
+    /// The reader was too slow: this many samples are missing here.
+    Lost(u64),
+}
+
+/// Reads a stream's items as its publisher wrote them, derived ones left out. See the module's
+/// description.
+#[derive(Debug)]
+pub struct Tap(Arc<Shared>);
+
+/// The end that the stream holds.
+#[derive(Debug)]
+pub(super) struct TapWriter {
+    shared: Arc<Shared>,
+    /// Samples of other kinds are left out.
+    kind: Option<Kind>,
+}
+
+#[derive(Debug, Default)]
+struct Shared(Mutex<Queue>);
+
+#[derive(Debug, Default)]
+struct Queue {
+    items: VecDeque<Item>,
+    bytes: usize,
+    lost: Option<Lost>,
+    /// Nothing follows.
+    ended: bool,
+    waker: Option<Waker>,
+}
+
+/// What went past a reader that was too slow.
+#[derive(Debug, Default)]
+struct Lost {
+    samples: u64,
+    /// Another epoch began.
+    epoch: bool,
+    tracks: Vec<Arc<Track>>,
+    header: Option<Bytes>,
+    metadata: Option<Script>,
+    title: Option<Arc<Title>>,
+}
+
+/// The two ends of a tap for samples of `kind`, or of every kind.
+pub(super) fn tap(kind: Option<Kind>) -> (TapWriter, Tap) {
+    let shared = Arc::<Shared>::default();
+    let writer = TapWriter {
+        shared: Arc::clone(&shared),
+        kind,
+    };
+    (writer, Tap(shared))
+}
+
+impl Tap {
+    /// The next item; `None` when the stream is over.
+    pub async fn next(&mut self) -> Option<Tapped> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// See [`next`](Self::next).
+    pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Tapped>> {
+        let mut queue = self.0.lock();
+        match queue.take() {
+            Some(tapped) => Poll::Ready(Some(tapped)),
+            None if queue.ended => Poll::Ready(None),
+            None => {
+                match &mut queue.waker {
+                    Some(waker) => waker.clone_from(cx.waker()),
+                    none => *none = Some(cx.waker().clone()),
+                }
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl TapWriter {
+    /// Whether anybody reads.
+    pub(super) fn is_read(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
+    }
+
+    /// Appends an item, if it is of interest. `kind` is that of a sample's track.
+    pub(super) fn push(&self, item: &Item, kind: Option<Kind>) {
+        let is_sample = matches!(item, Item::Sample(_));
+        if !is_sample || self.kind.is_none() || self.kind == kind {
+            self.shared.lock().push(item.clone());
+        }
+    }
+
+    /// Wakes the reader if there is something for it.
+    pub(super) fn publish(&self) {
+        let mut queue = self.shared.lock();
+        if queue.items.is_empty() && !queue.ended {
+            return;
+        }
+        let waker = queue.waker.take();
+        drop(queue);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for TapWriter {
+    fn drop(&mut self) {
+        self.shared.lock().ended = true;
+        self.publish();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // Nothing is left half done under this lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn push(&mut self, item: Item) {
+        self.bytes += weight(&item);
+        self.items.push_back(item);
+        while self.items.len() > ITEMS_MAX || self.bytes > BYTES_MAX {
+            let Some(oldest) = self.items.pop_front() else {
+                break;
+            };
+            self.bytes -= weight(&oldest);
+            self.lost.get_or_insert_default().note(oldest);
+        }
+    }
+
+    fn take(&mut self) -> Option<Tapped> {
+        if let Some(lost) = self.lost.take() {
+            let samples = lost.samples;
+            for item in lost.into_items_last_first() {
+                self.bytes += weight(&item);
+                self.items.push_front(item);
+            }
+            if samples > 0 {
+                return Some(Tapped::Lost(samples));
+            }
+        }
+        let item = self.items.pop_front()?;
+        self.bytes -= weight(&item);
+        Some(Tapped::Item(item))
+    }
+}
+
+impl Lost {
+    fn note(&mut self, item: Item) {
+        match item {
+            Item::Epoch => {
+                *self = Self {
+                    samples: self.samples,
+                    epoch: true,
+                    ..Self::default()
+                }
+            }
+            Item::Track(track) => {
+                // In the order of their announcements; at most as many as there are numbers.
+                match self.tracks.iter_mut().find(|known| known.id == track.id) {
+                    Some(known) => *known = track,
+                    None => self.tracks.push(track),
+                }
+            }
+            Item::Header(header) => self.header = Some(header),
+            Item::Metadata(script) => self.metadata = Some(script),
+            Item::Title(title) => self.title = Some(title),
+            // In passing, and passed.
+            Item::Script(_) => {}
+            Item::Sample(_) => self.samples += 1,
+        }
+    }
+
+    /// What is to be told again, in the opposite order.
+    fn into_items_last_first(self) -> impl Iterator<Item = Item> {
+        let tracks = self.tracks.into_iter().rev().map(Item::Track);
+        self.title
+            .map(Item::Title)
+            .into_iter()
+            .chain(self.metadata.map(Item::Metadata))
+            .chain(self.header.map(Item::Header))
+            .chain(tracks)
+            .chain(self.epoch.then_some(Item::Epoch))
+    }
+}
+
+/// Bytes that an item keeps in memory, beyond itself.
+fn weight(item: &Item) -> usize {
+    match item {
+        Item::Sample(sample) => sample.data.len(),
+        Item::Header(header) => header.len(),
+        Item::Metadata(script) | Item::Script(script) => script.body.len(),
+        Item::Track(track) => track.config.len(),
+        Item::Title(title) => title.text.len() + title.url.len(),
+        Item::Epoch => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use media::{Codec, Framing, Sample, Span, Timestamp, TrackId};
+
+    use super::*;
+
+    fn sample(number: i64, len: usize) -> Item {
+        Item::Sample(Sample {
+            track: TrackId::AUDIO,
+            dts: Timestamp::from_millis(number),
+            pts: Timestamp::from_millis(number),
+            duration: Span::from_millis(1),
+            keyframe: true,
+            data: vec![0; len].into(),
+        })
+    }
+
+    fn track(id: u8, config: &'static [u8]) -> Item {
+        Item::Track(Arc::new(Track {
+            id: TrackId(id),
+            kind: Kind::Audio,
+            codec: Codec::Aac,
+            framing: Framing::Bare,
+            config: Bytes::from_static(config),
+            sample_rate: 48_000,
+            channels: 2,
+        }))
+    }
+
+    /// What is there to read, and whether it is the end.
+    fn drain(tap: &mut Tap) -> (Vec<String>, bool) {
+        let cx = Context::from_waker(Waker::noop());
+        let mut words = Vec::new();
+        loop {
+            words.push(match tap.poll_next(&cx) {
+                Poll::Pending => return (words, false),
+                Poll::Ready(None) => return (words, true),
+                Poll::Ready(Some(Tapped::Lost(count))) => format!("lost {count}"),
+                Poll::Ready(Some(Tapped::Item(item))) => match item {
+                    Item::Epoch => "epoch".to_owned(),
+                    Item::Track(track) => {
+                        format!("track {} {:?}", track.id.0, &track.config[..])
+                    }
+                    Item::Header(_) => "header".to_owned(),
+                    Item::Metadata(_) => "metadata".to_owned(),
+                    Item::Script(_) => "script".to_owned(),
+                    Item::Title(title) => format!("title {}", title.text),
+                    Item::Sample(sample) => sample.dts.millis().to_string(),
+                },
+            });
+        }
+    }
+
+    fn title(text: &str) -> Item {
+        Item::Title(Arc::new(Title {
+            text: text.to_owned(),
+            url: String::new(),
+        }))
+    }
+
+    #[test]
+    fn who_keeps_up_gets_everything_in_order() {
+        let (writer, mut tap) = tap(None);
+        for item in [
+            track(0, &[1]),
+            title("a"),
+            sample(0, 9),
+            Item::Epoch,
+            sample(1, 9),
+        ] {
+            writer.push(&item, Some(Kind::Audio));
+        }
+        let expected = ["track 0 [1]", "title a", "0", "epoch", "1"];
+        assert_eq!(drain(&mut tap), (expected.map(str::to_owned).into(), false));
+        drop(writer);
+        assert_eq!(drain(&mut tap), (Vec::new(), true));
+    }
+
+    #[test]
+    fn samples_of_other_kinds_are_left_out() {
+        let (writer, mut tap) = tap(Some(Kind::Audio));
+        writer.push(&sample(0, 9), Some(Kind::Video));
+        writer.push(&sample(1, 9), Some(Kind::Audio));
+        writer.push(&sample(2, 9), None);
+        assert_eq!(drain(&mut tap).0, ["1"]);
+    }
+
+    #[test]
+    fn who_lags_loses_the_oldest_and_hears_again_what_holds() {
+        let (writer, mut tap) = tap(None);
+        for item in [
+            track(0, &[1]),
+            track(5, &[5]),
+            title("of the first epoch"),
+            Item::Epoch,
+            track(0, &[2]),
+            track(0, &[3]),
+            title("now"),
+        ] {
+            writer.push(&item, None);
+        }
+        for number in 0..ITEMS_MAX as i64 + 3 {
+            writer.push(&sample(number, 1), None);
+        }
+        let (words, _) = drain(&mut tap);
+        assert_eq!(
+            words[..6],
+            ["lost 3", "epoch", "track 0 [3]", "title now", "3", "4"]
+        );
+        assert_eq!(words.len(), 4 + ITEMS_MAX);
+        writer.push(&sample(7, 1), None);
+        assert_eq!(drain(&mut tap).0, ["7"], "nothing is lost any more");
+    }
+
+    #[test]
+    fn bytes_are_bounded_whatever_comes() {
+        let (writer, mut tap) = tap(None);
+        for number in 0..100 {
+            writer.push(&sample(number, BYTES_MAX / 3), None);
+            writer.push(&title(&"x".repeat(BYTES_MAX / 3)), None);
+            let queue = tap.0.lock();
+            let held: usize = queue.items.iter().map(weight).sum();
+            assert!(held <= BYTES_MAX && held == queue.bytes);
+        }
+        writer.push(&sample(100, BYTES_MAX + 1), None);
+        let (words, _) = drain(&mut tap);
+        assert_eq!(words[0], "lost 101", "too large for any queue");
+        assert_eq!(tap.0.lock().bytes, 0);
+    }
+
+    #[test]
+    fn a_reader_is_woken_once_and_missed_when_gone() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        use std::task::Wake;
+
+        struct Alarm(AtomicUsize);
+        impl Wake for Alarm {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        let (writer, mut tap) = tap(None);
+        let alarm = Arc::new(Alarm(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&alarm));
+        assert!(tap.poll_next(&Context::from_waker(&waker)).is_pending());
+        writer.publish();
+        assert_eq!(alarm.0.load(Ordering::SeqCst), 0, "there is no news");
+        for number in 0..3 {
+            writer.push(&sample(number, 1), None);
+            writer.publish();
+        }
+        assert_eq!(alarm.0.load(Ordering::SeqCst), 1);
+        assert!(writer.is_read());
+        drop(tap);
+        assert!(!writer.is_read());
+    }
+}

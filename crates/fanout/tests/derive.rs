@@ -1,0 +1,379 @@
+//! Taps, and the track that is derived from what they give.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_fanout as fanout;
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use fanout::gate::Play;
+use fanout::{
+    Deriver, Format, LaneGuard, Offer, Packager, Phase, Protocol, Settings, Sink, Stream, Tap,
+    Tapped,
+};
+use media::{
+    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
+};
+use support::{Encoder, House};
+
+/// What a lane was given, in words.
+type Heard = Arc<Mutex<Vec<String>>>;
+
+/// A format that writes nothing and remembers everything.
+struct Ear {
+    heard: Heard,
+    takes_derived: bool,
+}
+
+impl Packager for Ear {
+    fn push(&mut self, item: &Item, _: &mut Sink<'_>) {
+        self.heard.lock().unwrap().push(words(item));
+    }
+
+    fn takes_derived(&self) -> bool {
+        self.takes_derived
+    }
+}
+
+fn words(item: &Item) -> String {
+    match item {
+        Item::Epoch => "epoch".to_owned(),
+        Item::Track(track) => format!("track {}", name(track.id)),
+        Item::Sample(sample) => format!("{} {}", name(sample.track), sample.dts.millis()),
+        other => format!("{other:?}"),
+    }
+}
+
+fn name(id: TrackId) -> String {
+    match id {
+        TrackId::DERIVED => "derived".to_owned(),
+        TrackId::AUDIO => "own".to_owned(),
+        TrackId(number) => format!("track {number}"),
+    }
+}
+
+fn listen(house: &House, stream: &Arc<Stream>, takes_derived: bool) -> (LaneGuard, Heard) {
+    let heard = Heard::default();
+    let format = Format {
+        name: if takes_derived { "both" } else { "own" },
+        protocol: Protocol::Http,
+    };
+    let permission = house.gatekeeper.authorize(Play {
+        stream: stream.name().clone(),
+    });
+    let make = || -> Box<dyn Packager> {
+        Box::new(Ear {
+            heard: Arc::clone(&heard),
+            takes_derived,
+        })
+    };
+    let guard = stream
+        .lane(&permission, format, make, Instant::now())
+        .unwrap();
+    (guard, heard)
+}
+
+fn take(heard: &Heard) -> Vec<String> {
+    std::mem::take(&mut heard.lock().unwrap())
+}
+
+fn stream(house: &House) -> Arc<Stream> {
+    let name = StreamName::parse("radio").unwrap();
+    house.registry.stream(&name).unwrap()
+}
+
+fn opus(config: &'static [u8]) -> Track {
+    Track {
+        // Whatever the maker calls it.
+        id: TrackId::AUDIO,
+        kind: Kind::Audio,
+        codec: Codec::Opus,
+        framing: Framing::Bare,
+        config: config.into(),
+        sample_rate: 48_000,
+        channels: 2,
+    }
+}
+
+fn packet(millis: i64) -> Sample {
+    let at = Timestamp::from_millis(millis);
+    Sample {
+        track: TrackId::AUDIO,
+        dts: at,
+        pts: at,
+        duration: Span::from_millis(20),
+        keyframe: true,
+        data: vec![7; 10].into(),
+    }
+}
+
+/// Everything that a tap has now, and whether the stream is over.
+fn drain(tap: &mut Tap) -> (Vec<String>, bool) {
+    let cx = Context::from_waker(Waker::noop());
+    let mut all = Vec::new();
+    loop {
+        match tap.poll_next(&cx) {
+            Poll::Pending => return (all, false),
+            Poll::Ready(None) => return (all, true),
+            Poll::Ready(Some(Tapped::Item(item))) => all.push(words(&item)),
+            Poll::Ready(Some(Tapped::Lost(count))) => all.push(format!("lost {count}")),
+        }
+    }
+}
+
+/// Counts how often it was wanted, and offers Opus beside anything.
+#[derive(Default)]
+struct Maker {
+    wanted: AtomicUsize,
+}
+
+impl Deriver for Maker {
+    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> Offer {
+        assert_eq!(container, Container::Mp3);
+        assert!(!tracks.is_empty());
+        Offer::Track {
+            track: Arc::new(opus(b"head")),
+            caveat: None,
+        }
+    }
+
+    fn wanted(&self, stream: &Arc<Stream>) {
+        assert_eq!(stream.name().as_str(), "radio");
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn those_who_take_it_hear_both_and_the_others_nothing_new() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let stream = stream(&house);
+    let (_own, own) = listen(&house, &stream, false);
+    let (_both, both) = listen(&house, &stream, true);
+    let derivation = stream.derive().unwrap();
+    assert!(stream.derive().is_none(), "there is one already");
+    let writer = derivation.writer();
+    writer.sample(packet(0), Instant::now());
+    encoder.write(2).unwrap();
+    writer.track(&opus(b"head"), Instant::now());
+    writer.sample(packet(0), Instant::now());
+    encoder.write(1).unwrap();
+    writer.sample(packet(20), Instant::now());
+    assert_eq!(take(&own), ["track own", "own 0", "own 20", "own 40"]);
+    assert_eq!(
+        take(&both),
+        [
+            "track own",
+            "own 0",
+            "own 20",
+            "track derived",
+            "derived 0",
+            "own 40",
+            "derived 20"
+        ]
+    );
+    assert!(stream.info().is_deriving);
+    assert_eq!(stream.info().tracks.len(), 1, "it is not the publisher's");
+}
+
+#[test]
+fn whoever_comes_later_gets_the_recent_past_of_both_by_time() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let stream = stream(&house);
+    let derivation = stream.derive().unwrap();
+    let writer = derivation.writer();
+    writer.track(&opus(b"head"), Instant::now());
+    encoder.write(1_000).unwrap();
+    for number in 0..995 {
+        // Between two of the publisher's.
+        writer.sample(packet(number * 20 + 10), Instant::now());
+    }
+    let (_own, own) = listen(&house, &stream, false);
+    let (_both, both) = listen(&house, &stream, true);
+    let (own, both) = (take(&own), take(&both));
+    // The burst is four seconds: 200 of each, and the one it begins in.
+    assert_eq!(own.len(), 1 + 201);
+    assert_eq!(own[..2], ["track own", "own 15980"]);
+    assert_eq!(
+        both[..5],
+        [
+            "track own",
+            "track derived",
+            "derived 15970",
+            "own 15980",
+            "derived 15990"
+        ]
+    );
+    assert_eq!(both.last().unwrap(), "own 19980");
+    assert!(both.contains(&"derived 19890".to_owned()));
+    let without: Vec<_> = both
+        .into_iter()
+        .filter(|w| !w.contains("derived"))
+        .collect();
+    assert_eq!(without, own);
+}
+
+#[test]
+fn the_maker_is_called_when_it_is_wanted_and_may_leave_when_it_is_not() {
+    let house = House::new(Settings::default());
+    let maker = Arc::new(Maker::default());
+    house.registry.set_deriver(Arc::clone(&maker) as _);
+    let wanted = || maker.wanted.load(Ordering::SeqCst);
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let stream = stream(&house);
+    let (_own, _) = listen(&house, &stream, false);
+    assert_eq!(wanted(), 0);
+    let (first, _) = listen(&house, &stream, true);
+    assert_eq!(wanted(), 1);
+    let derivation = stream.derive().unwrap();
+    let (second, _) = listen(&house, &stream, true);
+    assert_eq!((wanted(), derivation.wanted()), (1, 2), "it is there");
+
+    drop(first);
+    assert!(!derivation.retire(), "one listens still");
+    drop(second);
+    assert_eq!(derivation.wanted(), 0);
+    let late = derivation.writer();
+    late.track(&opus(b"head"), Instant::now());
+    assert!(derivation.retire());
+    assert!(!stream.info().is_deriving);
+
+    let (_third, heard) = listen(&house, &stream, true);
+    assert_eq!(wanted(), 2);
+    encoder.write(1).unwrap();
+    late.sample(packet(0), Instant::now());
+    late.correct(Offer::Nothing);
+    // A fresh lane: the idle one was closed, for what it held would have been the past.
+    assert_eq!(take(&heard), ["track own", "own 0"]);
+    assert!(stream.info().offer.track().is_some());
+}
+
+#[test]
+fn it_goes_on_when_the_publisher_comes_back() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let stream = stream(&house);
+    let (_guard, heard) = listen(&house, &stream, true);
+    let derivation = stream.derive().unwrap();
+    let mut tap = stream.tap(Some(Kind::Audio)).unwrap();
+    let writer = derivation.writer();
+    encoder.write(2).unwrap();
+    writer.track(&opus(b"head"), Instant::now());
+    writer.sample(packet(0), Instant::now());
+    drop(encoder);
+    take(&heard);
+    assert_eq!(drain(&mut tap).0, ["track own", "own 0", "own 20"]);
+
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    // The end of the first epoch is given out late, and may not step back.
+    writer.sample(packet(20), Instant::now());
+    writer.sample(packet(15), Instant::now());
+    encoder.write(1).unwrap();
+    writer.sample(packet(40), Instant::now());
+    assert_eq!(drain(&mut tap).0, ["epoch", "track own", "own 40"]);
+    assert_eq!(
+        take(&heard),
+        [
+            "epoch",
+            "track derived",
+            "track own",
+            "derived 20",
+            "derived 20",
+            "own 40",
+            "derived 40"
+        ]
+    );
+
+    stream.end();
+    assert!(drain(&mut tap).1);
+    writer.sample(packet(60), Instant::now());
+    assert!(take(&heard).is_empty());
+    assert!(stream.tap(None).is_none() && stream.derive().is_none());
+    assert_eq!(stream.info().phase, Phase::Ended);
+}
+
+#[test]
+fn the_offer_follows_the_publishers_tracks() {
+    let house = House::new(Settings::default());
+    let publisher = house.publish("radio", 1).unwrap();
+    let stream = stream(&house);
+    assert_eq!(stream.info().offer, Offer::Nothing);
+    house.registry.set_deriver(Arc::new(Maker::default()));
+    let encoder = Encoder::audio(publisher);
+    let offer = stream.info().offer;
+    assert_eq!(offer.track().unwrap().codec, Codec::Opus);
+    assert_eq!(offer.words(), None);
+    let derivation = stream.derive().unwrap();
+    let reason = Offer::Impossible("it is too loud".into());
+    derivation.writer().correct(reason.clone());
+    assert_eq!(stream.info().offer, reason);
+    assert_eq!(stream.info().offer.words(), Some("it is too loud"));
+    drop(encoder);
+    assert_eq!(stream.info().offer, reason, "its listeners are still here");
+    let _publisher = house.publish("radio", 1).unwrap();
+    assert_eq!(stream.info().offer, Offer::Nothing);
+}
+
+#[test]
+fn a_publisher_cannot_write_the_derived_track() {
+    let house = House::new(Settings::default());
+    let mut publisher = house.publish("radio", 1).unwrap();
+    let stream = stream(&house);
+    let (_guard, heard) = listen(&house, &stream, true);
+    let forged = Track {
+        id: TrackId::DERIVED,
+        ..opus(b"")
+    };
+    let sample = Sample {
+        track: TrackId::DERIVED,
+        ..packet(0)
+    };
+    let mut items = vec![Item::Track(Arc::new(forged)), Item::Sample(sample)];
+    publisher.write(&mut items, Instant::now()).unwrap();
+    assert!(take(&heard).is_empty());
+    assert!(stream.info().tracks.is_empty());
+}
+
+#[test]
+fn a_tap_begins_with_what_is_there_and_counts_as_a_follower() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(300).unwrap();
+    assert!(!encoder.publisher.is_followed());
+    let stream = stream(&house);
+    let mut tap = stream.tap(Some(Kind::Audio)).unwrap();
+    let (past, _) = drain(&mut tap);
+    assert_eq!(
+        (past.len(), &past[..2]),
+        (202, &["track own".to_owned(), "own 1980".to_owned()][..])
+    );
+    encoder.write(1).unwrap();
+    assert!(encoder.publisher.is_followed());
+    assert_eq!(drain(&mut tap).0, ["own 6000"]);
+    let mut blind = stream.tap(Some(Kind::Video)).unwrap();
+    assert_eq!(drain(&mut blind).0, ["track own"]);
+
+    encoder.write(2_000).unwrap();
+    let (rest, _) = drain(&mut tap);
+    assert_eq!(rest[0], "lost 976");
+    assert_eq!(rest.last().unwrap(), "own 46000");
+    drop((tap, blind));
+    encoder.write(1).unwrap();
+    house.registry.tick(Instant::now());
+    encoder.write(1).unwrap();
+    assert!(!encoder.publisher.is_followed());
+
+    let taps: Vec<_> = std::iter::from_fn(|| stream.tap(None)).take(100).collect();
+    assert!(taps.len() < 100, "there are only so many");
+}

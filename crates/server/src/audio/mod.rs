@@ -1,0 +1,156 @@
+//! Audio for everybody: Opus beside a publisher's AAC or MP3, while somebody needs it; and the
+//! packets of Opus that comes in Ogg.
+//!
+//! ```text
+//!  lane that takes ──wanted──► Audio ──task──► Derivation
+//!  a derived track                               │
+//!  Stream ──Tap──► task ──► Feed ─► Pool ─► Output ──DerivedWriter──► Stream
+//! ```
+//!
+//! A stream is transcoded once however many listen, from the first listener on and until some time
+//! after the last one. What is offered, what is lost and what is impossible is one value, the
+//! stream's [`Offer`], which the API and the page show and the log repeats.
+
+mod output;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod way;
+mod work;
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use fanout::{Deriver, Offer, Stream};
+use media::{Container, Kind, Track, TrackId};
+use tokio::runtime::Handle;
+use transcode::{Options, Pool, Transcoder};
+
+use self::tally::{Sums, Tally};
+use self::way::Way;
+use crate::config;
+
+/// Cores per thread. One carries tens of streams, and sending needs the rest.
+const CORES_PER_THREAD: usize = 4;
+
+/// Why there is no Opus, for those who ask what the operator has decided.
+const TURNED_OFF: &str = "this server makes no Opus, because `transcode.enabled` is false";
+
+/// See the module's description.
+pub(crate) struct Audio(Arc<Shared>);
+
+struct Shared {
+    /// `None` when it is turned off.
+    maker: Option<Maker>,
+    tally: Arc<Tally>,
+}
+
+/// What makes Opus.
+struct Maker {
+    pool: Pool,
+    options: Options,
+    /// The track that every stream is offered.
+    output: Arc<Track>,
+    /// How long to go on when nobody listens.
+    linger: Duration,
+    runtime: Handle,
+}
+
+impl Audio {
+    /// Starts the threads. To be called within a tokio runtime.
+    pub(crate) fn start(config: &config::Transcode) -> io::Result<Self> {
+        let maker = if config.enabled {
+            Some(Maker::start(config)?)
+        } else {
+            None
+        };
+        Ok(Self(Arc::new(Shared {
+            maker,
+            tally: Arc::default(),
+        })))
+    }
+
+    /// What streams ask, for as long as this lives.
+    pub(crate) fn deriver(&self) -> Arc<dyn Deriver> {
+        Arc::new(Door(Arc::downgrade(&self.0)))
+    }
+
+    /// What was done, for metrics.
+    pub(crate) fn sums(&self) -> Sums {
+        let packet = self.0.maker.as_ref().map(|maker| maker.options.packet);
+        self.0.tally.sums(packet.unwrap_or_default())
+    }
+}
+
+impl Maker {
+    fn start(config: &config::Transcode) -> io::Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = match config.threads {
+            0 => cores.div_ceil(CORES_PER_THREAD),
+            threads => threads,
+        };
+        let options = config.options();
+        let output = Transcoder::output_of(TrackId::DERIVED, options).map_err(io::Error::other)?;
+        Ok(Self {
+            pool: Pool::start(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN))?,
+            options,
+            output: Arc::new(output),
+            linger: config.linger,
+            runtime: Handle::current(),
+        })
+    }
+}
+
+/// What streams know of it. They must not keep it: a thread of the pool may be the last to let go of
+/// a stream, and would wait for itself.
+struct Door(Weak<Shared>);
+
+impl Deriver for Door {
+    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> Offer {
+        let shared = self.0.upgrade();
+        shared.map_or(Offer::Nothing, |shared| shared.offer(container, tracks))
+    }
+
+    fn wanted(&self, stream: &Arc<Stream>) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.wanted(stream);
+        }
+    }
+}
+
+impl Shared {
+    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> Offer {
+        // The first with sound is the one that counts.
+        let sound = tracks.iter().find(|track| track.kind == Kind::Audio);
+        let way = sound.map_or(Way::None, |sound| Way::of(container, sound));
+        let caveat = match way {
+            Way::None => return Offer::Nothing,
+            Way::Impossible(reason) => return Offer::Impossible(reason.to_string().into()),
+            Way::Unpack => None,
+            Way::Transcode(caveat) => caveat.map(|caveat| caveat.to_string().into()),
+        };
+        match &self.maker {
+            Some(maker) => Offer::Track {
+                track: Arc::clone(&maker.output),
+                caveat,
+            },
+            None => Offer::Impossible(TURNED_OFF.into()),
+        }
+    }
+
+    fn wanted(self: &Arc<Self>, stream: &Arc<Stream>) {
+        if let Some(maker) = &self.maker {
+            let work = work::look_after(Arc::clone(self), Arc::clone(stream));
+            // It ends with the stream, or some time after its last listener.
+            drop(maker.runtime.spawn(work));
+        }
+    }
+}
+
+impl std::fmt::Debug for Audio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Audio").finish_non_exhaustive()
+    }
+}

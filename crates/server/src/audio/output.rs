@@ -1,0 +1,51 @@
+//! Where a transcoder's packets go: back into the stream they came from.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fanout::{DerivedWriter, Offer};
+use media::{Sample, StreamName, Track};
+use transcode::{Caveat, Sink, Unsupported};
+
+use super::tally::Tally;
+use super::way::Refusal;
+
+/// Writes the derived track, and says what shows on the way.
+pub(super) struct Output {
+    pub(super) stream: StreamName,
+    pub(super) writer: DerivedWriter,
+    pub(super) tally: Arc<Tally>,
+    /// As it was announced.
+    pub(super) track: Arc<Track>,
+}
+
+impl Sink for Output {
+    fn track(&mut self, track: &Arc<Track>) {
+        self.writer.track(track, Instant::now());
+    }
+
+    fn sample(&mut self, sample: Sample) {
+        self.writer.sample(sample, Instant::now());
+    }
+
+    fn unsupported(&mut self, reason: &Unsupported) {
+        let reason = Refusal::Unsupported(reason.clone());
+        refuse(&self.stream, &reason, &self.tally);
+        let words = reason.to_string().into();
+        self.writer.correct(Offer::Impossible(words));
+    }
+
+    fn caveat(&mut self, caveat: &Caveat) {
+        tracing::info!(stream = %self.stream, "the Opus is not all of the sound: {caveat}");
+        self.writer.correct(Offer::Track {
+            track: Arc::clone(&self.track),
+            caveat: Some(caveat.to_string().into()),
+        });
+    }
+}
+
+/// Notes that the sound of a stream cannot be made into Opus, though somebody wants it.
+pub(super) fn refuse(stream: &StreamName, reason: &Refusal, tally: &Tally) {
+    tally.refuse(reason.label());
+    tracing::warn!(%stream, "there is no Opus for those who want it: {reason}");
+}

@@ -1,0 +1,244 @@
+//! AAC and MP3 are heard as Opus at `/{stream}.ogg`, made while somebody listens.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
+
+use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+
+/// How much of a stream a listener records.
+const SECONDS: f64 = 6.0;
+
+fn server() -> Server {
+    Server::builder()
+        .set("transcode", "linger", "\"1s\"")
+        .start()
+}
+
+/// Records what is heard at an address with ffmpeg, packet by packet, until it has enough.
+fn record(url: &str, file: &Path) -> Process {
+    let seconds = format!("{SECONDS}");
+    Tool::ffmpeg()
+        .args(["-i", url, "-c", "copy", "-t", &seconds, "-y"])
+        .arg(file)
+        .start()
+}
+
+struct Recordings(TempDir);
+
+impl Recordings {
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+fn recordings() -> Recordings {
+    Recordings(tempfile::tempdir().unwrap())
+}
+
+/// What ffprobe says about a file's one stream: codec, rate, channels.
+fn contents(file: &Path) -> String {
+    let finished = Tool::new("ffprobe")
+        .args(["-v", "error", "-of", "csv=p=0", "-show_entries"])
+        .arg("stream=codec_name,sample_rate,channels")
+        .arg(file)
+        .finish(DEADLINE);
+    assert!(finished.status.success(), "{}", finished.stderr);
+    String::from_utf8_lossy(&finished.stdout).trim().to_owned()
+}
+
+/// Decodes a file completely: how many seconds of sound it has, and how loud they are on average,
+/// in dB below full scale. Nothing about it may be odd to the decoder.
+fn decoded(file: &Path) -> (f64, f64) {
+    let finished = Tool::ffmpeg()
+        .args(["-loglevel", "info", "-i"])
+        .arg(file)
+        .args(["-vn", "-af", "volumedetect", "-f", "null", "-"])
+        .finish(DEADLINE);
+    let said = &finished.stderr;
+    assert!(finished.status.success(), "{said}");
+    for odd in ["Error", "error", "Invalid", "corrupt", "non-monoton"] {
+        assert!(!said.contains(odd), "{said}");
+    }
+    let number = |name: &str| -> f64 {
+        let at = said
+            .find(name)
+            .unwrap_or_else(|| panic!("no {name}: {said}"));
+        let words = said[at + name.len()..].trim_start();
+        let word = words.split_whitespace().next().unwrap();
+        word.parse().unwrap_or_else(|_| panic!("{word}: {said}"))
+    };
+    // Of both channels together, at 48 kHz.
+    let seconds = number("n_samples:") / 2.0 / 48_000.0;
+    (seconds, -number("mean_volume:"))
+}
+
+/// Demands that a recording is whole, of the right length, and sounds like its source.
+fn assert_sounds_like(file: &Path, source: &Path) {
+    assert_eq!(contents(file), "opus,48000,2");
+    let (seconds, loudness) = decoded(file);
+    assert!((seconds - SECONDS).abs() < 0.15, "{seconds}");
+    let (_, expected) = decoded(source);
+    assert!(
+        (loudness - expected).abs() < 3.0 && loudness < 60.0,
+        "{loudness} dB instead of {expected} dB"
+    );
+}
+
+fn opus(server: &Server, stream: &str) -> serde_json::Value {
+    let streams = server.api("streams");
+    let all = streams["streams"].as_array().unwrap();
+    let one = all.iter().find(|one| one["name"] == stream);
+    one.unwrap_or_else(|| panic!("no {stream} in {streams}"))["opus"].clone()
+}
+
+fn transcoded(server: &Server) -> f64 {
+    server.metrics().sum("carillon_transcoded_streams", &[])
+}
+
+#[test]
+fn an_rtmp_stream_is_heard_as_opus_while_somebody_listens() {
+    let server = server();
+    let clip = Clip::Flv.seconds(40);
+    let _publisher = publish_rtmp(&server, &clip, "live/show");
+    wait_for_stream(&server, "live/show");
+    wait_until("sound", DEADLINE, || {
+        opus(&server, "live/show")["state"] == "offered"
+    });
+    assert_eq!(transcoded(&server), 0.0, "nobody wants it yet");
+    let page = server.get("/live/show/");
+    assert!(String::from_utf8_lossy(&page.body).contains("/live/show.ogg"));
+
+    let recordings = recordings();
+    let files = ["a.ogg", "b.ogg"].map(|name| recordings.file(name));
+    let url = server.http_url("/live/show.ogg");
+    let mut listeners = files.each_ref().map(|file| record(&url, file));
+    wait_until("the transcoder", DEADLINE, || transcoded(&server) == 1.0);
+    assert_eq!(opus(&server, "live/show")["state"], "made");
+    for (listener, file) in listeners.iter_mut().zip(&files) {
+        let status = listener.wait(DEADLINE);
+        assert!(status.success(), "{}", listener.stderr());
+        assert_sounds_like(file, &clip);
+    }
+    wait_until("the transcoder's end", DEADLINE, || {
+        transcoded(&server) == 0.0
+    });
+    assert_eq!(opus(&server, "live/show")["state"], "offered");
+    let metrics = server.metrics();
+    let sum = |name| metrics.sum(name, &[]);
+    assert!(sum("carillon_transcoded_seconds_total") > SECONDS);
+    assert!(sum("carillon_transcode_cpu_seconds_total") > 0.0);
+    assert_eq!(sum("carillon_transcode_dropped_frames_total"), 0.0);
+    assert_eq!(sum("carillon_transcode_concealed_frames_total"), 0.0);
+
+    // It starts again for the next one.
+    let file = recordings.file("later.ogg");
+    let mut listener = record(&url, &file);
+    let status = listener.wait(DEADLINE);
+    assert!(status.success(), "{}", listener.stderr());
+    assert_sounds_like(&file, &clip);
+}
+
+#[test]
+fn an_mp3_mount_is_heard_as_opus_at_once() {
+    let server = server();
+    let _publisher = publish_icecast(&server, Clip::Mp3, 40, "radio");
+    wait_for_stream(&server, "radio");
+    wait_until("sound", DEADLINE, || {
+        opus(&server, "radio")["state"] == "offered"
+    });
+    // The burst is there for Opus as it is for MP3.
+    wait_until("a burst", DEADLINE, || {
+        let streams = server.api("streams");
+        streams["streams"][0]["ingest_bytes"].as_u64() > Some(80_000)
+    });
+    let recordings = recordings();
+    let file = recordings.file("radio.ogg");
+    let mut listener = record(&server.http_url("/radio.ogg"), &file);
+    let status = listener.wait(DEADLINE);
+    assert!(status.success(), "{}", listener.stderr());
+    assert_sounds_like(&file, &Clip::Mp3.seconds(40));
+    // The mount itself is what it was.
+    let source = recordings.file("radio.mp3");
+    let mut listener = record(&server.http_url("/radio"), &source);
+    assert!(listener.wait(DEADLINE).success());
+    assert!(contents(&source).starts_with("mp3,"));
+}
+
+#[test]
+fn listeners_stay_and_hear_on_when_the_publisher_comes_back() {
+    let server = server();
+    let clip = Clip::Flv.seconds(60);
+    let mut publisher = publish_rtmp(&server, &clip, "live/show");
+    wait_for_stream(&server, "live/show");
+    let recordings = recordings();
+    let file = recordings.file("whole.ogg");
+    let mut listener = Tool::ffmpeg()
+        .args(["-i", &server.http_url("/live/show.ogg")])
+        .args(["-c", "copy", "-t", "12", "-y"])
+        .arg(&file)
+        .start();
+    let made = || {
+        server
+            .metrics()
+            .sum("carillon_transcoded_seconds_total", &[])
+    };
+    wait_until("some Opus", DEADLINE, || made() > 3.0);
+    publisher.kill();
+    let _second = publish_rtmp(&server, &clip, "live/show");
+    let status = listener.wait(DEADLINE);
+    assert!(status.success(), "{}", listener.stderr());
+    assert_eq!(opus(&server, "live/show")["state"], "made");
+    let (seconds, _) = decoded(&file);
+    // One Ogg stream from end to end, in which the absence takes no time.
+    assert!((seconds - 12.0).abs() < 0.3, "{seconds}");
+}
+
+#[test]
+fn what_cannot_be_made_into_opus_is_said_everywhere() {
+    let server = server();
+    let _publisher = Tool::ffmpeg()
+        .args([
+            "-re",
+            "-f",
+            "lavfi",
+            "-i",
+            "sine=frequency=440:sample_rate=48000",
+        ])
+        .args(["-t", "60", "-ac", "6", "-c:a", "aac", "-f", "flv"])
+        .arg(server.rtmp_url("live/surround", PUBLISH_KEY))
+        .start();
+    wait_for_stream(&server, "live/surround");
+    let words = "sound with 6 channels is not transcoded to Opus; publish mono or stereo";
+    wait_until("the verdict", DEADLINE, || {
+        opus(&server, "live/surround")["state"] == "impossible"
+    });
+    assert_eq!(opus(&server, "live/surround")["words"], words);
+    let answer = server.get("/live/surround.ogg");
+    assert_eq!(answer.status, 406);
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    assert!(
+        text.contains(words) && text.contains("/live/surround.aac"),
+        "{text}"
+    );
+    let page = server.get("/live/surround/");
+    assert!(String::from_utf8_lossy(&page.body).contains(words));
+}
+
+#[test]
+fn where_it_is_turned_off_that_is_said() {
+    let server = Server::builder()
+        .set("transcode", "enabled", "false")
+        .start();
+    let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
+    wait_for_stream(&server, "live/show");
+    wait_until("the verdict", Duration::from_secs(20), || {
+        opus(&server, "live/show")["state"] == "impossible"
+    });
+    let answer = server.get("/live/show.ogg");
+    assert_eq!(answer.status, 406);
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    assert!(text.contains("transcode.enabled"), "{text}");
+}
