@@ -127,6 +127,10 @@ impl Packager for Rtp {
             Item::Header(_) | Item::Metadata(_) | Item::Script(_) | Item::Title(_) => {}
         }
     }
+
+    fn takes_derived(&self) -> bool {
+        true
+    }
 }
 
 impl Rtp {
