@@ -226,7 +226,7 @@ const OUTSIDE: &[Outside] = &[
     Outside {
         package: "rtc-rtp",
         shipped_in: &[],
-        tested_in: &["container"],
+        tested_in: &["container", "tests"],
         reason: "a second opinion for tests; `container` makes and reads the packets",
     },
     Outside {

@@ -14,7 +14,7 @@ const MP3_LISTENERS: u64 = 5_000;
 const OGG_RAMP: u64 = 3_000;
 const MP3_RAMP: u64 = 1_000;
 const MANY_RAMP: u64 = 4_000;
-/// Seconds that icecast2 takes to let in what our server has let in by the end of the ramp.
+/// Seconds after which icecast2 has let in nearly all of those whom our server has in by the end of the ramp.
 const ICECAST_SETTLE: u64 = 25;
 /// Many listeners are looked at for longer, and, because it is long, at most so often.
 const MANY_WINDOW: Duration = Duration::from_secs(60);

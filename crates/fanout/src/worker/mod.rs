@@ -4,14 +4,17 @@
 //! left a command. It then visits subgroups, one after the other, each for a few milliseconds at
 //! the most. Nothing here takes a lock that a publisher, a join or the operator's port holds.
 //!
-//! [`Worker`] is the loop, [`carousel`] one lane of it, [`listener`] one listener; [`Handle`] is
-//! how the rest of the program speaks to it.
+//! [`Worker`] is the loop, [`carousel`] one lane of it, [`listener`] one listener; [`seating`] is how
+//! they come and go, [`hearing`] what their sockets report; [`Handle`] is how the rest of the program
+//! speaks to it.
 
 mod carousel;
 mod cost;
 mod handle;
+mod hearing;
 mod listener;
 mod pace;
+mod seating;
 mod slab;
 mod summons;
 mod survey;
@@ -20,11 +23,10 @@ mod visits;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
-use media::Timestamp;
-use net::{Backend, Event, Inbound, Received, Slot};
+use net::Backend;
 
 pub(crate) use handle::{Attach, Command, Handle};
 pub use handle::{Departure, ListenerReport};
@@ -35,8 +37,6 @@ use self::carousel::{Carousel, Leaver};
 use self::listener::Listener;
 use self::slab::{Seat, Slab};
 use self::survey::CHECKUP_INTERVAL;
-use crate::conversation::{Released, Talk};
-use crate::cursor::Reason;
 use crate::lane::LaneId;
 use crate::stats::WorkerStats;
 
@@ -52,13 +52,6 @@ const COMMANDS_PER_ROUND: usize = 64;
 
 /// Visits go on for this long before sockets and commands get a look again.
 const ROUND_MAX: Duration = Duration::from_millis(2);
-
-/// Bytes that a listener may have sent since it was last listened to. Players send some tens of bytes
-/// at a time; one that sends this much while a worker is busy has something else in mind.
-const HEARD_BYTES_MAX: usize = 16 * 1024;
-
-/// Bytes received at once from a listener.
-const HEAR_BYTES: usize = 2 * 1024;
 
 /// The loop of one fan-out thread, and everything it owns.
 pub(crate) struct Worker {
@@ -281,207 +274,6 @@ impl Worker {
         }
     }
 
-    fn on_event(&mut self, event: Event) {
-        match event {
-            Event::Closed(slot) => {
-                if let Some(seat) = self.slab.seat(slot) {
-                    self.dismiss(seat, Reason::Left);
-                }
-            }
-            Event::Readable(slot) => {
-                if let Some(seat) = self.slab.seat(slot) {
-                    self.hear(seat, slot);
-                }
-            }
-            Event::Writable(slot) => {
-                let Some(seat) = self.slab.seat(slot) else {
-                    return;
-                };
-                if let Some(listener) = self.listener_mut(seat)
-                    && listener.blocked
-                {
-                    listener.blocked = false;
-                    self.flush(seat);
-                }
-            }
-        }
-    }
-
-    /// Passes on what a listener has sent, and sends the answers as soon as they may go.
-    fn hear(&mut self, seat: Seat, slot: Slot) {
-        let now = Instant::now();
-        let mut buffer = [0; HEAR_BYTES];
-        let mut left = HEARD_BYTES_MAX;
-        loop {
-            // What comes after its leaving was decided is for whoever gets the socket.
-            let listens =
-                |listener: &mut Listener| listener.talk.is_some() && !listener.is_leaving();
-            if !self.listener_mut(seat).is_some_and(listens) {
-                break;
-            }
-            let goes_on = match self.backend.receive(slot, &mut buffer) {
-                Received::Nothing => break,
-                Received::Bytes(count) if count <= left => {
-                    left -= count;
-                    let talk = self.listener_mut(seat).and_then(|l| l.talk.as_mut());
-                    talk.is_some_and(|talk| talk.hear(&buffer[..count], now))
-                }
-                Received::Bytes(_) | Received::Closed => false,
-            };
-            if !goes_on {
-                self.dismiss(seat, Reason::Left);
-                return;
-            }
-        }
-        self.say(seat);
-    }
-
-    /// Sends words that wait, unless the socket is full; then they follow when it is not.
-    fn say(&mut self, seat: Seat) {
-        let waits = |listener: &mut Listener| {
-            let has_something = listener
-                .talk
-                .as_ref()
-                .is_some_and(|talk| talk.has_something());
-            has_something && !listener.blocked
-        };
-        if self.listener_mut(seat).is_some_and(waits) {
-            self.flush(seat);
-        }
-    }
-
-    fn announce_leave(&mut self) {
-        let slots: Vec<Slot> = self
-            .listeners()
-            .filter(|(_, _, listener)| listener.talk.is_some())
-            .map(|(_, _, listener)| listener.slot)
-            .collect();
-        for slot in slots {
-            let Some(seat) = self.slab.seat(slot) else {
-                continue;
-            };
-            if let Some(talk) = self.listener_mut(seat).and_then(|l| l.talk.as_mut()) {
-                talk.announce_leave();
-            }
-            self.say(seat);
-        }
-    }
-
-    /// Brings one listener up to date outside its subgroup's visit.
-    fn flush(&mut self, seat: Seat) {
-        let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else {
-            return;
-        };
-        let (group, index) = (seat.group as usize, seat.index as usize);
-        let now = Instant::now();
-        lane.flush(
-            group,
-            index,
-            &mut *self.backend,
-            &self.stats,
-            now,
-            &mut self.leavers,
-        );
-        let unfinished = lane.groups[group].has_unfinished();
-        self.dismiss_leavers(seat.lane, group);
-        if unfinished && let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) {
-            enqueue(&mut self.schedule, lane, seat.lane);
-        }
-    }
-
-    fn attach(&mut self, attach: Attach) {
-        let now = Instant::now();
-        let Attach {
-            id,
-            socket,
-            head,
-            guard,
-            requested,
-            conversation,
-            after,
-        } = attach;
-        let protocol = guard.lane().format.protocol;
-        let Some(lane_index) = self.lane_for(&guard, now) else {
-            self.depart(id, Reason::Shutdown, 0, 0);
-            return;
-        };
-        let Some(Some(lane)) = self.lanes.get_mut(lane_index as usize) else {
-            return;
-        };
-        let group = lane.group_with_room();
-        let members = &mut lane.groups[group].members;
-        let seat = Seat {
-            lane: lane_index,
-            group: group as u32,
-            index: members.len() as u32,
-        };
-        let slot = self.slab.insert(seat);
-        let inbound = match conversation {
-            Some(_) => Inbound::Reported,
-            None => Inbound::Dropped,
-        };
-        if let Err(error) = self.backend.attach(slot, socket, inbound) {
-            tracing::debug!(%error, "a listener's socket could not be watched");
-            self.slab.remove(slot);
-            self.depart(id, Reason::Left, 0, 0);
-            self.close_if_empty(lane_index);
-            return;
-        }
-        let talk = conversation.map(|conversation| Box::new(Talk::new(conversation, after)));
-        members.push(Listener::new(id, slot, head, requested, guard, talk));
-        self.stats.listeners[protocol as usize].add(1);
-        lane.view.refresh();
-        self.flush(seat);
-        // The first listener of a lane is also what asks for the lane's news.
-        if let Some(Some(lane)) = self.lanes.get(lane_index as usize)
-            && !lane.queued
-        {
-            self.reschedule(lane_index);
-        }
-    }
-
-    /// The index of a lane, entering it on first use. `None` when this worker serves too many.
-    fn lane_for(&mut self, guard: &crate::lane::LaneGuard, now: Instant) -> Option<u32> {
-        let lane = guard.lane();
-        if let Some(index) = self.lane_index.get(&lane.id) {
-            return Some(*index);
-        }
-        let index = match self.free_lanes.pop() {
-            Some(index) => index,
-            None if self.lanes.len() < LANES_MAX as usize => {
-                self.lanes.push(None);
-                (self.lanes.len() - 1) as u32
-            }
-            None => return None,
-        };
-        self.lanes[index as usize] = Some(Carousel::new(Arc::clone(lane), now));
-        self.lane_index.insert(lane.id, index);
-        Some(index)
-    }
-
-    fn close_if_empty(&mut self, index: u32) {
-        let Some(slot) = self.lanes.get_mut(index as usize) else {
-            return;
-        };
-        if slot.as_ref().is_none_or(|lane| !lane.is_empty()) {
-            return;
-        }
-        if let Some(lane) = slot.take() {
-            lane.lane.bells[self.index].disarm();
-            self.turn_cost = self.turn_cost.saturating_sub(lane.cost());
-            self.demand = (self.demand - lane.demand()).max(0.0);
-            self.stats.demand_nanos.set((self.demand * 1e9) as u64);
-            self.lane_index.remove(&lane.lane.id);
-            if self.lane_index.is_empty() {
-                // Nobody is left to be degraded, and no checkup will come to say so.
-                self.stats.degraded.set(0);
-            }
-            self.free_lanes.push(index);
-            self.schedule
-                .retain(|Reverse((_, queued))| *queued != index);
-        }
-    }
-
     fn listener_mut(&mut self, seat: Seat) -> Option<&mut Listener> {
         let lane = self.lanes.get_mut(seat.lane as usize)?.as_mut()?;
         lane.groups
@@ -489,121 +281,9 @@ impl Worker {
             .members
             .get_mut(seat.index as usize)
     }
-
-    /// Removes what a visit found gone. Positions are taken from the back, so that moving the last
-    /// member into a gap disturbs none that is still to go.
-    fn dismiss_leavers(&mut self, lane: u32, group: usize) {
-        let mut leavers = std::mem::take(&mut self.leavers);
-        leavers.sort_unstable_by_key(|(index, _)| Reverse(*index));
-        leavers.dedup_by_key(|(index, _)| *index);
-        for (index, reason) in leavers.drain(..) {
-            self.dismiss(
-                Seat {
-                    lane,
-                    group: group as u32,
-                    index: index as u32,
-                },
-                reason,
-            );
-        }
-        self.leavers = leavers;
-    }
-
-    fn dismiss(&mut self, seat: Seat, reason: Reason) {
-        let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else {
-            return;
-        };
-        let members = &mut lane.groups[seat.group as usize].members;
-        let gone = members.swap_remove(seat.index as usize);
-        if let Some(moved) = members.get(seat.index as usize) {
-            self.slab.reseat(moved.slot, seat);
-        }
-        if members.is_empty() {
-            let cost = lane.retire(seat.group as usize);
-            self.turn_cost = self.turn_cost.saturating_sub(cost);
-        }
-        let has_all = gone.is_settled(lane.view.end());
-        let reached = gone
-            .talk
-            .as_ref()
-            .and_then(|_| lane.view.time_before(gone.offset));
-        self.release(gone, reason, has_all, reached);
-        self.close_if_empty(seat.lane);
-    }
-
-    /// Closes a listener that has been taken out of its subgroup, or gives its socket back.
-    /// One that has not taken everything to the end stands in the middle of something, and nobody else
-    /// could go on there.
-    fn release(
-        &mut self,
-        mut gone: Listener,
-        reason: Reason,
-        has_all: bool,
-        reached: Option<Timestamp>,
-    ) {
-        let back = match (gone.talk.take(), reason) {
-            (Some(talk), Reason::Ended) if has_all => Some((talk, Released::Ended)),
-            (Some(talk), Reason::Left) if talk.is_leaving() => Some((talk, Released::Asked)),
-            _ => None,
-        };
-        let socket = match back {
-            Some(_) => self.backend.release(gone.slot),
-            None => {
-                self.backend.detach(gone.slot);
-                None
-            }
-        };
-        self.slab.remove(gone.slot);
-        let protocol = gone.guard.lane().format.protocol;
-        self.stats.listeners[protocol as usize].sub(1);
-        self.depart(gone.id, reason, gone.sent_bytes, gone.skips);
-        // Last, so that whoever gets it finds the listener gone from all books.
-        if let (Some((talk, why)), Some(socket)) = (back, socket) {
-            talk.release(socket, why, reached);
-        }
-    }
-
-    fn depart(&mut self, id: crate::ListenerId, reason: Reason, sent_bytes: u64, skips: u32) {
-        self.stats.departures[reason as usize].add(1);
-        self.unsent_departures.push(Departure {
-            id,
-            reason,
-            sent_bytes,
-            skips,
-        });
-        self.report_departures();
-    }
-
-    /// Passes departures on without ever waiting. What does not fit stays here, bounded by the
-    /// listeners this worker had.
-    fn report_departures(&mut self) {
-        while let Some(departure) = self.unsent_departures.pop() {
-            if let Err(TrySendError::Full(departure)) = self.departures.try_send(departure) {
-                self.unsent_departures.push(departure);
-                return;
-            }
-        }
-    }
-
-    fn kick(&mut self, id: crate::ListenerId) {
-        if let Some(seat) = self.find(id) {
-            self.dismiss(seat, Reason::Kicked);
-        }
-    }
-
-    fn dismiss_all(&mut self) {
-        let slots: Vec<Slot> = self
-            .listeners()
-            .map(|(_, _, listener)| listener.slot)
-            .collect();
-        for slot in slots {
-            if let Some(seat) = self.slab.seat(slot) {
-                self.dismiss(seat, Reason::Shutdown);
-            }
-        }
-    }
 }
 
+/// See [`Worker::run`].
 struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {

@@ -1,0 +1,127 @@
+//! What listeners' sockets report: room for more, words, the end.
+
+use std::time::Instant;
+
+use net::{Event, Received, Slot};
+
+use super::listener::Listener;
+use super::slab::Seat;
+use super::{Worker, enqueue};
+use crate::cursor::Reason;
+
+/// Bytes that a listener may have sent since it was last listened to. Players send some tens of bytes
+/// at a time; one that sends this much while a worker is busy has something else in mind.
+const HEARD_BYTES_MAX: usize = 16 * 1024;
+
+/// Bytes received at once from a listener.
+const HEAR_BYTES: usize = 2 * 1024;
+
+impl Worker {
+    pub(super) fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Closed(slot) => {
+                if let Some(seat) = self.slab.seat(slot) {
+                    self.dismiss(seat, Reason::Left);
+                }
+            }
+            Event::Readable(slot) => {
+                if let Some(seat) = self.slab.seat(slot) {
+                    self.hear(seat, slot);
+                }
+            }
+            Event::Writable(slot) => {
+                let Some(seat) = self.slab.seat(slot) else {
+                    return;
+                };
+                if let Some(listener) = self.listener_mut(seat)
+                    && listener.blocked
+                {
+                    listener.blocked = false;
+                    self.flush(seat);
+                }
+            }
+        }
+    }
+
+    /// Passes on what a listener has sent, and sends the answers as soon as they may go.
+    fn hear(&mut self, seat: Seat, slot: Slot) {
+        let now = Instant::now();
+        let mut buffer = [0; HEAR_BYTES];
+        let mut left = HEARD_BYTES_MAX;
+        loop {
+            // What comes after its leaving was decided is for whoever gets the socket.
+            let listens =
+                |listener: &mut Listener| listener.talk.is_some() && !listener.is_leaving();
+            if !self.listener_mut(seat).is_some_and(listens) {
+                break;
+            }
+            let goes_on = match self.backend.receive(slot, &mut buffer) {
+                Received::Nothing => break,
+                Received::Bytes(count) if count <= left => {
+                    left -= count;
+                    let talk = self.listener_mut(seat).and_then(|l| l.talk.as_mut());
+                    talk.is_some_and(|talk| talk.hear(&buffer[..count], now))
+                }
+                Received::Bytes(_) | Received::Closed => false,
+            };
+            if !goes_on {
+                self.dismiss(seat, Reason::Left);
+                return;
+            }
+        }
+        self.say(seat);
+    }
+
+    /// Sends words that wait, unless the socket is full; then they follow when it is not.
+    fn say(&mut self, seat: Seat) {
+        let waits = |listener: &mut Listener| {
+            let has_something = listener
+                .talk
+                .as_ref()
+                .is_some_and(|talk| talk.has_something());
+            has_something && !listener.blocked
+        };
+        if self.listener_mut(seat).is_some_and(waits) {
+            self.flush(seat);
+        }
+    }
+
+    pub(super) fn announce_leave(&mut self) {
+        let slots: Vec<Slot> = self
+            .listeners()
+            .filter(|(_, _, listener)| listener.talk.is_some())
+            .map(|(_, _, listener)| listener.slot)
+            .collect();
+        for slot in slots {
+            let Some(seat) = self.slab.seat(slot) else {
+                continue;
+            };
+            if let Some(talk) = self.listener_mut(seat).and_then(|l| l.talk.as_mut()) {
+                talk.announce_leave();
+            }
+            self.say(seat);
+        }
+    }
+
+    /// Brings one listener up to date outside its subgroup's visit.
+    pub(super) fn flush(&mut self, seat: Seat) {
+        let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else {
+            return;
+        };
+        let (group, index) = (seat.group as usize, seat.index as usize);
+        let now = Instant::now();
+        lane.flush(
+            group,
+            index,
+            &mut *self.backend,
+            &self.stats,
+            now,
+            &mut self.leavers,
+        );
+        let unfinished = lane.groups[group].has_unfinished();
+        self.dismiss_leavers(seat.lane, group);
+        if unfinished && let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) {
+            enqueue(&mut self.schedule, lane, seat.lane);
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! How listeners come to a worker and leave it.
+//!
+//! A seat is a listener's place: lane, subgroup, position. Whoever leaves is replaced by the last of its
+//! subgroup, and everybody who leaves is reported once.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::sync::mpsc::TrySendError;
+use std::time::Instant;
+
+use media::Timestamp;
+use net::{Inbound, Slot};
+
+use super::carousel::Carousel;
+use super::handle::{Attach, Departure};
+use super::listener::Listener;
+use super::slab::Seat;
+use super::{LANES_MAX, Worker};
+use crate::ListenerId;
+use crate::conversation::{Released, Talk};
+use crate::cursor::Reason;
+use crate::lane::LaneGuard;
+
+impl Worker {
+    pub(super) fn attach(&mut self, attach: Attach) {
+        let now = Instant::now();
+        let Attach {
+            id,
+            socket,
+            head,
+            guard,
+            requested,
+            conversation,
+            after,
+        } = attach;
+        let protocol = guard.lane().format.protocol;
+        let Some(lane_index) = self.lane_for(&guard, now) else {
+            self.depart(id, Reason::Shutdown, 0, 0);
+            return;
+        };
+        let Some(Some(lane)) = self.lanes.get_mut(lane_index as usize) else {
+            return;
+        };
+        let group = lane.group_with_room();
+        let members = &mut lane.groups[group].members;
+        let seat = Seat {
+            lane: lane_index,
+            group: group as u32,
+            index: members.len() as u32,
+        };
+        let slot = self.slab.insert(seat);
+        let inbound = match conversation {
+            Some(_) => Inbound::Reported,
+            None => Inbound::Dropped,
+        };
+        if let Err(error) = self.backend.attach(slot, socket, inbound) {
+            tracing::debug!(%error, "a listener's socket could not be watched");
+            self.slab.remove(slot);
+            self.depart(id, Reason::Left, 0, 0);
+            self.close_if_empty(lane_index);
+            return;
+        }
+        let talk = conversation.map(|conversation| Box::new(Talk::new(conversation, after)));
+        members.push(Listener::new(id, slot, head, requested, guard, talk));
+        self.stats.listeners[protocol as usize].add(1);
+        lane.view.refresh();
+        self.flush(seat);
+        // The first listener of a lane is also what asks for the lane's news.
+        if let Some(Some(lane)) = self.lanes.get(lane_index as usize)
+            && !lane.queued
+        {
+            self.reschedule(lane_index);
+        }
+    }
+
+    /// The index of a lane, entering it on first use. `None` when this worker serves too many.
+    fn lane_for(&mut self, guard: &LaneGuard, now: Instant) -> Option<u32> {
+        let lane = guard.lane();
+        if let Some(index) = self.lane_index.get(&lane.id) {
+            return Some(*index);
+        }
+        let index = match self.free_lanes.pop() {
+            Some(index) => index,
+            None if self.lanes.len() < LANES_MAX as usize => {
+                self.lanes.push(None);
+                (self.lanes.len() - 1) as u32
+            }
+            None => return None,
+        };
+        self.lanes[index as usize] = Some(Carousel::new(Arc::clone(lane), now));
+        self.lane_index.insert(lane.id, index);
+        Some(index)
+    }
+
+    pub(super) fn close_if_empty(&mut self, index: u32) {
+        let Some(slot) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
+        if slot.as_ref().is_none_or(|lane| !lane.is_empty()) {
+            return;
+        }
+        if let Some(lane) = slot.take() {
+            lane.lane.bells[self.index].disarm();
+            self.turn_cost = self.turn_cost.saturating_sub(lane.cost());
+            self.demand = (self.demand - lane.demand()).max(0.0);
+            self.stats.demand_nanos.set((self.demand * 1e9) as u64);
+            self.lane_index.remove(&lane.lane.id);
+            if self.lane_index.is_empty() {
+                // Nobody is left to be degraded, and no checkup will come to say so.
+                self.stats.degraded.set(0);
+            }
+            self.free_lanes.push(index);
+            self.schedule
+                .retain(|Reverse((_, queued))| *queued != index);
+        }
+    }
+
+    /// Removes what a visit found gone. Positions are taken from the back, so that moving the last
+    /// member into a gap disturbs none that is still to go.
+    pub(super) fn dismiss_leavers(&mut self, lane: u32, group: usize) {
+        let mut leavers = std::mem::take(&mut self.leavers);
+        leavers.sort_unstable_by_key(|(index, _)| Reverse(*index));
+        leavers.dedup_by_key(|(index, _)| *index);
+        for (index, reason) in leavers.drain(..) {
+            self.dismiss(
+                Seat {
+                    lane,
+                    group: group as u32,
+                    index: index as u32,
+                },
+                reason,
+            );
+        }
+        self.leavers = leavers;
+    }
+
+    pub(super) fn dismiss(&mut self, seat: Seat, reason: Reason) {
+        let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else {
+            return;
+        };
+        let members = &mut lane.groups[seat.group as usize].members;
+        let gone = members.swap_remove(seat.index as usize);
+        if let Some(moved) = members.get(seat.index as usize) {
+            self.slab.reseat(moved.slot, seat);
+        }
+        if members.is_empty() {
+            let cost = lane.retire(seat.group as usize);
+            self.turn_cost = self.turn_cost.saturating_sub(cost);
+        }
+        let has_all = gone.is_settled(lane.view.end());
+        let reached = gone
+            .talk
+            .as_ref()
+            .and_then(|_| lane.view.time_before(gone.offset));
+        self.release(gone, reason, has_all, reached);
+        self.close_if_empty(seat.lane);
+    }
+
+    /// Closes a listener that has been taken out of its subgroup, or gives its socket back.
+    /// One that has not taken everything to the end stands in the middle of something, and nobody else
+    /// could go on there.
+    fn release(
+        &mut self,
+        mut gone: Listener,
+        reason: Reason,
+        has_all: bool,
+        reached: Option<Timestamp>,
+    ) {
+        let back = match (gone.talk.take(), reason) {
+            (Some(talk), Reason::Ended) if has_all => Some((talk, Released::Ended)),
+            (Some(talk), Reason::Left) if talk.is_leaving() => Some((talk, Released::Asked)),
+            _ => None,
+        };
+        let socket = match back {
+            Some(_) => self.backend.release(gone.slot),
+            None => {
+                self.backend.detach(gone.slot);
+                None
+            }
+        };
+        self.slab.remove(gone.slot);
+        let protocol = gone.guard.lane().format.protocol;
+        self.stats.listeners[protocol as usize].sub(1);
+        self.depart(gone.id, reason, gone.sent_bytes, gone.skips);
+        // Last, so that whoever gets it finds the listener gone from all books.
+        if let (Some((talk, why)), Some(socket)) = (back, socket) {
+            talk.release(socket, why, reached);
+        }
+    }
+
+    fn depart(&mut self, id: ListenerId, reason: Reason, sent_bytes: u64, skips: u32) {
+        self.stats.departures[reason as usize].add(1);
+        self.unsent_departures.push(Departure {
+            id,
+            reason,
+            sent_bytes,
+            skips,
+        });
+        self.report_departures();
+    }
+
+    /// Passes departures on without ever waiting. What does not fit stays here, bounded by the
+    /// listeners this worker had.
+    pub(super) fn report_departures(&mut self) {
+        while let Some(departure) = self.unsent_departures.pop() {
+            if let Err(TrySendError::Full(departure)) = self.departures.try_send(departure) {
+                self.unsent_departures.push(departure);
+                return;
+            }
+        }
+    }
+
+    pub(super) fn kick(&mut self, id: ListenerId) {
+        if let Some(seat) = self.find(id) {
+            self.dismiss(seat, Reason::Kicked);
+        }
+    }
+
+    pub(super) fn dismiss_all(&mut self) {
+        let slots: Vec<Slot> = self
+            .listeners()
+            .map(|(_, _, listener)| listener.slot)
+            .collect();
+        for slot in slots {
+            if let Some(seat) = self.slab.seat(slot) {
+                self.dismiss(seat, Reason::Shutdown);
+            }
+        }
+    }
+}
