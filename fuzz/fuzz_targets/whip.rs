@@ -1,0 +1,206 @@
+//! An admitted publisher over WebRTC: whatever it sends and reports, it is answered a bounded number of
+//! times, deadlines lie ahead, and the stream's times do not go back.
+
+#![no_main]
+
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use container::rtp::{Format, Header};
+use fanout::gate::{
+    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
+};
+use fanout::{Config, Fanout, LaneGuard, Packager, Registry, Sink, Takeover};
+use ingest::whip::{self, Out, Publishers};
+use ingest::{Context, Settings, Stats};
+use libfuzzer_sys::fuzz_target;
+use media::{Item, StreamName, Timestamp};
+use webrtc::ice::Path;
+use webrtc::mux::{Handle, Reason};
+use webrtc::sdp::Offer;
+use webrtc::srtp::{Keys, Profile};
+
+const STREAM: &str = "live/show";
+
+const SESSION: Handle = Handle {
+    slot: 0,
+    generation: 0,
+};
+
+/// Compounds that one packet may cause: requests and a report, at once and by each of the turns.
+const ANSWERS_MAX: usize = 2 * (1 + TURNS_MAX);
+
+/// Turns until nothing is due any more.
+const TURNS_MAX: usize = 3;
+
+static CONTEXT: LazyLock<Context> = LazyLock::new(context);
+
+struct Open(Gatekeeper);
+
+impl Gate for Open {
+    fn publish(
+        &self,
+        stream: &StreamName,
+        _: &Presented<'_>,
+    ) -> Result<Authorized<Publish>, Denied> {
+        let stream = stream.clone();
+        let credential = Credential(1);
+        Ok(self.0.authorize(Publish { stream, credential }))
+    }
+
+    fn play(&self, stream: &StreamName, _: &Presented<'_>) -> Result<Authorized<Play>, Denied> {
+        let stream = stream.clone();
+        Ok(self.0.authorize(Play { stream }))
+    }
+
+    fn update_metadata(
+        &self,
+        _: &StreamName,
+        _: &Presented<'_>,
+    ) -> Result<Authorized<UpdateMetadata>, Denied> {
+        Err(Denied::Missing)
+    }
+}
+
+fn context() -> Context {
+    let config = Config {
+        workers: 1,
+        target_utilisation: 0.02,
+        log_bytes_max: 64 << 20,
+    };
+    let (fanout, _departures) =
+        Fanout::start(&config, || Ok(Box::new(net::Epoll::new()?))).unwrap();
+    let rules = Box::new(|_: &StreamName| fanout::Settings::default());
+    let (registry, keeper) = Registry::new(fanout, Takeover::SameCredential, 1, rules);
+    Context {
+        registry: Arc::new(registry),
+        gate: Arc::new(Open(keeper)),
+        settings: Settings::default(),
+        stats: Arc::new(Stats::default()),
+        challenge: None,
+        intake: None,
+        leaving: tokio::sync::watch::channel(false).1,
+    }
+}
+
+/// Looks at what the stream gets: by track, the latest time.
+#[derive(Default)]
+struct Watch([Timestamp; 2]);
+
+impl Packager for Watch {
+    fn push(&mut self, item: &Item, _: &mut Sink<'_>) {
+        if let Item::Sample(sample) = item {
+            let last = &mut self.0[usize::from(sample.track.0)];
+            assert!(sample.dts >= *last && sample.pts >= sample.dts && !sample.data.is_empty());
+            *last = sample.dts;
+        }
+    }
+}
+
+fn watch(presented: &Presented<'_>) -> LaneGuard {
+    let name = StreamName::parse(STREAM).unwrap();
+    let stream = CONTEXT.registry.stream(&name).unwrap();
+    let permission = CONTEXT.gate.play(&name, presented).unwrap();
+    let format = fanout::Format {
+        name: "watch",
+        protocol: fanout::Protocol::Http,
+    };
+    let lane = stream.lane(
+        &permission,
+        format,
+        || Box::new(Watch::default()),
+        Instant::now(),
+    );
+    lane.unwrap()
+}
+
+#[derive(Default)]
+struct Said {
+    compounds: usize,
+    is_closed: bool,
+}
+
+impl Out for Said {
+    fn rtcp(&mut self, _: Handle, compound: &[u8]) {
+        assert!(compound.len() <= 1_200 && compound.len().is_multiple_of(4));
+        self.compounds += 1;
+    }
+
+    fn close(&mut self, _: Handle) {
+        self.is_closed = true;
+    }
+}
+
+fn offer(format: Format) -> Offer {
+    let name = format.encoding_name();
+    let transport = "c=IN IP4 0.0.0.0\r\na=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
+        a=setup:actpass\r\na=rtcp-mux\r\na=rtcp-rsize\r\na=sendonly\r\na=fingerprint:sha-256 \
+        7B:8B:F0:65:5F:78:E2:51:3B:AC:6F:F3:3F:46:1B:35:DC:B8:5F:64:1A:24:C2:43:F0:A1:58:D0:A1:2C:19:08";
+    let text = format!(
+        "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0 1\r\n\
+         m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n{transport}\r\na=mid:0\r\na=rtpmap:111 opus/48000/2\r\n\
+         m=video 9 UDP/TLS/RTP/SAVPF 96 97\r\n{transport}\r\na=mid:1\r\na=rtpmap:96 {name}/90000\r\n\
+         a=fmtp:96 packetization-mode=1\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n\
+         a=rtcp-fb:96 nack\r\na=rtcp-fb:96 nack pli\r\na=rtcp-fb:96 goog-remb\r\n"
+    );
+    Offer::parse(&text).unwrap()
+}
+
+// The first byte chooses the format of the pictures. Then packets, each behind what it is, its
+// length, how the sequence number and how the time moves, so that the fuzzer need not count.
+fuzz_target!(|data: &[u8]| {
+    let Some((format, mut rest)) = data.split_first() else {
+        return;
+    };
+    let agreed = whip::agree(&offer(Format::ALL[usize::from(*format) % 5])).unwrap();
+    let presented = Presented {
+        peer: ([127, 0, 0, 1], 1).into(),
+        user: None,
+        secret: None,
+        proof: None,
+    };
+    let ticket = whip::admit(&CONTEXT, STREAM, &presented, "", agreed).unwrap();
+    let _lane = watch(&presented);
+    let profile = Profile::Aes128Gcm;
+    let keys = Keys::from_exported(profile, &vec![0; Keys::exported_len(profile)]).unwrap();
+    let mut publishers = Publishers::new(Settings::default(), Arc::clone(&CONTEXT.stats));
+    let (mut now, mut said) = (Instant::now(), Said::default());
+    let path = Path::udp(presented.peer);
+    publishers.connected(SESSION, ticket, &keys, path, now, &mut said);
+    let mut sequences = [0u16; 3];
+    while let Some(([kind, length, step, passed], after)) = rest.split_first_chunk::<4>() {
+        let (bytes, after) = after.split_at(usize::from(*length).min(after.len()));
+        rest = after;
+        now += Duration::from_millis(u64::from(*passed));
+        said.compounds = 0;
+        match kind % 5 {
+            // Media, with a header that makes sense.
+            line @ 0..=2 => {
+                let line = usize::from(line);
+                let sequence = sequences[line].wrapping_add_signed(i16::from(*step as i8));
+                sequences[line] = sequence;
+                let (stamp, payload) = bytes.split_at(bytes.len().min(2));
+                let header = Header {
+                    marker: kind & 0x80 != 0,
+                    payload_type: [96, 111, 97][line],
+                    sequence,
+                    timestamp: stamp.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte)),
+                    ssrc: 1_000 + line as u32,
+                };
+                let packet = [&header.to_bytes()[..], payload].concat();
+                publishers.rtp(SESSION, 0, &packet, now, &mut said);
+            }
+            3 => publishers.rtp(SESSION, 0, bytes, now, &mut said),
+            _ => publishers.rtcp(SESSION, bytes, now, &mut said),
+        }
+        let mut turns = 0;
+        while publishers.turn(now, &mut said).is_some_and(|due| due <= now) {
+            turns += 1;
+            assert!(turns <= TURNS_MAX, "it is due again and again");
+        }
+        assert!(said.compounds <= ANSWERS_MAX, "{}", said.compounds);
+    }
+    assert_eq!(publishers.is_empty(), said.is_closed);
+    publishers.closed(SESSION, Reason::PeerClosed, now);
+    assert!(publishers.is_empty());
+});
