@@ -9,9 +9,12 @@
 //! sealing and demultiplexing are here, because a relay needs them to be lite, bounded and free of
 //! allocation per packet.
 //!
+//! [`client`] is the other side, for load generators and tests.
+//!
 //! Media is not sent from here: [`mux::Event::Connected`] gives the keys and the path to whoever owns
 //! the socket, and [`srtp::Sealer`] seals one shared plaintext for each listener.
 
+pub mod client;
 pub mod dtls;
 pub mod framing;
 pub mod ice;
