@@ -174,7 +174,10 @@ mod tests {
     #[test]
     fn addresses_are_taken_apart() {
         let http = parse("http://127.0.0.1:8000/live/show.flv?a=b");
-        assert_eq!(http.addr(), "127.0.0.1:8000".parse::<SocketAddr>().expect("an address"));
+        assert_eq!(
+            http.addr(),
+            "127.0.0.1:8000".parse::<SocketAddr>().expect("an address")
+        );
         assert_eq!(http.path(0), "live/show.flv?a=b");
         let rtmp = parse("rtmp://127.0.0.1/live/room/show{n}?key=a/b");
         assert_eq!(rtmp.addr().port(), 1935);
@@ -183,7 +186,10 @@ mod tests {
         assert_eq!(rtmp.app_and_name(7), names);
         let icecast = parse("icecast://source:p@ss@[::1]:9000/radio.mp3");
         assert_eq!(icecast.credentials(), "source:p@ss");
-        assert_eq!(icecast.addr(), "[::1]:9000".parse::<SocketAddr>().expect("an address"));
+        assert_eq!(
+            icecast.addr(),
+            "[::1]:9000".parse::<SocketAddr>().expect("an address")
+        );
         assert_eq!(parse("http://[::1]/x").addr().port(), 80);
         let whip = parse("whip+http://key@127.0.0.1:8000/live/show{n}/whip");
         assert_eq!(whip.protocol(), Protocol::Whip);
