@@ -5,6 +5,12 @@
 //! Every `--every` milliseconds each listener is sent `--bytes` bytes by one `send`, thread by thread,
 //! group after group across that time, as the server's workers do it. What that costs is what the kernel
 //! costs: `cargo xtask bench` divides the server's figures by it. Sockets have the server's own options.
+//!
+//! `floor --srtp --frames 30 --packets 4.2 --packet 1080 --sounds 50 --sound 340`
+//!
+//! Likewise over UDP, sealed for each listener: see [`srtp`].
+
+mod srtp;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -50,16 +56,29 @@ fn main() -> io::Result<()> {
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = number("--threads", &cores.to_string())? as usize;
+    let expected = (number("--listeners", "1000")? as usize).div_ceil(threads);
+    let group = number("--group", "500")? as usize;
+    let addr = value("--listen", "127.0.0.1:0");
+    let addr: SocketAddr = addr.parse().map_err(|_| invalid(addr))?;
+    raise_descriptor_limit();
+    if arguments.iter().any(|argument| argument == "--srtp") {
+        let pace = srtp::Pace {
+            frame_every: Duration::from_secs_f64(1.0 / number("--frames", "30")?),
+            packets: number("--packets", "4.2")?,
+            packet_bytes: number("--packet", "1080")? as usize,
+            sound_every: Duration::from_secs_f64(1.0 / number("--sounds", "50")?),
+            sound_bytes: number("--sound", "340")? as usize,
+            group,
+            expected,
+        };
+        return srtp::run(addr, threads, pace);
+    }
     let pace = Pace {
         bytes: number("--bytes", "480")? as usize,
         every: Duration::from_secs_f64(number("--every", "384")? / 1e3),
-        group: number("--group", "500")? as usize,
-        expected: (number("--listeners", "1000")? as usize).div_ceil(threads),
+        group,
+        expected,
     };
-    let addr = value("--listen", "127.0.0.1:0");
-    let addr: SocketAddr = addr.parse().map_err(|_| invalid(addr))?;
-
-    raise_descriptor_limit();
     let door = socket(AddressFamily::of_address(addr), SocketType::STREAM, None)?;
     sockopt::set_socket_reuseaddr(&door, true)?;
     bind(&door, &addr)?;

@@ -281,21 +281,34 @@ fn listen(crowds: &[Crowd], url: &str, pids: &[u32]) -> Turn {
     Turn(listening.into_iter().map(|crowd| crowd.finish()).collect())
 }
 
-/// The floor, built beside this program.
+/// The floor of TCP.
 fn start_floor(every: f64, bytes: f64, listeners: u64, group: u64) -> (Process, SocketAddr) {
+    let arguments = [
+        ("--every", format!("{:.3}", every * 1e3)),
+        ("--bytes", format!("{bytes:.0}")),
+        ("--listeners", listeners.to_string()),
+        ("--group", group.to_string()),
+    ];
+    let words = arguments.into_iter();
+    run_floor(words.flat_map(|(name, value)| [name.to_owned(), value]))
+}
+
+/// The floor, built beside this program.
+pub(crate) fn run_floor(arguments: impl Iterator<Item = String>) -> (Process, SocketAddr) {
     let here = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
     let mut process = Tool::built(&here.with_file_name("floor"))
-        .args(["--every", &format!("{:.3}", every * 1e3)])
-        .args(["--bytes", &format!("{bytes:.0}")])
-        .args(["--listeners", &listeners.to_string()])
-        .args(["--group", &group.to_string()])
+        .args(arguments)
         .start();
     let mut addr = None;
     wait_until("the floor", FLOOR_DEADLINE, || {
         let said = String::from_utf8_lossy(&process.stdout()).into_owned();
-        addr = said
-            .lines()
-            .find_map(|line| line.strip_prefix("listening http ")?.parse().ok());
+        addr = said.lines().find_map(|line| {
+            line.strip_prefix("listening ")?
+                .split(' ')
+                .nth(1)?
+                .parse()
+                .ok()
+        });
         assert!(addr.is_some() || process.is_running(), "the floor ended");
         addr.is_some()
     });

@@ -8,6 +8,7 @@ mod radio;
 mod stalled;
 mod storm;
 mod video;
+mod webrtc;
 mod workers;
 
 use crate::bench::Bench;
@@ -51,6 +52,16 @@ pub(crate) const ALL: &[Scenario] = &[
         name: "av-1500-flv-350",
         about: "av-1500-flv with max_wait = \"350ms\", beside the floor",
         run: video::flv_350,
+    },
+    Scenario {
+        name: "whep-1k",
+        about: "1,000 viewers of 720p, 30 fps, 1 Mb/s with sound over WebRTC, beside the floor",
+        run: webrtc::thousand,
+    },
+    Scenario {
+        name: "whep-most",
+        about: "as many viewers over WebRTC as the machine carries, one round",
+        run: webrtc::most,
     },
     Scenario {
         name: "listeners-56k",

@@ -13,6 +13,8 @@ pub(crate) struct Answer {
     /// Bytes of sound between two blocks of metadata.
     pub(crate) metaint: Option<NonZeroUsize>,
     pub(crate) is_chunked: bool,
+    /// Bytes of the body, where the server says so.
+    pub(crate) content_length: Option<usize>,
 }
 
 /// Why there is no answer.
@@ -69,6 +71,7 @@ fn parse(head: &str) -> Option<Answer> {
         match &name.to_ascii_lowercase()[..] {
             "content-type" => answer.content_type = value.to_ascii_lowercase(),
             "icy-metaint" => answer.metaint = value.parse().ok(),
+            "content-length" => answer.content_length = value.parse().ok(),
             "transfer-encoding" => answer.is_chunked = value.eq_ignore_ascii_case("chunked"),
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! The command line of `carillon load`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -32,7 +33,8 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 pub(crate) struct Listen {
-    /// http://host:port/path, rtmp://host/app/name; `{n}` is the number of a stream, see --streams.
+    /// http://host:port/path, rtmp://host/app/name, whep+http://host:port/stream/whep; `{n}` is the number
+    /// of a stream, see --streams.
     pub(crate) url: Target,
     /// How many.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
@@ -61,8 +63,8 @@ pub(crate) struct Listen {
 
 #[derive(Args, Debug)]
 pub(crate) struct Publish {
-    /// rtmp://host/app/name?key=KEY, icecast://source:KEY@host:port/mount; `{n}` is the number of the
-    /// publisher, from 0 on.
+    /// rtmp://host/app/name?key=KEY, icecast://source:KEY@host:port/mount,
+    /// whip+http://KEY@host:port/stream/whip; `{n}` is the number of the publisher, from 0 on.
     pub(crate) url: Target,
     /// How many; each one needs a stream of its own.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1)]
@@ -72,7 +74,7 @@ pub(crate) struct Publish {
     /// Sends this file over and over, by its own times: FLV, MP3, AAC, Ogg, WebM.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["audio", "audio_rate", "video_rate"])]
     pub(crate) file: Option<PathBuf>,
-    /// Which synthetic sound; MP3 towards Icecast and AAC over RTMP by default.
+    /// Which synthetic sound; MP3 towards Icecast, AAC over RTMP and Opus over WebRTC by default.
     #[arg(long, value_enum)]
     pub(crate) audio: Option<Audio>,
     /// Its bit rate.
@@ -86,9 +88,9 @@ pub(crate) struct Publish {
 /// How a load goes.
 #[derive(Args, Debug)]
 pub(crate) struct Course {
-    /// How many begin in a second.
-    #[arg(long, value_name = "R/s", value_parser = quantity::rate, default_value = "500/s")]
-    pub(crate) ramp: f64,
+    /// How many begin in a second; 500/s by default, 50/s over WebRTC, whose handshakes cost.
+    #[arg(long, value_name = "R/s", value_parser = quantity::rate)]
+    pub(crate) ramp: Option<f64>,
     /// What is measured, after everybody has begun.
     #[arg(long, value_name = "D", value_parser = quantity::duration, default_value = "30s")]
     pub(crate) duration: Duration,
@@ -101,6 +103,9 @@ pub(crate) struct Course {
     /// A process of the server, whose use of the machine is reported with that of its children.
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
+    /// Where WebRTC's datagrams go instead of where the server's answer says: a proxy.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) via: Option<SocketAddr>,
     /// Reports in JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -130,7 +135,10 @@ mod tests {
         let Ok(Command::Listen(listen)) = parse(line) else {
             panic!("{:?}", parse(line));
         };
-        assert_eq!((listen.listeners, listen.course.ramp), (5_000, 1_000.0));
+        assert_eq!(
+            (listen.listeners, listen.course.ramp),
+            (5_000, Some(1_000.0))
+        );
         assert_eq!((listen.stalled, listen.churn), (0.05, Some(10.0)));
         assert_eq!(listen.slow.map(|slow| slow.bit_rate), Some(12_000));
         assert_eq!(

@@ -171,6 +171,7 @@ mod tests {
             content_type: "audio/mpeg".to_owned(),
             metaint: metaint.and_then(NonZeroUsize::new),
             is_chunked,
+            content_length: None,
         }
     }
 

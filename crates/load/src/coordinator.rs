@@ -77,10 +77,12 @@ pub(crate) fn run(mut plan: Plan, pids: &[u32]) -> Result<Report, LoadError> {
 
     crew.hear_until(moment(timeline.window_begin))?;
     let (window, idle, first) = (Instant::now(), watch::idle_seconds(), Look::at(pids));
+    let overflows = watch::overflows();
     crew.hear_until(moment(timeline.end))?;
     let seconds = window.elapsed().as_secs_f64().max(WINDOW_MIN);
     let idle = watch::idle_seconds() - idle;
     let last = Look::at(pids);
+    let overflows = watch::overflows().saturating_sub(overflows);
     crew.hear_until(moment(timeline.end) + END_PATIENCE)?;
     let tally = crew.finish()?;
 
@@ -97,6 +99,7 @@ pub(crate) fn run(mut plan: Plan, pids: &[u32]) -> Result<Report, LoadError> {
             congestion_control,
             cpus,
             idle: (seconds > WINDOW_MIN).then_some(idle / seconds / cpus as f64),
+            overflows,
         },
         requested: plan.members,
         seconds,

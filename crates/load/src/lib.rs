@@ -14,6 +14,9 @@
 //! number and the time they were sent (`stamp`), so that holes, repetitions and delay are seen. Publishers and
 //! listeners are two commands and may run on different hosts; the frames say all that one has to know of the other.
 //!
+//! Over WebRTC (`rtc`) everybody has a session of its own; most viewers count the packets that they are given, and
+//! those that are checked open them.
+//!
 //! Servers are spoken to as players and encoders do it, RTMP by `rml_rtmp`: a second opinion on our own.
 
 mod answer;
@@ -29,7 +32,9 @@ mod plan;
 mod publish;
 mod quantity;
 mod ramp;
+mod reception;
 mod report;
+mod rtc;
 mod socket;
 mod stamp;
 mod tally;
@@ -104,10 +109,23 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
 }
 
 fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
-    if listen.url.protocol() == Protocol::Icecast {
-        return Err(Error::Use(
-            "listen to an Icecast mount by its http:// address",
-        ));
+    match listen.url.protocol() {
+        Protocol::Icecast => {
+            return Err(Error::Use(
+                "listen to an Icecast mount by its http:// address",
+            ));
+        }
+        Protocol::Whip => {
+            return Err(Error::Use("listen over WebRTC by a whep+http:// address"));
+        }
+        Protocol::Whep | Protocol::Srtp
+            if listen.icy || listen.stalled > 0.0 || listen.slow.is_some() =>
+        {
+            return Err(Error::Use(
+                "viewers over WebRTC take everything: no --icy, --stalled, --slow",
+            ));
+        }
+        Protocol::Http | Protocol::Rtmp | Protocol::Whep | Protocol::Srtp => {}
     }
     if listen.streams > 1 && !listen.url.is_numbered() {
         return Err(Error::Use(
@@ -129,9 +147,12 @@ fn plan_to_listen(listen: Listen) -> Result<(Plan, Course), Error> {
 
 fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
     let protocol = publish.url.protocol();
-    if protocol == Protocol::Http {
+    if !matches!(
+        protocol,
+        Protocol::Rtmp | Protocol::Icecast | Protocol::Whip
+    ) {
         return Err(Error::Use(
-            "publish to icecast://source:KEY@host:port/mount or to rtmp://…",
+            "publish to icecast://source:KEY@host:port/mount, rtmp://… or whip+http://KEY@host:port/…",
         ));
     }
     if publish.publishers > 1 && !publish.url.is_numbered() {
@@ -148,12 +169,22 @@ fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
         None => {
             let usual = match protocol {
                 Protocol::Rtmp => Audio::Aac,
-                Protocol::Http | Protocol::Icecast => Audio::Mp3,
+                Protocol::Whip => Audio::Opus,
+                _ => Audio::Mp3,
             };
-            if publish.video_rate.is_some() && protocol != Protocol::Rtmp {
-                return Err(Error::Use("synthetic pictures go over RTMP only"));
+            let audio = publish.audio.unwrap_or(usual);
+            if publish.video_rate.is_some() && protocol == Protocol::Icecast {
+                return Err(Error::Use(
+                    "synthetic pictures go over RTMP and WebRTC only",
+                ));
             }
-            let sound = Sound::new(publish.audio.unwrap_or(usual), publish.audio_rate)?;
+            if (protocol == Protocol::Whip) != (audio == Audio::Opus) && protocol != Protocol::Rtmp
+            {
+                return Err(Error::Use(
+                    "synthetic sound is Opus over WebRTC, MP3 or AAC towards Icecast",
+                ));
+            }
+            let sound = Sound::new(audio, publish.audio_rate)?;
             let picture = publish.video_rate.map(Picture::new).transpose()?;
             Source::Synthetic(Program { sound, picture })
         }
@@ -164,16 +195,26 @@ fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
 }
 
 fn plan(target: Target, members: u64, course: &Course, work: Work) -> Result<Plan, Error> {
+    let target_protocol = target.protocol();
     Ok(Plan {
         target,
+        via: course.via,
         streams: 1,
         process: 0,
         processes: coordinator::processes(members, course.processes)?,
         begin_at: 0,
         members,
-        ramp: course.ramp,
+        ramp: course.ramp.unwrap_or_else(|| usual_ramp(target_protocol)),
         settle: course.settle,
         window: course.duration,
         work,
     })
+}
+
+/// Beginnings in a second, where nothing is said: a handshake costs both sides a millisecond.
+fn usual_ramp(protocol: Protocol) -> f64 {
+    match protocol {
+        Protocol::Whep | Protocol::Whip => 50.0,
+        _ => 500.0,
+    }
 }

@@ -1,5 +1,6 @@
 //! What one process of a load is to do, as its parent tells it.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use crate::target::Target;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) target: Target,
+    /// Where WebRTC's datagrams go instead of where the answer says.
+    pub(crate) via: Option<SocketAddr>,
     /// Streams that members are spread over.
     pub(crate) streams: u64,
     /// This process among all.
@@ -102,6 +105,7 @@ mod tests {
     fn plan(process: u64, processes: u64) -> Plan {
         Plan {
             target: "http://127.0.0.1:1/x".parse().expect("an address"),
+            via: None,
             streams: 1,
             process,
             processes,

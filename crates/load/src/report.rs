@@ -6,6 +6,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::histogram::Histogram;
+use crate::rtc::packets::Packets;
 use crate::tally::{Reasons, Tally};
 use crate::watch::Usage;
 
@@ -65,6 +66,9 @@ pub(crate) struct Report {
     pub(crate) frames_sent: u64,
     /// What came of the listeners whose frames are looked at.
     pub(crate) integrity: Integrity,
+    /// Over WebRTC only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) packets: Option<Packets>,
     /// This program itself.
     pub(crate) generator: Generator,
     /// The server, if its processes were named.
@@ -84,6 +88,8 @@ pub(crate) struct Machine {
     /// Share of the time of all processors that was idle during the window; nothing where there was
     /// none, because everybody failed.
     pub(crate) idle: Option<f64>,
+    /// Datagrams thrown away in the window because somebody's receive buffer was full.
+    pub(crate) overflows: u64,
 }
 
 /// The part of a load that was measured.
@@ -211,6 +217,7 @@ impl Report {
                 unstamped: findings.unstamped,
                 restarts: findings.restarts,
             },
+            packets: (tally.packets != Packets::default()).then(|| tally.packets.clone()),
             server: frame.server,
         }
     }
@@ -229,6 +236,7 @@ impl Report {
             congestion_control,
             cpus,
             idle,
+            overflows: _,
         } = &self.machine;
         writeln!(out, "{} {}", self.command, self.url)?;
         write!(out, "machine    {cpus} processors")?;
@@ -285,6 +293,9 @@ impl Report {
         }
         if self.integrity.checked > 0 {
             self.integrity.write(out)?;
+        }
+        if let Some(packets) = &self.packets {
+            write_packets(packets, out)?;
         }
         if let Some(server) = &self.server {
             write_usage(server, out)?;
@@ -385,6 +396,13 @@ impl Generator {
                 "the machine's processors are never idle: everybody waits for them".to_owned(),
             );
         }
+        if machine.overflows > 0 {
+            let count = machine.overflows;
+            bottlenecks.push(format!(
+                "{count} datagrams found the buffer of their receiver full, ours or the server's: \
+                 net.core.rmem_max"
+            ));
+        }
         for (sign, advice) in [
             (
                 "os error 24",
@@ -410,6 +428,40 @@ impl Generator {
             bottlenecks,
         }
     }
+}
+
+fn write_packets(packets: &Packets, out: &mut String) -> std::fmt::Result {
+    let Packets {
+        received,
+        repeated,
+        gaps,
+        lost,
+        late,
+        refused,
+        nacked,
+        keyframes_asked,
+        frames,
+        frames_dropped,
+        ..
+    } = packets;
+    write!(
+        out,
+        "packets    {received} received, {gaps} gaps ({lost} lost), {late} late"
+    )?;
+    for (count, words) in [
+        (*repeated, "repeated"),
+        (*refused, "not authentic"),
+        (*nacked, "asked for again"),
+        (*keyframes_asked, "keyframes asked for"),
+    ] {
+        if count > 0 {
+            write!(out, ", {count} {words}")?;
+        }
+    }
+    if frames + frames_dropped > 0 {
+        write!(out, "; {frames} frames whole, {frames_dropped} dropped")?;
+    }
+    writeln!(out)
 }
 
 fn write_usage(usage: &Usage, out: &mut String) -> std::fmt::Result {
@@ -453,6 +505,7 @@ mod tests {
             congestion_control: "cubic".to_owned(),
             cpus: 2,
             idle: Some(idle),
+            overflows: 0,
         };
         let frame = Frame {
             command: "listen",

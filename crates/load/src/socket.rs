@@ -16,6 +16,9 @@ const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 1);
 /// binding needs no `IP_BIND_ADDRESS_NO_PORT`.
 const ADDRESSES: u64 = 4_096;
 
+/// For the datagrams that come while a loop is busy: seconds of media, and all of a keyframe.
+const DATAGRAM_BUFFER: usize = 1 << 20;
+
 /// What a read or a write came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moved {
@@ -68,6 +71,19 @@ pub(crate) fn connect(
     }
 }
 
+/// A UDP socket of member `number` of the load that speaks with `to` alone. It comes from an address of
+/// its own as TCP connections do.
+pub(crate) fn converse(to: SocketAddr, number: u64) -> io::Result<OwnedFd> {
+    let socket = Socket::new(Domain::for_address(to), Type::DGRAM.nonblocking(), None)?;
+    // The kernel grants what its limits allow.
+    socket.set_recv_buffer_size(DATAGRAM_BUFFER)?;
+    if let Some(from) = source(to.ip(), number) {
+        socket.bind(&SocketAddr::new(from, 0).into())?;
+    }
+    socket.connect(&to.into())?;
+    Ok(socket.into())
+}
+
 /// Why the connection could not be made, if it could not.
 pub(crate) fn connect_result(socket: &OwnedFd) -> io::Result<()> {
     rustix::net::sockopt::socket_error(socket)?.map_err(io::Error::from)
@@ -79,6 +95,18 @@ pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
         recv(socket, buffer, RecvFlags::DONTWAIT).map(|(_, length)| length),
         true,
     )
+}
+
+/// Reads one datagram. An empty one is none, and one that was refused says nothing of the others: the
+/// server may only be about to open its socket.
+pub(crate) fn receive_datagram(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
+    match recv(socket, buffer, RecvFlags::DONTWAIT) {
+        Ok((_, length)) => Moved::Bytes(length),
+        Err(
+            rustix::io::Errno::AGAIN | rustix::io::Errno::INTR | rustix::io::Errno::CONNREFUSED,
+        ) => Moved::Later,
+        Err(_) => Moved::Gone("the socket broke"),
+    }
 }
 
 /// Has the kernel throw away what is there, at most a buffer full, instead of copying it (tcp(7)).
@@ -93,6 +121,17 @@ pub(crate) fn transmit(socket: &OwnedFd, bytes: &[u8]) -> Moved {
         send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
         false,
     )
+}
+
+/// Sends a datagram; what the socket has no room for is lost. That nobody listens there says nothing: the
+/// server may come back.
+pub(crate) fn transmit_datagram(socket: &OwnedFd, datagram: &[u8]) -> Moved {
+    use rustix::io::Errno;
+    match send(socket, datagram, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        Ok(length) => Moved::Bytes(length),
+        Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::CONNREFUSED) => Moved::Later,
+        Err(_) => Moved::Gone("the socket broke"),
+    }
 }
 
 /// Writes a few words to a socket that has room for them.

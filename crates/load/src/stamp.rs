@@ -14,7 +14,7 @@
 const MAGIC: &[u8] = b"crln";
 /// Bytes before the filling.
 pub(crate) const STAMP_BYTES: usize = 4 + 8 + 16 + 16 + 6;
-/// Headers that stand before a stamp: an MP3 or ADTS header, a NAL unit's length and type.
+/// Headers that stand before a stamp: an MP3 or ADTS header, a NAL unit's length, type and first byte.
 const OFFSET_MAX: usize = 16;
 
 /// A frame's own account of itself.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::ledger::Findings;
+use crate::rtc::packets::Packets;
 
 /// Different reasons that are told apart.
 const REASONS_MAX: usize = 32;
@@ -55,6 +56,8 @@ pub(crate) struct Tally {
     pub(crate) lateness: Histogram,
     pub(crate) checked: u64,
     pub(crate) findings: Findings,
+    /// Of viewers over WebRTC; of publishers, what was asked of them.
+    pub(crate) packets: Packets,
     pub(crate) generators: Vec<Generator>,
 }
 
@@ -133,6 +136,7 @@ impl Tally {
         self.lateness.merge(&other.lateness);
         self.checked += other.checked;
         self.findings.merge(&other.findings);
+        self.packets.merge(&other.packets);
         self.generators.extend(other.generators);
     }
 

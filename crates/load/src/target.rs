@@ -18,7 +18,7 @@ pub(crate) struct Target {
     addr: SocketAddr,
     /// Without the first slash; with the query.
     path: String,
-    /// Icecast's user and password.
+    /// Icecast's user and password; WebRTC's bearer token.
     credentials: String,
 }
 
@@ -28,13 +28,36 @@ pub(crate) enum Protocol {
     Http,
     Rtmp,
     Icecast,
+    /// WebRTC, agreed on over HTTP.
+    Whep,
+    Whip,
+    /// Sealed packets for whoever says hello: the floor's.
+    Srtp,
+}
+
+impl Protocol {
+    /// With what an address begins, and the port if it names none.
+    const SCHEMES: [(&str, Self, u16); 6] = [
+        ("http://", Self::Http, 80),
+        ("rtmp://", Self::Rtmp, 1935),
+        ("icecast://", Self::Icecast, 8000),
+        ("whep+http://", Self::Whep, 80),
+        ("whip+http://", Self::Whip, 80),
+        ("srtp://", Self::Srtp, 8189),
+    ];
+
+    fn scheme(self) -> &'static str {
+        let mut schemes = Self::SCHEMES.into_iter();
+        let own = schemes.find(|(_, protocol, _)| *protocol == self);
+        own.map_or("", |(scheme, _, _)| scheme)
+    }
 }
 
 /// Why a text is no address for a load.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TargetError {
     /// Another scheme.
-    #[error("an address begins with http://, rtmp:// or icecast://")]
+    #[error("an address begins with http://, rtmp://, icecast://, whep+http:// or whip+http://")]
     Scheme,
     /// No host, or an impossible port.
     #[error("the address names no host: {0}")]
@@ -92,16 +115,9 @@ impl FromStr for Target {
     type Err = TargetError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let schemes = [
-            ("http://", Protocol::Http, 80),
-            ("rtmp://", Protocol::Rtmp, 1935),
-            ("icecast://", Protocol::Icecast, 8000),
-        ];
-        let (rest, protocol, default_port) = schemes
-            .iter()
-            .find_map(|(scheme, protocol, port)| {
-                Some((text.strip_prefix(scheme)?, *protocol, *port))
-            })
+        let (rest, protocol, default_port) = Protocol::SCHEMES
+            .into_iter()
+            .find_map(|(scheme, protocol, port)| Some((text.strip_prefix(scheme)?, protocol, port)))
             .ok_or(TargetError::Scheme)?;
         let (authority, path) = rest.split_once('/').ok_or(TargetError::Path)?;
         let (credentials, authority) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -109,8 +125,8 @@ impl FromStr for Target {
             return Err(TargetError::Credentials);
         }
         let is_complete = match protocol {
-            Protocol::Http => true,
-            Protocol::Icecast => !path.is_empty(),
+            Protocol::Http | Protocol::Srtp => true,
+            Protocol::Icecast | Protocol::Whep | Protocol::Whip => !path.is_empty(),
             Protocol::Rtmp => {
                 let path = path.split('?').next().unwrap_or_default();
                 matches!(path.rsplit_once('/'), Some((app, name)) if !app.is_empty() && !name.is_empty())
@@ -141,13 +157,9 @@ impl FromStr for Target {
 /// Without what may be secret: credentials and query.
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = match self.protocol {
-            Protocol::Http => "http",
-            Protocol::Rtmp => "rtmp",
-            Protocol::Icecast => "icecast",
-        };
+        let scheme = self.protocol.scheme();
         let path = self.path.split('?').next().unwrap_or_default();
-        write!(formatter, "{scheme}://{}/{path}", self.authority)
+        write!(formatter, "{scheme}{}/{path}", self.authority)
     }
 }
 
@@ -162,7 +174,10 @@ mod tests {
     #[test]
     fn addresses_are_taken_apart() {
         let http = parse("http://127.0.0.1:8000/live/show.flv?a=b");
-        assert_eq!(http.addr(), "127.0.0.1:8000".parse().expect("an address"));
+        assert_eq!(
+            http.addr(),
+            "127.0.0.1:8000".parse::<SocketAddr>().expect("an address")
+        );
         assert_eq!(http.path(0), "live/show.flv?a=b");
         let rtmp = parse("rtmp://127.0.0.1/live/room/show{n}?key=a/b");
         assert_eq!(rtmp.addr().port(), 1935);
@@ -171,8 +186,15 @@ mod tests {
         assert_eq!(rtmp.app_and_name(7), names);
         let icecast = parse("icecast://source:p@ss@[::1]:9000/radio.mp3");
         assert_eq!(icecast.credentials(), "source:p@ss");
-        assert_eq!(icecast.addr(), "[::1]:9000".parse().expect("an address"));
+        assert_eq!(
+            icecast.addr(),
+            "[::1]:9000".parse::<SocketAddr>().expect("an address")
+        );
         assert_eq!(parse("http://[::1]/x").addr().port(), 80);
+        let whip = parse("whip+http://key@127.0.0.1:8000/live/show{n}/whip");
+        assert_eq!(whip.protocol(), Protocol::Whip);
+        assert_eq!(whip.credentials(), "key");
+        assert_eq!(whip.path(2), "live/show2/whip");
     }
 
     #[test]
@@ -181,6 +203,8 @@ mod tests {
         assert_eq!(shown, "rtmp://127.0.0.1/live/show");
         let shown = parse("icecast://source:hidden@127.0.0.1:80/a.mp3").to_string();
         assert_eq!(shown, "icecast://127.0.0.1:80/a.mp3");
+        let shown = parse("whip+http://hidden@127.0.0.1:80/a/whip?key=hidden").to_string();
+        assert_eq!(shown, "whip+http://127.0.0.1:80/a/whip");
     }
 
     #[test]
@@ -193,6 +217,7 @@ mod tests {
             "icecast://127.0.0.1/radio.mp3",
             "icecast://source:key@127.0.0.1/",
             "http://127.0.0.1:99999/x",
+            "whep+http://127.0.0.1:8000/",
         ] {
             assert!(text.parse::<Target>().is_err(), "{text}");
         }

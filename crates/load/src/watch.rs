@@ -115,6 +115,23 @@ pub(crate) fn idle_seconds() -> f64 {
     ticks / TICKS_PER_SECOND
 }
 
+/// Datagrams that the machine has thrown away so far because their receiver's buffer was full.
+pub(crate) fn overflows() -> u64 {
+    let mut total = 0;
+    for path in ["/proc/net/snmp", "/proc/net/snmp6"] {
+        let text = read(path);
+        // IPv4: a line of names and one of values; IPv6: a name and a value a line.
+        let mut lines = text.lines().filter(|line| line.starts_with("Udp: "));
+        if let (Some(names), Some(values)) = (lines.next(), lines.next()) {
+            let mut pairs = names.split(' ').zip(values.split(' '));
+            let value = pairs.find(|(name, _)| *name == "RcvbufErrors");
+            total += value.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+        }
+        total += field(&text, "Udp6RcvbufErrors");
+    }
+    total
+}
+
 /// What every figure depends on.
 pub(crate) fn machine() -> (String, String) {
     let line = |path| read(path).trim().to_owned();

@@ -13,7 +13,8 @@ use crate::clock::Clock;
 use crate::histogram::Histogram;
 use crate::plan::{Plan, Timeline, Work};
 use crate::tally::{Generator, Progress, Tally};
-use crate::{listen, publish};
+use crate::target::Protocol;
+use crate::{listen, publish, rtc};
 
 /// Between two lines about the progress.
 const PROGRESS_INTERVAL: u64 = 500_000_000;
@@ -43,7 +44,13 @@ pub(crate) fn run() -> io::Result<()> {
         }
     };
     let tally = match &plan.work {
-        Work::Listen(listening) => listen::run(&plan, listening, &mut progress)?,
+        Work::Listen(listening) => match plan.target.protocol() {
+            Protocol::Whep | Protocol::Srtp => rtc::audience::run(&plan, listening, &mut progress)?,
+            _ => listen::run(&plan, listening, &mut progress)?,
+        },
+        Work::Publish(source) if plan.target.protocol() == Protocol::Whip => {
+            rtc::studio::run(&plan, source, &mut progress)?
+        }
         Work::Publish(source) => publish::run(&plan, source, &mut progress)?,
     };
     failed?;

@@ -1,7 +1,7 @@
 //! What scenarios share: the server under test, the clients around it, and the media they carry.
 //!
 //! A scenario starts a [`Server`], publishes a [`Clip`] with a [`Tool`] or a socket, listens with
-//! [`http::Listener`] or another tool, and compares [`framemd5`] lists. Everything here waits for
+//! [`http::Listener`] or another tool, perhaps through a bad network ([`Impaired`]), and compares [`framemd5`] lists. Everything here waits for
 //! conditions under a deadline, kills what it started when it is dropped, and reports by panicking
 //! with the output of the children: it is for tests only.
 #![allow(
@@ -14,6 +14,7 @@ mod conversation;
 pub mod framemd5;
 pub mod http;
 mod icecast;
+mod impaired;
 mod media;
 mod metrics;
 mod nginx;
@@ -29,6 +30,7 @@ mod wait;
 
 pub use self::audience::Audience;
 pub use self::icecast::Icecast;
+pub use self::impaired::{Impaired, Impairment, Passage};
 pub use self::media::Clip;
 pub use self::metrics::Metrics;
 pub use self::nginx::Nginx;

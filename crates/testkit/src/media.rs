@@ -21,6 +21,8 @@ pub enum Clip {
     /// FLV: 1.1 Mb/s as an encoder sends them: H.264 960x540 at 30 fps, a keyframe every two
     /// seconds, and AAC-LC 48 kHz at 96 kb/s.
     FlvMegabit,
+    /// FLV: likewise at 1280x720.
+    FlvHd,
     /// FLV: HEVC 320x180 at 25 fps, a keyframe each second, and AAC-LC 44.1 kHz.
     FlvHevc,
     /// FLV: the same with AV1.
@@ -106,11 +108,12 @@ const AAC: &[&str] = &["-c:a", "aac", "-b:a", "96k"];
 
 impl Clip {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Flv,
         Self::FlvBframes,
         Self::FlvLarger,
         Self::FlvMegabit,
+        Self::FlvHd,
         Self::FlvHevc,
         Self::FlvAv1,
         Self::FlvVp9,
@@ -176,6 +179,7 @@ impl Clip {
             | Self::FlvBframes
             | Self::FlvLarger
             | Self::FlvMegabit
+            | Self::FlvHd
             | Self::FlvHevc
             | Self::FlvAv1
             | Self::FlvVp9
@@ -215,9 +219,12 @@ impl Clip {
 
     fn arguments(self, seconds: u32) -> Vec<String> {
         let rate = match self {
-            Self::OggOpus | Self::WebM | Self::FlvOpus | Self::FlvLarger | Self::FlvMegabit => {
-                48_000
-            }
+            Self::OggOpus
+            | Self::WebM
+            | Self::FlvOpus
+            | Self::FlvLarger
+            | Self::FlvMegabit
+            | Self::FlvHd => 48_000,
             _ => 44_100,
         };
         let sweep = format!(
@@ -226,12 +233,13 @@ impl Clip {
         let (size, fps) = match self {
             Self::FlvLarger => ("480x270", 25),
             Self::FlvMegabit => ("960x540", 30),
+            Self::FlvHd => ("1280x720", 30),
             _ => ("320x180", 25),
         };
         let picture = format!("testsrc2=size={size}:rate={fps}:duration={seconds}");
         let codecs: Vec<&str> = match self {
             Self::Flv | Self::FlvLarger => [H264, BASELINE, AAC].concat(),
-            Self::FlvMegabit => [MEGABIT, BASELINE, AAC].concat(),
+            Self::FlvMegabit | Self::FlvHd => [MEGABIT, BASELINE, AAC].concat(),
             Self::FlvHevc => [HEVC, AAC].concat(),
             Self::FlvAv1 => [AV1, AAC].concat(),
             Self::FlvVp9 => [VP9, AAC].concat(),
@@ -298,7 +306,7 @@ mod tests {
             assert!(audio > 10, "{clip:?}: {audio} audio frames");
             let pictures = frames.len() - audio;
             let expected = match clip {
-                Clip::FlvMegabit => 60,
+                Clip::FlvMegabit | Clip::FlvHd => 60,
                 _ if clip.has_pictures() => 50,
                 _ => 0,
             };

@@ -13,8 +13,9 @@
 //!
 //! What media is sent is not decided here: [`mux::Event::Connected`] gives the keys and the path to
 //! whoever serves the session, the port's [`port::Role`], and [`srtp::Sealer`] seals one shared plaintext
-//! for each listener.
+//! for each listener. [`client`] is the other side, for load generators and tests.
 
+pub mod client;
 pub mod dtls;
 pub mod framing;
 pub mod ice;

@@ -7,6 +7,7 @@ use crate::checker::Checker;
 use crate::conversation::{Conversation, Event, Trouble, Wish};
 use crate::ledger::{Findings, Kind};
 use crate::listen::role::Role;
+use crate::reception::Reception;
 use crate::target::{Protocol, Target};
 
 /// A listener. Of thousands in a process, so what only the beginning or a check needs is boxed.
@@ -15,40 +16,7 @@ pub(crate) struct Listener {
     pub(crate) socket: OwnedFd,
     pub(crate) role: Role,
     pub(crate) phase: Phase,
-    /// When it connected, time of the load.
-    pub(crate) began: u64,
-    /// When bytes came last, or the first media.
-    pub(crate) last: u64,
-    /// The longest it waited, since the window began if it has.
-    pub(crate) longest: u64,
-    /// The longest it waited before.
-    pub(crate) longest_before: u64,
-    pub(crate) bytes: u64,
-    /// The bytes it had when the window began, if it was there.
-    pub(crate) base: Option<u64>,
-}
-
-impl Listener {
-    /// So many bytes came. Gives how long it has waited for them.
-    pub(crate) fn hear(&mut self, bytes: usize, now: u64) -> u64 {
-        self.bytes += bytes as u64;
-        let wait = now.saturating_sub(self.last);
-        self.longest = self.longest.max(wait);
-        self.last = now.max(self.last);
-        wait
-    }
-
-    /// What it is sent and waits for from here on is measured.
-    pub(crate) fn begin_window(&mut self) {
-        self.base = Some(self.bytes);
-        self.longest_before = std::mem::take(&mut self.longest);
-    }
-
-    /// The longest it has waited by `now`: at all, and of the waits that reached into the window.
-    pub(crate) fn longest_waits(&self, now: u64) -> (u64, u64) {
-        let lately = self.longest.max(now.saturating_sub(self.last));
-        (lately.max(self.longest_before), lately)
-    }
+    pub(crate) reception: Reception,
 }
 
 #[derive(Debug)]
@@ -223,31 +191,6 @@ mod tests {
     fn a_listener_is_small() {
         // Beside its socket in the kernel; the table of listeners is a vector of these.
         assert!(size_of::<Option<Listener>>() <= 200);
-    }
-
-    #[test]
-    fn a_wait_belongs_to_the_window_that_it_reaches_into() {
-        let file = std::fs::File::open("/dev/null").expect("it is there");
-        let mut listener = Listener {
-            socket: file.into(),
-            role: Role::Plain,
-            phase: Phase::Listening,
-            began: 0,
-            last: 10,
-            longest: 0,
-            longest_before: 0,
-            bytes: 0,
-            base: None,
-        };
-        assert_eq!(listener.hear(1, 110), 100);
-        listener.hear(1, 130);
-        listener.begin_window();
-        assert_eq!(listener.longest_waits(140), (100, 10));
-        listener.hear(1, 170);
-        assert_eq!(listener.longest_waits(170), (100, 40));
-        listener.hear(1, 390);
-        assert_eq!(listener.longest_waits(400), (220, 220));
-        assert_eq!(listener.base, Some(2));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! what it is late with would otherwise be blamed on the server.
 
 mod listener;
-mod role;
+pub(crate) mod role;
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -15,6 +15,7 @@ use crate::clock::{Clock, nanoseconds};
 use crate::listen::listener::{Joining, Listener, Phase, Step};
 use crate::listen::role::{Role, Roles};
 use crate::plan::{Listening, Plan, Timeline};
+use crate::reception::Reception;
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
@@ -186,7 +187,7 @@ impl<'a> Crowd<'a> {
                 if let Some(listener) = self.listeners[place].take() {
                     self.free.push(place);
                     self.tally
-                        .enter_gap(listener.longest_waits(now), self.in_window);
+                        .enter_gap(listener.reception.longest_waits(now), self.in_window);
                 }
                 break;
             }
@@ -221,12 +222,7 @@ impl<'a> Crowd<'a> {
             socket,
             role,
             phase: Phase::Connecting(words, Box::new(joining)),
-            began,
-            last: began,
-            longest: 0,
-            longest_before: 0,
-            bytes: 0,
-            base: None,
+            reception: Reception::new(began),
         };
         if place == self.listeners.len() {
             self.listeners.push(Some(listener));
@@ -269,7 +265,7 @@ impl<'a> Crowd<'a> {
         if let Phase::Listening = listener.phase {
             match socket::discard(&listener.socket, &mut self.buffer) {
                 Moved::Bytes(length) => {
-                    let wait = listener.hear(length, now);
+                    let wait = listener.reception.hear(length, now);
                     self.tally.enter_wait(wait, self.in_window);
                     self.count(length);
                 }
@@ -319,7 +315,10 @@ impl<'a> Crowd<'a> {
             Moved::Later => return Ok(()),
             Moved::Gone(why) => return Err(why.to_owned()),
         };
-        let times = (self.clock.wall_of(listener.began), self.clock.wall());
+        let times = (
+            self.clock.wall_of(listener.reception.began),
+            self.clock.wall(),
+        );
         self.reply.clear();
         let findings = (listener.role == Role::Checked).then_some(&mut self.tally.findings);
         let bytes = &self.buffer[..length];
@@ -331,9 +330,9 @@ impl<'a> Crowd<'a> {
             return Ok(());
         };
         self.tally.joined += 1;
-        self.tally.join.record(now - listener.began.min(now));
-        listener.last = now;
-        listener.bytes = media as u64;
+        let began = listener.reception.began;
+        self.tally.join.record(now.saturating_sub(began));
+        listener.reception.begin(media, now);
         listener.phase = match (followed, listener.role) {
             (Some(followed), _) => Phase::Checked(followed),
             (None, Role::Stalled) => Phase::Stalled,
@@ -371,7 +370,7 @@ impl<'a> Crowd<'a> {
         let bytes = &self.buffer[..length];
         let wall = self.clock.wall();
         let followed = followed.push(bytes, wall, &mut self.reply, &mut self.tally.findings);
-        let wait = listener.hear(length, now);
+        let wait = listener.reception.hear(length, now);
         self.tally.enter_wait(wait, self.in_window);
         if !self.reply.is_empty() {
             socket::say(&listener.socket, &self.reply)?;
@@ -402,7 +401,7 @@ impl<'a> Crowd<'a> {
             return;
         }
         self.tally
-            .enter_gap(listener.longest_waits(now), self.in_window);
+            .enter_gap(listener.reception.longest_waits(now), self.in_window);
     }
 
     /// Slow listeners take what is theirs of a tick.
@@ -440,13 +439,13 @@ impl<'a> Crowd<'a> {
             };
             match listener.phase {
                 Phase::Connecting(..) | Phase::Joining(_)
-                    if now > listener.began + JOIN_DEADLINE =>
+                    if now > listener.reception.began + JOIN_DEADLINE =>
                 {
                     self.lose(place, now, &"no media within 30 s");
                 }
                 Phase::Listening if self.plan.target.protocol() == Protocol::Rtmp => {
                     // If the server does not read, that is its own affair.
-                    socket::transmit(&listener.socket, &acknowledgement(listener.bytes));
+                    socket::transmit(&listener.socket, &acknowledgement(listener.reception.bytes));
                 }
                 _ => {}
             }
@@ -457,7 +456,7 @@ impl<'a> Crowd<'a> {
         self.in_window = true;
         for listener in self.listeners.iter_mut().flatten() {
             if matches!(listener.phase, Phase::Listening | Phase::Checked(_)) {
-                listener.begin_window();
+                listener.reception.begin_window();
             }
         }
     }
@@ -476,9 +475,9 @@ impl<'a> Crowd<'a> {
                 (_, Role::Plain | Role::Checked) => {
                     self.tally.alive += 1;
                     self.tally
-                        .enter_gap(listener.longest_waits(now), self.in_window);
-                    if let Some(base) = listener.base {
-                        let bits = (listener.bytes - base) as f64 * 8.0;
+                        .enter_gap(listener.reception.longest_waits(now), self.in_window);
+                    if let Some(base) = listener.reception.base {
+                        let bits = (listener.reception.bytes - base) as f64 * 8.0;
                         self.tally.rate.record((bits / seconds) as u64);
                     }
                 }

@@ -165,7 +165,7 @@ impl<'a> Studio<'a> {
                     Asking::Rtmp(Box::new(conversation)),
                 )
             }
-            Protocol::Http | Protocol::Icecast => {
+            _ => {
                 let words = put(target, number, self.content_type());
                 (words.into_bytes(), Asking::Icecast(AnswerReader::default()))
             }
@@ -423,7 +423,7 @@ fn say(
             out.extend(conversation.take_output());
         }
         (Piece::Raw(bytes), _) => out.extend_from_slice(&bytes),
-        (Piece::Tag { .. }, None) => {}
+        (Piece::Tag { .. }, None) | (Piece::Track(_) | Piece::Sample(_), _) => {}
     }
     Ok(())
 }

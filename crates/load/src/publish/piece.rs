@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use media::{Sample, Span, Timestamp, Track};
 
 use super::recording::Recording;
-use super::synthetic::Program;
+use super::synthetic::{Picture, Program};
 use crate::target::Protocol;
 
 /// Something to send at once.
@@ -15,6 +16,10 @@ pub(crate) enum Piece {
     Tag { is_video: bool, body: Bytes },
     /// The source's own bytes.
     Raw(Bytes),
+    /// What there is to send over RTP.
+    Track(Arc<Track>),
+    /// A frame of such a track.
+    Sample(Sample),
 }
 
 /// What all publishers of a process send.
@@ -36,6 +41,8 @@ pub(crate) struct Performer {
     pictures: u64,
     /// Whole turns of a recording before this one, in nanoseconds.
     turned: u64,
+    /// Somebody asked for a keyframe.
+    owes_keyframe: bool,
 }
 
 impl Performer {
@@ -47,6 +54,7 @@ impl Performer {
             sounds: 0,
             pictures: 0,
             turned: 0,
+            owes_keyframe: false,
         }
     }
 
@@ -55,6 +63,11 @@ impl Performer {
         let tag = |is_video, body| Piece::Tag { is_video, body };
         match &self.script {
             Script::Recording(recording) => recording.opening.clone(),
+            Script::Synthetic(program) if self.protocol == Protocol::Whip => {
+                let picture = program.picture.map(|picture| picture.track());
+                let tracks = picture.into_iter().chain(program.sound.track());
+                tracks.map(Piece::Track).collect()
+            }
             Script::Synthetic(_) if self.protocol != Protocol::Rtmp => Vec::new(),
             Script::Synthetic(program) => {
                 let sound = program.sound.flv_header().map(|body| tag(false, body));
@@ -82,6 +95,11 @@ impl Performer {
         }
     }
 
+    /// The next picture is to be a keyframe, if it can be made one.
+    pub(crate) fn ask_keyframe(&mut self) {
+        self.owes_keyframe = true;
+    }
+
     /// The next piece, which is sent at `wall`, and what goes with it.
     pub(crate) fn perform(&mut self, wall: u64, emit: &mut dyn FnMut(Piece)) {
         let due = self.due();
@@ -89,7 +107,10 @@ impl Performer {
             Script::Recording(recording) => {
                 if let Some((_, piece)) = recording.pieces.get(self.sounds as usize) {
                     self.sounds += 1;
-                    return emit(piece.clone());
+                    return emit(match piece {
+                        Piece::Sample(sample) => Piece::Sample(moved(sample, due)),
+                        piece => piece.clone(),
+                    });
                 }
                 self.turned += recording.length;
                 self.sounds = 0;
@@ -99,8 +120,16 @@ impl Performer {
                 let mut bytes = Vec::new();
                 match program.picture {
                     Some(picture) if picture.due(self.pictures) == due => {
-                        picture.write_tag(self.source, self.pictures, wall, &mut bytes);
+                        let owed = std::mem::take(&mut self.owes_keyframe);
+                        let keyframe = owed || Picture::is_keyframe(self.pictures);
+                        let number = self.pictures;
                         self.pictures += 1;
+                        if self.protocol == Protocol::Whip {
+                            picture.write_unit(self.source, number, wall, keyframe, &mut bytes);
+                            let track = media::TrackId::VIDEO;
+                            return emit(Piece::Sample(sample(track, due, keyframe, bytes)));
+                        }
+                        picture.write_tag(self.source, number, wall, keyframe, &mut bytes);
                         emit(Piece::Tag {
                             is_video: true,
                             body: bytes.into(),
@@ -116,6 +145,10 @@ impl Performer {
                         }
                         sound.write_frame(self.source, self.sounds, wall, &mut bytes);
                         self.sounds += 1;
+                        if self.protocol == Protocol::Whip {
+                            let track = media::TrackId::AUDIO;
+                            return emit(Piece::Sample(sample(track, due, true, bytes)));
+                        }
                         let body = bytes.into();
                         emit(if is_rtmp {
                             Piece::Tag {
@@ -132,10 +165,40 @@ impl Performer {
     }
 }
 
+/// A frame that is due so many nanoseconds after the first one.
+fn sample(track: media::TrackId, due: u64, keyframe: bool, data: Vec<u8>) -> Sample {
+    let at = timestamp(due);
+    Sample {
+        track,
+        dts: at,
+        pts: at,
+        duration: Span::ZERO,
+        keyframe,
+        data: data.into(),
+    }
+}
+
+/// A recording's frame in one of its turns.
+fn moved(sample: &Sample, due: u64) -> Sample {
+    let dts = timestamp(due);
+    Sample {
+        dts,
+        pts: dts + (sample.pts - sample.dts),
+        ..sample.clone()
+    }
+}
+
+/// So many nanoseconds after the first frame.
+pub(crate) fn timestamp(nanoseconds: u64) -> Timestamp {
+    let ticks = i128::from(nanoseconds) * i128::from(media::TICKS_PER_SECOND) / 1_000_000_000;
+    // Five hundred years of nanoseconds are four hundred of ticks.
+    Timestamp::from_ticks(ticks as i64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::publish::synthetic::{Audio, Picture, Sound};
+    use crate::publish::synthetic::{Audio, Sound};
     use crate::stamp::Stamp;
 
     fn performed(performer: &mut Performer, times: usize) -> Vec<(u64, Piece)> {
@@ -182,10 +245,59 @@ mod tests {
         let pieces = performed(&mut performer, 5);
         let shown = pieces.iter().map(|(due, piece)| match piece {
             Piece::Raw(bytes) | Piece::Tag { body: bytes, .. } => (*due, bytes[0]),
+            other => panic!("no bytes of the source: {other:?}"),
         });
         assert_eq!(
             shown.collect::<Vec<_>>(),
             [(0, 1), (10, 2), (20, 0), (20, 1), (30, 2)]
         );
+    }
+
+    #[test]
+    fn whoever_asks_is_given_a_keyframe_over_whip() {
+        let program = Program {
+            sound: Sound::new(Audio::Opus, 64_000).expect("a rate"),
+            picture: Some(Picture::new(500_000).expect("a rate")),
+        };
+        let mut performer = Performer::new(Script::Synthetic(program), Protocol::Whip, 7);
+        assert_eq!(performer.opening().len(), 2);
+        let keyframes = |pieces: &[(u64, Piece)]| {
+            let samples = pieces.iter().map(|(due, piece)| match piece {
+                Piece::Sample(sample) => {
+                    assert_eq!(sample.dts, timestamp(*due));
+                    sample
+                }
+                other => panic!("no sample: {other:?}"),
+            });
+            let pictures = samples.filter(|sample| sample.track == media::TrackId::VIDEO);
+            pictures.filter(|picture| picture.keyframe).count()
+        };
+        assert_eq!(keyframes(&performed(&mut performer, 90)), 1);
+        performer.ask_keyframe();
+        performer.ask_keyframe();
+        assert_eq!(keyframes(&performed(&mut performer, 20)), 1);
+    }
+
+    #[test]
+    fn a_recordings_samples_go_on_in_the_next_turn() {
+        let mut first = sample(media::TrackId::VIDEO, 5, true, vec![1]);
+        first.pts = Timestamp::from_millis(40);
+        let recording = Recording {
+            opening: Vec::new(),
+            pieces: vec![(0, Piece::Sample(first))],
+            length: 1_000_000_000,
+            content_type: "video/x-flv",
+        };
+        let script = Script::Recording(Arc::new(recording));
+        let mut performer = Performer::new(script, Protocol::Whip, 0);
+        let pieces = performed(&mut performer, 3);
+        let times: Vec<_> = pieces
+            .iter()
+            .map(|(_, piece)| match piece {
+                Piece::Sample(sample) => (sample.dts.millis(), sample.pts.millis()),
+                other => panic!("no sample: {other:?}"),
+            })
+            .collect();
+        assert_eq!(times, [(0, 39), (1_000, 1_039)]);
     }
 }

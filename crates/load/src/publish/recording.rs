@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use container::{Demuxer, flv};
+use container::{Demuxer, flv, rtp};
 use media::{Item, Timestamp};
 
 use super::piece::Piece;
@@ -67,7 +67,9 @@ impl Recording {
             _ => return Err(FileError::Unknown),
         };
         let mut sink = Sink::default();
-        if protocol == Protocol::Rtmp {
+        if protocol == Protocol::Whip {
+            items.into_iter().for_each(|item| sink.sample(item));
+        } else if protocol == Protocol::Rtmp {
             let mut muxer = flv::Muxer::new(flv::Selection::ALL);
             items.iter().for_each(|item| muxer.push(item, &mut sink));
         } else if extension != "flv" {
@@ -115,6 +117,26 @@ impl Sink {
             Item::Sample(sample) => {
                 let due = self.due(sample.dts);
                 self.pieces.push((due, Piece::Raw(sample.data)));
+            }
+            _ => {}
+        }
+    }
+
+    /// A frame that RTP carries, or a track that has such. Of each track the first configuration holds.
+    fn sample(&mut self, item: Item) {
+        let is_known = |opening: &[Piece], id| {
+            let mut opening = opening.iter();
+            opening.any(|piece| matches!(piece, Piece::Track(track) if track.id == id))
+        };
+        match item {
+            Item::Track(track) if rtp::Format::of(&track).is_some() => {
+                if !is_known(&self.opening, track.id) {
+                    self.opening.push(Piece::Track(track));
+                }
+            }
+            Item::Sample(sample) if is_known(&self.opening, sample.track) => {
+                let due = self.due(sample.dts);
+                self.pieces.push((due, Piece::Sample(sample)));
             }
             _ => {}
         }
@@ -203,6 +225,7 @@ mod tests {
         let recording = Recording::parse(&file, "flv", Protocol::Rtmp).expect("FLV");
         let body = |piece: &Piece| match piece {
             Piece::Tag { body, .. } | Piece::Raw(body) => body.to_vec(),
+            other => panic!("no bytes: {other:?}"),
         };
         assert_eq!(
             recording.opening.iter().map(body).collect::<Vec<_>>(),

@@ -3,8 +3,12 @@
 //! Headers are real, so that servers frame it, time it and let listeners in as they would with a
 //! recording; what a decoder would want behind them is a [`Stamp`].
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use clap::ValueEnum;
+use media::codec::opus;
+use media::{Codec, Framing, Kind, Track, TrackId};
 use serde::{Deserialize, Serialize};
 
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
@@ -25,6 +29,8 @@ const AVC_CONFIG: [u8; 41] = [
     0xf9, 0x70, 0x11, 0x00, 0x00, 0x03, 0x00, 0x01, 0x00, 0x00, 0x03, 0x00, 0x32, 0x0f, 0x16, 0x2e,
     0x48, 0x01, 0x00, 0x05, 0x68, 0xcb, 0x83, 0xcb, 0x20,
 ];
+/// Before an Opus packet's one frame: 20 ms of full-band CELT in stereo (RFC 6716 §3.1).
+const OPUS_TOC: u8 = 31 << 3 | 1 << 2;
 const PICTURES_PER_SECOND: u64 = 25;
 const PICTURES_PER_KEYFRAME: u64 = 50;
 /// A keyframe weighs as much as so many other pictures.
@@ -37,6 +43,8 @@ pub(crate) enum Audio {
     Mp3,
     /// AAC-LC access units; in ADTS towards Icecast.
     Aac,
+    /// Opus packets of 20 ms, over WHIP and, as Enhanced RTMP has them, over RTMP.
+    Opus,
 }
 
 /// What a synthetic source sends.
@@ -72,6 +80,9 @@ pub enum RateError {
     /// A frame must hold a stamp and be as long as a header can say.
     #[error("synthetic AAC has 20 to 1000 kb/s")]
     Aac,
+    /// A packet must hold a stamp and be no longer than Opus allows.
+    #[error("synthetic Opus has 21 to 500 kb/s")]
+    Opus,
     /// A picture must hold a stamp.
     #[error("synthetic pictures have 20 kb/s to 100 Mb/s")]
     Picture,
@@ -99,20 +110,28 @@ impl Sound {
                 header: [0; 4],
             }),
             Audio::Aac => Err(RateError::Aac),
+            Audio::Opus if (21_000..=500_000).contains(&bit_rate) => Ok(Self {
+                audio,
+                frame_bytes,
+                header: [OPUS_TOC, 0, 0, 0],
+            }),
+            Audio::Opus => Err(RateError::Opus),
         }
     }
 
     /// When frame `number` is due, in nanoseconds since the first one.
     pub(crate) fn due(&self, number: u64) -> u64 {
-        // Exact: 24 ms, or 64/3 ms of which three are whole.
+        // Exact: 24 ms, 20 ms, or 64/3 ms of which three are whole.
         number * samples(self.audio) * (1_000_000_000 / 8_000) / (SAMPLE_RATE / 8_000)
     }
 
-    /// Appends frame `number` of `source`, sent at `sent`: an MP3 frame or an AAC access unit.
+    /// Appends frame `number` of `source`, sent at `sent`: an MP3 frame, an AAC
+    /// access unit or an Opus packet.
     pub(crate) fn write_frame(&self, source: u32, number: u64, sent: u64, out: &mut Vec<u8>) {
         let header: &[u8] = match self.audio {
             Audio::Mp3 => &self.header,
             Audio::Aac => &[],
+            Audio::Opus => &self.header[..1],
         };
         out.extend_from_slice(header);
         let stamp = Stamp {
@@ -137,6 +156,7 @@ impl Sound {
         match self.audio {
             Audio::Mp3 => "audio/mpeg",
             Audio::Aac => "audio/aac",
+            Audio::Opus => "audio/ogg",
         }
     }
 
@@ -146,13 +166,31 @@ impl Sound {
             // MP3; "44 kHz", which is all a tag can say; 16 bits, stereo.
             Audio::Mp3 => &[0x2F],
             Audio::Aac => &[0xAF, 1],
+            Audio::Opus => b"\x91Opus",
         }
     }
 
     /// The FLV tag's body that configures a decoder.
     pub(crate) fn flv_header(&self) -> Option<Bytes> {
-        let header = [&[0xAF, 0], &AAC_CONFIG[..]].concat();
-        (self.audio == Audio::Aac).then(|| header.into())
+        match self.audio {
+            Audio::Mp3 => None,
+            Audio::Aac => Some([&[0xAF, 0], &AAC_CONFIG[..]].concat().into()),
+            Audio::Opus => Some([&b"\x90Opus"[..], &opus::head(2)].concat().into()),
+        }
+    }
+
+    /// The track that goes over RTP, if it can.
+    pub(crate) fn track(&self) -> Option<Arc<Track>> {
+        let track = Track {
+            id: TrackId::AUDIO,
+            kind: Kind::Audio,
+            codec: Codec::Opus,
+            framing: Framing::Bare,
+            config: Bytes::copy_from_slice(&opus::head(2)),
+            sample_rate: opus::RATE,
+            channels: 2,
+        };
+        (self.audio == Audio::Opus).then(|| Arc::new(track))
     }
 }
 
@@ -172,26 +210,62 @@ impl Picture {
         number * 1_000_000_000 / PICTURES_PER_SECOND
     }
 
+    /// Whether picture `number` is a keyframe by itself.
+    pub(crate) fn is_keyframe(number: u64) -> bool {
+        number.is_multiple_of(PICTURES_PER_KEYFRAME)
+    }
+
     /// Appends the FLV tag's body of picture `number` of `source`, sent at `sent`.
-    pub(crate) fn write_tag(&self, source: u32, number: u64, sent: u64, out: &mut Vec<u8>) {
-        let is_keyframe = number.is_multiple_of(PICTURES_PER_KEYFRAME);
-        let weight = if is_keyframe { KEYFRAME_WEIGHT } else { 1 };
-        let (frame, unit) = if is_keyframe {
-            (0x17, 0x65)
+    pub(crate) fn write_tag(
+        &self,
+        source: u32,
+        number: u64,
+        sent: u64,
+        is_keyframe: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let frame = if is_keyframe { 0x17 } else { 0x27 };
+        out.extend_from_slice(&[frame, 1, 0, 0, 0]);
+        self.write_unit(source, number, sent, is_keyframe, out);
+    }
+
+    /// Appends the picture's one NAL unit: its length, its type, how a slice of it begins, its content.
+    pub(crate) fn write_unit(
+        &self,
+        source: u32,
+        number: u64,
+        sent: u64,
+        is_keyframe: bool,
+        out: &mut Vec<u8>,
+    ) {
+        // The slice is the picture's first, of intra macroblocks alone or of predicted ones (§7.3.3).
+        let (weight, head) = if is_keyframe {
+            (KEYFRAME_WEIGHT, [0x65, 0x88])
         } else {
-            (0x27, 0x41)
+            (1, [0x41, 0x9A])
         };
         let size = (self.frame_bytes * weight).max(STAMP_BYTES as u64) as usize;
-        out.extend_from_slice(&[frame, 1, 0, 0, 0]);
-        // A NAL unit: its length, its type, its content.
-        out.extend_from_slice(&(size as u32 + 1).to_be_bytes());
-        out.push(unit);
+        out.extend_from_slice(&((size + head.len()) as u32).to_be_bytes());
+        out.extend_from_slice(&head);
         let stamp = Stamp {
             source,
             number,
             sent,
         };
         stamp.write(size, out);
+    }
+
+    /// The track that goes over RTP.
+    pub(crate) fn track(&self) -> Arc<Track> {
+        Arc::new(Track {
+            id: TrackId::VIDEO,
+            kind: Kind::Video,
+            codec: Codec::H264,
+            framing: Framing::Bare,
+            config: Bytes::from_static(&AVC_CONFIG),
+            sample_rate: 0,
+            channels: 0,
+        })
     }
 
     /// The FLV tag's body that configures a decoder.
@@ -204,6 +278,7 @@ fn samples(audio: Audio) -> u64 {
     match audio {
         Audio::Mp3 => 1_152,
         Audio::Aac => 1_024,
+        Audio::Opus => 960,
     }
 }
 
@@ -245,11 +320,29 @@ mod tests {
     }
 
     #[test]
+    fn opus_packets_are_what_their_first_byte_says() {
+        let sound = Sound::new(Audio::Opus, 96_000).expect("a rate");
+        let mut packet = Vec::new();
+        sound.write_frame(1, 4, 3, &mut packet);
+        assert_eq!(packet.len(), 240);
+        let duration = opus::duration(&packet).expect("a packet");
+        assert_eq!(duration.millis() as u64 * 1_000_000, sound.due(1));
+        assert_eq!(Stamp::read(&packet).map(|stamp| stamp.number), Ok(4));
+        let header = sound.flv_header().expect("a header");
+        assert_eq!((header[0], &header[1..5]), (0x90, &b"Opus"[..]));
+        assert_eq!(Sound::new(Audio::Opus, 20_000), Err(RateError::Opus));
+        assert_eq!(Sound::new(Audio::Opus, 510_000), Err(RateError::Opus));
+    }
+
+    #[test]
     fn pictures_have_their_rate() {
         let picture = Picture::new(1_000_000).expect("a rate");
         let mut bytes = Vec::new();
         let second = (0..).take_while(|number| picture.due(*number) < 4_000_000_000);
-        second.for_each(|number| picture.write_tag(1, number, 0, &mut bytes));
+        second.for_each(|number| {
+            let keyframe = Picture::is_keyframe(number);
+            picture.write_tag(1, number, 0, keyframe, &mut bytes);
+        });
         let rate = bytes.len() as f64 * 8.0 / 4.0;
         assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
         let config = AvcConfig::parse(&AVC_CONFIG).expect("a record");

@@ -20,7 +20,7 @@ const APPLICATION_DATA: u8 = 23;
 
 /// `handshake_type` of a client's and a server's hello.
 pub(super) const CLIENT_HELLO: u8 = 1;
-pub(super) const SERVER_HELLO: u8 = 2;
+pub(crate) const SERVER_HELLO: u8 = 2;
 
 /// Bytes of a record's header.
 const RECORD_HEADER_LEN: usize = 13;
@@ -145,7 +145,7 @@ pub(super) fn is_only(datagram: &[u8], kind: u8) -> bool {
 }
 
 /// Whether a datagram carries a readable handshake message of this type at a record's beginning.
-pub(super) fn has(datagram: &[u8], kind: u8) -> bool {
+pub(crate) fn has(datagram: &[u8], kind: u8) -> bool {
     records(datagram).any(|record| {
         record.kind == HANDSHAKE && record.epoch == 0 && record.body.first() == Some(&kind)
     })

@@ -90,7 +90,7 @@ fn config(
 }
 
 /// The library's name of a profile.
-pub(super) const fn theirs(profile: Profile) -> SrtpProtectionProfile {
+pub(crate) const fn theirs(profile: Profile) -> SrtpProtectionProfile {
     match profile {
         Profile::Aes128CmSha1_80 => SrtpProtectionProfile::Srtp_Aes128_Cm_Hmac_Sha1_80,
         Profile::Aes128Gcm => SrtpProtectionProfile::Srtp_Aead_Aes_128_Gcm,

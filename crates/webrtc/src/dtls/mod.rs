@@ -18,6 +18,9 @@ mod tests;
 
 use thiserror::Error;
 
+pub(crate) use guard::{SERVER_HELLO, has};
+pub(crate) use identity::theirs;
+
 pub use acceptor::{Acceptor, Association, Key, Progress};
 pub use hello::{HelloReader, OfferedProfiles};
 pub use identity::Identity;

@@ -1,0 +1,252 @@
+//! Viewers over WebRTC, of a stream as an encoder sends it over RTMP: its sound is transcoded.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde_json::json;
+use testkit::{Clip, Metrics, PUBLISH_KEY, Process, Server};
+
+use crate::bench::Bench;
+use crate::contest::{attend, run_floor, serve};
+use crate::crowd::{Crowd, Report};
+use crate::figure::{Against, Target, Unit};
+use crate::source;
+
+const LISTENERS: u64 = 1_000;
+/// Joins in a second: a handshake costs both sides a millisecond.
+const RAMP: u64 = 50;
+const WINDOW: Duration = Duration::from_secs(60);
+/// Of the clip, which is sent over and over.
+const CLIP_SECONDS: u32 = 60;
+const FRAMES_PER_SECOND: f64 = 30.0;
+/// Listeners that the floor sends to without a pause.
+const FLOOR_GROUP: u64 = 50;
+/// Viewers who open what they are given; the others count it.
+const CHECKED: &str = "--check=10";
+
+const CPU_TO_FLOOR_MAX: f64 = 1.5;
+const CPU_MAX: f64 = 0.5;
+const MEMORY_EACH_MAX: f64 = 24.0 * 1_024.0;
+
+/// The first crowd of the search for the largest, how much larger the next is, and where it is given up:
+/// more than two cores can seal.
+const MOST_FIRST: u64 = 1_000;
+const MOST_STEP: u64 = 500;
+const MOST_LAST: u64 = 10_000;
+const MOST_RAMP: u64 = 100;
+const MOST_WINDOW: Duration = Duration::from_secs(20);
+/// The share of packets from which on a viewer sees that some are missing.
+const LOSS_MAX: f64 = 0.001;
+
+const SHOW: &str = "live/show";
+const SETTINGS: &[(&str, &str, &str)] = &[("webrtc", "listen", "\"127.0.0.1:0\"")];
+
+/// Names of what the server says of its sessions, with their labels.
+mod names {
+    pub(super) const SKIPS: &str = "carillon_skips_total";
+    pub(super) const DEGRADED: &str = "carillon_degraded_listeners";
+    pub(super) const SENDS: &str = "carillon_webrtc_sends_total";
+    pub(super) const DATAGRAMS: (&str, &str) =
+        ("carillon_webrtc_datagrams_total", "direction=\"out\"");
+    pub(super) const BLOCKED: &str = "carillon_webrtc_blocked_sends_total";
+    pub(super) const UNSENT: &str = "carillon_webrtc_unsent_datagrams_total";
+    pub(super) const FAILURES: &str = "carillon_webrtc_failures_total";
+    /// What viewers report to have lost.
+    pub(super) const LOST: (&str, &str) = ("carillon_webrtc_lost_packets_total", "way=\"whep\"");
+    pub(super) const NACKED: (&str, &str) =
+        ("carillon_webrtc_nacked_packets_total", "way=\"whep\"");
+    pub(super) const KEYFRAMES_ASKED: (&str, &str) =
+        ("carillon_webrtc_keyframe_requests_total", "way=\"whep\"");
+}
+
+/// What came of one turn of the server.
+struct Turn {
+    report: Report,
+    degraded: f64,
+}
+
+pub(crate) fn thousand(bench: &mut Bench) {
+    let window = if bench.is_short() {
+        bench.window()
+    } else {
+        WINDOW
+    };
+    let mut turns = Vec::new();
+    let mut floors = Vec::new();
+    for round in 0..bench.rounds() {
+        let turn = serve_crowd(bench, round, LISTENERS, RAMP, window);
+        let floor = floor(bench, round, &turn.report, window);
+        // What fewer bytes cost less must not make the floor lower.
+        let bytes = |report: &Report| report.number("/window/bytes");
+        floors.push(floor.cpu() * bytes(&turn.report) / bytes(&floor));
+        turns.push(turn);
+    }
+    let each = |of: &dyn Fn(&Turn) -> f64| turns.iter().map(of).collect::<Vec<f64>>();
+    let number = |path: &'static str| each(&|turn| turn.report.number(path));
+    let cpu = each(&|turn| turn.report.cpu());
+    let none = Some(Target::NeverAbove(0.0));
+    bench.figure(
+        "CPU",
+        Unit::Core,
+        cpu.clone(),
+        Some(Against::Floor(floors)),
+        Some(Target::AtMost(CPU_TO_FLOOR_MAX)),
+    );
+    bench.figure("CPU", Unit::Core, cpu, None, Some(Target::AtMost(CPU_MAX)));
+    bench.losses(each(&|turn| turn.report.missing()));
+    bench.figure(
+        "packets lost",
+        Unit::Count,
+        number("/packets/lost"),
+        None,
+        none,
+    );
+    bench.figure(
+        "frames dropped",
+        Unit::Count,
+        number("/packets/frames_dropped"),
+        None,
+        none,
+    );
+    bench.figure(
+        "listeners degraded",
+        Unit::Count,
+        each(&|turn| turn.degraded),
+        None,
+        none,
+    );
+    bench.figure(
+        "memory per listener",
+        Unit::Bytes,
+        each(&|turn| turn.report.resident_each()),
+        None,
+        Some(Target::AtMost(MEMORY_EACH_MAX)),
+    );
+    bench.figure(
+        "join p99 at 50/s",
+        Unit::Seconds,
+        each(&|turn| turn.report.join_p99()),
+        None,
+        None,
+    );
+}
+
+pub(crate) fn most(bench: &mut Bench) {
+    let window = MOST_WINDOW.min(bench.window().max(Duration::from_secs(3)));
+    let mut table = String::from(
+        "| viewers | CPU | memory | packets lost | degraded | join p99 | the machine idle | the load |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    let mut carried = 0;
+    for listeners in (MOST_FIRST..=MOST_LAST).step_by(MOST_STEP as usize) {
+        let Turn { report, degraded } = serve_crowd(bench, 0, listeners, MOST_RAMP, window);
+        let lost = report.number("/packets/lost");
+        let share = lost / (lost + report.number("/packets/received"));
+        writeln!(
+            table,
+            "| {listeners} | {:.1} % | {:.0} MiB | {:.3} % | {degraded:.0} | {:.0} ms | {:.0} % | {} |",
+            report.cpu() * 100.0,
+            report.resident() / f64::from(1 << 20),
+            share * 100.0,
+            report.join_p99() * 1e3,
+            report.number("/machine/idle") * 100.0,
+            report.bottlenecks().join("; "),
+        )
+        .ok();
+        if report.missing() > 0.0 || degraded > 0.0 || share > LOSS_MAX {
+            break;
+        }
+        carried = listeners;
+    }
+    bench.figure(
+        "viewers",
+        Unit::Count,
+        vec![carried as f64],
+        None,
+        Some(Target::AtLeast(LISTENERS as f64)),
+    );
+    bench.add_table(
+        "viewers over WebRTC until one sees that it is too many",
+        table,
+    );
+}
+
+/// Our server with a publisher and a crowd of viewers.
+fn serve_crowd(
+    bench: &mut Bench,
+    round: usize,
+    listeners: u64,
+    ramp: u64,
+    window: Duration,
+) -> Turn {
+    let server = serve(bench, SETTINGS);
+    let _publisher = publish(&server);
+    let crowd = Crowd::new(listeners, ramp, window).option(CHECKED);
+    let url = format!("whep+http://{}/{SHOW}/whep", server.addr("http"));
+    let (mut turn, _) = attend(&server, &[crowd], &url);
+    let metrics = server.metrics();
+    let report = turn.0.remove(0);
+    bench.note(round, "carillon", &[&report]);
+    bench.note_value(round, "carillon", said(&metrics));
+    let sum = |name| metrics.sum(name, &[]);
+    Turn {
+        report,
+        degraded: sum(names::SKIPS) + sum(names::DEGRADED),
+    }
+}
+
+fn publish(server: &Server) -> Process {
+    let clip = Clip::FlvHd.seconds(CLIP_SECONDS).display().to_string();
+    let url = server.rtmp_url(SHOW, PUBLISH_KEY);
+    let publisher = source::publish(&url, &["--file".to_owned(), clip]);
+    source::wait_for_publisher(server);
+    publisher
+}
+
+/// What the server counted, from its start on.
+fn said(metrics: &Metrics) -> serde_json::Value {
+    let sum = |name| metrics.sum(name, &[]);
+    let of = |(name, label)| metrics.sum(name, &[label]);
+    json!({
+        "sends": sum(names::SENDS),
+        "datagrams": of(names::DATAGRAMS),
+        "blocked_sends": sum(names::BLOCKED),
+        "unsent_datagrams": sum(names::UNSENT),
+        "failures": sum(names::FAILURES),
+        "lost": of(names::LOST),
+        "nacked": of(names::NACKED),
+        "keyframes_asked": of(names::KEYFRAMES_ASKED),
+        "skips": sum(names::SKIPS),
+    })
+}
+
+/// The floor sends as many packets as the server did, of the same sizes.
+fn floor(bench: &mut Bench, round: usize, ours: &Report, window: Duration) -> Report {
+    let listener_seconds = LISTENERS as f64 * ours.number("/window/seconds");
+    let flow = |kind: &str| {
+        let packets = ours.number(&format!("/packets/window_{kind}/packets"));
+        let bytes = ours.number(&format!("/packets/window_{kind}/bytes"));
+        (packets / listener_seconds, bytes / packets)
+    };
+    let (pictures, picture_bytes) = flow("video");
+    let (sounds, sound_bytes) = flow("audio");
+    let arguments = [
+        ("--srtp", String::new()),
+        ("--frames", format!("{FRAMES_PER_SECOND}")),
+        ("--packets", format!("{:.4}", pictures / FRAMES_PER_SECOND)),
+        ("--packet", format!("{picture_bytes:.0}")),
+        ("--sounds", format!("{sounds:.3}")),
+        ("--sound", format!("{sound_bytes:.0}")),
+        ("--listeners", LISTENERS.to_string()),
+        ("--group", FLOOR_GROUP.to_string()),
+    ];
+    let words = arguments
+        .into_iter()
+        .flat_map(|(name, value)| [name.to_owned(), value]);
+    let (process, addr) = run_floor(words.filter(|word| !word.is_empty()));
+    let crowd = Crowd::new(LISTENERS, RAMP.max(LISTENERS / 4), window);
+    let listening = crowd.start(&format!("srtp://{addr}/"), &[process.pid()]);
+    let report = listening.finish();
+    bench.note(round, "floor", &[&report]);
+    report
+}

@@ -1,0 +1,78 @@
+//! When media came to one listener, and how much.
+
+/// What a listener was given so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reception {
+    /// When it connected, time of the load.
+    pub(crate) began: u64,
+    /// When bytes came last, or the first media.
+    pub(crate) last: u64,
+    /// The longest it waited, since the window began if it has.
+    longest: u64,
+    /// The longest it waited before.
+    longest_before: u64,
+    pub(crate) bytes: u64,
+    /// The bytes it had when the window began, if it was there.
+    pub(crate) base: Option<u64>,
+}
+
+impl Reception {
+    /// Of somebody who connects now.
+    pub(crate) fn new(began: u64) -> Self {
+        Self {
+            began,
+            last: began,
+            longest: 0,
+            longest_before: 0,
+            bytes: 0,
+            base: None,
+        }
+    }
+
+    /// The first media came. What was waited for it is no gap.
+    pub(crate) fn begin(&mut self, bytes: usize, now: u64) {
+        self.last = now;
+        self.bytes = bytes as u64;
+    }
+
+    /// So many bytes came. Gives how long it has waited for them.
+    pub(crate) fn hear(&mut self, bytes: usize, now: u64) -> u64 {
+        self.bytes += bytes as u64;
+        let wait = now.saturating_sub(self.last);
+        self.longest = self.longest.max(wait);
+        self.last = now.max(self.last);
+        wait
+    }
+
+    /// What it is sent and waits for from here on is measured.
+    pub(crate) fn begin_window(&mut self) {
+        self.base = Some(self.bytes);
+        self.longest_before = std::mem::take(&mut self.longest);
+    }
+
+    /// The longest it has waited by `now`: at all, and of the waits that reached into the window.
+    pub(crate) fn longest_waits(&self, now: u64) -> (u64, u64) {
+        let lately = self.longest.max(now.saturating_sub(self.last));
+        (lately.max(self.longest_before), lately)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_belongs_to_the_window_that_it_reaches_into() {
+        let mut reception = Reception::new(0);
+        reception.begin(0, 10);
+        assert_eq!(reception.hear(1, 110), 100);
+        reception.hear(1, 130);
+        reception.begin_window();
+        assert_eq!(reception.longest_waits(140), (100, 10));
+        reception.hear(1, 170);
+        assert_eq!(reception.longest_waits(170), (100, 40));
+        reception.hear(1, 390);
+        assert_eq!(reception.longest_waits(400), (220, 220));
+        assert_eq!(reception.base, Some(2));
+    }
+}

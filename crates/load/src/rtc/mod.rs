@@ -1,0 +1,28 @@
+//! WebRTC: viewers and publishers, each with a session of its own.
+//!
+//! ```text
+//! TCP: POST offer ─► 201 answer ─► UDP: checks, handshake ─► sealed packets
+//!                                      (webrtc::client)      counted, or opened and looked at
+//! ```
+//!
+//! A viewer is a UDP socket that speaks with the server alone, from an address of its own. Most viewers
+//! only count what they are given, by the numbers in its headers, and report what they lost; those that
+//! are checked open everything, ask for what is missing and put frames together, as players do.
+
+pub(crate) mod audience;
+mod follower;
+mod lines;
+mod offer;
+pub(crate) mod packets;
+mod random;
+mod receiver;
+mod sender;
+mod session;
+mod signal;
+pub(crate) mod studio;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod viewer;

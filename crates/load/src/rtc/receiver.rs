@@ -1,0 +1,272 @@
+//! What players do with opened packets: put them in order, ask for what is missing, put frames together;
+//! and have a ledger judge these.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use container::rtp::{
+    Arrival, Depacketizer, Event, Format, Incoming, Packet, Patience, Reorder, ReportClock,
+    retransmitted,
+};
+use media::{Item, Timestamp, TrackId};
+use webrtc::client::Accepted;
+use webrtc::rtcp::{self, Report};
+
+use super::packets::Packets;
+use crate::ledger::{Findings, Kind, Ledger};
+
+/// How long to wait for packets: two round trips of 100 ms are within it.
+const PATIENCE: Patience = Patience {
+    hold: Duration::from_millis(500),
+    ask_after: Duration::from_millis(10),
+    ask_again: Duration::from_millis(120),
+};
+
+/// Between two requests for a keyframe, as browsers have it at about the least.
+const KEYFRAME_INTERVAL: Duration = Duration::from_millis(500);
+
+/// What is told of the moment that something came.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) now: Instant,
+    /// Wall clock.
+    pub(super) wall: u64,
+}
+
+/// The tracks of one session.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    tracks: Vec<Track>,
+    ledger: Ledger,
+    /// Wall clock when the session was there: what was sent before it is old on purpose.
+    asked: u64,
+    events: Vec<Event>,
+}
+
+#[derive(Debug)]
+struct Track {
+    kind: Kind,
+    payload_type: u8,
+    rtx: Option<u8>,
+    ssrc: Option<u32>,
+    reorder: Reorder<Held>,
+    clock: ReportClock,
+    depacketizer: Depacketizer,
+    /// When to ask for a keyframe, while one is wanted, and when that was done last.
+    keyframe_due: Option<Instant>,
+    keyframe_asked: Option<Instant>,
+    /// The middle of the last sender report's wall clock, and when it came.
+    sender_report: Option<(u32, Instant)>,
+    dropped_before: u64,
+}
+
+/// An opened packet that waits for its turn.
+#[derive(Debug)]
+struct Held {
+    payload: Bytes,
+    marker: bool,
+    timestamp: u32,
+}
+
+impl Receiver {
+    /// For what was agreed to.
+    pub(super) fn new(sections: &[Accepted], asked: u64) -> Self {
+        Self {
+            tracks: sections.iter().filter_map(Track::new).collect(),
+            ledger: Ledger::default(),
+            asked,
+            events: Vec::new(),
+        }
+    }
+
+    /// Takes an opened packet.
+    pub(super) fn rtp(
+        &mut self,
+        packet: &[u8],
+        at: Moment,
+        findings: &mut Findings,
+        packets: &mut Packets,
+    ) {
+        let Ok(packet) = Packet::parse(packet) else {
+            packets.refused += 1;
+            return;
+        };
+        let number = packet.header.payload_type;
+        let is_own = |track: &&mut Track| track.payload_type == number || track.rtx == Some(number);
+        let Some(track) = self.tracks.iter_mut().find(is_own) else {
+            return;
+        };
+        track.enter(&packet, at.now);
+        self.judge(at, findings, packets);
+    }
+
+    /// Takes an opened compound packet.
+    pub(super) fn rtcp(&mut self, compound: &[u8], now: Instant) {
+        for packet in rtcp::packets(compound) {
+            if let rtcp::Packet::SenderReport { ssrc, ntp, .. } = packet {
+                let of = |track: &&mut Track| track.ssrc == Some(ssrc);
+                if let Some(track) = self.tracks.iter_mut().find(of) {
+                    track.sender_report = Some(((ntp >> 16) as u32, now));
+                }
+            }
+        }
+    }
+
+    /// Gives up what has been waited for too long.
+    pub(super) fn handle_timeout(
+        &mut self,
+        at: Moment,
+        findings: &mut Findings,
+        packets: &mut Packets,
+    ) {
+        self.judge(at, findings, packets);
+    }
+
+    /// When there is something to give up or to ask for.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let tracks = self.tracks.iter();
+        let due = tracks.flat_map(|track| [track.reorder.deadline(), track.keyframe_due]);
+        due.flatten().min()
+    }
+
+    /// Adds to `reports` what was heard of senders.
+    pub(super) fn complete(&self, reports: &mut [Report], now: Instant) {
+        for report in reports {
+            let track = self
+                .tracks
+                .iter()
+                .find(|track| track.ssrc == Some(report.ssrc));
+            if let Some((middle, came)) = track.and_then(|track| track.sender_report) {
+                let since = now.saturating_duration_since(came);
+                report.last_report = middle;
+                report.since_last_report = (since.as_secs_f64() * 65_536.0) as u32;
+            }
+        }
+    }
+
+    /// Appends what is to be asked for at `now`.
+    pub(super) fn requests(
+        &mut self,
+        own_ssrc: u32,
+        now: Instant,
+        out: &mut Vec<u8>,
+        packets: &mut Packets,
+    ) {
+        for track in &mut self.tracks {
+            let Some(ssrc) = track.ssrc else {
+                continue;
+            };
+            let mut nacks = Vec::new();
+            track.reorder.requests(now, &mut nacks);
+            let lost: Vec<u16> = nacks.into_iter().flat_map(|nack| nack.packets()).collect();
+            if !lost.is_empty() {
+                packets.nacked += lost.len() as u64;
+                rtcp::write_nack(out, own_ssrc, ssrc, &lost);
+            }
+            if track.keyframe_due.is_some_and(|due| due <= now) {
+                track.keyframe_asked = Some(now);
+                track.keyframe_due = Some(now + KEYFRAME_INTERVAL);
+                packets.keyframes_asked += 1;
+                rtcp::write_pli(out, own_ssrc, ssrc);
+            }
+        }
+    }
+
+    /// Judges the frames that are whole.
+    fn judge(&mut self, at: Moment, findings: &mut Findings, packets: &mut Packets) {
+        let Self {
+            tracks,
+            events,
+            ledger,
+            asked,
+            ..
+        } = self;
+        for track in tracks {
+            track.deliver(at.now, events);
+            for event in events.drain(..) {
+                match event {
+                    Event::Item(Item::Sample(sample)) => {
+                        packets.frames += 1;
+                        ledger.enter(track.kind, &sample.data, *asked, at.wall, findings);
+                    }
+                    Event::Item(_) => {}
+                    Event::KeyframeWanted => track.want_keyframe(at.now),
+                }
+            }
+            if !track.depacketizer.awaits_keyframe() {
+                track.keyframe_due = None;
+            }
+            let dropped = track.depacketizer.dropped_frames();
+            packets.frames_dropped +=
+                dropped - std::mem::replace(&mut track.dropped_before, dropped);
+        }
+    }
+}
+
+impl Track {
+    fn new(section: &Accepted) -> Option<Self> {
+        let named = |format: &Format| {
+            let name = format.encoding_name();
+            name.eq_ignore_ascii_case(&section.encoding)
+        };
+        let format = Format::ALL.into_iter().find(named)?;
+        let (kind, id) = match format.kind() {
+            media::Kind::Audio => (Kind::Audio, TrackId::AUDIO),
+            media::Kind::Video => (Kind::Video, TrackId::VIDEO),
+        };
+        Some(Self {
+            kind,
+            payload_type: section.payload_type?,
+            rtx: section.rtx,
+            ssrc: section.ssrc,
+            reorder: Reorder::new(PATIENCE),
+            clock: ReportClock::new(format.clock_rate()),
+            depacketizer: Depacketizer::new(format, id, 2),
+            keyframe_due: None,
+            keyframe_asked: None,
+            sender_report: None,
+            dropped_before: 0,
+        })
+    }
+
+    fn enter(&mut self, packet: &Packet<'_>, now: Instant) {
+        let header = packet.header;
+        let (sequence, payload) = if self.rtx == Some(header.payload_type) {
+            match retransmitted(packet.payload) {
+                Some(original) => original,
+                None => return,
+            }
+        } else {
+            self.ssrc.get_or_insert(header.ssrc);
+            (header.sequence, packet.payload)
+        };
+        let held = Held {
+            payload: Bytes::copy_from_slice(payload),
+            marker: header.marker,
+            timestamp: header.timestamp,
+        };
+        self.reorder.push(sequence, held, now);
+    }
+
+    fn deliver(&mut self, now: Instant, events: &mut Vec<Event>) {
+        while let Some(arrival) = self.reorder.pop(now) {
+            match arrival {
+                Arrival::Lost => self.depacketizer.lost(),
+                Arrival::Packet(held) => {
+                    let packet = Incoming {
+                        payload: &held.payload,
+                        marker: held.marker,
+                        timestamp: held.timestamp,
+                        at: self.clock.at(held.timestamp, Timestamp::ZERO),
+                    };
+                    self.depacketizer.push(packet, events);
+                }
+            }
+        }
+    }
+
+    fn want_keyframe(&mut self, now: Instant) {
+        let allowed = self.keyframe_asked.map(|asked| asked + KEYFRAME_INTERVAL);
+        self.keyframe_due = Some(allowed.map_or(now, |allowed| allowed.max(now)));
+    }
+}

@@ -1,0 +1,283 @@
+//! What a publisher sends once it has keys: its frames as sealed packets, its reports, and lost packets
+//! again.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use container::rtp::{Format, HEADER_BYTES, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
+use media::{Sample, Timestamp, Track, TrackId};
+use webrtc::client::Answer;
+use webrtc::rtcp::{self, SenderReport};
+use webrtc::srtp::{
+    self, Keys, RTCP_OVERHEAD_MAX, RTP_OVERHEAD_MAX, Rollover, RtcpOpener, RtcpSealer, Sealer,
+};
+
+use super::packets::Packets;
+use crate::socket::{self, Moved};
+
+/// Packets of a track that can be sent again: seconds of it.
+const HISTORY_MAX: usize = 1_024;
+
+/// The canonical name of a publisher's sources.
+const CNAME: &str = "peer";
+
+/// Seconds from 1900, where NTP begins, to 1970.
+const NTP_EPOCH: u64 = 2_208_988_800;
+
+/// A track as it was offered.
+#[derive(Clone, Debug)]
+pub(super) struct Offered {
+    pub(super) track: Arc<Track>,
+    pub(super) format: Format,
+    pub(super) ssrc: u32,
+}
+
+/// The sending end of one session.
+#[derive(Debug)]
+pub(super) struct Sender {
+    sealer: Sealer,
+    rtcp_out: RtcpSealer,
+    rtcp_in: RtcpOpener,
+    tracks: Vec<Outgoing>,
+    payloads: Payloads,
+    sealed: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Outgoing {
+    id: TrackId,
+    ssrc: u32,
+    payload_type: u8,
+    packetizer: Packetizer,
+    sequencer: Sequencer,
+    rollover: Rollover,
+    packets: u32,
+    octets: u32,
+    /// The newest packets by their numbers, sealed.
+    history: VecDeque<(u16, Vec<u8>)>,
+}
+
+/// What the server asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) keyframe: bool,
+    /// Bytes that were sent again.
+    pub(super) bytes: usize,
+}
+
+impl Sender {
+    /// For the tracks of the offer that `answer` accepts; `random` is where numbers and clocks begin.
+    pub(super) fn new(
+        offered: &[Offered],
+        answer: &Answer,
+        keys: &Keys,
+        random: u64,
+    ) -> Result<Self, srtp::Error> {
+        let sections = offered.iter().zip(&answer.media);
+        let tracks = sections.filter_map(|(offered, section)| {
+            Some(Outgoing::new(offered, section.payload_type?, random))
+        });
+        Ok(Self {
+            sealer: Sealer::new(keys)?,
+            rtcp_out: RtcpSealer::new(keys)?,
+            rtcp_in: RtcpOpener::new(keys)?,
+            tracks: tracks.collect(),
+            payloads: Payloads::default(),
+            sealed: vec![0; HEADER_BYTES + 2 * PAYLOAD_BYTES + RTP_OVERHEAD_MAX],
+        })
+    }
+
+    /// Whether the server takes anything.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.tracks.is_empty()
+    }
+
+    /// Sends a frame; gives the bytes that it took. Nothing where the server does not take the track, or
+    /// where there is nothing in the frame for RTP.
+    pub(super) fn sample(
+        &mut self,
+        sample: &Sample,
+        socket: &OwnedFd,
+    ) -> Result<usize, &'static str> {
+        let own = |track: &&mut Outgoing| track.id == sample.track;
+        let Some(track) = self.tracks.iter_mut().find(own) else {
+            return Ok(0);
+        };
+        self.payloads.clear();
+        match track.packetizer.push(sample, &mut self.payloads) {
+            // Receivers cannot show what is out of order, and browsers never send it.
+            Ok(picture) if picture.is_reordered && picture.is_disposable => return Ok(0),
+            Ok(_) => {}
+            Err(_) => return Ok(0),
+        }
+        let timestamp = track.sequencer.timestamp(sample.pts);
+        let mut sent = 0;
+        for payload in self.payloads.packets() {
+            let number = track.sequencer.next();
+            let mut header = track.sequencer.number(payload, timestamp);
+            header[1] |= track.payload_type;
+            let bytes = &self.payloads.bytes()[payload.range.clone()];
+            let index = track.rollover.index(number).ok_or("its numbers ran out")?;
+            let length = self
+                .sealer
+                .seal(index, &header, bytes, &mut self.sealed)
+                .map_err(|_| "a packet could not be sealed")?;
+            let packet = &self.sealed[..length];
+            send(socket, packet)?;
+            sent += length;
+            track.packets = track.packets.wrapping_add(1);
+            track.octets = track.octets.wrapping_add(bytes.len() as u32);
+            if track.history.len() == HISTORY_MAX {
+                track.history.pop_front();
+            }
+            track.history.push_back((number as u16, packet.to_vec()));
+        }
+        Ok(sent)
+    }
+
+    /// Reports each track: `at` on its timeline is `wall`, nanoseconds since 1970.
+    pub(super) fn report(
+        &mut self,
+        at: Timestamp,
+        wall: u64,
+        socket: &OwnedFd,
+    ) -> Result<(), &'static str> {
+        for track in &self.tracks {
+            let mut compound = Vec::new();
+            let report = SenderReport {
+                ssrc: track.ssrc,
+                ntp: ntp(wall),
+                rtp_timestamp: track.sequencer.timestamp(at),
+                packets: track.packets,
+                octets: track.octets,
+            };
+            report.write(&mut compound);
+            rtcp::write_sdes(&mut compound, track.ssrc, CNAME);
+            let mut sealed = vec![0; compound.len() + RTCP_OVERHEAD_MAX];
+            let length = self
+                .rtcp_out
+                .seal(&compound, &mut sealed)
+                .map_err(|_| "a report could not be sealed")?;
+            send(socket, &sealed[..length])?;
+        }
+        Ok(())
+    }
+
+    /// Takes a sealed compound packet of the server's, and sends again what it asks for.
+    pub(super) fn rtcp(
+        &mut self,
+        datagram: &mut [u8],
+        socket: &OwnedFd,
+        packets: &mut Packets,
+    ) -> Result<Asked, &'static str> {
+        let mut asked = Asked::default();
+        let Ok(length) = self.rtcp_in.open(datagram) else {
+            packets.refused += 1;
+            return Ok(asked);
+        };
+        for packet in rtcp::packets(&datagram[..length]) {
+            match packet {
+                rtcp::Packet::PictureLoss { .. } | rtcp::Packet::FullIntra { .. } => {
+                    packets.keyframes_asked += 1;
+                    asked.keyframe = true;
+                }
+                rtcp::Packet::Nack { media, lost } => {
+                    let own = |track: &&Outgoing| track.ssrc == media;
+                    let Some(track) = self.tracks.iter().find(own) else {
+                        continue;
+                    };
+                    for sequence in lost {
+                        packets.nacked += 1;
+                        if let Some(packet) = track.sent(sequence) {
+                            send(socket, packet)?;
+                            packets.repeated += 1;
+                            asked.bytes += packet.len();
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(asked)
+    }
+}
+
+impl Outgoing {
+    fn new(offered: &Offered, payload_type: u8, random: u64) -> Self {
+        // Whoever loses the first packets must not take the wrap for a jump back.
+        let first = random as u16 & 0x7FFF;
+        let clock_rate = offered.format.clock_rate();
+        let origin = (random >> 16) as u32;
+        Self {
+            id: offered.track.id,
+            ssrc: offered.ssrc,
+            payload_type,
+            packetizer: Packetizer::new(offered.format, &offered.track, PAYLOAD_BYTES),
+            sequencer: Sequencer::new(offered.ssrc, first, origin, clock_rate),
+            rollover: Rollover::starting_at(first.into()),
+            packets: 0,
+            octets: 0,
+            history: VecDeque::new(),
+        }
+    }
+
+    fn sent(&self, sequence: u16) -> Option<&[u8]> {
+        let (newest, _) = self.history.back()?;
+        let back = usize::from(newest.wrapping_sub(sequence));
+        let at = self.history.len().checked_sub(1 + back)?;
+        self.history.get(at).map(|(_, packet)| &packet[..])
+    }
+}
+
+/// Seconds since 1900 in 32.32 fixed point (RFC 3550 §4).
+fn ntp(wall: u64) -> u64 {
+    let (seconds, nanoseconds) = (wall / 1_000_000_000, wall % 1_000_000_000);
+    (seconds + NTP_EPOCH) << 32 | (nanoseconds << 32) / 1_000_000_000
+}
+
+/// What a full socket does not take is lost, as datagrams are.
+pub(super) fn send(socket: &OwnedFd, datagram: &[u8]) -> Result<(), &'static str> {
+    match socket::transmit_datagram(socket, datagram) {
+        Moved::Bytes(_) | Moved::Later => Ok(()),
+        Moved::Gone(why) => Err(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wall_clocks_count_from_1900() {
+        assert_eq!(ntp(0), NTP_EPOCH << 32);
+        assert_eq!(ntp(1_500_000_000), (NTP_EPOCH + 1) << 32 | 1 << 31);
+    }
+
+    #[test]
+    fn the_newest_packets_can_be_sent_again() {
+        let track = Arc::new(Track {
+            id: TrackId::AUDIO,
+            kind: media::Kind::Audio,
+            codec: media::Codec::Opus,
+            framing: media::Framing::Bare,
+            config: bytes::Bytes::new(),
+            sample_rate: 48_000,
+            channels: 2,
+        });
+        let offered = Offered {
+            track,
+            format: Format::Opus,
+            ssrc: 7,
+        };
+        let mut outgoing = Outgoing::new(&offered, 111, 9);
+        assert_eq!(outgoing.sent(0), None);
+        for number in [65_534, 65_535, 0, 1_u16] {
+            outgoing.history.push_back((number, vec![number as u8]));
+        }
+        assert_eq!(outgoing.sent(65_534), Some(&[254][..]));
+        assert_eq!(outgoing.sent(1), Some(&[1][..]));
+        assert_eq!(outgoing.sent(2), None);
+        assert_eq!(outgoing.sent(65_533), None);
+    }
+}

@@ -1,0 +1,517 @@
+//! WHIP publishers in one thread: each sends its frames when they are due.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use container::rtp::Format;
+use rustix::event::epoll;
+use webrtc::client::{self, Event, Identity, Peer, is_media};
+use webrtc::ice::Credentials;
+use webrtc::rtcp::is_rtcp;
+use webrtc::srtp::Profile;
+
+use super::sender::{Offered, Sender, send};
+use super::signal::{SignalReader, post};
+use super::timers::Timers;
+use super::{offer, random};
+use crate::clock::{Clock, nanoseconds};
+use crate::plan::{Plan, Source};
+use crate::publish::piece::{Performer, Piece, Script, timestamp};
+use crate::publish::recording::Recording;
+use crate::socket::{self, Moved};
+use crate::tally::{Progress, Tally};
+use crate::worker::{Lap, Laps};
+
+/// Sockets looked at between two sleeps.
+const EVENTS_PER_WAIT: usize = 512;
+/// Connections begun in a round, so that those who publish keep their time.
+const JOINS_PER_ROUND: u64 = 4;
+/// Pieces sent in a round: about two milliseconds' work, before sockets are looked at again.
+const PIECES_PER_ROUND: usize = 256;
+/// Datagrams taken from a socket in a row.
+const DATAGRAMS_PER_EVENT: usize = 16;
+/// The longest datagram, and what is taken of an answer at once.
+const TAKE_BYTES: usize = 4 << 10;
+/// The longest sleep.
+const NAP: u64 = 20_000_000;
+/// Between two reports of a sender.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Runs this process's publishers to the end of the plan.
+pub(crate) fn run(
+    plan: &Plan,
+    source: &Source,
+    progress: &mut dyn FnMut(Progress),
+) -> std::io::Result<Tally> {
+    let script = match source {
+        Source::File(path) => {
+            let recording = Recording::read(path, plan.target.protocol());
+            Script::Recording(Arc::new(recording.map_err(std::io::Error::other)?))
+        }
+        Source::Synthetic(program) => Script::Synthetic(*program),
+    };
+    let mut studio = Studio::new(plan, script)?;
+    let mut laps = Laps::new(plan, studio.clock);
+    loop {
+        let now = studio.clock.now();
+        let is_over = studio.is_over();
+        match laps.begin(now, is_over, &mut || progress(studio.tally.progress())) {
+            Lap::Goes => {}
+            Lap::WindowBegins => studio.in_window = true,
+            Lap::Ends => break,
+        }
+        studio.begin_due(now);
+        studio.send_due();
+        studio.wake_due();
+        let now = studio.clock.now();
+        let pause = studio.pause(now);
+        laps.end(now, pause);
+        studio.wait(pause, &mut laps)?;
+    }
+    studio.end();
+    laps.finish(&mut studio.tally);
+    Ok(studio.tally)
+}
+
+struct Studio<'a> {
+    plan: &'a Plan,
+    script: Script,
+    clock: Clock,
+    epoll: OwnedFd,
+    identity: Identity,
+    publishers: Vec<Option<Publisher>>,
+    /// When each publisher's next piece is due.
+    due: BinaryHeap<Reverse<(u64, usize)>>,
+    timers: Timers,
+    begun: u64,
+    in_window: bool,
+    tally: Tally,
+    buffer: Vec<u8>,
+}
+
+struct Publisher {
+    socket: OwnedFd,
+    number: u64,
+    began: u64,
+    performer: Performer,
+    local: Credentials,
+    offered: Vec<Offered>,
+    phase: Phase,
+}
+
+enum Phase {
+    /// What it will say first.
+    Connecting(Vec<u8>),
+    Asking(SignalReader),
+    Agreeing(Box<Session>),
+    OnAir(Box<Session>, Box<OnAir>),
+}
+
+/// From the answer on.
+struct Session {
+    peer: Peer,
+    server: SocketAddr,
+    answer: client::Answer,
+}
+
+struct OnAir {
+    sender: Sender,
+    /// Time of the load of the first piece.
+    since: u64,
+    next_report: Instant,
+}
+
+impl<'a> Studio<'a> {
+    fn new(plan: &'a Plan, script: Script) -> std::io::Result<Self> {
+        let identity = Identity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
+        Ok(Self {
+            plan,
+            script,
+            clock: Clock::new(plan.begin_at),
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            identity: identity.map_err(std::io::Error::other)?,
+            publishers: Vec::new(),
+            due: BinaryHeap::new(),
+            timers: Timers::default(),
+            begun: 0,
+            in_window: false,
+            tally: Tally::default(),
+            buffer: vec![0; TAKE_BYTES],
+        })
+    }
+
+    fn begin_due(&mut self, now: u64) {
+        if self.clock.until_begin() > 0 {
+            return;
+        }
+        let due = self.plan.ramp().due(Duration::from_nanos(now));
+        let due = self.plan.own_share(due);
+        for _ in 0..JOINS_PER_ROUND.min(due - self.begun) {
+            let number = self.plan.global(self.begun);
+            self.begun += 1;
+            self.tally.begun += 1;
+            if let Err(reason) = self.connect(number) {
+                self.tally.failed.count(&reason);
+            }
+        }
+    }
+
+    fn connect(&mut self, number: u64) -> Result<(), String> {
+        let told = |error: &dyn std::fmt::Display| error.to_string();
+        let target = &self.plan.target;
+        // Differs between publishers of a run, and between runs.
+        let source = (self.plan.begin_at >> 20) as u32 ^ (number as u32) << 12;
+        let performer = Performer::new(self.script.clone(), target.protocol(), source);
+        let offered = offered(&performer.opening()).map_err(|error| told(&error))?;
+        let local = random::credentials().map_err(|error| told(&error))?;
+        let tracks: Vec<_> = offered
+            .iter()
+            .map(|offered| (offered.format, offered.ssrc))
+            .collect();
+        let text = offer::of_publisher(&local, &self.identity, &tracks);
+        let words = post(target, number, &text.map_err(|error| told(&error))?);
+        let began = self.clock.now();
+        let socket = socket::connect(target.addr(), number, None);
+        let socket = socket.map_err(|error| format!("no connection: {error}"))?;
+        let data = epoll::EventData::new_u64(self.publishers.len() as u64);
+        epoll::add(&self.epoll, &socket, data, epoll::EventFlags::OUT)
+            .map_err(|error| told(&error))?;
+        self.publishers.push(Some(Publisher {
+            socket,
+            number,
+            began,
+            performer,
+            local,
+            offered,
+            phase: Phase::Connecting(words.into_bytes()),
+        }));
+        Ok(())
+    }
+
+    /// Sends what is due by now.
+    fn send_due(&mut self) {
+        for _ in 0..PIECES_PER_ROUND {
+            let now = self.clock.now();
+            match self.due.peek() {
+                Some(Reverse((at, _))) if *at <= now => {}
+                _ => return,
+            }
+            let Some(Reverse((at, place))) = self.due.pop() else {
+                return;
+            };
+            if let Some(Some(_)) = self.publishers.get(place) {
+                self.tally.lateness.record(now - at);
+                let outcome = self.send_next(place);
+                self.settle(place, outcome);
+            }
+        }
+    }
+
+    fn send_next(&mut self, place: usize) -> Result<(), String> {
+        let Some(Some(publisher)) = self.publishers.get_mut(place) else {
+            return Ok(());
+        };
+        let Phase::OnAir(_, on_air) = &mut publisher.phase else {
+            return Ok(());
+        };
+        let performer = &mut publisher.performer;
+        let mut pieces = Vec::new();
+        performer.perform(self.clock.wall(), &mut |piece| pieces.push(piece));
+        let next = on_air.since + performer.due();
+        let mut bytes = 0;
+        for piece in pieces {
+            if let Piece::Sample(sample) = piece {
+                self.tally.frames_sent += 1;
+                bytes += on_air.sender.sample(&sample, &publisher.socket)?;
+            }
+        }
+        self.due.push(Reverse((next, place)));
+        self.count(bytes);
+        Ok(())
+    }
+
+    fn count(&mut self, bytes: usize) {
+        self.tally.bytes += bytes as u64;
+        self.tally.window_bytes += if self.in_window { bytes as u64 } else { 0 };
+    }
+
+    /// Whether everybody has come and gone.
+    fn is_over(&self) -> bool {
+        self.begun == self.plan.own_share(self.plan.members)
+            && self.publishers.iter().all(Option::is_none)
+    }
+
+    /// Until something is due.
+    fn pause(&self, now: u64) -> u64 {
+        let mut next = self.due.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
+        if self.begun < self.plan.own_share(self.plan.members) {
+            let at = self.plan.ramp().at(self.plan.global(self.begun));
+            next = next.min(nanoseconds(at) + self.clock.until_begin());
+        }
+        let timer = self.timers.next().map_or(u64::MAX, |due| {
+            nanoseconds(due.saturating_duration_since(Instant::now()))
+        });
+        next.saturating_sub(now).min(timer).min(NAP)
+    }
+
+    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
+        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
+            return Ok(());
+        };
+        laps.resume(self.clock.now());
+        for event in ready {
+            let place = { event.data }.u64() as usize;
+            let outcome = self.attend(place);
+            self.settle(place, outcome);
+        }
+        Ok(())
+    }
+
+    fn attend(&mut self, place: usize) -> Result<(), String> {
+        let Some(Some(publisher)) = self.publishers.get_mut(place) else {
+            return Ok(());
+        };
+        match &mut publisher.phase {
+            Phase::Connecting(words) => {
+                socket::connect_result(&publisher.socket)
+                    .map_err(|error| format!("no connection: {error}"))?;
+                socket::say(&publisher.socket, words)?;
+                publisher.phase = Phase::Asking(SignalReader::default());
+                let data = epoll::EventData::new_u64(place as u64);
+                epoll::modify(&self.epoll, &publisher.socket, data, epoll::EventFlags::IN)
+                    .map_err(|error| format!("not watched: {error}"))
+            }
+            Phase::Asking(reader) => {
+                let answer = match socket::receive(&publisher.socket, &mut self.buffer) {
+                    Moved::Bytes(length) => reader.push(&self.buffer[..length]),
+                    Moved::Later => return Ok(()),
+                    Moved::Gone(_) => reader.finish().map(Some),
+                };
+                match answer.map_err(|error| error.to_string())? {
+                    Some(answer) => self.agree(place, answer),
+                    None => Ok(()),
+                }
+            }
+            Phase::Agreeing(_) | Phase::OnAir(..) => self.receive(place),
+        }
+    }
+
+    /// The server has agreed: its UDP port takes the place of its HTTP port.
+    fn agree(&mut self, place: usize, answer: client::Answer) -> Result<(), String> {
+        let Some(Some(publisher)) = self.publishers.get_mut(place) else {
+            return Ok(());
+        };
+        let own = || offer::choose_candidate(&answer, self.plan.target.addr());
+        let server = self
+            .plan
+            .via
+            .or_else(own)
+            .ok_or("the answer names no UDP address")?;
+        let random = random::number().map_err(|error| error.to_string())?;
+        let socket = socket::converse(server, publisher.number)
+            .map_err(|error| format!("no UDP socket: {error}"))?;
+        let data = epoll::EventData::new_u64(place as u64);
+        epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN)
+            .map_err(|error| format!("not watched: {error}"))?;
+        publisher.socket = socket;
+        let (local, now) = (publisher.local.clone(), Instant::now());
+        let session = Session {
+            peer: Peer::new(&self.identity, local, &answer, random, now),
+            server,
+            answer,
+        };
+        publisher.phase = Phase::Agreeing(Box::new(session));
+        self.wake(place)
+    }
+
+    /// Takes the datagrams that are there.
+    fn receive(&mut self, place: usize) -> Result<(), String> {
+        for _ in 0..DATAGRAMS_PER_EVENT {
+            let Some(Some(publisher)) = self.publishers.get_mut(place) else {
+                return Ok(());
+            };
+            let length = match socket::receive_datagram(&publisher.socket, &mut self.buffer) {
+                Moved::Bytes(length) => length,
+                Moved::Later => break,
+                Moved::Gone(why) => return Err(why.to_owned()),
+            };
+            let datagram = &mut self.buffer[..length];
+            if is_media(datagram) {
+                if let (Phase::OnAir(_, on_air), true) = (&mut publisher.phase, is_rtcp(datagram)) {
+                    let packets = &mut self.tally.packets;
+                    let asked = on_air.sender.rtcp(datagram, &publisher.socket, packets)?;
+                    if asked.keyframe {
+                        publisher.performer.ask_keyframe();
+                    }
+                    self.count(asked.bytes);
+                }
+                continue;
+            }
+            let (Phase::Agreeing(session) | Phase::OnAir(session, _)) = &mut publisher.phase else {
+                return Ok(());
+            };
+            let heard = session
+                .peer
+                .receive(datagram, session.server, Instant::now());
+            session.flush(&publisher.socket)?;
+            match heard.map_err(|error| error.to_string())? {
+                None => {}
+                Some(Event::Closed) => return Err("closed by the server".to_owned()),
+                Some(Event::Connected(keys)) => self.go_on_air(place, &keys)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn go_on_air(&mut self, place: usize, keys: &webrtc::srtp::Keys) -> Result<(), String> {
+        let Some(Some(publisher)) = self.publishers.get_mut(place) else {
+            return Ok(());
+        };
+        let random = random::number().map_err(|error| error.to_string())?;
+        // Something stands in its place for as long as it takes.
+        let empty = Phase::Connecting(Vec::new());
+        let phase = std::mem::replace(&mut publisher.phase, empty);
+        let Phase::Agreeing(session) = phase else {
+            publisher.phase = phase;
+            return Ok(());
+        };
+        let sender = Sender::new(&publisher.offered, &session.answer, keys, random);
+        let sender = sender.map_err(|error| error.to_string())?;
+        if !sender.is_wanted() {
+            publisher.phase = Phase::Agreeing(session);
+            return Err("the server takes none of the tracks".to_owned());
+        }
+        let now = self.clock.now();
+        let on_air = OnAir {
+            sender,
+            since: now,
+            next_report: Instant::now(),
+        };
+        publisher.phase = Phase::OnAir(session, Box::new(on_air));
+        self.tally.joined += 1;
+        self.tally.join.record(now.saturating_sub(publisher.began));
+        self.due.push(Reverse((now, place)));
+        Ok(())
+    }
+
+    fn wake_due(&mut self) {
+        let now = Instant::now();
+        for _ in 0..PIECES_PER_ROUND {
+            let Some(place) = self.timers.pop(now) else {
+                return;
+            };
+            let outcome = self.wake(place);
+            self.settle(place, outcome);
+        }
+    }
+
+    /// Checks, repetitions and reports that are due.
+    fn wake(&mut self, place: usize) -> Result<(), String> {
+        let Some(Some(publisher)) = self.publishers.get_mut(place) else {
+            return Ok(());
+        };
+        let (Phase::Agreeing(session) | Phase::OnAir(session, _)) = &mut publisher.phase else {
+            return Ok(());
+        };
+        let now = Instant::now();
+        if session.peer.timeout() <= now {
+            let woken = session.peer.handle_timeout(now);
+            woken.map_err(|error| error.to_string())?;
+            session.flush(&publisher.socket)?;
+        }
+        if let Phase::OnAir(_, on_air) = &mut publisher.phase
+            && on_air.next_report <= now
+        {
+            on_air.next_report = now + REPORT_INTERVAL;
+            let since = self.clock.now().saturating_sub(on_air.since);
+            let wall = self.clock.wall();
+            on_air
+                .sender
+                .report(timestamp(since), wall, &publisher.socket)?;
+        }
+        Ok(())
+    }
+
+    /// After something happened: the publisher at `place` is lost, or woken when it is due.
+    fn settle(&mut self, place: usize, outcome: Result<(), String>) {
+        let Err(reason) = outcome else {
+            let publisher = self.publishers.get(place).and_then(Option::as_ref);
+            if let Some(due) = publisher.and_then(Publisher::due) {
+                self.timers.set(place, due);
+            }
+            return;
+        };
+        self.timers.clear(place);
+        let publisher = self.publishers.get_mut(place).and_then(Option::take);
+        match publisher.map(|publisher| publisher.phase) {
+            Some(Phase::OnAir(..)) => self.tally.lost.count(&reason),
+            Some(_) => self.tally.failed.count(&reason),
+            None => {}
+        }
+    }
+
+    /// Everybody hangs up.
+    fn end(&mut self) {
+        for mut publisher in std::mem::take(&mut self.publishers).into_iter().flatten() {
+            if let Phase::OnAir(session, _) = &mut publisher.phase {
+                self.tally.alive += 1;
+                session.peer.close(Instant::now());
+                // A server that is gone need not be told.
+                session.flush(&publisher.socket).ok();
+            } else {
+                self.tally.failed.count(&"not yet at the end");
+            }
+        }
+    }
+}
+
+impl Publisher {
+    /// When it has to do something unasked, but for its frames.
+    fn due(&self) -> Option<Instant> {
+        match &self.phase {
+            Phase::Connecting(_) | Phase::Asking(_) => None,
+            Phase::Agreeing(session) => Some(session.peer.timeout()),
+            Phase::OnAir(session, on_air) => Some(session.peer.timeout().min(on_air.next_report)),
+        }
+    }
+}
+
+impl Session {
+    fn flush(&mut self, socket: &OwnedFd) -> Result<(), &'static str> {
+        while let Some(datagram) = self.peer.poll_transmit() {
+            send(socket, &datagram)?;
+        }
+        Ok(())
+    }
+}
+
+/// What of a script goes over RTP, each from a source of its own.
+fn offered(opening: &[Piece]) -> Result<Vec<Offered>, getrandom::Error> {
+    let mut offered: Vec<Offered> = Vec::new();
+    for piece in opening {
+        let Piece::Track(track) = piece else {
+            continue;
+        };
+        let Some(format) = Format::of(track) else {
+            continue;
+        };
+        // One of each kind: a server takes no more.
+        if offered
+            .iter()
+            .all(|other| other.format.kind() != format.kind())
+        {
+            offered.push(Offered {
+                track: Arc::clone(track),
+                format,
+                ssrc: getrandom::u32()?,
+            });
+        }
+    }
+    Ok(offered)
+}

@@ -1,0 +1,196 @@
+//! Viewers and publishers against a server of the tests.
+
+use std::time::Duration;
+
+use super::testing::{Manners, Server};
+use super::{audience, studio};
+use crate::clock;
+use crate::plan::{Listening, Plan, Source, Work};
+use crate::publish::synthetic::{Audio, Picture, Program, Sound};
+use crate::tally::Tally;
+
+const VIEWERS: u64 = 12;
+const CHECKED: u64 = 4;
+
+fn plan(url: &str, members: u64, work: Work) -> Plan {
+    Plan {
+        target: url.parse().expect("an address"),
+        via: None,
+        streams: 1,
+        process: 0,
+        processes: 1,
+        begin_at: clock::wall(),
+        members,
+        ramp: 50.0,
+        settle: Duration::from_millis(300),
+        window: Duration::from_millis(2_500),
+        work,
+    }
+}
+
+/// What viewers at this path of the server see.
+fn watch(server: &Server, path: &str, listening: &Listening) -> Tally {
+    let url = format!("whep+http://{}/{path}", server.http);
+    let plan = plan(&url, VIEWERS, Work::Listen(listening.clone()));
+    audience::run(&plan, listening, &mut |_| {}).expect("it runs")
+}
+
+fn listening() -> Listening {
+    Listening {
+        checked: CHECKED,
+        ..Listening::default()
+    }
+}
+
+#[test]
+fn viewers_are_given_every_packet_and_check_every_frame() {
+    let server = Server::start(Manners::default());
+    let tally = watch(&server, "show/whep", &listening());
+    let seen = server.stop();
+    let reasons = (&tally.failed, &tally.lost);
+    assert_eq!(
+        (tally.joined, tally.alive, tally.checked),
+        (VIEWERS, VIEWERS, CHECKED),
+        "{reasons:?}"
+    );
+    assert_eq!(tally.join.count(), VIEWERS);
+    assert_eq!(tally.rate.count(), VIEWERS);
+    // Of 1.06 Mb/s, and what headers and tags add.
+    let rate = tally.rate.percentile(50.0) as f64 / 1.06e6;
+    assert!((0.8..1.4).contains(&rate), "{rate}");
+    let packets = &tally.packets;
+    assert_eq!(
+        (packets.lost, packets.gaps, packets.refused, packets.nacked),
+        (0, 0, 0, 0),
+        "{packets:?}"
+    );
+    let sounds = packets.window_audio.packets as f64 / (VIEWERS as f64 * 2.5 * 50.0);
+    assert!((0.8..1.2).contains(&sounds), "{packets:?}");
+    assert!(packets.window_video.bytes > 50 * packets.window_video.packets);
+    let findings = &tally.findings;
+    assert_eq!(
+        (
+            findings.holes,
+            findings.repeated,
+            findings.damaged,
+            findings.unstamped
+        ),
+        (0, 0, 0, 0),
+        "{findings:?}"
+    );
+    // Both tracks of each for the window at the least.
+    assert!(
+        findings.frames as f64 > 0.8 * (CHECKED as f64 * 2.5 * 75.0),
+        "{findings:?}"
+    );
+    assert!(findings.delay.count() > 0 && findings.delay.percentile(50.0) < 500_000_000);
+    // Everybody reports, those who open packets with the time of the last sender report.
+    assert!(seen.reports >= VIEWERS * 2, "{seen:?}");
+    assert!(
+        seen.timed >= CHECKED && seen.timed < seen.reports,
+        "{seen:?}"
+    );
+    assert_eq!((seen.lost, seen.goodbyes), (0, VIEWERS), "{seen:?}");
+}
+
+#[test]
+fn what_is_lost_is_counted_and_by_players_asked_for() {
+    let server = Server::start(Manners {
+        loses: Some(20),
+        ..Manners::default()
+    });
+    let tally = watch(&server, "show/whep", &listening());
+    let seen = server.stop();
+    assert_eq!(tally.alive, VIEWERS, "{:?} {:?}", tally.failed, tally.lost);
+    let packets = &tally.packets;
+    let share = packets.lost as f64 / (packets.lost + packets.received) as f64;
+    // Those who are checked are given what they ask for, under its own number.
+    let expected = 0.05 * (VIEWERS - CHECKED) as f64 / VIEWERS as f64;
+    assert!((share / expected - 1.0).abs() < 0.4, "{share}: {packets:?}");
+    assert!(packets.nacked > 0 && packets.late > 0, "{packets:?}");
+    assert!(packets.nacked < packets.received / 10, "{packets:?}");
+    assert!(seen.repeated > 0 && seen.lost > 0, "{seen:?}");
+    let findings = &tally.findings;
+    assert_eq!((findings.missing, findings.damaged), (0, 0), "{findings:?}");
+}
+
+#[test]
+fn a_server_that_says_no_or_goodbye_is_the_reason() {
+    let server = Server::start(Manners {
+        closes_after: Some(Duration::from_secs(2)),
+        ..Manners::default()
+    });
+    let tally = watch(&server, "nothing/whep", &Listening::default());
+    assert_eq!(
+        tally.failed.iter().collect::<Vec<_>>(),
+        [("status 404", VIEWERS)]
+    );
+    let server_of_goodbyes = Server::start(Manners {
+        closes_after: Some(Duration::from_secs(2)),
+        ..Manners::default()
+    });
+    let tally = watch(&server_of_goodbyes, "show/whep", &Listening::default());
+    assert_eq!((tally.joined, tally.alive), (VIEWERS, 0), "{tally:?}");
+    let lost: Vec<_> = tally.lost.iter().collect();
+    assert_eq!(lost, [("closed by the server", VIEWERS)]);
+    server.stop();
+    server_of_goodbyes.stop();
+}
+
+#[test]
+fn viewers_come_and_go() {
+    let server = Server::start(Manners::default());
+    let churning = Listening {
+        churn: 10.0,
+        ..Listening::default()
+    };
+    let tally = watch(&server, "show/whep", &churning);
+    let seen = server.stop();
+    assert!(tally.churned >= 10, "{}", tally.churned);
+    assert_eq!(tally.begun, VIEWERS + tally.churned);
+    assert_eq!(
+        tally.failed.total() + tally.alive,
+        VIEWERS,
+        "{:?}",
+        tally.failed
+    );
+    // Each says goodbye when it leaves.
+    assert_eq!(seen.goodbyes, tally.joined, "{seen:?}");
+}
+
+#[test]
+fn publishers_are_taken_whole_and_do_what_they_are_asked() {
+    let server = Server::start(Manners {
+        asks_every: Some(Duration::from_millis(500)),
+        ..Manners::default()
+    });
+    let url = format!("whip+http://key@{}/show/whip", server.http);
+    let program = Program {
+        sound: Sound::new(Audio::Opus, 64_000).expect("a rate"),
+        picture: Some(Picture::new(1_000_000).expect("a rate")),
+    };
+    let source = Source::Synthetic(program);
+    let plan = plan(&url, 2, Work::Publish(source.clone()));
+    let tally = studio::run(&plan, &source, &mut |_| {}).expect("it runs");
+    let seen = server.stop();
+    assert_eq!(
+        (tally.joined, tally.alive),
+        (2, 2),
+        "{:?} {:?}",
+        tally.failed,
+        tally.lost
+    );
+    let findings = &seen.findings;
+    assert_eq!(
+        (findings.missing, findings.damaged, findings.unstamped),
+        (0, 0, 0),
+        "{findings:?}"
+    );
+    assert_eq!(findings.frames, tally.frames_sent, "{findings:?}");
+    assert_eq!(seen.packets.frames_dropped, 0);
+    assert!(seen.sender_reports >= 2 * 2 * 2, "{seen:?}");
+    assert!(tally.packets.keyframes_asked >= 4, "{:?}", tally.packets);
+    assert_eq!(tally.packets.nacked, tally.packets.repeated);
+    assert!(tally.packets.repeated >= 4, "{:?}", tally.packets);
+    assert_eq!(seen.goodbyes, 2);
+}

@@ -1,0 +1,322 @@
+//! A bad network between a client and a server, for UDP and for TCP: it loses, delays, shuffles and
+//! throttles, by a seed and so alike on every run.
+//!
+//! ```text
+//! client ─► [our address] ─ up ──► loss, rate, delay ─► a socket per client ─► server
+//!        ◄──────────────── down ◄──                  ◄─
+//! ```
+//!
+//! Over UDP it is what a router with address translation is: each client has a socket of its own
+//! towards the server, and nothing in the datagrams is changed. A client that was told the server's
+//! address in a session description is told the proxy's instead ([`Impaired::rewrite`]).
+
+mod link;
+mod tcp;
+mod udp;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+pub use link::{Impairment, Passage};
+
+use link::Link;
+
+/// A proxy in a thread of this process. It ends when it is dropped.
+#[derive(Debug)]
+pub struct Impaired {
+    addr: SocketAddr,
+    transport: Transport,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transport {
+    Udp,
+    Tcp,
+}
+
+/// What the proxy's threads and its owner have in common.
+#[derive(Debug)]
+struct Shared {
+    /// From clients to the server, and back.
+    up: Mutex<Link>,
+    down: Mutex<Link>,
+    rebinds: AtomicBool,
+    ends: AtomicBool,
+}
+
+impl Shared {
+    fn up(&self) -> MutexGuard<'_, Link> {
+        self.up.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn down(&self) -> MutexGuard<'_, Link> {
+        self.down.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ends(&self) -> bool {
+        self.ends.load(Ordering::Relaxed)
+    }
+}
+
+impl Impaired {
+    /// Passes datagrams between whoever sends some to [`Impaired::addr`] and `upstream`. The two ways
+    /// have the same seed and still nothing in common.
+    ///
+    /// # Panics
+    /// When there is no socket to be had.
+    #[must_use]
+    pub fn udp(upstream: SocketAddr, up: Impairment, down: Impairment) -> Self {
+        let socket = std::net::UdpSocket::bind(any_port(upstream));
+        let socket = socket.unwrap_or_else(|error| panic!("no UDP socket: {error}"));
+        let addr = socket.local_addr();
+        Self::start(Transport::Udp, addr, up, down, move |shared| {
+            udp::run(&socket, upstream, shared);
+        })
+    }
+
+    /// Passes bytes between whoever connects to [`Impaired::addr`] and `upstream`: late, and no faster than
+    /// allowed. TCP's own repetitions are below it, so nothing is lost or shuffled.
+    ///
+    /// # Panics
+    /// When there is no socket to be had.
+    #[must_use]
+    pub fn tcp(upstream: SocketAddr, up: Impairment, down: Impairment) -> Self {
+        let listener = std::net::TcpListener::bind(any_port(upstream));
+        let listener = listener.unwrap_or_else(|error| panic!("no TCP socket: {error}"));
+        let addr = listener.local_addr();
+        Self::start(Transport::Tcp, addr, up, down, move |shared| {
+            tcp::run(&listener, upstream, shared);
+        })
+    }
+
+    fn start(
+        transport: Transport,
+        addr: std::io::Result<SocketAddr>,
+        up: Impairment,
+        down: Impairment,
+        run: impl FnOnce(&Arc<Shared>) + Send + 'static,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            up: Mutex::new(Link::new(up, 1)),
+            down: Mutex::new(Link::new(down, 2)),
+            rebinds: AtomicBool::new(false),
+            ends: AtomicBool::new(false),
+        });
+        let thread = std::thread::spawn({
+            let shared = shared.clone();
+            move || run(&shared)
+        });
+        Self {
+            addr: addr.unwrap_or_else(|error| panic!("no address: {error}")),
+            transport,
+            shared,
+            thread: Some(thread),
+        }
+    }
+
+    /// Where clients send to, or connect to.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// From now on both ways are like this. What is under way arrives as it was meant to.
+    pub fn impair(&self, up: Impairment, down: Impairment) {
+        self.shared.up().impair(up);
+        self.shared.down().impair(down);
+    }
+
+    /// From now on the server sees every UDP client come from another port, as after a router's restart.
+    pub fn rebind(&self) {
+        self.shared.rebinds.store(true, Ordering::Relaxed);
+    }
+
+    /// What became of the datagrams, or pieces of a byte stream, from clients.
+    #[must_use]
+    pub fn up(&self) -> Passage {
+        self.shared.up().passage()
+    }
+
+    /// Likewise of those to clients.
+    #[must_use]
+    pub fn down(&self) -> Passage {
+        self.shared.down().passage()
+    }
+
+    /// The session description with this proxy for the server's only address; what another transport
+    /// has is taken out.
+    #[must_use]
+    pub fn rewrite(&self, sdp: &str) -> String {
+        let mut out = String::with_capacity(sdp.len());
+        let mut is_named = false;
+        for line in sdp.split_inclusive('\n') {
+            if !line.starts_with("a=candidate:") {
+                out.push_str(line);
+                continue;
+            }
+            let mut words: Vec<&str> = line.trim_end().split(' ').collect();
+            let own = match self.transport {
+                Transport::Udp => "udp",
+                Transport::Tcp => "tcp",
+            };
+            // Foundation, component, transport, priority, address, port (RFC 8839 §5.1).
+            let is_own = words.len() > 5 && words[2].eq_ignore_ascii_case(own);
+            if is_own && !is_named {
+                is_named = true;
+                let (ip, port) = (self.addr.ip().to_string(), self.addr.port().to_string());
+                words[4] = &ip;
+                words[5] = &port;
+                out.push_str(&words.join(" "));
+                out.push_str("\r\n");
+            }
+        }
+        out
+    }
+}
+
+impl Drop for Impaired {
+    fn drop(&mut self) {
+        self.shared.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // What it panicked with was printed.
+            drop(thread.join());
+        }
+    }
+}
+
+/// A free port of the loopback, of the same family as `of`.
+fn any_port(of: SocketAddr) -> SocketAddr {
+    let ip = match of {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+    };
+    SocketAddr::new(ip, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    fn socket() -> UdpSocket {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        socket
+    }
+
+    fn received(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
+        let mut buffer = [0; 2_000];
+        let (length, from) = socket.recv_from(&mut buffer).expect("a datagram");
+        (buffer[..length].to_vec(), from)
+    }
+
+    #[test]
+    fn clients_are_told_apart_and_answered() {
+        let server = socket();
+        let upstream = server.local_addr().expect("an address");
+        let proxy = Impaired::udp(upstream, Impairment::NONE, Impairment::NONE);
+        let clients = [socket(), socket()];
+        let mut ports = BTreeSet::new();
+        for (number, client) in clients.iter().enumerate() {
+            client.send_to(&[number as u8], proxy.addr()).expect("sent");
+            let (datagram, from) = received(&server);
+            assert_eq!(datagram, [number as u8]);
+            ports.insert(from.port());
+            server.send_to(&[number as u8 + 100], from).expect("sent");
+        }
+        for (number, client) in clients.iter().enumerate() {
+            assert_eq!(received(client), (vec![number as u8 + 100], proxy.addr()));
+        }
+        assert_eq!(ports.len(), 2);
+        proxy.rebind();
+        clients[0].send_to(&[9], proxy.addr()).expect("sent");
+        let (_, from) = received(&server);
+        assert!(!ports.contains(&from.port()));
+        server.send_to(&[109], from).expect("sent");
+        assert_eq!(received(&clients[0]).0, [109]);
+        assert_eq!((proxy.up().passed, proxy.down().passed), (3, 3));
+    }
+
+    #[test]
+    fn what_the_link_says_happens_to_datagrams() {
+        let server = socket();
+        let upstream = server.local_addr().expect("an address");
+        let delay = Duration::from_millis(30);
+        let up = Impairment {
+            loss: 0.25,
+            delay,
+            seed: 5,
+            ..Impairment::NONE
+        };
+        let proxy = Impaired::udp(upstream, up, Impairment::NONE);
+        // The same seed says beforehand who is lost.
+        let mut link = Link::new(up, 1);
+        let now = Instant::now();
+        let expected: Vec<u8> = (0..100).filter(|_| link.pass(1, now).is_some()).collect();
+        assert!((50..95).contains(&expected.len()), "{}", expected.len());
+        let client = socket();
+        let began = Instant::now();
+        for number in 0..100 {
+            client.send_to(&[number], proxy.addr()).expect("sent");
+        }
+        let came: Vec<u8> = expected.iter().map(|_| received(&server).0[0]).collect();
+        assert_eq!(came, expected);
+        assert!(began.elapsed() >= delay);
+        assert_eq!(proxy.up().lost, 100 - expected.len() as u64);
+    }
+
+    #[test]
+    fn byte_streams_come_late_and_whole() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+        let upstream = listener.local_addr().expect("an address");
+        let delay = Duration::from_millis(20);
+        let slow = Impairment {
+            delay,
+            rate: Some(8_000_000),
+            ..Impairment::NONE
+        };
+        let proxy = Impaired::tcp(upstream, slow, slow);
+        let mut client = TcpStream::connect(proxy.addr()).expect("connected");
+        client.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let (mut server, _) = listener.accept().expect("a connection");
+        server.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let sent: Vec<u8> = (0..100_000_u32).map(|number| number as u8).collect();
+        let began = Instant::now();
+        client.write_all(&sent).expect("written");
+        let mut came = vec![0; sent.len()];
+        server.read_exact(&mut came).expect("all of it");
+        // A hundred milliseconds for the bytes, but for the last piece, and the delay.
+        assert!(began.elapsed() >= Duration::from_millis(90) + delay);
+        assert!(came == sent);
+        server.write_all(b"yes").expect("written");
+        drop(server);
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).expect("an end");
+        assert_eq!(answer, b"yes");
+    }
+
+    #[test]
+    fn the_only_address_in_a_description_is_the_proxys() {
+        let upstream = "127.0.0.1:8189".parse().expect("an address");
+        let proxy = Impaired::udp(upstream, Impairment::NONE, Impairment::NONE);
+        let sdp = "v=0\r\na=candidate:1 1 udp 2130706431 10.0.0.1 8189 typ host\r\n\
+            a=candidate:2 1 udp 2130706430 127.0.0.1 8189 typ host\r\n\
+            a=candidate:3 1 tcp 1518280447 127.0.0.1 8189 typ host tcptype passive\r\n\
+            a=end-of-candidates\r\n";
+        let expected = format!(
+            "v=0\r\na=candidate:1 1 udp 2130706431 127.0.0.1 {} typ host\r\na=end-of-candidates\r\n",
+            proxy.addr().port()
+        );
+        assert_eq!(proxy.rewrite(sdp), expected);
+    }
+}

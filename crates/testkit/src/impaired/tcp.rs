@@ -1,0 +1,91 @@
+//! The proxy for byte streams: for each way of each connection a thread that reads and one that writes
+//! when it is time.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use super::Shared;
+
+/// Taken from a stream at once: little, so that a throttled stream flows evenly.
+const PIECE_BYTES: usize = 4 << 10;
+/// Pieces under way on one way of a connection; then its reader waits, as a network's window has it.
+const UNDER_WAY_MAX: usize = 1_024;
+/// Between two looks whether somebody connects or the owner has gone.
+const NAP: Duration = Duration::from_millis(5);
+
+struct Piece {
+    at: Instant,
+    bytes: Vec<u8>,
+}
+
+/// Runs until the owner is gone. Connections end with the first of their two ends.
+pub(super) fn run(listener: &TcpListener, upstream: SocketAddr, shared: &Arc<Shared>) {
+    if let Err(error) = listener.set_nonblocking(true) {
+        panic!("the proxy: {error}");
+    }
+    let mut open = Vec::new();
+    while !shared.ends() {
+        match listener.accept() {
+            // A server that is not there hangs up on the client.
+            Ok((client, _)) => open.extend(connect(client, upstream, shared).ok()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(NAP),
+            Err(error) => panic!("the proxy: {error}"),
+        }
+    }
+    for socket in open.into_iter().flatten() {
+        // One that has ended already has nothing to be ended.
+        socket.shutdown(Shutdown::Both).ok();
+    }
+}
+
+/// Ties a client to the server; gives both sockets, to end them by.
+fn connect(
+    client: TcpStream,
+    upstream: SocketAddr,
+    shared: &Arc<Shared>,
+) -> std::io::Result<[TcpStream; 2]> {
+    let server = TcpStream::connect(upstream)?;
+    for socket in [&client, &server] {
+        socket.set_nonblocking(false)?;
+        socket.set_nodelay(true)?;
+    }
+    for is_up in [true, false] {
+        let (from, to) = if is_up {
+            (client.try_clone()?, server.try_clone()?)
+        } else {
+            (server.try_clone()?, client.try_clone()?)
+        };
+        let (give, take) = sync_channel(UNDER_WAY_MAX);
+        let shared = shared.clone();
+        std::thread::spawn(move || read(from, is_up, &shared, &give));
+        std::thread::spawn(move || write(to, &take));
+    }
+    Ok([client, server])
+}
+
+fn read(mut from: TcpStream, is_up: bool, shared: &Shared, give: &SyncSender<Piece>) {
+    let mut buffer = [0; PIECE_BYTES];
+    while let Ok(length @ 1..) = from.read(&mut buffer) {
+        let mut link = if is_up { shared.up() } else { shared.down() };
+        let at = link.pass_in_order(length, Instant::now());
+        drop(link);
+        let bytes = buffer[..length].to_vec();
+        if give.send(Piece { at, bytes }).is_err() {
+            break;
+        }
+    }
+}
+
+fn write(mut to: TcpStream, take: &Receiver<Piece>) {
+    for piece in take {
+        std::thread::sleep(piece.at.saturating_duration_since(Instant::now()));
+        if to.write_all(&piece.bytes).is_err() {
+            return;
+        }
+    }
+    // Whoever has gone already need not be told.
+    to.shutdown(Shutdown::Write).ok();
+}

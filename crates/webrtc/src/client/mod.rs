@@ -1,0 +1,50 @@
+//! The other side of a session: what a viewer's or a publisher's program does, for load generators
+//! and tests.
+//!
+//! ```text
+//! write_offer ─► POST ─► Answer::parse ─► Peer ─┬─ checks (controlling, USE-CANDIDATE, consent)
+//!                                               ├─ DTLS, the client's side
+//!                                               └─ Event::Connected(keys) ─► srtp::{Opener, Sealer}
+//! ```
+//!
+//! A [`Peer`] is one session: datagrams and the clock come in, datagrams and events go out. It reads
+//! what is no media; media is the caller's own, to open or to count. It speaks with one address of the
+//! server, the one that the caller chose among the answer's.
+//!
+//! The server is trusted as far as its answer goes: it is the one that the operator named. Nothing
+//! here is on the server's own path.
+
+mod answer;
+mod checks;
+mod handshake;
+mod identity;
+mod offer;
+mod peer;
+#[cfg(test)]
+mod tests;
+
+use thiserror::Error;
+
+use crate::dtls;
+
+pub use answer::{Accepted, Answer, AnswerError};
+pub use identity::Identity;
+pub use offer::{OfferedFormat, OfferedMedia, write_offer};
+pub use peer::{Event, Peer, is_media};
+
+/// Why a session with a server ended or never began.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum Error {
+    /// The server answered no check.
+    #[error("no check was answered")]
+    NotReached,
+    /// The server answered a check with an error.
+    #[error("a check was refused")]
+    Refused,
+    /// The server answers no checks any more.
+    #[error("the server fell silent")]
+    Silent,
+    /// The handshake failed.
+    #[error("{0}")]
+    Dtls(#[from] dtls::Error),
+}

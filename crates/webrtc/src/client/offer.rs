@@ -1,0 +1,111 @@
+//! Writing an offer.
+
+use std::fmt::{self, Write};
+
+use crate::ice::Credentials;
+use crate::sdp::{Direction, Fingerprint, MediaKind};
+
+/// A format of a section.
+#[derive(Clone, Copy, Debug)]
+pub struct OfferedFormat<'a> {
+    /// Its number in RTP headers.
+    pub payload_type: u8,
+    /// Its encoding as `rtpmap` writes it.
+    pub rtpmap: &'a str,
+    /// Its parameters; empty when there are none.
+    pub parameters: &'a str,
+    /// The number under which its lost packets are repeated.
+    pub rtx: Option<u8>,
+}
+
+/// A section. Sections are named by their places, from 0 on.
+#[derive(Clone, Copy, Debug)]
+pub struct OfferedMedia<'a> {
+    /// Sound or picture.
+    pub kind: MediaKind,
+    /// What we want to do with it.
+    pub direction: Direction,
+    /// Its formats, best first.
+    pub formats: &'a [OfferedFormat<'a>],
+    /// The source we send from, if we send.
+    pub ssrc: Option<u32>,
+}
+
+/// The text of an offer of `media` by who has these credentials and this certificate.
+///
+/// # Errors
+/// None: a string takes any text.
+pub fn write_offer(
+    ice: &Credentials,
+    fingerprint: &Fingerprint,
+    media: &[OfferedMedia<'_>],
+) -> Result<String, fmt::Error> {
+    let mut out = String::with_capacity(2_048);
+    out.push_str("v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE");
+    for mid in 0..media.len() {
+        write!(out, " {mid}")?;
+    }
+    out.push_str("\r\na=msid-semantic: WMS *\r\n");
+    for (mid, section) in media.iter().enumerate() {
+        let word = match section.kind {
+            MediaKind::Audio => "audio",
+            MediaKind::Video => "video",
+            MediaKind::Other => "application",
+        };
+        write!(out, "m={word} 9 UDP/TLS/RTP/SAVPF")?;
+        for format in section.formats {
+            write!(out, " {}", format.payload_type)?;
+            if let Some(rtx) = format.rtx {
+                write!(out, " {rtx}")?;
+            }
+        }
+        let direction = match section.direction {
+            Direction::SendRecv => "sendrecv",
+            Direction::SendOnly => "sendonly",
+            Direction::RecvOnly => "recvonly",
+            Direction::Inactive => "inactive",
+        };
+        write!(
+            out,
+            "\r\nc=IN IP4 0.0.0.0\r\na=rtcp:9 IN IP4 0.0.0.0\r\na=ice-ufrag:{}\r\na=ice-pwd:{}\r\n\
+             a=fingerprint:sha-256 {fingerprint}\r\na=setup:actpass\r\na=mid:{mid}\r\na={direction}\r\n\
+             a=rtcp-mux\r\na=rtcp-rsize\r\n",
+            ice.ufrag(),
+            ice.password(),
+        )?;
+        for format in section.formats {
+            self::format(&mut out, format)?;
+        }
+        if let Some(ssrc) = section.ssrc {
+            write!(
+                out,
+                "a=msid:peer {word}\r\na=ssrc:{ssrc} cname:peer\r\na=ssrc:{ssrc} msid:peer {word}\r\n"
+            )?;
+        }
+    }
+    Ok(out)
+}
+
+fn format(out: &mut String, format: &OfferedFormat<'_>) -> fmt::Result {
+    let OfferedFormat {
+        payload_type,
+        rtpmap,
+        parameters,
+        rtx,
+    } = format;
+    write!(out, "a=rtpmap:{payload_type} {rtpmap}\r\n")?;
+    if !parameters.is_empty() {
+        write!(out, "a=fmtp:{payload_type} {parameters}\r\n")?;
+    }
+    for feedback in ["nack", "nack pli", "ccm fir"] {
+        write!(out, "a=rtcp-fb:{payload_type} {feedback}\r\n")?;
+    }
+    if let Some(rtx) = rtx {
+        let clock = rtpmap.split('/').nth(1).unwrap_or("90000");
+        write!(
+            out,
+            "a=rtpmap:{rtx} rtx/{clock}\r\na=fmtp:{rtx} apt={payload_type}\r\n"
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! One session with a server.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::checks::Checks;
+use super::handshake::Handshake;
+use super::{Answer, Error, Identity};
+use crate::dtls::Progress;
+use crate::ice::{Check, Credentials, looks_like_check};
+use crate::sdp::Fingerprint;
+use crate::srtp::Keys;
+
+/// Between two checks until one is answered.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Checks of a path that was proved come after 4 to 6 seconds (RFC 7675 §5.1), so that a crowd that came
+/// at once does not stay in step.
+const CONSENT_INTERVAL_MIN: Duration = Duration::from_secs(4);
+const CONSENT_INTERVAL_SPREAD_MILLIS: u64 = 2_000;
+
+/// Consent lasts so long (RFC 7675 §5.1), and so long is waited for the first answer.
+const CONSENT: Duration = Duration::from_secs(30);
+
+/// The first octets of DTLS, and of media (RFC 7983 §7).
+const DTLS: std::ops::RangeInclusive<u8> = 20..=63;
+const MEDIA: std::ops::RangeInclusive<u8> = 128..=191;
+
+/// Whether a datagram is for [`srtp`](crate::srtp) and not for a [`Peer`].
+pub fn is_media(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|first| MEDIA.contains(first))
+}
+
+/// What happened to a session.
+#[derive(Debug)]
+pub enum Event {
+    /// The server is who its answer said, and these are the keys, ours as `local`.
+    Connected(Box<Keys>),
+    /// The server said goodbye.
+    Closed,
+}
+
+/// A session of the side in control: it checks the path, chooses it, begins the handshake once a
+/// check was answered, and keeps the server's consent.
+#[derive(Debug)]
+pub struct Peer {
+    identity: Identity,
+    local: Credentials,
+    expected: Fingerprint,
+    checks: Checks,
+    handshake: Option<Handshake>,
+    /// When the server's consent was last given; before that, when the session began.
+    heard: Instant,
+    is_proved: bool,
+    next_check: Instant,
+    transmits: VecDeque<Bytes>,
+}
+
+impl Peer {
+    /// A session as `answer` agreed to the offer that named `local`. `random` must differ between
+    /// sessions. The first check is due at once.
+    pub fn new(
+        identity: &Identity,
+        local: Credentials,
+        answer: &Answer,
+        random: u64,
+        now: Instant,
+    ) -> Self {
+        Self {
+            identity: identity.clone(),
+            checks: Checks::new(local.ufrag(), &answer.ice, random),
+            local,
+            expected: answer.fingerprint,
+            handshake: None,
+            heard: now,
+            is_proved: false,
+            next_check: now,
+            transmits: VecDeque::new(),
+        }
+    }
+
+    /// Takes a datagram from `from` that is no media. After an error the session is over.
+    ///
+    /// # Errors
+    /// When the server refuses a check, or the handshake fails.
+    pub fn receive(
+        &mut self,
+        datagram: &[u8],
+        from: SocketAddr,
+        now: Instant,
+    ) -> Result<Option<Event>, Error> {
+        match datagram.first() {
+            Some(0) if looks_like_check(datagram) => self.answer(datagram, from),
+            Some(0..=3) => self.hear(datagram, now)?,
+            Some(first) if DTLS.contains(first) => return self.shake(datagram, now),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// The next datagram to send.
+    pub fn poll_transmit(&mut self) -> Option<Bytes> {
+        self.transmits.pop_front()
+    }
+
+    /// When [`Peer::handle_timeout`] is next due.
+    pub fn timeout(&self) -> Instant {
+        let handshake = self.handshake.as_ref().and_then(Handshake::timeout);
+        let due = self.next_check.min(self.heard + CONSENT);
+        handshake.map_or(due, |repeat| repeat.min(due))
+    }
+
+    /// Checks the path and repeats what was lost. After an error the session is over.
+    ///
+    /// # Errors
+    /// When the server has been silent for too long.
+    pub fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
+        if now >= self.heard + CONSENT {
+            return Err(if self.is_proved {
+                Error::Silent
+            } else {
+                Error::NotReached
+            });
+        }
+        if now >= self.next_check {
+            self.check(now);
+        }
+        if let Some(handshake) = &mut self.handshake {
+            handshake.handle_timeout(now)?;
+            self.flush();
+        }
+        Ok(())
+    }
+
+    /// Checks the path now: after the caller began to send from another address.
+    pub fn check(&mut self, now: Instant) {
+        let crypto = self.identity.provider.crypto();
+        self.transmits
+            .extend(self.checks.request(crypto).map(Bytes::from));
+        self.next_check = now
+            + if self.is_proved {
+                let spread = self.checks.next() % CONSENT_INTERVAL_SPREAD_MILLIS;
+                CONSENT_INTERVAL_MIN + Duration::from_millis(spread)
+            } else {
+                CHECK_INTERVAL
+            };
+    }
+
+    /// Says goodbye, which [`Peer::poll_transmit`] yields. What comes after it is passed over.
+    pub fn close(&mut self, now: Instant) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.close(now);
+            self.flush();
+        }
+        self.handshake = None;
+    }
+
+    /// Answers a check of a server that is not lite. That it is not in control is as it should be.
+    fn answer(&mut self, datagram: &[u8], from: SocketAddr) {
+        let crypto = self.identity.provider.crypto();
+        let password = self.local.password();
+        if let Ok(mut check) = Check::verify(datagram, password, crypto) {
+            check.role_conflict = false;
+            let answer = check.answer(from, password, crypto);
+            self.transmits
+                .extend(answer.map(|(response, _)| Bytes::from(response)));
+        }
+    }
+
+    fn hear(&mut self, datagram: &[u8], now: Instant) -> Result<(), Error> {
+        let crypto = self.identity.provider.crypto();
+        if !self.checks.is_answer(datagram, crypto)? {
+            return Ok(());
+        }
+        self.heard = now;
+        if std::mem::replace(&mut self.is_proved, true) {
+            return Ok(());
+        }
+        self.next_check = now + CONSENT_INTERVAL_MIN;
+        self.handshake = Some(Handshake::begin(&self.identity, self.expected, now)?);
+        self.flush();
+        Ok(())
+    }
+
+    fn shake(&mut self, datagram: &[u8], now: Instant) -> Result<Option<Event>, Error> {
+        let Some(handshake) = &mut self.handshake else {
+            return Ok(None);
+        };
+        let progress = handshake.receive(datagram, now);
+        self.flush();
+        Ok(match progress? {
+            Progress::Pending => None,
+            Progress::Connected(keys) => Some(Event::Connected(Box::new(keys))),
+            Progress::Closed => Some(Event::Closed),
+        })
+    }
+
+    fn flush(&mut self) {
+        let Some(handshake) = &mut self.handshake else {
+            return;
+        };
+        while let Some(datagram) = handshake.poll_transmit() {
+            self.transmits.push_back(datagram.freeze());
+        }
+    }
+}
