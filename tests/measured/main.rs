@@ -10,6 +10,16 @@
 #[path = "../scenarios/support.rs"]
 mod support;
 
+#[allow(dead_code, reason = "shared with the other scenarios")]
+#[path = "../scenarios/browser.rs"]
+mod browser;
+
+#[allow(dead_code, reason = "shared with the other scenarios")]
+#[path = "../scenarios/session.rs"]
+mod session;
+
+mod glass_to_glass;
+mod losses_are_repaired;
 mod samples_are_combined;
 mod slow_listeners_hurt_nobody;
 mod small_audiences_wait_for_nothing;

@@ -9,9 +9,11 @@
 )]
 
 mod browser;
+mod firefox;
 mod flv;
 mod relay;
 mod relay_stage;
+mod session;
 mod support;
 mod wire;
 
@@ -36,4 +38,5 @@ mod streams_are_pushed_and_pulled;
 mod the_server_leaves_in_order;
 mod titles_travel_with_the_sound;
 mod webrtc_peers_play;
+mod webrtc_sessions_go_on;
 mod wireshark_agrees;

@@ -80,6 +80,28 @@ const NEEDS: &[Need] = &[
         &["gst-inspect-1.0", "--exists", "h264parse"],
         "gstreamer1.0-plugins-bad",
     ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "webrtcbin"],
+        "gstreamer1.0-plugins-bad",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "nicesrc"],
+        "gstreamer1.0-nice",
+    ),
+    need(
+        "GStreamer in Python",
+        &["/usr/bin/python3", "-c", "import gi"],
+        "python3-gi",
+    ),
+    need(
+        "GStreamer's WebRTC in Python",
+        &[
+            "/usr/bin/python3",
+            "-c",
+            "import gi; gi.require_version('GstWebRTC', '1.0')",
+        ],
+        "gir1.2-gst-plugins-bad-1.0",
+    ),
     need("rtmpdump", &["which", "rtmpdump"], "rtmpdump"),
     need("cvlc", &["which", "cvlc"], "vlc-bin"),
     need(
@@ -108,6 +130,7 @@ const NEEDS: &[Need] = &[
         &["chromedriver", "--version"],
         "chromium-driver",
     ),
+    need("firefox-esr", &["firefox-esr", "--version"], "firefox-esr"),
 ];
 
 /// Encoders that make the tests' media; a trimmed ffmpeg may lack some.

@@ -19,6 +19,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("gst-launch-1.0", "gstreamer1.0-tools"),
     ("chromium", "chromium"),
     ("chromedriver", "chromium-driver"),
+    ("firefox-esr", "firefox-esr"),
     ("curl", "curl"),
     ("openssl", "openssl"),
     ("cvlc", "vlc-bin"),

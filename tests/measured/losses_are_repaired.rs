@@ -1,0 +1,90 @@
+//! Viewers over WebRTC behind networks that lose packets decode nearly everything, and do not storm the server
+//! with requests.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use testkit::{Impaired, Impairment, PUBLISH_KEY, Server, Tool};
+
+use crate::support::{DEADLINE, wait_for_stream};
+
+const VIEWERS: u32 = 10;
+const SPAN: Duration = Duration::from_secs(20);
+/// Each way.
+const DELAY: Duration = Duration::from_millis(50);
+/// Frames of picture and sound that the load's publisher sends in a second.
+const FRAMES_PER_SECOND: f64 = 25.0 + 50.0;
+
+/// The share of packets lost, and the share of frames that a decoder can use all the same.
+const NETWORKS: [(f64, f64); 3] = [(0.01, 0.99), (0.05, 0.97), (0.10, 0.92)];
+
+/// How many times a lost packet is asked for: repetitions get lost, too.
+const REQUESTS_PER_LOSS_MAX: f64 = 2.0;
+/// Keyframes that one viewer asks for, per second.
+const KEYFRAME_REQUESTS_MAX: f64 = 0.5;
+
+#[test]
+fn at_one_five_and_ten_percent() {
+    let server = Server::start();
+    let _publisher = Tool::carillon()
+        .args(["load", "publish", &server.rtmp_url("live/show", PUBLISH_KEY)])
+        .args(["--video-rate", "1M", "--duration", "10m"])
+        .start();
+    wait_for_stream(&server, "live/show");
+    for (loss, usable_min) in NETWORKS {
+        look(&server, loss, usable_min);
+    }
+}
+
+fn look(server: &Server, loss: f64, usable_min: f64) {
+    let way = Impairment {
+        loss,
+        delay: DELAY,
+        seed: 11,
+        ..Impairment::NONE
+    };
+    // Checks and reports are lost on their way as well.
+    let proxy = Impaired::udp(server.addr("webrtc"), way, way);
+    let report = listen(server, &proxy);
+    let number = |path: &str| {
+        let value = report.pointer(path).and_then(Value::as_f64);
+        value.unwrap_or_else(|| panic!("no {path} in {report:#}"))
+    };
+    assert_eq!(number("/alive"), f64::from(VIEWERS), "{report:#}");
+    let (usable, missing) = (number("/integrity/frames"), number("/integrity/missing"));
+    let share = usable / (usable + missing);
+    let lost = proxy.down().lost as f64;
+    let requests = number("/packets/nacked") / lost;
+    let keyframes = number("/packets/keyframes_asked")
+        / (f64::from(VIEWERS) * number("/window/seconds"));
+    println!(
+        "{:.0} % lost: {:.2} % of {} frames usable; {requests:.2} requests per packet lost, \
+         {keyframes:.3} keyframes asked for per viewer and second",
+        loss * 100.0,
+        share * 100.0,
+        usable + missing,
+    );
+    assert!(lost > 0.5 * loss * number("/packets/received"), "{report:#}");
+    let expected = f64::from(VIEWERS) * SPAN.as_secs_f64() * FRAMES_PER_SECOND;
+    assert!(usable > 0.9 * usable_min * expected, "{report:#}");
+    assert!(share >= usable_min, "{share}: {report:#}");
+    assert_eq!(number("/integrity/damaged"), 0.0, "{report:#}");
+    assert!(requests <= REQUESTS_PER_LOSS_MAX, "{requests}: {report:#}");
+    assert!(keyframes <= KEYFRAME_REQUESTS_MAX, "{keyframes}: {report:#}");
+    let metrics = server.metrics();
+    let refused = metrics.sum("carillon_webrtc_not_repeated_packets_total", &[]);
+    println!("requests refused so far: {refused}");
+}
+
+fn listen(server: &Server, proxy: &Impaired) -> Value {
+    let url = format!("whep+http://{}/live/show/whep", server.addr("http"));
+    let viewers = VIEWERS.to_string();
+    let finished = Tool::carillon()
+        .args(["load", "listen", &url, "--json", "--settle", "2s"])
+        .args(["--listeners", &viewers, "--check", &viewers])
+        .args(["--duration", &format!("{}s", SPAN.as_secs())])
+        .args(["--via", &proxy.addr().to_string()])
+        .finish(DEADLINE);
+    serde_json::from_slice(&finished.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", finished.stderr))
+}

@@ -1,0 +1,109 @@
+//! Firefox, driven by Marionette, the protocol of its own that its WebDriver speaks with it: a JSON array
+//! per message, behind its length and a colon.
+
+use std::cell::RefCell;
+use std::io::{BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+
+use serde_json::{Value, json};
+use testkit::{Process, Tool, wait_until};
+
+use crate::session::Driven;
+use crate::support::{DEADLINE, connect};
+
+/// For tests on one machine: any port for Marionette, peers on the loopback, pictures without a click.
+const PREFERENCES: &str = r#"
+user_pref("marionette.port", 0);
+user_pref("media.autoplay.default", 0);
+user_pref("media.peerconnection.ice.loopback", true);
+user_pref("media.peerconnection.ice.obfuscate_host_addresses", false);
+user_pref("datareporting.policy.dataSubmissionEnabled", false);
+user_pref("browser.shell.checkDefaultBrowser", false);
+user_pref("app.update.enabled", false);
+"#;
+
+/// One window.
+pub(crate) struct Firefox {
+    wire: RefCell<Wire>,
+    _process: Process,
+    _profile: tempfile::TempDir,
+}
+
+struct Wire {
+    socket: BufReader<TcpStream>,
+    requests: u64,
+}
+
+impl Firefox {
+    pub(crate) fn open() -> Self {
+        let profile = tempfile::tempdir().unwrap();
+        std::fs::write(profile.path().join("user.js"), PREFERENCES).unwrap();
+        let process = Tool::new("firefox-esr")
+            .args(["--headless", "--marionette", "--no-remote", "--profile"])
+            .arg(profile.path())
+            .env("HOME", profile.path())
+            .start();
+        let said = profile.path().join("MarionetteActivePort");
+        let mut port = None;
+        wait_until("Firefox", DEADLINE, || {
+            let text = std::fs::read_to_string(&said).unwrap_or_default();
+            port = text.trim().parse::<u16>().ok();
+            port.is_some()
+        });
+        let socket = connect((Ipv4Addr::LOCALHOST, port.unwrap()).into());
+        let mut wire = Wire {
+            socket: BufReader::new(socket),
+            requests: 0,
+        };
+        let hello = wire.read();
+        assert_eq!(hello["marionetteProtocol"], 3, "{hello}");
+        wire.call("WebDriver:NewSession", &json!({}));
+        Self {
+            wire: RefCell::new(wire),
+            _process: process,
+            _profile: profile,
+        }
+    }
+}
+
+impl Driven for Firefox {
+    fn go(&self, url: &str) {
+        let mut wire = self.wire.borrow_mut();
+        wire.call("WebDriver:Navigate", &json!({ "url": url }));
+    }
+
+    fn run(&self, script: &str) -> Value {
+        // In the page's own world, where what one script leaves is there for the next.
+        let request = json!({"script": script, "args": [], "sandbox": null});
+        let mut wire = self.wire.borrow_mut();
+        wire.call("WebDriver:ExecuteScript", &request)["value"].take()
+    }
+}
+
+impl Wire {
+    fn call(&mut self, command: &str, parameters: &Value) -> Value {
+        self.requests += 1;
+        let message = json!([0, self.requests, command, parameters]).to_string();
+        let socket = self.socket.get_mut();
+        write!(socket, "{}:{message}", message.len()).unwrap();
+        let mut answer = self.read();
+        assert_eq!(answer[1], self.requests, "{answer}");
+        assert!(answer[2].is_null(), "{command}: {answer}");
+        answer[3].take()
+    }
+
+    fn read(&mut self) -> Value {
+        let mut length = 0;
+        loop {
+            let mut byte = [0];
+            self.socket.read_exact(&mut byte).unwrap();
+            match byte[0] {
+                b':' => break,
+                digit => length = length * 10 + usize::from(digit - b'0'),
+            }
+        }
+        let mut message = vec![0; length];
+        self.socket.read_exact(&mut message).unwrap();
+        serde_json::from_slice(&message).unwrap()
+    }
+}

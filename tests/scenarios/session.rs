@@ -1,0 +1,198 @@
+//! Sessions of browsers over WHIP and WHEP, by nothing but the documents: no page of ours is involved.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+use testkit::{PUBLISH_KEY, Server, wait_until};
+
+use crate::browser::Browser;
+use crate::support::DEADLINE;
+
+/// What all sessions have in common: one offer, one answer, and a restart of ICE (RFC 9725 §4.3.3).
+const SESSION: &str = r"
+    window.failure = null;
+    window.fail = error => { window.failure = String(error?.stack ?? error); };
+    // The answer with a proxy in the place of the server.
+    window.by = (sdp, via) => !via ? sdp : sdp
+        .replace(/^a=candidate:.* tcp .*\r\n/gim, '')
+        .replace(/^(a=candidate:\S+ \d+ udp \d+) \S+ \d+/gim, `$1 ${via[0]} ${via[1]}`);
+    window.open_session = async (pc, url, key, via) => {
+        const headers = {'Content-Type': 'application/sdp'};
+        if (key) headers.Authorization = `Bearer ${key}`;
+        const asked = performance.now();
+        await pc.setLocalDescription(await pc.createOffer());
+        const answer = await fetch(url, {method: 'POST', headers, body: pc.localDescription.sdp});
+        if (answer.status !== 201) throw new Error(await answer.text());
+        const session = {
+            asked,
+            url: new URL(answer.headers.get('Location'), location.href).href,
+            tag: answer.headers.get('ETag'),
+            answer: by(await answer.text(), via),
+        };
+        await pc.setRemoteDescription({type: 'answer', sdp: session.answer});
+        return session;
+    };
+    window.restart_session = async (pc, session) => {
+        await pc.setLocalDescription(await pc.createOffer({iceRestart: true}));
+        const lines = pc.localDescription.sdp.split('\r\n');
+        const first = start => lines.find(line => line.startsWith(start));
+        const fragment = [
+            first('a=ice-ufrag:'), first('a=ice-pwd:'), first('m='), first('a=mid:'), '',
+        ].join('\r\n');
+        const answer = await fetch(session.url, {
+            method: 'PATCH',
+            headers: {'Content-Type': 'application/trickle-ice-sdpfrag', 'If-Match': session.tag},
+            body: fragment,
+        });
+        if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`);
+        session.tag = answer.headers.get('ETag');
+        const news = await answer.text();
+        for (const name of ['ice-ufrag', 'ice-pwd']) {
+            const line = news.match(new RegExp(`^a=${name}:.*$`, 'm'))[0].trim();
+            session.answer = session.answer.replace(new RegExp(`^a=${name}:.*$`, 'gm'), line);
+        }
+        await pc.setRemoteDescription({type: 'answer', sdp: session.answer});
+    };
+";
+
+/// Watches: `figures` say how that goes.
+const WHEP: &str = r"
+    window.figures = {};
+    window.watch = async (url, via) => {
+        const pc = new RTCPeerConnection();
+        window.pc = pc;
+        pc.addTransceiver('audio', {direction: 'recvonly'});
+        pc.addTransceiver('video', {direction: 'recvonly'});
+        const video = document.createElement('video');
+        video.muted = true;
+        video.autoplay = true;
+        document.body.append(video);
+        window.video = video;
+        const media = new MediaStream();
+        video.srcObject = media;
+        pc.ontrack = event => media.addTrack(event.track);
+        const asked = performance.now();
+        video.requestVideoFrameCallback?.(() => { figures.firstFrame = performance.now() - asked; });
+        window.session = await open_session(pc, url, null, via);
+        setInterval(async () => {
+            for (const s of (await pc.getStats()).values()) {
+                if (s.type === 'inbound-rtp') figures[s.kind] = {
+                    packets: s.packetsReceived, lost: s.packetsLost, frames: s.framesDecoded,
+                    dropped: s.framesDropped, energy: s.totalAudioEnergy,
+                    seconds: s.totalSamplesDuration, nacks: s.nackCount, plis: s.pliCount,
+                    freezes: s.freezeCount,
+                };
+                if (s.type === 'codec') figures[s.mimeType.split('/')[0] + 'Codec'] = s.mimeType;
+                if (s.type === 'transport') figures.cipher = s.srtpCipher;
+            }
+        }, 100);
+    };
+";
+
+/// Publishes what `media` has, its picture in one codec.
+const WHIP: &str = r"
+    window.publish = async (url, key, media, codec) => {
+        const pc = new RTCPeerConnection();
+        window.publisher = pc;
+        for (const track of media.getTracks()) {
+            const transceiver = pc.addTransceiver(track, {direction: 'sendonly'});
+            if (track.kind !== 'video') continue;
+            const codecs = RTCRtpSender.getCapabilities('video').codecs;
+            transceiver.setCodecPreferences(codecs.filter(c => c.mimeType.toLowerCase() === codec));
+        }
+        window.publication = await open_session(pc, url, key, null);
+    };
+";
+
+/// What drives a browser: Chromium or Firefox.
+pub(crate) trait Driven {
+    /// Goes to a page and awaits that it is there.
+    fn go(&self, url: &str);
+    /// What a function body returns.
+    fn run(&self, script: &str) -> Value;
+}
+
+impl Driven for Browser {
+    fn go(&self, url: &str) {
+        Browser::go(self, url);
+    }
+
+    fn run(&self, script: &str) -> Value {
+        Browser::run(self, script)
+    }
+}
+
+/// Opens a page of the server, for the origin's sake, that knows how to watch and to publish.
+pub(crate) fn prepare(browser: &impl Driven, server: &Server) {
+    browser.go(&server.http_url("/status-json.xsl"));
+    browser.run(&[SESSION, WHEP, WHIP].concat());
+}
+
+/// Runs something that takes its time; what goes wrong is `failure`.
+pub(crate) fn begin(browser: &impl Driven, script: &str) {
+    browser.run(&format!("(async () => {{ {script} }})().catch(fail); return null;"));
+}
+
+/// Watches a stream (`/name`), through a proxy if there is one.
+pub(crate) fn watch_by(
+    browser: &impl Driven,
+    server: &Server,
+    stream: &str,
+    via: Option<SocketAddr>,
+) {
+    prepare(browser, server);
+    let via = via.map_or(Value::Null, |via| json!([via.ip().to_string(), via.port()]));
+    begin(browser, &format!("await watch('{stream}/whep', {via});"));
+}
+
+/// Watches a stream.
+pub(crate) fn watch(browser: &impl Driven, server: &Server, stream: &str) {
+    watch_by(browser, server, stream, None);
+}
+
+/// Publishes the fake camera and microphone of a browser that has them, the picture in one codec.
+pub(crate) fn publish_camera(browser: &impl Driven, server: &Server, stream: &str, codec: &str) {
+    prepare(browser, server);
+    begin(
+        browser,
+        &format!(
+            "const media = await navigator.mediaDevices.getUserMedia({{audio: true, video: true}}); \
+             await publish('/{stream}/whip', '{PUBLISH_KEY}', media, 'video/{codec}');"
+        ),
+    );
+}
+
+/// What the browser says of its session, in which nothing has gone wrong.
+pub(crate) fn figures(browser: &impl Driven) -> Value {
+    let failure = browser.run("return window.failure;");
+    assert!(failure.is_null(), "{failure}");
+    browser.run("return window.figures;")
+}
+
+/// Pictures decoded so far.
+pub(crate) fn frames(browser: &impl Driven) -> u64 {
+    figures(browser)["video"]["frames"].as_u64().unwrap_or(0)
+}
+
+/// Waits until so many more pictures were decoded.
+pub(crate) fn wait_for_frames(browser: &impl Driven, more: u64) {
+    let wanted = frames(browser) + more;
+    wait_until("more pictures", DEADLINE, || frames(browser) >= wanted);
+}
+
+/// Waits until so many pictures were shown and so many seconds heard, and demands that nothing was lost.
+pub(crate) fn assert_watched(browser: &impl Driven, frames: u64, seconds: f64) -> Value {
+    wait_until("pictures and sound", DEADLINE, || {
+        let now = figures(browser);
+        now["video"]["frames"].as_u64() >= Some(frames)
+            && now["audio"]["seconds"].as_f64() >= Some(seconds)
+    });
+    let figures = figures(browser);
+    assert_eq!(figures["video"]["lost"], 0, "{figures}");
+    assert_eq!(figures["audio"]["lost"], 0, "{figures}");
+    assert!(
+        figures["audio"]["energy"].as_f64() > Some(0.0),
+        "silence: {figures}"
+    );
+    figures
+}
