@@ -111,7 +111,11 @@ fn middle(browser: &Browser, name: &str) -> f64 {
         let delays = browser.run(&format!("return window.{name} ?? [];"));
         let delays = delays.as_array().unwrap();
         // The first ones are from before the connections knew their way.
-        read = delays.iter().skip(60).filter_map(|delay| delay.as_f64()).collect();
+        read = delays
+            .iter()
+            .skip(60)
+            .filter_map(|delay| delay.as_f64())
+            .collect();
         read.len() as u64 >= SAMPLES
     });
     read.sort_by(f64::total_cmp);
@@ -173,8 +177,25 @@ fn encode_clock(url: &str) -> Process {
         .arg(format!("{WIDTH}x{HEIGHT}"))
         .args(["-framerate", &FRAMES_PER_SECOND.to_string()])
         .args(["-i", &format!("tcp://{from}")])
-        .args(["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency"])
-        .args(["-g", "60", "-b:v", "1M", "-flush_packets", "1", "-f", "flv", url])
+        .args([
+            "-c:v",
+            "libx264",
+            "-preset",
+            "ultrafast",
+            "-tune",
+            "zerolatency",
+        ])
+        .args([
+            "-g",
+            "60",
+            "-b:v",
+            "1M",
+            "-flush_packets",
+            "1",
+            "-f",
+            "flv",
+            url,
+        ])
         .start()
 }
 

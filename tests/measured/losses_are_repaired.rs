@@ -27,7 +27,11 @@ const KEYFRAME_REQUESTS_MAX: f64 = 0.5;
 fn at_one_five_and_ten_percent() {
     let server = Server::start();
     let _publisher = Tool::carillon()
-        .args(["load", "publish", &server.rtmp_url("live/show", PUBLISH_KEY)])
+        .args([
+            "load",
+            "publish",
+            &server.rtmp_url("live/show", PUBLISH_KEY),
+        ])
         .args(["--video-rate", "1M", "--duration", "10m"])
         .start();
     wait_for_stream(&server, "live/show");
@@ -55,8 +59,8 @@ fn look(server: &Server, loss: f64, usable_min: f64) {
     let share = usable / (usable + missing);
     let lost = proxy.down().lost as f64;
     let requests = number("/packets/nacked") / lost;
-    let keyframes = number("/packets/keyframes_asked")
-        / (f64::from(VIEWERS) * number("/window/seconds"));
+    let keyframes =
+        number("/packets/keyframes_asked") / (f64::from(VIEWERS) * number("/window/seconds"));
     println!(
         "{:.0} % lost: {:.2} % of {} frames usable; {requests:.2} requests per packet lost, \
          {keyframes:.3} keyframes asked for per viewer and second",
@@ -64,13 +68,19 @@ fn look(server: &Server, loss: f64, usable_min: f64) {
         share * 100.0,
         usable + missing,
     );
-    assert!(lost > 0.5 * loss * number("/packets/received"), "{report:#}");
+    assert!(
+        lost > 0.5 * loss * number("/packets/received"),
+        "{report:#}"
+    );
     let expected = f64::from(VIEWERS) * SPAN.as_secs_f64() * FRAMES_PER_SECOND;
     assert!(usable > 0.9 * usable_min * expected, "{report:#}");
     assert!(share >= usable_min, "{share}: {report:#}");
     assert_eq!(number("/integrity/damaged"), 0.0, "{report:#}");
     assert!(requests <= REQUESTS_PER_LOSS_MAX, "{requests}: {report:#}");
-    assert!(keyframes <= KEYFRAME_REQUESTS_MAX, "{keyframes}: {report:#}");
+    assert!(
+        keyframes <= KEYFRAME_REQUESTS_MAX,
+        "{keyframes}: {report:#}"
+    );
     let metrics = server.metrics();
     let refused = metrics.sum("carillon_webrtc_not_repeated_packets_total", &[]);
     println!("requests refused so far: {refused}");

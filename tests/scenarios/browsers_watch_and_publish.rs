@@ -211,7 +211,10 @@ fn a_camera_in_chromium_is_seen_and_heard_everywhere() {
         .finish(DEADLINE);
     let said = heard.stderr;
     assert!(heard.status.success(), "{said}");
-    let loudness = said.split("max_volume: ").nth(1).map(|text| text.split(' ').next());
+    let loudness = said
+        .split("max_volume: ")
+        .nth(1)
+        .map(|text| text.split(' ').next());
     let loudness: f64 = loudness.flatten().unwrap().parse().unwrap();
     assert!(loudness > -40.0, "{loudness} dB: {said}");
     assert!(said.contains("Audio: opus, 48000 Hz"), "{said}");

@@ -93,7 +93,12 @@ impl Relay {
         });
         let port = port.unwrap();
         let is_wanted = |candidate: &&Candidate| candidate.transport == transport;
-        let candidates: Vec<_> = port.candidates().iter().filter(is_wanted).copied().collect();
+        let candidates: Vec<_> = port
+            .candidates()
+            .iter()
+            .filter(is_wanted)
+            .copied()
+            .collect();
         let local = Credentials::generate(&random());
         let tracks = Tracks::choose(&offer);
         let answer = tracks.answer(&offer, &local, &port, &candidates);
@@ -237,6 +242,7 @@ impl Tracks {
                 if !self.sends {
                     return Section::Receives {
                         format,
+                        parameters: None,
                         extensions: &[],
                     };
                 }

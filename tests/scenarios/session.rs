@@ -114,11 +114,11 @@ pub(crate) trait Driven {
 
 impl Driven for Browser {
     fn go(&self, url: &str) {
-        Browser::go(self, url);
+        Self::go(self, url);
     }
 
     fn run(&self, script: &str) -> Value {
-        Browser::run(self, script)
+        Self::run(self, script)
     }
 }
 
@@ -130,7 +130,9 @@ pub(crate) fn prepare(browser: &impl Driven, server: &Server) {
 
 /// Runs something that takes its time; what goes wrong is `failure`.
 pub(crate) fn begin(browser: &impl Driven, script: &str) {
-    browser.run(&format!("(async () => {{ {script} }})().catch(fail); return null;"));
+    browser.run(&format!(
+        "(async () => {{ {script} }})().catch(fail); return null;"
+    ));
 }
 
 /// Watches a stream (`/name`), through a proxy if there is one.

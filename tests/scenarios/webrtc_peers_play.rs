@@ -72,13 +72,19 @@ fn aiortc_watches_a_stream_of_the_server() {
     let answer = http::request(server.addr("http"), request.as_bytes(), DEADLINE);
     let sdp = String::from_utf8(answer.body).unwrap();
     assert_eq!(answer.status, 201, "{sdp}");
-    assert!(sdp.contains("H264/90000") && sdp.contains("opus/48000/2"), "{sdp}");
+    assert!(
+        sdp.contains("H264/90000") && sdp.contains("opus/48000/2"),
+        "{sdp}"
+    );
     viewer.write(&sdp.into());
     let counts = viewer.read();
     assert!(counts["video"].as_u64() >= Some(FRAMES), "{counts}");
     assert!(counts["audio"].as_u64() >= Some(FRAMES), "{counts}");
     let metrics = server.metrics();
-    assert_eq!(metrics.sum("carillon_webrtc_nacked_packets_total", &[]), 0.0);
+    assert_eq!(
+        metrics.sum("carillon_webrtc_nacked_packets_total", &[]),
+        0.0
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use media::StreamName;
 
 use crate::Fanout;
 use crate::gate::{Authorized, Gatekeeper, Publish};
-use crate::stream::{Deriver, DeriverCell, Phase, Publisher, Settings, Source, Stream};
+use crate::stream::{Commons, Deriver, DeriverCell, Phase, Publisher, Settings, Source, Stream};
 use crate::task_bells::{Place, TaskBells};
 
 /// What a publisher may do about another one that has the stream.
@@ -147,9 +147,11 @@ impl Registry {
                         *credential,
                         source.clone(),
                         settings,
-                        Arc::clone(self.fanout.summons()),
-                        Arc::clone(self.fanout.budget()),
-                        Arc::clone(&self.deriver),
+                        Commons {
+                            summons: Arc::clone(self.fanout.summons()),
+                            budget: Arc::clone(self.fanout.budget()),
+                            deriver: Arc::clone(&self.deriver),
+                        },
                         now,
                     ));
                     streams.insert(name.clone(), Arc::clone(&stream));

@@ -105,7 +105,14 @@ mod tests {
 
     #[test]
     fn addresses_of_a_link_are_not_told() {
-        for text in ["127.0.0.1", "169.254.1.1", "::1", "fe80::1", "0.0.0.0", "::"] {
+        for text in [
+            "127.0.0.1",
+            "169.254.1.1",
+            "::1",
+            "fe80::1",
+            "0.0.0.0",
+            "::",
+        ] {
             assert!(!travels(text.parse().expect("an address")), "{text}");
         }
         for text in ["10.0.0.1", "192.0.2.1", "fd00::1", "2001:db8::1"] {

@@ -165,7 +165,9 @@ mod tests {
         poller.waker().wake();
         poller.wait(LONG, &mut ready).expect("no error");
         assert_eq!(ready, []);
-        poller.wait(Some(Duration::ZERO), &mut ready).expect("no error");
+        poller
+            .wait(Some(Duration::ZERO), &mut ready)
+            .expect("no error");
         assert_eq!(ready, []);
     }
 

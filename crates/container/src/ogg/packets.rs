@@ -62,8 +62,8 @@ impl OpusPackets {
                 keyframe: true,
                 data: packet,
             });
-            dts = dts + duration;
-            pts = pts + duration;
+            dts += duration;
+            pts += duration;
         }
     }
 

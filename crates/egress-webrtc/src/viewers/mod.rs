@@ -397,7 +397,7 @@ impl Viewers {
         self.rooms.get_mut(room)?.as_mut()?.viewer(viewer)
     }
 
-    fn publish(&mut self) {
+    fn publish(&self) {
         self.stats.publish(&self.desk.counters);
     }
 }

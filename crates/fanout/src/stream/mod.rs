@@ -193,17 +193,27 @@ struct Core {
     listeners_peak: usize,
 }
 
+/// What a stream has in common with all others.
+pub(crate) struct Commons {
+    pub(crate) summons: Arc<[Summons]>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) deriver: DeriverCell,
+}
+
 impl Stream {
     pub(crate) fn new(
         name: StreamName,
         credential: Credential,
         source: Source,
         settings: Settings,
-        summons: Arc<[Summons]>,
-        budget: Arc<Budget>,
-        deriver: DeriverCell,
+        commons: Commons,
         now: Instant,
     ) -> Self {
+        let Commons {
+            summons,
+            budget,
+            deriver,
+        } = commons;
         let over = Arc::new(TaskBells::default());
         let wish = Arc::new(KeyframeWish::default());
         let core = Core {

@@ -129,10 +129,10 @@ impl Sink {
             opening.any(|piece| matches!(piece, Piece::Track(track) if track.id == id))
         };
         match item {
-            Item::Track(track) if rtp::Format::of(&track).is_some() => {
-                if !is_known(&self.opening, track.id) {
-                    self.opening.push(Piece::Track(track));
-                }
+            Item::Track(track)
+                if rtp::Format::of(&track).is_some() && !is_known(&self.opening, track.id) =>
+            {
+                self.opening.push(Piece::Track(track));
             }
             Item::Sample(sample) if is_known(&self.opening, sample.track) => {
                 let due = self.due(sample.dts);

@@ -233,7 +233,7 @@ impl Outgoing {
 /// Seconds since 1900 in 32.32 fixed point (RFC 3550 §4).
 fn ntp(wall: u64) -> u64 {
     let (seconds, nanoseconds) = (wall / 1_000_000_000, wall % 1_000_000_000);
-    (seconds + NTP_EPOCH) << 32 | (nanoseconds << 32) / 1_000_000_000
+    ((seconds + NTP_EPOCH) << 32) | ((nanoseconds << 32) / 1_000_000_000)
 }
 
 /// What a full socket does not take is lost, as datagrams are.

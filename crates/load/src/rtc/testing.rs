@@ -253,6 +253,7 @@ impl Desk {
                 match (watches, media.kind) {
                     (false, _) => Section::Receives {
                         format,
+                        parameters: None,
                         extensions: &[],
                     },
                     (true, kind) => Section::Sends {
@@ -494,7 +495,7 @@ impl Desk {
 
 impl Viewer {
     fn send(&mut self, udp: &UdpSocket, at: usize, number: u64, packet: &[u8]) {
-        let rollover = *self.rollovers[at].get_or_insert(Rollover::starting_at(number));
+        let rollover = *self.rollovers[at].get_or_insert_with(|| Rollover::starting_at(number));
         let Some(index) = rollover.index(number) else {
             return;
         };

@@ -16,7 +16,10 @@ pub(super) const CONTROL_LEN: usize =
 
 const WORD: usize = size_of::<usize>();
 const HEADER_LEN: usize = size_of::<libc::cmsghdr>();
-const _: () = assert!(HEADER_LEN == WORD + 8, "the header is a length and two numbers");
+const _: () = assert!(
+    HEADER_LEN == WORD + 8,
+    "the header is a length and two numbers"
+);
 
 /// Bytes that a message of `len` bytes takes.
 const fn space(len: usize) -> usize {

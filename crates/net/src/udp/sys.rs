@@ -135,14 +135,7 @@ pub(super) fn send_each(
     }
     // SAFETY: as for `send`, of the first `count` headers; besides, the kernel writes the lengths next to
     // them, in `messages`.
-    let sent = unsafe {
-        libc::sendmmsg(
-            socket.as_raw_fd(),
-            messages.as_mut_ptr(),
-            count,
-            FLAGS,
-        )
-    };
+    let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), count, FLAGS) };
     usize::try_from(sent).map_err(|_| last())
 }
 

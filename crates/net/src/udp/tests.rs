@@ -125,7 +125,10 @@ fn what_is_wrong_is_told_apart() {
 #[test]
 fn answers_come_from_the_address_the_peer_used() {
     let second: IpAddr = [127, 0, 0, 2].into();
-    for any in [IpAddr::from(Ipv4Addr::UNSPECIFIED), Ipv6Addr::UNSPECIFIED.into()] {
+    for any in [
+        IpAddr::from(Ipv4Addr::UNSPECIFIED),
+        Ipv6Addr::UNSPECIFIED.into(),
+    ] {
         let mut socket = Socket::bind((any, 0).into()).expect("a port");
         let mut inbox = Inbox::default();
         let peer = peer(LOCALHOST);
@@ -199,8 +202,5 @@ fn the_kernel_holds_more_than_it_would_of_itself() {
 
 #[test]
 fn the_way_to_this_host_is_this_host() {
-    assert_eq!(
-        local_towards((LOCALHOST, 9).into()),
-        Some(LOCALHOST.into())
-    );
+    assert_eq!(local_towards((LOCALHOST, 9).into()), Some(LOCALHOST.into()));
 }

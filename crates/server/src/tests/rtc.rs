@@ -481,7 +481,7 @@ async fn strange_bodies_are_refused_and_nothing_breaks() {
     bodies.extend(
         (0..good.len())
             .step_by(17)
-            .map(|end| good[..end].as_bytes().to_vec()),
+            .map(|end| good.as_bytes()[..end].to_vec()),
     );
     for body in &bodies {
         for (method, path, kind) in [

@@ -99,7 +99,7 @@ fn a_mapped_address_is_told_as_the_peer_knows_it() {
     address
         .get_from(&decoded(&answered.response))
         .expect("an address");
-    assert_eq!(address.ip, std::net::IpAddr::from([10, 1, 2, 3]));
+    assert_eq!(address.ip, IpAddr::from([10, 1, 2, 3]));
 }
 
 #[test]

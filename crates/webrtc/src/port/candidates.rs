@@ -134,7 +134,9 @@ mod tests {
             ips(&["192.0.2.2", "fd00::2", "10.0.0.1"])
         );
         assert_eq!(choose(four, &ips(&["fd00::2"])), ips(&["127.0.0.1"]));
-        let many: Vec<_> = (0..100).map(|bits| Ipv4Addr::from_bits(bits).into()).collect();
+        let many: Vec<_> = (0..100)
+            .map(|bits| Ipv4Addr::from_bits(bits).into())
+            .collect();
         assert_eq!(choose(four, &many).len(), ADDRESSES_MAX);
     }
 }

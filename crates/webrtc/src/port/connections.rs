@@ -115,10 +115,6 @@ impl Connections {
         Some((connection.stream, path, said))
     }
 
-    pub(super) fn path(&self, number: u64) -> Option<Path> {
-        Some(self.all.get(&number)?.path)
-    }
-
     /// The connection that has to make room for another, if one has.
     pub(super) fn oldest_of_too_many(&self) -> Option<u64> {
         let opening = || self.all.iter().filter(|(_, c)| c.is_opening());
@@ -258,10 +254,7 @@ impl Connection {
 }
 
 fn is_transient(error: &std::io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::WouldBlock | ErrorKind::Interrupted
-    )
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
 /// Framed datagrams that wait to be written.
@@ -329,7 +322,9 @@ mod tests {
             let mut piece = queue.bytes()[..queue.bytes().len().min(777)].to_vec();
             queue.consume(piece.len());
             deframer
-                .push(&mut piece, |datagram| found.push((datagram[0], datagram.len())))
+                .push(&mut piece, |datagram| {
+                    found.push((datagram[0], datagram.len()))
+                })
                 .expect("short frames");
         }
         let expected: Vec<_> = (0..pushed)

@@ -146,7 +146,9 @@ impl<T: Send + 'static> Port<T> {
             let worker = Worker::new(number, Arc::clone(&shared), &identity, inbox, wire, role);
             let name = format!("webrtc-{number}");
             // Those that run already end when the port is dropped.
-            let thread = thread::Builder::new().name(name).spawn(move || worker.run())?;
+            let thread = thread::Builder::new()
+                .name(name)
+                .spawn(move || worker.run())?;
             port.0.threads().push(thread);
         }
         tracing::info!(%address, workers = count, candidates = ?port.candidates(), "the WebRTC port is open");

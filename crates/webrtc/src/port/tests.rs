@@ -699,7 +699,10 @@ fn the_port_says_goodbye_and_can_be_opened_again() {
     };
     assert_eq!(fixture.port.expect(session, 2), Err(Full));
     let gone = fixture.seen.recv_timeout(DEADLINE);
-    assert!(matches!(gone, Err(RecvTimeoutError::Disconnected)), "{gone:?}");
+    assert!(
+        matches!(gone, Err(RecvTimeoutError::Disconnected)),
+        "{gone:?}"
+    );
     let again = Fixture::with(&config);
     again.udp_peer(3);
     // A port that nobody has any more is closed.
@@ -727,16 +730,7 @@ struct Broken;
 impl Role for Broken {
     type Ticket = ();
 
-    fn connected(
-        &mut self,
-        _: Handle,
-        (): (),
-        _: &Keys,
-        _: Path,
-        _: Instant,
-        _: &mut Outbox<'_>,
-    ) {
-    }
+    fn connected(&mut self, _: Handle, (): (), _: &Keys, _: Path, _: Instant, _: &mut Outbox<'_>) {}
     fn moved(&mut self, _: Handle, _: Path, _: Instant) {}
     fn closed(&mut self, _: Handle, _: Reason, _: Instant) {}
     fn rtp(&mut self, _: Handle, _: u64, _: &[u8], _: Instant, _: &mut Outbox<'_>) {}

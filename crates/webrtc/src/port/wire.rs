@@ -275,7 +275,10 @@ mod tests {
         let mut room = [0; 2_000];
         for number in 0..64 {
             let len = peer.recv(&mut room).expect("a datagram");
-            assert_eq!((len, room[0]), (if number < 63 { 1_216 } else { 9 }, number));
+            assert_eq!(
+                (len, room[0]),
+                (if number < 63 { 1_216 } else { 9 }, number)
+            );
         }
         assert_eq!(wire.udp.traffic.datagrams, 64);
         assert_eq!(wire.udp.traffic.sends, 2);

@@ -400,9 +400,7 @@ impl<R: Role> Worker<R> {
             return false;
         };
         match self.wire.connections.lend_deframer(connection) {
-            Some((path, deframer)) => {
-                self.take_frames(connection, path, deframer, &mut said, now)
-            }
+            Some((path, deframer)) => self.take_frames(connection, path, deframer, &mut said, now),
             None => false,
         }
     }
@@ -583,7 +581,10 @@ struct EndOnPanic(usize);
 impl Drop for EndOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            tracing::error!(worker = self.0, "a WebRTC worker has panicked; the process cannot go on without it");
+            tracing::error!(
+                worker = self.0,
+                "a WebRTC worker has panicked; the process cannot go on without it"
+            );
             std::process::abort();
         }
     }

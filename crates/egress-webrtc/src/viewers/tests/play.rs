@@ -52,7 +52,7 @@ fn viewers_that_come_about_the_wrap_decrypt_contiguous_packets() {
     camera.picture_bytes = 3_000;
     let mut guests = vec![theatre.join("show", &[Kind::Video])];
     let mut counts = vec![0; 8];
-    let mut sequences = vec![1u16; 8];
+    let mut sequences = [1u16; 8];
     // Three packets a picture: the 65,536th comes with picture 21,600 or so.
     for round in 0..120 {
         if round == 107 {
