@@ -28,11 +28,13 @@ def main(url, key):
     session = pipeline.get_by_name("session")
 
     def offered(promise, _):
-        offer = promise.get_reply().get_value("offer")
+        reply = promise.get_reply()
+        offer = reply.get_value("offer")
+        text = offer.sdp.as_text()
         session.emit("set-local-description", offer, Gst.Promise.new())
         request = urllib.request.Request(
             url,
-            data=offer.sdp.as_text().encode(),
+            data=text.encode(),
             headers={"Content-Type": "application/sdp", "Authorization": f"Bearer {key}"},
         )
         with urllib.request.urlopen(request) as answer:

@@ -64,7 +64,8 @@ const WHEP: &str = r"
         pc.addTransceiver('audio', {direction: 'recvonly'});
         pc.addTransceiver('video', {direction: 'recvonly'});
         const video = document.createElement('video');
-        video.muted = true;
+        // What is muted counts as silence.
+        video.muted = false;
         video.autoplay = true;
         document.body.append(video);
         window.video = video;
@@ -124,7 +125,7 @@ impl Driven for Browser {
 
 /// Opens a page of the server, for the origin's sake, that knows how to watch and to publish.
 pub(crate) fn prepare(browser: &impl Driven, server: &Server) {
-    browser.go(&server.http_url("/status-json.xsl"));
+    browser.go(&server.http_url("/"));
     browser.run(&[SESSION, WHEP, WHIP].concat());
 }
 

@@ -106,7 +106,7 @@ fn a_browser_sees_on_over_a_bad_network() {
     assert!(number("plis") < 12.0, "{figures}");
     let metrics = server.metrics();
     let repeated = metrics.sum("carillon_webrtc_repeated_packets_total", &["way=\"whep\""]);
-    let sent = metrics.sum("carillon_webrtc_datagrams_total", &["direction=\"out\""]);
+    let sent = metrics.sum("carillon_webrtc_datagrams_total", &["direction=\"sent\""]);
     assert!(
         repeated > 0.02 * sent && repeated < 0.15 * sent,
         "{repeated} of {sent} were sent again"

@@ -47,7 +47,7 @@ mod names {
     pub(super) const DEGRADED: &str = "carillon_degraded_listeners";
     pub(super) const SENDS: &str = "carillon_webrtc_sends_total";
     pub(super) const DATAGRAMS: (&str, &str) =
-        ("carillon_webrtc_datagrams_total", "direction=\"out\"");
+        ("carillon_webrtc_datagrams_total", "direction=\"sent\"");
     pub(super) const BLOCKED: &str = "carillon_webrtc_blocked_sends_total";
     pub(super) const UNSENT: &str = "carillon_webrtc_unsent_datagrams_total";
     pub(super) const FAILURES: &str = "carillon_webrtc_failures_total";

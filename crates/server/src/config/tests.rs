@@ -128,6 +128,7 @@ fn the_shipped_file_has_every_key() {
         "fanout",
         "fanout.audio",
         "fanout.video",
+        "transcode",
         "limits",
         "log",
         "push",
@@ -214,7 +215,7 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
                         || ["publish_key", "admin_password"].contains(&key.as_str())
                 }
                 "5" => value.parse::<u64>().is_ok(),
-                "true" => ["public", "challenge", "on_demand", "tcp"].contains(&key.as_str()),
+                "true" => ["public", "challenge", "on_demand", "tcp", "enabled"].contains(&key.as_str()),
                 _ => false,
             };
             if accepted {

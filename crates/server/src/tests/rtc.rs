@@ -405,7 +405,7 @@ async fn a_full_server_says_when_to_come_again() {
     let pending = async {
         loop {
             let page = ask(house.admin, "GET", "/metrics", "").await;
-            if page.contains("carillon_pending_connections 1\n") {
+            if page.contains("carillon_pending_connections 1.0\n") {
                 return;
             }
         }

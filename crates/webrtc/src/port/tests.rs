@@ -21,6 +21,10 @@ const RUN: usize = 5;
 const SEGMENT: usize = 300;
 const RUN_LEN: usize = (RUN - 1) * SEGMENT + 17;
 
+/// Who has this ticket is sent a packet as soon as it has connected.
+const EAGER: u32 = 77;
+const GREETING: [u8; 4] = [0x80, 1, 2, 3];
+
 /// What a role was told.
 #[derive(Debug)]
 enum Seen {
@@ -63,9 +67,14 @@ impl Role for Echo {
         keys: &Keys,
         path: Path,
         _: Instant,
-        _: &mut Outbox<'_>,
+        out: &mut Outbox<'_>,
     ) {
         self.paths.insert(session, path);
+        if ticket == EAGER {
+            out.buffer()[..GREETING.len()].copy_from_slice(&GREETING);
+            let sent = out.send(path, GREETING.len(), GREETING.len());
+            assert_eq!(sent, Sent::Sent);
+        }
         self.tell(Seen::Connected {
             worker: self.worker,
             ticket,
@@ -311,6 +320,7 @@ impl Peer {
                 wire.send(&datagram);
             }
             let datagram = wire.receive().expect("an answer");
+            assert!(datagram[0] < 64, "media before there are keys for it");
             if datagram[0] >= 20 {
                 dtls.receive(&datagram, Instant::now());
             }
@@ -369,6 +379,13 @@ fn a_peer_connects_is_heard_and_answered() {
     let len = RtcpOpener::new(&keys).expect("keys").open(&mut report);
     assert_eq!(report[1], 206, "{len:?}");
     len.expect("sealed by the session");
+}
+
+#[test]
+fn the_handshake_is_over_before_media_comes() {
+    let fixture = Fixture::open(1);
+    let mut peer = fixture.udp_peer(EAGER);
+    assert_eq!(peer.wire.receive().expect("a packet"), GREETING);
 }
 
 /// What leaves in one call arrives as datagrams of the right lengths: the run of five was one send.

@@ -252,6 +252,9 @@ impl<R: Role> Worker<R> {
 
     /// Carries out what the sessions decided: tells the role, sends, and strikes names out.
     fn settle(&mut self, now: Instant) {
+        // The last words of a handshake go before what the role then sends: a peer has no keys until it
+        // has heard them, and the first keyframe would be lost.
+        self.transmit(now);
         while let Some((session, event)) = self.mux.poll_event() {
             match event {
                 Event::Connected { keys, path } => {
@@ -270,14 +273,18 @@ impl<R: Role> Worker<R> {
                 Event::Closed { reason } => self.closed(session, reason, now),
             }
         }
-        while let Some(transmit) = self.mux.poll_transmit() {
-            self.wire.send(transmit.path, &transmit.datagram, now);
-        }
+        self.transmit(now);
         while let Some(ufrag) = self.mux.poll_retired() {
             self.shared.directory.remove(&ufrag);
         }
         while let Some(connection) = self.wire.connections.take_broken() {
             self.hang_up(connection);
+        }
+    }
+
+    fn transmit(&mut self, now: Instant) {
+        while let Some(transmit) = self.mux.poll_transmit() {
+            self.wire.send(transmit.path, &transmit.datagram, now);
         }
     }
 
@@ -563,9 +570,7 @@ impl<R: Role> Worker<R> {
         for session in sessions {
             self.mux.close(session, now);
         }
-        while let Some(transmit) = self.mux.poll_transmit() {
-            self.wire.send(transmit.path, &transmit.datagram, now);
-        }
+        self.transmit(now);
         self.publish(&udp::Inbox::default());
     }
 

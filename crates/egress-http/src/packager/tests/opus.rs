@@ -82,6 +82,11 @@ fn heard(joiner: &mut Joiner) -> (usize, Vec<u16>) {
     (links, numbers)
 }
 
+/// Has a listener begin where the stream begins: with nothing before it, that is the first page.
+fn begin(joiner: &mut Joiner) {
+    assert_eq!(heard(joiner), (1, run(0..5)));
+}
+
 fn run(range: std::ops::Range<u16>) -> Vec<u16> {
     range.collect()
 }
@@ -95,13 +100,11 @@ fn the_publishers_own_is_passed_on_page_by_page() {
         &[Item::Track(Arc::new(opus(TrackId::AUDIO, 56)))],
     );
     let mut first = house.join("live/show", Form::Opus);
-    for number in 0..52 {
-        write(&mut publisher, &[own(number)]);
-    }
+    (0..5).for_each(|number| write(&mut publisher, &[own(number)]));
+    begin(&mut first);
+    (5..52).for_each(|number| write(&mut publisher, &[own(number)]));
     let mut later = house.join("live/show", Form::Opus);
-    for number in 52..100 {
-        write(&mut publisher, &[own(number)]);
-    }
+    (52..100).for_each(|number| write(&mut publisher, &[own(number)]));
     assert_eq!(heard(&mut first), (1, run(0..100)));
     assert_eq!(heard(&mut later), (1, run(45..100)));
 }
@@ -120,7 +123,9 @@ fn what_is_derived_is_heard_across_publishers_as_one_link() {
     }
     // Not even AAC that looks like Opus is heard.
     assert_eq!(heard(&mut listener), (0, vec![]));
-    write_derived(&writer, 0..48);
+    write_derived(&writer, 0..5);
+    begin(&mut listener);
+    write_derived(&writer, 5..48);
     drop(publisher);
     let mut publisher = house.publish("live/show", Container::Tracks);
     write(&mut publisher, &[audio_track(Codec::Aac), own(0)]);
@@ -141,7 +146,9 @@ fn other_opus_begins_another_link_for_everybody() {
     write(&mut publisher, &[audio_track(Codec::Aac)]);
     writer.track(&opus(TrackId::AUDIO, 56), Instant::now());
     let mut listener = house.join("live/show", Form::Opus);
-    write_derived(&writer, 0..12);
+    write_derived(&writer, 0..5);
+    begin(&mut listener);
+    write_derived(&writer, 5..12);
     // The publisher's own is preferred from its announcement on.
     write(
         &mut publisher,
@@ -174,6 +181,7 @@ fn those_who_come_are_told_the_title() {
     );
     let mut first = house.join("live/show", Form::Opus);
     (0..5).for_each(|number| write(&mut publisher, &[own(number)]));
+    begin(&mut first);
     let text = "Bach - Toccata".to_owned();
     let title = Title {
         text: text.clone(),

@@ -15,8 +15,9 @@ fn the_past_is_given_at_three_times_its_pace() {
     let mut theatre = Theatre::new();
     let mut camera = theatre.camera("show", &BOTH);
     let _keeps_open = theatre.house.lane("show", theatre.now);
-    // The newest keyframe is 1.5 s old.
-    theatre.film(&mut camera, 176);
+    camera.key_every = 250;
+    // The keyframe is 1.5 s old, and the next one far away.
+    theatre.film(&mut camera, 76);
     let began = theatre.now;
     let mut guest = theatre.join("show", &BOTH);
     let first = theatre.take(&mut guest);

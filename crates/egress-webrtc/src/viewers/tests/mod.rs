@@ -88,8 +88,8 @@ impl Theatre {
     fn join_with(&mut self, seat: Seat, kinds: &[Kind], profile: Profile, rtx: bool) -> Guest {
         let number = self.guests;
         self.guests += 1;
-        let key = [number as u8 + 1; 16];
-        let salt = vec![number as u8 + 101; profile.salt_len()];
+        let key = [(number as u8).wrapping_add(1); 16];
+        let salt = vec![(number as u8).wrapping_add(101); profile.salt_len()];
         let master = MasterKey::new(profile, &key, &salt).expect("the right lengths");
         let keys = Keys {
             profile,

@@ -190,7 +190,7 @@ fn b_frames_that_can_be_spared_are_left_out() {
         camera.write(shown(picture(at(0), what, 500, 1), 120), now);
         camera.write(shown(picture(at(1), Picture::Spare, 500, 2), 0), now);
         camera.write(shown(picture(at(2), Picture::Predicted, 500, 3), 0), now);
-        theatre.pass(TICK);
+        theatre.pass(Duration::from_millis(120));
     }
     let got = of(&theatre.take(&mut guest), Format::H264);
     assert_eq!(got.iter().filter(|packet| packet.marker).count(), 20);
@@ -282,7 +282,9 @@ fn a_large_audience_is_visited_in_turn_and_by_parts() {
     theatre.film(&mut camera, 60);
     for guest in &mut guests {
         let got = theatre.take(guest);
-        assert_eq!(of(&got, Format::Opus).len(), 61);
+        // Sound starts at the present, which has moved on for those whose turn came later.
+        let sounds = of(&got, Format::Opus).len();
+        assert!((60..=61).contains(&sounds), "{sounds}");
         let picture = of(&got, Format::H264);
         assert_eq!(picture.iter().filter(|packet| packet.marker).count(), 31);
     }
