@@ -11,11 +11,10 @@ use testkit::{Process, Tool, wait_until};
 use crate::session::Driven;
 use crate::support::{DEADLINE, connect};
 
-/// For tests on one machine: any port for Marionette, peers on the loopback, pictures without a click.
+/// For tests on one machine: any port for Marionette, and pictures without a click.
 const PREFERENCES: &str = r#"
 user_pref("marionette.port", 0);
 user_pref("media.autoplay.default", 0);
-user_pref("media.peerconnection.ice.loopback", true);
 user_pref("media.peerconnection.ice.obfuscate_host_addresses", false);
 user_pref("datareporting.policy.dataSubmissionEnabled", false);
 user_pref("browser.shell.checkDefaultBrowser", false);

@@ -123,9 +123,9 @@ impl Driven for Browser {
     }
 }
 
-/// Opens a page of the server, for the origin's sake, that knows how to watch and to publish.
+/// Opens a page of the server that does nothing, for the origin's sake, and that then knows how to watch and to publish.
 pub(crate) fn prepare(browser: &impl Driven, server: &Server) {
-    browser.go(&server.http_url("/"));
+    browser.go(&server.http_url("/_/style.css"));
     browser.run(&[SESSION, WHEP, WHIP].concat());
 }
 

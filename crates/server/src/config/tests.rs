@@ -215,7 +215,9 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
                         || ["publish_key", "admin_password"].contains(&key.as_str())
                 }
                 "5" => value.parse::<u64>().is_ok(),
-                "true" => ["public", "challenge", "on_demand", "tcp", "enabled"].contains(&key.as_str()),
+                "true" => {
+                    ["public", "challenge", "on_demand", "tcp", "enabled"].contains(&key.as_str())
+                }
                 _ => false,
             };
             if accepted {
