@@ -20,6 +20,7 @@ impl Unit {
             Self::Seconds if value < 10.0 => format!("{:.0} ms", value * 1e3),
             Self::Seconds => format!("{value:.1} s"),
             Self::Bytes if value < 10_240.0 => format!("{value:.0} B"),
+            Self::Bytes if value < 1_048_576.0 => format!("{:.1} KiB", value / 1_024.0),
             Self::Bytes => format!("{:.1} MiB", value / f64::from(1 << 20)),
             Self::Count if value >= 10.0 || value.fract() == 0.0 => format!("{value:.0}"),
             Self::Count => format!("{value:.2}"),
