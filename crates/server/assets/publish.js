@@ -7,6 +7,8 @@
   const FIGURES_MS = 1000;
   // A connection that was lost comes back within this time, or not at all.
   const LOST_MS = 4000;
+  // Who is on air for so long may come back quickly after a loss; two who take the stream from each other may not.
+  const STEADY_MS = 60000;
   // Every player decodes it, so it goes out over RTMP and HTTP as well.
   const PREFERRED_CODEC = "video/h264";
 
@@ -31,6 +33,8 @@
   let retryMs = FIRST_RETRY_MS;
   let retryTimer = null;
   let lostTimer = null;
+  let steadyTimer = null;
+  let wasOnAir = false;
   let figuresTimer = null;
   // Counts turns on air, so that what began in an earlier one knows that it is over.
   let turn = 0;
@@ -189,6 +193,7 @@
     turn += 1;
     clearTimeout(retryTimer);
     clearTimeout(lostTimer);
+    clearTimeout(steadyTimer);
     clearInterval(figuresTimer);
     if (session) {
       session.end();
@@ -198,12 +203,25 @@
 
   const stop = (words, isError = false) => {
     hangUp();
+    wasOnAir = false;
+    retryMs = FIRST_RETRY_MS;
     media?.getTracks().forEach((track) => track.stop());
     media = null;
     preview.srcObject = null;
     preview.hidden = true;
     showState(false);
     say(words, isError);
+  };
+
+  // Whether somebody publishes the stream, as the player's page says.
+  const isLive = async () => {
+    try {
+      const answer = await fetch(new URL("./", location.href), { cache: "no-store" });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      return JSON.parse(page.getElementById("offer").textContent).live;
+    } catch {
+      return false;
+    }
   };
 
   const again = (words) => {
@@ -225,15 +243,29 @@
       await session.ready;
     } catch (error) {
       if (isOver()) return;
-      // Another publisher may leave, and the network may come back; a wrong key stays wrong.
-      if (error.passes || error.status === 0) again(error.message);
+      // Another publisher may leave, and the network may come back; a wrong key stays wrong, and so does a
+      // network that never let media through: each attempt would take the stream from whoever has it.
+      const isHopeless = error.isUnreachable && !wasOnAir;
+      if (!isHopeless && (error.passes || error.status === 0)) again(error.message);
       else stop(error.message, true);
       return;
     }
     if (isOver()) return;
     await limitBitrate(peer);
     if (isOver()) return;
-    retryMs = FIRST_RETRY_MS;
+    wasOnAir = true;
+    steadyTimer = setTimeout(() => { retryMs = FIRST_RETRY_MS; }, STEADY_MS);
+    // The server said goodbye: it leaves, or somebody else has the stream.
+    const transport = peer.getSenders()[0]?.transport;
+    if (transport) {
+      transport.onstatechange = async () => {
+        if (transport.state !== "closed" || isOver()) return;
+        const isTaken = await isLive();
+        if (isOver()) return;
+        if (isTaken) stop("Another publisher has taken over.", true);
+        else again("The server ended the session.");
+      };
+    }
     peer.onconnectionstatechange = () => {
       if (isOver()) return;
       clearTimeout(lostTimer);

@@ -11,6 +11,8 @@ globalThis.rtc = (() => {
     constructor(message, status = 0) {
       super(message);
       this.status = status;
+      // The server agreed, but media found no way to it.
+      this.isUnreachable = false;
     }
 
     // Whether the same may work later.
@@ -47,9 +49,13 @@ globalThis.rtc = (() => {
   });
 
   const connected = (peer) => new Promise((resolve, reject) => {
-    const unreachable = () => reject(new Problem(
-      "The server answers, but its media port cannot be reached from this network.",
-    ));
+    const unreachable = () => {
+      const problem = new Problem(
+        "The server answers, but its media port cannot be reached from this network.",
+      );
+      problem.isUnreachable = true;
+      reject(problem);
+    };
     const timer = setTimeout(unreachable, CONNECT_MS);
     const look = () => {
       if (peer.connectionState === "connected") resolve();

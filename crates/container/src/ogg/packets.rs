@@ -1,8 +1,8 @@
 //! Bare Opus packets out of the pages of an Ogg stream (RFC 7845).
 
 use bytes::Bytes;
+use media::Sample;
 use media::codec::opus;
-use media::{Sample, Span};
 
 use super::page::{self, Front, Page};
 
@@ -49,11 +49,17 @@ impl OpusPackets {
         let mut is_end_of_unknown = page.is_continued() && self.begun.is_empty();
         let (mut dts, mut pts) = (sample.dts, sample.pts);
         for (piece, ends) in page.pieces() {
-            let is_unknown = std::mem::take(&mut is_end_of_unknown);
-            let Some(packet) = self.complete(&page, piece, ends).filter(|_| !is_unknown) else {
+            if is_end_of_unknown {
+                is_end_of_unknown = !ends;
+                continue;
+            }
+            let Some(packet) = self.complete(&page, piece, ends) else {
                 continue;
             };
-            let duration = opus::duration(&packet).unwrap_or(Span::ZERO);
+            // What has no duration is no packet of Opus (RFC 6716 §3.1).
+            let Some(duration) = opus::duration(&packet) else {
+                continue;
+            };
             out.push(Sample {
                 track: sample.track,
                 dts,
@@ -83,7 +89,7 @@ impl OpusPackets {
 
 #[cfg(test)]
 mod tests {
-    use media::{Timestamp, TrackId};
+    use media::{Span, Timestamp, TrackId};
 
     use super::*;
 

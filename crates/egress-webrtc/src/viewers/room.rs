@@ -207,6 +207,10 @@ impl Room {
                 self.round.cursor += 1;
             }
         }
+        // Even where rounds follow one another without an end.
+        if now >= self.checkup {
+            self.check_up(desk, now, out);
+        }
         if self.round.left > 0 {
             return Work::Unfinished;
         }
@@ -217,9 +221,6 @@ impl Room {
             }
             self.clear(Reason::Ended, desk);
             return Work::Over;
-        }
-        if now >= self.checkup {
-            self.check_up(desk, now, out);
         }
         if !self.follower.arm(&self.bell) {
             return Work::Unfinished;

@@ -23,6 +23,12 @@ use crate::stats::Counters;
 /// A viewer counts as degraded for this long after it was moved forward.
 const DEGRADED_FOR: Duration = Duration::from_secs(10);
 
+/// Between two requests of one viewer for a keyframe.
+const KEYFRAME_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A keyframe older than this takes so long to catch up from that another is asked for.
+const OLD_KEYFRAME: Span = Span::from_millis(1_500);
+
 /// Bytes of a packet whose pieces lie apart in the log.
 pub(super) const PACKET_BYTES_MAX: usize = 2_048;
 
@@ -64,7 +70,18 @@ pub(super) struct Books {
     /// Sender reports so far.
     pub(super) reports: u32,
     skipped_at: Option<Instant>,
-    has_asked_for_keyframe: bool,
+    asked_for_keyframe: Option<Instant>,
+}
+
+impl Books {
+    /// Has the publisher asked for a keyframe, again if the last request was in vain.
+    fn ask_for_keyframe(&mut self, now: Instant) {
+        let is_due = |asked| now.saturating_duration_since(asked) >= KEYFRAME_INTERVAL;
+        if self.asked_for_keyframe.is_none_or(is_due) {
+            self.asked_for_keyframe = Some(now);
+            self.seat.request_keyframe();
+        }
+    }
 }
 
 /// How a visit ended.
@@ -107,7 +124,7 @@ impl Viewer {
                 repair: Repair::default(),
                 reports: 0,
                 skipped_at: None,
-                has_asked_for_keyframe: false,
+                asked_for_keyframe: None,
             }),
         })
     }
@@ -202,19 +219,17 @@ impl Viewer {
         };
         let track = &lane.tracks[line.format as usize];
         let join = track.newest_join();
+        let books = &mut *self.books;
         if line.is_waiting() {
-            let books = &mut *self.books;
             match join.and_then(|join| Some((join, track.get(join)?))) {
                 Some((join, packet)) => {
                     line.go(join);
                     self.pace.catch_up(packet.at, now);
-                    books.has_asked_for_keyframe = false;
+                    if lane.newest - packet.at > OLD_KEYFRAME {
+                        books.ask_for_keyframe(now);
+                    }
                 }
-                None if !books.has_asked_for_keyframe => {
-                    books.seat.request_keyframe();
-                    books.has_asked_for_keyframe = true;
-                }
-                None => {}
+                None => books.ask_for_keyframe(now),
             }
             return Ok(false);
         }
@@ -234,6 +249,11 @@ impl Viewer {
             self.pace.caught_up();
             return Ok(true);
         };
+        if join.is_none_or(|join| join <= line.next())
+            && lane.newest - packet.at > lane.follower.policy().skip_after
+        {
+            books.ask_for_keyframe(now);
+        }
         // What was begun is finished, so that no frame is cut.
         let Some(join) = join.filter(|join| *join > line.next() && packet.begins) else {
             return Ok(false);
@@ -343,8 +363,8 @@ impl Viewer {
                 return Err(Visit::Blocked);
             }
             Sent::Gone => {
+                // Some of it may have left, so its numbers are not used for anything else.
                 self.is_adrift = true;
-                self.lines = *before;
                 return Err(Visit::Settled);
             }
         }

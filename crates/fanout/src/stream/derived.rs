@@ -22,9 +22,11 @@ use media::{Container, Sample, Timestamp, Track, TrackId};
 use super::backlog::Backlog;
 use super::{Phase, Stream};
 
-/// Samples kept for lanes that open later: more than half a minute between keyframes. The rest of
-/// their memory is short, as coded sound is.
+/// Samples kept for lanes that open later: more than half a minute between keyframes.
 const SAMPLES_MAX: usize = 2_048;
+
+/// Bytes of them: half a minute of the highest bitrate.
+const BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Makes derived tracks.
 pub trait Deriver: Send + Sync {
@@ -169,6 +171,7 @@ pub(super) struct Derived {
     pub(super) track: Option<Arc<Track>>,
     /// What belongs to the stream's recent past, oldest first.
     recent: VecDeque<Sample>,
+    recent_bytes: usize,
     last: Option<Timestamp>,
 }
 
@@ -178,6 +181,7 @@ impl Derived {
             turn,
             track: None,
             recent: VecDeque::new(),
+            recent_bytes: 0,
             last: None,
         }
     }
@@ -190,6 +194,7 @@ impl Derived {
     /// What was announced changes, or another epoch begins: lanes that open later begin later.
     pub(super) fn forget(&mut self) {
         self.recent.clear();
+        self.recent_bytes = 0;
     }
 
     /// Moves a sample to where it may stand.
@@ -204,13 +209,16 @@ impl Derived {
 
     /// Keeps a sample for as long as the publisher's own of that time are kept.
     pub(super) fn keep(&mut self, sample: Sample, backlog: &Backlog) {
+        self.recent_bytes += sample.data.len();
         self.recent.push_back(sample);
         let begins = backlog.samples().next().map(|oldest| oldest.dts);
         while let Some(oldest) = self.recent.front() {
             let is_recent = begins.is_some_and(|begins| oldest.dts + oldest.duration > begins);
-            if is_recent && self.recent.len() <= SAMPLES_MAX {
+            let fits = self.recent.len() <= SAMPLES_MAX && self.recent_bytes <= BYTES_MAX;
+            if is_recent && fits {
                 return;
             }
+            self.recent_bytes -= oldest.data.len();
             self.recent.pop_front();
         }
     }

@@ -442,8 +442,9 @@ impl Core {
 
     fn class(&self, now: Instant) -> Class {
         let has_video = self.video().is_some();
-        let may_get_video = self.source.container == Container::Tracks
-            && now.saturating_duration_since(self.began) < VIDEO_TRACK_AWAITED;
+        let is_young = now.saturating_duration_since(self.began) < VIDEO_TRACK_AWAITED;
+        let may_get_video =
+            self.source.container == Container::Tracks && (is_young || self.tracks.is_empty());
         if has_video || may_get_video {
             Class::Video
         } else {
@@ -525,7 +526,7 @@ impl Core {
                 // That number is taken.
                 Item::Track(track) if track.id == TrackId::DERIVED => continue,
                 Item::Sample(sample) if sample.track == TrackId::DERIVED => continue,
-                Item::Track(track) => self.remember_track(track),
+                Item::Track(track) => self.remember_track(track, now),
                 Item::Header(header) => {
                     // What was sent under the old header cannot be decoded with this one.
                     self.backlog.clear();
@@ -566,9 +567,15 @@ impl Core {
         self.taps.iter().for_each(TapWriter::publish);
     }
 
-    fn remember_track(&mut self, track: &Arc<Track>) {
+    fn remember_track(&mut self, track: &Arc<Track>, now: Instant) {
         if self.tracks.contains(track) {
             return;
+        }
+        if self.tracks.is_empty() {
+            // Between a publisher's admission and its first track may lie a handshake; how long the others
+            // are awaited counts from here.
+            self.began = now;
+            self.since = SystemTime::now();
         }
         self.note_track(track);
         self.offer = match self.deriver.get() {

@@ -203,7 +203,7 @@ impl Track {
 
     /// A listener cannot go on without a keyframe.
     pub(super) fn want_keyframe(&mut self, now: Instant) {
-        if self.kind == Kind::Video && self.reception.has_begun() {
+        if self.kind == Kind::Video && self.ssrc().is_some() {
             self.keyframes.want_for_listeners(now);
         }
     }
@@ -219,6 +219,10 @@ impl Track {
 
     /// The source `ssrc` says goodbye.
     pub(super) fn leave(&mut self, ssrc: u32) {
+        if self.ssrc() == Some(ssrc) {
+            self.forget();
+            self.keyframes = Keyframes::default();
+        }
         self.source.leave(ssrc);
     }
 
@@ -268,6 +272,8 @@ impl Track {
 
     /// When there is something to do if no packet comes before.
     pub(super) fn due(&self) -> Option<Instant> {
+        // Nobody is there who could be asked.
+        self.ssrc()?;
         let packets = self.reorder.deadline().map(|due| due.max(self.ask_from));
         packets.into_iter().chain(self.keyframes.due()).min()
     }
@@ -279,17 +285,22 @@ impl Track {
     /// A source begins.
     fn begin(&mut self, now: Instant) {
         if self.reception.has_begun() {
-            self.count();
-            self.counted = rtp::Counts::default();
-            self.repair.forget();
-            self.reorder = Reorder::new(self.repair.patience());
+            self.forget();
             self.clock.replace_source();
-            self.depacketizer.lost();
         }
         self.reception = Reception::new(self.clock_rate, now);
         if self.kind == Kind::Video {
             self.keyframes.begin(now);
         }
+    }
+
+    /// Nothing of the source is waited for or asked for any more.
+    fn forget(&mut self) {
+        self.count();
+        self.counted = rtp::Counts::default();
+        self.repair.forget();
+        self.reorder = Reorder::new(self.repair.patience());
+        self.depacketizer.lost();
     }
 
     /// Whether a repeated packet may be one that is waited for. Browsers also repeat packets of

@@ -5,6 +5,9 @@ use transcode::{Caveat, Unsupported, examine};
 
 use super::tally::CONTAINER;
 
+/// What browsers and the Opus of WebRTC have (RFC 7587 §4.2).
+const CHANNELS_MAX: u8 = 2;
+
 /// What is to be done with a track of sound.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Way {
@@ -33,6 +36,9 @@ impl Way {
     /// For a track that came in `container`.
     pub(super) fn of(container: Container, track: &Track) -> Self {
         match (container, track.codec, track.framing) {
+            (_, Codec::Opus, _) if track.channels > CHANNELS_MAX => {
+                Self::Impossible(Unsupported::Channels(track.channels).into())
+            }
             (Container::Ogg, Codec::Opus, Framing::SelfFramed) => Self::Unpack,
             (Container::WebM, ..) => Self::Impossible(Refusal::Container("WebM")),
             (Container::Other, ..) => Self::Impossible(Refusal::Container("this container")),

@@ -24,7 +24,8 @@ pub(super) enum Refused {
     #[error("a stream cannot have this name: it belongs to the server's own pages")]
     NameReserved,
     /// There is nothing here; a slash less and there is.
-    #[error("this address ends with a slash too many; it is {0}")]
+    // The address may have a key in it, so the words do not repeat it.
+    #[error("this address ends with a slash too many; `Location` is the right one")]
     Beside(String),
     /// The session has ended, or never was.
     #[error("there is no such session; it may have ended, and a new POST opens another")]

@@ -23,6 +23,10 @@ use self::aac::Aac;
 use self::mp3::Mp3;
 use crate::{Caveat, Frame, Unsupported};
 
+/// Coded frames in one sample; publishers send one or a few. Frames may be 24 bytes short, and a sample of
+/// hundreds would keep the sound of other streams waiting.
+const UNITS_MAX: usize = 16;
+
 /// No sample of sound is longer: several MP3 frames of the highest bitrate, and twice what the
 /// 13-bit length of ADTS can say.
 const SAMPLE_BYTES_MAX: usize = 16 * 1024;
@@ -117,6 +121,7 @@ impl Decoder {
                 Self::Mp3(_) if sample.data.len() <= SAMPLE_BYTES_MAX => mp3::first_frame_bytes,
                 _ => <[u8]>::len,
             },
+            left: UNITS_MAX,
         }
     }
 
@@ -134,6 +139,7 @@ impl Decoder {
 pub(crate) struct Units<'a> {
     rest: &'a [u8],
     split: fn(&[u8]) -> usize,
+    left: usize,
 }
 
 impl<'a> Iterator for Units<'a> {
@@ -143,6 +149,7 @@ impl<'a> Iterator for Units<'a> {
         if self.rest.is_empty() {
             return None;
         }
+        self.left = self.left.checked_sub(1)?;
         let (unit, rest) = self.rest.split_at((self.split)(self.rest));
         self.rest = rest;
         Some(unit)

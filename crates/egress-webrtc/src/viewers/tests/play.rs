@@ -259,8 +259,11 @@ fn a_removed_viewer_is_let_go_and_one_whose_path_is_gone_may_come_back() {
     gone.taken = 0;
     theatre.viewers.moved(gone.session, gone.path, theatre.now);
     theatre.film(&mut camera, 10);
-    let all = [before, theatre.take(&mut gone)].concat();
-    assert_eq!(of(&all, Format::Opus).len(), 50, "it missed nothing");
+    let after = of(&theatre.take(&mut gone), Format::Opus);
+    let last = of(&before, Format::Opus).pop().expect("sound");
+    // The send that found the path closed may have begun to leave: its one packet counts as lost.
+    assert_eq!(after[0].sequence, last.sequence + 2);
+    assert_eq!(after.len(), 19);
     assert_eq!(theatre.wire.closed, [removed.session]);
     assert_eq!(of(&theatre.take(&mut stays), Format::Opus).len(), 50);
     theatre.viewers.end();

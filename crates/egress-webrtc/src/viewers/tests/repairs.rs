@@ -2,7 +2,10 @@
 
 use webrtc::rtcp::{write_nack, write_pli, write_receiver_report};
 
+use media::Timestamp;
+
 use super::*;
+use crate::testing::{Picture, picture};
 
 fn ask(theatre: &mut Theatre, guest: &Guest, media: u32, lost: &[u16]) {
     let mut compound = Vec::new();
@@ -169,6 +172,24 @@ fn strange_requests_do_no_harm() {
 }
 
 #[test]
+fn who_still_lacks_a_keyframe_asks_again() {
+    let mut theatre = Theatre::new();
+    let mut camera = theatre.camera("show", &[Kind::Video]);
+    let _guest = theatre.join("show", &[Kind::Video]);
+    let mut asked = 0;
+    for step in 0..100u32 {
+        asked += usize::from(camera.publisher.takes_keyframe_request(theatre.now));
+        let at = Timestamp::from_millis(i64::from(step) * 40);
+        camera.write(
+            picture(at, Picture::Predicted, 500, step.into()),
+            theatre.now,
+        );
+        theatre.pass(Duration::from_millis(40));
+    }
+    assert!((3..=5).contains(&asked), "{asked} times in four seconds");
+}
+
+#[test]
 fn who_lacks_a_keyframe_has_the_publisher_asked() {
     let mut theatre = Theatre::new();
     let mut camera = theatre.camera("show", &BOTH);
@@ -181,6 +202,18 @@ fn who_lacks_a_keyframe_has_the_publisher_asked() {
     );
     theatre.film(&mut camera, 30);
     assert!(!camera.publisher.takes_keyframe_request(theatre.now));
+    let _later = theatre.join("show", &BOTH);
+    assert!(
+        !camera.publisher.takes_keyframe_request(theatre.now),
+        "it is 0.6 s old"
+    );
+    theatre.film(&mut camera, 60);
+    let _still_later = theatre.join("show", &BOTH);
+    assert!(
+        camera.publisher.takes_keyframe_request(theatre.now),
+        "it is 1.8 s old"
+    );
+    theatre.pass(Duration::from_secs(1));
     let mut compound = Vec::new();
     write_pli(&mut compound, 9, codes::ssrc(Format::H264));
     let Theatre {

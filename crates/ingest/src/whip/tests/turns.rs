@@ -307,6 +307,21 @@ fn a_source_that_begins_anew_goes_on() {
 }
 
 #[test]
+fn whoever_said_goodbye_is_asked_for_nothing() {
+    let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
+    trial.run(2 * SECOND);
+    let mut bye = Vec::new();
+    rtcp::write_bye(&mut bye, trial.lines[0].ssrc);
+    trial.hear_report(bye);
+    trial.lines[0].stop();
+    let asked = (trial.plis.len(), trial.nacks.len());
+    trial.context.registry.list().remove(0).request_keyframe();
+    // Time would stand still if there were something that is due and never done.
+    trial.run(4 * SECOND);
+    assert_eq!((trial.plis.len(), trial.nacks.len()), asked);
+}
+
+#[test]
 fn another_size_of_picture_is_announced() {
     let media = super::media_clips::of_clip(testkit::Clip::Flv, Format::H264);
     let larger = super::media_clips::of_clip(testkit::Clip::FlvLarger, Format::H264);
