@@ -184,7 +184,9 @@ fuzz_target!(|data: &[u8]| {
                     marker: kind & 0x80 != 0,
                     payload_type: [96, 111, 97][line],
                     sequence,
-                    timestamp: stamp.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte)),
+                    timestamp: stamp
+                        .iter()
+                        .fold(0, |sum, byte| sum << 8 | u32::from(*byte)),
                     ssrc: 1_000 + line as u32,
                 };
                 let packet = [&header.to_bytes()[..], payload].concat();
@@ -194,7 +196,10 @@ fuzz_target!(|data: &[u8]| {
             _ => publishers.rtcp(SESSION, bytes, now, &mut said),
         }
         let mut turns = 0;
-        while publishers.turn(now, &mut said).is_some_and(|due| due <= now) {
+        while publishers
+            .turn(now, &mut said)
+            .is_some_and(|due| due <= now)
+        {
             turns += 1;
             assert!(turns <= TURNS_MAX, "it is due again and again");
         }

@@ -6,7 +6,7 @@
 //!  UDP, TCP :8189 ──────► webrtc::port, a thread per worker ─► desk: viewers | publishers
 //! ```
 //!
-//! * [`serve`] is the HTTP behaviour: statuses, headers, who may; [`refused`] has all refusals.
+//! * [`mod@serve`] is the HTTP behaviour: statuses, headers, who may; [`refused`] has all refusals.
 //! * The table knows sessions by the unguessable names that HTTP calls them by. An entry is held
 //!   by a pass, which goes with the session through the port to the desk; wherever the session ends, the
 //!   entry ends.
