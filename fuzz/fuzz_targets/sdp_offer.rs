@@ -24,6 +24,7 @@ fuzz_target!(|text: &str| {
                 None => Section::Rejected,
                 Some(format) if receives => Section::Receives {
                     format,
+                    parameters: None,
                     extensions: &media.extensions,
                 },
                 Some(format) => Section::Sends {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::nanoseconds;
+use crate::clock::{Clock, nanoseconds};
 use crate::publish::synthetic::Program;
 use crate::quantity::Slow;
 use crate::ramp::Ramp;
@@ -90,6 +90,14 @@ impl Plan {
     /// The number among all members of this process's member `own`.
     pub(crate) fn global(&self, own: u64) -> u64 {
         own * self.processes + self.process
+    }
+
+    /// How many of this process's members are to have begun at `now`.
+    pub(crate) fn due(&self, clock: &Clock, now: u64) -> u64 {
+        if clock.until_begin() > 0 {
+            return 0;
+        }
+        self.own_share(self.ramp().due(Duration::from_nanos(now)))
     }
 
     /// How many of the first `all` members are this process's.

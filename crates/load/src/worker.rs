@@ -86,6 +86,58 @@ pub(crate) struct Laps {
     lag: Histogram,
 }
 
+/// Whoever does a plan's work in rounds: listeners or publishers.
+pub(crate) trait Rounds: Sized {
+    fn clock(&self) -> Clock;
+
+    fn tally(&mut self) -> &mut Tally;
+
+    /// Nobody is left, and nobody will come.
+    fn is_over(&self) -> bool;
+
+    /// Everybody who is there is counted from here on.
+    fn begin_window(&mut self);
+
+    /// Does what is due.
+    fn look_after(&mut self, now: u64);
+
+    /// How long there is nothing to do, in nanoseconds.
+    fn pause(&self, now: u64) -> u64;
+
+    /// Sleeps for so long at the most, and sees to what the sockets have.
+    fn wait(&mut self, pause: u64, laps: &mut Laps) -> io::Result<()>;
+
+    /// Counts who is there at the end, and lets everybody go.
+    fn end(&mut self);
+}
+
+/// Goes round until the end of the plan.
+pub(crate) fn run_rounds(
+    plan: &Plan,
+    mut rounds: impl Rounds,
+    progress: &mut dyn FnMut(Progress),
+) -> io::Result<Tally> {
+    let clock = rounds.clock();
+    let mut laps = Laps::new(plan, clock);
+    loop {
+        let is_over = rounds.is_over();
+        let told = &mut || progress(rounds.tally().progress());
+        match laps.begin(clock.now(), is_over, told) {
+            Lap::Goes => {}
+            Lap::WindowBegins => rounds.begin_window(),
+            Lap::Ends => break,
+        }
+        rounds.look_after(clock.now());
+        let now = clock.now();
+        let pause = rounds.pause(now);
+        laps.end(now, pause);
+        rounds.wait(pause, &mut laps)?;
+    }
+    rounds.end();
+    laps.finish(rounds.tally());
+    Ok(std::mem::take(rounds.tally()))
+}
+
 /// What a round begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lap {

@@ -19,7 +19,7 @@ use crate::reception::Reception;
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
-use crate::worker::{Lap, Laps};
+use crate::worker::{self, Laps, Rounds};
 
 /// Sockets looked at between two sleeps: about a millisecond's work.
 const EVENTS_PER_WAIT: usize = 512;
@@ -55,25 +55,7 @@ pub(crate) fn run(
     listening: &Listening,
     progress: &mut dyn FnMut(Progress),
 ) -> std::io::Result<Tally> {
-    let mut crowd = Crowd::new(plan, listening)?;
-    let mut laps = Laps::new(plan, crowd.clock);
-    loop {
-        let now = crowd.clock.now();
-        let is_over = crowd.is_over();
-        match laps.begin(now, is_over, &mut || progress(crowd.tally.progress())) {
-            Lap::Goes => {}
-            Lap::WindowBegins => crowd.begin_window(),
-            Lap::Ends => break,
-        }
-        crowd.look_after(now);
-        let now = crowd.clock.now();
-        let pause = crowd.pause(now);
-        laps.end(now, pause);
-        crowd.wait(pause, &mut laps)?;
-    }
-    crowd.end();
-    laps.finish(&mut crowd.tally);
-    Ok(crowd.tally)
+    worker::run_rounds(plan, Crowd::new(plan, listening)?, progress)
 }
 
 struct Crowd<'a> {
@@ -128,34 +110,6 @@ impl<'a> Crowd<'a> {
             buffer: vec![0; TAKE_BYTES],
             reply: Vec::new(),
         })
-    }
-
-    /// Whether everybody has come and gone.
-    fn is_over(&self) -> bool {
-        self.members_begun == self.plan.own_share(self.plan.members)
-            && self.free.len() == self.listeners.len()
-            && self.listening.churn == 0.0
-    }
-
-    /// What is due by the clock.
-    fn look_after(&mut self, now: u64) {
-        if self.clock.until_begin() == 0 {
-            let due = self.plan.ramp().due(std::time::Duration::from_nanos(now));
-            let due = self.plan.own_share(due);
-            for _ in 0..JOINS_PER_ROUND.min(due - self.members_begun) {
-                let number = self.plan.global(self.members_begun);
-                self.members_begun += 1;
-                self.begin(number, self.roles.of(number));
-            }
-        }
-        while self.tally.churned < self.churn_due(now) {
-            self.churn(now);
-        }
-        if now >= self.next_tick {
-            self.next_tick = now + TICK;
-            self.read_slowly(now);
-            self.look_after_some(now);
-        }
     }
 
     /// How many should have left by now.
@@ -230,31 +184,6 @@ impl<'a> Crowd<'a> {
             self.listeners[place] = Some(listener);
         }
         Ok(())
-    }
-
-    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
-        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
-            return Ok(());
-        };
-        let now = self.clock.now();
-        laps.resume(now);
-        for event in ready {
-            self.attend({ event.data }.u64() as usize, now);
-        }
-        Ok(())
-    }
-
-    /// Until something is due.
-    fn pause(&self, now: u64) -> u64 {
-        let own = self.plan.own_share(self.plan.members);
-        let next_member = if self.members_begun < own {
-            let at = self.plan.ramp().at(self.plan.global(self.members_begun));
-            nanoseconds(at) + self.clock.until_begin()
-        } else {
-            u64::MAX
-        };
-        next_member.min(self.next_tick).saturating_sub(now).min(NAP)
     }
 
     /// Something happened at the socket of the listener at `place`.
@@ -452,40 +381,6 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    fn begin_window(&mut self) {
-        self.in_window = true;
-        for listener in self.listeners.iter_mut().flatten() {
-            if matches!(listener.phase, Phase::Listening | Phase::Checked(_)) {
-                listener.reception.begin_window();
-            }
-        }
-    }
-
-    /// Everybody hangs up.
-    fn end(&mut self) {
-        let now = self.clock.now();
-        let seconds = self.plan.window.as_secs_f64();
-        let mut held_back = Vec::new();
-        for listener in std::mem::take(&mut self.listeners).into_iter().flatten() {
-            match (&listener.phase, listener.role) {
-                (Phase::Connecting(..) | Phase::Joining(_), _) => {
-                    self.tally.failed.count(&"not yet at the end");
-                }
-                (_, Role::Stalled | Role::Slow) => held_back.push(listener),
-                (_, Role::Plain | Role::Checked) => {
-                    self.tally.alive += 1;
-                    self.tally
-                        .enter_gap(listener.reception.longest_waits(now), self.in_window);
-                    if let Some(base) = listener.reception.base {
-                        let bits = (listener.reception.bytes - base) as f64 * 8.0;
-                        self.tally.rate.record((bits / seconds) as u64);
-                    }
-                }
-            }
-        }
-        self.release(held_back);
-    }
-
     /// Those who were held back read what there is: only then do they learn whether the server has
     /// hung up on them, because that stands behind what it has sent before.
     fn release(&mut self, mut held_back: Vec<Listener>) {
@@ -511,6 +406,102 @@ impl<'a> Crowd<'a> {
             std::thread::sleep(std::time::Duration::from_nanos(NAP));
         }
         self.tally.alive += held_back.len() as u64;
+    }
+}
+
+impl Rounds for Crowd<'_> {
+    fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    /// Whether everybody has come and gone.
+    fn is_over(&self) -> bool {
+        self.members_begun == self.plan.own_share(self.plan.members)
+            && self.free.len() == self.listeners.len()
+            && self.listening.churn == 0.0
+    }
+
+    fn begin_window(&mut self) {
+        self.in_window = true;
+        for listener in self.listeners.iter_mut().flatten() {
+            if matches!(listener.phase, Phase::Listening | Phase::Checked(_)) {
+                listener.reception.begin_window();
+            }
+        }
+    }
+
+    /// What is due by the clock.
+    fn look_after(&mut self, now: u64) {
+        if self.clock.until_begin() == 0 {
+            let due = self.plan.due(&self.clock, now) - self.members_begun;
+            for _ in 0..JOINS_PER_ROUND.min(due) {
+                let number = self.plan.global(self.members_begun);
+                self.members_begun += 1;
+                self.begin(number, self.roles.of(number));
+            }
+        }
+        while self.tally.churned < self.churn_due(now) {
+            self.churn(now);
+        }
+        if now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.read_slowly(now);
+            self.look_after_some(now);
+        }
+    }
+
+    /// Until something is due.
+    fn pause(&self, now: u64) -> u64 {
+        let own = self.plan.own_share(self.plan.members);
+        let next_member = if self.members_begun < own {
+            let at = self.plan.ramp().at(self.plan.global(self.members_begun));
+            nanoseconds(at) + self.clock.until_begin()
+        } else {
+            u64::MAX
+        };
+        next_member.min(self.next_tick).saturating_sub(now).min(NAP)
+    }
+
+    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
+        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
+            return Ok(());
+        };
+        let now = self.clock.now();
+        laps.resume(now);
+        for event in ready {
+            self.attend({ event.data }.u64() as usize, now);
+        }
+        Ok(())
+    }
+
+    /// Everybody hangs up.
+    fn end(&mut self) {
+        let now = self.clock.now();
+        let seconds = self.plan.window.as_secs_f64();
+        let mut held_back = Vec::new();
+        for listener in std::mem::take(&mut self.listeners).into_iter().flatten() {
+            match (&listener.phase, listener.role) {
+                (Phase::Connecting(..) | Phase::Joining(_), _) => {
+                    self.tally.failed.count(&"not yet at the end");
+                }
+                (_, Role::Stalled | Role::Slow) => held_back.push(listener),
+                (_, Role::Plain | Role::Checked) => {
+                    self.tally.alive += 1;
+                    self.tally
+                        .enter_gap(listener.reception.longest_waits(now), self.in_window);
+                    if let Some(base) = listener.reception.base {
+                        let bits = (listener.reception.bytes - base) as f64 * 8.0;
+                        self.tally.rate.record((bits / seconds) as u64);
+                    }
+                }
+            }
+        }
+        self.release(held_back);
     }
 }
 

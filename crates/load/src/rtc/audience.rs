@@ -24,7 +24,7 @@ use crate::reception::Reception;
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
-use crate::worker::{Lap, Laps};
+use crate::worker::{self, Laps, Rounds};
 
 /// Sockets looked at between two sleeps: about a millisecond's work.
 const EVENTS_PER_WAIT: usize = 512;
@@ -55,25 +55,7 @@ pub(crate) fn run(
     listening: &Listening,
     progress: &mut dyn FnMut(Progress),
 ) -> std::io::Result<Tally> {
-    let mut audience = Audience::new(plan, listening)?;
-    let mut laps = Laps::new(plan, audience.clock);
-    loop {
-        let now = audience.clock.now();
-        let is_over = audience.is_over();
-        match laps.begin(now, is_over, &mut || progress(audience.tally.progress())) {
-            Lap::Goes => {}
-            Lap::WindowBegins => audience.begin_window(),
-            Lap::Ends => break,
-        }
-        audience.look_after(now);
-        let now = audience.clock.now();
-        let pause = audience.pause(now);
-        laps.end(now, pause);
-        audience.wait(pause, &mut laps)?;
-    }
-    audience.end();
-    laps.finish(&mut audience.tally);
-    Ok(audience.tally)
+    worker::run_rounds(plan, Audience::new(plan, listening)?, progress)
 }
 
 struct Audience<'a> {
@@ -124,44 +106,10 @@ impl<'a> Audience<'a> {
         })
     }
 
-    /// Whether everybody has come and gone.
-    fn is_over(&self) -> bool {
-        self.members_begun == self.plan.own_share(self.plan.members)
-            && self.free.len() == self.viewers.len()
-            && self.listening.churn == 0.0
-    }
-
     fn moment(&self) -> Moment {
         Moment {
             now: Instant::now(),
             wall: self.clock.wall(),
-        }
-    }
-
-    /// What is due by the clock.
-    fn look_after(&mut self, now: u64) {
-        if self.clock.until_begin() == 0 {
-            let due = self.plan.ramp().due(Duration::from_nanos(now));
-            let due = self.plan.own_share(due);
-            for _ in 0..JOINS_PER_ROUND.min(due - self.members_begun) {
-                let number = self.plan.global(self.members_begun);
-                self.members_begun += 1;
-                self.begin(number, self.roles.of(number));
-            }
-        }
-        while self.tally.churned < self.churn_due(now) {
-            self.churn(now);
-        }
-        let at = self.moment();
-        for _ in 0..WAKES_PER_ROUND {
-            let Some(place) = self.timers.pop(at.now) else {
-                break;
-            };
-            self.wake(place, at);
-        }
-        if now >= self.next_tick {
-            self.next_tick = now + TICK;
-            self.give_up_some(now);
         }
     }
 
@@ -246,40 +194,6 @@ impl<'a> Audience<'a> {
             self.viewers[place] = Some(viewer);
         }
         Ok(())
-    }
-
-    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
-        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
-            return Ok(());
-        };
-        let now = self.clock.now();
-        laps.resume(now);
-        for event in ready {
-            let place = { event.data }.u64() as usize;
-            let outcome = self.attend(place, now);
-            self.settle(place, now, outcome);
-        }
-        Ok(())
-    }
-
-    /// Until something is due.
-    fn pause(&self, now: u64) -> u64 {
-        let own = self.plan.own_share(self.plan.members);
-        let next_member = if self.members_begun < own {
-            let at = self.plan.ramp().at(self.plan.global(self.members_begun));
-            nanoseconds(at) + self.clock.until_begin()
-        } else {
-            u64::MAX
-        };
-        let timer = self.timers.next().map_or(u64::MAX, |due| {
-            nanoseconds(due.saturating_duration_since(Instant::now()))
-        });
-        next_member
-            .min(self.next_tick)
-            .saturating_sub(now)
-            .min(timer)
-            .min(NAP)
     }
 
     /// Something happened at the socket of the viewer at `place`.
@@ -540,6 +454,23 @@ impl<'a> Audience<'a> {
             }
         }
     }
+}
+
+impl Rounds for Audience<'_> {
+    fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    /// Whether everybody has come and gone.
+    fn is_over(&self) -> bool {
+        self.members_begun == self.plan.own_share(self.plan.members)
+            && self.free.len() == self.viewers.len()
+            && self.listening.churn == 0.0
+    }
 
     fn begin_window(&mut self) {
         self.in_window = true;
@@ -547,6 +478,66 @@ impl<'a> Audience<'a> {
         for viewer in viewers.filter(|viewer| viewer.is_watching()) {
             viewer.reception.begin_window();
         }
+    }
+
+    /// What is due by the clock.
+    fn look_after(&mut self, now: u64) {
+        if self.clock.until_begin() == 0 {
+            let due = self.plan.due(&self.clock, now) - self.members_begun;
+            for _ in 0..JOINS_PER_ROUND.min(due) {
+                let number = self.plan.global(self.members_begun);
+                self.members_begun += 1;
+                self.begin(number, self.roles.of(number));
+            }
+        }
+        while self.tally.churned < self.churn_due(now) {
+            self.churn(now);
+        }
+        let at = self.moment();
+        for _ in 0..WAKES_PER_ROUND {
+            let Some(place) = self.timers.pop(at.now) else {
+                break;
+            };
+            self.wake(place, at);
+        }
+        if now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.give_up_some(now);
+        }
+    }
+
+    /// Until something is due.
+    fn pause(&self, now: u64) -> u64 {
+        let own = self.plan.own_share(self.plan.members);
+        let next_member = if self.members_begun < own {
+            let at = self.plan.ramp().at(self.plan.global(self.members_begun));
+            nanoseconds(at) + self.clock.until_begin()
+        } else {
+            u64::MAX
+        };
+        let timer = self.timers.next().map_or(u64::MAX, |due| {
+            nanoseconds(due.saturating_duration_since(Instant::now()))
+        });
+        next_member
+            .min(self.next_tick)
+            .saturating_sub(now)
+            .min(timer)
+            .min(NAP)
+    }
+
+    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
+        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
+            return Ok(());
+        };
+        let now = self.clock.now();
+        laps.resume(now);
+        for event in ready {
+            let place = { event.data }.u64() as usize;
+            let outcome = self.attend(place, now);
+            self.settle(place, now, outcome);
+        }
+        Ok(())
     }
 
     /// Everybody hangs up.

@@ -25,7 +25,7 @@ use crate::publish::piece::{Performer, Piece, Script, timestamp};
 use crate::publish::recording::Recording;
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
-use crate::worker::{Lap, Laps};
+use crate::worker::{self, Laps, Rounds};
 
 /// Sockets looked at between two sleeps.
 const EVENTS_PER_WAIT: usize = 512;
@@ -55,27 +55,7 @@ pub(crate) fn run(
         }
         Source::Synthetic(program) => Script::Synthetic(*program),
     };
-    let mut studio = Studio::new(plan, script)?;
-    let mut laps = Laps::new(plan, studio.clock);
-    loop {
-        let now = studio.clock.now();
-        let is_over = studio.is_over();
-        match laps.begin(now, is_over, &mut || progress(studio.tally.progress())) {
-            Lap::Goes => {}
-            Lap::WindowBegins => studio.in_window = true,
-            Lap::Ends => break,
-        }
-        studio.begin_due(now);
-        studio.send_due();
-        studio.wake_due();
-        let now = studio.clock.now();
-        let pause = studio.pause(now);
-        laps.end(now, pause);
-        studio.wait(pause, &mut laps)?;
-    }
-    studio.end();
-    laps.finish(&mut studio.tally);
-    Ok(studio.tally)
+    worker::run_rounds(plan, Studio::new(plan, script)?, progress)
 }
 
 struct Studio<'a> {
@@ -146,12 +126,8 @@ impl<'a> Studio<'a> {
     }
 
     fn begin_due(&mut self, now: u64) {
-        if self.clock.until_begin() > 0 {
-            return;
-        }
-        let due = self.plan.ramp().due(Duration::from_nanos(now));
-        let due = self.plan.own_share(due);
-        for _ in 0..JOINS_PER_ROUND.min(due - self.begun) {
+        let due = self.plan.due(&self.clock, now) - self.begun;
+        for _ in 0..JOINS_PER_ROUND.min(due) {
             let number = self.plan.global(self.begun);
             self.begun += 1;
             self.tally.begun += 1;
@@ -238,39 +214,6 @@ impl<'a> Studio<'a> {
     fn count(&mut self, bytes: usize) {
         self.tally.bytes += bytes as u64;
         self.tally.window_bytes += if self.in_window { bytes as u64 } else { 0 };
-    }
-
-    /// Whether everybody has come and gone.
-    fn is_over(&self) -> bool {
-        self.begun == self.plan.own_share(self.plan.members)
-            && self.publishers.iter().all(Option::is_none)
-    }
-
-    /// Until something is due.
-    fn pause(&self, now: u64) -> u64 {
-        let mut next = self.due.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
-        if self.begun < self.plan.own_share(self.plan.members) {
-            let at = self.plan.ramp().at(self.plan.global(self.begun));
-            next = next.min(nanoseconds(at) + self.clock.until_begin());
-        }
-        let timer = self.timers.next().map_or(u64::MAX, |due| {
-            nanoseconds(due.saturating_duration_since(Instant::now()))
-        });
-        next.saturating_sub(now).min(timer).min(NAP)
-    }
-
-    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
-        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
-            return Ok(());
-        };
-        laps.resume(self.clock.now());
-        for event in ready {
-            let place = { event.data }.u64() as usize;
-            let outcome = self.attend(place);
-            self.settle(place, outcome);
-        }
-        Ok(())
     }
 
     fn attend(&mut self, place: usize) -> Result<(), String> {
@@ -454,6 +397,59 @@ impl<'a> Studio<'a> {
             Some(_) => self.tally.failed.count(&reason),
             None => {}
         }
+    }
+}
+
+impl Rounds for Studio<'_> {
+    fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    /// Whether everybody has come and gone.
+    fn is_over(&self) -> bool {
+        self.begun == self.plan.own_share(self.plan.members)
+            && self.publishers.iter().all(Option::is_none)
+    }
+
+    fn begin_window(&mut self) {
+        self.in_window = true;
+    }
+
+    fn look_after(&mut self, now: u64) {
+        self.begin_due(now);
+        self.send_due();
+        self.wake_due();
+    }
+
+    /// Until something is due.
+    fn pause(&self, now: u64) -> u64 {
+        let mut next = self.due.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
+        if self.begun < self.plan.own_share(self.plan.members) {
+            let at = self.plan.ramp().at(self.plan.global(self.begun));
+            next = next.min(nanoseconds(at) + self.clock.until_begin());
+        }
+        let timer = self.timers.next().map_or(u64::MAX, |due| {
+            nanoseconds(due.saturating_duration_since(Instant::now()))
+        });
+        next.saturating_sub(now).min(timer).min(NAP)
+    }
+
+    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
+        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
+            return Ok(());
+        };
+        laps.resume(self.clock.now());
+        for event in ready {
+            let place = { event.data }.u64() as usize;
+            let outcome = self.attend(place);
+            self.settle(place, outcome);
+        }
+        Ok(())
     }
 
     /// Everybody hangs up.
