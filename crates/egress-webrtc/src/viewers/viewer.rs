@@ -198,8 +198,10 @@ impl Viewer {
             }
             return false;
         }
+        // Beside the newest sound: pictures may be ahead of it by nature.
+        let present = track.newest().and_then(|newest| track.get(newest));
         let lag = match track.get(line.next()) {
-            Some(packet) => lane.newest - packet.at,
+            Some(packet) => present.map_or(Span::ZERO, |present| present.at - packet.at),
             None if line.next() >= track.end() => return false,
             // The ring has it no more.
             None => Span::from_ticks(i64::MAX),

@@ -8,7 +8,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -25,7 +24,6 @@ use crate::target::{Protocol, Target};
 use crate::worker::{self, Laps, Rounds};
 
 use piece::{Performer, Piece, Script};
-use recording::Recording;
 
 /// Sockets looked at between two sleeps.
 const EVENTS_PER_WAIT: usize = 512;
@@ -46,13 +44,7 @@ pub(crate) fn run(
     source: &Source,
     progress: &mut dyn FnMut(Progress),
 ) -> std::io::Result<Tally> {
-    let script = match source {
-        Source::File(path) => {
-            let recording = Recording::read(path, plan.target.protocol());
-            Script::Recording(Arc::new(recording.map_err(std::io::Error::other)?))
-        }
-        Source::Synthetic(program) => Script::Synthetic(*program),
-    };
+    let script = Script::read(source, plan.target.protocol())?;
     worker::run_rounds(plan, Studio::new(plan, script)?, progress)
 }
 

@@ -1,5 +1,6 @@
 //! What one publisher sends next, and when.
 
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -7,6 +8,7 @@ use media::{Sample, Span, Timestamp, Track};
 
 use super::recording::Recording;
 use super::synthetic::{Picture, Program};
+use crate::plan::Source;
 use crate::target::Protocol;
 
 /// Something to send at once.
@@ -27,6 +29,19 @@ pub(crate) enum Piece {
 pub(crate) enum Script {
     Recording(Arc<Recording>),
     Synthetic(Program),
+}
+
+impl Script {
+    /// Reads what is to be sent; `protocol` says what can be.
+    pub(crate) fn read(source: &Source, protocol: Protocol) -> io::Result<Self> {
+        Ok(match source {
+            Source::File(path) => {
+                let recording = Recording::read(path, protocol);
+                Self::Recording(Arc::new(recording.map_err(io::Error::other)?))
+            }
+            Source::Synthetic(program) => Self::Synthetic(*program),
+        })
+    }
 }
 
 /// One publisher's place in its script.

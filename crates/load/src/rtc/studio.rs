@@ -22,7 +22,6 @@ use super::{offer, random};
 use crate::clock::{Clock, nanoseconds};
 use crate::plan::{Plan, Source};
 use crate::publish::piece::{Performer, Piece, Script, timestamp};
-use crate::publish::recording::Recording;
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
 use crate::worker::{self, Laps, Rounds};
@@ -48,13 +47,7 @@ pub(crate) fn run(
     source: &Source,
     progress: &mut dyn FnMut(Progress),
 ) -> std::io::Result<Tally> {
-    let script = match source {
-        Source::File(path) => {
-            let recording = Recording::read(path, plan.target.protocol());
-            Script::Recording(Arc::new(recording.map_err(std::io::Error::other)?))
-        }
-        Source::Synthetic(program) => Script::Synthetic(*program),
-    };
+    let script = Script::read(source, plan.target.protocol())?;
     worker::run_rounds(plan, Studio::new(plan, script)?, progress)
 }
 
