@@ -107,6 +107,25 @@ fn viewers_of_an_rtmp_stream_are_counted_and_checked() {
 }
 
 #[test]
+fn viewers_over_webrtc_are_counted_and_checked() {
+    let server = Server::start();
+    let http = server.addr("http");
+    let to = format!("whip+http://{PUBLISH_KEY}@{http}/live/show/whip");
+    let _publisher = publish(&to, &["--video-rate", "400k", "--audio-rate", "96k"]);
+    wait_for_stream(&server, "live/show");
+    let report = listen(&format!("whep+http://{http}/live/show/whep"), &[]);
+    assert_whole(&report);
+    for path in ["lost", "gaps", "refused", "nacked", "frames_dropped"] {
+        let path = format!("/packets/{path}");
+        assert_eq!(number(&report, &path), 0.0, "{path}: {report:#}");
+    }
+    let metrics = server.metrics();
+    assert_eq!(metrics.sum("carillon_webrtc_failures_total", &[]), 0.0);
+    let came = metrics.sum("carillon_webrtc_packets_total", &["way=\"whip\""]);
+    assert!(came > 100.0, "{came} packets from the publisher");
+}
+
+#[test]
 fn who_is_lost_or_not_let_in_is_told() {
     let server = Server::start();
     let mut publisher = publish(&server.icecast_url("radio.mp3", PUBLISH_KEY), &[]);

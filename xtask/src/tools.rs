@@ -84,8 +84,10 @@ const NEEDS: &[Need] = &[
         &["gst-inspect-1.0", "--exists", "webrtcbin"],
         "gstreamer1.0-plugins-bad",
     ),
-    gstreamer(
-        &["gst-inspect-1.0", "--exists", "nicesrc"],
+    // Its version is not GStreamer's, by which `--exists` asks.
+    need(
+        "nicesrc",
+        &["gst-inspect-1.0", "nicesrc"],
         "gstreamer1.0-nice",
     ),
     need(
