@@ -9,8 +9,8 @@
 //!           once per stream                              rtcp: NACK, PLI, reports
 //! ```
 //!
-//! * [`agree`] finds which of a stream's tracks an offer can take, and as what.
-//! * [`packager`] makes the RTP lane ([`RTP`]): a unit is a frame, as packets in the clear.
+//! * [`agree()`] finds which of a stream's tracks an offer can take, and as what.
+//! * [`packager()`] makes the RTP lane ([`RTP`]): a unit is a frame, as packets in the clear.
 //! * [`Viewers`] is what one worker thread of the WebRTC port runs for its viewers: it follows lanes
 //!   and seals each packet straight from the log into the send buffer.
 //!

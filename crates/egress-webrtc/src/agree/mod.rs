@@ -162,7 +162,7 @@ impl Agreement {
     }
 }
 
-/// The track of a kind that the RTP lane carries; see [`crate::packager`].
+/// The track of a kind that the RTP lane carries; see [`crate::packager()`].
 fn carried<T: Borrow<Track>>(tracks: &[T], kind: Kind) -> Option<(Carried, &Track)> {
     let tracks = tracks.iter().map(<T as Borrow<Track>>::borrow);
     tracks
