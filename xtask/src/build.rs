@@ -131,7 +131,7 @@ pub(crate) fn scenarios(workspace: &Workspace, report: &mut Report) -> Result<()
 /// Whether the server can use io_uring on this host, or why not.
 fn starts_with_io_uring(workspace: &Workspace, server: &Path) -> Result<(), String> {
     let mut command = workspace.command(server, &["serve"]);
-    for port in ["RTMP", "HTTP", "ADMIN"] {
+    for port in ["RTMP", "HTTP", "WEBRTC", "ADMIN"] {
         command.env(format!("CARILLON__{port}__LISTEN"), "127.0.0.1:0");
     }
     command.env(BACKEND, "io_uring");
