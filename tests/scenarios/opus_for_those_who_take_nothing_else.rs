@@ -188,9 +188,10 @@ fn listeners_stay_and_hear_on_when_the_publisher_comes_back() {
     wait_until("some Opus", DEADLINE, || made() > 3.0);
     publisher.kill();
     let _second = publish_rtmp(&server, &clip, "live/show");
+    wait_until("Opus of the second", DEADLINE, || made() > 8.0);
+    assert_eq!(opus(&server, "live/show")["state"], "made");
     let status = listener.wait(DEADLINE);
     assert!(status.success(), "{}", listener.stderr());
-    assert_eq!(opus(&server, "live/show")["state"], "made");
     let (seconds, _) = decoded(&file);
     // One Ogg stream from end to end, in which the absence takes no time.
     assert!((seconds - 12.0).abs() < 0.3, "{seconds}");
