@@ -12,22 +12,11 @@ extern crate carillon_fanout as fanout;
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use fanout::{LogReader, Reason, Settings};
-use support::{Encoder, House, frames};
-
-/// Counts how often a reader was woken.
-#[derive(Default)]
-struct Alarm(AtomicUsize);
-
-impl Wake for Alarm {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
+use support::{Alarm, Encoder, House, frames};
 
 fn reader(house: &House) -> LogReader {
     house
@@ -61,9 +50,9 @@ fn a_reader_gets_the_burst_then_each_sample_with_one_wake_up() {
     assert!(frames(&burst).into_iter().eq(799..1_000));
     assert!(!ended);
     for number in 1_000..1_010 {
-        let before = alarm.0.load(Ordering::SeqCst);
+        let before = alarm.count();
         encoder.write(1).unwrap();
-        assert_eq!(alarm.0.load(Ordering::SeqCst), before + 1);
+        assert_eq!(alarm.count(), before + 1);
         assert_eq!(frames(&drain(&mut reader, &cx).0), [number]);
     }
     assert_eq!(house.registry.fanout().listeners(), 1);
@@ -110,7 +99,7 @@ fn a_reader_hears_of_the_end_and_of_being_removed() {
     let report = house.registry.fanout().report();
     assert_eq!(report.len(), 2);
     house.registry.fanout().kick(removed.id());
-    assert_eq!(alarm.0.load(Ordering::SeqCst), 1);
+    assert_eq!(alarm.count(), 1);
     assert!(drain(&mut removed, &cx).1);
     drop(removed);
     assert_eq!(house.departure().reason, Reason::Kicked);
@@ -119,7 +108,7 @@ fn a_reader_hears_of_the_end_and_of_being_removed() {
     house
         .registry
         .tick(Instant::now() + Settings::default().linger);
-    assert!(alarm.0.load(Ordering::SeqCst) >= 2);
+    assert!(alarm.count() >= 2);
     assert!(drain(&mut stays, &cx).1);
     drop(stays);
     assert_eq!(house.departure().reason, Reason::Ended);

@@ -12,23 +12,12 @@ extern crate carillon_fanout as fanout;
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Wake, Waker};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use fanout::{Follower, Judgement, Reason, Seat, Settings};
 use media::Span;
-use support::{Encoder, House, frames};
-
-/// Counts how often somebody was woken.
-#[derive(Default)]
-struct Alarm(AtomicUsize);
-
-impl Wake for Alarm {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
+use support::{Alarm, Encoder, House, frames};
 
 fn seat(house: &House) -> Seat {
     let fanout = house.registry.fanout();
@@ -97,11 +86,11 @@ fn a_follower_is_woken_once_and_learns_of_the_end() {
     follower.refresh();
     assert!(follower.arm(&waker));
     encoder.write(3).unwrap();
-    assert_eq!(alarm.0.load(Ordering::SeqCst), 1);
+    assert_eq!(alarm.count(), 1);
     follower.refresh();
     assert!(follower.arm(&waker) && !follower.has_ended());
     house.registry.end_all();
-    assert_eq!(alarm.0.load(Ordering::SeqCst), 2);
+    assert_eq!(alarm.count(), 2);
     assert!(follower.has_ended() && !follower.arm(&waker));
 }
 
@@ -141,7 +130,7 @@ fn a_seat_is_counted_listed_reported_and_removed() {
     taken.wake_if_kicked(&Waker::from(Arc::clone(&alarm)));
     fanout.kick(taken.id());
     assert!(taken.is_kicked() && !other.is_kicked());
-    assert_eq!(alarm.0.load(Ordering::SeqCst), 1);
+    assert_eq!(alarm.count(), 1);
     taken.ends_by(Reason::Kicked);
     let id = taken.id();
     drop(taken);

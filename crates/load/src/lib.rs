@@ -22,12 +22,14 @@
 mod answer;
 mod args;
 mod checker;
+mod churn;
 mod clock;
 mod conversation;
 mod coordinator;
 mod histogram;
 mod ledger;
 mod listen;
+mod muster;
 mod plan;
 mod publish;
 mod quantity;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{Clock, nanoseconds};
+use crate::clock::nanoseconds;
 use crate::publish::synthetic::Program;
 use crate::quantity::Slow;
 use crate::ramp::Ramp;
@@ -92,12 +92,10 @@ impl Plan {
         own * self.processes + self.process
     }
 
-    /// How many of this process's members are to have begun at `now`.
-    pub(crate) fn due(&self, clock: &Clock, now: u64) -> u64 {
-        if clock.until_begin() > 0 {
-            return 0;
-        }
-        self.own_share(self.ramp().due(Duration::from_nanos(now)))
+    /// What the media of publisher `number` is marked with: it differs between the publishers of a run, and
+    /// between runs.
+    pub(crate) fn source(&self, number: u64) -> u32 {
+        (self.begin_at >> 20) as u32 ^ (number as u32) << 12
     }
 
     /// How many of the first `all` members are this process's.

@@ -13,7 +13,7 @@ pub(crate) struct Reception {
     longest_before: u64,
     pub(crate) bytes: u64,
     /// The bytes it had when the window began, if it was there.
-    pub(crate) base: Option<u64>,
+    base: Option<u64>,
 }
 
 impl Reception {
@@ -48,6 +48,12 @@ impl Reception {
     pub(crate) fn begin_window(&mut self) {
         self.base = Some(self.bytes);
         self.longest_before = std::mem::take(&mut self.longest);
+    }
+
+    /// Bits per second since the window began so many `seconds` ago, if it was there then.
+    pub(crate) fn rate(&self, seconds: f64) -> Option<u64> {
+        let bits = (self.bytes - self.base?) as f64 * 8.0;
+        Some((bits / seconds) as u64)
     }
 
     /// The longest it has waited by `now`: at all, and of the waits that reached into the window.

@@ -143,6 +143,20 @@ pub(crate) fn say(socket: &OwnedFd, bytes: &[u8]) -> Result<(), &'static str> {
     }
 }
 
+/// The connection of the member at `place` is made, or is not: says the first words and listens.
+pub(crate) fn greet(
+    socket: &OwnedFd,
+    words: &[u8],
+    epoll: &OwnedFd,
+    place: usize,
+) -> Result<(), String> {
+    connect_result(socket).map_err(|error| format!("no connection: {error}"))?;
+    say(socket, words)?;
+    let data = epoll::EventData::new_u64(place as u64);
+    epoll::modify(epoll, socket, data, epoll::EventFlags::IN)
+        .map_err(|error| format!("not watched: {error}"))
+}
+
 fn moved(result: rustix::io::Result<usize>, reading: bool) -> Moved {
     match result {
         Ok(0) if reading => Moved::Gone("closed by the server"),

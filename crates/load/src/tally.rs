@@ -140,6 +140,20 @@ impl Tally {
         self.generators.extend(other.generators);
     }
 
+    /// So many bytes of media were moved.
+    pub(crate) fn enter_bytes(&mut self, bytes: usize, in_window: bool) {
+        self.bytes += bytes as u64;
+        if in_window {
+            self.window_bytes += bytes as u64;
+        }
+    }
+
+    /// A member that connected at `began` is there.
+    pub(crate) fn enter_join(&mut self, began: u64, now: u64) {
+        self.joined += 1;
+        self.join.record(now.saturating_sub(began));
+    }
+
     /// A listener's longest waits: at all, and of those that reached into the window, if it has begun.
     pub(crate) fn enter_gap(&mut self, (longest, lately): (u64, u64), in_window: bool) {
         self.gap.record(longest);

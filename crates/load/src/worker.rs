@@ -2,6 +2,8 @@
 //! what happens, one JSON document a line.
 
 use std::io::{self, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 
 use rustix::process::{
     Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit,
@@ -14,8 +16,10 @@ use crate::histogram::Histogram;
 use crate::plan::{Plan, Timeline, Work};
 use crate::tally::{Generator, Progress, Tally};
 use crate::target::Protocol;
-use crate::{listen, publish, rtc};
+use crate::{listen, publish, rtc, socket};
 
+/// Sockets looked at between two sleeps: about a millisecond's work.
+const EVENTS_PER_WAIT: usize = 512;
 /// Between two lines about the progress.
 const PROGRESS_INTERVAL: u64 = 500_000_000;
 
@@ -104,8 +108,11 @@ pub(crate) trait Rounds: Sized {
     /// How long there is nothing to do, in nanoseconds.
     fn pause(&self, now: u64) -> u64;
 
-    /// Sleeps for so long at the most, and sees to what the sockets have.
-    fn wait(&mut self, pause: u64, laps: &mut Laps) -> io::Result<()>;
+    /// What watches the sockets.
+    fn epoll(&self) -> &OwnedFd;
+
+    /// Something happened at the socket of the member at `place`.
+    fn attend(&mut self, place: usize, now: u64);
 
     /// Counts who is there at the end, and lets everybody go.
     fn end(&mut self);
@@ -131,7 +138,15 @@ pub(crate) fn run_rounds(
         let now = clock.now();
         let pause = rounds.pause(now);
         laps.end(now, pause);
-        rounds.wait(pause, &mut laps)?;
+        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
+        let Some(ready) = socket::ready(rounds.epoll(), &mut ready, pause)? else {
+            continue;
+        };
+        let now = clock.now();
+        laps.resume(now);
+        for event in ready {
+            rounds.attend({ event.data }.u64() as usize, now);
+        }
     }
     rounds.end();
     laps.finish(rounds.tally());

@@ -21,6 +21,7 @@ mod backend;
 pub mod closing;
 pub mod cpu;
 mod epoll;
+mod guard;
 pub mod intake;
 #[allow(unsafe_code, reason = "the system's list is made of pointers")]
 pub mod interfaces;
@@ -37,6 +38,7 @@ mod waker;
 
 pub use backend::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot};
 pub use epoll::Epoll;
+pub use guard::AbortOnPanic;
 pub use jitter::Jitter;
 pub use poller::{Interest, Poller, Ready};
 pub use uring::{Unavailable, Uring};

@@ -3,9 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use media::{Span, Timestamp};
-
-/// From the beginning of NTP's time to that of Unix'.
-const NTP_TO_UNIX_SECONDS: u64 = 2_208_988_800;
+use webrtc::rtcp;
 
 /// The wall clock of one worker: read once, then counted on, so that it never steps.
 #[derive(Clone, Copy, Debug)]
@@ -20,14 +18,14 @@ impl Wall {
         let unix = unix.unwrap_or_default();
         Self {
             began: Instant::now(),
-            ntp: fixed(unix).wrapping_add(NTP_TO_UNIX_SECONDS << 32),
+            ntp: rtcp::ntp(unix),
         }
     }
 
     /// Seconds since 1900 as 32.32 fixed point.
     pub(super) fn ntp(&self, now: Instant) -> u64 {
         let since = now.saturating_duration_since(self.began);
-        self.ntp.wrapping_add(fixed(since))
+        self.ntp.wrapping_add(rtcp::ntp_span(since))
     }
 
     /// Its middle 32 bits, by which reports are named.
@@ -39,11 +37,6 @@ impl Wall {
     pub(super) fn millis(&self, now: Instant) -> u32 {
         now.saturating_duration_since(self.began).as_millis() as u32
     }
-}
-
-fn fixed(duration: Duration) -> u64 {
-    let fraction = (u64::from(duration.subsec_nanos()) << 32) / 1_000_000_000;
-    (duration.as_secs() << 32).wrapping_add(fraction)
 }
 
 /// A unit that comes so much sooner than the clock expected sets the clock; one that comes later does

@@ -116,7 +116,7 @@ impl Worker {
     /// fails has cost them their sockets. Going on without the worker would refuse its share of joins
     /// for ever, so the process ends and its supervisor starts it anew.
     pub(crate) fn run(mut self) {
-        let _guard = AbortOnPanic;
+        let _guard = net::AbortOnPanic("a worker");
         let mut events = Vec::new();
         while self.take_commands() {
             self.take_summons();
@@ -280,18 +280,6 @@ impl Worker {
             .get_mut(seat.group as usize)?
             .members
             .get_mut(seat.index as usize)
-    }
-}
-
-/// See [`Worker::run`].
-struct AbortOnPanic;
-
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            tracing::error!("a worker has panicked; the process cannot go on without it");
-            std::process::abort();
-        }
     }
 }
 

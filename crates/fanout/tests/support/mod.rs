@@ -4,7 +4,9 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
+use std::task::Wake;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
@@ -20,6 +22,22 @@ use media::{
 
 /// How long a test waits for what must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Counts how often somebody was woken.
+#[derive(Debug, Default)]
+pub(crate) struct Alarm(AtomicUsize);
+
+impl Alarm {
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
 
 /// Frames that name themselves: `[number:size……]`, padded with dots to `size` bytes.
 pub(crate) fn frame(number: u64, size: usize) -> Bytes {

@@ -6,23 +6,22 @@
 mod listener;
 pub(crate) mod role;
 
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
 use rustix::event::epoll;
 
-use crate::clock::{Clock, nanoseconds};
+use crate::churn::Churn;
+use crate::clock::Clock;
 use crate::listen::listener::{Joining, Listener, Phase, Step};
 use crate::listen::role::{Role, Roles};
-use crate::plan::{Listening, Plan, Timeline};
+use crate::muster::Muster;
+use crate::plan::{Listening, Plan};
 use crate::reception::Reception;
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
-use crate::worker::{self, Laps, Rounds};
+use crate::worker::{self, Rounds};
 
-/// Sockets looked at between two sleeps: about a millisecond's work.
-const EVENTS_PER_WAIT: usize = 512;
 /// Connections begun between two looks at the sockets, so that joining does not starve reading.
 const JOINS_PER_ROUND: u64 = 64;
 /// Bytes taken from a socket at once.
@@ -46,8 +45,6 @@ const RELEASE_TIME: u64 = 1_500_000_000;
 const TAKES_PER_RELEASE: usize = 64;
 const DROPPED_STALLED: &str = "dropped while it was stalled";
 const DROPPED_SLOW: &str = "dropped while it was slow";
-/// Listeners looked at to find one that may leave.
-const CHURN_TRIES: usize = 16;
 
 /// Runs this process's listeners to the end of the plan.
 pub(crate) fn run(
@@ -61,8 +58,9 @@ pub(crate) fn run(
 struct Crowd<'a> {
     plan: &'a Plan,
     listening: &'a Listening,
-    timeline: Timeline,
     roles: Roles,
+    muster: Muster<'a>,
+    churn: Churn,
     clock: Clock,
     epoll: OwnedFd,
     /// A listener's place is what its events are known by.
@@ -74,9 +72,6 @@ struct Crowd<'a> {
     /// The next place to be looked after.
     cursor: usize,
     next_tick: u64,
-    /// Of the plan's members; churn comes on top.
-    members_begun: u64,
-    random: u64,
     in_window: bool,
     tally: Tally,
     buffer: Vec<u8>,
@@ -85,6 +80,7 @@ struct Crowd<'a> {
 
 impl<'a> Crowd<'a> {
     fn new(plan: &'a Plan, listening: &'a Listening) -> std::io::Result<Self> {
+        let clock = Clock::new(plan.begin_at);
         let roles = Roles::new(
             plan.members,
             listening.stalled,
@@ -94,17 +90,16 @@ impl<'a> Crowd<'a> {
         Ok(Self {
             plan,
             listening,
-            timeline: plan.timeline(),
+            muster: Muster::new(plan, clock),
+            churn: Churn::new(plan, listening),
             roles,
-            clock: Clock::new(plan.begin_at),
+            clock,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             listeners: Vec::new(),
             free: Vec::new(),
             slow: Vec::new(),
             cursor: 0,
             next_tick: 0,
-            members_begun: 0,
-            random: plan.begin_at | 1,
             in_window: false,
             tally: Tally::default(),
             buffer: vec![0; TAKE_BYTES],
@@ -112,39 +107,28 @@ impl<'a> Crowd<'a> {
         })
     }
 
-    /// How many should have left by now.
-    fn churn_due(&self, now: u64) -> u64 {
-        let since = now.saturating_sub(self.timeline.ramp_end) as f64 / 1e9;
-        (since * self.listening.churn / self.plan.processes as f64) as u64
-    }
-
     /// One listener leaves and another one comes.
-    fn churn(&mut self, now: u64) {
+    fn replace_one(&mut self, now: u64) {
         self.tally.churned += 1;
-        for _ in 0..CHURN_TRIES {
-            // xorshift64: who leaves need not be a secret.
-            self.random ^= self.random << 13;
-            self.random ^= self.random >> 7;
-            self.random ^= self.random << 17;
-            let place = self.random as usize % self.listeners.len().max(1);
-            let is_plain = self.listeners.get(place).is_some_and(|listener| {
-                matches!(
-                    listener,
-                    Some(Listener {
-                        phase: Phase::Listening,
-                        role: Role::Plain,
-                        ..
-                    })
-                )
-            });
-            if is_plain {
-                if let Some(listener) = self.listeners[place].take() {
-                    self.free.push(place);
-                    self.tally
-                        .enter_gap(listener.reception.longest_waits(now), self.in_window);
-                }
-                break;
-            }
+        let Self {
+            churn, listeners, ..
+        } = self;
+        let may_leave = |place: usize| {
+            matches!(
+                listeners.get(place),
+                Some(Some(Listener {
+                    phase: Phase::Listening,
+                    role: Role::Plain,
+                    ..
+                }))
+            )
+        };
+        if let Some(place) = churn.choose(listeners.len(), may_leave)
+            && let Some(listener) = self.listeners[place].take()
+        {
+            self.free.push(place);
+            self.tally
+                .enter_gap(listener.reception.longest_waits(now), self.in_window);
         }
         let number = self.plan.members + self.plan.global(self.tally.churned);
         self.begin(number, Role::Plain);
@@ -186,49 +170,17 @@ impl<'a> Crowd<'a> {
         Ok(())
     }
 
-    /// Something happened at the socket of the listener at `place`.
-    fn attend(&mut self, place: usize, now: u64) {
-        let Some(Some(listener)) = self.listeners.get_mut(place) else {
-            return;
-        };
-        if let Phase::Listening = listener.phase {
-            match socket::discard(&listener.socket, &mut self.buffer) {
-                Moved::Bytes(length) => {
-                    let wait = listener.reception.hear(length, now);
-                    self.tally.enter_wait(wait, self.in_window);
-                    self.count(length);
-                }
-                Moved::Later => {}
-                Moved::Gone(why) => self.lose(place, now, &why),
-            }
-            return;
-        }
-        let outcome = match listener.phase {
-            Phase::Connecting(..) => self.connected(place),
-            Phase::Joining(_) => self.join(place, now),
-            Phase::Checked(_) => self.follow(place, now),
-            Phase::Listening | Phase::Stalled => Ok(()),
-        };
-        if let Err(reason) = outcome {
-            self.lose(place, now, &reason);
-        }
-    }
-
     fn connected(&mut self, place: usize) -> Result<(), String> {
         let Some(Some(listener)) = self.listeners.get_mut(place) else {
             return Ok(());
         };
-        socket::connect_result(&listener.socket)
-            .map_err(|error| format!("no connection: {error}"))?;
         let phase = std::mem::replace(&mut listener.phase, Phase::Stalled);
-        if let Phase::Connecting(words, joining) = phase {
-            listener.phase = Phase::Joining(joining);
-            socket::say(&listener.socket, &words)?;
-            let data = epoll::EventData::new_u64(place as u64);
-            epoll::modify(&self.epoll, &listener.socket, data, epoll::EventFlags::IN)
-                .map_err(|error| format!("not watched: {error}"))?;
-        }
-        Ok(())
+        let Phase::Connecting(words, joining) = phase else {
+            listener.phase = phase;
+            return Ok(());
+        };
+        listener.phase = Phase::Joining(joining);
+        socket::greet(&listener.socket, &words, &self.epoll, place)
     }
 
     fn join(&mut self, place: usize, now: u64) -> Result<(), String> {
@@ -258,9 +210,7 @@ impl<'a> Crowd<'a> {
         let Step::Joined(followed, media) = step.map_err(|error| error.to_string())? else {
             return Ok(());
         };
-        self.tally.joined += 1;
-        let began = listener.reception.began;
-        self.tally.join.record(now.saturating_sub(began));
+        self.tally.enter_join(listener.reception.began, now);
         listener.reception.begin(media, now);
         listener.phase = match (followed, listener.role) {
             (Some(followed), _) => Phase::Checked(followed),
@@ -279,7 +229,7 @@ impl<'a> Crowd<'a> {
         if matches!(listener.role, Role::Stalled | Role::Slow) {
             epoll::delete(&self.epoll, &listener.socket).map_err(|error| error.to_string())?;
         }
-        self.count(media);
+        self.tally.enter_bytes(media, self.in_window);
         Ok(())
     }
 
@@ -304,15 +254,8 @@ impl<'a> Crowd<'a> {
         if !self.reply.is_empty() {
             socket::say(&listener.socket, &self.reply)?;
         }
-        self.count(length);
+        self.tally.enter_bytes(length, self.in_window);
         followed.map_err(|error| error.to_string())
-    }
-
-    fn count(&mut self, bytes: usize) {
-        self.tally.bytes += bytes as u64;
-        if self.in_window {
-            self.tally.window_bytes += bytes as u64;
-        }
     }
 
     /// The listener at `place` is gone.
@@ -345,7 +288,7 @@ impl<'a> Crowd<'a> {
                 return false;
             };
             match socket::discard(&listener.socket, &mut self.buffer[..bytes]) {
-                Moved::Bytes(length) => self.count(length),
+                Moved::Bytes(length) => self.tally.enter_bytes(length, self.in_window),
                 Moved::Later => {}
                 Moved::Gone(_) => {
                     self.lose(*place, now, &DROPPED_SLOW);
@@ -420,9 +363,7 @@ impl Rounds for Crowd<'_> {
 
     /// Whether everybody has come and gone.
     fn is_over(&self) -> bool {
-        self.members_begun == self.plan.own_share(self.plan.members)
-            && self.free.len() == self.listeners.len()
-            && self.listening.churn == 0.0
+        self.muster.is_complete() && self.free.len() == self.listeners.len() && self.churn.is_none()
     }
 
     fn begin_window(&mut self) {
@@ -436,16 +377,14 @@ impl Rounds for Crowd<'_> {
 
     /// What is due by the clock.
     fn look_after(&mut self, now: u64) {
-        if self.clock.until_begin() == 0 {
-            let due = self.plan.due(&self.clock, now) - self.members_begun;
-            for _ in 0..JOINS_PER_ROUND.min(due) {
-                let number = self.plan.global(self.members_begun);
-                self.members_begun += 1;
-                self.begin(number, self.roles.of(number));
-            }
+        for _ in 0..JOINS_PER_ROUND {
+            let Some(number) = self.muster.next(now) else {
+                break;
+            };
+            self.begin(number, self.roles.of(number));
         }
-        while self.tally.churned < self.churn_due(now) {
-            self.churn(now);
+        while self.tally.churned < self.churn.due(now) {
+            self.replace_one(now);
         }
         if now >= self.next_tick {
             self.next_tick = now + TICK;
@@ -456,27 +395,40 @@ impl Rounds for Crowd<'_> {
 
     /// Until something is due.
     fn pause(&self, now: u64) -> u64 {
-        let own = self.plan.own_share(self.plan.members);
-        let next_member = if self.members_begun < own {
-            let at = self.plan.ramp().at(self.plan.global(self.members_begun));
-            nanoseconds(at) + self.clock.until_begin()
-        } else {
-            u64::MAX
-        };
+        let next_member = self.muster.next_at();
         next_member.min(self.next_tick).saturating_sub(now).min(NAP)
     }
 
-    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
-        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
-            return Ok(());
+    fn epoll(&self) -> &OwnedFd {
+        &self.epoll
+    }
+
+    /// Something happened at the socket of the listener at `place`.
+    fn attend(&mut self, place: usize, now: u64) {
+        let Some(Some(listener)) = self.listeners.get_mut(place) else {
+            return;
         };
-        let now = self.clock.now();
-        laps.resume(now);
-        for event in ready {
-            self.attend({ event.data }.u64() as usize, now);
+        if let Phase::Listening = listener.phase {
+            match socket::discard(&listener.socket, &mut self.buffer) {
+                Moved::Bytes(length) => {
+                    let wait = listener.reception.hear(length, now);
+                    self.tally.enter_wait(wait, self.in_window);
+                    self.tally.enter_bytes(length, self.in_window);
+                }
+                Moved::Later => {}
+                Moved::Gone(why) => self.lose(place, now, &why),
+            }
+            return;
         }
-        Ok(())
+        let outcome = match listener.phase {
+            Phase::Connecting(..) => self.connected(place),
+            Phase::Joining(_) => self.join(place, now),
+            Phase::Checked(_) => self.follow(place, now),
+            Phase::Listening | Phase::Stalled => Ok(()),
+        };
+        if let Err(reason) = outcome {
+            self.lose(place, now, &reason);
+        }
     }
 
     /// Everybody hangs up.
@@ -494,9 +446,8 @@ impl Rounds for Crowd<'_> {
                     self.tally.alive += 1;
                     self.tally
                         .enter_gap(listener.reception.longest_waits(now), self.in_window);
-                    if let Some(base) = listener.reception.base {
-                        let bits = (listener.reception.bytes - base) as f64 * 8.0;
-                        self.tally.rate.record((bits / seconds) as u64);
+                    if let Some(rate) = listener.reception.rate(seconds) {
+                        self.tally.rate.record(rate);
                     }
                 }
             }

@@ -2,11 +2,9 @@
 
 pub(crate) mod piece;
 pub(crate) mod recording;
+pub(crate) mod schedule;
 pub(crate) mod synthetic;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
 use base64::Engine;
@@ -15,18 +13,18 @@ use rml_rtmp::sessions::StreamMetadata;
 use rustix::event::epoll;
 
 use crate::answer::AnswerReader;
-use crate::clock::{Clock, nanoseconds};
+use crate::clock::Clock;
 use crate::conversation::{Conversation, Event, Wish};
+use crate::muster::Muster;
 use crate::plan::{Plan, Source};
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
 use crate::target::{Protocol, Target};
-use crate::worker::{self, Laps, Rounds};
+use crate::worker::{self, Rounds};
 
 use piece::{Performer, Piece, Script};
+use schedule::Schedule;
 
-/// Sockets looked at between two sleeps.
-const EVENTS_PER_WAIT: usize = 512;
 /// Connections begun in a round, so that those who publish keep their time.
 const JOINS_PER_ROUND: u64 = 16;
 /// Pieces sent in a round: about two milliseconds' work, before sockets are looked at again.
@@ -55,8 +53,8 @@ struct Studio<'a> {
     epoll: OwnedFd,
     publishers: Vec<Option<Publisher>>,
     /// When each publisher's next piece is due.
-    due: BinaryHeap<Reverse<(u64, usize)>>,
-    begun: u64,
+    due: Schedule,
+    muster: Muster<'a>,
     in_window: bool,
     tally: Tally,
     buffer: Vec<u8>,
@@ -91,14 +89,15 @@ enum Asking {
 
 impl<'a> Studio<'a> {
     fn new(plan: &'a Plan, script: Script) -> std::io::Result<Self> {
+        let clock = Clock::new(plan.begin_at);
         Ok(Self {
             plan,
             script,
-            clock: Clock::new(plan.begin_at),
+            clock,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             publishers: Vec::new(),
-            due: BinaryHeap::new(),
-            begun: 0,
+            due: Schedule::default(),
+            muster: Muster::new(plan, clock),
             in_window: false,
             tally: Tally::default(),
             buffer: vec![0; READ_BYTES],
@@ -106,10 +105,10 @@ impl<'a> Studio<'a> {
     }
 
     fn begin_due(&mut self, now: u64) {
-        let due = self.plan.due(&self.clock, now) - self.begun;
-        for _ in 0..JOINS_PER_ROUND.min(due) {
-            let number = self.plan.global(self.begun);
-            self.begun += 1;
+        for _ in 0..JOINS_PER_ROUND {
+            let Some(number) = self.muster.next(now) else {
+                return;
+            };
             self.tally.begun += 1;
             if let Err(reason) = self.connect(number) {
                 self.tally.failed.count(&reason);
@@ -161,11 +160,7 @@ impl<'a> Studio<'a> {
     fn send_due(&mut self) {
         for _ in 0..PIECES_PER_ROUND {
             let now = self.clock.now();
-            match self.due.peek() {
-                Some(Reverse((at, _))) if *at <= now => {}
-                _ => return,
-            }
-            let Some(Reverse((at, place))) = self.due.pop() else {
+            let Some((at, place)) = self.due.pop(now) else {
                 return;
             };
             if let Some(Some(_)) = self.publishers.get(place) {
@@ -201,11 +196,11 @@ impl<'a> Studio<'a> {
                 &mut publisher.unsent,
             )?;
         }
-        self.due.push(Reverse((next, place)));
+        self.due.push(next, place);
         self.flush(place)
     }
 
-    fn attend(&mut self, place: usize) -> Result<(), String> {
+    fn look_at(&mut self, place: usize) -> Result<(), String> {
         let Some(Some(publisher)) = self.publishers.get_mut(place) else {
             return Ok(());
         };
@@ -263,8 +258,7 @@ impl<'a> Studio<'a> {
             return Ok(());
         };
         let now = self.clock.now();
-        // Differs between publishers of a run, and between runs.
-        let source = (self.plan.begin_at >> 20) as u32 ^ (publisher.number as u32) << 12;
+        let source = self.plan.source(publisher.number);
         let performer = Performer::new(self.script.clone(), self.plan.target.protocol(), source);
         let opening = performer.opening();
         let asked = std::mem::replace(
@@ -293,9 +287,8 @@ impl<'a> Studio<'a> {
         {
             *kept = conversation;
         }
-        self.tally.joined += 1;
-        self.tally.join.record(now - publisher.began.min(now));
-        self.due.push(Reverse((now, place)));
+        self.tally.enter_join(publisher.began, now);
+        self.due.push(now, place);
         Ok(())
     }
 
@@ -308,8 +301,7 @@ impl<'a> Studio<'a> {
             match socket::transmit(&publisher.socket, &publisher.unsent) {
                 Moved::Bytes(length) => {
                     publisher.unsent.drain(..length);
-                    self.tally.bytes += length as u64;
-                    self.tally.window_bytes += if self.in_window { length as u64 } else { 0 };
+                    self.tally.enter_bytes(length, self.in_window);
                 }
                 Moved::Later => {}
                 Moved::Gone(why) => return Err(why.to_owned()),
@@ -353,8 +345,7 @@ impl Rounds for Studio<'_> {
 
     /// Whether everybody has come and gone.
     fn is_over(&self) -> bool {
-        self.begun == self.plan.own_share(self.plan.members)
-            && self.publishers.iter().all(Option::is_none)
+        self.muster.is_complete() && self.publishers.iter().all(Option::is_none)
     }
 
     fn begin_window(&mut self) {
@@ -368,26 +359,17 @@ impl Rounds for Studio<'_> {
 
     /// Until something is due.
     fn pause(&self, now: u64) -> u64 {
-        let mut next = self.due.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
-        if self.begun < self.plan.own_share(self.plan.members) {
-            let at = self.plan.ramp().at(self.plan.global(self.begun));
-            next = next.min(nanoseconds(at) + self.clock.until_begin());
-        }
+        let next = self.due.next_at().min(self.muster.next_at());
         next.saturating_sub(now).min(NAP)
     }
 
-    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
-        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
-            return Ok(());
-        };
-        laps.resume(self.clock.now());
-        for event in ready {
-            let place = { event.data }.u64() as usize;
-            let outcome = self.attend(place);
-            self.settle(place, outcome);
-        }
-        Ok(())
+    fn epoll(&self) -> &OwnedFd {
+        &self.epoll
+    }
+
+    fn attend(&mut self, place: usize, _now: u64) {
+        let outcome = self.look_at(place);
+        self.settle(place, outcome);
     }
 
     fn end(&mut self) {

@@ -1,7 +1,6 @@
 //! A crowd of viewers in one thread: an epoll loop, and a small state for each of them.
 
 use std::fmt::Display;
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -11,23 +10,24 @@ use webrtc::rtcp::is_rtcp;
 use webrtc::srtp::Profile;
 
 use super::lines::Lines;
+use super::reach::reach;
 use super::receiver::Moment;
 use super::session::Session;
 use super::signal::{SignalReader, post};
 use super::timers::Timers;
 use super::viewer::{Asking, Link, Phase, Viewer};
 use super::{offer, random};
+use crate::churn::Churn;
 use crate::clock::{Clock, nanoseconds};
 use crate::listen::role::{Role, Roles};
-use crate::plan::{Listening, Plan, Timeline};
+use crate::muster::Muster;
+use crate::plan::{Listening, Plan};
 use crate::reception::Reception;
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
 use crate::target::Protocol;
-use crate::worker::{self, Laps, Rounds};
+use crate::worker::{self, Rounds};
 
-/// Sockets looked at between two sleeps: about a millisecond's work.
-const EVENTS_PER_WAIT: usize = 512;
 /// Joins begun between two looks at the sockets: a handshake costs half a millisecond.
 const JOINS_PER_ROUND: u64 = 8;
 /// Members woken between two looks at the sockets.
@@ -46,8 +46,6 @@ const ROUND_TICKS: usize = 10;
 /// Between two greetings of the floor.
 const HELLO_INTERVAL: Duration = Duration::from_millis(200);
 const HELLO: &[u8] = b"hello";
-/// Viewers looked at to find one that may leave.
-const CHURN_TRIES: usize = 16;
 
 /// Runs this process's viewers to the end of the plan.
 pub(crate) fn run(
@@ -60,9 +58,9 @@ pub(crate) fn run(
 
 struct Audience<'a> {
     plan: &'a Plan,
-    listening: &'a Listening,
-    timeline: Timeline,
     roles: Roles,
+    muster: Muster<'a>,
+    churn: Churn,
     clock: Clock,
     epoll: OwnedFd,
     identity: Identity,
@@ -74,23 +72,21 @@ struct Audience<'a> {
     /// The next place to be looked after.
     cursor: usize,
     next_tick: u64,
-    /// Of the plan's members; churn comes on top.
-    members_begun: u64,
-    random: u64,
     in_window: bool,
     tally: Tally,
     buffer: Vec<u8>,
 }
 
 impl<'a> Audience<'a> {
-    fn new(plan: &'a Plan, listening: &'a Listening) -> std::io::Result<Self> {
+    fn new(plan: &'a Plan, listening: &Listening) -> std::io::Result<Self> {
+        let clock = Clock::new(plan.begin_at);
         let identity = Identity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
         Ok(Self {
             plan,
-            listening,
-            timeline: plan.timeline(),
+            muster: Muster::new(plan, clock),
+            churn: Churn::new(plan, listening),
             roles: Roles::new(plan.members, 0.0, 0.0, listening.checked),
-            clock: Clock::new(plan.begin_at),
+            clock,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             identity: identity.map_err(std::io::Error::other)?,
             viewers: Vec::new(),
@@ -98,8 +94,6 @@ impl<'a> Audience<'a> {
             timers: Timers::default(),
             cursor: 0,
             next_tick: 0,
-            members_begun: 0,
-            random: plan.begin_at | 1,
             in_window: false,
             tally: Tally::default(),
             buffer: vec![0; TAKE_BYTES],
@@ -113,32 +107,18 @@ impl<'a> Audience<'a> {
         }
     }
 
-    /// How many should have left by now.
-    fn churn_due(&self, now: u64) -> u64 {
-        let since = now.saturating_sub(self.timeline.ramp_end) as f64 / 1e9;
-        (since * self.listening.churn / self.plan.processes as f64) as u64
-    }
-
     /// One viewer leaves and another one comes.
-    fn churn(&mut self, now: u64) {
+    fn replace_one(&mut self, now: u64) {
         self.tally.churned += 1;
-        for _ in 0..CHURN_TRIES {
-            // xorshift64: who leaves need not be a secret.
-            self.random ^= self.random << 13;
-            self.random ^= self.random >> 7;
-            self.random ^= self.random << 17;
-            let place = self.random as usize % self.viewers.len().max(1);
-            let is_plain = self.viewers.get(place).is_some_and(|viewer| {
-                viewer
-                    .as_ref()
-                    .is_some_and(|viewer| viewer.is_watching() && viewer.role == Role::Plain)
-            });
-            if is_plain {
-                if let Some(viewer) = self.take(place) {
-                    self.leave(viewer, now);
-                }
-                break;
-            }
+        let Self { churn, viewers, .. } = self;
+        let may_leave = |place: usize| {
+            let viewer = viewers.get(place).and_then(Option::as_ref);
+            viewer.is_some_and(|viewer| viewer.is_watching() && viewer.role == Role::Plain)
+        };
+        if let Some(place) = churn.choose(viewers.len(), may_leave)
+            && let Some(viewer) = self.take(place)
+        {
+            self.leave(viewer, now);
         }
         let number = self.plan.members + self.plan.global(self.tally.churned);
         self.begin(number, Role::Plain);
@@ -196,8 +176,7 @@ impl<'a> Audience<'a> {
         Ok(())
     }
 
-    /// Something happened at the socket of the viewer at `place`.
-    fn attend(&mut self, place: usize, now: u64) -> Result<(), String> {
+    fn look_at(&mut self, place: usize, now: u64) -> Result<(), String> {
         let Some(Some(viewer)) = self.viewers.get_mut(place) else {
             return Ok(());
         };
@@ -212,20 +191,16 @@ impl<'a> Audience<'a> {
         let Some(Some(viewer)) = self.viewers.get_mut(place) else {
             return Ok(());
         };
-        socket::connect_result(&viewer.socket)
-            .map_err(|error| format!("no connection: {error}"))?;
         let next = Link::Hello {
             next: Instant::now(),
         };
         let phase = std::mem::replace(&mut viewer.phase, Phase::Joining(next));
-        if let Phase::Connecting(words, asking) = phase {
-            viewer.phase = Phase::Asking(asking);
-            socket::say(&viewer.socket, &words)?;
-            let data = epoll::EventData::new_u64(place as u64);
-            epoll::modify(&self.epoll, &viewer.socket, data, epoll::EventFlags::IN)
-                .map_err(|error| format!("not watched: {error}"))?;
-        }
-        Ok(())
+        let Phase::Connecting(words, asking) = phase else {
+            viewer.phase = phase;
+            return Ok(());
+        };
+        viewer.phase = Phase::Asking(asking);
+        socket::greet(&viewer.socket, &words, &self.epoll, place)
     }
 
     fn ask(&mut self, place: usize) -> Result<(), String> {
@@ -254,22 +229,12 @@ impl<'a> Audience<'a> {
         answer: &client::Answer,
         local: webrtc::ice::Credentials,
     ) -> Result<(), String> {
-        let own = || offer::choose_candidate(answer, self.plan.target.addr());
-        let server = self
-            .plan
-            .via
-            .or_else(own)
-            .ok_or("the answer names no UDP address")?;
         let random = random::number().map_err(|error| error.to_string())?;
         let at = self.moment();
         let Some(Some(viewer)) = self.viewers.get_mut(place) else {
             return Ok(());
         };
-        let socket = socket::converse(server, viewer.number)
-            .map_err(|error| format!("no UDP socket: {error}"))?;
-        let data = epoll::EventData::new_u64(place as u64);
-        epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN)
-            .map_err(|error| format!("not watched: {error}"))?;
+        let (socket, server) = reach(self.plan, answer, viewer.number, &self.epoll, place)?;
         // The connection ends with its descriptor.
         viewer.socket = socket;
         let is_checked = viewer.role == Role::Checked;
@@ -344,9 +309,7 @@ impl<'a> Audience<'a> {
             let wait = viewer.reception.hear(media, now);
             self.tally.enter_wait(wait, self.in_window);
         } else {
-            let began = viewer.reception.began;
-            self.tally.joined += 1;
-            self.tally.join.record(now.saturating_sub(began));
+            self.tally.enter_join(viewer.reception.began, now);
             self.tally.checked += u64::from(viewer.role == Role::Checked);
             viewer.reception.begin(media, now);
             let next = Link::Hello { next: at.now };
@@ -355,10 +318,7 @@ impl<'a> Audience<'a> {
                 viewer.phase = Phase::Watching(link);
             }
         }
-        self.tally.bytes += media as u64;
-        if self.in_window {
-            self.tally.window_bytes += media as u64;
-        }
+        self.tally.enter_bytes(media, self.in_window);
     }
 
     /// The viewer at `place` has something to do unasked, perhaps.
@@ -467,9 +427,7 @@ impl Rounds for Audience<'_> {
 
     /// Whether everybody has come and gone.
     fn is_over(&self) -> bool {
-        self.members_begun == self.plan.own_share(self.plan.members)
-            && self.free.len() == self.viewers.len()
-            && self.listening.churn == 0.0
+        self.muster.is_complete() && self.free.len() == self.viewers.len() && self.churn.is_none()
     }
 
     fn begin_window(&mut self) {
@@ -482,16 +440,14 @@ impl Rounds for Audience<'_> {
 
     /// What is due by the clock.
     fn look_after(&mut self, now: u64) {
-        if self.clock.until_begin() == 0 {
-            let due = self.plan.due(&self.clock, now) - self.members_begun;
-            for _ in 0..JOINS_PER_ROUND.min(due) {
-                let number = self.plan.global(self.members_begun);
-                self.members_begun += 1;
-                self.begin(number, self.roles.of(number));
-            }
+        for _ in 0..JOINS_PER_ROUND {
+            let Some(number) = self.muster.next(now) else {
+                break;
+            };
+            self.begin(number, self.roles.of(number));
         }
-        while self.tally.churned < self.churn_due(now) {
-            self.churn(now);
+        while self.tally.churned < self.churn.due(now) {
+            self.replace_one(now);
         }
         let at = self.moment();
         for _ in 0..WAKES_PER_ROUND {
@@ -508,13 +464,7 @@ impl Rounds for Audience<'_> {
 
     /// Until something is due.
     fn pause(&self, now: u64) -> u64 {
-        let own = self.plan.own_share(self.plan.members);
-        let next_member = if self.members_begun < own {
-            let at = self.plan.ramp().at(self.plan.global(self.members_begun));
-            nanoseconds(at) + self.clock.until_begin()
-        } else {
-            u64::MAX
-        };
+        let next_member = self.muster.next_at();
         let timer = self.timers.next().map_or(u64::MAX, |due| {
             nanoseconds(due.saturating_duration_since(Instant::now()))
         });
@@ -525,19 +475,13 @@ impl Rounds for Audience<'_> {
             .min(NAP)
     }
 
-    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
-        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
-            return Ok(());
-        };
-        let now = self.clock.now();
-        laps.resume(now);
-        for event in ready {
-            let place = { event.data }.u64() as usize;
-            let outcome = self.attend(place, now);
-            self.settle(place, now, outcome);
-        }
-        Ok(())
+    fn epoll(&self) -> &OwnedFd {
+        &self.epoll
+    }
+
+    fn attend(&mut self, place: usize, now: u64) {
+        let outcome = self.look_at(place, now);
+        self.settle(place, now, outcome);
     }
 
     /// Everybody hangs up.
@@ -550,9 +494,8 @@ impl Rounds for Audience<'_> {
                 continue;
             }
             self.tally.alive += 1;
-            if let Some(base) = viewer.reception.base {
-                let bits = (viewer.reception.bytes - base) as f64 * 8.0;
-                self.tally.rate.record((bits / seconds) as u64);
+            if let Some(rate) = viewer.reception.rate(seconds) {
+                self.tally.rate.record(rate);
             }
             self.leave(viewer, now);
         }

@@ -15,6 +15,7 @@ mod lines;
 mod offer;
 pub(crate) mod packets;
 mod random;
+mod reach;
 mod receiver;
 mod sender;
 mod session;

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use container::rtp::{Format, HEADER_BYTES, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
 use media::{Sample, Timestamp, Track, TrackId};
@@ -21,9 +22,6 @@ const HISTORY_MAX: usize = 1_024;
 
 /// The canonical name of a publisher's sources.
 const CNAME: &str = "peer";
-
-/// Seconds from 1900, where NTP begins, to 1970.
-const NTP_EPOCH: u64 = 2_208_988_800;
 
 /// A track as it was offered.
 #[derive(Clone, Debug)]
@@ -147,7 +145,7 @@ impl Sender {
             let mut compound = Vec::new();
             let report = SenderReport {
                 ssrc: track.ssrc,
-                ntp: ntp(wall),
+                ntp: rtcp::ntp(Duration::from_nanos(wall)),
                 rtp_timestamp: track.sequencer.timestamp(at),
                 packets: track.packets,
                 octets: track.octets,
@@ -230,12 +228,6 @@ impl Outgoing {
     }
 }
 
-/// Seconds since 1900 in 32.32 fixed point (RFC 3550 §4).
-fn ntp(wall: u64) -> u64 {
-    let (seconds, nanoseconds) = (wall / 1_000_000_000, wall % 1_000_000_000);
-    ((seconds + NTP_EPOCH) << 32) | ((nanoseconds << 32) / 1_000_000_000)
-}
-
 /// What a full socket does not take is lost, as datagrams are.
 pub(super) fn send(socket: &OwnedFd, datagram: &[u8]) -> Result<(), &'static str> {
     match socket::transmit_datagram(socket, datagram) {
@@ -247,12 +239,6 @@ pub(super) fn send(socket: &OwnedFd, datagram: &[u8]) -> Result<(), &'static str
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn wall_clocks_count_from_1900() {
-        assert_eq!(ntp(0), NTP_EPOCH << 32);
-        assert_eq!(ntp(1_500_000_000), (NTP_EPOCH + 1) << 32 | 1 << 31);
-    }
 
     #[test]
     fn the_newest_packets_can_be_sent_again() {

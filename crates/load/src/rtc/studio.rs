@@ -1,8 +1,5 @@
 //! WHIP publishers in one thread: each sends its frames when they are due.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,19 +12,20 @@ use webrtc::ice::Credentials;
 use webrtc::rtcp::is_rtcp;
 use webrtc::srtp::Profile;
 
+use super::reach::reach;
 use super::sender::{Offered, Sender, send};
 use super::signal::{SignalReader, post};
 use super::timers::Timers;
 use super::{offer, random};
 use crate::clock::{Clock, nanoseconds};
+use crate::muster::Muster;
 use crate::plan::{Plan, Source};
 use crate::publish::piece::{Performer, Piece, Script, timestamp};
+use crate::publish::schedule::Schedule;
 use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
-use crate::worker::{self, Laps, Rounds};
+use crate::worker::{self, Rounds};
 
-/// Sockets looked at between two sleeps.
-const EVENTS_PER_WAIT: usize = 512;
 /// Connections begun in a round, so that those who publish keep their time.
 const JOINS_PER_ROUND: u64 = 4;
 /// Pieces sent in a round: about two milliseconds' work, before sockets are looked at again.
@@ -59,9 +57,9 @@ struct Studio<'a> {
     identity: Identity,
     publishers: Vec<Option<Publisher>>,
     /// When each publisher's next piece is due.
-    due: BinaryHeap<Reverse<(u64, usize)>>,
+    due: Schedule,
     timers: Timers,
-    begun: u64,
+    muster: Muster<'a>,
     in_window: bool,
     tally: Tally,
     buffer: Vec<u8>,
@@ -101,17 +99,18 @@ struct OnAir {
 
 impl<'a> Studio<'a> {
     fn new(plan: &'a Plan, script: Script) -> std::io::Result<Self> {
+        let clock = Clock::new(plan.begin_at);
         let identity = Identity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
         Ok(Self {
             plan,
             script,
-            clock: Clock::new(plan.begin_at),
+            clock,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             identity: identity.map_err(std::io::Error::other)?,
             publishers: Vec::new(),
-            due: BinaryHeap::new(),
+            due: Schedule::default(),
             timers: Timers::default(),
-            begun: 0,
+            muster: Muster::new(plan, clock),
             in_window: false,
             tally: Tally::default(),
             buffer: vec![0; TAKE_BYTES],
@@ -119,10 +118,10 @@ impl<'a> Studio<'a> {
     }
 
     fn begin_due(&mut self, now: u64) {
-        let due = self.plan.due(&self.clock, now) - self.begun;
-        for _ in 0..JOINS_PER_ROUND.min(due) {
-            let number = self.plan.global(self.begun);
-            self.begun += 1;
+        for _ in 0..JOINS_PER_ROUND {
+            let Some(number) = self.muster.next(now) else {
+                return;
+            };
             self.tally.begun += 1;
             if let Err(reason) = self.connect(number) {
                 self.tally.failed.count(&reason);
@@ -133,8 +132,7 @@ impl<'a> Studio<'a> {
     fn connect(&mut self, number: u64) -> Result<(), String> {
         let told = |error: &dyn std::fmt::Display| error.to_string();
         let target = &self.plan.target;
-        // Differs between publishers of a run, and between runs.
-        let source = (self.plan.begin_at >> 20) as u32 ^ (number as u32) << 12;
+        let source = self.plan.source(number);
         let performer = Performer::new(self.script.clone(), target.protocol(), source);
         let offered = offered(&performer.opening()).map_err(|error| told(&error))?;
         let local = random::credentials().map_err(|error| told(&error))?;
@@ -166,11 +164,7 @@ impl<'a> Studio<'a> {
     fn send_due(&mut self) {
         for _ in 0..PIECES_PER_ROUND {
             let now = self.clock.now();
-            match self.due.peek() {
-                Some(Reverse((at, _))) if *at <= now => {}
-                _ => return,
-            }
-            let Some(Reverse((at, place))) = self.due.pop() else {
+            let Some((at, place)) = self.due.pop(now) else {
                 return;
             };
             if let Some(Some(_)) = self.publishers.get(place) {
@@ -199,29 +193,20 @@ impl<'a> Studio<'a> {
                 bytes += on_air.sender.sample(&sample, &publisher.socket)?;
             }
         }
-        self.due.push(Reverse((next, place)));
-        self.count(bytes);
+        self.due.push(next, place);
+        self.tally.enter_bytes(bytes, self.in_window);
         Ok(())
     }
 
-    fn count(&mut self, bytes: usize) {
-        self.tally.bytes += bytes as u64;
-        self.tally.window_bytes += if self.in_window { bytes as u64 } else { 0 };
-    }
-
-    fn attend(&mut self, place: usize) -> Result<(), String> {
+    fn look_at(&mut self, place: usize) -> Result<(), String> {
         let Some(Some(publisher)) = self.publishers.get_mut(place) else {
             return Ok(());
         };
         match &mut publisher.phase {
             Phase::Connecting(words) => {
-                socket::connect_result(&publisher.socket)
-                    .map_err(|error| format!("no connection: {error}"))?;
-                socket::say(&publisher.socket, words)?;
+                socket::greet(&publisher.socket, words, &self.epoll, place)?;
                 publisher.phase = Phase::Asking(SignalReader::default());
-                let data = epoll::EventData::new_u64(place as u64);
-                epoll::modify(&self.epoll, &publisher.socket, data, epoll::EventFlags::IN)
-                    .map_err(|error| format!("not watched: {error}"))
+                Ok(())
             }
             Phase::Asking(reader) => {
                 let answer = match socket::receive(&publisher.socket, &mut self.buffer) {
@@ -243,18 +228,8 @@ impl<'a> Studio<'a> {
         let Some(Some(publisher)) = self.publishers.get_mut(place) else {
             return Ok(());
         };
-        let own = || offer::choose_candidate(&answer, self.plan.target.addr());
-        let server = self
-            .plan
-            .via
-            .or_else(own)
-            .ok_or("the answer names no UDP address")?;
         let random = random::number().map_err(|error| error.to_string())?;
-        let socket = socket::converse(server, publisher.number)
-            .map_err(|error| format!("no UDP socket: {error}"))?;
-        let data = epoll::EventData::new_u64(place as u64);
-        epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN)
-            .map_err(|error| format!("not watched: {error}"))?;
+        let (socket, server) = reach(self.plan, &answer, publisher.number, &self.epoll, place)?;
         publisher.socket = socket;
         let (local, now) = (publisher.local.clone(), Instant::now());
         let session = Session {
@@ -285,7 +260,7 @@ impl<'a> Studio<'a> {
                     if asked.keyframe {
                         publisher.performer.ask_keyframe();
                     }
-                    self.count(asked.bytes);
+                    self.tally.enter_bytes(asked.bytes, self.in_window);
                 }
                 continue;
             }
@@ -330,9 +305,8 @@ impl<'a> Studio<'a> {
             next_report: Instant::now(),
         };
         publisher.phase = Phase::OnAir(session, Box::new(on_air));
-        self.tally.joined += 1;
-        self.tally.join.record(now.saturating_sub(publisher.began));
-        self.due.push(Reverse((now, place)));
+        self.tally.enter_join(publisher.began, now);
+        self.due.push(now, place);
         Ok(())
     }
 
@@ -404,8 +378,7 @@ impl Rounds for Studio<'_> {
 
     /// Whether everybody has come and gone.
     fn is_over(&self) -> bool {
-        self.begun == self.plan.own_share(self.plan.members)
-            && self.publishers.iter().all(Option::is_none)
+        self.muster.is_complete() && self.publishers.iter().all(Option::is_none)
     }
 
     fn begin_window(&mut self) {
@@ -420,29 +393,20 @@ impl Rounds for Studio<'_> {
 
     /// Until something is due.
     fn pause(&self, now: u64) -> u64 {
-        let mut next = self.due.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
-        if self.begun < self.plan.own_share(self.plan.members) {
-            let at = self.plan.ramp().at(self.plan.global(self.begun));
-            next = next.min(nanoseconds(at) + self.clock.until_begin());
-        }
+        let next = self.due.next_at().min(self.muster.next_at());
         let timer = self.timers.next().map_or(u64::MAX, |due| {
             nanoseconds(due.saturating_duration_since(Instant::now()))
         });
         next.saturating_sub(now).min(timer).min(NAP)
     }
 
-    fn wait(&mut self, pause: u64, laps: &mut Laps) -> std::io::Result<()> {
-        let mut ready = [const { MaybeUninit::uninit() }; EVENTS_PER_WAIT];
-        let Some(ready) = socket::ready(&self.epoll, &mut ready, pause)? else {
-            return Ok(());
-        };
-        laps.resume(self.clock.now());
-        for event in ready {
-            let place = { event.data }.u64() as usize;
-            let outcome = self.attend(place);
-            self.settle(place, outcome);
-        }
-        Ok(())
+    fn epoll(&self) -> &OwnedFd {
+        &self.epoll
+    }
+
+    fn attend(&mut self, place: usize, _now: u64) {
+        let outcome = self.look_at(place);
+        self.settle(place, outcome);
     }
 
     /// Everybody hangs up.

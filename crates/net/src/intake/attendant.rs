@@ -16,6 +16,7 @@ use super::{
     Attach, Board, Next, PROMPT_APART_MAX, Pace, RELAXED_APART, RELAXED_BYTES_MAX, Returned,
     SURVEY_INTERVAL,
 };
+use crate::AbortOnPanic;
 use crate::backend::Slot;
 use crate::cpu;
 
@@ -102,7 +103,7 @@ impl Attendant {
     /// A panic here is a defect that has cost these publishers their state, and a server that goes on
     /// without the thread would accept publishers and not read them.
     pub(super) fn run(mut self) {
-        let _guard = AbortOnPanic;
+        let _guard = AbortOnPanic("a thread that reads publishers");
         while !self.house.board.is_stopping.load(Ordering::Acquire) {
             if let Err(error) = self.turn() {
                 tracing::error!(%error, "publishers cannot be read any more");
@@ -383,20 +384,6 @@ fn flush(entry: &mut Entry) -> io::Result<()> {
             Ok(count) => entry.reader.sent(count),
             Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => return Ok(()),
             Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-/// See [`Attendant::run`].
-struct AbortOnPanic;
-
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            tracing::error!(
-                "a thread that reads publishers has panicked; the process cannot go on"
-            );
-            std::process::abort();
         }
     }
 }

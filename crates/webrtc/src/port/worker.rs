@@ -88,7 +88,7 @@ impl<R: Role> Worker<R> {
     /// A panic here is a defect that has cost this worker's sessions their state. The kernel would still
     /// send it its share of the peers, so the process ends and its supervisor starts it anew.
     pub(super) fn run(mut self) {
-        let _guard = EndOnPanic(self.number);
+        let _guard = net::AbortOnPanic(format!("WebRTC worker {}", self.number));
         let mut arrivals = udp::Inbox::default();
         let mut ready = Vec::new();
         while !self.shared.is_stopping() {
@@ -577,20 +577,5 @@ impl<R: Role> Worker<R> {
     /// The worker's number as sessions are claimed by it. There are few workers.
     fn index(&self) -> u16 {
         self.number as u16
-    }
-}
-
-/// Ends the process when dropped by a panic.
-struct EndOnPanic(usize);
-
-impl Drop for EndOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            tracing::error!(
-                worker = self.0,
-                "a WebRTC worker has panicked; the process cannot go on without it"
-            );
-            std::process::abort();
-        }
     }
 }

@@ -7,9 +7,11 @@
 //! Sources: RFC 3550 §6, RFC 4585 §6 (NACK, PLI), RFC 5104 §4.3.1 (FIR),
 //! draft-alvestrand-rmcat-remb-03 (REMB).
 
+mod ntp;
 mod read;
 mod write;
 
+pub use ntp::{ntp, ntp_span};
 pub use read::{FirEntries, Nacks, Packet, Packets, Report, Reports, packets};
 pub use write::{
     SenderReport, write_bye, write_nack, write_pli, write_receiver_report, write_remb, write_sdes,

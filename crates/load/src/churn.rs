@@ -1,0 +1,58 @@
+//! Who leaves for others to come.
+
+use crate::plan::{Listening, Plan};
+
+/// Listeners looked at to find one that may leave.
+const TRIES: usize = 16;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Churn {
+    /// Leaves in a second, of all processes together, and how many these are.
+    rate: f64,
+    processes: f64,
+    /// Time of the load from which on they leave.
+    since: u64,
+    random: u64,
+}
+
+impl Churn {
+    pub(crate) fn new(plan: &Plan, listening: &Listening) -> Self {
+        Self {
+            rate: listening.churn,
+            processes: plan.processes as f64,
+            since: plan.timeline().ramp_end,
+            random: plan.begin_at | 1,
+        }
+    }
+
+    /// Nobody ever leaves.
+    pub(crate) fn is_none(&self) -> bool {
+        self.rate == 0.0
+    }
+
+    /// How many of this process should have left by `now`.
+    pub(crate) fn due(&self, now: u64) -> u64 {
+        let seconds = now.saturating_sub(self.since) as f64 / 1e9;
+        (seconds * self.rate / self.processes) as u64
+    }
+
+    /// The place of one of `count` who may leave, if one is met soon.
+    pub(crate) fn choose(
+        &mut self,
+        count: usize,
+        mut may_leave: impl FnMut(usize) -> bool,
+    ) -> Option<usize> {
+        (0..TRIES)
+            .map(|_| self.draw() as usize % count.max(1))
+            .find(|place| may_leave(*place))
+    }
+
+    /// xorshift64: who leaves need not be a secret.
+    fn draw(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+}
