@@ -47,68 +47,50 @@ const WORDS: usize = 15;
 impl Counters {
     /// Adds another worker's.
     pub fn merge(&mut self, other: &Self) {
-        let mut words = self.words();
-        for (mine, theirs) in words.iter_mut().zip(other.words()) {
+        for (mine, theirs) in self.cells().into_iter().zip(other.words()) {
             *mine += theirs;
         }
-        *self = Self::of(words);
     }
 
-    const fn words(&self) -> [u64; WORDS] {
+    fn words(mut self) -> [u64; WORDS] {
+        self.cells().map(|cell| *cell)
+    }
+
+    fn cells(&mut self) -> [&mut u64; WORDS] {
+        let Self {
+            viewers,
+            degraded,
+            packets,
+            bytes,
+            sends,
+            blocked_sends,
+            skips,
+            nacks,
+            nacked,
+            retransmissions,
+            nacks_refused,
+            keyframe_requests,
+            lost,
+            round_trip_micros,
+            round_trips,
+        } = self;
         [
-            self.viewers,
-            self.degraded,
-            self.packets,
-            self.bytes,
-            self.sends,
-            self.blocked_sends,
-            self.skips,
-            self.nacks,
-            self.nacked,
-            self.retransmissions,
-            self.nacks_refused,
-            self.keyframe_requests,
-            self.lost,
-            self.round_trip_micros,
-            self.round_trips,
+            viewers,
+            degraded,
+            packets,
+            bytes,
+            sends,
+            blocked_sends,
+            skips,
+            nacks,
+            nacked,
+            retransmissions,
+            nacks_refused,
+            keyframe_requests,
+            lost,
+            round_trip_micros,
+            round_trips,
         ]
-    }
-
-    const fn of(words: [u64; WORDS]) -> Self {
-        let [
-            viewers,
-            degraded,
-            packets,
-            bytes,
-            sends,
-            blocked_sends,
-            skips,
-            nacks,
-            nacked,
-            retransmissions,
-            nacks_refused,
-            keyframe_requests,
-            lost,
-            round_trip_micros,
-            round_trips,
-        ] = words;
-        Self {
-            viewers,
-            degraded,
-            packets,
-            bytes,
-            sends,
-            blocked_sends,
-            skips,
-            nacks,
-            nacked,
-            retransmissions,
-            nacks_refused,
-            keyframe_requests,
-            lost,
-            round_trip_micros,
-            round_trips,
-        }
     }
 }
 
@@ -119,8 +101,11 @@ pub struct Stats([AtomicU64; WORDS]);
 impl Stats {
     /// The values now.
     pub fn value(&self) -> Counters {
-        let words = std::array::from_fn(|at| self.0[at].load(Ordering::Relaxed));
-        Counters::of(words)
+        let mut counters = Counters::default();
+        for (cell, word) in counters.cells().into_iter().zip(&self.0) {
+            *cell = word.load(Ordering::Relaxed);
+        }
+        counters
     }
 
     pub(crate) fn publish(&self, counters: &Counters) {
@@ -136,7 +121,9 @@ mod tests {
 
     #[test]
     fn what_is_published_is_read_and_summed() {
-        let one = Counters::of(std::array::from_fn(|at| at as u64 + 1));
+        let mut one = Counters::default();
+        let cells = one.cells().into_iter();
+        cells.zip(1..).for_each(|(cell, number)| *cell = number);
         assert_eq!((one.viewers, one.round_trips), (1, WORDS as u64));
         let stats = Stats::default();
         stats.publish(&one);
