@@ -10,11 +10,11 @@ use container::rtp::{Format, Header};
 use fanout::gate::{
     Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
 };
-use fanout::{Config, Fanout, LaneGuard, Packager, Registry, Sink, Takeover};
+use fanout::{Config, Fanout, LaneGuard, Packager, Registry, Sink, Source, Takeover};
 use ingest::whip::{self, Out, Publishers};
 use ingest::{Context, Settings, Stats};
 use libfuzzer_sys::fuzz_target;
-use media::{Item, StreamName, Timestamp};
+use media::{Container, Item, StreamName, Timestamp};
 use webrtc::ice::Path;
 use webrtc::mux::{Handle, Reason};
 use webrtc::sdp::Offer;
@@ -99,6 +99,18 @@ impl Packager for Watch {
 
 fn watch(presented: &Presented<'_>) -> LaneGuard {
     let name = StreamName::parse(STREAM).unwrap();
+    // The stream is there before its publisher has sent anything.
+    let permission = CONTEXT.gate.publish(&name, presented).unwrap();
+    let source = Source {
+        protocol: "fuzz",
+        peer: None,
+        agent: String::new(),
+        container: Container::Tracks,
+        content_type: "video/x-flv".to_owned(),
+        headers: Vec::new(),
+    };
+    let before = CONTEXT.registry.publish(&permission, source, Instant::now());
+    drop(before.unwrap());
     let stream = CONTEXT.registry.stream(&name).unwrap();
     let permission = CONTEXT.gate.play(&name, presented).unwrap();
     let format = fanout::Format {

@@ -31,6 +31,7 @@ mod newcomers_see_the_demo;
 mod opus_for_those_who_take_nothing_else;
 mod players_outlive_publishers;
 mod publishers_reconnect;
+mod publishers_take_turns;
 mod rtmp_players_join;
 mod rtmp_publish_plays_as_flv;
 mod rtmps_and_credentials;

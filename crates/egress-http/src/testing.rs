@@ -145,7 +145,7 @@ impl House {
             .unwrap();
         self.context
             .registry
-            .publish(permission, source, Instant::now())
+            .publish(&permission, source, Instant::now())
             .unwrap()
     }
 

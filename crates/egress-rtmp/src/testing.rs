@@ -125,7 +125,7 @@ impl House {
         let permission = self.context.gate.publish(&name, &presented).unwrap();
         let registry = &self.context.registry;
         registry
-            .publish(permission, source, Instant::now())
+            .publish(&permission, source, Instant::now())
             .unwrap()
     }
 

@@ -67,7 +67,7 @@ impl House {
             headers: Vec::new(),
         };
         let permission = self.gatekeeper.authorize(action);
-        let published = self.registry.publish(permission, source, now);
+        let published = self.registry.publish(&permission, source, now);
         published.expect("nobody else publishes")
     }
 

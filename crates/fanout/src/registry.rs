@@ -120,7 +120,7 @@ impl Registry {
     /// See [`PublishRefused`].
     pub fn publish(
         &self,
-        permission: Authorized<Publish>,
+        permission: &Authorized<Publish>,
         source: Source,
         now: Instant,
     ) -> Result<Publisher, PublishRefused> {
@@ -132,15 +132,9 @@ impl Registry {
         let stream = {
             let mut streams = self.streams();
             streams.retain(|_, stream| !stream.is_over(now));
-            let is_live = |stream: &Arc<Stream>| stream.phase() == Phase::Live;
-            let takes_over = streams.get(name).is_some_and(is_live);
-            let live = streams.values().filter(|stream| is_live(stream)).count();
-            if !takes_over && live >= self.publishers_max {
-                return Err(PublishRefused::TooMany);
-            }
+            self.has_room(&streams, name)?;
             match streams.get(name) {
                 Some(stream) => Arc::clone(stream),
-                None if streams.len() >= STREAMS_MAX => return Err(PublishRefused::TooMany),
                 None => {
                     let stream = Arc::new(Stream::new(
                         name.clone(),
@@ -163,6 +157,42 @@ impl Registry {
             Publisher::begin(stream, *credential, source, settings, self.takeover, now)?;
         self.appeared.ring();
         Ok(publisher)
+    }
+
+    /// Whether [`publish`](Self::publish) would begin an epoch now, for a publisher that has no media
+    /// yet. It changes nothing, so it may be otherwise when the media comes.
+    ///
+    /// # Errors
+    /// See [`PublishRefused`].
+    pub fn would_publish(
+        &self,
+        permission: &Authorized<Publish>,
+        now: Instant,
+    ) -> Result<(), PublishRefused> {
+        let Publish { stream, credential } = permission.action();
+        let streams = self.streams();
+        self.has_room(&streams, stream)?;
+        match streams.get(stream) {
+            Some(present) => present.would_begin(*credential, self.takeover, now),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a publisher of the stream would be one of those that there may be.
+    fn has_room(
+        &self,
+        streams: &HashMap<StreamName, Arc<Stream>>,
+        name: &StreamName,
+    ) -> Result<(), PublishRefused> {
+        let is_live = |stream: &Arc<Stream>| stream.phase() == Phase::Live;
+        let present = streams.get(name);
+        let takes_over = present.is_some_and(is_live);
+        let live = streams.values().filter(|stream| is_live(stream)).count();
+        let is_known = present.is_some();
+        if !takes_over && live >= self.publishers_max || !is_known && streams.len() >= STREAMS_MAX {
+            return Err(PublishRefused::TooMany);
+        }
+        Ok(())
     }
 
     /// A stream that is live or lingers.

@@ -7,7 +7,7 @@ use std::task;
 use std::time::Instant;
 
 use fanout::gate::{Authorized, Presented, Publish};
-use fanout::{Claim, Phase, PublishRefused, Publisher, Source};
+use fanout::{Claim, Phase, PublishRefused, Publisher, Registry, Source};
 use media::{Item, StreamName};
 
 use crate::stats::{Protocol, Stats};
@@ -57,33 +57,30 @@ pub(crate) fn admit(
     protocol: Protocol,
     source: &Source,
 ) -> Result<Turn, Error> {
-    let permit = || Ok(context.gate.publish(name, presented)?);
-    enter(context, permit, protocol, source)
+    let permission = context.gate.publish(name, presented)?;
+    enter(
+        &context.registry,
+        &context.stats,
+        &permission,
+        protocol,
+        source,
+        now(),
+    )
 }
 
-/// Begins a publisher's turn with a permission that `permit` gives, if the registry agrees.
+/// Begins a publisher's turn with a permission, if the registry agrees.
 pub(crate) fn enter(
-    context: &Context,
-    permit: impl Fn() -> Result<Authorized<Publish>, Error>,
+    registry: &Registry,
+    stats: &Arc<Stats>,
+    permission: &Authorized<Publish>,
     protocol: Protocol,
     source: &Source,
+    now: Instant,
 ) -> Result<Turn, Error> {
-    let publisher = take(context, permit, source)?;
-    Ok(Turn::new(&context.stats, publisher, protocol, source))
-}
-
-/// Takes a stream with a permission that `permit` gives, if the registry agrees. Nothing is counted
-/// yet.
-pub(crate) fn take(
-    context: &Context,
-    permit: impl Fn() -> Result<Authorized<Publish>, Error>,
-    source: &Source,
-) -> Result<Publisher, Error> {
     let mut refused = PublishRefused::Ended;
     for _ in 0..TRIES_MAX {
-        let permission = permit()?;
-        match context.registry.publish(permission, source.clone(), now()) {
-            Ok(publisher) => return Ok(publisher),
+        match registry.publish(permission, source.clone(), now) {
+            Ok(publisher) => return Ok(Turn::new(stats, publisher, protocol, source)),
             Err(PublishRefused::Ended) => {}
             Err(other) => {
                 refused = other;
@@ -96,12 +93,7 @@ pub(crate) fn take(
 
 impl Turn {
     /// Counts and logs a turn that has begun.
-    pub(crate) fn new(
-        stats: &Arc<Stats>,
-        publisher: Publisher,
-        protocol: Protocol,
-        source: &Source,
-    ) -> Self {
+    fn new(stats: &Arc<Stats>, publisher: Publisher, protocol: Protocol, source: &Source) -> Self {
         tracing::info!(
             stream = %publisher.name(),
             peer = ?source.peer,

@@ -46,6 +46,9 @@ pub enum Error {
     /// Media was promised and none came.
     #[error("no media arrived within {} s", .0.as_secs_f64())]
     NoMedia(Duration),
+    /// A publisher over WebRTC was answered and did not connect.
+    #[error("no media connection: {0}")]
+    NotConnected(webrtc::mux::Reason),
     /// Media stopped.
     #[error("nothing arrived for {} s", .0.as_secs_f64())]
     Silent(Duration),
@@ -144,7 +147,7 @@ impl Error {
                 }
                 _ => Rejection::Malformed,
             },
-            Self::NoMedia(_) | Self::Silent(_) => Rejection::Slow,
+            Self::NoMedia(_) | Self::Silent(_) | Self::NotConnected(_) => Rejection::Slow,
             Self::Superseded | Self::Ended | Self::Io(_) => return None,
         })
     }

@@ -99,7 +99,7 @@ fn publish(node: &Node) -> Result<Publisher, DemoError> {
     };
     Ok(node
         .registry
-        .publish(permission, source, Instant::now().into_std())?)
+        .publish(&permission, source, Instant::now().into_std())?)
 }
 
 fn media_bytes(item: &Item) -> usize {

@@ -34,6 +34,7 @@ use crate::keyframe::KeyframeWish;
 use crate::lane::{Format, LaneGuard, LaneWriter};
 use crate::packager::Packager;
 use crate::policy::{Class, Policy};
+use crate::registry::{PublishRefused, TAKEOVER_INTERVAL, Takeover};
 use crate::task_bells::{Place, TaskBells};
 use crate::worker::Summons;
 
@@ -391,6 +392,20 @@ impl Stream {
         self.wish.set();
     }
 
+    /// Whether a publisher's epoch could begin now.
+    pub(crate) fn would_begin(
+        &self,
+        credential: Credential,
+        takeover: Takeover,
+        now: Instant,
+    ) -> Result<(), PublishRefused> {
+        let core = self.core();
+        match core.phase {
+            Phase::Live => core.permits(credential, takeover, now),
+            Phase::Lingering | Phase::Ended => Ok(()),
+        }
+    }
+
     /// Ends the stream now: its listeners are let go and its publisher is told.
     pub fn end(&self) {
         self.core().end();
@@ -597,6 +612,23 @@ impl Core {
                 track = track.id.0,
                 "a track beyond the limit is not announced"
             ),
+        }
+    }
+
+    /// Whether the present publisher may be replaced.
+    fn permits(
+        &self,
+        credential: Credential,
+        takeover: Takeover,
+        now: Instant,
+    ) -> Result<(), PublishRefused> {
+        let silent_for = now.saturating_duration_since(self.last_item);
+        let too_soon = self
+            .taken_over
+            .is_some_and(|at| now.saturating_duration_since(at) < TAKEOVER_INTERVAL);
+        match !too_soon && takeover.permits(self.credential == credential, silent_for) {
+            true => Ok(()),
+            false => Err(PublishRefused::Busy),
         }
     }
 

@@ -8,7 +8,7 @@ use media::{Item, StreamName};
 
 use super::{Phase, Settings, Source, Stream};
 use crate::gate::Credential;
-use crate::registry::{PublishRefused, TAKEOVER_INTERVAL, Takeover};
+use crate::registry::{PublishRefused, Takeover};
 
 /// An encoder is asked for keyframes no more often than this: each costs as much as many other frames,
 /// and a viewer that lost one asks again and again until the next is there.
@@ -52,13 +52,7 @@ impl Publisher {
             let mut core = stream.core();
             match core.phase {
                 Phase::Live => {
-                    let silent_for = now.saturating_duration_since(core.last_item);
-                    let too_soon = core
-                        .taken_over
-                        .is_some_and(|at| now.saturating_duration_since(at) < TAKEOVER_INTERVAL);
-                    if too_soon || !takeover.permits(core.credential == credential, silent_for) {
-                        return Err(PublishRefused::Busy);
-                    }
+                    core.permits(credential, takeover, now)?;
                     tracing::info!(
                         stream = %stream.name,
                         peer = ?source.peer,

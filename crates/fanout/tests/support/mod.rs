@@ -129,7 +129,7 @@ impl House {
             headers: Vec::new(),
         };
         self.registry
-            .publish(self.gatekeeper.authorize(action), source, Instant::now())
+            .publish(&self.gatekeeper.authorize(action), source, Instant::now())
     }
 
     pub(crate) fn lane(&self, name: &str) -> fanout::LaneGuard {

@@ -45,7 +45,7 @@ pub fn status_of(error: &Error) -> (Status, String) {
             Status::SERVICE_UNAVAILABLE
         }
         Error::Http(error) => http1::status_of(*error),
-        Error::NoMedia(_) | Error::Silent(_) => Status::REQUEST_TIMEOUT,
+        Error::NoMedia(_) | Error::Silent(_) | Error::NotConnected(_) => Status::REQUEST_TIMEOUT,
         Error::Rtmp(_) | Error::Io(_) => Status::INTERNAL_SERVER_ERROR,
     };
     (status, error.to_string())

@@ -143,8 +143,12 @@ impl<'a> Feed<'a> {
             content_type: CONTENT_TYPE.to_owned(),
             headers: Vec::new(),
         };
-        let permit = || Ok((self.permit)());
-        let mut turn = admission::enter(self.context, permit, Protocol::Pull, &source)?;
+        let Context {
+            registry, stats, ..
+        } = self.context;
+        let permission = (self.permit)();
+        let mut turn =
+            admission::enter(registry, stats, &permission, Protocol::Pull, &source, now())?;
         turn.received(std::mem::take(&mut self.early_bytes));
         self.turn = Some(turn);
         self.status.enter(State::Running);

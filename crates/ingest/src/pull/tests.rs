@@ -241,7 +241,10 @@ async fn a_publisher_of_the_streams_own_is_left_alone() {
     };
     // It has sent nothing since long ago, and would be replaced by another publisher.
     let began = now() - Duration::from_secs(60);
-    let publisher = context.registry.publish(permission, source, began).unwrap();
+    let publisher = context
+        .registry
+        .publish(&permission, source, began)
+        .unwrap();
     let (door, port) = door().await;
     let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
     let early = timeout(TAKEN_POLL * 2, door.accept()).await;
@@ -277,7 +280,10 @@ async fn a_publisher_who_was_faster_is_waited_for() {
         content_type: String::new(),
         headers: Vec::new(),
     };
-    let publisher = context.registry.publish(permission, source, now()).unwrap();
+    let publisher = context
+        .registry
+        .publish(&permission, source, now())
+        .unwrap();
     origin.audio(0, &AUDIO_HEADER).await;
     origin.audio(0, DING).await;
     let report = pulling.until("idle", |r| r.state == State::Idle).await;

@@ -19,7 +19,9 @@ pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
         | Error::ParameterMissing(_)
         | Error::ModeUnknown => Rejection::Rejected,
         Error::NoSuchStream => Rejection::StreamNotFound,
-        Error::NoMedia(_) | Error::Silent(_) | Error::Ended => Rejection::Failed,
+        Error::NoMedia(_) | Error::Silent(_) | Error::NotConnected(_) | Error::Ended => {
+            Rejection::Failed
+        }
         Error::Rtmp(_) | Error::Http(_) | Error::Io(_) => return None,
     };
     Some((rejection, error.to_string()))

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!  offer ── agree ──► Agreed ──► answer
-//!                        │ admit: gate, registry
+//!                        │ admit: gate
 //!                        ▼
 //!                     Ticket ──► Publishers::connected
+//!                                   first frame: registry ─────────────────────┐
 //!  RTP ─ whose? ─► order, repair ─► frames ─► sound and picture in step ─► Publisher ──► stream
 //!            │            └► NACK      └► PLI            ▲
 //!  RTCP ─────┴───────────────────────────────────────────┘ sender reports
@@ -16,6 +17,8 @@
 //!
 //! Packets are waited for as long as they may still be repaired, and what cannot be is followed by a
 //! request for a keyframe. What is understood of one datagram is written to the stream at once.
+//! An answer reserves nothing: the stream is taken with the first frame, and whoever publishes it goes
+//! on until then. Many an offer comes to nothing, in networks without UDP for one.
 //! A publisher that leaves, falls silent or has lost its stream to another ends its epoch; listeners
 //! stay for the next one.
 //!
@@ -45,8 +48,8 @@ mod track;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fanout::Source;
-use fanout::gate::{Denied, Presented};
+use fanout::gate::{Authorized, Denied, Presented, Publish};
+use fanout::{Registry, Source};
 use media::Container;
 use webrtc::ice::Path;
 use webrtc::mux::{Handle, Reason};
@@ -74,17 +77,70 @@ pub trait Out {
     fn close(&mut self, session: Handle);
 }
 
-/// What a session is for. Dropping it ends the epoch.
+/// What a session is for. Dropping it gives up the publisher.
 #[derive(Debug)]
 pub struct Ticket {
-    /// What comes in which section.
-    pub agreed: Agreed,
-    /// Where it goes.
-    pub publisher: fanout::Publisher,
+    agreed: Agreed,
+    /// `None` once it was passed on.
+    claim: Option<Claim>,
 }
 
-/// Takes the stream `name` for a publisher that has agreed on what it sends, if the gate and the
-/// registry permit it. `agent` is what its program calls itself.
+/// The right to take a stream, and what is known of who has it.
+#[derive(Debug)]
+struct Claim {
+    registry: Arc<Registry>,
+    stats: Arc<Stats>,
+    permission: Authorized<Publish>,
+    source: Source,
+}
+
+impl Claim {
+    /// Takes the stream, if it may still be had.
+    fn redeem(&self, now: Instant) -> Result<Turn, Error> {
+        let Self {
+            registry,
+            stats,
+            permission,
+            source,
+        } = self;
+        admission::enter(registry, stats, permission, Protocol::Whip, source, now)
+    }
+
+    /// Counts and logs that nothing came of it.
+    fn fail(&self, error: &Error) {
+        self.stats.reject(error);
+        tracing::info!(
+            stream = %self.permission.action().stream,
+            peer = ?self.source.peer,
+            agent = ?self.source.agent,
+            reason = %error,
+            "a publisher over WebRTC came to nothing"
+        );
+    }
+}
+
+impl Ticket {
+    /// The session ended before its peer had connected. `reason` says how far it came.
+    pub fn abandon(mut self, reason: Reason) {
+        self.give_up(reason);
+    }
+
+    fn give_up(&mut self, reason: Reason) {
+        if let Some(claim) = self.claim.take() {
+            claim.fail(&Error::NotConnected(reason));
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.give_up(Reason::Requested);
+    }
+}
+
+/// Permits a publisher that has agreed on what it sends to take the stream `name` once its media is
+/// there, if the gate says so and the stream could be had now. `agent` is what its program calls
+/// itself.
 ///
 /// # Errors
 /// When it may not; the event has been logged and counted then.
@@ -95,6 +151,18 @@ pub fn admit(
     agent: &str,
     agreed: Agreed,
 ) -> Result<Ticket, Error> {
+    let permitted = admission::name(name).and_then(|name| {
+        let permission = context.gate.publish(&name, presented)?;
+        context.registry.would_publish(&permission, crate::now())?;
+        Ok(permission)
+    });
+    let permission = permitted.inspect_err(|error| {
+        context.stats.reject(error);
+        // Clients may well ask without a token first.
+        if !matches!(error, Error::Denied(Denied::Missing)) {
+            tracing::info!(peer = %presented.peer, ?agent, reason = %error, "publisher refused");
+        }
+    })?;
     let source = Source {
         protocol: Protocol::Whip.label(),
         peer: Some(presented.peer),
@@ -103,21 +171,13 @@ pub fn admit(
         content_type: CONTENT_TYPE.to_owned(),
         headers: Vec::new(),
     };
-    let taken = admission::name(name).and_then(|name| {
-        let permit = || Ok(context.gate.publish(&name, presented)?);
-        admission::take(context, permit, &source)
+    let claim = Some(Claim {
+        registry: Arc::clone(&context.registry),
+        stats: Arc::clone(&context.stats),
+        permission,
+        source,
     });
-    match taken {
-        Ok(publisher) => Ok(Ticket { agreed, publisher }),
-        Err(error) => {
-            context.stats.reject(&error);
-            // Clients may well ask without a token first.
-            if !matches!(error, Error::Denied(Denied::Missing)) {
-                tracing::info!(peer = %presented.peer, ?agent, reason = %error, "publisher refused");
-            }
-            Err(error)
-        }
-    }
+    Ok(Ticket { agreed, claim })
 }
 
 /// The publishers of one worker.
@@ -158,16 +218,17 @@ impl Publishers {
     pub fn connected(
         &mut self,
         session: Handle,
-        ticket: Ticket,
+        mut ticket: Ticket,
         _keys: &Keys,
         _path: Path,
         now: Instant,
         _out: &mut impl Out,
     ) {
-        let Ticket { agreed, publisher } = ticket;
-        let source = Arc::clone(&publisher.stream().info().source);
-        let turn = Turn::new(&self.stats, publisher, Protocol::Whip, &source);
-        let new = Session::new(session, turn, &agreed, &self.settings, &self.stats, now);
+        let Some(claim) = ticket.claim.take() else {
+            return;
+        };
+        let agreed = &ticket.agreed;
+        let new = Session::new(session, claim, agreed, &self.settings, &self.stats, now);
         let slot = session.slot as usize;
         if self.sessions.len() <= slot {
             self.sessions.resize_with(slot + 1, || None);
@@ -265,10 +326,9 @@ impl Publishers {
 
     /// Ends a session from this side.
     fn give_up(&mut self, handle: Handle, error: &Error, out: &mut impl Out) {
-        self.stats.reject(error);
         out.close(handle);
         if let Some(session) = self.remove(handle) {
-            session.end(error);
+            session.fail(error);
         }
     }
 

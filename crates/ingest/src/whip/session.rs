@@ -9,9 +9,9 @@ use media::{Item, Kind, Span, Timestamp};
 use webrtc::mux::Handle;
 use webrtc::rtcp::{self, Report};
 
-use super::Out;
 use super::agree::Agreed;
 use super::track::{Moment, Taken, Track};
+use super::{Claim, Out};
 use crate::admission::Turn;
 use crate::{Error, Settings, Stats};
 
@@ -36,7 +36,11 @@ const NAME: &str = "carillon";
 #[derive(Debug)]
 pub(super) struct Session {
     handle: Handle,
-    turn: Turn,
+    claim: Claim,
+    /// From the first frame on.
+    turn: Option<Turn>,
+    /// Bytes received before.
+    early_bytes: usize,
     tracks: Vec<Track>,
     stats: Arc<Stats>,
     settings: Settings,
@@ -57,7 +61,7 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new(
         handle: Handle,
-        turn: Turn,
+        claim: Claim,
         agreed: &Agreed,
         settings: &Settings,
         stats: &Arc<Stats>,
@@ -76,7 +80,9 @@ impl Session {
         let mut chosen = agreed.chosen();
         Self {
             handle,
-            turn,
+            claim,
+            turn: None,
+            early_bytes: 0,
             tracks: tracks.collect(),
             stats: Arc::clone(stats),
             settings: settings.clone(),
@@ -101,7 +107,10 @@ impl Session {
         now: Instant,
         out: &mut impl Out,
     ) -> Result<(), Error> {
-        self.turn.received(datagram.len());
+        match &mut self.turn {
+            Some(turn) => turn.received(datagram.len()),
+            None => self.early_bytes += datagram.len(),
+        }
         match self.take(datagram, now) {
             Taken::No => {
                 self.stats.whip.refused();
@@ -154,7 +163,7 @@ impl Session {
     /// Gives up on packets, asks for them, reports, and ends a publisher that is silent.
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut impl Out) -> Result<(), Error> {
         if now >= self.silent_at() {
-            return Err(match self.heard {
+            return Err(match self.turn {
                 Some(_) => Error::Silent(self.settings.source_timeout),
                 None => Error::NoMedia(self.settings.first_media_timeout),
             });
@@ -168,9 +177,32 @@ impl Session {
     }
 
     /// Ends the turn, saying why in the log.
-    pub(super) fn end(mut self, reason: &dyn Display) {
+    pub(super) fn end(self, reason: &dyn Display) {
+        match self.finish() {
+            (Some(turn), _) => turn.end(reason),
+            (None, claim) => tracing::info!(
+                stream = %claim.permission.action().stream,
+                peer = ?claim.source.peer,
+                %reason,
+                "a publisher over WebRTC left before its first frame"
+            ),
+        }
+    }
+
+    /// Ends the turn because of an error, counting and logging it.
+    pub(super) fn fail(self, error: &Error) {
+        match self.finish() {
+            (Some(turn), claim) => {
+                claim.stats.reject(error);
+                turn.end(error);
+            }
+            (None, claim) => claim.fail(error),
+        }
+    }
+
+    fn finish(mut self) -> (Option<Turn>, Claim) {
         self.tracks.iter_mut().for_each(Track::count);
-        self.turn.end(reason);
+        (self.turn, self.claim)
     }
 
     fn take(&mut self, datagram: &[u8], now: Instant) -> Taken {
@@ -215,12 +247,23 @@ impl Session {
     }
 
     fn deliver(&mut self, now: Instant) -> Result<(), Error> {
-        self.turn.write(&mut self.items, now)
+        let turn = match &mut self.turn {
+            Some(turn) => turn,
+            // Until then the stream is whose it was.
+            None if self.items.is_empty() => return Ok(()),
+            None => {
+                let mut turn = self.claim.redeem(now)?;
+                turn.received(std::mem::take(&mut self.early_bytes));
+                self.turn.insert(turn)
+            }
+        };
+        turn.write(&mut self.items, now)
     }
 
     /// Says what is to be said by now.
     fn speak(&mut self, now: Instant, out: &mut impl Out) -> Result<(), Error> {
-        if self.turn.takes_keyframe_request(now) {
+        let turn = self.turn.as_mut();
+        if turn.is_some_and(|turn| turn.takes_keyframe_request(now)) {
             for track in &mut self.tracks {
                 track.want_keyframe(now);
             }
@@ -229,7 +272,7 @@ impl Session {
         if now >= self.report_at {
             self.report_at = now + REPORT_INTERVAL;
             self.report(now, out);
-            self.turn.check()?;
+            self.turn.as_ref().map_or(Ok(()), Turn::check)?;
         }
         Ok(())
     }
@@ -267,7 +310,7 @@ impl Session {
 
     /// When the publisher is given up, should no media come.
     fn silent_at(&self) -> Instant {
-        match self.heard {
+        match self.heard.filter(|_| self.turn.is_some()) {
             Some(heard) => heard + self.settings.source_timeout,
             None => self.began + self.settings.first_media_timeout,
         }

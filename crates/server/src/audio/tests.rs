@@ -150,7 +150,7 @@ impl House {
         };
         let permission = self.gatekeeper.authorize(action);
         self.registry
-            .publish(permission, source, Instant::now())
+            .publish(&permission, source, Instant::now())
             .expect("nobody else publishes")
     }
 

@@ -155,6 +155,14 @@ impl Role for Desk {
         }
     }
 
+    fn abandoned(&mut self, ticket: Ticket, reason: Reason) {
+        match ticket.task {
+            Task::Publish(ticket) => ticket.abandon(reason),
+            // The port counts them, and there may be as many as strangers like.
+            Task::Listen(_) => {}
+        }
+    }
+
     fn moved(&mut self, session: Handle, path: Path, now: Instant) {
         match self.guests.is_publisher(session) {
             Some(true) => self.publishers.moved(session, path, now),

@@ -154,7 +154,7 @@ impl Stage {
         Ok(answer)
     }
 
-    /// Takes the stream for a publisher, if it may have it, and awaits it. Gives the answer.
+    /// Awaits a publisher that may have the stream once its media is there. Gives the answer.
     pub(super) fn publish(
         &self,
         opening: Opening<'_>,

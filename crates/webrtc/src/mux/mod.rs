@@ -129,8 +129,11 @@ pub enum Event {
 /// Why a session ended.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Reason {
+    /// Nothing was heard of the peer: no check of its path arrived.
+    #[error("no connectivity check arrived; UDP or its port may be blocked")]
+    NeverCame,
     /// The peer proved its path but made no keys in time.
-    #[error("the peer did not connect in time")]
+    #[error("the peer was reached, but made no keys in time")]
     NotConnected,
     /// The peer fell silent.
     #[error("the peer fell silent")]
@@ -150,6 +153,7 @@ impl Reason {
     /// A short word for metrics.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::NeverCame => "never-came",
             Self::NotConnected => "not-connected",
             Self::Silent => "silent",
             Self::Dtls(dtls::Error::WrongFingerprint) => "fingerprint",

@@ -24,11 +24,15 @@ pub trait Role: Send + 'static {
         out: &mut Outbox<'_>,
     );
 
+    /// A session is over whose peer never connected.
+    fn abandoned(&mut self, ticket: Self::Ticket, reason: Reason) {
+        drop((ticket, reason));
+    }
+
     /// A connected peer has chosen another path: everything goes there from now on.
     fn moved(&mut self, session: Handle, path: Path, now: Instant);
 
-    /// A connected session is over. It is not called for those that never connected, whose tickets are
-    /// dropped, nor for those that the role closed itself.
+    /// A connected session is over. It is not called for those that the role closed itself.
     fn closed(&mut self, session: Handle, reason: Reason, now: Instant);
 
     /// A connected peer sent an RTP packet; `index` is its sequence number extended over wraps.

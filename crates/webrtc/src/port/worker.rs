@@ -290,9 +290,10 @@ impl<R: Role> Worker<R> {
 
     fn closed(&mut self, session: Handle, reason: Reason, now: Instant) {
         match self.tickets.remove(&session) {
-            Some(_) => {
+            Some(ticket) => {
                 tracing::debug!(worker = self.number, %reason, "a peer did not connect");
                 self.counters.abandoned += 1;
+                self.role.abandoned(ticket, reason);
             }
             None => self.role.closed(session, reason, now),
         }
@@ -537,6 +538,9 @@ impl<R: Role> Worker<R> {
                 tracing::debug!(count = expired.len(), "peers never came");
             }
             self.counters.expired += expired.len() as u64;
+            for Expected { ticket, .. } in expired {
+                self.role.abandoned(ticket, Reason::NeverCame);
+            }
         }
     }
 

@@ -13,11 +13,11 @@ mod turns;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fanout::gate::Presented;
-use fanout::{Format, LaneGuard, Packager, Sink};
-use media::{Item, Sample, StreamName, Timestamp, Track, TrackId};
+use fanout::{Format, LaneGuard, Packager, Publisher, Sink, Source};
+use media::{Container, Item, Sample, StreamName, Timestamp, Track, TrackId};
 use webrtc::mux::Handle;
 
-use super::{Agreed, Out, Ticket, admit};
+use super::{Agreed, CONTENT_TYPE, Out, Ticket, admit};
 use crate::testing::{KEY, PEER};
 use crate::{Context, now};
 
@@ -58,6 +58,28 @@ fn presented(secret: Option<&str>) -> Presented<'_> {
 
 fn ticket(context: &Context, agreed: Agreed) -> Ticket {
     admit(context, STREAM, &presented(Some(KEY)), "a test", agreed).expect("it may")
+}
+
+/// The stream, waiting for a publisher.
+fn lingering(context: &Context) {
+    drop(live(context));
+}
+
+/// A publisher of the stream that has no connection.
+fn live(context: &Context) -> Publisher {
+    let name = StreamName::parse(STREAM).expect("a name");
+    let permission = context.gate.publish(&name, &presented(Some(KEY)));
+    let source = Source {
+        protocol: "test",
+        peer: None,
+        agent: String::new(),
+        container: Container::Tracks,
+        content_type: CONTENT_TYPE.to_owned(),
+        headers: Vec::new(),
+    };
+    let permission = permission.expect("it may");
+    let publisher = context.registry.publish(&permission, source, now());
+    publisher.expect("it may")
 }
 
 /// Everything a stream gets.

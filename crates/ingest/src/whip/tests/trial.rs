@@ -13,7 +13,7 @@ use webrtc::srtp::{Keys, Profile};
 
 use super::super::{Counts, Publishers, agree};
 use super::peer::Line;
-use super::{Recording, Said, handle, ticket};
+use super::{Recording, Said, handle, lingering, ticket};
 use crate::testing::{PEER, house};
 use crate::{Context, Settings};
 
@@ -76,6 +76,7 @@ impl Trial {
         let start = Instant::now();
         let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
         let ticket = ticket(&context, agreed);
+        lingering(&context);
         let recording = Recording::of(&context);
         let path = Path::udp(PEER);
         let mut said = Said::default();

@@ -14,7 +14,7 @@ use super::super::{BIT_RATE_MAX, Publishers, admit};
 use super::offers::{FEEDBACK, agreed, offer, picture, sound};
 use super::peer::{Line, ntp};
 use super::trial::{Link, Trial, keys};
-use super::{Said, handle, presented, ticket};
+use super::{Said, handle, live, presented, ticket};
 use crate::stats::Protocol;
 use crate::testing::{FLOODER, KEY, Log, OTHER_KEY, PEER, house};
 use crate::{Context, Error, Rejection, Settings};
@@ -35,8 +35,9 @@ fn a_publisher_is_counted_while_it_is_there() {
     let _listening = log.capture();
     let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
     let stats = Arc::clone(&trial.context.stats);
-    assert_eq!(stats.publishers(Protocol::Whip), 1);
+    assert_eq!(stats.publishers(Protocol::Whip), 0, "it has sent nothing");
     trial.run(SECOND);
+    assert_eq!(stats.publishers(Protocol::Whip), 1);
     assert!(stats.ingest_bytes(Protocol::Whip) > 10_000);
     trial
         .publishers
@@ -97,15 +98,17 @@ fn the_next_publisher_takes_over_and_listeners_stay() {
         &context,
         agreed(&[picture(Format::Vp8, FEEDBACK)]).expect("usable"),
     );
-    // The old one learns of it by its next packet.
-    trial.run(3 * SECOND);
-    assert_eq!(trial.closed, [handle(7)]);
-    assert!(trial.publishers.is_empty());
-    assert_eq!(context.stats.publishers(Protocol::Whip), 0);
-
     let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
     let (now, mut said) = (Instant::now(), Said::default());
     publishers.connected(handle(8), next, &keys(), Path::udp(PEER), now, &mut said);
+    publishers.turn(now + SECOND, &mut said);
+    trial.run(3 * SECOND);
+    assert!(trial.closed.is_empty(), "the next one has sent nothing yet");
+    let before = trial
+        .recording
+        .samples(TrackId::VIDEO)
+        .len()
+        .max(before.len());
     let mut line = Line::pictures(500);
     for step in 0..10 {
         for packet in line.send() {
@@ -119,11 +122,16 @@ fn the_next_publisher_takes_over_and_listeners_stay() {
             .iter()
             .filter(|item| matches!(item, Item::Epoch))
             .count(),
-        1
+        2
     );
     let all = trial.recording.samples(TrackId::VIDEO);
-    assert_eq!(all.len(), before.len() + 10);
+    assert_eq!(all.len(), before + 10);
     assert!(all.windows(2).all(|pair| pair[0].dts <= pair[1].dts));
+    // The old one learns of it by its next packet.
+    trial.run(4 * SECOND);
+    assert_eq!(trial.closed, [handle(7)]);
+    assert!(trial.publishers.is_empty());
+    assert_eq!(context.stats.publishers(Protocol::Whip), 1);
     // And it learns it, too, when it sends nothing.
     context.registry.list()[0].end();
     publishers.turn(now + 2 * SECOND, &mut said);
@@ -161,7 +169,7 @@ fn who_may_not_publish_is_counted() {
     assert_eq!(rejected(Rejection::CredentialWrong), 1);
     assert_eq!(rejected(Rejection::Attempts), 1);
     assert_eq!(rejected(Rejection::Name), 2);
-    let first = ticket(&context, agreed(&[sound()]).expect("usable"));
+    let first = live(&context);
     let other = agreed(&[sound()]).expect("usable");
     let error = admit(
         &context,
@@ -173,6 +181,65 @@ fn who_may_not_publish_is_counted() {
     assert!(matches!(error, Err(Error::Refused(_))));
     drop(first);
     assert_eq!(phase(&context), Phase::Lingering);
+}
+
+/// The line of a log that says something.
+fn line(log: &Log, words: &str) -> String {
+    let found = log.lines().into_iter().find(|line| line.contains(words));
+    found.unwrap_or_else(|| panic!("{words:?} is not in the log"))
+}
+
+#[test]
+fn an_offer_alone_disturbs_nobody() {
+    let log = Log::default();
+    let _listening = log.capture();
+    let context = house(Takeover::SameCredential, 1);
+    let present = live(&context);
+    let epoch = || context.registry.list()[0].info().epoch;
+    let before = epoch();
+    let next = || ticket(&context, agreed(&[sound()]).expect("usable"));
+    // Of one nothing is heard; one breaks off; one is withdrawn; one connects and sends nothing.
+    next().abandon(Reason::NeverCame);
+    assert!(line(&log, "no connectivity check").contains(super::STREAM));
+    next().abandon(Reason::NotConnected);
+    line(&log, "made no keys in time");
+    drop(next());
+    line(&log, "was asked for");
+    let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
+    let (now, mut said) = (Instant::now(), Said::default());
+    let path = Path::udp(PEER);
+    publishers.connected(handle(8), next(), &keys(), path, now, &mut said);
+    publishers.rtp(handle(8), 0, &[0x80; 40], now, &mut said);
+    publishers.turn(now + 21 * SECOND, &mut said);
+    assert_eq!(said.closed, [handle(8)]);
+    let words = line(&log, "no media arrived");
+    assert!(words.contains("came to nothing") && words.contains(&PEER.to_string()));
+    assert_eq!((epoch(), phase(&context)), (before, Phase::Live));
+    assert_eq!(context.stats.rejected(Rejection::Slow), 4);
+    assert_eq!(context.stats.publishers(Protocol::Whip), 0);
+    drop(present);
+}
+
+#[test]
+fn a_stream_that_went_to_another_meanwhile_is_not_taken() {
+    let log = Log::default();
+    let _listening = log.capture();
+    let context = house(Takeover::Never, 1);
+    let late = ticket(&context, agreed(&[sound()]).expect("usable"));
+    let present = live(&context);
+    let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
+    let (now, mut said) = (Instant::now(), Said::default());
+    let path = Path::udp(PEER);
+    publishers.connected(handle(8), late, &keys(), path, now, &mut said);
+    for packet in Line::sound().send() {
+        publishers.rtp(handle(8), 0, &packet, now, &mut said);
+    }
+    assert_eq!(said.closed, [handle(8)]);
+    assert!(publishers.is_empty());
+    assert!(line(&log, "came to nothing").contains("published by somebody else"));
+    assert_eq!(context.stats.rejected(Rejection::Busy), 1);
+    assert_eq!(phase(&context), Phase::Live);
+    drop(present);
 }
 
 #[test]
