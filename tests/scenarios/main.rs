@@ -29,6 +29,7 @@ mod load_reports_what_it_sees;
 mod newcomers_are_turned_away;
 mod newcomers_see_the_demo;
 mod opus_for_those_who_take_nothing_else;
+mod players_of_other_makes_watch;
 mod players_outlive_publishers;
 mod publishers_reconnect;
 mod publishers_take_turns;

@@ -142,6 +142,37 @@ fn an_rtmp_stream_is_heard_as_opus_while_somebody_listens() {
 }
 
 #[test]
+fn opus_over_enhanced_rtmp_is_heard_as_it_is() {
+    let server = server();
+    let clip = Clip::FlvOpus.seconds(40);
+    let _publisher = Tool::current_ffmpeg()
+        .args(["-re", "-i"])
+        .arg(&clip)
+        .args(["-c", "copy", "-f", "flv"])
+        .arg(server.rtmp_url("live/show", PUBLISH_KEY))
+        .start();
+    wait_for_stream(&server, "live/show");
+    wait_until("sound", DEADLINE, || {
+        opus(&server, "live/show")["state"] == "own"
+    });
+    assert!(opus(&server, "live/show")["words"].is_null());
+    let recordings = recordings();
+    let file = recordings.file("show.ogg");
+    let mut listener = record(&server.http_url("/live/show.ogg"), &file);
+    let status = listener.wait(DEADLINE);
+    assert!(status.success(), "{}", listener.stderr());
+    assert_eq!(contents(&file), "opus,48000,2");
+    let (seconds, _) = decoded(&file);
+    assert!((seconds - SECONDS).abs() < 0.15, "{seconds}");
+    assert_eq!(transcoded(&server), 0.0);
+    let page = server.get("/live/show/");
+    let log = server.log();
+    for said in [&String::from_utf8_lossy(&page.body), &log[..]] {
+        assert!(!said.contains("not transcoded"), "{said}");
+    }
+}
+
+#[test]
 fn an_mp3_mount_is_heard_as_opus_at_once() {
     let server = server();
     let _publisher = publish_icecast(&server, Clip::Mp3, 40, "radio");

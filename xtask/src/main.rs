@@ -18,6 +18,7 @@ mod sanitize;
 mod source;
 mod tidy;
 mod tools;
+mod webrtc_players;
 
 use std::process::ExitCode;
 

@@ -11,6 +11,7 @@ use crate::current_ffmpeg;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::sanitize;
+use crate::webrtc_players;
 
 /// Known to read this repository's `deny.toml`.
 const CARGO_DENY_VERSION: (u32, u32, u32) = (0, 20, 2);
@@ -133,6 +134,8 @@ const NEEDS: &[Need] = &[
         "chromium-driver",
     ),
     need("firefox-esr", &["firefox-esr", "--version"], "firefox-esr"),
+    need("node", &["node", "--version"], "nodejs"),
+    need("npm", &["npm", "--version"], "npm"),
 ];
 
 /// Encoders that make the tests' media; a trimmed ffmpeg may lack some.
@@ -176,6 +179,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     encoders(workspace)?;
     current_ffmpeg::install(workspace)?;
     aiortc::install(workspace)?;
+    webrtc_players::install(workspace)?;
     cargo_deny(workspace)?;
     println!("{} programs and plugins are in place", NEEDS.len());
     report.count(1, 0);

@@ -19,7 +19,9 @@
 //! is contiguous from its first packet on, whenever it came and wherever it was moved to.
 
 mod agree;
+mod clock;
 mod codes;
+mod lane_clock;
 mod out;
 mod packager;
 mod record;
@@ -28,7 +30,7 @@ mod stats;
 mod testing;
 mod viewers;
 
-pub use agree::{Agreed, Unplayable, agree};
+pub use agree::{Agreed, REORDERED, Unplayable, agree};
 pub use codes::CNAME;
 pub use out::{Out, Sent};
 pub use packager::{RTP, Tally, packager};

@@ -2,7 +2,8 @@
 //!
 //! One track of each kind is carried: of those that a payload format carries the one with the lowest
 //! id, so that a publisher's own sound comes before what was derived from another. Sequence numbers
-//! and clocks go on over epochs, format by format. A unit is a frame; viewers join at keyframes, or
+//! go on over epochs, format by format, and so does the one clock of all, [`LaneClock`], while nobody
+//! publishes: the times of the lane's units are that clock's. A unit is a frame; viewers join at keyframes, or
 //! anywhere in a stream without pictures.
 
 use std::sync::Arc;
@@ -12,7 +13,9 @@ use container::rtp::{Format, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
 use fanout::{Entry, Packager, Preamble, Protocol, Sink};
 use media::{Item, Kind, Sample, StreamName, Track};
 
+use crate::agree::REORDERED;
 use crate::codes::{self, FORMATS};
+use crate::lane_clock::LaneClock;
 use crate::record;
 
 /// The lane's format.
@@ -30,6 +33,7 @@ pub fn packager(stream: &StreamName, tally: &Arc<Tally>) -> Box<dyn Packager> {
         stream: stream.clone(),
         tracks: Vec::new(),
         lines: Format::ALL.map(Line::new),
+        clock: LaneClock::default(),
         payloads: Payloads::default(),
         preamble: Arc::default(),
         has_warned: false,
@@ -68,6 +72,7 @@ struct Rtp {
     tracks: Vec<Announced>,
     /// By format.
     lines: [Line; FORMATS],
+    clock: LaneClock,
     payloads: Payloads,
     /// Viewers need nothing first: keyframes bring their parameter sets.
     preamble: Arc<Preamble>,
@@ -121,9 +126,13 @@ impl Packager for Rtp {
             Item::Epoch => {
                 self.tracks.clear();
                 self.has_warned = false;
+                self.clock.begin_epoch();
             }
             Item::Track(track) => self.announce(track),
-            Item::Sample(sample) => self.sample(sample, sink),
+            Item::Sample(sample) => {
+                self.clock.saw(sample, sink.arrived());
+                self.sample(sample, sink);
+            }
             Item::Header(_) | Item::Metadata(_) | Item::Script(_) | Item::Title(_) => {}
         }
     }
@@ -176,7 +185,7 @@ impl Rtp {
         } else {
             Entry::None
         };
-        sink.end_unit(sample.dts, entry);
+        sink.end_unit(self.clock.at(sample.dts), entry);
     }
 
     /// The format of `sample` and its track, if that is the one of its kind that is carried.
@@ -196,7 +205,8 @@ impl Rtp {
 
     fn write(&mut self, format: Format, sample: &Sample, sink: &mut Sink<'_>) {
         let sequencer = &mut self.lines[format as usize].sequencer;
-        let timestamp = sequencer.timestamp(sample.pts);
+        let decoded = self.clock.at(sample.dts);
+        let timestamp = sequencer.timestamp(decoded + (sample.pts - sample.dts));
         for payload in self.payloads.packets() {
             let header = sequencer.number(payload, timestamp);
             let bytes = &self.payloads.bytes()[payload.range.clone()];
@@ -215,8 +225,8 @@ impl Rtp {
         if !std::mem::replace(&mut self.has_warned, true) {
             tracing::warn!(
                 stream = %self.stream,
-                "the picture has B-frames, which WebRTC players cannot show: those that can be \
-                 spared are left out; an encoder set to no B-frames plays more smoothly"
+                "viewers over WebRTC get some of the pictures at the wrong time or not at all, and \
+                 newcomers are refused: {REORDERED}"
             );
         }
     }

@@ -43,7 +43,11 @@ impl House {
         };
         let backend = || -> io::Result<Box<dyn net::Backend>> { Ok(Box::new(net::Epoll::new()?)) };
         let (fanout, departures) = Fanout::start(&config, backend).expect("a worker");
-        let rules = Box::new(|_: &StreamName| Settings::default());
+        // Time passes faster here than for the publisher that leaves.
+        let rules = Box::new(|_: &StreamName| Settings {
+            linger: Duration::from_secs(3_600),
+            ..Settings::default()
+        });
         let (registry, gatekeeper) = Registry::new(fanout, Takeover::SameCredential, 0, rules);
         Self {
             registry,

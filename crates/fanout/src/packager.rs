@@ -35,6 +35,11 @@ impl<'a> Sink<'a> {
         Self { writer, arrived }
     }
 
+    /// When the item that is being packaged arrived: now, on a lane that opens with the past.
+    pub fn arrived(&self) -> Instant {
+        self.arrived
+    }
+
     /// Appends to the open unit; readers see nothing of it before the unit has ended.
     pub fn put(&mut self, bytes: &[u8]) {
         self.writer.put(bytes);

@@ -112,7 +112,8 @@ fn publish_over_rtmp(
     line(
         out,
         &format!(
-            "  ffmpeg   ffmpeg -re -i FILE -c:v libx264 -pix_fmt yuv420p -c:a aac -f flv '{target}'"
+            "  ffmpeg   ffmpeg -re -i FILE -c:v libx264 -bf 0 -g 60 -pix_fmt yuv420p -c:a aac -f flv \
+             '{target}'"
         ),
     );
     line(
@@ -120,6 +121,11 @@ fn publish_over_rtmp(
         &format!("  OBS      Server      {scheme}://{address}/live"),
     );
     line(out, &format!("           Stream Key  {name}"));
+    // Without these a viewer over WebRTC is refused, or waits long for the first picture.
+    line(
+        out,
+        "           Output      keyframe interval 2 s, no B-frames (x264: tune zerolatency)",
+    );
     if challenge {
         line(
             out,

@@ -168,6 +168,7 @@ mod tests {
                 headers: headers.to_vec(),
             }),
             tracks: Vec::new(),
+            picture_order: fanout::PictureOrder::Unknown,
             offer: fanout::Offer::Nothing,
             is_deriving: false,
             title: Some(Arc::new(Title {

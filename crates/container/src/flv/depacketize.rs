@@ -1,7 +1,7 @@
 //! Tag bodies to items.
 //!
-//! H.264, AAC and MP3 become bare samples, whichever way they were announced, as long as bare samples
-//! say all that the bodies said; everything else is relayed whole as [`Framing::FlvBody`]. Nothing
+//! H.264, AAC, MP3 and Opus of one or two channels become bare samples, whichever way they were announced,
+//! as long as bare samples say all that the bodies said; everything else is relayed whole as [`Framing::FlvBody`]. Nothing
 //! a publisher sends is an error here: what carries no media is passed over, what is not
 //! understood is relayed.
 
@@ -11,9 +11,11 @@ use bytes::{Buf, Bytes};
 use media::codec::aac::AudioSpecificConfig;
 use media::codec::h264::AvcConfig;
 use media::codec::mpeg_audio::FrameHeader;
+use media::codec::opus;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use super::body::{Body, CodecTag, FOURCC_AAC, FOURCC_AVC, FOURCC_MP3, Packet, WireTrack};
+use super::elementary::FOURCC_OPUS;
 use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, VIDEO_AVC, multitrack, whole};
 
 /// Numbered tracks of one kind that are told apart. Multitrack publishers send a handful of
@@ -162,9 +164,12 @@ impl Depacketizer {
         let is_bare = bare_codec(id, parsed.codec).is_some();
         let in_force = self.slots.iter().find(|slot| slot.track.id == id);
         let in_force = in_force.map(|slot| slot.codec);
-        // Frames of MP3, and the configuration of AAC, tell their channels themselves. And before
-        // its sequence header a track of bare samples is nothing that facts could be known of.
-        let is_told = is_bare && (kind == Kind::Audio || in_force.is_none());
+        // Frames of MP3, and the configurations of AAC and Opus, tell their channels themselves, unless
+        // they could not be read. And before its sequence header a track of bare samples is nothing
+        // that facts could be known of.
+        let known = self.slot(id, parsed.codec);
+        let is_whole = known.is_some_and(|track| track.framing == Framing::FlvBody);
+        let is_told = is_bare && (kind == Kind::Audio && !is_whole || in_force.is_none());
         if is_told && !self.must_be_whole(id, parsed.codec) || body.len() > CONFIG_BYTES_MAX {
             return;
         }
@@ -254,6 +259,7 @@ impl Depacketizer {
         let prefix: &[u8] = match slot.track.codec {
             Codec::H264 => b"\x90avc1",
             Codec::Aac => b"\x90mp4a",
+            Codec::Opus => b"\x90Opus",
             _ => &[],
         };
         let header = [prefix, &slot.track.config].concat();
@@ -305,6 +311,7 @@ fn bare_codec(id: TrackId, codec: CodecTag) -> Option<Codec> {
             TrackId::AUDIO,
             CodecTag::Number(AUDIO_MP3 | AUDIO_MP3_8K) | CodecTag::FourCc(FOURCC_MP3),
         ) => Some(Codec::Mp3),
+        (TrackId::AUDIO, CodecTag::FourCc(FOURCC_OPUS)) => Some(Codec::Opus),
         _ => None,
     }
 }
@@ -322,6 +329,7 @@ fn bare_track(id: TrackId, codec: Codec, config: &[u8]) -> Option<Track> {
             let parsed = AudioSpecificConfig::parse(config)?;
             (Kind::Audio, parsed.sample_rate, parsed.channels)
         }
+        Codec::Opus => (Kind::Audio, opus::RATE, opus::plain_head_channels(config)?),
         _ => return None,
     };
     let config = Bytes::copy_from_slice(config);
@@ -379,6 +387,7 @@ fn bare_sample(track: &Track, parsed: Body, at: Timestamp, mut body: Bytes) -> S
         }),
         Codec::Mp3 => FrameHeader::parse(&data)
             .map(|header| Span::from_samples(header.samples().into(), header.sample_rate)),
+        Codec::Opus => opus::duration(&data),
         _ => None,
     };
     Sample {

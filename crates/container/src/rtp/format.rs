@@ -1,5 +1,6 @@
 //! The payload formats, and which tracks they carry.
 
+use media::codec::opus;
 use media::{Codec, Framing, Kind, Sample, Track};
 
 use crate::flv::elementary::{
@@ -51,7 +52,7 @@ impl Format {
     /// Ticks of the RTP clock in a second.
     pub const fn clock_rate(self) -> u32 {
         match self {
-            Self::Opus => media::codec::opus::RATE,
+            Self::Opus => opus::RATE,
             _ => 90_000,
         }
     }
@@ -70,7 +71,15 @@ impl Format {
         match (track.framing, track.codec) {
             (Framing::Bare, Codec::H264) => Some(Self::H264),
             (Framing::Bare, Codec::Opus) => Some(Self::Opus),
-            (Framing::FlvBody, _) => Self::of_fourcc(track.kind, elementary::record(track)?.codec),
+            (Framing::FlvBody, _) => {
+                let record = elementary::record(track)?;
+                let format = Self::of_fourcc(track.kind, record.codec)?;
+                // More channels are several streams of Opus, for which this format has no place.
+                let channels = opus::head_channels(record.bytes).filter(|_| format == Self::Opus);
+                channels
+                    .is_none_or(|channels| channels <= 2)
+                    .then_some(format)
+            }
             _ => None,
         }
     }
@@ -79,7 +88,7 @@ impl Format {
     /// sequence header, and then each sample says what it is.
     pub fn of_sample(track: &Track, sample: &Sample) -> Option<Self> {
         match track.framing {
-            Framing::FlvBody => {
+            Framing::FlvBody if elementary::record(track).is_none() => {
                 let frame = elementary::frame(track, sample)?;
                 Self::of_fourcc(track.kind, frame.codec)
             }

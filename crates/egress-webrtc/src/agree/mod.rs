@@ -12,6 +12,8 @@ mod tests;
 use std::borrow::Borrow;
 
 use container::rtp::Format as Carried;
+use fanout::PictureOrder;
+use media::codec::vp9;
 use media::{Kind, Track};
 use thiserror::Error;
 use webrtc::sdp::{Codec, Fit, Format, Media, MediaKind, Offer, ProfileLevelId, Section, Wanted};
@@ -25,6 +27,12 @@ const H264_USUAL: ProfileLevelId = ProfileLevelId([0x42, 0xe0, 0x1f]);
 /// them as it likes.
 const OPUS_STEREO: &str = "minptime=10;useinbandfec=1;stereo=1;sprop-stereo=1";
 const OPUS_MONO: &str = "minptime=10;useinbandfec=1";
+
+/// What a publisher has to change whose pictures come in another order than they are shown in. Players
+/// show a picture when it is there: B-frames come too late, or hold up all others.
+pub const REORDERED: &str = "the picture has B-frames, which WebRTC players cannot show in time; have the \
+     encoder make none, and a keyframe every 2 s: `-bf 0 -g 60` in ffmpeg; in OBS the x264 tune \
+     zerolatency or option bframes=0 (other encoders: B-frames 0) and keyframe interval 2 s";
 
 /// What is sent in which section of an offer.
 #[derive(Clone, Debug)]
@@ -56,6 +64,9 @@ pub enum Unplayable {
         /// What the player takes instead.
         offered: String,
     },
+    /// The player asked for the picture and could not show it in time.
+    #[error("{REORDERED}")]
+    Reordered,
     /// Nothing of the stream is of use to the player.
     #[error("the stream has {stream}; the player takes {offered}")]
     Nothing {
@@ -66,11 +77,15 @@ pub enum Unplayable {
     },
 }
 
-/// Finds what of `tracks` the offer can take.
+/// Finds what of `tracks` the offer can take. Their pictures come in this `order`.
 ///
 /// # Errors
 /// See [`Unplayable`].
-pub fn agree<T: Borrow<Track>>(offer: &Offer, tracks: &[T]) -> Result<Agreed, Unplayable> {
+pub fn agree<T: Borrow<Track>>(
+    offer: &Offer,
+    tracks: &[T],
+    order: PictureOrder,
+) -> Result<Agreed, Unplayable> {
     let mut sections = vec![None; offer.media.len()];
     let mut offered = Vec::new();
     for (wanted, kind) in [
@@ -91,6 +106,9 @@ pub fn agree<T: Borrow<Track>>(offer: &Offer, tracks: &[T]) -> Result<Agreed, Un
                     stream: describe(carries.wanted(track)),
                     offered: listing(media),
                 });
+            }
+            Some(_) if kind == Kind::Video && order == PictureOrder::Reordered => {
+                return Err(Unplayable::Reordered);
             }
             found => found,
         };
@@ -193,7 +211,7 @@ impl AsWanted for Carried {
                 profile: record.get(1).map_or(0, |second| second >> 5),
             },
             Self::Vp9 => Wanted::Vp9 {
-                profile: record.first().copied().unwrap_or(0),
+                profile: vp9::record_profile(record).unwrap_or(0),
             },
             Self::Vp8 => Wanted::Vp8,
             Self::Opus => Wanted::Opus,

@@ -158,9 +158,15 @@ fn each_codec_finds_its_number() {
         (enhanced(b"hvc1", &[1, 2, 0, 0]), 49, true),
         (enhanced(b"av01", &[0x81, 0x08, 0, 0]), 45, false),
         (enhanced(b"vp09", &[0, 31, 0x80, 1, 1, 1, 0, 0]), 98, false),
+        (
+            enhanced(b"vp09", &[1, 0, 0, 0, 0, 31, 0x80, 1, 1, 1, 0, 0]),
+            98,
+            false,
+        ),
         (enhanced(b"vp08", &[0, 31, 0x80, 1, 1, 1, 0, 0]), 96, false),
     ] {
-        let agreed = agree(&all, &[track, opus(0)]).expect("all are offered");
+        let agreed =
+            agree(&all, &[track, opus(0)], PictureOrder::Presented).expect("all are offered");
         assert_eq!(
             sent(&agreed),
             [Some((111, None)), Some((number, Some(number + 1)))]
@@ -172,7 +178,8 @@ fn each_codec_finds_its_number() {
 #[test]
 fn a_picture_that_is_not_offered_names_both_sides() {
     let error = |offer: &Offer, track| {
-        let error = agree(offer, &[track, opus(0)]).expect_err("it is not offered");
+        let error = agree(offer, &[track, opus(0)], PictureOrder::Presented)
+            .expect_err("it is not offered");
         assert!(matches!(error, Unplayable::Picture { .. }));
         error.to_string()
     };
@@ -183,7 +190,7 @@ fn a_picture_that_is_not_offered_names_both_sides() {
          av1 (profile 0)"
     );
     assert_eq!(
-        error(&firefox, enhanced(b"vp09", &[2])),
+        error(&firefox, enhanced(b"vp09", &[1, 0, 0, 0, 2, 31, 0xA0])),
         "the stream's picture is vp9 (profile 2); the player takes vp8, vp9 (profile 0), \
          av1 (profile 0)"
     );
@@ -200,26 +207,33 @@ fn a_picture_that_is_not_offered_names_both_sides() {
 #[test]
 fn either_side_may_have_only_one_of_the_two() {
     let (both, picture) = (browser(&[BASELINE]), h264([0x42, 0xC0, 0x1F]));
-    let only_sound = agree(&both, &[opus(0)]).expect("a radio station");
+    let only_sound = agree(&both, &[opus(0)], PictureOrder::Unknown).expect("a radio station");
     assert_eq!(sent(&only_sound), [Some((111, None)), None]);
     assert!(only_sound.has(Kind::Audio) && !only_sound.has(Kind::Video));
-    let mute = agree(&both, &[picture.clone(), aac()]).expect("sound that nobody carries");
+    let mute = agree(&both, &[picture.clone(), aac()], PictureOrder::Presented)
+        .expect("sound that nobody carries");
     assert_eq!(sent(&mute), [None, Some((107, Some(108)))]);
     assert_eq!(mute.codec(Kind::Video), Some("h264"));
 
     let ears = offer(&[("audio", "recvonly", &[OPUS])]);
-    let heard = agree(&ears, &[picture.clone(), opus(0)]).expect("a listener");
+    let heard =
+        agree(&ears, &[picture.clone(), opus(0)], PictureOrder::Reordered).expect("a listener");
     assert_eq!(sent(&heard), [Some((111, None))]);
+    let error = agree(&both, &[picture.clone(), opus(0)], PictureOrder::Reordered);
+    let error = error.expect_err("its picture cannot be shown in time");
+    assert_eq!(error, Unplayable::Reordered);
+    assert!(error.to_string().contains("-bf 0 -g 60"), "{error}");
     let eyes = offer(&[("video", "sendrecv", &[BASELINE])]);
-    let seen = agree(&eyes, &[picture.clone(), opus(0)]).expect("a viewer");
+    let seen = agree(&eyes, &[picture.clone(), opus(0)], PictureOrder::Unknown).expect("a viewer");
     assert_eq!(sent(&seen), [Some((107, Some(108)))]);
 
-    let error = agree(&ears, &[picture, aac()]).expect_err("nothing to hear");
+    let error =
+        agree(&ears, &[picture, aac()], PictureOrder::Presented).expect_err("nothing to hear");
     assert_eq!(
         error.to_string(),
         "the stream has h264 (42c01f), aac; the player takes opus"
     );
-    let error = agree::<Track>(&both, &[]).expect_err("nothing at all");
+    let error = agree::<Track>(&both, &[], PictureOrder::Unknown).expect_err("nothing at all");
     assert_eq!(
         error.to_string(),
         "the stream has nothing that is known here; the player takes opus, h264 (42e01f)"
@@ -232,7 +246,7 @@ fn who_only_sends_is_told_so() {
         ("audio", "sendonly", &[OPUS]),
         ("video", "inactive", &[VP8]),
     ]);
-    let error = agree(&sends, &[opus(0)]).expect_err("it does not listen");
+    let error = agree(&sends, &[opus(0)], PictureOrder::Unknown).expect_err("it does not listen");
     assert_eq!(error, Unplayable::NotReceiving);
 }
 
@@ -247,7 +261,7 @@ fn the_first_section_that_receives_and_the_publishers_own_sound_are_taken() {
     let mut own = opus(0);
     own.channels = 1;
     let tracks = [h264([0x42, 0xC0, 0x1F]), opus(200), own].map(Arc::new);
-    let agreed = agree(&offer, &tracks).expect("it is offered");
+    let agreed = agree(&offer, &tracks, PictureOrder::Presented).expect("it is offered");
     assert_eq!(
         sent(&agreed),
         [None, Some((107, Some(108))), None, Some((111, None))]

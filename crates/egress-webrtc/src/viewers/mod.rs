@@ -14,7 +14,6 @@
 //! newest keyframe, one that falls behind `drop_after` is let go. Nothing is queued for anybody.
 
 mod bells;
-mod clock;
 mod line;
 mod pace;
 mod repair;
@@ -40,10 +39,10 @@ use webrtc::rtcp::{Packet, packets};
 use webrtc::srtp::Keys;
 
 use self::bells::{Bells, LANES_MAX};
-use self::clock::Wall;
 use self::room::{BLOCKED_MAX, BLOCKED_RETRY, Room, Work};
 use self::viewer::{PACKET_BYTES_MAX, Viewer};
 use crate::agree::Agreed;
+use crate::clock::Wall;
 use crate::out::Out;
 use crate::stats::{Counters, Stats};
 

@@ -12,10 +12,10 @@ use fanout::{Follower, LaneGuard, LaneId, Reason};
 use media::{Kind, Span, Timestamp};
 use webrtc::ice::Transport;
 
-use super::clock::MediaClock;
 use super::track::{Packet, Track};
 use super::viewer::{Lane, Viewer, Visit};
 use super::{Desk, Place};
+use crate::clock::MediaClock;
 use crate::codes::{self, FORMATS, PICTURE};
 use crate::out::Out;
 use crate::record::{HEAD_BYTES, PEEK_BYTES, Record};

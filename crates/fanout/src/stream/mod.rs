@@ -7,6 +7,7 @@
 
 mod backlog;
 mod derived;
+mod order;
 mod publisher;
 mod tap;
 mod timeline;
@@ -21,11 +22,13 @@ use media::{Container, Item, Kind, Sample, Script, StreamName, Title, Track, Tra
 
 pub(crate) use derived::DeriverCell;
 pub use derived::{Derivation, DerivedWriter, Deriver, Offer};
+pub use order::PictureOrder;
 pub use publisher::{Claim, Publisher, Superseded};
 pub use tap::{Tap, Tapped};
 
 use self::backlog::Backlog;
 use self::derived::{Derived, Turn};
+use self::order::OrderWatch;
 use self::tap::TapWriter;
 use self::timeline::Timeline;
 use crate::budget::Budget;
@@ -118,6 +121,8 @@ pub struct Info {
     pub source: Arc<Source>,
     /// Its tracks, in the order they appeared.
     pub tracks: Vec<Arc<Track>>,
+    /// In which order the pictures of this epoch come.
+    pub picture_order: PictureOrder,
     /// What is offered beside them.
     pub offer: Offer,
     /// Whether that is being made now.
@@ -177,6 +182,7 @@ struct Core {
     metadata: Option<Script>,
     title: Option<Arc<Title>>,
     backlog: Backlog,
+    picture_order: OrderWatch,
     timeline: Timeline,
     lanes: Vec<LaneWriter>,
     taps: Vec<TapWriter>,
@@ -233,6 +239,7 @@ impl Stream {
             metadata: None,
             title: None,
             backlog: Backlog::default(),
+            picture_order: OrderWatch::default(),
             timeline: Timeline::default(),
             lanes: Vec::new(),
             taps: Vec::new(),
@@ -277,6 +284,7 @@ impl Stream {
             since: core.since,
             source: Arc::clone(&core.source),
             tracks: core.tracks.clone(),
+            picture_order: core.picture_order.order(),
             offer: core.offer.clone(),
             is_deriving: core.is_deriving(),
             title: core.title.clone(),
@@ -556,6 +564,9 @@ impl Core {
                 Item::Sample(sample) => {
                     self.timeline.place(sample);
                     self.ingest_bytes += sample.data.len() as u64;
+                    if self.video() == Some(sample.track) {
+                        self.picture_order.saw(sample);
+                    }
                 }
             }
             for lane in &mut self.lanes {
@@ -606,6 +617,9 @@ impl Core {
                 *known = Arc::clone(track);
                 // What was coded under the old configuration cannot be decoded with this one.
                 self.backlog.clear();
+                if track.kind == Kind::Video {
+                    self.picture_order = OrderWatch::default();
+                }
             }
             None if count < TRACKS_MAX => self.tracks.push(Arc::clone(track)),
             None => tracing::warn!(
@@ -657,6 +671,7 @@ impl Core {
         self.metadata = None;
         self.offer = Offer::Nothing;
         self.backlog.clear();
+        self.picture_order = OrderWatch::default();
         self.timeline.begin_epoch();
         for lane in &mut self.lanes {
             lane.push(&Item::Epoch, now);

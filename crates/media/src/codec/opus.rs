@@ -32,6 +32,14 @@ pub fn head_channels(head: &[u8]) -> Option<u8> {
     head.strip_prefix(b"OpusHead")?.get(1).copied()
 }
 
+/// Channels of a whole identification header that maps them in the usual way (RFC 7845 §5.1.1.1): one or
+/// two. More are several streams in one packet, which is another matter for whoever decodes it.
+pub fn plain_head_channels(head: &[u8]) -> Option<u8> {
+    let channels = head_channels(head)?;
+    let mapping = *head.get(HEAD_BYTES - 1)?;
+    (mapping == 0 && (1..=2).contains(&channels)).then_some(channels)
+}
+
 /// How long a packet lasts; `None` for what is no packet.
 pub fn duration(packet: &[u8]) -> Option<Span> {
     let (toc, rest) = packet.split_first()?;
@@ -77,5 +85,10 @@ mod tests {
             assert_eq!(head[10..16], [0x38, 0x01, 0x80, 0xBB, 0, 0]);
         }
         assert_eq!(head_channels(b"OpusTags\x01\x02"), None);
+        let mut surround = head(2);
+        assert_eq!(plain_head_channels(&surround), Some(2));
+        assert_eq!(plain_head_channels(&surround[..HEAD_BYTES - 1]), None);
+        surround[HEAD_BYTES - 1] = 1;
+        assert_eq!(plain_head_channels(&surround), None);
     }
 }

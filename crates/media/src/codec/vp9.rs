@@ -104,9 +104,33 @@ impl KeyHeader {
     }
 }
 
+/// The header of a FullBox of version 1 (ISO/IEC 14496-12 §4.2), which stands before the record in a
+/// `vpcC` box.
+const FULL_BOX: [u8; 4] = [1, 0, 0, 0];
+
+/// The profile of a configuration record, with or without the header of its box. No record by itself
+/// begins like that header: it would be of level 0 and of no bit depth.
+pub fn record_profile(record: &[u8]) -> Option<u8> {
+    let record = record.strip_prefix(&FULL_BOX).unwrap_or(record);
+    record.first().copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_profile_stands_behind_the_header_of_the_box() {
+        let record = [2, 31, 0xA0, 2, 2, 2, 0, 0];
+        let boxed = [&FULL_BOX[..], &record].concat();
+        assert_eq!(record_profile(&record), Some(2));
+        assert_eq!(record_profile(&boxed), Some(2));
+        assert_eq!(record_profile(&[1, 31, 0x80, 2]), Some(1));
+        assert_eq!(
+            (record_profile(&[]), record_profile(&FULL_BOX)),
+            (None, None)
+        );
+    }
 
     #[test]
     fn frames_are_told_apart() {

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fanout::{Info, ListenerId, ListenerRecord, ListenerReport, Offer, Phase};
+use fanout::{Info, ListenerId, ListenerRecord, ListenerReport, Offer, Phase, PictureOrder};
 use media::{Codec, Kind, StreamName};
 use net::link::Report;
 use serde::Deserialize;
@@ -57,6 +57,7 @@ fn stream(info: &Info) -> Value {
         "content_type": info.source.content_type,
         "tracks": tracks,
         "opus": opus(info),
+        "pictures": pictures(info),
         "title": info.title.as_ref().map(|title| title.text.as_str()),
         "listeners": info.listeners,
         "listeners_peak": info.listeners_peak,
@@ -75,6 +76,19 @@ fn opus(info: &Info) -> Value {
         Offer::Impossible(_) => "impossible",
     };
     json!({ "state": state, "words": info.offer.words() })
+}
+
+/// What shows in the pictures, if there are any, and what it means for WebRTC.
+fn pictures(info: &Info) -> Value {
+    if info.tracks.iter().all(|track| track.kind != Kind::Video) {
+        return Value::Null;
+    }
+    let (b_frames, words) = match info.picture_order {
+        PictureOrder::Unknown => (None, None),
+        PictureOrder::Presented => (Some(false), None),
+        PictureOrder::Reordered => (Some(true), Some(egress_webrtc::REORDERED)),
+    };
+    json!({ "b_frames": b_frames, "words": words })
 }
 
 /// `DELETE /api/v1/streams/{name}`.

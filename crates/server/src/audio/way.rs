@@ -1,5 +1,6 @@
 //! How Opus is had from a publisher's track.
 
+use container::rtp;
 use media::{Codec, Container, Framing, Track};
 use transcode::{Caveat, Unsupported, examine};
 
@@ -44,6 +45,11 @@ impl Way {
             (Container::Other, ..) => Self::Impossible(Refusal::Container("this container")),
             // Where it is not bare, RTMP players who know it are given it all the same.
             (_, Codec::Opus, _) => Self::None,
+            (Container::Tracks, Codec::Opaque, _)
+                if rtp::Format::of(track) == Some(rtp::Format::Opus) =>
+            {
+                Self::None
+            }
             (Container::Ogg, codec, _) => {
                 Self::Impossible(Refusal::Unsupported(Unsupported::Codec(codec)))
             }

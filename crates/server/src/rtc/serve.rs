@@ -8,7 +8,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use fanout::gate::{Authorized, Gate, Play};
-use fanout::{Info, ListenerRecord, Permit, Phase, Stream};
+use fanout::{Info, ListenerRecord, Permit, Phase, PictureOrder, Stream};
 use ingest::whip;
 use media::{Container, Kind};
 use webrtc::ice::Credentials;
@@ -30,8 +30,9 @@ use crate::pages::Visitor;
 /// trips.
 const DEMANDED_AWAITED: Duration = Duration::from_secs(10);
 
-/// How long an epoch is given to announce its tracks. An answer says for good what a session carries, so
-/// who comes before the picture was announced would never see it.
+/// How long an epoch is given to announce its tracks, and to show in which order its pictures come. An
+/// answer says for good what a session carries, so who comes before the picture was announced would
+/// never see it.
 const TRACKS_AWAITED: Duration = Duration::from_secs(2);
 
 /// How often it is looked whether they are there.
@@ -467,15 +468,15 @@ fn tag(ufrag: &str) -> String {
     format!("\"{ufrag}\"")
 }
 
-/// Whether all tracks that are to be expected were announced. A publisher of tracks announces picture
-/// and sound one after the other.
+/// Whether all tracks that are to be expected were announced, and what decides about the picture is known.
+/// A publisher of tracks announces picture and sound one after the other.
 fn are_complete(info: &Info) -> bool {
     let has = |kind| info.tracks.iter().any(|track| track.kind == kind);
+    let is_young = |age: Duration| age < TRACKS_AWAITED;
     match info.source.container {
-        Container::Tracks => {
-            let is_young = |age: Duration| age < TRACKS_AWAITED;
-            let is_young = info.since.elapsed().is_ok_and(is_young);
-            has(Kind::Audio) && has(Kind::Video) || !is_young && !info.tracks.is_empty()
+        Container::Tracks if info.since.elapsed().is_ok_and(is_young) => {
+            let has_shown = info.picture_order != PictureOrder::Unknown;
+            has(Kind::Audio) && has(Kind::Video) && has_shown
         }
         _ => !info.tracks.is_empty(),
     }

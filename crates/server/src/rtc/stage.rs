@@ -220,7 +220,7 @@ impl Stage {
 pub(super) fn agree(offer: &Offer, info: &Info) -> Result<egress_webrtc::Agreed, Refused> {
     let all = info.tracks.iter().chain(info.offer.track());
     let tracks: Vec<_> = all.map(Arc::as_ref).collect();
-    egress_webrtc::agree(offer, &tracks).map_err(|why| {
+    egress_webrtc::agree(offer, &tracks, info.picture_order).map_err(|why| {
         Refused::Unplayable(match info.offer.words() {
             Some(words) => format!("{why}; {words}"),
             None => why.to_string(),

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::net::SocketAddr;
 
 use super::fingerprint::Fingerprint;
-use super::media::{Extension, Format, Media};
+use super::media::{Extension, Format, Media, MediaKind};
 use super::offer::Offer;
 use crate::ice::{Credentials, Transport};
 
@@ -275,18 +275,23 @@ fn format(out: &mut String, section: Section<'_>, format: &Format, rtx: Option<u
     Ok(())
 }
 
-/// A rejected section keeps its place, with port 0 (RFC 3264 §6).
+/// A rejected section keeps its place, with port 0 (RFC 3264 §6). Its formats mean nothing, but pion and
+/// werift look up each of them, and refuse the whole answer if one is not described; of sound and
+/// pictures 0 is the number that they pass over.
 fn rejection(out: &mut String, media: &Media) -> fmt::Result {
     let Media {
         media: word,
         protocol,
-        first_format,
         mid,
         ..
     } = media;
+    let format = match media.kind {
+        MediaKind::Audio | MediaKind::Video => "0",
+        MediaKind::Other => &media.first_format,
+    };
     write!(
         out,
-        "m={word} 0 {protocol} {first_format}\r\nc=IN IP4 0.0.0.0\r\n"
+        "m={word} 0 {protocol} {format}\r\nc=IN IP4 0.0.0.0\r\n"
     )?;
     if !mid.is_empty() {
         write!(out, "a=mid:{mid}\r\n")?;

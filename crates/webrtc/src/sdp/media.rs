@@ -38,7 +38,7 @@ pub struct Media {
     pub(super) media: Box<str>,
     /// The transport's word in the `m=` line, likewise.
     pub(super) protocol: Box<str>,
-    /// The format a rejection repeats: it must name one.
+    /// The format that the rejection of a section other than sound and picture repeats: it must name one.
     pub(super) first_format: Box<str>,
     /// Its name; empty when the peer gave it none.
     pub mid: Box<str>,

@@ -165,6 +165,44 @@ fn facts_are_configuration_until_another_sequence_header() {
 }
 
 #[test]
+fn opus_of_one_or_two_channels_is_bare() {
+    let header = |head: [u8; opus::HEAD_BYTES]| {
+        let body = [&b"\x90Opus"[..], &head].concat();
+        &*Box::leak(body.into_boxed_slice())
+    };
+    let stereo = header(opus::head(2));
+    // The layout of channels is in the header, too.
+    let items = audio(&[stereo, b"\x94Opus\x01\x02", b"\x91Opus\xFCpacket", stereo]);
+    assert_eq!(words(&items), ["track 0 opus Bare", "0 key 7"]);
+    let (Item::Track(track), Item::Sample(sample)) = (&items[0], &items[1]) else {
+        panic!("a track and its sample")
+    };
+    assert_eq!((track.sample_rate, track.channels), (48_000, 2));
+    assert_eq!(sample.duration.millis(), 20);
+    // What players get is what was published.
+    let tags = Tag::headers(track, Timestamp::ZERO).chain(Tag::sample(track, sample));
+    let bodies: Vec<_> = tags.map(|tag| tag.parts().concat()).collect();
+    assert_eq!(bodies, [stereo, b"\x91Opus\xFCpacket"]);
+
+    // Several streams in one packet are passed on whole.
+    let mut surround = opus::head(2);
+    (surround[9], surround[opus::HEAD_BYTES - 1]) = (6, 1);
+    let items = audio(&[header(surround), b"\x91Opuspacket"]);
+    assert_eq!(words(&items), ["track 0 opaque FlvBody", "0 key 11"]);
+    assert_eq!(rtp_format(&items), None);
+    // So is what says more than bare samples can.
+    let items = audio(&[stereo, b"\x97\x02\0\0\x07\x01Opus\xFCpacket"]);
+    assert_eq!(words(&items)[1], "track 0 opaque FlvBody");
+}
+
+fn rtp_format(items: &[Item]) -> Option<crate::rtp::Format> {
+    let (Item::Track(track), Item::Sample(sample)) = (&items[0], &items[1]) else {
+        panic!("a track and its sample")
+    };
+    crate::rtp::Format::of(track).or_else(|| crate::rtp::Format::of_sample(track, sample))
+}
+
+#[test]
 fn codecs_without_configuration_may_say_so() {
     let items = audio(&[b"\x90ac-3", b"\x91ac-3frame", b"\x90ac-3"]);
     assert_eq!(words(&items), ["track 0 opaque FlvBody", "0 key 10"]);

@@ -5,6 +5,7 @@ mod enhanced;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use media::codec::opus;
 use media::{Codec, Framing, Item, Kind, Sample, Script, Span, Timestamp, Track, TrackId};
 use proptest::prelude::*;
 

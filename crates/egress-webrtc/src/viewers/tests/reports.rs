@@ -70,6 +70,49 @@ fn reports_tie_sound_to_picture() {
     assert_eq!(passed, Duration::from_secs(5));
 }
 
+/// A receiver compares timestamps with its own clock: a gap in one has to be one in the other.
+#[test]
+fn time_goes_on_while_the_publisher_is_away() {
+    let mut theatre = Theatre::new();
+    let mut camera = theatre.camera("show", &BOTH);
+    let mut guest = theatre.join("show", &BOTH);
+    let began = theatre.now;
+    for away in [0, 1_500, 5_000, 30_000] {
+        if away > 0 {
+            drop(camera);
+            theatre.pass(Duration::from_millis(away));
+            camera = theatre.camera("show", &BOTH);
+        }
+        theatre.film(&mut camera, 100);
+        let got = theatre.take(&mut guest);
+        // The last picture is 40 ms old, the last sound 20.
+        let passed = theatre.now.duration_since(began).as_secs_f64();
+        for (format, rate, age) in [
+            (Format::Opus, 48_000.0, 0.02),
+            (Format::H264, 90_000.0, 0.04),
+        ] {
+            let origin = codes::sequencer(format).timestamp(media::Timestamp::ZERO);
+            let packets = of(&got, format);
+            let last = packets.last().expect("packets").timestamp;
+            let error = seconds(last, origin, rate) + age - passed;
+            assert!(error.abs() < 0.03, "{format:?} after {away} ms: {error} s");
+        }
+        // What is told on the way says the same.
+        let ntp = |compound: &[u8]| reports(compound)[0].1;
+        let (_, first) = &theatre.wire.compounds[0];
+        let (_, last) = theatre.wire.compounds.last().expect("reports");
+        let told = (ntp(last) - ntp(first)) as f64 / f64::from(1u32 << 31) / 2.0;
+        for (one, rate) in reports(last).iter().zip([48_000.0, 90_000.0]) {
+            let before = reports(first)
+                .iter()
+                .find(|report| report.0 == one.0)
+                .map(|one| one.2);
+            let went = seconds(one.2, before.expect("on the same line"), rate);
+            assert!((went - told).abs() < 0.07, "{went} s in {told} s");
+        }
+    }
+}
+
 #[test]
 fn losses_and_round_trips_are_counted() {
     let mut theatre = Theatre::new();

@@ -1,4 +1,4 @@
-//! Clocks of sender reports: the wall's, and the stream's as it would be if samples came all the time.
+//! Clocks: the wall's, and a stream's as it would be if samples came all the time.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -7,13 +7,13 @@ use webrtc::rtcp;
 
 /// The wall clock of one worker: read once, then counted on, so that it never steps.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wall {
+pub(crate) struct Wall {
     began: Instant,
     ntp: u64,
 }
 
 impl Wall {
-    pub(super) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH);
         let unix = unix.unwrap_or_default();
         Self {
@@ -23,18 +23,18 @@ impl Wall {
     }
 
     /// Seconds since 1900 as 32.32 fixed point.
-    pub(super) fn ntp(&self, now: Instant) -> u64 {
+    pub(crate) fn ntp(&self, now: Instant) -> u64 {
         let since = now.saturating_duration_since(self.began);
         self.ntp.wrapping_add(rtcp::ntp_span(since))
     }
 
     /// Its middle 32 bits, by which reports are named.
-    pub(super) fn ntp_middle(&self, now: Instant) -> u32 {
+    pub(crate) fn ntp_middle(&self, now: Instant) -> u32 {
         (self.ntp(now) >> 16) as u32
     }
 
     /// Milliseconds since it was read, for short memories.
-    pub(super) fn millis(&self, now: Instant) -> u32 {
+    pub(crate) fn millis(&self, now: Instant) -> u32 {
         now.saturating_duration_since(self.began).as_millis() as u32
     }
 }
@@ -48,7 +48,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 
 /// A stream's clock between its samples.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MediaClock {
+pub(crate) struct MediaClock {
     set: Option<(Timestamp, Instant)>,
     /// How much ahead of the clock the soonest unit was, and since when that is measured.
     soonest: Option<(Span, Instant)>,
@@ -56,14 +56,21 @@ pub(super) struct MediaClock {
 
 impl MediaClock {
     /// The media time at `now`; `None` before anything came.
-    pub(super) fn at(&self, now: Instant) -> Option<Timestamp> {
+    pub(crate) fn at(&self, now: Instant) -> Option<Timestamp> {
         let (at, when) = self.set?;
         let before = Span::from(when.saturating_duration_since(now));
         Some(at + Span::from(now.saturating_duration_since(when)) - before)
     }
 
+    /// The latest media time that could arrive at `now`, if what arrives is no later than the least
+    /// delayed of lately.
+    pub(crate) fn soonest(&self, now: Instant) -> Option<Timestamp> {
+        let ahead = self.soonest.map_or(Span::ZERO, |(ahead, _)| ahead);
+        Some(self.at(now)? + ahead)
+    }
+
     /// A unit of time `at` arrived.
-    pub(super) fn saw(&mut self, at: Timestamp, arrived: Instant) {
+    pub(crate) fn saw(&mut self, at: Timestamp, arrived: Instant) {
         let Some(expected) = self.at(arrived) else {
             self.set = Some((at, arrived));
             return;
@@ -139,7 +146,7 @@ mod tests {
         let start = Instant::now();
         let mut clock = MediaClock::default();
         clock.saw(ms(0), start);
-        // The next publisher comes after five seconds; the timeline had none of them.
+        // The source goes on after five seconds, and its clock had none of them.
         let again = start + Duration::from_secs(5);
         for step in 0..250u32 {
             let at = ms(40 + i64::from(step) * 20);

@@ -1,0 +1,113 @@
+//! A publisher that was gone comes back, and a viewer over WebRTC sees and hears as before.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use testkit::{Clip, Server, wait_until};
+
+use crate::browser::Browser;
+use crate::session::{figures, wait_for_frames, watch};
+use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
+
+/// How long it is gone.
+const GAPS: [Duration; 3] = [
+    Duration::from_millis(1_500),
+    Duration::from_secs(5),
+    Duration::from_secs(30),
+];
+/// How long a viewer may take to be as before.
+const RECOVERY: Duration = Duration::from_secs(5);
+/// What is looked at before and after.
+const WINDOW: Duration = Duration::from_secs(8);
+
+/// The share of the pictures that arrive that are shown.
+const SHOWN_MIN: f64 = 0.95;
+/// By how much more they are held back than before: a little more than the pictures of this clip are apart.
+const DELAY_MORE_MAX_MS: f64 = 50.0;
+/// Between what is heard and what is seen.
+const APART_MAX_MS: f64 = 40.0;
+
+/// Keeps what the browser says of its session, ten times a second.
+const LOOK: &str = r"
+    window.looks = [];
+    setInterval(async () => {
+        const look = {at: performance.now(), shown: 0};
+        const quality = video.getVideoPlaybackQuality();
+        look.shown = quality.totalVideoFrames - quality.droppedVideoFrames;
+        for (const s of (await pc.getStats()).values()) if (s.type === 'inbound-rtp') look[s.kind] = s;
+        looks.push(look);
+    }, 100);
+    return null;
+";
+
+/// What the looks of a stretch of time say; times in milliseconds, the middle one of how far sound and
+/// picture are apart.
+const SUMMARY: &str = r"
+    const all = looks.filter(look => look.at >= FROM && look.at < TO && look.audio && look.video);
+    const first = all[0], last = all[all.length - 1];
+    const held = kind => 1000 * (last[kind].jitterBufferDelay - first[kind].jitterBufferDelay)
+        / (last[kind].jitterBufferEmittedCount - first[kind].jitterBufferEmittedCount);
+    const apart = all
+        .map(({audio, video}) => video.estimatedPlayoutTimestamp - audio.estimatedPlayoutTimestamp)
+        .sort((one, other) => one - other);
+    return {
+        received: last.video.framesReceived - first.video.framesReceived,
+        decoded: last.video.framesDecoded - first.video.framesDecoded,
+        shown: last.shown - first.shown,
+        held: held('video'),
+        heldSound: held('audio'),
+        apart: apart[apart.length >> 1],
+    };
+";
+
+#[test]
+fn after_a_moment_some_seconds_and_half_a_minute() {
+    let server = Server::builder().set("ingest", "linger", "\"60s\"").start();
+    let clip = Clip::Flv.seconds(90);
+    let browser = Browser::open();
+    for gap in GAPS {
+        let stream = format!("live/gone-{}", gap.as_millis());
+        let publisher = publish_rtmp(&server, &clip, &stream);
+        wait_for_stream(&server, &stream);
+        watch(&browser, &server, &format!("/{stream}"));
+        wait_for_frames(&browser, 250);
+        browser.run(LOOK);
+        let before = look(&browser);
+        drop(publisher);
+        std::thread::sleep(gap);
+        let _publisher = publish_rtmp(&server, &clip, &stream);
+        wait_for_frames(&browser, 1);
+        std::thread::sleep(RECOVERY);
+        let after = look(&browser);
+        println!("{gap:?}: {before} before, {after} after");
+        assert_as_before(&before, &after);
+    }
+}
+
+/// What shows from now on.
+fn look(browser: &Browser) -> Value {
+    let now = || browser.run("return performance.now();").as_f64().unwrap();
+    let from = now();
+    let to = from + WINDOW.as_millis() as f64;
+    wait_until("the stretch to be over", DEADLINE, || now() > to);
+    assert!(figures(browser).is_object());
+    browser.run(
+        &SUMMARY
+            .replace("FROM", &from.to_string())
+            .replace("TO", &to.to_string()),
+    )
+}
+
+fn assert_as_before(before: &Value, after: &Value) {
+    let number =
+        |of: &Value, name: &str| of[name].as_f64().unwrap_or_else(|| panic!("{name}: {of}"));
+    let least = 0.9 * number(before, "received");
+    assert!(number(after, "received") > least, "{before} {after}");
+    for count in ["decoded", "shown"] {
+        let share = number(after, count) / number(after, "received");
+        assert!(share >= SHOWN_MIN, "{count} {share}: {before} {after}");
+    }
+    let more = number(after, "held") - number(before, "held");
+    assert!(more <= DELAY_MORE_MAX_MS, "{more} ms more: {after}");
+    assert!(number(after, "apart").abs() <= APART_MAX_MS, "{after}");
+}

