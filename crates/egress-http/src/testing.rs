@@ -23,7 +23,7 @@ use crate::Context;
 use crate::form::Form;
 
 /// How long a test waits for what must happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What opens the streams below `secret/`.
 pub(crate) const PASSWORD: &str = "open sesame";

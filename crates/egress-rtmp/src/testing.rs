@@ -28,7 +28,7 @@ use crate::play::{self, Carrier};
 use crate::{Context, Guest};
 
 /// How long a test waits for what must happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What opens the stream `live/secret`.
 pub(crate) const PASSWORD: &str = "open sesame";

@@ -24,7 +24,7 @@ use crate::out::{Out, Sent};
 use crate::packager::{RTP, Tally, packager};
 
 /// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A registry with a worker that has nothing to do.
 pub(crate) struct House {

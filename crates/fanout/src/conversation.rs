@@ -11,16 +11,19 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use media::Timestamp;
+use net::panics::{self, Part};
 
 /// What a listener says while it listens, and what it is told besides the lane.
 ///
-/// All of it runs on a worker's thread and must not block: thousands of others wait.
+/// All of it runs on a worker's thread and must not block: thousands of others wait. A panic over what
+/// a listener has said hangs up on that one.
 pub trait Conversation: Send + fmt::Debug {
     /// Takes `bytes` that the listener has sent, appending answers to `words`. They are sent
     /// between units, in order.
     fn hear(&mut self, bytes: &[u8], words: &mut BytesMut, now: Instant) -> Heard;
 
-    /// The server is about to leave: the last chance to say so in `words`.
+    /// The server is about to leave: the last chance to say so in `words`. It may be called of a listener
+    /// that was told before a worker had it.
     fn announce_leave(&mut self, words: &mut BytesMut);
 
     /// Takes the socket back. Everything up to the end of a unit, and all `words`, has been sent;
@@ -78,7 +81,16 @@ impl Talk {
     pub(crate) fn hear(&mut self, bytes: &[u8], now: Instant) -> bool {
         // Once it leaves, what arrives is for whoever gets the socket; it is not read here.
         debug_assert!(!self.is_leaving);
-        match self.conversation.hear(bytes, &mut self.words, now) {
+        let Self {
+            conversation,
+            words,
+            ..
+        } = self;
+        let heard = panics::contain(|| conversation.hear(bytes, words, now));
+        match heard.unwrap_or_else(|panic| {
+            panic.report(Part::Listener, &"a player");
+            Heard::HangUp
+        }) {
             Heard::Stay => {}
             Heard::Release => self.is_leaving = true,
             Heard::HangUp => return false,
@@ -90,8 +102,15 @@ impl Talk {
     }
 
     pub(crate) fn announce_leave(&mut self) {
-        if self.words.len() <= WORDS_BYTES_MAX {
-            self.conversation.announce_leave(&mut self.words);
+        let Self {
+            conversation,
+            words,
+            ..
+        } = self;
+        if words.len() <= WORDS_BYTES_MAX
+            && let Err(panic) = panics::contain(|| conversation.announce_leave(words))
+        {
+            panic.report(Part::Listener, &"what a player is told");
         }
     }
 
@@ -109,6 +128,9 @@ impl Talk {
     }
 
     pub(crate) fn release(self, socket: TcpStream, why: Released, reached: Option<Timestamp>) {
-        self.conversation.release(socket, why, reached);
+        let conversation = self.conversation;
+        if let Err(panic) = panics::contain(|| conversation.release(socket, why, reached)) {
+            panic.report(Part::Listener, &"a player");
+        }
     }
 }

@@ -314,16 +314,11 @@ impl Fanout {
         self.refused.value()
     }
 
-    /// Listeners now.
+    /// Listeners now, those on their way to a worker among them.
     pub fn listeners(&self) -> u64 {
-        let sets = self
-            .stats
-            .iter()
-            .map(AsRef::as_ref)
-            .chain([&self.reader_stats]);
-        sets.flat_map(|stats| &stats.listeners)
-            .map(Counter::value)
-            .sum()
+        let at_workers = (0..self.workers.len()).map(|worker| self.load(worker).listeners);
+        let readers = self.reader_stats.listeners.iter().map(Counter::value);
+        at_workers.chain(readers).sum()
     }
 
     pub(crate) fn readers_now(&self) -> &Counter {

@@ -26,7 +26,7 @@ const SIZE: usize = 100;
 /// Far more than a socket takes at once.
 const LARGE: usize = 4 << 20;
 
-/// Answers each `x` with `<x>`; `b` releases the socket, `h` hangs up, `f` answers a flood.
+/// Answers each `x` with `<x>`; `b` releases the socket, `h` hangs up, `f` answers a flood, `p` panics.
 #[derive(Debug)]
 struct Echo {
     released: SyncSender<(TcpStream, Released)>,
@@ -38,6 +38,7 @@ impl Conversation for Echo {
             match byte {
                 b'b' => return Heard::Release,
                 b'h' => return Heard::HangUp,
+                b'p' => panic!("a defect of the conversation"),
                 b'f' => words.extend_from_slice(&[b'<'; 1 << 20]),
                 _ => words.extend_from_slice(&[b'<', *byte, b'>']),
             }
@@ -125,6 +126,24 @@ fn answers_come_at_once_when_there_is_nothing_else_to_send() {
 }
 
 #[test]
+fn a_conversation_that_panics_is_hung_up_on_and_the_others_go_on() {
+    net::panics::install_hook();
+    let mut scene = scene(SIZE);
+    let (released, _told) = sync_channel(1);
+    let mut other = scene
+        .house
+        .converse("show", "", Some(Box::new(Echo { released })));
+    assert_eq!(frames(&scene.listener.read(SIZE)), [0]);
+    assert_eq!(frames(&other.read(SIZE)), [0]);
+    scene.says("p");
+    let mut rest = Vec::new();
+    scene.listener.socket.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, b"");
+    scene.encoder.write(1).unwrap();
+    assert_eq!(frames(&other.read(SIZE)), [1]);
+}
+
+#[test]
 fn answers_wait_for_the_end_of_a_unit() {
     let mut scene = scene(LARGE);
     scene.encoder.write(2).unwrap();
@@ -195,6 +214,35 @@ fn everybody_is_told_of_the_leave() {
     got.extend(scene.listener.read(SIZE));
     assert_eq!(apart(&got), ("!".to_owned(), vec![0, 1]));
     assert_eq!(frames(&silent.read(2 * SIZE)), [0, 1]);
+}
+
+/// It was on its way to its worker when the others were told.
+#[test]
+fn who_comes_after_the_others_were_told_of_the_leave_is_told_too() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    encoder.write(1).unwrap();
+    house.registry.fanout().announce_leave();
+    let (released, _told) = sync_channel(1);
+    let mut late = house.converse("show", "", Some(Box::new(Echo { released })));
+    let got = late.read(SIZE + 3);
+    assert_eq!(apart(&got), ("!".to_owned(), vec![0]));
+}
+
+/// Whoever waits for the last listener to leave waits for those, too, that a worker has not seen yet.
+#[test]
+fn listeners_on_their_way_are_counted() {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    encoder.write(1).unwrap();
+    let fanout = house.registry.fanout();
+    let _far: Vec<_> = (1..=20)
+        .map(|count| {
+            let far = house.attach("show");
+            assert_eq!(fanout.listeners(), count);
+            far
+        })
+        .collect();
 }
 
 #[test]

@@ -30,6 +30,8 @@ const TRIES_MAX: usize = 2;
 /// One publisher's turn on a stream, counted and logged. Dropping it ends the epoch.
 #[derive(Debug)]
 pub(crate) struct Turn {
+    /// Whether the log has been told of its end.
+    is_told: bool,
     publisher: Publisher,
     stats: Arc<Stats>,
     protocol: Protocol,
@@ -104,6 +106,7 @@ impl Turn {
         );
         stats.enter(protocol);
         Self {
+            is_told: false,
             publisher,
             stats: Arc::clone(stats),
             protocol,
@@ -167,7 +170,12 @@ impl Turn {
     }
 
     /// Ends the turn, saying why in the log.
-    pub(crate) fn end(self, reason: &dyn Display) {
+    pub(crate) fn end(mut self, reason: &dyn Display) {
+        self.tell(reason);
+    }
+
+    fn tell(&mut self, reason: &dyn Display) {
+        self.is_told = true;
         tracing::info!(
             stream = %self.publisher.name(),
             peer = ?self.peer,
@@ -182,6 +190,9 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
+        if !self.is_told {
+            self.tell(&"its connection was given up");
+        }
         self.stats.leave(self.protocol);
     }
 }

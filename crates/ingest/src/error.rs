@@ -60,6 +60,9 @@ pub enum Error {
     /// The stream was ended from outside.
     #[error("the server ended the stream")]
     Ended,
+    /// What the publisher sent was more than our code could stand.
+    #[error("a defect of the server ended it")]
+    Panicked,
 
     // The environment failed.
     /// The connection broke.
@@ -148,7 +151,7 @@ impl Error {
                 _ => Rejection::Malformed,
             },
             Self::NoMedia(_) | Self::Silent(_) | Self::NotConnected(_) => Rejection::Slow,
-            Self::Superseded | Self::Ended | Self::Io(_) => return None,
+            Self::Superseded | Self::Ended | Self::Panicked | Self::Io(_) => return None,
         })
     }
 }

@@ -96,6 +96,9 @@ pub(crate) fn house(takeover: Takeover, streams_max: usize) -> Arc<Context> {
     })
 }
 
+/// What makes the packager panic when a sample contains it.
+pub(crate) const DEFECT: &[u8] = b"unbearable";
+
 /// Writes what a stream carries as readable bytes: one join point at the beginning, so that whoever
 /// listens gets all of it.
 #[derive(Default)]
@@ -111,6 +114,8 @@ impl Packager for Transcript {
         match item {
             Item::Sample(sample) => {
                 assert!(sample.dts >= self.last, "time never steps back");
+                let mut parts = sample.data.windows(DEFECT.len());
+                assert!(parts.all(|part| part != DEFECT), "a defect of the packager");
                 self.last = sample.dts;
                 if self.with_times {
                     sink.put(format!("@{} ", sample.dts.millis()).as_bytes());

@@ -7,6 +7,8 @@
 //!
 //! Datagrams come and go through [`udp`], whose owner sleeps on a [`Poller`].
 //!
+//! A panic that bytes of one peer provoke is held by [`panics`]; one that costs a thread its state is not.
+//!
 //! For connections that a task serves there are [`closing`] and [`wait`]; those that the server
 //! itself makes begin with [`link`].
 //!
@@ -28,6 +30,7 @@ pub mod interfaces;
 mod jitter;
 #[cfg(not(loom))]
 pub mod link;
+pub mod panics;
 mod poller;
 pub mod tcp;
 pub mod udp;

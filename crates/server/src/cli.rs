@@ -105,6 +105,7 @@ fn configuration(path: Option<&Path>) -> Result<Config, Report> {
 fn serve(path: Option<&Path>, demo: bool) -> Result<(), Failure> {
     let config = configuration(path)?;
     log::install(&config.log);
+    net::panics::install_hook();
     raise_descriptor_limit();
     let relay = Relay::load(config)?.with_demo(demo);
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -311,8 +311,8 @@ impl Party {
         self.chatter.spend(bytes, now)
     }
 
-    /// Asks the player to connect again, if the server is about to leave and has not asked yet. One that
-    /// does not know the request is not told.
+    /// Asks the player to connect again, as the server is about to leave, unless it was asked before. One
+    /// that does not know the request is not told.
     pub(super) fn announce_leave(&mut self) {
         if !std::mem::replace(&mut self.is_told, true) {
             self.session.request_reconnect(LEAVING);
@@ -427,7 +427,8 @@ impl Party {
                 "RTMP player refused"
             ),
         }
-        if matches!(error, Error::Leaving) {
+        // Its stream may have ended before it could be told why.
+        if *self.leaving.borrow() {
             self.announce_leave();
         }
         if let Some(rejection) = error.rejection() {

@@ -7,6 +7,7 @@ use ::rtmp::server::Event;
 use bytes::BytesMut;
 use fanout::{AttachRefused, Conversation, Heard, LaneGuard, NewListener, Released};
 use media::Timestamp;
+use net::panics::{self, Part};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
@@ -113,9 +114,14 @@ impl Conversation for Seated {
             let Ok(socket) = TcpStream::from_std(socket) else {
                 return;
             };
-            match next {
-                Ok(next) => go_on(*party, socket, next).await,
-                Err(error) => party.part(socket, &error).await,
+            let part = async move {
+                match next {
+                    Ok(next) => go_on(*party, socket, next).await,
+                    Err(error) => party.part(socket, &error).await,
+                }
+            };
+            if let Err(panic) = panics::contain_task(part).await {
+                panic.report(Part::Connection, &"the connection of a player");
             }
         });
     }

@@ -87,6 +87,7 @@ impl Worker {
     }
 
     pub(super) fn announce_leave(&mut self) {
+        self.is_leaving = true;
         let slots: Vec<Slot> = self
             .listeners()
             .filter(|(_, _, listener)| listener.talk.is_some())

@@ -77,6 +77,8 @@ pub(crate) struct Worker {
     next_checkup: Instant,
     /// Scratch, empty between uses.
     leavers: Vec<Leaver>,
+    /// The server is about to leave: who comes now is told, too.
+    is_leaving: bool,
 }
 
 impl Worker {
@@ -107,6 +109,7 @@ impl Worker {
             demand: 0.0,
             next_checkup: Instant::now() + CHECKUP_INTERVAL,
             leavers: Vec::new(),
+            is_leaving: false,
         }
     }
 

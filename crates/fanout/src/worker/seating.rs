@@ -60,7 +60,13 @@ impl Worker {
             self.close_if_empty(lane_index);
             return;
         }
-        let talk = conversation.map(|conversation| Box::new(Talk::new(conversation, after)));
+        let mut talk = conversation.map(|conversation| Box::new(Talk::new(conversation, after)));
+        if self.is_leaving
+            && let Some(talk) = &mut talk
+        {
+            // It was on its way here when the others were told.
+            talk.announce_leave();
+        }
         members.push(Listener::new(id, slot, head, requested, guard, talk));
         self.stats.listeners[protocol as usize].add(1);
         lane.view.refresh();

@@ -21,7 +21,7 @@ use media::{
 };
 
 /// How long a test waits for what must happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Counts how often somebody was woken.
 #[derive(Debug, Default)]
@@ -170,6 +170,25 @@ impl House {
         head: &'static str,
         conversation: Option<Box<dyn Conversation>>,
     ) -> Listener {
+        let listener = self.hand_over(name, head, conversation);
+        let has_it = |report: Vec<fanout::ListenerReport>| {
+            report.iter().any(|entry| entry.id == listener.id)
+        };
+        wait_until(|| has_it(self.registry.fanout().report()));
+        listener
+    }
+
+    /// A listener that a worker may not have seen yet.
+    pub(crate) fn attach(&self, name: &str) -> Listener {
+        self.hand_over(name, "", None)
+    }
+
+    fn hand_over(
+        &self,
+        name: &str,
+        head: &'static str,
+        conversation: Option<Box<dyn Conversation>>,
+    ) -> Listener {
         let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let socket = TcpStream::connect(door.local_addr().unwrap()).unwrap();
         let (accepted, _) = door.accept().unwrap();
@@ -187,9 +206,6 @@ impl House {
                 after: None,
             })
             .unwrap();
-        let has_it =
-            |report: Vec<fanout::ListenerReport>| report.iter().any(|entry| entry.id == id);
-        wait_until(|| has_it(self.registry.fanout().report()));
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         Listener { id, socket }
     }

@@ -46,7 +46,7 @@ pub fn status_of(error: &Error) -> (Status, String) {
         }
         Error::Http(error) => http1::status_of(*error),
         Error::NoMedia(_) | Error::Silent(_) | Error::NotConnected(_) => Status::REQUEST_TIMEOUT,
-        Error::Rtmp(_) | Error::Io(_) => Status::INTERNAL_SERVER_ERROR,
+        Error::Rtmp(_) | Error::Panicked | Error::Io(_) => Status::INTERNAL_SERVER_ERROR,
     };
     (status, error.to_string())
 }

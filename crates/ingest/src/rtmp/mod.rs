@@ -155,6 +155,8 @@ struct Connection {
     publication: Option<Publication>,
     /// It has been let in as a publisher.
     is_admitted: bool,
+    /// It was asked to connect again.
+    is_asked: bool,
     /// What the peer wants to play.
     wish: Option<Wish>,
     /// The last stream asked for and not obtained.
@@ -257,7 +259,7 @@ impl<F: FnOnce() + Send> Visit<F> {
                 Step::Sent => {}
                 Step::Leaving => {
                     // A peer that does not know the request is not told, and stays to the end.
-                    connection.session.request_reconnect(LEAVING);
+                    connection.ask_to_reconnect();
                 }
                 Step::Due => connection.handle_timeout(now())?,
             }
@@ -293,6 +295,7 @@ impl Connection {
             agent: String::new(),
             publication: None,
             is_admitted: false,
+            is_asked: false,
             wish: None,
             refused: None,
         })
@@ -308,8 +311,20 @@ impl Connection {
         }))
     }
 
+    /// Asks the peer to connect again, as the server is about to leave, unless it was asked before. One that
+    /// does not know the request is not told.
+    fn ask_to_reconnect(&mut self) {
+        if !std::mem::replace(&mut self.is_asked, true) {
+            self.session.request_reconnect(LEAVING);
+        }
+    }
+
     /// Logs and counts the end, and gives the last words.
     fn finish(mut self, result: &Result<(), Error>) -> BytesMut {
+        // The stream may have ended before the peer could be asked.
+        if *self.context.leaving.borrow() {
+            self.ask_to_reconnect();
+        }
         if let Err(error) = result {
             self.context.stats.reject(error);
             if let Some((rejection, description)) = words::of(error) {

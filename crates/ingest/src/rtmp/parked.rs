@@ -14,7 +14,7 @@ use net::{closing, wait};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
-use super::{Connection, LEAVING, Stop, Visit};
+use super::{Connection, Stop, Visit};
 use crate::{Context, Error};
 
 /// What an intake gives back.
@@ -83,7 +83,7 @@ pub(super) async fn park<F: FnOnce() + Send>(
         result = Err(publication.over().await);
     }
     if is_leaving {
-        connection.session.request_reconnect(LEAVING);
+        connection.ask_to_reconnect();
     }
     Ok((*connection, TcpStream::from_std(socket)?, result))
 }

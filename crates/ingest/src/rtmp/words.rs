@@ -22,7 +22,7 @@ pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
         Error::NoMedia(_) | Error::Silent(_) | Error::NotConnected(_) | Error::Ended => {
             Rejection::Failed
         }
-        Error::Rtmp(_) | Error::Http(_) | Error::Io(_) => return None,
+        Error::Rtmp(_) | Error::Http(_) | Error::Panicked | Error::Io(_) => return None,
     };
     Some((rejection, error.to_string()))
 }

@@ -28,7 +28,7 @@
 //! knows from the losses. Feedback about each packet is not agreed on.
 //!
 //! Bounds: a packet's length, packets that wait per track, requests per packet, a frame's length,
-//! messages per time. Nothing that a peer sends makes this panic.
+//! messages per time. Nothing that a peer sends should make this panic; if it does, that session ends.
 //!
 //! Sources: RFC 9725 (WHIP), RFC 3550 (reports), RFC 4585 and 5104 (feedback), RFC 4588
 //! (repetition), RFC 8853 (simulcast).
@@ -51,6 +51,7 @@ use std::time::Instant;
 use fanout::gate::{Authorized, Denied, Presented, Publish};
 use fanout::{Registry, Source};
 use media::Container;
+use net::panics::{self, Part};
 use webrtc::ice::Path;
 use webrtc::mux::{Handle, Reason};
 use webrtc::srtp::Keys;
@@ -282,7 +283,7 @@ impl Publishers {
                 continue;
             };
             if session.due() <= now
-                && let Err(error) = session.handle_timeout(now, out)
+                && let Err(error) = on_time(session, now, out)
             {
                 let handle = session.handle();
                 self.give_up(handle, &error, out);
@@ -342,4 +343,14 @@ impl Publishers {
     fn wake_by(&mut self, due: Instant) {
         self.due = Some(self.due.map_or(due, |before| before.min(due)));
     }
+}
+
+/// Does what is due for a session. What waited for its turn is understood here, so a panic is the
+/// session's own, as one over a packet is.
+fn on_time(session: &mut Session, now: Instant, out: &mut impl Out) -> Result<(), Error> {
+    panics::contain(|| session.handle_timeout(now, out)).unwrap_or_else(|panic| {
+        // The stream's name is in the line that tells of the end.
+        panic.report(Part::Webrtc, &"a WebRTC publisher");
+        Err(Error::Panicked)
+    })
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use super::entries::{Entries, Entry, Then};
+use super::entries::{self, Entries, Entry, Then};
 use super::receiver::{News, Receiver};
 use super::{
     Attach, Board, Next, PROMPT_APART_MAX, Pace, RELAXED_APART, RELAXED_BYTES_MAX, Returned,
@@ -19,6 +19,7 @@ use super::{
 use crate::AbortOnPanic;
 use crate::backend::Slot;
 use crate::cpu;
+use crate::panics;
 
 /// How much a turn weighs in the mean cost of reading one socket.
 const COST_WEIGHT: f64 = 1.0 / 16.0;
@@ -100,8 +101,9 @@ impl Attendant {
 
     /// Reads until it is told to stop.
     ///
-    /// A panic here is a defect that has cost these publishers their state, and a server that goes on
-    /// without the thread would accept publishers and not read them.
+    /// A reader that panics has lost its state, and is given up alone. A panic of ours has cost all
+    /// of them theirs, and a server that goes on without the thread would accept publishers and not read
+    /// them.
     pub(super) fn run(mut self) {
         let _guard = AbortOnPanic("a thread that reads publishers");
         while !self.house.board.is_stopping.load(Ordering::Acquire) {
@@ -290,9 +292,16 @@ impl House {
             return;
         };
         entry.bytes += bytes.len();
-        let next = entry.reader.take(bytes, self.now);
-        let sent = flush(entry);
-        let then = match (next, sent) {
+        let now = self.now;
+        let taken = panics::contain(|| {
+            let next = entry.reader.take(bytes, now);
+            (next, flush(entry))
+        });
+        let taken = taken.unwrap_or_else(|panic| {
+            entry.give_up(&panic);
+            (Next::Return, Ok(()))
+        });
+        let then = match taken {
             (Next::Return, _) => Then::Leave(Returned::Asked),
             (Next::Go(_), Err(error)) => Then::Leave(Returned::Failed(error)),
             (Next::Go(wish), Ok(())) => {
@@ -338,9 +347,18 @@ impl House {
         let mut parting = Vec::new();
         for entry in self.entries.iter_mut() {
             let bytes = std::mem::take(&mut entry.bytes);
-            let then = if entry.reader.due().is_some_and(|due| due <= self.now) {
+            let now = self.now;
+            let looked = panics::contain(|| {
+                let is_due = entry.reader.due().is_some_and(|due| due <= now);
+                (is_due, if is_due { Ok(()) } else { flush(entry) })
+            });
+            let (is_over, sent) = looked.unwrap_or_else(|panic| {
+                entry.give_up(&panic);
+                (true, Ok(()))
+            });
+            let then = if is_over {
                 Then::Leave(Returned::Asked)
-            } else if let Err(error) = flush(entry) {
+            } else if let Err(error) = sent {
                 Then::Leave(Returned::Failed(error))
             } else if entry.pace == Pace::Prompt
                 && entry.wish == Pace::Relaxed
@@ -365,7 +383,11 @@ impl House {
         let Entry { reader, socket, .. } = entry;
         // The receiver has let go of it, so this is the only one.
         match Arc::try_unwrap(socket).or_else(|shared| shared.try_clone()) {
-            Ok(socket) => reader.give_back(socket, why),
+            Ok(socket) => {
+                if let Err(panic) = panics::contain(|| reader.give_back(socket, why)) {
+                    entries::report(&panic, None);
+                }
+            }
             Err(error) => tracing::error!(%error, "a publisher's socket is lost"),
         }
     }

@@ -1,11 +1,13 @@
 //! The sockets an attendant has, by slot.
 
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
-use super::{Attach, Pace, Reader, Returned};
+use super::{Attach, Next, Pace, Reader, Returned};
 use crate::backend::Slot;
+use crate::panics::{self, Panic, Part};
 
 /// One socket.
 pub(super) struct Entry {
@@ -22,6 +24,47 @@ pub(super) struct Entry {
     pub(super) recalled: Arc<AtomicBool>,
     /// Received since the last survey.
     pub(super) bytes: usize,
+}
+
+impl Entry {
+    /// Drops a reader that has panicked, and with it whatever it had. The socket stays until its watch has
+    /// ended.
+    pub(super) fn give_up(&mut self, panic: &Panic) {
+        report(panic, self.socket.peer_addr().ok());
+        let broken = std::mem::replace(&mut self.reader, Box::new(Spent));
+        if let Err(panic) = panics::contain(|| drop(broken)) {
+            report(&panic, None);
+        }
+    }
+}
+
+/// Tells of a reader that has panicked.
+pub(super) fn report(panic: &Panic, peer: Option<SocketAddr>) {
+    match peer {
+        Some(peer) => panic.report(Part::Intake, &format_args!("the publisher at {peer}")),
+        None => panic.report(Part::Intake, &"a publisher"),
+    }
+}
+
+/// Stands in for a reader that has panicked: hears nothing, says nothing, and hangs up.
+struct Spent;
+
+impl Reader for Spent {
+    fn take(&mut self, _: &[u8], _: Instant) -> Next {
+        Next::Return
+    }
+
+    fn unsent(&mut self) -> &[u8] {
+        &[]
+    }
+
+    fn sent(&mut self, _: usize) {}
+
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    fn give_back(self: Box<Self>, _: TcpStream, _: Returned) {}
 }
 
 /// What happens to a socket that is not watched any more.

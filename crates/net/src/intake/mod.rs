@@ -55,7 +55,7 @@ pub const SURVEY_INTERVAL: Duration = Duration::from_millis(250);
 const RELAXED_BYTES_MAX: usize = 64 * 1024;
 
 /// What becomes of one socket's bytes. Runs on the intake's thread and must not block: thousands of
-/// others wait.
+/// others wait. One that panics is dropped, and its socket closed; the others are read on.
 pub trait Reader: Send {
     /// Takes bytes. After [`Next::Return`] there may be more of them, until the socket is given back.
     fn take(&mut self, bytes: &[u8], now: Instant) -> Next;

@@ -1,13 +1,16 @@
 //! What receivers and the intake must do, by each method.
 
 use std::io::{Read, Write};
+use std::sync::mpsc::RecvTimeoutError;
 
 use super::*;
 use crate::backend::Slot;
 use crate::backend::tests::{pair, slot};
 use crate::intake::receiver::News;
+use crate::panics::Part;
 
-const LONG: Duration = Duration::from_secs(5);
+/// For what comes soon: a test that fails waits this long, and a busy machine may need some of it.
+const LONG: Duration = Duration::from_secs(60);
 
 /// More pieces than come at once, by far.
 const MANY: usize = 1_000;
@@ -300,7 +303,7 @@ fn a_sleep_ends_when_its_time_is_over(receiver: &mut dyn Receiver, _: &Waker) {
     }
 }
 
-/// Answers each piece, and returns the socket when it hears `!`.
+/// Answers each piece, returns the socket when it hears `!`, and panics when it hears `#`.
 struct Echo {
     pace: Pace,
     due: Option<Instant>,
@@ -319,6 +322,7 @@ struct Back {
 
 impl Reader for Echo {
     fn take(&mut self, bytes: &[u8], now: Instant) -> Next {
+        assert!(!bytes.contains(&b'#'), "a defect of the reader");
         self.heard_at = Some(now);
         self.heard.extend_from_slice(bytes);
         self.answer.extend_from_slice(bytes);
@@ -394,10 +398,37 @@ impl Guest {
     }
 }
 
-fn intakes() -> impl Iterator<Item = Intake> {
+fn methods() -> impl Iterator<Item = Method> {
     let methods = [Method::Epoll, Method::Uring].into_iter();
-    let methods = methods.filter(|method| *method == Method::Epoll || Method::probe().is_ok());
-    methods.map(|method| Intake::start(2, method, 0.02).unwrap())
+    methods.filter(|method| *method == Method::Epoll || Method::probe().is_ok())
+}
+
+fn intakes() -> impl Iterator<Item = Intake> {
+    methods().map(|method| Intake::start(2, method, 0.02).unwrap())
+}
+
+#[test]
+fn a_reader_that_panics_is_given_up_and_the_others_are_read_on() {
+    crate::panics::install_hook();
+    for method in methods() {
+        // One thread, so that they share it.
+        let intake = Intake::start(1, method, 0.02).unwrap();
+        let mut other = Guest::new(&intake, Pace::Prompt, None);
+        other.say(b"before");
+        for pace in [Pace::Prompt, Pace::Relaxed] {
+            let mut broken = Guest::new(&intake, pace, None);
+            broken.say(b"before");
+            let panics = Part::Intake.panics();
+            broken.far.write_all(b"#").unwrap();
+            let mut rest = Vec::new();
+            assert_eq!(broken.far.read_to_end(&mut rest).unwrap(), 0, "hung up on");
+            // The reader is dropped and not given back.
+            let back = broken.back.recv_timeout(LONG).map(|back| back.why);
+            assert_eq!(back, Err(RecvTimeoutError::Disconnected));
+            assert!(Part::Intake.panics() > panics);
+            other.say(b"after");
+        }
+    }
 }
 
 #[test]

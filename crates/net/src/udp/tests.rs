@@ -11,7 +11,7 @@ const LOCALHOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 fn peer(ip: impl Into<IpAddr>) -> UdpSocket {
     let socket = UdpSocket::bind((ip.into(), 0)).expect("a port");
     socket
-        .set_read_timeout(Some(Duration::from_secs(10)))
+        .set_read_timeout(Some(Duration::from_secs(60)))
         .expect("a timeout");
     socket
 }

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
+use net::panics::{self, Part};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -194,22 +195,29 @@ fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
     let door = door.clone();
     // Whoever serves it bounds its life; it ends at the latest with the runtime.
     tokio::spawn(async move {
-        let node = &open.node;
-        match door {
-            Door::Rtmp => rtmp::serve(node, socket, place, peer).await,
-            Door::Http => http::serve(node, socket, place, peer).await,
-            Door::Https(acceptor) => {
-                if let Some(socket) = secure(node, &acceptor, socket, peer).await {
-                    http::serve(node, socket, place, peer).await;
-                }
-            }
-            Door::Rtmps(acceptor) => {
-                if let Some(socket) = secure(node, &acceptor, socket, peer).await {
-                    rtmp::serve(node, socket, place, peer).await;
-                }
-            }
+        let served = panics::contain_task(serve(&open.node, door, socket, place, peer));
+        if let Err(panic) = served.await {
+            let whom = format_args!("the connection of {peer}");
+            panic.report(Part::Connection, &whom);
         }
     });
+}
+
+async fn serve(node: &Arc<Node>, door: Door, socket: TcpStream, place: Place, peer: SocketAddr) {
+    match door {
+        Door::Rtmp => rtmp::serve(node, socket, place, peer).await,
+        Door::Http => http::serve(node, socket, place, peer).await,
+        Door::Https(acceptor) => {
+            if let Some(socket) = secure(node, &acceptor, socket, peer).await {
+                http::serve(node, socket, place, peer).await;
+            }
+        }
+        Door::Rtmps(acceptor) => {
+            if let Some(socket) = secure(node, &acceptor, socket, peer).await {
+                rtmp::serve(node, socket, place, peer).await;
+            }
+        }
+    }
 }
 
 /// The connection within TLS, if the peer gets that far.

@@ -21,7 +21,7 @@ use crate::config::Config;
 use crate::relay::{Port, Relay};
 
 /// For whatever should happen at once.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 const KEY: &str = "bells-at-noon-41";
 const PASSWORD: &str = "tower-warden-77";

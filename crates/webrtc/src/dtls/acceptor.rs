@@ -6,6 +6,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::time::Instant;
 
 use bytes::BytesMut;
+use net::panics::{self, Part};
 use rtc_dtls::endpoint::{Endpoint, EndpointEvent};
 use rtc_shared::TransportProtocol;
 use rtc_shared::error::Error::ErrAlertFatalOrClose;
@@ -267,8 +268,14 @@ impl Acceptor {
             self.half_open -= 1;
         }
         if let Stage::Open { profile, .. } = association.stage {
-            drop(self.endpoint(profile).stop(now, association.key.address()));
+            let stopped = panics::contain(|| {
+                drop(self.endpoint(profile).stop(now, association.key.address()));
+            });
+            // What is left in the library's queue, by a panic at the latest, is nobody else's.
             self.drain(association.key, profile);
+            if let Err(panic) = stopped {
+                panic.report(Part::Webrtc, &"the end of a WebRTC session");
+            }
         }
     }
 

@@ -31,7 +31,11 @@ pub struct Identity {
 impl Identity {
     /// Makes a new self-signed certificate (ECDSA P-256).
     pub fn generate() -> Result<Self, Error> {
-        let provider: Arc<dyn RTCCryptoProvider> = Arc::new(AwsLcRsProvider::new());
+        Self::with_provider(Arc::new(AwsLcRsProvider::new()))
+    }
+
+    /// The same with these primitives.
+    pub(crate) fn with_provider(provider: Arc<dyn RTCCryptoProvider>) -> Result<Self, Error> {
         let names = vec!["carillon".to_owned()];
         let certificate = Certificate::generate_self_signed(names, provider.crypto())
             .map_err(|_| Error::Crypto)?;

@@ -33,6 +33,9 @@
 //! [`Mux::poll_event`] yields, strikes what [`Mux::poll_retired`] yields from the directory, and
 //! sleeps no longer than [`Mux::timeout`] says.
 //!
+//! A session whose peer makes the libraries for DTLS or SRTP panic ends with [`Reason::Panicked`]; a check that
+//! does so is dropped, for it could be anybody's.
+//!
 //! Bounds: sessions per worker, paths per session, handshakes under way, routes to other workers.
 
 mod counters;
@@ -50,6 +53,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use net::panics::{self, Panic, Part};
 use rtc_crypto::RTCCryptoProvider;
 use thiserror::Error;
 
@@ -144,6 +148,9 @@ pub enum Reason {
     /// The peer said goodbye.
     #[error("the peer closed the session")]
     PeerClosed,
+    /// What the peer sent was more than our code could stand.
+    #[error("a defect of the server ended the session")]
+    Panicked,
     /// Somebody else ended it: the peer by its signalling, or an operator.
     #[error("the end of the session was asked for")]
     Requested,
@@ -159,6 +166,7 @@ impl Reason {
             Self::Dtls(dtls::Error::WrongFingerprint) => "fingerprint",
             Self::Dtls(_) => "dtls",
             Self::PeerClosed => "peer-closed",
+            Self::Panicked => "panic",
             Self::Requested => "requested",
         }
     }
@@ -391,11 +399,17 @@ impl Mux {
                 self.end(slot, reason, now);
                 continue;
             }
-            let repeated = self.acceptor.handle_timeout(&session.association, now);
+            let path = session.path();
+            let repeated =
+                panics::contain(|| self.acceptor.handle_timeout(&session.association, now));
             self.flush_dtls();
             match repeated {
-                Ok(()) => self.schedule(slot),
-                Err(error) => self.end(slot, Reason::Dtls(error), now),
+                Ok(Ok(())) => self.schedule(slot),
+                Ok(Err(error)) => self.end(slot, Reason::Dtls(error), now),
+                Err(panic) => {
+                    report(&panic, path);
+                    self.end(slot, Reason::Panicked, now);
+                }
             }
         }
     }
@@ -473,5 +487,16 @@ impl Mux {
         if let Some((ufrag, _)) = self.by_ufrag.remove_entry(ufrag) {
             self.retired.push_back(ufrag);
         }
+    }
+}
+
+/// Tells of a panic that a session's peer has provoked.
+pub(crate) fn report(panic: &Panic, path: Option<Path>) {
+    match path {
+        Some(path) => panic.report(
+            Part::Webrtc,
+            &format_args!("the WebRTC session of {}", path.remote),
+        ),
+        None => panic.report(Part::Webrtc, &"a WebRTC session"),
     }
 }

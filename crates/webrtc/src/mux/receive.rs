@@ -2,8 +2,10 @@
 
 use std::time::Instant;
 
+use net::panics::{self, Part};
+
 use super::session::Secure;
-use super::{Event, Handle, Mux, Reason, Transmit};
+use super::{Event, Handle, Mux, Reason, Transmit, report};
 use crate::dtls::{self, Progress};
 use crate::ice::{CheckError, Path, looks_like_check, username};
 use crate::rtcp;
@@ -89,7 +91,7 @@ impl Mux {
                 self.dtls(slot, path, datagram, now);
                 Received::Nothing
             }
-            Kind::Srtp => self.srtp(slot, datagram),
+            Kind::Srtp => self.srtp(slot, path, datagram, now),
             Kind::Stun | Kind::Other => {
                 self.counters.strays += 1;
                 Received::Nothing
@@ -132,8 +134,14 @@ impl Mux {
         let Some(session) = place.session.as_deref_mut() else {
             return Err(CheckError::Forged);
         };
-        let crypto = self.provider.crypto();
-        let answered = session.agent.handle(path, datagram, now, crypto)?;
+        // It panics, if ever, before it has changed anything: while it reads what could be anybody's.
+        let (agent, provider) = (&mut session.agent, &self.provider);
+        let answered = panics::contain(|| agent.handle(path, datagram, now, provider.crypto()));
+        let answered = answered.unwrap_or_else(|panic| {
+            let whom = format_args!("a connectivity check of {}", path.remote);
+            panic.report(Part::Webrtc, &whom);
+            Err(CheckError::Malformed)
+        })?;
         self.counters.checks += 1;
         self.transmits.push_back(Transmit {
             path,
@@ -179,22 +187,26 @@ impl Mux {
             return;
         };
         session.dtls_path = Some(path);
-        let progress = self
-            .acceptor
-            .receive(&mut session.association, datagram, now);
+        let (acceptor, association) = (&mut self.acceptor, &mut session.association);
+        let progress = panics::contain(|| acceptor.receive(association, datagram, now));
         self.flush_dtls();
         match progress {
-            Ok(Progress::Pending) => {}
-            Ok(Progress::Connected(keys)) => self.connected(slot, path, keys, now),
-            Ok(Progress::Closed) => {
+            Ok(Ok(Progress::Pending)) => {}
+            Ok(Ok(Progress::Connected(keys))) => self.connected(slot, path, keys, now),
+            Ok(Ok(Progress::Closed)) => {
                 self.end(slot, Reason::PeerClosed, now);
                 return;
             }
-            Err(error) if error.is_fatal() => {
+            Ok(Err(error)) if error.is_fatal() => {
                 self.fail(slot, error, now);
                 return;
             }
-            Err(_) => self.counters.dtls_refused += 1,
+            Ok(Err(_)) => self.counters.dtls_refused += 1,
+            Err(panic) => {
+                report(&panic, Some(path));
+                self.end(slot, Reason::Panicked, now);
+                return;
+            }
         }
         self.schedule(slot);
     }
@@ -232,7 +244,13 @@ impl Mux {
         self.end(slot, reason, now);
     }
 
-    fn srtp<'a>(&mut self, slot: u32, datagram: &'a mut [u8]) -> Received<'a> {
+    fn srtp<'a>(
+        &mut self,
+        slot: u32,
+        path: Path,
+        datagram: &'a mut [u8],
+        now: Instant,
+    ) -> Received<'a> {
         let place = &mut self.sessions[slot as usize];
         let handle = Handle {
             slot,
@@ -243,21 +261,33 @@ impl Mux {
             self.counters.srtp_refused += 1;
             return Received::Nothing;
         };
-        if rtcp::is_rtcp(datagram) {
-            if let Ok(len) = secure.rtcp_in.open(datagram) {
-                return Received::Rtcp {
-                    session: handle,
-                    packet: &datagram[..len],
-                };
+        let is_rtcp = rtcp::is_rtcp(datagram);
+        let opened = panics::contain(|| match is_rtcp {
+            true => secure.rtcp_in.open(datagram).map(|len| (0, len)),
+            false => {
+                let opened = secure.rtp_in.open(datagram);
+                opened.map(|opened| (opened.index, opened.len))
             }
-        } else if let Ok(opened) = secure.rtp_in.open(datagram) {
-            return Received::Rtp {
+        });
+        match opened {
+            Ok(Ok((_, len))) if is_rtcp => Received::Rtcp {
                 session: handle,
-                index: opened.index,
-                packet: &datagram[..opened.len],
-            };
+                packet: &datagram[..len],
+            },
+            Ok(Ok((index, len))) => Received::Rtp {
+                session: handle,
+                index,
+                packet: &datagram[..len],
+            },
+            Ok(Err(_)) => {
+                self.counters.srtp_refused += 1;
+                Received::Nothing
+            }
+            Err(panic) => {
+                report(&panic, Some(path));
+                self.end(slot, Reason::Panicked, now);
+                Received::Nothing
+            }
         }
-        self.counters.srtp_refused += 1;
-        Received::Nothing
     }
 }

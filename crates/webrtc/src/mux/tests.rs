@@ -1,6 +1,10 @@
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use net::panics::Part;
 use proptest::prelude::*;
+use rtc_crypto::providers::AwsLcRsProvider;
+use rtc_crypto::{RTCCrypto, RTCRandom};
 use rtc_stun::attributes::ATTR_USE_CANDIDATE;
 
 use super::*;
@@ -544,4 +548,66 @@ proptest! {
         prop_assert!(mux.poll_event().is_none());
         prop_assert_eq!(mux.path(handle), Some(path(1)));
     }
+}
+
+/// Primitives that panic while they are told to: from the mux's side, the libraries for DTLS and STUN do.
+struct Fragile {
+    sound: AwsLcRsProvider,
+    is_broken: AtomicBool,
+}
+
+impl RTCCryptoProvider for Fragile {
+    fn name(&self) -> &'static str {
+        self.sound.name()
+    }
+
+    fn crypto(&self) -> &dyn RTCCrypto {
+        let is_broken = self.is_broken.load(Ordering::Relaxed);
+        assert!(!is_broken, "a defect of the library");
+        self.sound.crypto()
+    }
+
+    fn random(&self) -> &dyn RTCRandom {
+        self.sound.random()
+    }
+}
+
+#[test]
+fn a_panic_of_the_libraries_costs_one_session_or_one_check() {
+    panics::install_hook();
+    let now = Instant::now();
+    let fragile = Arc::new(Fragile {
+        sound: AwsLcRsProvider::new(),
+        is_broken: AtomicBool::new(false),
+    });
+    let breaks = |is_broken| fragile.is_broken.store(is_broken, Ordering::Relaxed);
+    let mut mux = Mux::new(&Identity::with_provider(fragile.clone()).expect("an identity"));
+    let (present, _) = Peer::connect(1, &mut mux, now);
+
+    // Within a handshake.
+    let mut peer = Peer::new(2, now);
+    let handle = mux.adopt(peer.session(), now).expect("room");
+    peer.check(&mut mux, now);
+    let panics = Part::Webrtc.panics();
+    breaks(true);
+    peer.exchange(&mut mux, now);
+    breaks(false);
+    assert!(Part::Webrtc.panics() > panics);
+    assert_eq!(closed(&mut mux), Some((handle, Reason::Panicked)));
+    assert_eq!((mux.len(), mux.counters().half_open), (1, 0));
+    assert_eq!(mux.poll_retired().as_deref(), Some(peer.local.ufrag()));
+
+    // Within a check, which could be anybody's.
+    let refused = mux.counters().checks_refused;
+    breaks(true);
+    present.check(&mut mux, now);
+    breaks(false);
+    assert_eq!(mux.counters().checks_refused, refused + 1);
+    assert!(mux.poll_event().is_none() && mux.poll_transmit().is_none());
+
+    // Everybody else goes on, and newcomers come.
+    let mut packet = present.rtp(5);
+    let received = mux.receive(present.path, &mut packet, now);
+    assert!(matches!(received, Received::Rtp { index: 5, .. }));
+    Peer::connect(3, &mut mux, now);
 }

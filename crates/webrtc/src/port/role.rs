@@ -9,6 +9,10 @@ use crate::srtp::Keys;
 
 /// What a worker does with its sessions. All is called on the worker's thread, and nothing may block: one
 /// session's wait is every session's.
+///
+/// A panic in [`connected`](Self::connected), [`rtp`](Self::rtp) or [`rtcp`](Self::rtcp) ends that session,
+/// and the role is told by [`closed`](Self::closed), whether it knows of the session or not. A panic anywhere
+/// else ends the process.
 pub trait Role: Send + 'static {
     /// What a session is for, as given to [`Port::expect`](super::Port::expect).
     type Ticket: Send + 'static;

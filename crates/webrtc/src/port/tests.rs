@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
+use net::panics::Part;
 use rtc_stun::attributes::ATTR_USE_CANDIDATE;
 
 use super::*;
@@ -14,12 +15,18 @@ use crate::mux::{Handle, Reason};
 use crate::srtp::{Keys, Profile, RtcpOpener, Sealer};
 use crate::testing::{CM_FIRST, Client, check_request};
 
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Datagrams of a run, one byte more than the last of them has.
 const RUN: usize = 5;
 const SEGMENT: usize = 300;
 const RUN_LEN: usize = (RUN - 1) * SEGMENT + 17;
+
+/// Who has this ticket makes the role panic as soon as it has connected.
+const UNBEARABLE: u32 = 666;
+
+/// An RTP packet that begins with this makes the role panic.
+const DEFECT: u8 = 0xfe;
 
 /// Who has this ticket is sent a packet as soon as it has connected.
 const EAGER: u32 = 77;
@@ -81,6 +88,7 @@ impl Role for Echo {
             keys: keys.clone(),
             path,
         });
+        assert_ne!(ticket, UNBEARABLE, "a defect of the role");
     }
 
     fn moved(&mut self, session: Handle, path: Path, _: Instant) {
@@ -112,6 +120,7 @@ impl Role for Echo {
                 out.close(session);
                 self.paths.remove(&session);
             }
+            DEFECT => panic!("a defect of the role"),
             runs => self.owed.push((session, runs)),
         }
         self.tell(Seen::Rtp(index, payload));
@@ -125,7 +134,12 @@ impl Role for Echo {
             for (at, byte) in out.buffer()[..RUN_LEN].iter_mut().enumerate() {
                 *byte = (at / SEGMENT) as u8;
             }
-            match out.send(self.paths[session], RUN_LEN, SEGMENT) {
+            let Some(path) = self.paths.get(session) else {
+                // It ended before all that was owed to it was sent.
+                self.owed.pop();
+                continue;
+            };
+            match out.send(*path, RUN_LEN, SEGMENT) {
                 Sent::Sent => *runs -= 1,
                 Sent::Blocked => break,
                 Sent::Gone => *runs = 0,
@@ -739,6 +753,51 @@ fn a_waker_gives_its_worker_a_turn() {
         eventually("a turn", || fixture.woken.load(Ordering::Relaxed) > before);
     }
     assert!(start.elapsed() < DEADLINE);
+}
+
+#[test]
+fn a_panic_over_what_a_peer_sends_ends_its_session_and_no_other() {
+    net::panics::install_hook();
+    let fixture = Fixture::open(1);
+    let mut other = fixture.udp_peer(1);
+    let panics = Part::Webrtc.panics();
+    let mut peer = fixture.udp_peer(2);
+    peer.send(1, &[DEFECT]);
+    assert!(matches!(fixture.next(), Seen::Closed(Reason::Panicked)));
+    peer.hear_goodbye();
+    // The same when it happens before the role knows of the session.
+    let mut peer = fixture.udp_peer(UNBEARABLE);
+    assert!(matches!(fixture.next(), Seen::Closed(Reason::Panicked)));
+    peer.hear_goodbye();
+    assert!(Part::Webrtc.panics() >= panics + 2);
+    other.send(1, &[1]);
+    assert!(matches!(fixture.next(), Seen::Rtp(1, _)));
+    other.wire.take_run();
+    eventually("the others are forgotten", || fixture.port.sessions() == 1);
+    fixture.udp_peer(3);
+}
+
+/// A peer is gone before all that the role owes it was sent.
+#[test]
+fn what_is_owed_to_a_peer_that_has_gone_is_forgotten() {
+    let fixture = Fixture::open(1);
+    let (local, dtls) = fixture.expect(1);
+    let wire = Wire::tcp(fixture.port.address());
+    let mut peer = Peer::connect(wire, local, dtls, &fixture);
+    // More than its connection takes, so that much is owed when it is closed.
+    let sends = 60;
+    for index in 0..sends {
+        peer.send(index, &[100]);
+        assert!(matches!(fixture.next(), Seen::Rtp(..)));
+    }
+    eventually("it is full", || fixture.port.counters().blocked > 0);
+    assert!(fixture.port.close(peer.local.ufrag()));
+    assert!(matches!(fixture.next(), Seen::Closed(Reason::Requested)));
+    // The role has turns, and others are served.
+    let mut other = fixture.udp_peer(2);
+    other.send(1, &[1]);
+    assert!(matches!(fixture.next(), Seen::Rtp(1, _)));
+    other.wire.take_run();
 }
 
 /// A role that breaks.

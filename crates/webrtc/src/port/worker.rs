@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use net::accept::{self, EXHAUSTED_BACKOFF, Failure};
+use net::panics::{self, Panic};
 use net::{Ready, udp};
 
 use super::connections::Heard;
@@ -18,7 +19,7 @@ use super::{Counters, Outbox, Role};
 use crate::dtls::Identity;
 use crate::framing::Deframer;
 use crate::ice::{Path, Transport};
-use crate::mux::{Claim, Event, Handle, Mux, Reason, Received};
+use crate::mux::{self, Claim, Event, Handle, Mux, Reason, Received};
 
 /// Batches of datagrams taken before the role has a turn: the feedback of a thousand viewers.
 const BATCHES_PER_TURN: usize = 8;
@@ -85,8 +86,9 @@ impl<R: Role> Worker<R> {
 
     /// Runs until the port is stopped.
     ///
-    /// A panic here is a defect that has cost this worker's sessions their state. The kernel would still
-    /// send it its share of the peers, so the process ends and its supervisor starts it anew.
+    /// A panic over what one peer sent ends that peer's session. Any other has cost this worker's sessions
+    /// their state. The kernel would still send it its share of the peers, so the process ends and its
+    /// supervisor starts it anew.
     pub(super) fn run(mut self) {
         let _guard = net::AbortOnPanic(format!("WebRTC worker {}", self.number));
         let mut arrivals = udp::Inbox::default();
@@ -183,11 +185,15 @@ impl<R: Role> Worker<R> {
                 packet,
             } => {
                 let mut out = Outbox::new(&mut self.mux, &mut self.wire, now);
-                self.role.rtp(session, index, packet, now, &mut out);
+                let role = &mut self.role;
+                let taken = panics::contain(|| role.rtp(session, index, packet, now, &mut out));
+                self.give_up_if(session, taken, now);
             }
             Received::Rtcp { session, packet } => {
                 let mut out = Outbox::new(&mut self.mux, &mut self.wire, now);
-                self.role.rtcp(session, packet, now, &mut out);
+                let role = &mut self.role;
+                let taken = panics::contain(|| role.rtcp(session, packet, now, &mut out));
+                self.give_up_if(session, taken, now);
             }
             Received::Unknown { ufrag } => {
                 match self.shared.directory.claim(ufrag, self.index()) {
@@ -262,8 +268,11 @@ impl<R: Role> Worker<R> {
                         continue;
                     };
                     let mut out = Outbox::new(&mut self.mux, &mut self.wire, now);
-                    self.role
-                        .connected(session, ticket, &keys, path, now, &mut out);
+                    let role = &mut self.role;
+                    let taken = panics::contain(|| {
+                        role.connected(session, ticket, &keys, path, now, &mut out);
+                    });
+                    self.give_up_if(session, taken, now);
                 }
                 // The role may have closed it since.
                 Event::Moved { path } if self.mux.path(session).is_some() => {
@@ -296,6 +305,17 @@ impl<R: Role> Worker<R> {
                 self.role.abandoned(ticket, reason);
             }
             None => self.role.closed(session, reason, now),
+        }
+    }
+
+    /// Ends a session over which the role has panicked.
+    fn give_up_if(&mut self, session: Handle, taken: Result<(), Panic>, now: Instant) {
+        let Err(panic) = taken else {
+            return;
+        };
+        mux::report(&panic, self.mux.path(session));
+        if self.mux.close(session, now) {
+            self.role.closed(session, Reason::Panicked, now);
         }
     }
 

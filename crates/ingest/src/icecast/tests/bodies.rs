@@ -94,6 +94,26 @@ async fn a_second_source_takes_over_from_a_half_open_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_panic_over_a_source_s_body_ends_its_epoch_and_is_told_of() {
+    let log = Log::default();
+    let _listening = log.capture();
+    let context = house(Takeover::SameCredential, 0);
+    let request = format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY));
+    let (mut broken, task) = source(&context, &request);
+    let _listener = listen(&context, "a").await;
+    let mut frames = mp3(20);
+    frames[10 * FRAME_BYTES + 50..][..DEFECT.len()].copy_from_slice(DEFECT);
+    broken.write_all(&frames).await.expect("it is read");
+    assert!(task.await.is_err_and(|error| error.is_panic()));
+    assert_eq!(context.stats.publishers(Protocol::Icecast), 0);
+    assert_eq!(stream(&context, "a").await.info().phase, Phase::Lingering);
+    let lines = log.lines();
+    let ended = lines.iter().find(|line| line.contains("publishing ended"));
+    let ended = ended.expect("the end is told of");
+    assert!(ended.contains("its connection was given up"), "{ended}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_silent_source_is_given_up_and_the_stream_lingers() {
     let context = house(Takeover::SameCredential, 0);
     let began = Instant::now();
@@ -108,10 +128,7 @@ async fn a_silent_source_is_given_up_and_the_stream_lingers() {
     let waited = began.elapsed().as_secs();
     // The last two are the farewell.
     assert!((14..=16).contains(&waited), "{waited} s");
-    assert_eq!(
-        stream(&context, "a").await.info().phase,
-        fanout::Phase::Lingering
-    );
+    assert_eq!(stream(&context, "a").await.info().phase, Phase::Lingering);
     assert_eq!(context.stats.rejected(Rejection::Slow), 1);
 }
 

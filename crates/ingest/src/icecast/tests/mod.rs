@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use fanout::{PublishRefused, Takeover};
+use fanout::{Phase, PublishRefused, Takeover};
 use http1::{HeadLimits, HeadReader};
 use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
@@ -18,7 +18,8 @@ use tokio::time::Instant;
 use super::*;
 use crate::Rejection;
 use crate::testing::{
-    FLOODER, KEY, Log, OTHER_KEY, PEER, hear, house, listen, listen_with_times, stream, wait_for,
+    DEFECT, FLOODER, KEY, Log, OTHER_KEY, PEER, hear, house, listen, listen_with_times, stream,
+    wait_for,
 };
 
 /// Bytes of one frame: MPEG-1 layer III, 128 kb/s at 44.1 kHz, no padding.

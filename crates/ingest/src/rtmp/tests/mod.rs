@@ -21,7 +21,8 @@ use tokio::time::Instant;
 use super::*;
 use crate::Rejection;
 use crate::testing::{
-    FLOODER, KEY, Log, OTHER_KEY, PEER, hear, house, listen, listen_with_times, stream, wait_for,
+    DEFECT, FLOODER, KEY, Log, OTHER_KEY, PEER, hear, house, listen, listen_with_times, stream,
+    wait_for,
 };
 
 /// An AAC sequence header tag body: AAC-LC, 44.1 kHz, stereo.

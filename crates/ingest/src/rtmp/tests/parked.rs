@@ -1,6 +1,7 @@
 //! Publishers that the intake reads, by each method. Real time passes in these.
 
 use net::intake::{Intake, Method};
+use net::panics::Part;
 use tokio::io::copy_bidirectional;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -81,8 +82,11 @@ async fn nothing_is_lost_while_nobody_listens() {
         let began = Instant::now();
         let mut frames = 0;
         while began.elapsed() < Duration::from_secs(1) {
-            client.audio(frames, b"\xaf\x01frame").await;
-            frames += 1;
+            // Several at a time, so that few of them are read even if each step takes long.
+            for _ in 0..10 {
+                client.audio(frames, b"\xaf\x01frame").await;
+                frames += 1;
+            }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let expected = u64::from(frames) * 5;
@@ -119,6 +123,33 @@ async fn a_second_publisher_takes_over_from_a_silent_one() {
         second.audio(0, b"\xaf\x01two").await;
         assert_eq!(hear(&mut listener, 3).await, b"two");
         assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_panic_over_a_publisher_s_media_ends_its_epoch_and_no_other() {
+    net::panics::install_hook();
+    for context in houses(Takeover::SameCredential).map(Arc::new) {
+        let (mut other, _task) = Client::publish(&context, &at("other", KEY)).await;
+        let (mut broken, broken_task) = Client::publish(&context, &at("show", KEY)).await;
+        let mut listener = listen(&context, "live/show").await;
+        let mut others = listen(&context, "live/other").await;
+        let panics = Part::Intake.panics();
+        broken.audio(0, AAC_HEADER).await;
+        broken.audio(0, &[b"\xaf\x01", DEFECT].concat()).await;
+        ended(broken_task).await;
+        assert!(Part::Intake.panics() > panics);
+        assert_eq!(context.stats.publishers(Protocol::Rtmp), 1);
+        let show = stream(&context, "live/show").await;
+        assert_eq!(show.info().phase, Phase::Lingering);
+        other.audio(0, AAC_HEADER).await;
+        other.audio(0, b"\xaf\x01one").await;
+        assert_eq!(hear(&mut others, 3).await, b"one");
+        // The stream is there for the next one.
+        let (mut again, _task) = Client::publish(&context, &at("show", KEY)).await;
+        again.audio(0, AAC_HEADER).await;
+        again.audio(0, b"\xaf\x01two").await;
+        assert_eq!(hear(&mut listener, 3).await, b"two");
     }
 }
 

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use container::rtp::{Format, Header};
 use fanout::{Phase, Takeover};
 use media::{Item, TrackId};
+use net::panics::Part;
 use webrtc::ice::Path;
-use webrtc::mux::Reason;
+use webrtc::mux::{Handle, Reason};
 use webrtc::rtcp;
 
-use super::super::{BIT_RATE_MAX, Publishers, admit};
+use super::super::{BIT_RATE_MAX, Out, Publishers, admit};
 use super::offers::{FEEDBACK, agreed, offer, picture, sound};
 use super::peer::{Line, ntp};
 use super::trial::{Link, Trial, keys};
@@ -65,6 +66,38 @@ fn a_publisher_is_counted_while_it_is_there() {
     trial
         .publishers
         .closed(handle(7), Reason::Silent, Instant::now());
+}
+
+/// Cannot be spoken to.
+#[derive(Default)]
+struct Broken {
+    closed: Vec<Handle>,
+}
+
+impl Out for Broken {
+    fn rtcp(&mut self, _: Handle, _: &[u8]) {
+        panic!("a defect of the server");
+    }
+
+    fn close(&mut self, session: Handle) {
+        self.closed.push(session);
+    }
+}
+
+#[test]
+fn a_panic_in_a_session_s_turn_ends_that_session() {
+    net::panics::install_hook();
+    let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
+    trial.run(SECOND);
+    let panics = Part::Webrtc.panics();
+    let mut broken = Broken::default();
+    // By then it has to report.
+    let later = Instant::now() + 5 * SECOND;
+    trial.publishers.turn(later, &mut broken);
+    assert!(Part::Webrtc.panics() > panics);
+    assert_eq!(broken.closed, [handle(7)]);
+    assert!(trial.publishers.is_empty());
+    assert_eq!(phase(&trial.context), Phase::Lingering);
 }
 
 #[test]

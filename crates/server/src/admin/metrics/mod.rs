@@ -20,6 +20,7 @@ use fanout::stats::{Counter, Histogram, HistogramValue, WorkerStats};
 use fanout::{Class, Info, Phase, Protocol, Reason};
 use net::accept::Failure;
 use net::intake::Intake;
+use net::panics::Part;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
@@ -111,6 +112,8 @@ impl Gather {
         page.gauges(BUILD_INFO, [(env!("CARGO_PKG_VERSION"), 1.0)])?;
         page.gauge(START_TIME, stamp::unix_seconds(node.started) as f64)?;
         page.gauge(DRAINING, f64::from(u8::from(node.is_draining())))?;
+        let panics = Part::ALL.map(|part| (part.label(), part.panics() as f64));
+        page.counters(PANICS, panics)?;
         let fanout = node.registry.fanout();
         page.gauge(LOG_BYTES, fanout.log_bytes() as f64)?;
         page.gauges(BACKEND, [(fanout.backend(), 1.0)])

@@ -49,6 +49,7 @@ metrics! {
     BUILD_INFO Gauge "carillon_build_info" ["version"] "Always 1; its label tells the version";
     START_TIME Gauge "carillon_start_time_seconds" [] "When the server started, in seconds since 1970";
     DRAINING Gauge "carillon_draining" [] "1 from the signal to end until the end";
+    PANICS Counter "carillon_panics" ["part"] "Sessions and connections that a defect of the server has ended";
     STREAMS Gauge "carillon_streams" [] "Streams that are live or linger";
     PUBLISHERS Gauge "carillon_publishers" ["protocol"] "Publishers now";
     LISTENERS Gauge "carillon_listeners" ["protocol"] "Listeners now";

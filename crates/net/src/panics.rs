@@ -1,0 +1,265 @@
+//! Panics that cost one session, connection or datagram, and not the process.
+//!
+//! Bytes of strangers reach code that is not ours, and code of ours that could be wrong. Whoever feeds
+//! one peer's bytes to it does so within [`contain`] (or [`contain_task`]), gives up that peer when
+//! it panics, and [reports](Panic::report) it: a warning in the log, of which a flood is summed up, and a
+//! count by part.
+//!
+//! What is shared by all peers of a thread stays outside: a panic there has cost the thread its
+//! state, and [`AbortOnPanic`](crate::AbortOnPanic) ends the process.
+//!
+//! [`install_hook`] keeps the standard library from writing each contained panic to standard error, unlimited
+//! and waiting for room there. Called by `server` (the hook, connections), `egress-rtmp`,
+//! `ingest`, `fanout`, `webrtc` and the intake.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::fmt::{self, Display};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// Panics told of one by one in [`LINES_PERIOD`]; the rest are counted. One is a defect to be reported, more
+/// of them say nothing new.
+const LINES_MAX: u32 = 5;
+
+/// See [`LINES_MAX`].
+const LINES_PERIOD: Duration = Duration::from_secs(1);
+
+/// Whose peer is given up after a panic.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Part {
+    /// A session or datagram of the WebRTC port.
+    Webrtc,
+    /// A publisher that an intake thread reads.
+    Intake,
+    /// A listener who speaks while a worker has it.
+    Listener,
+    /// A connection that a task serves.
+    Connection,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Webrtc, Self::Intake, Self::Listener, Self::Connection];
+
+    /// A short word for metrics.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Webrtc => "webrtc",
+            Self::Intake => "intake",
+            Self::Listener => "listener",
+            Self::Connection => "connection",
+        }
+    }
+
+    /// How many panics of it have been reported since the process began.
+    pub fn panics(self) -> u64 {
+        COUNTS[self as usize].load(Ordering::Relaxed)
+    }
+}
+
+/// A process has one panic hook, and one set of counts.
+static COUNTS: [AtomicU64; Part::ALL.len()] = [const { AtomicU64::new(0) }; Part::ALL.len()];
+
+static LINES: Mutex<Lines> = Mutex::new(Lines {
+    began: None,
+    told: 0,
+    untold: 0,
+});
+
+thread_local! {
+    /// How many [`contain`]s this thread is in.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// Where the last contained panic began, as the hook was told.
+    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// A panic that was contained.
+#[derive(Debug)]
+#[must_use = "a panic is a defect that somebody has to learn of"]
+pub struct Panic {
+    message: String,
+    place: Option<String>,
+}
+
+impl Panic {
+    /// Counts it, and tells the log of it: what it was, where, and whom it has cost what.
+    pub fn report(&self, part: Part, whom: &dyn Display) {
+        COUNTS[part as usize].fetch_add(1, Ordering::Relaxed);
+        let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(untold) = lines.take(Instant::now()) else {
+            return;
+        };
+        drop(lines);
+        tracing::warn!(
+            part = part.label(),
+            panic = %self,
+            untold,
+            "a defect of the server has ended {whom}; everything else goes on"
+        );
+    }
+}
+
+impl Display for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Its words may contain what the peer sent.
+        write!(f, "{:?}", self.message)?;
+        match &self.place {
+            Some(place) => write!(f, " at {place}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Does something that bytes of one peer may make panic. What it worked on is in no known state after
+/// that, and is to be given up.
+///
+/// # Errors
+/// When it has panicked.
+pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
+    DEPTH.set(DEPTH.get() + 1);
+    // Unwind safety: the caller gives up what the work could have left half done.
+    let done = catch_unwind(AssertUnwindSafe(work));
+    DEPTH.set(DEPTH.get() - 1);
+    done.map_err(|payload| Panic {
+        message: message(&*payload).to_owned(),
+        place: PLACE.take(),
+    })
+}
+
+/// The same for a task, each of whose steps is contained.
+///
+/// # Errors
+/// When it has panicked. It has been dropped as far as it got then.
+pub async fn contain_task<T>(task: impl Future<Output = T>) -> Result<T, Panic> {
+    let mut task = pin!(task);
+    std::future::poll_fn(|context| match contain(|| task.as_mut().poll(context)) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
+        Err(panic) => Poll::Ready(Err(panic)),
+    })
+    .await
+}
+
+/// From now on contained panics are left to whoever contains them; all others go to the hook that was there
+/// before. A second call changes nothing.
+pub fn install_hook() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let former = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if DEPTH.get() == 0 {
+                return former(info);
+            }
+            PLACE.set(info.location().map(ToString::to_string));
+        }));
+    });
+}
+
+fn message(payload: &(dyn Any + Send)) -> &str {
+    match (
+        payload.downcast_ref::<&str>(),
+        payload.downcast_ref::<String>(),
+    ) {
+        (Some(text), _) => text,
+        (None, Some(text)) => text,
+        (None, None) => "without a message",
+    }
+}
+
+/// What keeps a flood of panics from filling the log.
+struct Lines {
+    /// When the present period began.
+    began: Option<Instant>,
+    /// Lines of the present period.
+    told: u32,
+    /// Panics without a line since the last line.
+    untold: u64,
+}
+
+impl Lines {
+    /// Whether there may be a line now, and how many panics had none since the last.
+    fn take(&mut self, now: Instant) -> Option<u64> {
+        if self
+            .began
+            .is_none_or(|began| now.saturating_duration_since(began) >= LINES_PERIOD)
+        {
+            self.began = Some(now);
+            self.told = 0;
+        }
+        if self.told >= LINES_MAX {
+            self.untold += 1;
+            return None;
+        }
+        self.told += 1;
+        Some(std::mem::take(&mut self.untold))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_contained_with_its_words_and_its_place() {
+        install_hook();
+        assert_eq!(contain(|| 7).expect("no panic"), 7);
+        let number = 5;
+        let panic = contain(|| panic!("a defect\n of {number}")).expect_err("it panics");
+        let words = panic.to_string();
+        assert!(words.starts_with(r#""a defect\n of 5" at "#), "{words}");
+        assert!(words.contains("panics.rs:"), "{words}");
+        let nested = contain(|| contain(|| panic!("within")).expect_err("it panics"));
+        assert_eq!(nested.expect("contained within").message, "within");
+        assert_eq!(DEPTH.get(), 0);
+    }
+
+    #[test]
+    fn each_report_counts() {
+        let before = Part::Connection.panics();
+        let panic = contain(|| panic!("once")).expect_err("it panics");
+        panic.report(Part::Connection, &"nobody");
+        assert!(Part::Connection.panics() > before);
+    }
+
+    #[test]
+    fn a_task_is_contained_in_every_step() {
+        let step = Cell::new(0);
+        let mut task = pin!(contain_task(std::future::poll_fn(|_| {
+            step.set(step.get() + 1);
+            match step.get() {
+                1 => Poll::<()>::Pending,
+                _ => panic!("in its second step"),
+            }
+        })));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(task.as_mut().poll(&mut context).is_pending());
+        let Poll::Ready(Err(panic)) = task.as_mut().poll(&mut context) else {
+            panic!("it is over");
+        };
+        assert_eq!(panic.message, "in its second step");
+    }
+
+    #[test]
+    fn a_flood_is_a_few_lines_and_every_panic_is_told_of() {
+        let start = Instant::now();
+        let mut lines = Lines {
+            began: None,
+            told: 0,
+            untold: 0,
+        };
+        let (mut told, mut summed) = (0, 0);
+        for millisecond in 0..10_000 {
+            if let Some(untold) = lines.take(start + Duration::from_millis(millisecond)) {
+                told += 1;
+                summed += untold;
+            }
+        }
+        assert_eq!(told, 10 * u64::from(LINES_MAX));
+        assert_eq!(told + summed + lines.untold, 10_000);
+    }
+}
