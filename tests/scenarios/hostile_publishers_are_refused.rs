@@ -128,7 +128,7 @@ fn oversized_slow_and_lying_heads() {
         http::request(addr, b"GET / HTTP/1.1\r\nHos", DEADLINE).status,
         408
     );
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(begun.elapsed() >= Duration::from_secs(1));
     // A length beyond every number.
     let lying = "PUT /r.mp3 HTTP/1.1\r\nAuthorization: Basic c291cmNlOnRlc3RraXQtcHVibGlzaC1rZXk=\r\n\
                  Content-Type: audio/mpeg\r\nContent-Length: 99999999999999999999\r\n\r\n";

@@ -1,7 +1,6 @@
 //! AAC and MP3 are heard as Opus at `/{stream}.ogg`, made while somebody listens.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use tempfile::TempDir;
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
@@ -266,7 +265,7 @@ fn where_it_is_turned_off_that_is_said() {
         .start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
     wait_for_stream(&server, "live/show");
-    wait_until("the verdict", Duration::from_secs(20), || {
+    wait_until("the verdict", DEADLINE, || {
         opus(&server, "live/show")["state"] == "impossible"
     });
     let answer = server.get("/live/show.ogg");

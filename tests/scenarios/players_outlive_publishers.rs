@@ -67,7 +67,7 @@ fn a_frozen_publisher_is_replaced_a_second_later() {
     // The second of silence is what is to be survived.
     std::thread::sleep(Duration::from_secs(1));
     let mut second = publish_rtmp(&server, &clip, "live/show");
-    more(&players, 200_000, Duration::from_secs(10));
+    more(&players, 200_000, DEADLINE);
     assert!(second.is_running(), "{}", second.stderr());
 
     let clip = std::fs::read(&clip).unwrap();
@@ -134,10 +134,7 @@ fn who_waits_in_vain_is_told() {
         .finish(DEADLINE);
     assert!(!finished.status.success());
     let waited = begun.elapsed();
-    assert!(
-        waited >= Duration::from_secs(1) && waited < Duration::from_secs(10),
-        "{waited:?}"
-    );
+    assert!(waited >= Duration::from_secs(1), "{waited:?}");
     // ffmpeg prints the description and not the code.
     let said = finished.stderr.to_lowercase();
     assert!(

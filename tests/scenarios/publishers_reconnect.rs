@@ -1,8 +1,6 @@
 //! A publisher may vanish and come back, even while its old connection still hangs: nobody who
 //! listens is disconnected, and time never steps back.
 
-use std::time::Duration;
-
 use testkit::{Clip, Server, Signal, framemd5, wait_until};
 
 use crate::flv;
@@ -53,7 +51,7 @@ fn a_frozen_publisher_is_replaced_at_once() {
     frozen.signal(Signal::STOP);
     let mut second = publish_rtmp(&server, &clip, "live/show");
     let before = listener.body().len();
-    listener.read_bytes(before + 200_000, Duration::from_secs(10));
+    listener.read_bytes(before + 200_000, DEADLINE);
     assert!(second.is_running(), "{}", second.stderr());
     assert_monotonic(listener.body());
     // The one that was replaced learns of it when it wakes up.

@@ -3,14 +3,12 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use tempfile::NamedTempFile;
 use testkit::framemd5::{self, Frame, Join};
 use testkit::{Clip, PUBLISH_KEY, Process, Server, ServerBuilder, Tool, wait_until};
 
-/// For whatever must happen, on a loaded machine.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) use testkit::DEADLINE;
 
 /// A server whose streams end soon after their publisher.
 pub(crate) fn server_with_short_linger() -> Server {

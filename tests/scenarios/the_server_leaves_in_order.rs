@@ -9,15 +9,12 @@ use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 
 #[test]
 fn at_once_when_nobody_listens() {
-    let mut server = Server::start();
-    let begun = Instant::now();
+    // Longer than the deadline, should it be waited for.
+    let mut server = Server::builder()
+        .env("CARILLON__DRAIN_TIMEOUT", "5m")
+        .start();
     let status = server.terminate(DEADLINE);
     assert_eq!(status.code(), Some(0));
-    assert!(
-        begun.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        begun.elapsed()
-    );
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn titles_come_in_many_spellings() {
     ] {
         assert_eq!(set_title(&server, query), 200, "{query}");
         let wanted = format!("StreamTitle='{title}");
-        let deadline = std::time::Duration::from_secs(20);
+        let deadline = DEADLINE;
         let found = icy.read_until(deadline, |body| {
             deinterleave(body, interval)
                 .1

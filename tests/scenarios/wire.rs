@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::support::connect;
+use crate::support::{DEADLINE, connect};
 
 /// A player's connection, and all that the server has said on it.
 pub(crate) struct Wire {
@@ -35,7 +35,7 @@ impl Wire {
         }
         body.extend([0, 0, 9]);
         wire.command(0, &body);
-        wire.hear("NetConnection.Connect.Success", Duration::from_secs(10));
+        wire.hear("NetConnection.Connect.Success", DEADLINE);
         wire
     }
 

@@ -14,7 +14,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{RecvFlags, recv};
 
-use crate::conversation;
+use crate::{control, conversation};
 
 /// Sockets looked at between two sleeps.
 const EVENTS_PER_WAIT: usize = 512;
@@ -30,6 +30,8 @@ const STALLED_BYTES: usize = 4 << 10;
 /// Listeners that join at the same time: some servers answer after 40 ms, for they wait for more
 /// to say. Fewer than any server lets one address have on its doorstep.
 const JOINING_MAX: usize = 16;
+/// Connections of a control. The longest gap of many is longer than that of one, as it is with listeners.
+const CONTROLS: usize = 50;
 /// Orders that wait for the thread to notice them; joining is slower than noticing.
 const ORDERS_MAX: usize = 64;
 
@@ -38,7 +40,16 @@ const ORDERS_MAX: usize = 64;
 pub struct Audience {
     shared: Arc<Shared>,
     orders: SyncSender<Order>,
-    thread: Option<JoinHandle<Vec<Duration>>>,
+    thread: Option<JoinHandle<Gaps>>,
+}
+
+/// How long those who read have waited for bytes, at the longest.
+#[derive(Debug, Default)]
+pub struct Gaps {
+    /// Each listener of the server's.
+    pub listeners: Vec<Duration>,
+    /// All of the [control](Audience::control) together.
+    pub control: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -52,6 +63,8 @@ struct Shared {
 enum Order {
     /// One more listener.
     Join(TcpStream),
+    /// One more that no server is between.
+    Control(TcpStream),
     /// That many of the listeners, the oldest first, read no more.
     Stall(usize),
     /// Gaps count from this moment.
@@ -140,6 +153,19 @@ impl Audience {
         self.order(Order::Stall(count));
     }
 
+    /// Adds a control: connections on which a thread of this process sends a little every `pace`, with no
+    /// server in between. They are read by the same thread as the listeners, at the same time, so their gaps
+    /// show what a machine that is busy adds to anybody's.
+    ///
+    /// # Panics
+    /// When they cannot be made.
+    pub fn control(&self, pace: Duration) {
+        for socket in control::paced(CONTROLS, pace) {
+            socket.set_nonblocking(true).expect("a socket of our own");
+            self.order(Order::Control(socket));
+        }
+    }
+
     /// Forgets all gaps so far; they count from now on.
     pub fn watch(&self) {
         self.order(Order::Watch(Instant::now()));
@@ -148,7 +174,7 @@ impl Audience {
     /// Hangs up and tells the longest time that each one who reads waited for bytes since
     /// [`watch`](Self::watch) or its joining, the wait it was in at the end included.
     #[must_use]
-    pub fn longest_gaps(mut self) -> Vec<Duration> {
+    pub fn longest_gaps(mut self) -> Gaps {
         self.end()
     }
 
@@ -156,10 +182,10 @@ impl Audience {
         assert!(self.orders.send(order).is_ok(), "the audience panicked");
     }
 
-    fn end(&mut self) -> Vec<Duration> {
+    fn end(&mut self) -> Gaps {
         self.shared.stop.store(true, Ordering::Relaxed);
         let Some(thread) = self.thread.take() else {
-            return Vec::new();
+            return Gaps::default();
         };
         let ended = thread.join();
         assert!(
@@ -193,6 +219,7 @@ struct Reader {
     socket: TcpStream,
     last: Instant,
     longest: Duration,
+    is_control: bool,
 }
 
 impl Crowd {
@@ -206,7 +233,7 @@ impl Crowd {
         }
     }
 
-    fn attend(mut self, orders: &Receiver<Order>) -> Vec<Duration> {
+    fn attend(mut self, orders: &Receiver<Order>) -> Gaps {
         let mut sink = vec![0; TAKE_BYTES];
         while !self.shared.stop.load(Ordering::Relaxed) {
             while let Ok(order) = orders.try_recv() {
@@ -222,28 +249,26 @@ impl Crowd {
             }
         }
         let now = Instant::now();
-        let waits = self.readers.values();
-        waits
-            .map(|reader| reader.longest.max(now - reader.last))
-            .collect()
+        let mut gaps = Gaps::default();
+        for reader in self.readers.values() {
+            let longest = reader
+                .longest
+                .max(now.saturating_duration_since(reader.last));
+            match reader.is_control {
+                true => gaps.control = gaps.control.max(longest),
+                false => gaps.listeners.push(longest),
+            }
+        }
+        gaps
     }
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Join(socket) => {
-                let data = epoll::EventData::new_u64(self.joined);
-                epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN)
-                    .expect("the socket can be watched");
-                let reader = Reader {
-                    socket,
-                    last: Instant::now(),
-                    longest: Duration::ZERO,
-                };
-                self.readers.insert(self.joined, reader);
-                self.joined += 1;
-            }
+            Order::Join(socket) => self.enter(socket, false),
+            Order::Control(socket) => self.enter(socket, true),
             Order::Stall(count) => {
-                let mut oldest: Vec<u64> = self.readers.keys().copied().collect();
+                let listeners = self.readers.iter().filter(|(_, reader)| !reader.is_control);
+                let mut oldest: Vec<u64> = listeners.map(|(id, _)| *id).collect();
                 oldest.sort_unstable();
                 for id in oldest.into_iter().take(count) {
                     let socket = self.remove(id);
@@ -264,6 +289,20 @@ impl Crowd {
         }
     }
 
+    fn enter(&mut self, socket: TcpStream, is_control: bool) {
+        let data = epoll::EventData::new_u64(self.joined);
+        epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN)
+            .expect("the socket can be watched");
+        let reader = Reader {
+            socket,
+            last: Instant::now(),
+            longest: Duration::ZERO,
+            is_control,
+        };
+        self.readers.insert(self.joined, reader);
+        self.joined += 1;
+    }
+
     fn take(&mut self, id: u64, now: Instant, sink: &mut [u8]) {
         let Some(reader) = self.readers.get_mut(&id) else {
             return;
@@ -272,9 +311,11 @@ impl Crowd {
         let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
         match recv(&reader.socket, sink, flags) {
             Ok((_, length)) if length > 0 => {
-                self.shared
-                    .bytes
-                    .fetch_add(length as u64, Ordering::Relaxed);
+                if !reader.is_control {
+                    self.shared
+                        .bytes
+                        .fetch_add(length as u64, Ordering::Relaxed);
+                }
                 reader.longest = reader
                     .longest
                     .max(now.saturating_duration_since(reader.last));
@@ -282,8 +323,11 @@ impl Crowd {
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
             _ => {
+                let is_control = reader.is_control;
                 self.remove(id);
-                self.shared.alive.fetch_sub(1, Ordering::Relaxed);
+                if !is_control {
+                    self.shared.alive.fetch_sub(1, Ordering::Relaxed);
+                }
             }
         }
     }
@@ -300,7 +344,7 @@ mod tests {
     use super::*;
     use crate::{Clip, Nginx, Publisher, wait_until};
 
-    const DEADLINE: Duration = Duration::from_secs(30);
+    const DEADLINE: Duration = crate::DEADLINE;
 
     #[test]
     fn players_read_until_they_stall() {
@@ -321,6 +365,6 @@ mod tests {
             before = now;
             looks > 40
         });
-        assert!(audience.longest_gaps().is_empty());
+        assert!(audience.longest_gaps().listeners.is_empty());
     }
 }

@@ -11,7 +11,7 @@ use rml_rtmp::sessions::{
 };
 
 /// For the whole of it, on a loaded machine.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = crate::DEADLINE;
 /// More than the answers take together.
 const READ_BYTES: usize = 16 << 10;
 

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// For connecting, for sending the request, and for the head of the answer.
-const HEAD_DEADLINE: Duration = Duration::from_secs(15);
+const HEAD_DEADLINE: Duration = crate::DEADLINE;
 /// A longer head is not one of ours.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 /// What one read takes at most.
@@ -391,7 +391,7 @@ mod tests {
 
     use super::*;
 
-    const DEADLINE: Duration = Duration::from_secs(10);
+    const DEADLINE: Duration = crate::DEADLINE;
 
     /// Answers one connection with `parts`; a part is sent when the client has sent a byte for it.
     fn serve(parts: Vec<&'static [u8]>) -> (SocketAddr, JoinHandle<()>) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::{Process, Tool, free_address, wait_until};
 
 /// From start to the first answer.
-const READY_DEADLINE: Duration = Duration::from_secs(30);
+const READY_DEADLINE: Duration = crate::DEADLINE;
 /// For one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 

@@ -10,6 +10,7 @@
 )]
 
 mod audience;
+mod control;
 mod conversation;
 pub mod framemd5;
 pub mod http;
@@ -24,11 +25,11 @@ mod process;
 mod publisher;
 mod sampling;
 mod server;
-mod stillness;
 mod tool;
 mod wait;
 
-pub use self::audience::Audience;
+pub use self::audience::{Audience, Gaps};
+pub use self::control::Hops;
 pub use self::icecast::Icecast;
 pub use self::impaired::{Impaired, Impairment, Passage};
 pub use self::media::Clip;
@@ -39,9 +40,8 @@ pub use self::process::{Process, Signal};
 pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{PUBLISH_KEY, Server, ServerBuilder, build_release};
-pub use self::stillness::Stillness;
 pub use self::tool::{Finished, Tool, aiortc, require};
-pub use self::wait::wait_until;
+pub use self::wait::{DEADLINE, wait_until};
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};

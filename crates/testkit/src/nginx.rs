@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::{Process, Tool, conversation, free_address, proc, wait_until};
 
 /// From start to the first connection that is accepted.
-const READY_DEADLINE: Duration = Duration::from_secs(30);
+const READY_DEADLINE: Duration = crate::DEADLINE;
 /// From the start of a publisher to its stream.
-const STREAM_DEADLINE: Duration = Duration::from_secs(30);
+const STREAM_DEADLINE: Duration = crate::DEADLINE;
 
 /// A running nginx with the RTMP module of Debian and one application, `live`.
 #[derive(Debug)]

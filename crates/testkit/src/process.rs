@@ -19,7 +19,7 @@ const LINES_MAX: usize = 4_000;
 /// Bytes of standard output kept; a longer output is a test that asks for the wrong thing.
 const STDOUT_MAX: usize = 256 << 20;
 /// For a killed child to be reaped.
-const REAP_DEADLINE: Duration = Duration::from_secs(10);
+const REAP_DEADLINE: Duration = crate::DEADLINE;
 
 /// A running child and what it has said so far. Dropping it kills it and all it started; if the
 /// test is panicking, what it said is printed.
@@ -192,7 +192,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    const DEADLINE: Duration = Duration::from_secs(10);
+    const DEADLINE: Duration = crate::DEADLINE;
 
     fn shell(script: &str) -> Process {
         Process::start("sh", Command::new("sh").args(["-c", script]))

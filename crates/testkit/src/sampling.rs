@@ -69,7 +69,7 @@ pub fn sample(server: &Server, audience: &Audience, span: Duration) -> Sampling 
 }
 
 /// For starting and for everybody to join, on a loaded machine.
-const JOIN_DEADLINE: Duration = Duration::from_secs(60);
+const JOIN_DEADLINE: Duration = crate::DEADLINE;
 /// The burst of the last joiners drains before the look begins.
 const SETTLE: Duration = Duration::from_secs(2);
 

@@ -16,9 +16,9 @@ use crate::{Metrics, Process, Signal, http, proc, target_dir, wait_until};
 pub const PUBLISH_KEY: &str = "testkit-publish-key";
 
 /// From start to `ready`, on a loaded machine.
-const READY_DEADLINE: Duration = Duration::from_secs(30);
+const READY_DEADLINE: Duration = crate::DEADLINE;
 /// For one short request to the operator's port.
-const REQUEST_DEADLINE: Duration = Duration::from_secs(10);
+const REQUEST_DEADLINE: Duration = crate::DEADLINE;
 
 /// A server that is about to be started.
 #[derive(Debug, Default)]

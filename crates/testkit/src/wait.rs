@@ -2,6 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+/// How long whatever must happen may take. It is for what hangs and not for what is slow: on a machine that
+/// does other work besides, nothing that works comes near it.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
 /// Between two looks at a condition: short beside any deadline, long beside the look itself.
 const INTERVAL: Duration = Duration::from_millis(5);
 

@@ -206,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const PATIENCE: Duration = crate::DEADLINE;
 
     fn socket() -> UdpSocket {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");

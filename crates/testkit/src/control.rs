@@ -1,0 +1,124 @@
+//! Controls: what a machine does to a delay when no server is involved.
+//!
+//! A figure about delays means little on a machine that does other work besides. So a test measures the same
+//! thing without the server, at the same time, and compares.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Bytes sent at a time on a control's connection: a frame of sound.
+const PIECE_BYTES: usize = 400;
+
+/// Between two words of [`Hops`].
+const HOP_PACE: Duration = Duration::from_millis(5);
+
+/// The near ends of `count` connections on which a thread sends a piece every `pace`, until they are closed.
+pub(crate) fn paced(count: usize, pace: Duration) -> Vec<TcpStream> {
+    let (near, mut far): (Vec<_>, Vec<_>) = (0..count).map(|_| pair()).unzip();
+    std::thread::spawn(move || {
+        let mut due = Instant::now();
+        while !far.is_empty() {
+            // As the programs that publish do: whoever is late makes up for it.
+            due += pace;
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            far.retain_mut(|socket| socket.write_all(&[0; PIECE_BYTES]).is_ok());
+        }
+    });
+    near
+}
+
+fn pair() -> (TcpStream, TcpStream) {
+    let connected = TcpListener::bind("127.0.0.1:0").and_then(|door| {
+        let near = TcpStream::connect(door.local_addr()?)?;
+        let (far, _) = door.accept()?;
+        near.set_nodelay(true)?;
+        far.set_nodelay(true)?;
+        Ok((near, far))
+    });
+    connected.unwrap_or_else(|error| panic!("no connection to ourselves: {error}"))
+}
+
+/// How long a word takes from one thread to another over a socket: once through the kernel, and a wake-up.
+#[derive(Debug)]
+pub struct Hops {
+    stop: Arc<AtomicBool>,
+    threads: Option<(JoinHandle<()>, JoinHandle<Vec<Duration>>)>,
+}
+
+impl Hops {
+    /// Measures from now on.
+    ///
+    /// # Panics
+    /// When there is no socket to be had.
+    #[must_use]
+    pub fn watch() -> Self {
+        let (mut near, mut far) = pair();
+        let stop = Arc::new(AtomicBool::new(false));
+        let begin = Instant::now();
+        let is_over = Arc::clone(&stop);
+        let sender = std::thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                std::thread::sleep(HOP_PACE);
+                let sent = begin.elapsed().as_nanos() as u64;
+                if far.write_all(&sent.to_be_bytes()).is_err() {
+                    return;
+                }
+            }
+        });
+        let receiver = std::thread::spawn(move || {
+            let mut delays = Vec::new();
+            let mut word = [0; 8];
+            while near.read_exact(&mut word).is_ok() {
+                let sent = Duration::from_nanos(u64::from_be_bytes(word));
+                delays.push(begin.elapsed().saturating_sub(sent));
+            }
+            delays
+        });
+        Self {
+            stop,
+            threads: Some((sender, receiver)),
+        }
+    }
+
+    /// The share of words that took longer than `bound`.
+    ///
+    /// # Panics
+    /// When a thread has panicked.
+    #[must_use]
+    pub fn share_above(mut self, bound: Duration) -> f64 {
+        self.stop.store(true, Ordering::Relaxed);
+        let Some((sender, receiver)) = self.threads.take() else {
+            return 0.0;
+        };
+        sender.join().expect("the sender does not panic");
+        let delays = receiver.join().expect("the receiver does not panic");
+        let late = delays.iter().filter(|delay| **delay > bound).count();
+        late as f64 / delays.len().max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hops_take_time_but_not_for_ever() {
+        let hops = Hops::watch();
+        std::thread::sleep(20 * HOP_PACE);
+        assert!(hops.share_above(crate::DEADLINE) == 0.0);
+    }
+
+    #[test]
+    fn a_paced_connection_brings_pieces_until_it_is_closed() {
+        let mut sockets = paced(2, Duration::from_millis(1));
+        for socket in &mut sockets {
+            socket
+                .read_exact(&mut [0; 10 * PIECE_BYTES])
+                .expect("pieces");
+        }
+    }
+}
