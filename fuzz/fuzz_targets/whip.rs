@@ -10,7 +10,7 @@ use container::rtp::{Format, Header};
 use fanout::gate::{
     Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
 };
-use fanout::{Config, Fanout, LaneGuard, Packager, Registry, Sink, Source, Takeover};
+use fanout::{Config, Fanout, LaneGuard, Packager, Registry, Sink, Source};
 use ingest::whip::{self, Out, Publishers};
 use ingest::{Context, Settings, Stats};
 use libfuzzer_sys::fuzz_target;
@@ -71,7 +71,7 @@ fn context() -> Context {
     let (fanout, _departures) =
         Fanout::start(&config, || Ok(Box::new(net::Epoll::new()?))).unwrap();
     let rules = Box::new(|_: &StreamName| fanout::Settings::default());
-    let (registry, keeper) = Registry::new(fanout, Takeover::SameCredential, 1, rules);
+    let (registry, keeper) = Registry::new(fanout, 1, rules);
     Context {
         registry: Arc::new(registry),
         gate: Arc::new(Open(keeper)),

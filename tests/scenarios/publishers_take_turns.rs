@@ -53,3 +53,36 @@ fn a_whip_publisher_takes_over_with_its_media_and_not_with_its_offer() {
     show.wait(DEADLINE);
     assert_eq!(server.api("streams")["streams"][0]["protocol"], "whip");
 }
+
+#[test]
+fn two_encoders_with_one_key_do_not_take_turns() {
+    let server = Server::start();
+    let clip = Clip::Flv.seconds(300);
+    let mut first = publish_rtmp(&server, &clip, "live/show");
+    wait_for_stream(&server, "live/show");
+    let mut second = publish_rtmp(&server, &clip, "live/show");
+    server.wait_for_log("a publisher takes over", DEADLINE);
+    first.wait(DEADLINE);
+    // As an encoder does that connects again by itself.
+    for attempt in 0..4 {
+        let mut again = publish_rtmp(&server, &clip, "live/show");
+        assert!(!again.wait(DEADLINE).success());
+        assert!(second.is_running(), "{attempt}: {}", second.stderr());
+    }
+    let log = server.log();
+    let told = log
+        .lines()
+        .filter(|line| line.contains("wants its stream back"));
+    let told: Vec<_> = told.collect();
+    assert_eq!(told.len(), 1, "{log}");
+    assert!(
+        told[0].contains("WARN") && told[0].contains("present"),
+        "{}",
+        told[0]
+    );
+    assert_eq!(server.api("streams")["streams"][0]["epoch"], 2);
+    let metrics = server.metrics();
+    assert_eq!(metrics.sum("carillon_takeovers_total", &[]), 1.0);
+    let refused = metrics.sum("carillon_rejected_total", &["reason=\"replaced\""]);
+    assert_eq!(refused, 4.0);
+}

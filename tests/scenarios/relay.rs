@@ -243,6 +243,8 @@ impl Tracks {
                     return Section::Receives {
                         format,
                         parameters: None,
+                        more: &[],
+                        layers: &[],
                         extensions: &[],
                     };
                 }

@@ -12,7 +12,6 @@ use fanout::gate::{
 };
 use fanout::{
     Config, Departure, Fanout, ListenerRecord, LogReader, Publisher, Registry, Settings, Source,
-    Takeover,
 };
 use media::codec::mpeg_audio::FrameHeader;
 use media::{
@@ -102,7 +101,7 @@ impl House {
         let backend = || net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>);
         let (fanout, departures) = Fanout::start(&config, backend).unwrap();
         let rules = Box::new(move |_: &StreamName| settings);
-        let (registry, gatekeeper) = Registry::new(fanout, Takeover::SameCredential, 0, rules);
+        let (registry, gatekeeper) = Registry::new(fanout, 0, rules);
         let gate = Arc::new(Doorkeeper(gatekeeper));
         Self {
             context: Context::new(Arc::new(registry), gate),

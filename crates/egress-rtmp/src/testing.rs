@@ -14,7 +14,7 @@ use bytes::{Bytes, BytesMut};
 use fanout::gate::{
     Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
 };
-use fanout::{Config, Departure, Fanout, Permit, Publisher, Registry, Settings, Source, Takeover};
+use fanout::{Config, Departure, Fanout, Permit, Publisher, Registry, Settings, Source};
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Script, Span, StreamName, Timestamp, Track,
     TrackId,
@@ -91,7 +91,7 @@ impl House {
             linger,
             ..Settings::default()
         });
-        let (registry, gatekeeper) = Registry::new(fanout, Takeover::SameCredential, 0, rules);
+        let (registry, gatekeeper) = Registry::new(fanout, 0, rules);
         let leaving = watch::Sender::new(false);
         let context = Context {
             registry: Arc::new(registry),

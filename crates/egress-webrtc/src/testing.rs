@@ -12,7 +12,7 @@ use bytes::Bytes;
 use fanout::gate::{Credential, Gatekeeper, Play, Publish};
 use fanout::{
     Config, Departure, Fanout, LaneGuard, ListenerRecord, Publisher, Registry, Seat, Settings,
-    Source, Takeover,
+    Source,
 };
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
@@ -48,7 +48,7 @@ impl House {
             linger: Duration::from_secs(3_600),
             ..Settings::default()
         });
-        let (registry, gatekeeper) = Registry::new(fanout, Takeover::SameCredential, 0, rules);
+        let (registry, gatekeeper) = Registry::new(fanout, 0, rules);
         Self {
             registry,
             gatekeeper,

@@ -83,6 +83,8 @@ pub(crate) struct Lane {
     summons: Arc<[Summons]>,
     readers: TaskBells,
     listeners: AtomicUsize,
+    /// Those among them who have yet to connect.
+    waiting: AtomicUsize,
     /// The worker that serves it while its audience is small; [`HOMELESS`] until somebody listens.
     home: AtomicUsize,
     /// Nothing more will be written.
@@ -98,6 +100,12 @@ impl Lane {
 
     pub(crate) fn listeners(&self) -> usize {
         self.listeners.load(Ordering::Relaxed)
+    }
+
+    /// Listeners who are there, and not only expected.
+    pub(crate) fn connected(&self) -> usize {
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        self.listeners().saturating_sub(waiting)
     }
 
     /// The worker that serves this lane while its audience is small.
@@ -128,38 +136,65 @@ impl Lane {
 
 /// Counts one listener of a lane for as long as it lives; a lane that nobody holds closes.
 #[derive(Debug)]
-pub struct LaneGuard(Arc<Lane>);
+pub struct LaneGuard {
+    lane: Arc<Lane>,
+    /// Its listener has yet to connect.
+    is_waiting: bool,
+}
 
 impl LaneGuard {
     pub(crate) fn new(lane: Arc<Lane>) -> Self {
         lane.listeners.fetch_add(1, Ordering::Relaxed);
-        Self(lane)
+        Self {
+            lane,
+            is_waiting: false,
+        }
+    }
+
+    /// For a listener who has yet to connect.
+    pub(crate) fn reserved(mut self) -> Self {
+        if !std::mem::replace(&mut self.is_waiting, true) {
+            self.lane.waiting.fetch_add(1, Ordering::Relaxed);
+        }
+        self
+    }
+
+    /// Its listener is there.
+    pub(crate) fn connected(&mut self) {
+        if std::mem::take(&mut self.is_waiting) {
+            self.lane.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn lane(&self) -> &Arc<Lane> {
-        &self.0
+        &self.lane
     }
 
     /// Which lane it is.
     pub fn id(&self) -> LaneId {
-        self.0.id
+        self.lane.id
     }
 
     /// What the lane carries.
     pub fn format(&self) -> Format {
-        self.0.format
+        self.lane.format
     }
 }
 
 impl Clone for LaneGuard {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.0))
+        let copy = Self::new(Arc::clone(&self.lane));
+        match self.is_waiting {
+            true => copy.reserved(),
+            false => copy,
+        }
     }
 }
 
 impl Drop for LaneGuard {
     fn drop(&mut self) {
-        let before = self.0.listeners.fetch_sub(1, Ordering::Relaxed);
+        self.connected();
+        let before = self.lane.listeners.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "each guard counts once");
     }
 }
@@ -204,6 +239,7 @@ impl LaneWriter {
             summons,
             readers: TaskBells::default(),
             listeners: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
             home: AtomicUsize::new(HOMELESS),
             ended: AtomicBool::new(false),
             wish,

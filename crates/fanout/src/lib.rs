@@ -22,6 +22,7 @@
 //! and one send; one owner for each piece of state; a bound for each loop, queue and buffer.
 
 mod bell;
+mod blocks;
 mod budget;
 mod conversation;
 mod cursor;
@@ -46,6 +47,7 @@ mod sync;
 mod task_bells;
 mod worker;
 
+pub use blocks::{BLOCK_MAX, BLOCKS_MAX, TooManyBlocks};
 pub use conversation::{Conversation, Heard, Released};
 pub use cursor::Reason;
 pub use directory::{Directory, ListenerRecord, Permit};

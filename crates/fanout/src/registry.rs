@@ -1,6 +1,7 @@
 //! All streams by name.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use media::StreamName;
 
 use crate::Fanout;
+use crate::blocks::{Blocks, TooManyBlocks};
 use crate::gate::{Authorized, Gatekeeper, Publish};
 use crate::stream::{Commons, Deriver, DeriverCell, Phase, Publisher, Settings, Source, Stream};
 use crate::task_bells::{Place, TaskBells};
@@ -46,6 +48,12 @@ pub enum PublishRefused {
     /// Somebody else is publishing the stream.
     #[error("the stream is being published by somebody else")]
     Busy,
+    /// Somebody else has replaced this very publisher, and is sending.
+    #[error("another publisher has replaced this one and is sending; end that one first")]
+    Replaced,
+    /// An operator has ended the stream for a time, of which so many seconds are left.
+    #[error("the operator has ended this stream; it may be published again in {0} s")]
+    Blocked(u64),
     /// There are as many streams as there may be.
     #[error("the limit of publishers is reached")]
     TooMany,
@@ -57,9 +65,10 @@ pub enum PublishRefused {
 /// See the module's description.
 pub struct Registry {
     fanout: Arc<Fanout>,
-    takeover: Takeover,
     rules: Rules,
     publishers_max: usize,
+    blocks: Blocks,
+    takeovers: AtomicU64,
     streams: Mutex<HashMap<StreamName, Arc<Stream>>>,
     /// Rung when a publisher has begun.
     appeared: TaskBells,
@@ -85,12 +94,7 @@ pub const STREAMS_MAX: usize = 100_000;
 impl Registry {
     /// An empty registry whose streams are carried by `fanout` under `rules`, and its gatekeeper.
     /// `publishers_max` of 0 means no limit but [`STREAMS_MAX`].
-    pub fn new(
-        fanout: Arc<Fanout>,
-        takeover: Takeover,
-        publishers_max: usize,
-        rules: Rules,
-    ) -> (Self, Gatekeeper) {
+    pub fn new(fanout: Arc<Fanout>, publishers_max: usize, rules: Rules) -> (Self, Gatekeeper) {
         let publishers_max = if publishers_max == 0 {
             STREAMS_MAX
         } else {
@@ -98,9 +102,10 @@ impl Registry {
         };
         let registry = Self {
             fanout,
-            takeover,
             rules,
             publishers_max,
+            blocks: Blocks::default(),
+            takeovers: AtomicU64::new(0),
             streams: Mutex::default(),
             appeared: TaskBells::default(),
             supply: OnceLock::new(),
@@ -128,6 +133,7 @@ impl Registry {
             stream: name,
             credential,
         } = permission.action();
+        self.check_block(name, now)?;
         let settings = (self.rules)(name);
         let stream = {
             let mut streams = self.streams();
@@ -153,8 +159,10 @@ impl Registry {
                 }
             }
         };
-        let publisher =
-            Publisher::begin(stream, *credential, source, settings, self.takeover, now)?;
+        let publisher = Publisher::begin(stream, *credential, source, settings, now)?;
+        if publisher.took_over() {
+            self.takeovers.fetch_add(1, Ordering::Relaxed);
+        }
         self.appeared.ring();
         Ok(publisher)
     }
@@ -167,13 +175,57 @@ impl Registry {
     pub fn would_publish(
         &self,
         permission: &Authorized<Publish>,
+        source: &Source,
         now: Instant,
     ) -> Result<(), PublishRefused> {
         let Publish { stream, credential } = permission.action();
+        self.check_block(stream, now)?;
+        let settings = (self.rules)(stream);
         let streams = self.streams();
         self.has_room(&streams, stream)?;
         match streams.get(stream) {
-            Some(present) => present.would_begin(*credential, self.takeover, now),
+            Some(present) => present.would_begin(*credential, source, &settings, now),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends a stream, if there is one, and lets nobody publish it for so long. A time of zero lifts a
+    /// block. Whether there was anything to end or to lift.
+    ///
+    /// # Errors
+    /// When there are too many blocks; the stream goes on then.
+    pub fn end(
+        &self,
+        name: &StreamName,
+        block: Option<Duration>,
+        now: Instant,
+    ) -> Result<bool, TooManyBlocks> {
+        let is_known = match block {
+            None => false,
+            Some(Duration::ZERO) => self.blocks.lift(name, now),
+            Some(time) => {
+                self.blocks.set(name, time, now)?;
+                true
+            }
+        };
+        let stream = self.stream(name);
+        stream.iter().for_each(|stream| stream.end());
+        Ok(is_known || stream.is_some())
+    }
+
+    /// The streams that nobody may publish, and for how much longer.
+    pub fn blocks(&self, now: Instant) -> Vec<(StreamName, Duration)> {
+        self.blocks.list(now)
+    }
+
+    /// How often a publisher has replaced another so far.
+    pub fn takeovers(&self) -> u64 {
+        self.takeovers.load(Ordering::Relaxed)
+    }
+
+    fn check_block(&self, name: &StreamName, now: Instant) -> Result<(), PublishRefused> {
+        match self.blocks.remaining(name, now) {
+            Some(time) => Err(PublishRefused::Blocked(time.as_secs().max(1))),
             None => Ok(()),
         }
     }
@@ -252,10 +304,14 @@ impl Registry {
         all
     }
 
-    /// Ends streams that have lingered long enough and closes idle lanes. To be called a few times
+    /// Ends streams that have lingered long enough, closes idle lanes, and has made what there was no
+    /// room for. To be called a few times
     /// a second.
     pub fn tick(&self, now: Instant) {
         self.streams().retain(|_, stream| !stream.is_over(now));
+        for stream in self.list() {
+            stream.retry_derived();
+        }
     }
 
     /// Ends every stream.

@@ -15,6 +15,7 @@ use media::Span;
 use crate::cursor::Reason;
 use crate::lane::LaneGuard;
 use crate::stats::WorkerStats;
+use crate::stream::Stream;
 use crate::worker::{Departure, ListenerReport};
 use crate::{Fanout, ListenerId};
 
@@ -86,6 +87,13 @@ impl Seat {
     /// Which listener this is.
     pub fn id(&self) -> ListenerId {
         self.id
+    }
+
+    /// The listener of a [reserved](Stream::reserve_lane) lane has connected: what it needs of its
+    /// `stream` beside the publisher's tracks is made from here on, or as soon as there is room.
+    pub fn connected(&mut self, stream: &Arc<Stream>) {
+        self.guard.connected();
+        stream.want_derived();
     }
 
     /// The lane it listens to.

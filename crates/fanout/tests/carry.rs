@@ -391,7 +391,7 @@ fn two_publishers_with_one_key_cannot_tear_a_stream_apart() {
     let _second = house.publish("radio", 1).unwrap();
     assert_eq!(
         house.publish("radio", 1).err(),
-        Some(fanout::PublishRefused::Busy)
+        Some(fanout::PublishRefused::Replaced)
     );
 }
 

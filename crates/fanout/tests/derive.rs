@@ -11,15 +11,15 @@ extern crate carillon_fanout as fanout;
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod support;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use fanout::gate::Play;
 use fanout::{
-    Deriver, Format, LaneGuard, Offer, Packager, Phase, Protocol, Settings, Sink, Stream, Tap,
-    Tapped,
+    Deriver, Format, LaneGuard, LaneRefused, Offer, Packager, Phase, Protocol, Seat, Settings,
+    Sink, Stream, Tap, Tapped,
 };
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
@@ -83,6 +83,26 @@ fn listen(house: &House, stream: &Arc<Stream>, takes_derived: bool) -> (LaneGuar
     (guard, heard)
 }
 
+/// A listener who has yet to connect.
+fn expect(house: &House, stream: &Arc<Stream>) -> Result<Seat, LaneRefused> {
+    let action = Play {
+        stream: stream.name().clone(),
+    };
+    let permission = house.gatekeeper.authorize(action);
+    let format = Format {
+        name: "both",
+        protocol: Protocol::Http,
+    };
+    let make = || {
+        Box::new(Ear {
+            heard: Heard::default(),
+            takes_derived: true,
+        }) as Box<dyn Packager>
+    };
+    let lane = stream.reserve_lane(&permission, format, make, Instant::now())?;
+    Ok(house.registry.fanout().seat(house.record("radio"), lane))
+}
+
 fn take(heard: &Heard) -> Vec<String> {
     std::mem::take(&mut heard.lock().unwrap())
 }
@@ -135,6 +155,7 @@ fn drain(tap: &mut Tap) -> (Vec<String>, bool) {
 #[derive(Default)]
 struct Maker {
     wanted: AtomicUsize,
+    is_full: AtomicBool,
 }
 
 impl Deriver for Maker {
@@ -147,9 +168,17 @@ impl Deriver for Maker {
         }
     }
 
-    fn wanted(&self, stream: &Arc<Stream>) {
+    fn wanted(&self, stream: &Arc<Stream>) -> bool {
         assert_eq!(stream.name().as_str(), "radio");
-        self.wanted.fetch_add(1, Ordering::SeqCst);
+        let has_room = self.has_room(stream);
+        if has_room {
+            self.wanted.fetch_add(1, Ordering::SeqCst);
+        }
+        has_room
+    }
+
+    fn has_room(&self, _: &Stream) -> bool {
+        !self.is_full.load(Ordering::SeqCst)
     }
 }
 
@@ -376,4 +405,60 @@ fn a_tap_begins_with_what_is_there_and_counts_as_a_follower() {
 
     let taps: Vec<_> = std::iter::from_fn(|| stream.tap(None)).take(100).collect();
     assert!(taps.len() < 100, "there are only so many");
+}
+
+#[test]
+fn nothing_is_made_for_who_never_connects() {
+    let house = House::new(Settings::default());
+    let maker = Arc::new(Maker::default());
+    house.registry.set_deriver(Arc::clone(&maker) as _);
+    let wanted = || maker.wanted.load(Ordering::SeqCst);
+    let _encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let stream = stream(&house);
+    let mut first = expect(&house, &stream).unwrap();
+    let second = expect(&house, &stream).unwrap();
+    house.registry.tick(Instant::now());
+    assert_eq!((wanted(), stream.info().listeners), (0, 2));
+    first.connected(&stream);
+    assert_eq!(wanted(), 1);
+    let derivation = stream.derive().unwrap();
+    assert_eq!(derivation.wanted(), 1);
+    drop(first);
+    assert!(derivation.retire(), "who waits needs nothing");
+    drop(second);
+}
+
+#[test]
+fn what_there_is_no_room_for_is_refused_or_made_later() {
+    let house = House::new(Settings::default());
+    let maker = Arc::new(Maker::default());
+    house.registry.set_deriver(Arc::clone(&maker) as _);
+    let wanted = || maker.wanted.load(Ordering::SeqCst);
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(1).unwrap();
+    let stream = stream(&house);
+    let mut early = expect(&house, &stream).unwrap();
+    maker.is_full.store(true, Ordering::SeqCst);
+    assert_eq!(
+        expect(&house, &stream).err(),
+        Some(LaneRefused::Derivation),
+        "there is no picture"
+    );
+    let permission = house.gatekeeper.authorize(Play {
+        stream: stream.name().clone(),
+    });
+    let format = Format {
+        name: "both",
+        protocol: Protocol::Http,
+    };
+    let nothing = || -> Box<dyn Packager> { unreachable!("the lane is open") };
+    let refused = stream.lane(&permission, format, nothing, Instant::now());
+    assert_eq!(refused.err(), Some(LaneRefused::Derivation));
+    early.connected(&stream);
+    let (_own, _) = listen(&house, &stream, false);
+    house.registry.tick(Instant::now());
+    assert_eq!(wanted(), 0);
+    maker.is_full.store(false, Ordering::SeqCst);
+    house.registry.tick(Instant::now());
+    assert_eq!(wanted(), 1, "there is room now");
 }

@@ -83,6 +83,10 @@ pub enum Rejection {
     Attempts,
     /// The stream has a publisher.
     Busy,
+    /// It was replaced by the stream's present publisher.
+    Replaced,
+    /// An operator has ended the stream for a time.
+    Blocked,
     /// There are as many streams as there may be.
     Limit,
     /// A request for something that is not there.
@@ -97,12 +101,14 @@ pub enum Rejection {
 
 impl Rejection {
     /// Every reason, in the order of their indices.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Name,
         Self::CredentialMissing,
         Self::CredentialWrong,
         Self::Attempts,
         Self::Busy,
+        Self::Replaced,
+        Self::Blocked,
         Self::Limit,
         Self::NotFound,
         Self::Malformed,
@@ -118,6 +124,8 @@ impl Rejection {
             Self::CredentialWrong => "credential_wrong",
             Self::Attempts => "attempts",
             Self::Busy => "busy",
+            Self::Replaced => "replaced",
+            Self::Blocked => "blocked",
             Self::Limit => "limit",
             Self::NotFound => "not_found",
             Self::Malformed => "malformed",
@@ -136,6 +144,8 @@ impl Error {
             Self::Denied(Denied::Wrong) => Rejection::CredentialWrong,
             Self::Denied(Denied::TooManyAttempts) => Rejection::Attempts,
             Self::Refused(PublishRefused::Busy) => Rejection::Busy,
+            Self::Refused(PublishRefused::Replaced) => Rejection::Replaced,
+            Self::Refused(PublishRefused::Blocked(_)) => Rejection::Blocked,
             Self::Refused(PublishRefused::TooMany | PublishRefused::Ended) => Rejection::Limit,
             Self::NoSuchStream => Rejection::NotFound,
             Self::ParameterMissing(_) | Self::ModeUnknown => Rejection::Malformed,

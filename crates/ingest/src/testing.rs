@@ -82,8 +82,11 @@ pub(crate) fn house(takeover: Takeover, streams_max: usize) -> Arc<Context> {
     };
     let (fanout, _departures) =
         Fanout::start(&config, || Ok(Box::new(net::Epoll::new()?))).expect("the host has epoll");
-    let rules = Box::new(|_: &StreamName| fanout::Settings::default());
-    let (registry, keeper) = Registry::new(fanout, takeover, streams_max, rules);
+    let rules = Box::new(move |_: &StreamName| fanout::Settings {
+        takeover,
+        ..fanout::Settings::default()
+    });
+    let (registry, keeper) = Registry::new(fanout, streams_max, rules);
     Arc::new(Context {
         registry: Arc::new(registry),
         gate: Arc::new(TestGate(keeper)),

@@ -187,12 +187,8 @@ impl Relay {
             choose_method(config.fanout.backend, Method::probe).map_err(StartError::IoUring)?;
         let intake = start_intake(&config, method).map_err(StartError::Intake)?;
         let publishers = config.limits.publishers.map_or(0, |max| max.get() as usize);
-        let (registry, gatekeeper) = Registry::new(
-            Arc::clone(&fanout),
-            config.ingest.takeover,
-            publishers,
-            rules(Arc::clone(&config)),
-        );
+        let (registry, gatekeeper) =
+            Registry::new(Arc::clone(&fanout), publishers, rules(Arc::clone(&config)));
         let audio = Audio::start(&config.transcode).map_err(StartError::Transcoding)?;
         registry.set_deriver(audio.deriver());
         let gate = Gatehouse::new(Arc::clone(&config), gatekeeper)?;
@@ -349,6 +345,8 @@ fn rules(config: Arc<Config>) -> fanout::Rules {
         video: config.policy(name, Class::Video),
         linger: config.linger(name),
         public: config.is_public(name),
+        takeover: config.takeover(name),
+        takeover_back: config.ingest.takeover_back,
     })
 }
 

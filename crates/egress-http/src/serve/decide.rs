@@ -275,6 +275,8 @@ impl Request<'_> {
             .map_err(|refused| match refused {
                 LaneRefused::Ended => self.not_found("The stream has ended.\n"),
                 LaneRefused::Memory => self.busy("The server has no memory for this stream.\n"),
+                LaneRefused::Derivation => self
+                    .busy("The server makes Opus of as many streams as it may. Try again later.\n"),
                 LaneRefused::TooMany => self.busy("The stream has no room for this format.\n"),
             })
     }

@@ -34,9 +34,15 @@ pub trait Deriver: Send + Sync {
     /// whenever they change, under the stream's lock, and must not take long.
     fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> Offer;
 
-    /// A lane that takes derived tracks was asked for, and nobody holds the stream's
-    /// [derivation](Stream::derive). It must not take long.
-    fn wanted(&self, stream: &Arc<Stream>);
+    /// A listener of a lane that takes derived tracks is there, and nobody holds the stream's
+    /// [derivation](Stream::derive). It must not take long. False when there is no room for it now.
+    fn wanted(&self, stream: &Arc<Stream>) -> bool;
+
+    /// Whether there is room for the stream's derivation now.
+    fn has_room(&self, stream: &Stream) -> bool {
+        let _ = stream;
+        true
+    }
 }
 
 /// Shared by all streams of a registry; empty until somebody is set.
@@ -74,6 +80,35 @@ impl Offer {
             Self::Nothing => None,
             Self::Track { caveat, .. } => caveat.as_deref(),
             Self::Impossible(reason) => Some(reason),
+        }
+    }
+}
+
+impl Stream {
+    /// Has the derived track made if listeners need one and nobody makes it. False when there is no
+    /// room for that now.
+    pub(crate) fn want_derived(self: &Arc<Self>) -> bool {
+        let is_wanted = {
+            let core = self.core();
+            core.derived.is_none() && core.derived_wanted() > 0
+        };
+        match self.deriver.get().filter(|_| is_wanted) {
+            Some(deriver) => deriver.wanted(self),
+            None => true,
+        }
+    }
+
+    /// Tries once more to have the derived track made that there was no room for.
+    pub(crate) fn retry_derived(self: &Arc<Self>) {
+        let is_wanted = {
+            let core = self.core();
+            core.lacks_derived() && core.derived_wanted() > 0
+        };
+        let deriver = self.deriver.get().filter(|_| is_wanted);
+        if let Some(deriver) = deriver
+            && deriver.has_room(self)
+        {
+            deriver.wanted(self);
         }
     }
 }

@@ -9,6 +9,7 @@ mod backlog;
 mod derived;
 mod order;
 mod publisher;
+mod replaced;
 mod tap;
 mod timeline;
 
@@ -29,6 +30,7 @@ pub use tap::{Tap, Tapped};
 use self::backlog::Backlog;
 use self::derived::{Derived, Turn};
 use self::order::OrderWatch;
+use self::replaced::Replaced;
 use self::tap::TapWriter;
 use self::timeline::Timeline;
 use crate::budget::Budget;
@@ -37,7 +39,7 @@ use crate::keyframe::KeyframeWish;
 use crate::lane::{Format, LaneGuard, LaneWriter};
 use crate::packager::Packager;
 use crate::policy::{Class, Policy};
-use crate::registry::{PublishRefused, TAKEOVER_INTERVAL, Takeover};
+use crate::registry::{PublishRefused, Takeover};
 use crate::task_bells::{Place, TaskBells};
 use crate::worker::Summons;
 
@@ -65,6 +67,11 @@ pub struct Settings {
     pub linger: Duration,
     /// Whether the stream is listed to everybody.
     pub public: bool,
+    /// Who may replace a publisher that is there.
+    pub takeover: Takeover,
+    /// A publisher that was replaced may not take the stream back for so long after its last attempt,
+    /// as long as the one that replaced it sends.
+    pub takeover_back: Duration,
 }
 
 impl Default for Settings {
@@ -74,6 +81,8 @@ impl Default for Settings {
             video: Policy::default_for(Class::Video),
             linger: Duration::from_secs(15),
             public: true,
+            takeover: Takeover::SameCredential,
+            takeover_back: Duration::from_secs(30),
         }
     }
 }
@@ -148,6 +157,9 @@ pub enum LaneRefused {
     /// Logs hold as much memory as they may.
     #[error("the memory for streams is used up")]
     Memory,
+    /// What the lane needs beside the publisher's tracks cannot be made now.
+    #[error("the server makes sound of as many streams as it may")]
+    Derivation,
     /// More formats than there are: a defect of the caller.
     #[error("the stream has too many lanes")]
     TooMany,
@@ -177,6 +189,7 @@ struct Core {
     linger_until: Instant,
     /// When the present epoch began, if it did by taking over from another publisher.
     taken_over: Option<Instant>,
+    replaced: Replaced,
     tracks: Vec<Arc<Track>>,
     header: Option<Bytes>,
     metadata: Option<Script>,
@@ -234,6 +247,7 @@ impl Stream {
             last_item: now,
             linger_until: now + settings.linger,
             taken_over: None,
+            replaced: Replaced::default(),
             tracks: Vec::new(),
             header: None,
             metadata: None,
@@ -308,16 +322,44 @@ impl Stream {
         now: Instant,
     ) -> Result<LaneGuard, LaneRefused> {
         debug_assert_eq!(permission.action().stream, self.name);
-        let (guard, wants_derivation) = {
+        let (guard, takes_derived) = {
+            let mut core = self.core();
+            let opened = self.open_lane(&mut core, format, make, now)?;
+            core.listeners();
+            opened
+        };
+        match !takes_derived || self.want_derived() {
+            true => Ok(guard),
+            false => Err(LaneRefused::Derivation),
+        }
+    }
+
+    /// The same for a listener who has yet to connect, and perhaps never will: nothing is derived for
+    /// it before [`Seat::connected`](crate::Seat::connected).
+    ///
+    /// # Errors
+    /// See [`LaneRefused`]. That nothing can be derived is an error only if there is nothing else.
+    pub fn reserve_lane(
+        self: &Arc<Self>,
+        permission: &Authorized<Play>,
+        format: Format,
+        make: impl FnOnce() -> Box<dyn Packager>,
+        now: Instant,
+    ) -> Result<LaneGuard, LaneRefused> {
+        debug_assert_eq!(permission.action().stream, self.name);
+        let (guard, needs_derived) = {
             let mut core = self.core();
             let (guard, takes_derived) = self.open_lane(&mut core, format, make, now)?;
+            let guard = guard.reserved();
             core.listeners();
-            (guard, takes_derived && core.derived.is_none())
+            let is_all = takes_derived && core.video().is_none();
+            (guard, is_all && core.lacks_derived())
         };
-        if wants_derivation && let Some(deriver) = self.deriver.get() {
-            deriver.wanted(self);
+        let has_room = |deriver: &Arc<dyn Deriver>| deriver.has_room(self);
+        match needs_derived && !self.deriver.get().is_none_or(has_room) {
+            false => Ok(guard),
+            true => Err(LaneRefused::Derivation),
         }
-        Ok(guard)
     }
 
     /// The lane of a format, and whether it takes the derived track.
@@ -404,12 +446,13 @@ impl Stream {
     pub(crate) fn would_begin(
         &self,
         credential: Credential,
-        takeover: Takeover,
+        source: &Source,
+        settings: &Settings,
         now: Instant,
     ) -> Result<(), PublishRefused> {
-        let core = self.core();
+        let mut core = self.core();
         match core.phase {
-            Phase::Live => core.permits(credential, takeover, now),
+            Phase::Live => core.permits(&self.name, credential, source, settings, now),
             Phase::Lingering | Phase::Ended => Ok(()),
         }
     }
@@ -629,23 +672,6 @@ impl Core {
         }
     }
 
-    /// Whether the present publisher may be replaced.
-    fn permits(
-        &self,
-        credential: Credential,
-        takeover: Takeover,
-        now: Instant,
-    ) -> Result<(), PublishRefused> {
-        let silent_for = now.saturating_duration_since(self.last_item);
-        let too_soon = self
-            .taken_over
-            .is_some_and(|at| now.saturating_duration_since(at) < TAKEOVER_INTERVAL);
-        match !too_soon && takeover.permits(self.credential == credential, silent_for) {
-            true => Ok(()),
-            false => Err(PublishRefused::Busy),
-        }
-    }
-
     /// Another publisher's turn begins.
     fn begin_epoch(
         &mut self,
@@ -699,7 +725,12 @@ impl Core {
 
     fn derived_wanted(&self) -> usize {
         let takers = self.lanes.iter().filter(|lane| lane.takes_derived);
-        takers.map(|lane| lane.lane.listeners()).sum()
+        takers.map(|lane| lane.lane.connected()).sum()
+    }
+
+    /// Whether a track is on offer that nobody makes.
+    fn lacks_derived(&self) -> bool {
+        self.derived.is_none() && self.offer.track().is_some()
     }
 
     fn is_derived_by(&self, turn: Turn) -> bool {

@@ -8,7 +8,7 @@ use media::{Item, StreamName};
 
 use super::{Phase, Settings, Source, Stream};
 use crate::gate::Credential;
-use crate::registry::{PublishRefused, Takeover};
+use crate::registry::PublishRefused;
 
 /// An encoder is asked for keyframes no more often than this: each costs as much as many other frames,
 /// and a viewer that lost one asks again and again until the next is there.
@@ -19,6 +19,7 @@ const KEYFRAME_INTERVAL: Duration = Duration::from_millis(500);
 pub struct Publisher {
     stream: Arc<Stream>,
     epoch: u32,
+    takes_over: bool,
     /// Somebody followed the stream at the last write.
     is_followed: bool,
     /// When its encoder was last asked for a keyframe.
@@ -45,33 +46,33 @@ impl Publisher {
         credential: Credential,
         source: Source,
         settings: Settings,
-        takeover: Takeover,
         now: Instant,
     ) -> Result<Self, PublishRefused> {
-        let epoch = {
-            let mut core = stream.core();
-            match core.phase {
-                Phase::Live => {
-                    core.permits(credential, takeover, now)?;
-                    tracing::info!(
-                        stream = %stream.name,
-                        peer = ?source.peer,
-                        before = ?core.source.peer,
-                        "a new publisher takes over"
-                    );
-                }
-                Phase::Lingering => {}
-                Phase::Ended => return Err(PublishRefused::Ended),
+        let mut core = stream.core();
+        let takes_over = match core.phase {
+            Phase::Live => {
+                core.permits(&stream.name, credential, &source, &settings, now)?;
+                core.replace(&stream.name, &source, &settings, now);
+                true
             }
-            core.begin_epoch(credential, source, settings, now);
-            core.epoch
+            Phase::Lingering => false,
+            Phase::Ended => return Err(PublishRefused::Ended),
         };
+        core.begin_epoch(credential, source, settings, now);
+        let epoch = core.epoch;
+        drop(core);
         Ok(Self {
             stream,
             epoch,
+            takes_over,
             is_followed: true,
             keyframe_asked: None,
         })
+    }
+
+    /// Whether it began by replacing another.
+    pub(crate) fn took_over(&self) -> bool {
+        self.takes_over
     }
 
     /// The stream's name.

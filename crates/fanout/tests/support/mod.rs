@@ -102,8 +102,12 @@ impl House {
             log_bytes_max: 256 * 1024 * 1024,
         };
         let (fanout, departures) = Fanout::start(&config, backend).unwrap();
+        let settings = Settings {
+            takeover,
+            ..settings
+        };
         let rules = Box::new(move |_: &StreamName| settings);
-        let (registry, gatekeeper) = Registry::new(fanout, takeover, publishers_max, rules);
+        let (registry, gatekeeper) = Registry::new(fanout, publishers_max, rules);
         Self {
             registry,
             gatekeeper,

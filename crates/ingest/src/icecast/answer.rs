@@ -31,6 +31,7 @@ pub fn status_of(error: &Error) -> (Status, String) {
         Error::Refused(PublishRefused::Busy) => {
             return (Status::FORBIDDEN, "Mountpoint in use".to_owned());
         }
+        Error::Refused(PublishRefused::Replaced | PublishRefused::Blocked(_)) => Status::FORBIDDEN,
         // The same words, which Icecast says with 403; but it may well be granted later.
         Error::Refused(PublishRefused::TooMany) => {
             return (

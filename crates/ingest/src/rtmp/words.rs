@@ -11,11 +11,15 @@ use crate::Error;
 pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
     let rejection = match error {
         Error::Denied(Denied::Missing | Denied::Wrong) => Rejection::Denied,
-        Error::Refused(PublishRefused::Busy) | Error::Superseded => Rejection::BadName,
+        Error::Refused(PublishRefused::Busy | PublishRefused::Replaced) | Error::Superseded => {
+            Rejection::BadName
+        }
         Error::Name(_)
         | Error::NameReserved
         | Error::Denied(Denied::TooManyAttempts)
-        | Error::Refused(PublishRefused::TooMany | PublishRefused::Ended)
+        | Error::Refused(
+            PublishRefused::TooMany | PublishRefused::Ended | PublishRefused::Blocked(_),
+        )
         | Error::ParameterMissing(_)
         | Error::ModeUnknown => Rejection::Rejected,
         Error::NoSuchStream => Rejection::StreamNotFound,

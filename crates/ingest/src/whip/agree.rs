@@ -1,11 +1,11 @@
-//! What a publisher's offer is answered: one format for each section that sends.
+//! What a publisher's offer is answered: the formats that are taken, for each section that sends.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use container::rtp;
 use media::Kind;
 use thiserror::Error;
-use webrtc::sdp::{Codec, Format, Group, Media, MediaKind, Offer, Section};
+use webrtc::sdp::{Codec, Extension, Format, Group, Media, MediaKind, Offer, Section};
 
 /// The header extensions that name a simulcast layer, and the layer that is repeated (RFC 8852).
 const LAYER_URI: &str = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id";
@@ -61,35 +61,41 @@ pub struct Agreed {
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
     pub(super) kind: Kind,
-    pub(super) format: Format,
-    pub(super) rtp: rtp::Format,
+    /// What may come, which is what we like best until a packet tells.
+    pub(super) formats: Formats,
     /// Which source repeats lost packets of which, as far as the offer says.
     pub(super) groups: Vec<Group>,
-    /// Of simulcast, the layer that is taken.
-    pub(super) layer: Option<Layer>,
-    /// How many layers are offered; 0 without simulcast.
-    pub(super) layers: usize,
-    /// Parameter sets of the description, as NAL units.
-    pub(super) parameter_sets: Vec<Vec<u8>>,
+    pub(super) layers: Layers,
     /// Whether feedback may go without a report before it.
     pub(super) reduced_size_rtcp: bool,
 }
 
-/// A simulcast layer, and how its packets are known.
+/// The formats of a section that are taken, the best one first.
 #[derive(Clone, Debug)]
-pub(super) struct Layer {
-    pub(super) name: Box<str>,
+pub(super) struct Formats {
+    pub(super) best: Format,
+    pub(super) more: Vec<Format>,
+}
+
+/// Simulcast layers, and how their packets are known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layers {
+    /// Their names, in the peer's order; empty without simulcast.
+    pub(super) names: Vec<Box<str>>,
     /// The header extension that names a packet's layer.
     pub(super) extension: Option<u8>,
     /// The one that names it in repeated packets.
     pub(super) repeated_extension: Option<u8>,
+    /// Both, as an answer says them.
+    extensions: Vec<Extension>,
 }
 
 /// Decides on an offer.
 ///
-/// Of pictures H.264 is taken if it is among the formats, because every listener can be given it,
-/// whatever browsers would like better; otherwise the peer's first. Who wants another codec offers
-/// that alone. Of simulcast the first layer is taken.
+/// All formats are taken that listeners can be given, H.264 before all others, for every listener can be
+/// given that, and then in the peer's order. Browsers send the first one of an answer, encoders the
+/// one that they have; which one it is, the first packet tells. All layers of simulcast are taken, for
+/// nothing says which is the largest.
 ///
 /// Sections that send nothing, and data channels, are rejected in the answer; the offer is refused
 /// as a whole when a section that sends has no format for us (RFC 9725 §4.2).
@@ -98,6 +104,7 @@ pub(super) struct Layer {
 /// See [`Unusable`].
 pub fn agree(offer: &Offer) -> Result<Agreed, Unusable> {
     let mut sections: Vec<Option<Chosen>> = Vec::with_capacity(offer.media.len());
+    let mut numbers = Vec::new();
     for media in &offer.media {
         let kind = match media.kind {
             MediaKind::Audio => Kind::Audio,
@@ -114,12 +121,12 @@ pub fn agree(offer: &Offer) -> Result<Agreed, Unusable> {
         if sections.iter().flatten().any(|other| other.kind == kind) {
             return Err(Unusable::TooMany(kind));
         }
-        let chosen = Chosen::new(kind, media).ok_or(Unusable::NoFormat(kind))?;
-        sections.push(Some(chosen));
+        sections.push(Some(Chosen::new(kind, media, &mut numbers)?));
     }
-    let agreed = Agreed { sections };
-    agreed.check()?;
-    Ok(agreed)
+    match sections.iter().flatten().next() {
+        Some(_) => Ok(Agreed { sections }),
+        None => Err(Unusable::SendsNothing),
+    }
 }
 
 impl Agreed {
@@ -129,71 +136,100 @@ impl Agreed {
         let sections = sections.map(|section| match section {
             None => Section::Rejected,
             Some(chosen) => Section::Receives {
-                format: &chosen.format,
-                parameters: (chosen.rtp == rtp::Format::Opus).then_some(OPUS_PARAMETERS),
-                // Payload types tell sections apart, and layers are not agreed on.
-                extensions: &[],
+                format: &chosen.formats.best,
+                parameters: (chosen.kind == Kind::Audio).then_some(OPUS_PARAMETERS),
+                more: &chosen.formats.more,
+                // Payload types tell sections apart; only layers need more.
+                extensions: &chosen.layers.extensions,
+                layers: &chosen.layers.names,
             },
         });
         sections.collect()
     }
 
-    /// The codecs of the tracks, for logs and the API.
+    /// The codecs that the tracks are asked for in, for logs.
     pub fn codecs(&self) -> impl Iterator<Item = &'static str> {
-        self.chosen().map(|chosen| chosen.format.codec.name())
+        self.chosen().map(|chosen| chosen.formats.best.codec.name())
     }
 
-    /// Simulcast layers that are offered, of which one is taken; 0 without simulcast.
+    /// Simulcast layers that are offered, of which the best is passed on; 0 without simulcast.
     pub fn layers(&self) -> usize {
-        self.chosen().map(|chosen| chosen.layers).max().unwrap_or(0)
+        let layers = self.chosen().map(|chosen| chosen.layers.names.len());
+        layers.max().unwrap_or(0)
     }
 
     pub(super) fn chosen(&self) -> impl Iterator<Item = &Chosen> {
         self.sections.iter().flatten()
     }
-
-    fn check(&self) -> Result<(), Unusable> {
-        let mut numbers = Vec::new();
-        for chosen in self.chosen() {
-            for number in [Some(chosen.format.payload_type), chosen.format.rtx] {
-                let Some(number) = number else { continue };
-                if numbers.contains(&number) {
-                    return Err(Unusable::SamePayloadType);
-                }
-                numbers.push(number);
-            }
-        }
-        match numbers.is_empty() {
-            true => Err(Unusable::SendsNothing),
-            false => Ok(()),
-        }
-    }
 }
 
 impl Chosen {
-    fn new(kind: Kind, media: &Media) -> Option<Self> {
-        let is_ours = |codec| rtp_format(codec).kind() == kind;
-        let h264 = media.first(|codec| matches!(codec, Codec::H264(_)) && is_ours(codec));
-        let format = h264.or_else(|| media.first(is_ours))?;
-        let layer = media.layers.first().map(|name| Layer {
-            name: name.clone(),
-            extension: media.extension(LAYER_URI),
-            repeated_extension: media.extension(REPEATED_LAYER_URI),
-        });
-        Some(Self {
+    /// `numbers` are the payload types that have a meaning already.
+    fn new(kind: Kind, media: &Media, numbers: &mut Vec<u8>) -> Result<Self, Unusable> {
+        Ok(Self {
             kind,
-            rtp: rtp_format(format.codec),
-            format: format.clone(),
+            formats: Formats::of(kind, media, numbers)?,
             groups: media.groups.clone(),
-            layer,
-            layers: media.layers.len(),
-            parameter_sets: parameter_sets(&format.parameters),
+            layers: Layers::of(media),
             reduced_size_rtcp: media.reduced_size_rtcp,
         })
     }
 }
 
-const fn rtp_format(codec: Codec) -> rtp::Format {
+impl Formats {
+    fn of(kind: Kind, media: &Media, numbers: &mut Vec<u8>) -> Result<Self, Unusable> {
+        let is_ours = |codec| rtp_format(codec).kind() == kind;
+        let is_h264 = |codec| matches!(codec, Codec::H264(_));
+        let h264 = media.each(|codec| is_ours(codec) && is_h264(codec));
+        let others = media.each(|codec| is_ours(codec) && !is_h264(codec));
+        let mut found = h264.chain(others).peekable();
+        if found.peek().is_none() {
+            return Err(Unusable::NoFormat(kind));
+        }
+        let mut taken = found.filter(|format| {
+            let own = [Some(format.payload_type), format.rtx];
+            let mut own = own.into_iter().flatten();
+            let is_free = own.clone().all(|number| !numbers.contains(&number));
+            if is_free {
+                numbers.extend(&mut own);
+            }
+            is_free
+        });
+        let best = taken.next().ok_or(Unusable::SamePayloadType)?.clone();
+        let more = match kind {
+            // It is all Opus.
+            Kind::Audio => Vec::new(),
+            Kind::Video => taken.cloned().collect(),
+        };
+        Ok(Self { best, more })
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Format> {
+        std::iter::once(&self.best).chain(&self.more)
+    }
+}
+
+impl Layers {
+    fn of(media: &Media) -> Self {
+        // Without this extension nobody could name a layer, and no browser would send more than one.
+        let Some(extension) = media.extension(LAYER_URI) else {
+            return Self::default();
+        };
+        let named = |known: &&Extension| [LAYER_URI, REPEATED_LAYER_URI].contains(&&*known.uri);
+        Self {
+            names: media.layers.clone(),
+            extension: Some(extension),
+            repeated_extension: media.extension(REPEATED_LAYER_URI),
+            extensions: match media.layers.is_empty() {
+                true => Vec::new(),
+                false => media.extensions.iter().filter(named).cloned().collect(),
+            },
+        }
+    }
+}
+
+/// How packets of a format are read.
+pub(super) const fn rtp_format(codec: Codec) -> rtp::Format {
     match codec {
         Codec::H264(_) => rtp::Format::H264,
         Codec::H265 { .. } => rtp::Format::Hevc,
@@ -204,8 +240,8 @@ const fn rtp_format(codec: Codec) -> rtp::Format {
     }
 }
 
-/// The parameter sets among a format's parameters (RFC 6184 §8.1, RFC 7798 §7.1).
-fn parameter_sets(parameters: &str) -> Vec<Vec<u8>> {
+/// The parameter sets among a format's parameters (RFC 6184 §8.1, RFC 7798 §7.1), as NAL units.
+pub(super) fn parameter_sets(parameters: &str) -> Vec<Vec<u8>> {
     const KEYS: [&str; 4] = [
         "sprop-parameter-sets",
         "sprop-vps",

@@ -152,9 +152,19 @@ pub fn admit(
     agent: &str,
     agreed: Agreed,
 ) -> Result<Ticket, Error> {
+    let source = Source {
+        protocol: Protocol::Whip.label(),
+        peer: Some(presented.peer),
+        agent: agent.to_owned(),
+        container: Container::Tracks,
+        content_type: CONTENT_TYPE.to_owned(),
+        headers: Vec::new(),
+    };
     let permitted = admission::name(name).and_then(|name| {
         let permission = context.gate.publish(&name, presented)?;
-        context.registry.would_publish(&permission, crate::now())?;
+        context
+            .registry
+            .would_publish(&permission, &source, crate::now())?;
         Ok(permission)
     });
     let permission = permitted.inspect_err(|error| {
@@ -164,14 +174,6 @@ pub fn admit(
             tracing::info!(peer = %presented.peer, ?agent, reason = %error, "publisher refused");
         }
     })?;
-    let source = Source {
-        protocol: Protocol::Whip.label(),
-        peer: Some(presented.peer),
-        agent: agent.to_owned(),
-        container: Container::Tracks,
-        content_type: CONTENT_TYPE.to_owned(),
-        headers: Vec::new(),
-    };
     let claim = Some(Claim {
         registry: Arc::clone(&context.registry),
         stats: Arc::clone(&context.stats),

@@ -73,7 +73,7 @@ impl Session {
             layers => tracing::info!(
                 ?codecs,
                 layers,
-                "publisher connected; of its simulcast layers the first is taken"
+                "publisher connected; of its simulcast layers the one that brings most is taken"
             ),
         }
         let tracks = agreed.chosen().map(|chosen| Track::new(chosen, stats, now));
@@ -89,7 +89,9 @@ impl Session {
             began: now,
             heard: None,
             report_at: now + REPORT_INTERVAL,
-            takes_bit_rate: agreed.chosen().any(|chosen| chosen.format.feedback.remb),
+            takes_bit_rate: agreed
+                .chosen()
+                .any(|chosen| chosen.formats.best.feedback.remb),
             takes_bare_feedback: chosen.all(|chosen| chosen.reduced_size_rtcp),
             items: Vec::new(),
             compound: Vec::new(),

@@ -1,33 +1,56 @@
 //! Whose packets a track takes.
 //!
-//! A track has one source at a time. Payload types tell tracks apart; of several sources under one
-//! payload type, which is what simulcast is when a sender does not care for the answer, the one is
-//! taken that names the wanted layer, or else the first that is heard.
+//! A track has one source at a time. Payload types tell tracks apart; under one payload type there may be
+//! several sources, which are the layers of simulcast: one picture in several sizes. The one that brings the
+//! most is taken, for nothing in a description says which is the largest. Until that is known it is the first
+//! that is heard.
 
 use std::time::{Duration, Instant};
 
 use container::rtp::Packet;
 use webrtc::sdp::Group;
 
-use super::agree::{Chosen, Layer};
+use super::agree::{Chosen, Layers};
 
 /// A source that was silent for this long may be replaced by another: senders that stop a layer, or
 /// begin anew, do not say so.
 const REPLACED_AFTER: Duration = Duration::from_millis(1_000);
 
+/// How long sources are measured before they are compared.
+const MEASURED_FOR: Duration = Duration::from_millis(1_000);
+
+/// A source is better than the one that is taken if it brings this much more, in per cent: the next layer
+/// mostly brings two to four times as much. Each change costs listeners a moment of a still picture.
+const BETTER_PERCENT: usize = 150;
+
+/// Sources that are known at a time; nobody sends more layers.
+const SOURCES_MAX: usize = 8;
+
 /// One track's source.
 #[derive(Debug)]
 pub(super) struct Source {
-    layer: Option<Layer>,
+    layers: Layers,
     groups: Vec<Group>,
-    taken: Option<Taken>,
-    has_others: bool,
+    known: Vec<Known>,
+    taken: Option<u32>,
+    /// The source that is to be taken with its next packet.
+    better: Option<u32>,
+    measured_since: Option<Instant>,
+    /// Whether sources may be layers.
+    has_layers: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Taken {
+/// A source that was heard.
+#[derive(Debug)]
+struct Known {
     ssrc: u32,
+    /// Its layer's name. Senders give it only until they were heard of.
+    layer: Option<Box<[u8]>>,
+    /// The source of its repetitions, as far as packets have told.
+    rtx: Option<u32>,
     heard: Instant,
+    /// Since measuring began.
+    bytes: usize,
 }
 
 /// What a packet's source is.
@@ -44,68 +67,134 @@ pub(super) enum Verdict {
 impl Source {
     pub(super) fn new(chosen: &Chosen) -> Self {
         Self {
-            layer: chosen.layer.clone(),
+            layers: chosen.layers.clone(),
             groups: chosen.groups.clone(),
+            known: Vec::new(),
             taken: None,
-            has_others: false,
+            better: None,
+            measured_since: None,
+            has_layers: chosen.kind == media::Kind::Video,
         }
     }
 
     /// The source that is taken.
     pub(super) fn ssrc(&self) -> Option<u32> {
-        self.taken.map(|taken| taken.ssrc)
+        self.taken
     }
 
     /// Decides on a packet of media.
     pub(super) fn judge(&mut self, packet: &Packet<'_>, now: Instant) -> Verdict {
         let ssrc = packet.header.ssrc;
-        if let Some(taken) = self.taken.as_mut().filter(|taken| taken.ssrc == ssrc) {
-            taken.heard = now;
+        let is_alive = self.is_alive(now);
+        self.note(packet, now);
+        if self.has_layers {
+            self.compare(now);
+        }
+        if self.taken == Some(ssrc) {
             return Verdict::Ours;
         }
-        let is_alive = self
-            .taken
-            .is_some_and(|taken| now.saturating_duration_since(taken.heard) < REPLACED_AFTER);
-        let extension = self.layer.as_ref().and_then(|layer| layer.extension);
-        if is_alive || self.is_other_layer(packet, extension) {
-            self.has_others = true;
+        let is_better = self.better.take_if(|better| *better == ssrc).is_some();
+        if is_alive && !is_better {
             return Verdict::Other;
         }
-        self.taken = Some(Taken { ssrc, heard: now });
+        self.taken = Some(ssrc);
         Verdict::New
     }
 
     /// Whether a repeated packet is one of the source's.
-    pub(super) fn repeats(&self, packet: &Packet<'_>) -> bool {
+    pub(super) fn repeats(&mut self, packet: &Packet<'_>) -> bool {
         let Some(taken) = self.taken else {
             return false;
         };
-        if let Some(group) = self.groups.iter().find(|group| group.media == taken.ssrc) {
-            return group.rtx == packet.header.ssrc;
+        let ssrc = packet.header.ssrc;
+        if let Some(group) = self.groups.iter().find(|group| group.media == taken) {
+            return group.rtx == ssrc;
         }
-        let extension = self
-            .layer
-            .as_ref()
-            .and_then(|layer| layer.repeated_extension);
-        let names_layer = extension.is_some_and(|id| packet.elements().any(|(of, _)| of == id));
-        match names_layer {
-            true => !self.is_other_layer(packet, extension),
+        if let Some(name) = element(packet, self.layers.repeated_extension)
+            && let Some(named) = self
+                .known
+                .iter_mut()
+                .find(|one| one.layer.as_deref() == Some(name))
+        {
+            named.rtx = Some(ssrc);
+        }
+        match self.known.iter().find(|one| one.rtx == Some(ssrc)) {
+            Some(known) => known.ssrc == taken,
             // Nothing says of whom; that is well as long as there is one.
-            false => !self.has_others,
+            None => !self.has_others(taken),
         }
     }
 
     /// The source says goodbye.
     pub(super) fn leave(&mut self, ssrc: u32) {
-        self.taken = self.taken.filter(|taken| taken.ssrc != ssrc);
+        self.taken = self.taken.filter(|taken| *taken != ssrc);
+        self.known.retain(|known| known.ssrc != ssrc);
     }
 
-    /// Whether a packet names a layer that is not wanted.
-    fn is_other_layer(&self, packet: &Packet<'_>, extension: Option<u8>) -> bool {
-        let Some((layer, id)) = self.layer.as_ref().zip(extension) else {
-            return false;
-        };
-        let named = packet.elements().find(|(of, _)| *of == id);
-        named.is_some_and(|(_, name)| name != layer.name.as_bytes())
+    fn is_alive(&self, now: Instant) -> bool {
+        let taken = self
+            .known
+            .iter()
+            .find(|known| Some(known.ssrc) == self.taken);
+        taken.is_some_and(|taken| now.saturating_duration_since(taken.heard) < REPLACED_AFTER)
     }
+
+    /// Whether others send beside a source.
+    fn has_others(&self, ssrc: u32) -> bool {
+        let heard = |known: &Known| known.heard + REPLACED_AFTER;
+        let own = self.known.iter().find(|known| known.ssrc == ssrc);
+        let mut others = self.known.iter().filter(|known| known.ssrc != ssrc);
+        own.is_some_and(|own| others.any(|other| heard(other) > own.heard))
+    }
+
+    /// Remembers that a source was heard, and how much it brought.
+    fn note(&mut self, packet: &Packet<'_>, now: Instant) {
+        let ssrc = packet.header.ssrc;
+        let at = self.known.iter().position(|known| known.ssrc == ssrc);
+        let at = at.unwrap_or_else(|| {
+            if self.known.len() >= SOURCES_MAX {
+                let oldest = (0..self.known.len()).min_by_key(|at| self.known[*at].heard);
+                oldest.map(|at| self.known.swap_remove(at));
+            }
+            self.known.push(Known {
+                ssrc,
+                layer: None,
+                rtx: None,
+                heard: now,
+                bytes: 0,
+            });
+            self.known.len() - 1
+        });
+        let known = &mut self.known[at];
+        known.heard = now;
+        known.bytes = known.bytes.saturating_add(packet.payload.len());
+        if known.layer.is_none() {
+            known.layer = element(packet, self.layers.extension).map(Into::into);
+        }
+    }
+
+    /// Looks once in a while which source brings the most.
+    fn compare(&mut self, now: Instant) {
+        let since = *self.measured_since.get_or_insert(now);
+        if now.saturating_duration_since(since) < MEASURED_FOR {
+            return;
+        }
+        self.measured_since = Some(now);
+        let taken = self
+            .known
+            .iter()
+            .find(|known| Some(known.ssrc) == self.taken);
+        let enough = taken.map_or(0, |taken| taken.bytes) / 100 * BETTER_PERCENT;
+        let best = self.known.iter().max_by_key(|known| known.bytes);
+        let best = best.filter(|best| Some(best.ssrc) != self.taken && best.bytes > enough);
+        self.better = best.map(|best| best.ssrc);
+        self.known.iter_mut().for_each(|known| known.bytes = 0);
+    }
+}
+
+/// The header extension of this number.
+fn element<'p>(packet: &Packet<'p>, id: Option<u8>) -> Option<&'p [u8]> {
+    let id = id?;
+    let found = packet.elements().find(|(of, _)| *of == id);
+    found.map(|(_, value)| value)
 }

@@ -9,8 +9,9 @@ use container::rtp::{
 };
 use media::{Item, Kind, Timestamp, TrackId};
 use webrtc::rtcp::{self, Report};
+use webrtc::sdp::Format;
 
-use super::agree::Chosen;
+use super::agree::{self, Chosen};
 use super::clock::Clock;
 use super::counters::Counters;
 use super::keyframes::Keyframes;
@@ -49,9 +50,11 @@ pub(super) enum Taken {
 #[derive(Debug)]
 pub(super) struct Track {
     kind: Kind,
+    id: TrackId,
     clock_rate: u32,
-    payload_type: u8,
-    rtx: Option<u8>,
+    /// What may come, and the one of it that does.
+    formats: Vec<Format>,
+    format: usize,
     stats: Arc<Stats>,
     source: Source,
     reception: Reception,
@@ -80,28 +83,27 @@ struct Held {
 
 impl Track {
     pub(super) fn new(chosen: &Chosen, stats: &Arc<Stats>, now: Instant) -> Self {
-        let clock_rate = chosen.rtp.clock_rate();
+        let best = &chosen.formats.best;
+        // All formats of a kind have the same.
+        let clock_rate = agree::rtp_format(best.codec).clock_rate();
         let id = match chosen.kind {
             Kind::Audio => TrackId::AUDIO,
             Kind::Video => TrackId::VIDEO,
         };
-        let mut depacketizer = Depacketizer::new(chosen.rtp, id, SOUND_CHANNELS);
-        for set in &chosen.parameter_sets {
-            depacketizer.learn(set);
-        }
-        let repair = Repair::new(chosen.format.feedback.nack);
+        let repair = Repair::new(best.feedback.nack);
         Self {
             kind: chosen.kind,
+            id,
             clock_rate,
-            payload_type: chosen.format.payload_type,
-            rtx: chosen.format.rtx,
+            formats: chosen.formats.all().cloned().collect(),
+            format: 0,
             stats: Arc::clone(stats),
             source: Source::new(chosen),
             reception: Reception::new(clock_rate, now),
             reorder: Reorder::new(repair.patience()),
             repair,
             clock: Clock::new(clock_rate),
-            depacketizer,
+            depacketizer: depacketizer(best, id),
             keyframes: Keyframes::default(),
             ask_from: now,
             counted: rtp::Counts::default(),
@@ -117,7 +119,8 @@ impl Track {
 
     /// Whether packets of this payload type belong to the track.
     pub(super) fn carries(&self, payload_type: u8) -> bool {
-        self.payload_type == payload_type || self.rtx == Some(payload_type)
+        let mut formats = self.formats.iter();
+        formats.any(|one| one.payload_type == payload_type || one.rtx == Some(payload_type))
     }
 
     /// The source that is taken, once a packet came.
@@ -134,19 +137,29 @@ impl Track {
     ) -> Taken {
         let Moment { now, .. } = moment;
         let mut taken = Taken::Yes;
-        let is_media = packet.header.payload_type == self.payload_type;
-        let (sequence, payload) = if is_media {
+        let number = packet.header.payload_type;
+        let format = self
+            .formats
+            .iter()
+            .position(|one| one.payload_type == number);
+        let is_media = format.is_some();
+        let (sequence, payload) = if let Some(format) = format {
             match self.source.judge(packet, now) {
                 Verdict::Other => return Taken::No,
                 Verdict::New => {
                     self.begin(now);
+                    self.turn_to(format, now);
                     taken = Taken::First;
                 }
-                Verdict::Ours => {}
+                Verdict::Ours if format == self.format => {}
+                // Late, from before the sender changed its mind.
+                Verdict::Ours if !self.is_ahead(packet.header.sequence) => return Taken::No,
+                Verdict::Ours => self.turn_to(format, now),
             }
             (packet.header.sequence, packet.payload)
         } else {
-            if !self.source.repeats(packet) {
+            let is_current = self.formats[self.format].rtx == Some(number);
+            if !self.source.repeats(packet) || !is_current {
                 return Taken::No;
             }
             match retransmitted(packet.payload) {
@@ -294,6 +307,31 @@ impl Track {
         }
     }
 
+    /// What comes from here on has this format.
+    fn turn_to(&mut self, format: usize, now: Instant) {
+        if std::mem::replace(&mut self.format, format) == format {
+            return;
+        }
+        let format = &self.formats[format];
+        tracing::debug!(
+            codec = format.codec.name(),
+            "a publisher's track turns to another format"
+        );
+        self.repair = Repair::new(format.feedback.nack);
+        self.depacketizer = depacketizer(format, self.id);
+        self.forget();
+        self.counted_frames = 0;
+        if self.kind == Kind::Video {
+            self.keyframes.begin(now);
+        }
+    }
+
+    /// Whether a packet comes after all others of its source.
+    fn is_ahead(&self, sequence: u16) -> bool {
+        let highest = self.reception.highest();
+        highest.is_none_or(|highest| sequence.wrapping_sub(highest) < 1 << 15)
+    }
+
     /// Nothing of the source is waited for or asked for any more.
     fn forget(&mut self) {
         self.count();
@@ -328,4 +366,13 @@ impl Track {
         self.counters().nacked(lost.len());
         self.ask_from = now + NACK_INTERVAL;
     }
+}
+
+/// What makes frames of a format's packets.
+fn depacketizer(format: &Format, id: TrackId) -> Depacketizer {
+    let mut made = Depacketizer::new(agree::rtp_format(format.codec), id, SOUND_CHANNELS);
+    for set in agree::parameter_sets(&format.parameters) {
+        made.learn(&set);
+    }
+    made
 }

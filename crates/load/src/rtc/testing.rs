@@ -254,6 +254,8 @@ impl Desk {
                     (false, _) => Section::Receives {
                         format,
                         parameters: None,
+                        more: &[],
+                        layers: &[],
                         extensions: &[],
                     },
                     (true, kind) => Section::Sends {

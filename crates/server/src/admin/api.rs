@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use crate::links::Row;
 use crate::node::Node;
 use crate::stamp;
+use crate::{audio, config};
 
 /// `GET /api/v1/streams`.
 pub(super) async fn streams(State(node): State<Arc<Node>>) -> Json<Value> {
@@ -23,12 +25,18 @@ pub(super) async fn streams(State(node): State<Arc<Node>>) -> Json<Value> {
         .registry
         .list()
         .iter()
-        .map(|one| stream(&one.info()))
+        .map(|one| one.info())
+        .map(|info| stream(&info, node.audio.has_room(&info)))
         .collect();
-    Json(json!({ "streams": all }))
+    let blocks = node.registry.blocks(Instant::now());
+    let blocked: Vec<_> = blocks
+        .iter()
+        .map(|(name, time)| json!({ "name": name.as_str(), "seconds": time.as_secs().max(1) }))
+        .collect();
+    Json(json!({ "streams": all, "blocked": blocked }))
 }
 
-fn stream(info: &Info) -> Value {
+fn stream(info: &Info, has_room: bool) -> Value {
     let tracks: Vec<_> = info
         .tracks
         .iter()
@@ -56,7 +64,7 @@ fn stream(info: &Info) -> Value {
         "agent": info.source.agent,
         "content_type": info.source.content_type,
         "tracks": tracks,
-        "opus": opus(info),
+        "opus": opus(info, has_room),
         "pictures": pictures(info),
         "title": info.title.as_ref().map(|title| title.text.as_str()),
         "listeners": info.listeners,
@@ -66,16 +74,21 @@ fn stream(info: &Info) -> Value {
 }
 
 /// What there is for those who take nothing but Opus.
-fn opus(info: &Info) -> Value {
+fn opus(info: &Info, has_room: bool) -> Value {
     let is_own = info.tracks.iter().any(|track| track.codec == Codec::Opus);
     let state = match &info.offer {
         _ if is_own => "own",
         Offer::Nothing => "none",
         Offer::Track { .. } if info.is_deriving => "made",
+        Offer::Track { .. } if !has_room => "full",
         Offer::Track { .. } => "offered",
         Offer::Impossible(_) => "impossible",
     };
-    json!({ "state": state, "words": info.offer.words() })
+    let words = match state {
+        "full" => Some(audio::FULL_WORDS),
+        _ => info.offer.words(),
+    };
+    json!({ "state": state, "words": words })
 }
 
 /// What shows in the pictures, if there are any, and what it means for WebRTC.
@@ -91,20 +104,35 @@ fn pictures(info: &Info) -> Value {
     json!({ "b_frames": b_frames, "words": words })
 }
 
-/// `DELETE /api/v1/streams/{name}`.
+/// For how long.
+#[derive(Debug, Deserialize)]
+pub(super) struct For {
+    #[serde(rename = "for")]
+    time: Option<String>,
+}
+
+/// `DELETE /api/v1/streams/{name}?for=`.
 pub(super) async fn end_stream(
     State(node): State<Arc<Node>>,
     Path(name): Path<String>,
+    Query(For { time }): Query<For>,
 ) -> Response {
-    let stream = StreamName::parse(&name)
-        .ok()
-        .and_then(|name| node.registry.stream(&name));
-    let Some(stream) = stream else {
-        return not_found("there is no such stream");
+    let Ok(name) = StreamName::parse(&name) else {
+        return not_found("no stream can have this name");
     };
-    tracing::info!(stream = %stream.name(), "a stream is ended by the operator");
-    stream.end();
-    StatusCode::NO_CONTENT.into_response()
+    let block = match time.as_deref().map(config::duration).transpose() {
+        Ok(block) => block,
+        Err(words) => return refuse(StatusCode::BAD_REQUEST, &format!("for: {words}")),
+    };
+    match node.registry.end(&name, block, Instant::now()) {
+        Ok(true) => {
+            let blocked = block.map(|time| time.as_secs());
+            tracing::info!(stream = %name, ?blocked, "a stream is ended by the operator");
+            StatusCode::NO_CONTENT.into_response()
+        }
+        Ok(false) => not_found("there is no such stream, nor a block of it"),
+        Err(error) => refuse(StatusCode::CONFLICT, &error.to_string()),
+    }
 }
 
 /// Which listeners.
@@ -210,5 +238,9 @@ fn link(row: &Row, report: &Report) -> Value {
 }
 
 fn not_found(text: &str) -> Response {
-    (StatusCode::NOT_FOUND, Json(json!({ "error": text }))).into_response()
+    refuse(StatusCode::NOT_FOUND, text)
+}
+
+fn refuse(status: StatusCode, text: &str) -> Response {
+    (status, Json(json!({ "error": text }))).into_response()
 }

@@ -20,20 +20,30 @@ mod work;
 
 use std::io;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use fanout::{Deriver, Offer, Stream};
+use fanout::{Deriver, Info, Offer, Stream};
 use media::{Container, Kind, Track, TrackId};
 use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use transcode::{Options, Pool, Transcoder};
 
-use self::tally::{Sums, Tally};
+use self::tally::{FULL, Sums, Tally};
 use self::way::Way;
 use crate::config;
 
 /// Cores per thread. One carries tens of streams, and sending needs the rest.
 const CORES_PER_THREAD: usize = 4;
+
+/// Streams per thread that are transcoded at once, unless the operator says otherwise: one takes 2 % of a
+/// core, and a thread that is busy all the time falls behind whenever others are.
+const STREAMS_PER_THREAD: usize = 40;
+
+/// Why there is no Opus at the moment.
+pub(crate) const FULL_WORDS: &str = "the server transcodes as many streams as `transcode.streams_max` \
+    allows; this one is next when another ends";
 
 /// Why there is no Opus, for those who ask what the operator has decided.
 const TURNED_OFF: &str = "this server makes no Opus, because `transcode.enabled` is false";
@@ -56,6 +66,10 @@ struct Maker {
     /// How long to go on when nobody listens.
     linger: Duration,
     runtime: Handle,
+    /// Streams that may still be transcoded.
+    places: Arc<Semaphore>,
+    /// Whether the log knows that there are none.
+    is_told: AtomicBool,
 }
 
 impl Audio {
@@ -77,6 +91,11 @@ impl Audio {
         Arc::new(Door(Arc::downgrade(&self.0)))
     }
 
+    /// Whether a stream's Opus could be made now.
+    pub(crate) fn has_room(&self, info: &Info) -> bool {
+        self.0.has_room(info)
+    }
+
     /// What was done, for metrics.
     pub(crate) fn sums(&self) -> Sums {
         let packet = self.0.maker.as_ref().map(|maker| maker.options.packet);
@@ -91,6 +110,10 @@ impl Maker {
             0 => cores.div_ceil(CORES_PER_THREAD),
             threads => threads,
         };
+        let places = match config.streams_max {
+            0 => threads.max(1) * STREAMS_PER_THREAD,
+            max => max.min(Semaphore::MAX_PERMITS),
+        };
         let options = config.options();
         let output = Transcoder::output_of(TrackId::DERIVED, options).map_err(io::Error::other)?;
         Ok(Self {
@@ -99,7 +122,16 @@ impl Maker {
             output: Arc::new(output),
             linger: config.linger,
             runtime: Handle::current(),
+            places: Arc::new(Semaphore::new(places)),
+            is_told: AtomicBool::new(false),
         })
+    }
+
+    /// The right to transcode one stream, if there is any left.
+    fn place(&self) -> Option<OwnedSemaphorePermit> {
+        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        self.is_told.store(false, Ordering::Relaxed);
+        Some(place)
     }
 }
 
@@ -113,10 +145,14 @@ impl Deriver for Door {
         shared.map_or(Offer::Nothing, |shared| shared.offer(container, tracks))
     }
 
-    fn wanted(&self, stream: &Arc<Stream>) {
-        if let Some(shared) = self.0.upgrade() {
-            shared.wanted(stream);
-        }
+    fn wanted(&self, stream: &Arc<Stream>) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_none_or(|shared| shared.wanted(stream))
+    }
+
+    fn has_room(&self, stream: &Stream) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_none_or(|shared| shared.has_room(&stream.info()))
     }
 }
 
@@ -140,12 +176,30 @@ impl Shared {
         }
     }
 
-    fn wanted(self: &Arc<Self>, stream: &Arc<Stream>) {
-        if let Some(maker) = &self.maker {
-            let work = work::look_after(Arc::clone(self), Arc::clone(stream));
-            // It ends with the stream, or some time after its last listener.
-            drop(maker.runtime.spawn(work));
+    fn wanted(self: &Arc<Self>, stream: &Arc<Stream>) -> bool {
+        let Some(maker) = &self.maker else {
+            return true;
+        };
+        if !self.has_room(&stream.info()) {
+            self.tally.refuse(FULL);
+            if !maker.is_told.swap(true, Ordering::Relaxed) {
+                tracing::warn!(stream = %stream.name(), "there is no Opus for those who want it: {FULL_WORDS}");
+            }
+            return false;
         }
+        let work = work::look_after(Arc::clone(self), Arc::clone(stream));
+        // It ends with the stream, or some time after its last listener.
+        drop(maker.runtime.spawn(work));
+        true
+    }
+
+    /// Whether a stream's Opus can be made now, as far as places go.
+    fn has_room(&self, info: &Info) -> bool {
+        let sound = info.tracks.iter().find(|track| track.kind == Kind::Audio);
+        let way = sound.map(|sound| Way::of(info.source.container, sound));
+        let needs_place = matches!(way, Some(Way::Transcode(_)));
+        let maker = self.maker.as_ref();
+        !needs_place || maker.is_none_or(|maker| maker.places.available_permits() > 0)
     }
 }
 

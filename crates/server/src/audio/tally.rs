@@ -11,8 +11,10 @@ use transcode::{Monitor, PacketTime, Report, Unsupported};
 /// fault.
 pub(super) const CONTAINER: &str = "container";
 pub(super) const BROKEN: &str = "broken";
+/// The word for what is not impossible, but too much.
+pub(super) const FULL: &str = "full";
 
-const REASONS: usize = Unsupported::LABELS.len() + 2;
+const REASONS: usize = Unsupported::LABELS.len() + 3;
 
 /// See the module's description.
 #[derive(Default)]
@@ -133,5 +135,7 @@ impl Counts {
 
 /// Every word for a reason, in the order in which they are counted.
 fn reasons() -> impl Iterator<Item = &'static str> {
-    Unsupported::LABELS.into_iter().chain([CONTAINER, BROKEN])
+    Unsupported::LABELS
+        .into_iter()
+        .chain([CONTAINER, BROKEN, FULL])
 }

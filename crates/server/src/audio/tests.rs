@@ -5,7 +5,7 @@ use container::ogg::OpusMuxer;
 use fanout::gate::{Credential, Gatekeeper, Play, Publish};
 use fanout::{
     Config as Workers, Fanout, Format, LaneGuard, Packager, Protocol, Publisher, Registry, Sink,
-    Source, Takeover,
+    Source,
 };
 use media::codec::opus;
 use media::{Codec, Framing, Item, Sample, Span, StreamName, Timestamp};
@@ -130,7 +130,7 @@ impl House {
         let backend = || net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>);
         let (fanout, _departures) = Fanout::start(&workers, backend).expect("workers");
         let rules = Box::new(|_: &StreamName| Default::default());
-        let (registry, gatekeeper) = Registry::new(fanout, Takeover::SameCredential, 0, rules);
+        let (registry, gatekeeper) = Registry::new(fanout, 0, rules);
         let config = config::Transcode {
             threads: 1,
             linger,
@@ -295,4 +295,40 @@ async fn what_is_impossible_is_counted_when_somebody_wants_it() {
     assert!(house.stream().info().is_deriving);
     house.stream().end();
     until(|| house.audio.sums().streams == 0).await;
+}
+
+#[tokio::test]
+async fn no_more_streams_are_transcoded_than_there_may_be() {
+    let house = House::new(Duration::ZERO);
+    let mut publisher = house.publish(Container::Tracks);
+    let sound = track(Kind::Audio, Codec::Aac, AAC);
+    write(&mut publisher, vec![Item::Track(sound)]);
+    let maker = house.audio.0.maker.as_ref().expect("it is not turned off");
+    // Other streams have all places.
+    let all = u32::try_from(STREAMS_PER_THREAD).expect("few");
+    let others = Arc::clone(&maker.places).try_acquire_many_owned(all);
+    assert!(others.is_ok());
+    assert!(!house.audio.has_room(&house.stream().info()));
+    let permission = house.gatekeeper.authorize(Play { stream: name() });
+    let format = Format {
+        name: "ear",
+        protocol: Protocol::Http,
+    };
+    for attempt in 1..=2 {
+        let make = || Box::new(Ear::default()) as Box<dyn Packager>;
+        let stream = house.stream();
+        let refused = stream.lane(&permission, format, make, Instant::now());
+        assert_eq!(refused.err(), Some(fanout::LaneRefused::Derivation));
+        let sums = house.audio.sums();
+        let full = sums.refused.iter().find(|(one, _)| *one == FULL);
+        assert_eq!(full.map(|(_, count)| *count), Some(attempt));
+        assert_eq!(sums.streams, 0);
+    }
+    drop(others);
+    let (guard, _ear) = house.listen();
+    until(|| house.audio.sums().streams == 1).await;
+    let places = || maker.places.available_permits();
+    assert_eq!(places(), STREAMS_PER_THREAD - 1);
+    drop(guard);
+    until(|| places() == STREAMS_PER_THREAD).await;
 }

@@ -8,6 +8,7 @@ use container::ogg::OpusPackets;
 use fanout::{Derivation, DerivedWriter, Offer, Stream, Tapped};
 use media::codec::opus;
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use transcode::{Feed, State};
 
@@ -51,7 +52,13 @@ pub(super) async fn look_after(shared: Arc<Shared>, stream: Arc<Stream>) {
     loop {
         tokio::select! {
             tapped = tap.next() => match tapped {
-                Some(Tapped::Item(item)) => work.take(&item),
+                Some(Tapped::Item(item)) => {
+                    work.take(&item);
+                    // Whoever comes to have a place begins anew.
+                    if matches!(work.source, Source::Refused) {
+                        return;
+                    }
+                }
                 Some(Tapped::Lost(samples)) => shared.tally.miss(samples),
                 None => return,
             },
@@ -80,13 +87,16 @@ struct Work<'a> {
 enum Source {
     /// Nowhere: there is nothing to make it of, or no need.
     Silent,
+    /// Nowhere: as many streams are transcoded as may be.
+    Refused,
     Transcoder(Running),
     Pages(Unpacker),
 }
 
 struct Running {
     feed: Feed,
-    _place: Place,
+    _counted: Place,
+    _place: OwnedSemaphorePermit,
 }
 
 impl Work<'_> {
@@ -127,7 +137,10 @@ impl Work<'_> {
         let container = self.derivation.stream().info().source.container;
         match (Way::of(container, track), &self.source) {
             (Way::Transcode(_), Source::Transcoder(_)) | (Way::Unpack, Source::Pages(_)) => {}
-            (Way::Transcode(_), _) => self.source = Source::Transcoder(self.start()),
+            (Way::Transcode(_), _) => {
+                let started = self.maker.place().map(|place| self.start(place));
+                self.source = started.map_or(Source::Refused, Source::Transcoder);
+            }
             (Way::Unpack, _) => {
                 let writer = self.derivation.writer();
                 self.source = Source::Pages(Unpacker::new(writer, track.channels));
@@ -140,7 +153,7 @@ impl Work<'_> {
         }
     }
 
-    fn start(&self) -> Running {
+    fn start(&self, place: OwnedSemaphorePermit) -> Running {
         let stream = self.derivation.stream().name();
         tracing::debug!(%stream, "its sound is made into Opus");
         let output = Output {
@@ -150,9 +163,10 @@ impl Work<'_> {
             track: Arc::clone(&self.maker.output),
         };
         let feed = self.maker.pool.open(self.maker.options, Box::new(output));
-        let place = self.shared.tally.enter(feed.monitor());
+        let counted = self.shared.tally.enter(feed.monitor());
         Running {
             feed,
+            _counted: counted,
             _place: place,
         }
     }

@@ -39,6 +39,7 @@ pub use network::{Network, NotANetwork};
 pub use remote::{PullUrl, PushUrl};
 pub use report::{Location, Problem, Report};
 pub use secret::Secret;
+pub(crate) use setting::duration;
 
 /// Largest file read. The complete one has a few kilobytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -144,6 +145,8 @@ pub struct Ingest {
     pub source_timeout: Duration,
     /// Who may replace a publisher.
     pub takeover: Takeover,
+    /// How long a publisher that was replaced may not take the stream back.
+    pub takeover_back: Duration,
 }
 
 /// Section `[fanout]`.
@@ -183,6 +186,8 @@ pub struct Transcode {
     pub bitrate_kbps: u32,
     /// Threads that do it; 0 is one for four cores.
     pub threads: usize,
+    /// Streams at a time; 0 is as many as the threads have time for.
+    pub streams_max: usize,
     /// How long it goes on when nobody listens any more.
     pub linger: Duration,
 }
@@ -296,6 +301,8 @@ pub struct StreamRule {
     pub public: bool,
     /// How long listeners are kept while the publisher is away; `None` as elsewhere.
     pub linger: Option<Duration>,
+    /// Who may replace its publisher, if not as everywhere.
+    pub takeover: Option<Takeover>,
     /// What differs from `fanout.audio` or `fanout.video`.
     pub policy: PolicyOverrides,
     /// `stream.0`, `stream.1`, …, for problems with it.
@@ -352,6 +359,7 @@ impl Default for Config {
                 linger: Duration::from_secs(15),
                 source_timeout: Duration::from_secs(10),
                 takeover: Takeover::SameCredential,
+                takeover_back: Duration::from_secs(30),
             },
             fanout: Fanout {
                 workers: 0,
@@ -365,6 +373,7 @@ impl Default for Config {
                 enabled: true,
                 bitrate_kbps: 128,
                 threads: 0,
+                streams_max: 0,
                 linger: Duration::from_secs(15),
             },
             limits: Limits::default(),
@@ -441,6 +450,13 @@ impl Config {
         let base = self.fanout.policy(class);
         self.rule(name)
             .map_or(base, |rule| rule.policy.applied_to(base))
+    }
+
+    /// Who may replace a stream's publisher.
+    pub fn takeover(&self, name: &StreamName) -> Takeover {
+        let rule = self.rule(name);
+        rule.and_then(|rule| rule.takeover)
+            .unwrap_or(self.ingest.takeover)
     }
 
     /// How long a stream keeps its listeners while its publisher is away.

@@ -103,6 +103,7 @@ fn ingest(s: &mut Section<'_, '_>, ingest: &mut Ingest) {
     s.set("linger", &mut ingest.linger);
     s.set("source_timeout", &mut ingest.source_timeout);
     s.set("takeover", &mut ingest.takeover);
+    s.set("takeover_back", &mut ingest.takeover_back);
     require_some_time(s, "source_timeout", ingest.source_timeout);
 }
 
@@ -153,6 +154,7 @@ fn transcode(s: &mut Section<'_, '_>, transcode: &mut Transcode) {
     s.require("bitrate_kbps", bitrate.is_ok(), "is not from 32 to 256");
     s.set("threads", &mut transcode.threads);
     s.require("threads", transcode.threads <= WORKERS_MAX, "is above 1024");
+    s.set("streams_max", &mut transcode.streams_max);
     s.set("linger", &mut transcode.linger);
 }
 
@@ -231,11 +233,13 @@ fn stream(s: &mut Section<'_, '_>) -> Option<StreamRule> {
     let mut publish_key = None;
     let mut public = true;
     let mut linger = None;
+    let mut takeover = None;
     let mut policy = PolicyOverrides::default();
     s.set_some("match", &mut pattern);
     s.set("publish_key", &mut publish_key);
     s.set("public", &mut public);
     s.set_some("linger", &mut linger);
+    s.set_some("takeover", &mut takeover);
     s.set_some("max_samples", &mut policy.max_samples);
     s.set_some("min_wait", &mut policy.min_wait);
     s.set_some("max_wait", &mut policy.max_wait);
@@ -254,6 +258,7 @@ fn stream(s: &mut Section<'_, '_>) -> Option<StreamRule> {
         publish_key,
         public,
         linger,
+        takeover,
         policy,
         key,
     })

@@ -185,6 +185,14 @@ impl Setting for Duration {
     }
 }
 
+/// Reads a duration as settings are written, for whoever is given one elsewhere.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    Duration::from_text(text).map_err(|Fault { message, help }| match help {
+        Some(help) => format!("{message}; {help}"),
+        None => message,
+    })
+}
+
 impl Setting for Span {
     const EXPECTED: &str = Duration::EXPECTED;
 

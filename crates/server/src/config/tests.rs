@@ -774,7 +774,7 @@ fn errors_of_the_environment_name_their_variable() {
 fn the_first_matching_rule_decides() {
     let config = parse(
         "[auth]\npublish_key = \"x7Kq-92mPz\"\n\
-         [[stream]]\nmatch = \"live/low\"\nmax_wait = \"20ms\"\nlinger = \"1s\"\n\
+         [[stream]]\nmatch = \"live/low\"\nmax_wait = \"20ms\"\nlinger = \"1s\"\ntakeover = \"stalled\"\n\
          [[stream]]\nmatch = \"live/*\"\npublic = false\npublish_key = \"other-k3y-here\"\n",
     );
     let config = config.expect("valid");
@@ -788,6 +788,10 @@ fn the_first_matching_rule_decides() {
     assert_eq!(
         config.policy(&radio, Class::Video),
         Policy::default_for(Class::Video)
+    );
+    assert_eq!(
+        (config.takeover(&low), config.takeover(&show)),
+        (Takeover::Stalled, Takeover::SameCredential)
     );
     assert_eq!(
         (config.linger(&low), config.linger(&show)),

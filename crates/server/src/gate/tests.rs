@@ -22,12 +22,7 @@ fn gatehouse() -> Gatehouse {
         net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>)
     })
     .expect("workers");
-    let (registry, gatekeeper) = Registry::new(
-        fanout,
-        config.ingest.takeover,
-        0,
-        Box::new(|_| Default::default()),
-    );
+    let (registry, gatekeeper) = Registry::new(fanout, 0, Box::new(|_| Default::default()));
     registry.fanout().stop();
     Gatehouse::new(Arc::new(config), gatekeeper).expect("randomness")
 }

@@ -2,9 +2,11 @@
 //!
 //! A session is one or the other for its life, as its ticket says; which, is known by its slot.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use egress_webrtc::Viewers;
+use fanout::Stream;
 use ingest::whip::{self, Publishers};
 use webrtc::ice::Path;
 use webrtc::mux::{Handle, Reason};
@@ -23,8 +25,8 @@ pub(crate) struct Ticket {
 /// What is to be done for a session.
 #[derive(Debug)]
 pub(super) enum Task {
-    /// Send it a stream.
-    Listen(egress_webrtc::Ticket),
+    /// Send it this stream.
+    Listen(egress_webrtc::Ticket, Arc<Stream>),
     /// Take a stream from it.
     Publish(whip::Ticket),
 }
@@ -150,7 +152,10 @@ impl Role for Desk {
             guests,
         };
         match task {
-            Task::Listen(ticket) => viewers.connected(session, ticket, keys, path, now, out),
+            Task::Listen(mut ticket, stream) => {
+                ticket.seat.connected(&stream);
+                viewers.connected(session, ticket, keys, path, now, out);
+            }
             Task::Publish(ticket) => publishers.connected(session, ticket, keys, path, now, out),
         }
     }
@@ -159,7 +164,7 @@ impl Role for Desk {
         match ticket.task {
             Task::Publish(ticket) => ticket.abandon(reason),
             // The port counts them, and there may be as many as strangers like.
-            Task::Listen(_) => {}
+            Task::Listen(..) => {}
         }
     }
 

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Every status that a refusal has.
-const STATUSES: [u16; 13] = [
-    307, 400, 401, 404, 405, 409, 412, 413, 415, 422, 428, 429, 503,
+const STATUSES: [u16; 14] = [
+    307, 400, 401, 403, 404, 405, 409, 412, 413, 415, 422, 428, 429, 503,
 ];
 
 /// See the module's description.

@@ -164,7 +164,10 @@ impl Refused {
             Self::Outdated => StatusCode::PRECONDITION_FAILED,
             Self::Unplayable(_) | Self::Unusable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NotLive(_) | Self::NoTracks(_) => StatusCode::CONFLICT,
-            Self::Publish(PublishRefused::Busy | PublishRefused::Ended) => StatusCode::CONFLICT,
+            Self::Publish(
+                PublishRefused::Busy | PublishRefused::Replaced | PublishRefused::Ended,
+            ) => StatusCode::CONFLICT,
+            Self::Publish(PublishRefused::Blocked(_)) => StatusCode::FORBIDDEN,
             Self::Publish(PublishRefused::TooMany) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Lane(LaneRefused::Ended) => StatusCode::CONFLICT,
             Self::Limit(_) | Self::Lane(_) | Self::Full | Self::Publisher(_) | Self::Randomness => {

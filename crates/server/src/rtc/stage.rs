@@ -147,9 +147,10 @@ impl Stage {
         }
         let answer = self.answer(offer, &local, &agreed.sections())?;
         let make = || egress_webrtc::packager(stream.name(), &self.tally);
-        let lane = stream.lane(permission, Self::FORMAT, make, Instant::now())?;
+        let lane = stream.reserve_lane(permission, Self::FORMAT, make, Instant::now())?;
         let seat = self.fanout.seat(record, lane);
-        let task = Task::Listen(egress_webrtc::Ticket { agreed, seat });
+        let ticket = egress_webrtc::Ticket { agreed, seat };
+        let task = Task::Listen(ticket, Arc::clone(stream));
         self.expect(offer, local, Ticket { task, pass })?;
         Ok(answer)
     }

@@ -61,6 +61,49 @@ async fn listeners_are_listed_and_can_be_removed() {
 }
 
 #[tokio::test]
+async fn a_stream_is_ended_and_stays_ended() {
+    let house = House::open(AUTH).await;
+    let end = async |query: &str| {
+        let path = format!("/api/v1/streams/radio.mp3{query}");
+        ask(house.admin, "DELETE", &path, "").await
+    };
+    let put = async |way: &str| {
+        let request = format!(
+            "{way} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Basic {}\r\n\
+             Content-Type: audio/mpeg\r\nContent-Length: 0\r\n\r\n",
+            basic("source", KEY)
+        );
+        exchange(house.http, request.as_bytes()).await
+    };
+    let source = house.publish("radio.mp3").await;
+    assert_eq!(status(&end("?for=ever").await), 400);
+    assert_eq!(house.registry.list().len(), 1, "nothing was ended");
+    assert_eq!(status(&end("?for=10m").await), 204);
+    drop(source);
+    let all = json(&house, "/api/v1/streams").await;
+    // It is struck out within the next second.
+    assert_ne!(all["streams"][0]["state"], "live", "{all}");
+    assert_eq!(all["blocked"][0]["name"], "radio.mp3", "{all}");
+    let seconds = all["blocked"][0]["seconds"].as_u64();
+    assert!(
+        seconds.is_some_and(|left| (1..=600).contains(&left)),
+        "{all}"
+    );
+    let refused = put("SOURCE /radio.mp3").await;
+    assert_eq!(status(&refused), 403, "{refused}");
+    assert!(refused.contains("operator has ended"), "{refused}");
+    let page = ask(house.admin, "GET", "/metrics", "").await;
+    let counted = "carillon_rejected_total{reason=\"blocked\"} 1";
+    assert!(page.contains(counted), "{page}");
+    assert_eq!(status(&end("?for=0s").await), 204);
+    assert_eq!(status(&end("?for=0s").await), 404, "it is lifted");
+    let all = json(&house, "/api/v1/streams").await;
+    assert_eq!(all["blocked"], serde_json::json!([]), "{all}");
+    let _again = house.publish("radio.mp3").await;
+    house.close().await;
+}
+
+#[tokio::test]
 async fn a_configured_password_is_asked_for() {
     let house = House::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
     let right = format!("Authorization: Basic {}\r\n", basic("admin", PASSWORD));

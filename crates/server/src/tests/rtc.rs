@@ -377,6 +377,11 @@ async fn publishers_show_their_key_wherever_they_can() {
     let (path, headers) = &keys[0];
     let busy = send(&house, "POST", path, headers, &publisher()).await;
     assert_problem(&busy, 409, "published by somebody else");
+    let path_of_stream = "/api/v1/streams/live/a?for=1m";
+    let ended = ask(house.admin, "DELETE", path_of_stream, "").await;
+    assert_eq!(status(&ended), 204, "{ended}");
+    let blocked = send(&house, "POST", path, headers, &publisher()).await;
+    assert_problem(&blocked, 403, "operator has ended");
     drop(source);
     house.close().await;
 }

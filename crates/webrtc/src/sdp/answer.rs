@@ -58,12 +58,16 @@ pub enum Section<'a> {
     },
     /// We receive one track.
     Receives {
-        /// The chosen one of the section's formats.
+        /// The one of the section's formats that we like best.
         format: &'a Format,
-        /// What the answer says of the format's parameters instead of repeating the offer's.
+        /// What the answer says of all these formats' parameters instead of repeating the offer's.
         parameters: Option<&'a str>,
+        /// Further formats that may come in its stead.
+        more: &'a [Format],
         /// Header extensions we read, of those the section offers.
         extensions: &'a [Extension],
+        /// The layers of the section that we take all at once (RFC 8853); empty without simulcast.
+        layers: &'a [Box<str>],
     },
 }
 
@@ -166,6 +170,16 @@ impl Answer<'_> {
         if let Some(rtx) = rtx {
             write!(out, " {rtx}")?;
         }
+        let more = match section {
+            Section::Receives { more, .. } => more,
+            _ => &[],
+        };
+        for format in more {
+            write!(out, " {}", format.payload_type)?;
+            if let Some(rtx) = format.rtx {
+                write!(out, " {rtx}")?;
+            }
+        }
         out.push_str("\r\nc=IN IP4 0.0.0.0\r\na=rtcp:9 IN IP4 0.0.0.0\r\n");
         if !media.mid.is_empty() {
             write!(out, "a=mid:{}\r\n", media.mid)?;
@@ -188,6 +202,17 @@ impl Answer<'_> {
             }
         }
         self::format(out, section, format, rtx)?;
+        for format in more {
+            self::format(out, section, format, format.rtx)?;
+        }
+        if let Section::Receives { layers, .. } = section
+            && !layers.is_empty()
+        {
+            for layer in layers {
+                write!(out, "a=rid:{layer} recv\r\n")?;
+            }
+            write!(out, "a=simulcast:recv {}\r\n", layers.join(";"))?;
+        }
         if let Section::Sends { ssrc, rtx_ssrc, .. } = section {
             self.sources(out, media, ssrc, rtx_ssrc.filter(|_| rtx.is_some()))?;
         }

@@ -207,7 +207,12 @@ impl Media {
 
     /// The peer's first format that `accept` takes. H.264 that cannot fragment is passed over.
     pub fn first(&self, accept: impl Fn(Codec) -> bool) -> Option<&Format> {
-        self.formats.iter().find(|format| {
+        self.each(accept).next()
+    }
+
+    /// The peer's formats that `accept` takes, in its order, but for H.264 that cannot fragment.
+    pub fn each(&self, accept: impl Fn(Codec) -> bool) -> impl Iterator<Item = &Format> {
+        self.formats.iter().filter(move |format| {
             let sendable = !matches!(format.codec, Codec::H264(h264) if !h264.fragments);
             sendable && accept(format.codec)
         })

@@ -210,6 +210,8 @@ fn an_answer_to_a_publisher() {
             Section::Receives {
                 format: vp8,
                 parameters: Some("max-fr=60"),
+                more: &[],
+                layers: &[],
                 extensions: &extensions[1..],
             },
         ],

@@ -234,6 +234,17 @@ async fn a_taken_mount_and_a_full_house_are_told_apart() {
         "{answer}"
     );
     assert_eq!(error.rejection(), Some(Rejection::Limit));
+    let ended = media::StreamName::parse("c").expect("a name");
+    let minute = Some(Duration::from_secs(60));
+    let ended = context.registry.end(&ended, minute, now());
+    assert_eq!(ended, Ok(true));
+    let (answer, error) = refused(&context, format!("PUT /c HTTP/1.1\r\n{}\r\n", basic(KEY))).await;
+    assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{answer}");
+    assert!(
+        answer.contains("the operator has ended this stream"),
+        "{answer}"
+    );
+    assert_eq!(error.rejection(), Some(Rejection::Blocked));
     first
         .write_all(&mp3(1))
         .await

@@ -291,3 +291,25 @@ async fn a_peer_that_reads_nothing_is_cut_off() {
     ));
     flood.await.expect("no panic");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_an_operator_has_ended_is_refused_with_words() {
+    let context = house(Takeover::SameCredential, 0);
+    let name = StreamName::parse("live/show").expect("a name");
+    let minute = Duration::from_secs(60);
+    let ended = context.registry.end(&name, Some(minute), now());
+    assert_eq!(ended, Ok(true));
+    let (mut client, task) = Client::connect(&context, "live").await;
+    client.request(&at("show", KEY)).await;
+    let words = client.last_words().await;
+    assert!(words.contains("NetStream.Publish.Rejected"), "{words}");
+    assert!(
+        words.contains("the operator has ended this stream"),
+        "{words}"
+    );
+    drop(client);
+    assert_eq!(
+        super::ended(task).await.rejection(),
+        Some(Rejection::Blocked)
+    );
+}

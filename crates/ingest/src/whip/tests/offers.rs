@@ -109,7 +109,12 @@ fn browsers_send_h264_with_repetition_and_stereo() {
     assert!(
         text.contains("a=fmtp:111 minptime=10;useinbandfec=1;stereo=1;maxaveragebitrate=128000")
     );
-    assert!(text.contains("m=video 9 UDP/TLS/RTP/SAVPF 107 108\r\n"));
+    // What comes first is what a browser sends; all that can be carried follows in its order.
+    let line = "m=video 9 UDP/TLS/RTP/SAVPF 107 108 96 97 45 46 98 99\r\n";
+    assert!(text.contains(line), "{text}");
+    for map in ["96 VP8/90000", "45 AV1/90000", "98 VP9/90000"] {
+        assert!(text.contains(&format!("a=rtpmap:{map}\r\n")), "{map}");
+    }
     for line in ["nack", "nack pli", "ccm fir", "goog-remb"] {
         assert!(
             text.contains(&format!("a=rtcp-fb:107 {line}\r\n")),
@@ -136,8 +141,10 @@ fn another_codec_is_taken_when_it_is_offered_alone() {
         let agreed = agreed(&[picture(format, FEEDBACK)]).expect("usable");
         assert_eq!(agreed.codecs().collect::<Vec<_>>(), [name]);
         let chosen = agreed.chosen().next().expect("a section");
-        assert_eq!((chosen.rtp, chosen.format.rtx), (format, Some(97)));
-        assert!(chosen.format.feedback.nack && chosen.format.feedback.remb);
+        let best = &chosen.formats.best;
+        let rtp = agree::rtp_format(best.codec);
+        assert_eq!((rtp, best.rtx), (format, Some(97)));
+        assert!(best.feedback.nack && best.feedback.remb);
     }
 }
 
@@ -153,7 +160,8 @@ fn encoders_offer_less_and_get_it() {
                      sprop-parameter-sets=Z0LAH9kA8BF+8BagQEBQ,aMuMsg==\r\na=ssrc:9 cname:u\r\n";
     let agreed = agreed(&[gstreamer.to_owned()]).expect("usable");
     let chosen = agreed.chosen().next().expect("a section");
-    let first: Vec<_> = chosen.parameter_sets.iter().map(|set| set[0]).collect();
+    let sets = agree::parameter_sets(&chosen.formats.best.parameters);
+    let first: Vec<_> = sets.iter().map(|set| set[0]).collect();
     assert_eq!(first, [0x67, 0x68]);
 }
 
@@ -191,21 +199,31 @@ fn what_cannot_be_published_is_refused_with_the_reason() {
 }
 
 #[test]
-fn of_simulcast_the_first_layer_is_named() {
+fn all_layers_of_simulcast_are_taken() {
     let more = "a=extmap:3 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
                 a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id\r\n\
-                a=rid:h send\r\na=rid:m send\r\na=rid:l send\r\na=simulcast:send h;m;l\r\n";
+                a=extmap:5 urn:3gpp:video-orientation\r\n\
+                a=rid:l send\r\na=rid:m send\r\na=rid:h send\r\na=simulcast:send l;m;h\r\n";
     let sections = [picture(rtp::Format::Vp8, more)];
     let agreed = agreed(&sections).expect("usable");
     assert_eq!(agreed.layers(), 3);
     let chosen = agreed.chosen().next().expect("a section");
-    let layer = chosen.layer.as_ref().expect("a layer");
-    assert_eq!(&*layer.name, "h");
+    let layers = &chosen.layers;
     assert_eq!(
-        (layer.extension, layer.repeated_extension),
+        (layers.extension, layers.repeated_extension),
         (Some(3), Some(4))
     );
-    assert!(!answer(&sections).contains("simulcast"));
+    let text = answer(&sections);
+    for line in [
+        "a=extmap:3 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id",
+        "a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id",
+        "a=rid:l recv",
+        "a=rid:h recv",
+        "a=simulcast:recv l;m;h",
+    ] {
+        assert!(text.contains(&format!("{line}\r\n")), "{line}: {text}");
+    }
+    assert!(!text.contains("orientation"), "{text}");
 }
 
 proptest! {

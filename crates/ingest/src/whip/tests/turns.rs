@@ -347,42 +347,80 @@ fn who_does_not_ask_is_not_told_how_much_may_come() {
     assert!(!all.windows(4).any(|bytes| bytes == b"REMB"));
 }
 
-/// Three layers of one payload type, of which the wanted one is named `h`.
+/// The smallest layer is listed first and heard first, as in many samples.
 #[test]
-fn of_simulcast_one_layer_is_taken() {
+fn of_simulcast_the_layer_is_taken_that_brings_most() {
     let more = "a=extmap:3 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
-                a=rid:h send\r\na=rid:m send\r\na=simulcast:send h;m\r\n";
+                a=rid:l send\r\na=rid:h send\r\na=simulcast:send l;h\r\n";
     let text = offer(&[picture(Format::Vp8, &(more.to_owned() + FEEDBACK))]);
     let (mut low, mut high) = (Line::pictures(300), Line::pictures(900));
-    low.layer = Some("m");
+    low.layer = Some("l");
     low.become_another(300, 1, 2);
     (high.layer, high.takes) = (Some("h"), Duration::from_millis(5));
     let mut trial = Trial::new(&text, vec![low, high], Link::default());
-    trial.run(2 * SECOND);
+    trial.run(SECOND / 2);
+    let of = |trial: &Trial, line: usize| {
+        let came = trial.recording.samples(TrackId::VIDEO);
+        let sent = &trial.lines[line].sent;
+        let is_of = |sample: &media::Sample| sent.iter().any(|one| one.data == sample.data);
+        came.into_iter()
+            .map(|sample| is_of(&sample))
+            .collect::<Vec<_>>()
+    };
+    assert!(
+        of(&trial, 0).into_iter().all(|is_low| is_low),
+        "nothing is known yet"
+    );
     // Senders name layers only until they were heard of.
     trial.lines[0].layer = None;
     trial.lines[1].layer = None;
     trial.run(5 * SECOND);
-    let came = trial.recording.samples(TrackId::VIDEO);
-    let sent = &trial.lines[1].sent;
-    assert!(came.len() + 1 >= sent.len() && came.len() > 100);
+    let is_high = of(&trial, 1);
+    let first = is_high
+        .iter()
+        .position(|is_high| *is_high)
+        .expect("it was taken");
+    assert!(first < 30, "within a second or so: {first}");
     assert!(
-        came.iter()
-            .zip(sent)
-            .all(|(came, sent)| came.data == sent.data)
+        is_high[first..].iter().all(|is_high| *is_high),
+        "and for good"
     );
-    assert!(trial.counts().refused > 100);
+    assert!(is_high.len() - first > 80);
+    let came = trial.recording.samples(TrackId::VIDEO);
+    assert!(
+        came[first].keyframe,
+        "it begins with a keyframe, which was asked for"
+    );
+    assert!(trial.counts().refused > 80);
     // A layer that stops makes room for another.
     trial.lines[1].stop();
     trial.run(8 * SECOND);
-    let came = trial.recording.samples(TrackId::VIDEO);
-    let last = came.last().expect("samples");
-    assert!(
-        trial.lines[0]
-            .sent
-            .iter()
-            .any(|sent| sent.data == last.data)
-    );
+    assert_eq!(of(&trial, 0).last(), Some(&true));
+}
+
+/// Pictures of every format that was answered are taken, whichever is sent.
+#[test]
+fn the_first_packet_tells_the_format() {
+    let both = "m=video 9 UDP/TLS/RTP/SAVPF 96 97 107\r\na=sendonly\r\na=rtcp-rsize\r\n\
+         a=rtpmap:107 H264/90000\r\na=fmtp:107 packetization-mode=1;profile-level-id=42e01f\r\n\
+         a=rtcp-fb:107 nack\r\na=rtpmap:96 VP8/90000\r\na=rtcp-fb:96 nack\r\n\
+         a=rtcp-fb:96 nack pli\r\na=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96\r\n";
+    let text = offer(&[both.to_owned()]);
+    let mut line = Line::pictures(500);
+    line.rtx = Some((97, 201));
+    let mut trial = Trial::new(&text, vec![line], Link::default());
+    trial.run(2 * SECOND);
+    assert!(trial.recording.samples(TrackId::VIDEO).len() > 40);
+    // The sender changes its mind, as browsers may.
+    let media = super::media_clips::of_clip(testkit::Clip::Flv, Format::H264);
+    let mut next = Line::of_media(&media, 200, 107);
+    next.become_another(300, 1, 2);
+    next.takes = 4 * SECOND;
+    trial.lines[0].stop();
+    trial.lines.push(next);
+    trial.wake(1);
+    trial.run(8 * SECOND);
+    assert_eq!(trial.recording.tracks(TrackId::VIDEO).len(), 2);
 }
 
 #[test]

@@ -137,6 +137,7 @@ impl Gather {
         page.counters(INGEST_BYTES, bytes.into_iter().chain([demo]))?;
         let receives = protocols.map(|one| (one.label(), stats.receives(one) as f64));
         page.counters(INGEST_RECEIVES, receives)?;
+        page.counter(TAKEOVERS, self.0.registry.takeovers() as f64)?;
         let wakeups = self.0.ingest.intake.as_ref().map_or(0, Intake::wakeups);
         page.counter(INGEST_WAKEUPS, wakeups as f64)
     }

@@ -57,6 +57,7 @@ metrics! {
     INGEST_BYTES Counter "carillon_ingest_bytes" ["protocol"] "Bytes received from publishers";
     INGEST_RECEIVES Counter "carillon_ingest_receives" ["protocol"] "Receives from publishers that brought something";
     INGEST_WAKEUPS Counter "carillon_ingest_wakeups" [] "Times that the threads which read RTMP publishers woke";
+    TAKEOVERS Counter "carillon_takeovers" [] "Times that a publisher replaced one that was there";
     SENDS Counter "carillon_sends" [] "Sends to listeners; each carries one message";
     MESSAGE_SAMPLES Histogram "carillon_message_samples" [] "Samples combined into one message";
     TURN Histogram "carillon_turn_seconds" ["worker"] "CPU time of one full turn over all listeners of a worker";

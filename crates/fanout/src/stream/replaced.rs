@@ -1,0 +1,146 @@
+//! Publishers that were replaced lately.
+//!
+//! Two encoders with one key, both of which connect again by themselves, would take a stream from each
+//! other for ever. So who was replaced may not take it back while the replacer sends. An encoder whose
+//! own dead connection was replaced is let in again all the same, as soon as that connection is silent.
+//!
+//! A publisher is known by its address, without the port, and by what its program calls itself. Two
+//! that have both in common are one here.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use media::StreamName;
+
+use super::{Core, Settings, Source};
+use crate::gate::Credential;
+use crate::registry::{PublishRefused, STALLED_AFTER, TAKEOVER_INTERVAL};
+
+/// Publishers that are remembered: more than would fight for one stream at once. Beyond it the one is
+/// forgotten that has been quiet for longest.
+const REPLACED_MAX: usize = 8;
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(super) struct Replaced(Vec<Entry>);
+
+#[derive(Debug)]
+struct Entry {
+    address: Option<IpAddr>,
+    agent: String,
+    until: Instant,
+    /// Whether the log knows that it wants the stream back.
+    is_told: bool,
+}
+
+/// A publisher that was replaced wants its stream back.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Again {
+    /// It is the first time.
+    is_news: bool,
+}
+
+impl Replaced {
+    /// Remembers who was replaced, for so long.
+    fn note(&mut self, source: &Source, time: Duration, now: Instant) {
+        self.0
+            .retain(|entry| !entry.is_of(source) && entry.until > now);
+        if self.0.len() >= REPLACED_MAX {
+            let oldest = (0..self.0.len()).min_by_key(|at| self.0[*at].until);
+            oldest.map(|at| self.0.swap_remove(at));
+        }
+        self.0.push(Entry {
+            address: address(source),
+            agent: source.agent.clone(),
+            until: now + time,
+            is_told: false,
+        });
+    }
+
+    /// Whether a publisher is one of those; if so, it is remembered for so long from now on: who tries
+    /// again and again stays out.
+    fn tries(&mut self, source: &Source, time: Duration, now: Instant) -> Option<Again> {
+        let mut entries = self.0.iter_mut();
+        let entry = entries.find(|entry| entry.is_of(source) && entry.until > now)?;
+        entry.until = now + time;
+        let is_news = !std::mem::replace(&mut entry.is_told, true);
+        Some(Again { is_news })
+    }
+}
+
+impl Entry {
+    fn is_of(&self, source: &Source) -> bool {
+        self.address == address(source) && self.agent == source.agent
+    }
+}
+
+impl Core {
+    /// Whether the present publisher may be replaced by another.
+    pub(super) fn permits(
+        &mut self,
+        name: &StreamName,
+        credential: Credential,
+        source: &Source,
+        settings: &Settings,
+        now: Instant,
+    ) -> Result<(), PublishRefused> {
+        let silent_for = now.saturating_duration_since(self.last_item);
+        let is_same = self.credential == credential;
+        if !settings.takeover.permits(is_same, silent_for) {
+            return Err(PublishRefused::Busy);
+        }
+        let is_sending = silent_for < STALLED_AFTER;
+        let back = settings.takeover_back;
+        if is_sending && let Some(again) = self.replaced.tries(source, back, now) {
+            if again.is_news {
+                tracing::warn!(
+                    stream = %name,
+                    peer = ?source.peer,
+                    agent = ?source.agent,
+                    present = ?self.source.peer,
+                    present_agent = ?self.source.agent,
+                    "a publisher that was replaced wants its stream back, and is refused while the \
+                     other one sends: two encoders use one key"
+                );
+            }
+            return Err(PublishRefused::Replaced);
+        }
+        let too_soon = self
+            .taken_over
+            .is_some_and(|at| now.saturating_duration_since(at) < TAKEOVER_INTERVAL);
+        match too_soon {
+            true => Err(PublishRefused::Busy),
+            false => Ok(()),
+        }
+    }
+
+    /// Remembers and tells that the present publisher is replaced.
+    pub(super) fn replace(
+        &mut self,
+        name: &StreamName,
+        source: &Source,
+        settings: &Settings,
+        now: Instant,
+    ) {
+        let before = Arc::clone(&self.source);
+        self.replaced.note(&before, settings.takeover_back, now);
+        let (peer, agent) = (source.peer, &source.agent);
+        let (before_peer, before_agent) = (before.peer, &before.agent);
+        if is_same(&before, source) {
+            // Most likely its own connection from before, which nobody has told the server to be dead.
+            tracing::info!(stream = %name, ?peer, ?agent, ?before_peer, "a publisher takes over from itself");
+        } else {
+            tracing::warn!(stream = %name, ?peer, ?agent, ?before_peer, ?before_agent, "another publisher takes over");
+        }
+    }
+}
+
+/// Whether two publishers are the same, as far as can be told.
+fn is_same(a: &Source, b: &Source) -> bool {
+    address(a) == address(b) && a.agent == b.agent
+}
+
+fn address(source: &Source) -> Option<IpAddr> {
+    source.peer.map(|peer| peer.ip())
+}
