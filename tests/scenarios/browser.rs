@@ -75,6 +75,39 @@ impl Browser {
         self.call("execute/sync", &json!({"script": script, "args": []}))
     }
 
+    /// Has every page that is opened from now on run a script before its own.
+    pub(crate) fn before_each_page(&self, script: &str) {
+        self.devtools(
+            "Page.addScriptToEvaluateOnNewDocument",
+            &json!({ "source": script }),
+        );
+    }
+
+    /// Makes the window show so many pixels.
+    pub(crate) fn resize(&self, width: u32, height: u32) {
+        let size = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
+        });
+        self.devtools("Emulation.setDeviceMetricsOverride", &size);
+    }
+
+    /// Clicks as a person does, which lets the page play aloud from then on.
+    pub(crate) fn click(&self, selector: &str) {
+        let wanted = json!({ "using": "css selector", "value": selector });
+        let found = self.call("element", &wanted);
+        let element = found.as_object().and_then(|found| found.values().next());
+        let element = element.and_then(Value::as_str);
+        let element = element.unwrap_or_else(|| panic!("{selector}: {found}"));
+        self.call(&format!("element/{element}/click"), &json!({}));
+    }
+
+    fn devtools(&self, command: &str, parameters: &Value) {
+        self.call(
+            "goog/cdp/execute",
+            &json!({ "cmd": command, "params": parameters }),
+        );
+    }
+
     fn call(&self, command: &str, body: &Value) -> Value {
         call(
             self.driver,

@@ -165,7 +165,7 @@ fn play_with_low_delay(browser: &Browser, server: &Server, stream: &str) {
     browser.go(&server.http_url(&format!("/{stream}/")));
     says(browser, "Playing.");
     browser.run(LISTEN_IN);
-    browser.run("document.getElementById('live').click(); return null;");
+    browser.run("document.getElementById('low-delay').click(); return null;");
     says(browser, "Playing with low delay.");
     let figures = assert_watched(browser, FRAMES, 8.0);
     let first = figures["firstFrame"].as_f64().unwrap();
@@ -181,7 +181,7 @@ fn play_with_low_delay(browser: &Browser, server: &Server, stream: &str) {
     assert!(state[2].as_u64() > Some(0), "{state}");
     assert_eq!(state[3], true, "{state}");
     browser.screenshot("low-delay");
-    browser.run("document.getElementById('live').click(); return null;");
+    browser.run("document.getElementById('low-delay').click(); return null;");
     says(browser, "Playing.");
     assert_eq!(browser.run(shown)[1], false);
     wait_until("the session to end", DEADLINE, || {

@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::run::{self, Failure, Workspace};
+use crate::wheel;
 
 /// The package, and the digests of its wheels for Linux on x86-64 and aarch64.
 const REQUIREMENT: &str = "imageio-ffmpeg==0.8.1 \
@@ -61,45 +62,15 @@ fn is_in_place(workspace: &Workspace, program: &Path) -> bool {
         && says("-protocols").is_ok_and(|text| text.contains("rtmps"))
 }
 
-/// pip refuses a wheel whose digest is not among those of [`REQUIREMENT`].
 fn download(workspace: &Workspace, program: &Path) -> Result<(), Failure> {
     let folder = workspace.target.join("tools/ffmpeg-current");
-    fs::create_dir_all(&folder)?;
-    let requirement = folder.join("requirement.txt");
-    fs::write(&requirement, REQUIREMENT)?;
-    let mut pip = workspace.command("python3", &["-m", "pip", "download", "--quiet"]);
-    pip.args(["--no-deps", "--only-binary=:all:", "--require-hashes"])
-        .arg("--dest")
-        .arg(&folder)
-        .arg("--requirement")
-        .arg(&requirement);
-    run::run(&mut pip)?;
-    let wheel = only(&folder, "imageio_ffmpeg-", ".whl")?;
-    let mut unpack = workspace.command("python3", &["-m", "zipfile", "-e"]);
-    unpack.arg(&wheel).arg(&folder);
-    run::run(&mut unpack)?;
-    let unpacked = only(&folder.join("imageio_ffmpeg/binaries"), "ffmpeg-linux", "")?;
+    wheel::unpack(workspace, REQUIREMENT, &folder)?;
+    let unpacked = wheel::only(&folder.join("imageio_ffmpeg/binaries"), "ffmpeg-linux", "")?;
     fs::set_permissions(&unpacked, fs::Permissions::from_mode(0o755))?;
     if let Some(parent) = program.parent() {
         fs::create_dir_all(parent)?;
     }
     fs::rename(&unpacked, program)?;
-    // The wheel is a copy of what it held.
     fs::remove_dir_all(&folder)?;
     Ok(())
-}
-
-/// The one file of `folder` whose name begins and ends so.
-fn only(folder: &Path, prefix: &str, suffix: &str) -> Result<PathBuf, Failure> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with(prefix) && name.ends_with(suffix) {
-            return Ok(path);
-        }
-    }
-    Err(Failure(format!(
-        "no {prefix}*{suffix} in {}",
-        folder.display()
-    )))
 }

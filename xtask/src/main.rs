@@ -6,6 +6,7 @@
 mod advisories;
 mod aiortc;
 mod arrows;
+mod axe;
 mod bench;
 mod build;
 mod current_ffmpeg;
@@ -19,6 +20,7 @@ mod source;
 mod tidy;
 mod tools;
 mod webrtc_players;
+mod wheel;
 
 use std::process::ExitCode;
 

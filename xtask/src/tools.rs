@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::aiortc;
+use crate::axe;
 use crate::current_ffmpeg;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
@@ -180,6 +181,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     current_ffmpeg::install(workspace)?;
     aiortc::install(workspace)?;
     webrtc_players::install(workspace)?;
+    axe::install(workspace)?;
     cargo_deny(workspace)?;
     println!("{} programs and plugins are in place", NEEDS.len());
     report.count(1, 0);

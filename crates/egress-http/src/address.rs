@@ -105,25 +105,13 @@ pub(crate) fn refusal(info: &Info, extension: Extension) -> String {
 fn contents(info: &Info) -> String {
     match info.source.container {
         Container::Tracks if info.tracks.is_empty() => "nothing yet".to_owned(),
-        Container::Tracks => join(info.tracks.iter().map(|track| codec(track.codec))),
+        Container::Tracks => join(info.tracks.iter().map(|track| track.codec.label())),
         container => match info.tracks.first() {
             Some(track) if track.codec != Codec::Opaque && container == Container::Ogg => {
-                format!("{} in Ogg", codec(track.codec))
+                format!("{} in Ogg", track.codec.label())
             }
             _ => label(container).to_owned(),
         },
-    }
-}
-
-const fn codec(codec: Codec) -> &'static str {
-    match codec {
-        Codec::Aac => "AAC",
-        Codec::Mp3 => "MP3",
-        Codec::Vorbis => "Vorbis",
-        Codec::Opus => "Opus",
-        Codec::Flac => "FLAC",
-        Codec::H264 => "H.264",
-        Codec::Opaque => "a codec that is only relayed",
     }
 }
 

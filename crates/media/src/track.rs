@@ -24,7 +24,8 @@ pub enum Kind {
     Video,
 }
 
-/// The coding of a track, as far as Carillon understands it.
+/// The coding of a track. Which of them are understood, and which are only relayed, is told by the
+/// track's [`Framing`].
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Codec {
     /// Advanced Audio Coding, any object type.
@@ -37,23 +38,62 @@ pub enum Codec {
     Opus,
     /// Free Lossless Audio Codec.
     Flac,
+    /// Dolby AC-3.
+    Ac3,
+    /// Dolby Enhanced AC-3.
+    Eac3,
+    /// G.711, A-law.
+    Pcma,
+    /// G.711, µ-law.
+    Pcmu,
+    /// Speex.
+    Speex,
     /// H.264 / AVC.
     H264,
+    /// H.265 / HEVC.
+    Hevc,
+    /// H.266 / VVC.
+    Vvc,
+    /// AOMedia AV1.
+    Av1,
+    /// VP8 (RFC 6386).
+    Vp8,
+    /// VP9.
+    Vp9,
     /// Anything else. It is relayed untouched.
     Opaque,
 }
 
 impl Codec {
-    /// A short lower-case name for pages, logs and the API.
+    /// A short lower-case name for logs and the API.
     pub const fn name(self) -> &'static str {
+        self.names().0
+    }
+
+    /// Its name in a sentence.
+    pub const fn label(self) -> &'static str {
+        self.names().1
+    }
+
+    const fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Aac => "aac",
-            Self::Mp3 => "mp3",
-            Self::Vorbis => "vorbis",
-            Self::Opus => "opus",
-            Self::Flac => "flac",
-            Self::H264 => "h264",
-            Self::Opaque => "opaque",
+            Self::Aac => ("aac", "AAC"),
+            Self::Mp3 => ("mp3", "MP3"),
+            Self::Vorbis => ("vorbis", "Vorbis"),
+            Self::Opus => ("opus", "Opus"),
+            Self::Flac => ("flac", "FLAC"),
+            Self::Ac3 => ("ac3", "AC-3"),
+            Self::Eac3 => ("eac3", "E-AC-3"),
+            Self::Pcma => ("pcma", "G.711 A-law"),
+            Self::Pcmu => ("pcmu", "G.711 µ-law"),
+            Self::Speex => ("speex", "Speex"),
+            Self::H264 => ("h264", "H.264"),
+            Self::Hevc => ("hevc", "HEVC"),
+            Self::Vvc => ("vvc", "VVC"),
+            Self::Av1 => ("av1", "AV1"),
+            Self::Vp8 => ("vp8", "VP8"),
+            Self::Vp9 => ("vp9", "VP9"),
+            Self::Opaque => ("opaque", "a codec that is only relayed"),
         }
     }
 }

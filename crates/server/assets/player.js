@@ -1,69 +1,78 @@
-// Plays the stream of this page: FLV through mpegts.js where there are pictures, otherwise the
-// first address that an <audio> element can play; or, when that is wanted, over WebRTC with as little
-// delay as there is. Starts again, ever more patiently, when the stream stops.
+// Plays the stream of this page by the best way that this browser has for it, or over WebRTC where low
+// delay is wanted. Goes on to the next way when one turns out not to work, and starts again, ever more
+// patiently, when the stream stops.
 "use strict";
 
 (() => {
   const FIRST_RETRY_MS = 1000;
   const LAST_RETRY_MS = 15000;
+  // A publisher that is away comes back soon, or the stream ends.
+  const AWAY_RETRY_MS = 3000;
   // Longer than any keyframe interval that is in use, and than the time a burst takes to arrive.
   const STALL_MS = 12000;
   const WATCH_MS = 1000;
+  // How often a page that is looked at asks what is playing.
+  const INFO_MS = 15000;
+  // A connection that was lost comes back within this time, or not at all.
+  const LOST_MS = 4000;
+  // Who was paused for longer goes on live, and not where it was.
+  const PAUSE_MS = 2000;
+  // From here on a way back to the present is offered.
+  const BEHIND_S = 5;
+  // As far back as the present is found in what was loaded; else it is loaded anew.
+  const LOADED_S = 60;
+  // What is kept to play on when some packets are late.
+  const RESERVE_S = 0.8;
+  // A decoder that fails twice without having played for so long will do so again.
+  const STEADY_S = 10;
 
+  // What the address ends with, and what the browser remembers, when low delay is wanted.
+  const LIVE = "live";
+  const MEMORY = "carillon-way";
+
+  const here = document.currentScript.src;
   const byId = (id) => document.getElementById(id);
   const video = byId("video");
   const audio = byId("audio");
   const status = byId("status");
   const playButton = byId("play");
   const soundButton = byId("sound");
-  const liveButton = byId("live");
+  const goLiveButton = byId("go-live");
+  const lowDelayButton = byId("low-delay");
   const note = byId("note");
 
-  // What the address ends with, and what the browser remembers, when low delay is wanted.
-  const LIVE = "live";
-  const WAY = "carillon-way";
-  // A connection that was lost comes back within this time, or not at all.
-  const LOST_MS = 4000;
-
-  let offer = JSON.parse(byId("offer").textContent);
+  let offer = info.first();
+  let way = null;
   let element = null;
   let library = null;
+  let session = null;
   let retryMs = FIRST_RETRY_MS;
   let retryTimer = null;
   let watchTimer = null;
   let lostTimer = null;
-  let session = null;
-  // Why low delay was given up.
-  let fallback = null;
+  // Whether the element has played since it was given this stream.
+  let hasPlayed = false;
+  let pausedAt = null;
+  // The clock when the element's time was zero, had it played all along.
+  let clockZero = null;
+  let decoderFailures = 0;
+  // Why ways do not work here, by their names; and what is said of it.
+  let failed = new Map();
+  let reason = "";
   // Counts starts, so that what began before the latest one knows that it is over.
   let turn = 0;
 
   const remembered = () => {
     try {
-      return localStorage.getItem(WAY);
+      return localStorage.getItem(MEMORY);
     } catch {
       return null;
     }
   };
-  let wantsLive = location.hash === `#${LIVE}` || remembered() === LIVE;
+  let wantsLowDelay = location.hash === `#${LIVE}` || remembered() === LIVE;
 
   const say = (text) => {
     if (status.textContent !== text) status.textContent = text;
-  };
-
-  const isFlv = (address) => address.type === "video/x-flv";
-
-  const canPlayFlv = () =>
-    typeof mpegts !== "undefined" && mpegts.getFeatureList().mseLivePlayback;
-
-  // What to play, and with which element.
-  const choose = () => {
-    const flv = offer.addresses.find(isFlv);
-    if (flv && offer.video && canPlayFlv()) return { address: flv, element: video };
-    const plain = offer.addresses.find((one) => !isFlv(one) && audio.canPlayType(one.type) !== "");
-    if (plain) return { address: plain, element: audio };
-    if (flv && canPlayFlv()) return { address: flv, element: offer.video ? video : audio };
-    return null;
   };
 
   const stop = () => {
@@ -71,80 +80,100 @@
     clearTimeout(retryTimer);
     clearInterval(watchTimer);
     clearTimeout(lostTimer);
-    if (session) {
-      session.end();
-      session = null;
-    }
-    if (library) {
-      library.destroy();
-      library = null;
-    }
+    session?.end();
+    library?.destroy();
     if (element) {
       element.srcObject = null;
       element.removeAttribute("src");
       element.load();
-      element = null;
     }
+    [way, element, library, session, pausedAt, clockZero] = Array(6).fill(null);
+    hasPlayed = false;
+    goLiveButton.hidden = true;
+  };
+
+  const retryIn = (ms, text) => {
+    stop();
+    say(text);
+    retryTimer = setTimeout(async () => {
+      if (await refresh()) start();
+      else retry("The server cannot be reached. Trying again.");
+    }, ms);
   };
 
   const retry = (text) => {
-    stop();
-    say(text);
-    retryTimer = setTimeout(refresh, retryMs);
+    retryIn(retryMs, text);
     retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
   };
 
-  // The page itself tells what there is now.
+  // Asks the server what there is now.
   const refresh = async () => {
-    try {
-      const answer = await fetch(location.pathname, { cache: "no-store" });
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      offer = JSON.parse(page.getElementById("offer").textContent);
-    } catch {
-      retry("The server cannot be reached. Trying again.");
-      return;
+    const fresh = await info.fetch();
+    if (fresh) offer = fresh;
+    return Boolean(fresh);
+  };
+
+  const failWay = (words) => {
+    failed.set(way.name, words);
+    reason = words;
+    if (way.name === "webrtc" && wantsLowDelay) {
+      wantsLowDelay = false;
+      reason = `Low delay does not work here. ${words}`;
     }
-    listAddresses();
     start();
   };
 
   // Browsers let a page play unasked only without sound.
   const begin = async () => {
-    const mine = element;
-    try {
-      await mine.play();
-      return;
-    } catch (error) {
-      if (mine !== element) return;
-      if (error.name !== "NotAllowedError") {
-        return;
-      }
-    }
-    if (mine === video) {
+    const mine = turn;
+    const isOver = () => mine !== turn;
+    const play = () => element.play().then(() => "", (error) => error.name);
+    const problem = await play();
+    if (isOver() || problem !== "NotAllowedError") return;
+    if (element === video && !video.muted) {
       video.muted = true;
-      try {
-        await video.play();
-        if (mine === element) soundButton.hidden = false;
+      const isPlaying = await play() === "";
+      if (isOver()) return;
+      if (isPlaying) {
+        soundButton.hidden = false;
         return;
-      } catch {
-        // Not even that; a button remains.
       }
     }
-    if (mine !== element) return;
     playButton.hidden = false;
+    pausedAt = performance.now();
     say("Ready. Press Play.");
+  };
+
+  // Seconds between what is heard and what could be.
+  const behind = () => {
+    if (!element || session || clockZero === null) return 0;
+    const { buffered, currentTime } = element;
+    if (library && buffered.length > 0) return buffered.end(buffered.length - 1) - currentTime;
+    return performance.now() / 1000 - clockZero - currentTime;
+  };
+
+  const goLive = () => {
+    // A session is never late.
+    if (!element || session) return;
+    if (library && element.buffered.length > 0 && behind() < LOADED_S) {
+      element.currentTime += Math.max(0, behind() - RESERVE_S);
+      pausedAt = null;
+      element.play();
+    } else {
+      start();
+    }
   };
 
   // A live element that is not paused and does not move on has lost its stream.
   const watch = () => {
-    const mine = element;
     let last = -1;
     let since = performance.now();
     watchTimer = setInterval(() => {
-      if (mine !== element) return;
       const now = performance.now();
-      if (mine.paused || mine.currentTime !== last) {
-        last = mine.currentTime;
+      goLiveButton.hidden = behind() < BEHIND_S;
+      if (element.currentTime > STEADY_S) decoderFailures = 0;
+      if (element.paused || element.currentTime !== last) {
+        last = element.currentTime;
         since = now;
       } else if (now - since > STALL_MS) {
         retry("The stream has stopped. Trying again.");
@@ -152,43 +181,36 @@
     }, WATCH_MS);
   };
 
-  const canLive = () => Boolean(offer.webrtc) && rtc.isSupported();
-
-  const showWays = () => {
-    liveButton.hidden = !canLive();
-    liveButton.setAttribute("aria-pressed", String(wantsLive));
-    note.hidden = !fallback;
-    note.textContent = fallback ?? "";
+  const playOn = (chosen) => {
+    element = chosen;
+    video.hidden = element !== video;
+    audio.hidden = element !== audio;
+    soundButton.hidden = !(element === video && video.muted && way.sound);
   };
 
-  const giveUpLive = (reason) => {
-    stop();
-    wantsLive = false;
-    fallback = `Low delay does not work here. ${reason}`;
-    startUsual();
-  };
-
-  const startLive = async () => {
+  const startWebrtc = async () => {
     const mine = turn;
     const isOver = () => mine !== turn;
     const media = new MediaStream();
     const peer = new RTCPeerConnection();
-    if (offer.audio) peer.addTransceiver("audio", { direction: "recvonly" });
-    if (offer.video) peer.addTransceiver("video", { direction: "recvonly" });
+    if (way.sound) peer.addTransceiver("audio", { direction: "recvonly" });
+    if (way.picture) peer.addTransceiver("video", { direction: "recvonly" });
     peer.ontrack = (event) => media.addTrack(event.track);
     say("Connecting with low delay.");
-    session = rtc.open(peer, offer.webrtc);
+    session = rtc.open(peer, way.path);
     try {
       await session.ready;
     } catch (error) {
       if (isOver()) return;
-      if (error.passes) retry(error.message);
-      else giveUpLive(error.message);
+      // Where there is no other way, what cannot be reached now may be later.
+      const isLast = error.isUnreachable && choices().length === 1;
+      if (error.passes || isLast) retry(error.message);
+      else failWay(error.message);
       return;
     }
     if (isOver()) return;
-    if (offer.video && media.getVideoTracks().length === 0) {
-      giveUpLive("This browser would get the sound and no picture.");
+    if (way.picture && media.getVideoTracks().length === 0) {
+      failWay("This browser would get the sound and no picture.");
       return;
     }
     peer.onconnectionstatechange = () => {
@@ -198,136 +220,191 @@
       if (peer.connectionState === "failed") lost();
       if (peer.connectionState === "disconnected") lostTimer = setTimeout(lost, LOST_MS);
     };
-    show(offer.video ? video : audio);
+    playOn(way.picture ? video : audio);
     element.srcObject = media;
     watch();
     begin();
   };
 
-  const show = (chosen) => {
-    element = chosen;
-    video.hidden = element !== video;
-    audio.hidden = element !== audio;
+  let loading = null;
+  const loadLibrary = () => {
+    loading ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = new URL("mpegts.js", here);
+      script.onload = () => resolve(globalThis.mpegts);
+      script.onerror = () => {
+        loading = null;
+        reject(new Error("mpegts.js could not be loaded"));
+      };
+      document.head.append(script);
+    });
+    return loading;
   };
 
-  const start = () => {
-    stop();
-    showWays();
-    if (!offer.live) {
-      retry("Not live. This page starts to play when it is.");
-      return;
-    }
-    if (wantsLive && canLive()) {
-      startLive();
-      return;
-    }
-    startUsual();
+  const onFlvError = (type, detail) => {
+    const { ErrorTypes, ErrorDetails } = globalThis.mpegts;
+    const isForeign = [ErrorDetails.MEDIA_CODEC_UNSUPPORTED, ErrorDetails.MEDIA_FORMAT_UNSUPPORTED].includes(detail);
+    if (type === ErrorTypes.MEDIA_ERROR) decoderFailures += 1;
+    if (isForeign || decoderFailures > 1) failWay("This browser does not decode what the publisher sends.");
+    else retry("The stream was interrupted. Trying again.");
   };
 
-  const startUsual = () => {
-    showWays();
-    const choice = choose();
-    if (!choice) {
-      // Tracks are announced one after the other, so this may be too early.
-      retry(offer.addresses.length === 0
-        ? "Waiting for the publisher."
-        : "This browser cannot play the stream. A player can; see below.");
-      return;
-    }
-    show(choice.element);
+  const startFlv = async () => {
+    const mine = turn;
+    const isOver = () => mine !== turn;
     say("Waiting for the stream.");
-    const url = new URL(choice.address.path, location.href).href;
-    if (isFlv(choice.address)) {
-      library = mpegts.createPlayer(
-        { type: "flv", isLive: true, url, hasAudio: offer.audio, hasVideo: offer.video },
-        { isLive: true, lazyLoad: false, enableStashBuffer: false, liveSync: true,
-          fixAudioTimestampGap: true, autoCleanupSourceBuffer: true },
-      );
-      library.on(mpegts.Events.ERROR, () => retry("The stream was interrupted. Trying again."));
-      library.on(mpegts.Events.LOADING_COMPLETE, () => retry("The stream has ended. Waiting for it."));
-      library.attachMediaElement(element);
-      library.load();
-    } else {
-      element.src = url;
+    let mpegts;
+    try {
+      mpegts = await loadLibrary();
+    } catch {
+      if (!isOver()) retry("The server cannot be reached. Trying again.");
+      return;
     }
+    if (isOver()) return;
+    if (!mpegts.getFeatureList().mseLivePlayback) {
+      failWay("This browser takes no live stream from a script.");
+      return;
+    }
+    playOn(way.picture ? video : audio);
+    library = mpegts.createPlayer(
+      { type: "flv", isLive: true, url: new URL(way.path, location.href).href, hasAudio: way.sound, hasVideo: way.picture },
+      { isLive: true, lazyLoad: false, enableStashBuffer: false, liveSync: true,
+        fixAudioTimestampGap: true, autoCleanupSourceBuffer: true },
+    );
+    const unlessOver = (act) => (...all) => { if (!isOver()) act(...all); };
+    library.on(mpegts.Events.ERROR, unlessOver(onFlvError));
+    library.on(mpegts.Events.LOADING_COMPLETE, unlessOver(() => retry("The stream has ended. Waiting for it.")));
+    library.attachMediaElement(element);
+    library.load();
     watch();
     begin();
   };
 
-  const listAddresses = () => {
-    const rows = offer.addresses.map((one) => {
-      const url = new URL(one.path, location.href).href;
-      const row = document.createElement("li");
-      const text = document.createElement("code");
-      text.textContent = url;
-      const copy = document.createElement("button");
-      copy.type = "button";
-      copy.textContent = "Copy";
-      copy.setAttribute("aria-label", `Copy the ${one.label} address`);
-      copy.addEventListener("click", async () => {
-        try {
-          await navigator.clipboard.writeText(url);
-          copy.textContent = "Copied";
-        } catch {
-          // Without HTTPS there is no clipboard; selected text is one key away from it.
-          getSelection().selectAllChildren(text);
-        }
-      });
-      const label = document.createElement("span");
-      label.textContent = one.label;
-      row.append(label, text, copy);
-      return row;
-    });
-    byId("addresses").replaceChildren(...rows);
+  const startHttp = () => {
+    say("Waiting for the stream.");
+    playOn(way.picture ? video : audio);
+    // Nothing is loaded before it may be played, so that it is not late when it is.
+    element.preload = "none";
+    element.src = way.path;
+    watch();
+    begin();
+  };
+
+  // Ways that have not failed.
+  const choices = () => ways.of(offer, wantsLowDelay).filter((one) => !failed.has(one.name));
+
+  const start = () => {
+    stop();
+    if (!offer.live) {
+      if (offer.away) retryIn(AWAY_RETRY_MS, "The publisher is away. Playing goes on when it is back.");
+      else retry("Not live. This page starts to play when it is.");
+      return;
+    }
+    [way] = choices();
+    showChoices();
+    if (way) {
+      ({ flv: startFlv, http: startHttp, webrtc: startWebrtc })[way.name]();
+    } else if (offer.tracks.length === 0 && offer.addresses.length === 0) {
+      // Tracks are announced one after the other, so this is too early.
+      retry("Waiting for the publisher.");
+    } else {
+      video.hidden = true;
+      audio.hidden = true;
+      say("This browser cannot play the stream. A player can; see below.");
+    }
+  };
+
+  const showChoices = () => {
+    const all = choices();
+    const webrtc = all.find((one) => one.name === "webrtc");
+    const isAlike = (one) => one !== webrtc && one.picture === webrtc.picture;
+    const isOffered = failed.has("webrtc") || webrtc && all.some(isAlike);
+    lowDelayButton.hidden = !isOffered;
+    lowDelayButton.setAttribute("aria-pressed", String(wantsLowDelay));
+    const codec = ways.track(offer, "video")?.label;
+    const isIncapable = !webrtc?.picture && Boolean(codec) || !webrtc;
+    const refused = wantsLowDelay && offer.webrtc && isIncapable && !reason
+      ? `Low delay does not work here: this browser takes no ${codec ?? "sound"} over WebRTC.` : reason;
+    const words = [refused, way ? ways.missing(offer, way) : ""].filter(Boolean).join(" ");
+    note.hidden = !words;
+    note.textContent = words;
   };
 
   for (const media of [video, audio]) {
-    media.addEventListener("playing", () => {
-      if (media !== element) return;
+    const on = (name, act) => media.addEventListener(name, () => {
+      if (media === element) act();
+    });
+    on("playing", () => {
       retryMs = FIRST_RETRY_MS;
       playButton.hidden = true;
+      hasPlayed = true;
+      clockZero ??= performance.now() / 1000 - media.currentTime;
       say(session ? "Playing with low delay." : "Playing.");
     });
-    media.addEventListener("waiting", () => {
-      if (media === element) say("Waiting for the stream.");
+    on("waiting", () => say("Waiting for the stream."));
+    on("pause", () => {
+      if (!hasPlayed || !media.paused) return;
+      pausedAt = performance.now();
+      say("Paused.");
     });
-    media.addEventListener("pause", () => {
-      if (media === element) say("Paused.");
+    on("play", () => {
+      const isLate = pausedAt !== null && performance.now() - pausedAt > PAUSE_MS;
+      pausedAt = null;
+      // What has not been loaded yet is not late.
+      if (isLate && media.readyState > HTMLMediaElement.HAVE_NOTHING) goLive();
     });
-    media.addEventListener("ended", () => {
-      if (media === element) retry("The stream has ended. Waiting for it.");
-    });
-    media.addEventListener("error", () => {
+    on("ended", () => retry("The stream has ended. Waiting for it."));
+    on("error", () => {
       // mpegts.js tells of its own errors.
-      if (media === element && !library) retry("The stream was interrupted. Trying again.");
+      if (library) return;
+      if (media.error?.code === MediaError.MEDIA_ERR_DECODE) decoderFailures += 1;
+      if (decoderFailures > 1) failWay("This browser does not decode what the publisher sends.");
+      else retry("The stream was interrupted. Trying again.");
     });
   }
+
+  const chooseLowDelay = (isWanted) => {
+    wantsLowDelay = isWanted;
+    failed = new Map();
+    reason = "";
+    retryMs = FIRST_RETRY_MS;
+    start();
+  };
 
   playButton.addEventListener("click", () => {
     playButton.hidden = true;
     begin();
   });
-  liveButton.addEventListener("click", () => {
-    wantsLive = !wantsLive;
-    fallback = null;
+  goLiveButton.addEventListener("click", goLive);
+  lowDelayButton.addEventListener("click", () => {
+    chooseLowDelay(!wantsLowDelay);
     try {
-      localStorage.setItem(WAY, wantsLive ? LIVE : "");
+      localStorage.setItem(MEMORY, wantsLowDelay ? LIVE : "");
     } catch {
       // Then it is wanted on this page only.
     }
-    retryMs = FIRST_RETRY_MS;
-    start();
+  });
+  soundButton.addEventListener("click", () => {
+    video.muted = false;
+    soundButton.hidden = true;
+  });
+  addEventListener("hashchange", () => {
+    if (location.hash === `#${LIVE}` && !wantsLowDelay) chooseLowDelay(true);
   });
   // The session ends with the page, and not when the server notices.
   addEventListener("pagehide", stop);
   addEventListener("pageshow", (event) => {
     if (event.persisted) start();
   });
-  soundButton.addEventListener("click", () => {
-    video.muted = false;
-    soundButton.hidden = true;
-  });
+  setInterval(async () => {
+    if (document.hidden) return;
+    const codecs = () => JSON.stringify(offer.tracks);
+    const before = codecs();
+    if (!await refresh() || !offer.live || codecs() === before) return;
+    // What nothing could be done with may have become something else, or a picture has come late.
+    const [best] = choices();
+    if (!way || best?.picture && !way.picture) chooseLowDelay(wantsLowDelay);
+  }, INFO_MS);
 
-  listAddresses();
   start();
 })();

@@ -68,6 +68,14 @@ globalThis.rtc = (() => {
     look();
   });
 
+  // Sessions are below the endpoint. Behind a proxy that adds a path prefix and says nothing of it, only
+  // the page knows where that is.
+  const sessionAt = (address, endpoint) => {
+    const { pathname, search } = new URL(address, endpoint);
+    const id = pathname.split("/").pop();
+    return new URL(`${endpoint.pathname}/${id}${search}`, endpoint);
+  };
+
   // Opens a session for what `peer` wants to send or receive. `ready` resolves when media may flow; `end`
   // ends the session, at whatever stage it is.
   const open = (peer, path, key = "") => {
@@ -111,7 +119,7 @@ globalThis.rtc = (() => {
       const answer = await post();
       if (answer.status !== 201) throw await problemOf(answer);
       const address = answer.headers.get("Location");
-      session = address && new URL(address, endpoint);
+      session = address && sessionAt(address, endpoint);
       const sdp = await answer.text();
       if (isOver) {
         leave();

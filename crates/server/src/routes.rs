@@ -95,8 +95,16 @@ endpoints! {
     Status: Page "GET" "/status-json.xsl", Nothing;
     /// Browsers ask for it.
     Favicon: Page "GET" "/favicon.ico", Nothing;
+    /// The same where pages say it is.
+    Icon: Page "GET" "/_/icon.svg", Nothing;
+    /// The list's script.
+    ListScript: Page "GET" "/_/list.js", Nothing;
     /// The player page's script.
     Script: Page "GET" "/_/player.js", Nothing;
+    /// Its part that knows what the stream is.
+    InfoScript: Page "GET" "/_/info.js", Nothing;
+    /// Its part that knows what browsers can play.
+    WaysScript: Page "GET" "/_/ways.js", Nothing;
     /// The library it uses.
     Library: Page "GET" "/_/mpegts.js", Nothing;
     /// The pages' style.
@@ -107,6 +115,8 @@ endpoints! {
     PublishScript: Page "GET" "/_/publish.js", Nothing;
     /// The player page.
     Player: Page "GET" "/{stream}/", Nothing;
+    /// What the player page has to know.
+    Info: Page "GET" "/{stream}/info.json", Nothing;
     /// The publish page.
     Publish: Page "GET" "/{stream}/publish", Nothing;
 

@@ -10,6 +10,7 @@ use fanout::{Info, Phase, Registry};
 use media::Kind;
 use serde_json::{Map, Value, json};
 
+use crate::config::BaseUrl;
 use crate::stamp;
 
 /// Streams told of at once, here and on the page that lists them. More than that nobody reads, and
@@ -19,8 +20,8 @@ pub(crate) const STREAMS_MAX: usize = 1_000;
 /// Who asks for what.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question<'a> {
-    /// The scheme and host by which the server was reached: `http://radio.example:8000`.
-    pub(crate) origin: &'a str,
+    /// The address by which the server was reached.
+    pub(crate) base: &'a BaseUrl,
     /// Only this mount, with its leading `/`.
     pub(crate) mount: Option<&'a str>,
     /// The Server header.
@@ -47,12 +48,11 @@ fn render(infos: impl Iterator<Item = Info>, question: Question<'_>) -> Value {
     let mut sources: Vec<_> = infos
         .filter(wanted)
         .take(STREAMS_MAX)
-        .map(|info| source(&info, question.origin))
+        .map(|info| source(&info, question.base))
         .collect();
-    let host = question.origin.split("//").nth(1).unwrap_or_default();
     let mut stats = json!({
         "admin": "icemaster@localhost",
-        "host": without_port(host),
+        "host": without_port(question.base.host()),
         "location": "Earth",
         "server_id": question.server,
         "server_start": stamp::rfc2822(question.started),
@@ -74,10 +74,10 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-fn source(info: &Info, origin: &str) -> Value {
+fn source(info: &Info, base: &BaseUrl) -> Value {
     let mut fields = Map::new();
     let mut set = |key: &str, value: Value| fields.insert(key.to_owned(), value);
-    set("listenurl", format!("{origin}/{}", info.name).into());
+    set("listenurl", format!("{base}/{}", info.name).into());
     set("listeners", info.listeners.into());
     set("listener_peak", info.listeners_peak.into());
     set("server_type", info.source.content_type.as_str().into());
@@ -140,6 +140,7 @@ pub(crate) fn header_of<'a>(info: &'a Info, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
     use std::time::Duration;
 
     use fanout::{Settings, Source};
@@ -182,12 +183,17 @@ mod tests {
         }
     }
 
-    const QUESTION: Question<'_> = Question {
-        origin: "http://radio.example:8000",
-        mount: None,
-        server: "Icecast 2.4.4 (Carillon)",
-        started: SystemTime::UNIX_EPOCH,
-    };
+    static BASE: LazyLock<BaseUrl> =
+        LazyLock::new(|| "https://radio.example:8000/tv".parse().expect("an address"));
+
+    fn question(mount: Option<&str>) -> Question<'_> {
+        Question {
+            base: &BASE,
+            mount,
+            server: "Icecast 2.4.4 (Carillon)",
+            started: SystemTime::UNIX_EPOCH,
+        }
+    }
 
     fn sources(infos: Vec<Info>, question: Question<'_>) -> Value {
         // Through text, as its readers get it.
@@ -198,30 +204,27 @@ mod tests {
 
     #[test]
     fn one_source_is_an_object_and_several_are_an_array() {
-        assert_eq!(sources(Vec::new(), QUESTION), Value::Null);
-        assert!(sources(vec![info("a.mp3")], QUESTION).is_object());
+        assert_eq!(sources(Vec::new(), question(None)), Value::Null);
+        assert!(sources(vec![info("a.mp3")], question(None)).is_object());
         assert_eq!(
-            sources(vec![info("a.mp3"), info("b/c")], QUESTION)[1]["listeners"],
+            sources(vec![info("a.mp3"), info("b/c")], question(None))[1]["listeners"],
             3
         );
-        let one = Question {
-            mount: Some("/b/c"),
-            ..QUESTION
-        };
+        let one = question(Some("/b/c"));
         let source = sources(vec![info("a.mp3"), info("b/c")], one);
-        assert_eq!(source["listenurl"], "http://radio.example:8000/b/c");
+        assert_eq!(source["listenurl"], "https://radio.example:8000/tv/b/c");
     }
 
     #[test]
     fn fields_have_icecasts_names_and_types() {
-        let source = sources(vec![info("a.mp3")], QUESTION);
+        let source = sources(vec![info("a.mp3")], question(None));
         assert_eq!(source["bitrate"], 128);
         assert_eq!(source["listener_peak"], 5);
         assert_eq!(source["server_name"], "Ra\"dio\\</script>");
         assert_eq!(source["title"], "- \u{1}\"-\"");
         assert_eq!(source["stream_start_iso8601"], "1994-11-06T08:49:37+0000");
         assert!(source.as_object().expect("an object").contains_key("dummy"));
-        let document = render(std::iter::empty(), QUESTION);
+        let document = render(std::iter::empty(), question(None));
         assert_eq!(document["icestats"]["host"], "radio.example");
     }
 
@@ -230,7 +233,7 @@ mod tests {
         let infos: Vec<_> = (0..STREAMS_MAX + 10)
             .map(|number| info(&format!("a/{number}")))
             .collect();
-        let told = sources(infos, QUESTION);
+        let told = sources(infos, question(None));
         assert_eq!(told.as_array().map(Vec::len), Some(STREAMS_MAX));
     }
 
@@ -240,6 +243,6 @@ mod tests {
         hidden.settings.public = false;
         let mut away = info("b.mp3");
         away.phase = Phase::Lingering;
-        assert_eq!(sources(vec![hidden, away], QUESTION), Value::Null);
+        assert_eq!(sources(vec![hidden, away], question(None)), Value::Null);
     }
 }

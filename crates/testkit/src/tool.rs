@@ -61,6 +61,18 @@ pub fn aiortc() -> PathBuf {
     python
 }
 
+/// The script of axe-core, which judges whether a page is accessible.
+///
+/// # Panics
+/// When `cargo xtask tools` has not put it below the target directory.
+#[must_use]
+pub fn axe() -> String {
+    let script = target_dir().join("tools/axe.min.js");
+    std::fs::read_to_string(&script).unwrap_or_else(|error| {
+        panic!("{}: {error}; axe-core: cargo xtask tools", script.display())
+    })
+}
+
 /// A program to run, with its arguments.
 #[derive(Debug)]
 pub struct Tool {

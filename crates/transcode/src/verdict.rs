@@ -108,7 +108,10 @@ impl fmt::Display for Caveat {
 fn codec_name(codec: Codec) -> &'static str {
     match codec {
         Codec::Opaque => "this codec",
-        known => known.name(),
+        // By itself it would be; only the whole message can be relayed.
+        Codec::Aac => "AAC in messages of several tracks",
+        Codec::Mp3 => "MP3 in messages of several tracks",
+        known => known.label(),
     }
 }
 

@@ -15,7 +15,10 @@ use media::codec::opus;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use super::body::{Body, CodecTag, FOURCC_AAC, FOURCC_AVC, FOURCC_MP3, Packet, WireTrack};
-use super::elementary::FOURCC_OPUS;
+use super::elementary::{
+    FOURCC_AC3, FOURCC_AV1, FOURCC_EAC3, FOURCC_FLAC, FOURCC_HEVC, FOURCC_OPUS, FOURCC_VP8,
+    FOURCC_VP9, FOURCC_VVC,
+};
 use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, VIDEO_AVC, multitrack, whole};
 
 /// Numbered tracks of one kind that are told apart. Multitrack publishers send a handful of
@@ -151,7 +154,8 @@ impl Depacketizer {
                 .unwrap_or_default();
             // A new header's facts follow it; until then there are none, unless they came first.
             let stay = header.is_empty() || header == body;
-            whole_track(id, kind, body, if stay { facts } else { &[] })
+            let facts = if stay { facts } else { &[] };
+            whole_track(id, kind, parsed.codec, body, facts)
         });
         self.announce(track, parsed.codec, out);
         if parsed.is_modified {
@@ -185,7 +189,8 @@ impl Depacketizer {
         let known = self.slot(id, parsed.codec);
         let config = known.as_ref().map(|known| whole::split(&known.config));
         let (header, _) = config.unwrap_or_default();
-        self.announce(whole_track(id, kind, header, body), parsed.codec, out);
+        let track = whole_track(id, kind, parsed.codec, header, body);
+        self.announce(track, parsed.codec, out);
     }
 
     fn sample(
@@ -223,7 +228,8 @@ impl Depacketizer {
             // No decoder could start before the sequence header.
             (None, Some(Codec::H264 | Codec::Aac)) => {}
             (None, _) => {
-                self.announce(whole_track(id, kind, &[], &[]), parsed.codec, out);
+                let track = whole_track(id, kind, parsed.codec, &[], &[]);
+                self.announce(track, parsed.codec, out);
                 if !fits_bare {
                     self.keep_whole(id, parsed.codec, out);
                 }
@@ -263,7 +269,7 @@ impl Depacketizer {
             _ => &[],
         };
         let header = [prefix, &slot.track.config].concat();
-        slot.track = Arc::new(whole_track(id, slot.track.kind, &header, &[]));
+        slot.track = Arc::new(whole_track(id, slot.track.kind, codec, &header, &[]));
         out.push(Item::Track(Arc::clone(&slot.track)));
     }
 
@@ -344,11 +350,37 @@ fn bare_track(id: TrackId, codec: Codec, config: &[u8]) -> Option<Track> {
     })
 }
 
-fn whole_track(id: TrackId, kind: Kind, header: &[u8], facts: &[u8]) -> Track {
+/// What a whole body is coded as. Only its name is known of most.
+const fn named(kind: Kind, codec: CodecTag) -> Codec {
+    match (kind, codec) {
+        (Kind::Video, CodecTag::Number(VIDEO_AVC) | CodecTag::FourCc(FOURCC_AVC)) => Codec::H264,
+        // 12, and 13 of sound, are numbers that encoders agreed on before Enhanced RTMP.
+        (Kind::Video, CodecTag::Number(12) | CodecTag::FourCc(FOURCC_HEVC)) => Codec::Hevc,
+        (Kind::Video, CodecTag::FourCc(FOURCC_AV1)) => Codec::Av1,
+        (Kind::Video, CodecTag::FourCc(FOURCC_VP8)) => Codec::Vp8,
+        (Kind::Video, CodecTag::FourCc(FOURCC_VP9)) => Codec::Vp9,
+        (Kind::Video, CodecTag::FourCc(FOURCC_VVC)) => Codec::Vvc,
+        (Kind::Audio, CodecTag::Number(AUDIO_AAC) | CodecTag::FourCc(FOURCC_AAC)) => Codec::Aac,
+        (
+            Kind::Audio,
+            CodecTag::Number(AUDIO_MP3 | AUDIO_MP3_8K) | CodecTag::FourCc(FOURCC_MP3),
+        ) => Codec::Mp3,
+        (Kind::Audio, CodecTag::Number(13) | CodecTag::FourCc(FOURCC_OPUS)) => Codec::Opus,
+        (Kind::Audio, CodecTag::FourCc(FOURCC_FLAC)) => Codec::Flac,
+        (Kind::Audio, CodecTag::FourCc(FOURCC_AC3)) => Codec::Ac3,
+        (Kind::Audio, CodecTag::FourCc(FOURCC_EAC3)) => Codec::Eac3,
+        (Kind::Audio, CodecTag::Number(7)) => Codec::Pcma,
+        (Kind::Audio, CodecTag::Number(8)) => Codec::Pcmu,
+        (Kind::Audio, CodecTag::Number(11)) => Codec::Speex,
+        _ => Codec::Opaque,
+    }
+}
+
+fn whole_track(id: TrackId, kind: Kind, codec: CodecTag, header: &[u8], facts: &[u8]) -> Track {
     Track {
         id,
         kind,
-        codec: Codec::Opaque,
+        codec: named(kind, codec),
         framing: Framing::FlvBody,
         config: whole::join(header, facts),
         sample_rate: 0,

@@ -13,7 +13,11 @@ pub(crate) const FOURCC_HEVC: [u8; 4] = *b"hvc1";
 pub(crate) const FOURCC_AV1: [u8; 4] = *b"av01";
 pub(crate) const FOURCC_VP8: [u8; 4] = *b"vp08";
 pub(crate) const FOURCC_VP9: [u8; 4] = *b"vp09";
+pub(crate) const FOURCC_VVC: [u8; 4] = *b"vvc1";
 pub(crate) const FOURCC_OPUS: [u8; 4] = *b"Opus";
+pub(crate) const FOURCC_FLAC: [u8; 4] = *b"fLaC";
+pub(crate) const FOURCC_AC3: [u8; 4] = *b"ac-3";
+pub(crate) const FOURCC_EAC3: [u8; 4] = *b"ec-3";
 
 /// What a body carries.
 #[derive(Clone, Copy, Debug)]

@@ -57,6 +57,18 @@ impl Format {
         }
     }
 
+    /// What is in it.
+    pub(super) const fn codec(self) -> Codec {
+        match self {
+            Self::H264 => Codec::H264,
+            Self::Hevc => Codec::Hevc,
+            Self::Av1 => Codec::Av1,
+            Self::Vp8 => Codec::Vp8,
+            Self::Vp9 => Codec::Vp9,
+            Self::Opus => Codec::Opus,
+        }
+    }
+
     /// Sound or picture.
     pub const fn kind(self) -> Kind {
         match self {

@@ -116,7 +116,13 @@ fn codec(name: &[u8]) -> Codec {
         b"A_VORBIS" => Codec::Vorbis,
         b"A_FLAC" => Codec::Flac,
         b"A_MPEG/L3" => Codec::Mp3,
+        b"A_AC3" => Codec::Ac3,
+        b"A_EAC3" => Codec::Eac3,
         b"V_MPEG4/ISO/AVC" => Codec::H264,
+        b"V_MPEGH/ISO/HEVC" => Codec::Hevc,
+        b"V_AV1" => Codec::Av1,
+        b"V_VP8" => Codec::Vp8,
+        b"V_VP9" => Codec::Vp9,
         name if name.starts_with(b"A_AAC") => Codec::Aac,
         _ => Codec::Opaque,
     }

@@ -229,7 +229,13 @@ impl Request<'_> {
         let query = self.head.query();
         let query = String::from_utf8_lossy(query.as_bytes());
         let mark = if query.is_empty() { "" } else { "?" };
-        let location = format!("/{}/{mark}{query}", info.name);
+        // Relative to the stream's own address, so that it holds behind a proxy's path prefix, too.
+        let (_, last) = info
+            .name
+            .as_str()
+            .rsplit_once('/')
+            .unwrap_or(("", info.name.as_str()));
+        let location = format!("{last}/{mark}{query}");
         Answer {
             status: Status::FOUND,
             bytes: self

@@ -21,6 +21,7 @@ use fanout::{Class, Policy, Takeover};
 use media::{Span, StreamName};
 use toml::de::DeTable;
 
+pub(crate) mod base_url;
 mod check;
 mod glob;
 mod network;
@@ -34,6 +35,7 @@ mod weak;
 
 use read::Walk;
 
+pub use base_url::{BaseUrl, NotABaseUrl};
 pub use glob::Glob;
 pub use network::{Network, NotANetwork};
 pub use remote::{PullUrl, PushUrl};
@@ -105,8 +107,10 @@ pub struct Http {
     pub server_header: String,
     /// How long a request head may take to arrive; never zero.
     pub head_timeout: Duration,
-    /// Peers whose X-Forwarded-For is believed.
+    /// Peers whose X-Forwarded-… headers are believed.
     pub trusted_proxies: Vec<Network>,
+    /// The address of `/` for the outside world; `None` goes by each request.
+    pub base_url: Option<BaseUrl>,
 }
 
 /// Section `[webrtc]`.
@@ -345,6 +349,7 @@ impl Default for Config {
                 server_header: "Icecast 2.4.4 (Carillon)".to_owned(),
                 head_timeout: Duration::from_secs(10),
                 trusted_proxies: Vec::new(),
+                base_url: None,
             },
             webrtc: Webrtc {
                 listen: Some(any(8189)),

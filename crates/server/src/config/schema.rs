@@ -69,6 +69,7 @@ fn http(s: &mut Section<'_, '_>, http: &mut Http) {
     s.set("server_header", &mut http.server_header);
     s.set("head_timeout", &mut http.head_timeout);
     s.set("trusted_proxies", &mut http.trusted_proxies);
+    s.set("base_url", &mut http.base_url);
     require_some_time(s, "head_timeout", http.head_timeout);
 }
 

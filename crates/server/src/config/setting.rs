@@ -14,7 +14,10 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::remote::{self, UrlFault};
-use super::{AccessLog, Backend, Glob, LogFormat, LogLevel, Network, PullUrl, PushUrl, Secret};
+use super::{
+    AccessLog, Backend, BaseUrl, Glob, LogFormat, LogLevel, Network, NotABaseUrl, PullUrl, PushUrl,
+    Secret,
+};
 
 /// What is wrong with a value, and what to write instead.
 #[derive(Debug)]
@@ -235,6 +238,21 @@ impl Setting for Network {
 
     fn from_text(text: &str) -> Result<Self, Fault> {
         text.parse().map_err(|_| unreadable::<Self>(text))
+    }
+}
+
+impl Setting for Option<BaseUrl> {
+    const EXPECTED: &str = "an address such as \"https://radio.example.com/tv\", or \"\" for none";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let help = format!("write {}", Self::EXPECTED);
+        let url = text
+            .parse()
+            .map_err(|wrong: NotABaseUrl| Fault::helped(wrong.to_string(), help))?;
+        Ok(Some(url))
     }
 }
 

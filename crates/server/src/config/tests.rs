@@ -356,6 +356,12 @@ fn values_out_of_range_are_told() {
             "network",
         ),
         (
+            "[http]\nbase_url = \"radio.example.com/tv\"",
+            2,
+            "http.base_url",
+            "neither https:// nor http://",
+        ),
+        (
             "[http]\nserver_header = \"a\\nb\"",
             2,
             "http.server_header",

@@ -101,11 +101,17 @@ pub(super) async fn serve<S: Carrier>(
             return head::answer(socket, &bytes).await;
         }
     };
+    let is_proxied = is_trusted(node, peer.ip());
     let peer = client(node, &arrived.head, peer);
     if let Err(reason) = place.charge(peer.ip()) {
         return refuse(node, socket, &arrived.head, reason, peer).await;
     }
-    dispatch(node, socket, arrived, place, peer).await;
+    let visitor = Visitor {
+        peer,
+        scheme: S::SCHEME,
+        is_proxied,
+    };
+    dispatch(node, socket, arrived, place, visitor).await;
 }
 
 async fn dispatch<S: Carrier>(
@@ -113,8 +119,9 @@ async fn dispatch<S: Carrier>(
     socket: S,
     arrived: Arrived,
     mut place: Place,
-    peer: SocketAddr,
+    visitor: Visitor,
 ) {
+    let peer = visitor.peer;
     let Arrived { head, early, raw } = arrived;
     match endpoint(&head, node) {
         Endpoint::Source | Endpoint::Put => {
@@ -164,7 +171,7 @@ async fn dispatch<S: Carrier>(
         Endpoint::ListenHead | Endpoint::ListenOptions => {
             listen(node, socket, head, peer, Permit::new(place)).await;
         }
-        _ => page(node, socket, raw, peer, place).await,
+        _ => page(node, socket, raw, visitor, place).await,
     }
 }
 
@@ -280,11 +287,8 @@ fn endpoint(head: &Head, node: &Node) -> Endpoint {
     }
 }
 
-async fn page<S: Carrier>(node: &Arc<Node>, socket: S, raw: Bytes, peer: SocketAddr, place: Place) {
-    let visitor = Visitor {
-        peer,
-        scheme: S::SCHEME,
-    };
+async fn page<S: Carrier>(node: &Arc<Node>, socket: S, raw: Bytes, visitor: Visitor, place: Place) {
+    let peer = visitor.peer;
     let router = pages::router(node)
         .layer(axum::Extension(visitor))
         .layer(axum::Extension(Handover::new(place)));

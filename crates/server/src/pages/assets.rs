@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
@@ -15,15 +15,33 @@ pub(super) struct Asset {
     content_type: &'static str,
     bytes: &'static [u8],
     tag: LazyLock<String>,
+    /// The same for clients that say they understand gzip.
+    packed: Option<Packed>,
+}
+
+/// A file as gzip makes it.
+struct Packed {
+    bytes: &'static [u8],
+    tag: LazyLock<String>,
 }
 
 macro_rules! asset {
+    ($(#[$doc:meta])* $name:ident = $content_type:literal, $path:literal, packed $packed:literal) => {
+        asset!(@ $(#[$doc])* $name, $content_type, $path, Some(Packed {
+            bytes: include_bytes!($packed),
+            tag: LazyLock::new(|| tag(include_bytes!($packed))),
+        }));
+    };
     ($(#[$doc:meta])* $name:ident = $content_type:literal, $path:literal) => {
+        asset!(@ $(#[$doc])* $name, $content_type, $path, None);
+    };
+    (@ $(#[$doc:meta])* $name:ident, $content_type:literal, $path:literal, $packed:expr) => {
         $(#[$doc])*
         pub(super) static $name: Asset = Asset {
             content_type: $content_type,
             bytes: include_bytes!($path),
             tag: LazyLock::new(|| tag($name.bytes)),
+            packed: $packed,
         };
     };
 }
@@ -31,6 +49,22 @@ macro_rules! asset {
 asset!(
     /// The player page's own script.
     SCRIPT = "text/javascript; charset=utf-8", "../../assets/player.js"
+);
+asset!(
+    /// The list's script.
+    LIST = "text/javascript; charset=utf-8", "../../assets/list.js"
+);
+asset!(
+    /// The player page's part that knows what the stream is.
+    INFO = "text/javascript; charset=utf-8", "../../assets/info.js"
+);
+asset!(
+    /// The player page's part that knows what browsers can play.
+    WAYS = "text/javascript; charset=utf-8", "../../assets/ways.js"
+);
+asset!(
+    /// The pages' icon.
+    ICON = "image/svg+xml", "../../assets/icon.svg"
 );
 asset!(
     /// What the player page and the publish page have in common.
@@ -41,8 +75,9 @@ asset!(
     PUBLISH = "text/javascript; charset=utf-8", "../../assets/publish.js"
 );
 asset!(
-    /// mpegts.js 1.8.2, Apache-2.0, as its npm package has it.
-    LIBRARY = "text/javascript; charset=utf-8", "../../assets/vendor/mpegts.js"
+    /// mpegts.js 1.8.2, Apache-2.0, as its npm package has it; beside it the same by `gzip -9 -n`.
+    LIBRARY = "text/javascript; charset=utf-8", "../../assets/vendor/mpegts.js",
+    packed "../../assets/vendor/mpegts.js.gz"
 );
 asset!(
     /// The pages' style.
@@ -52,21 +87,45 @@ asset!(
 impl Asset {
     /// The file, or that the client has it already.
     pub(super) fn answer(&'static self, headers: &HeaderMap) -> Response {
-        let tag = self.tag.as_str();
+        let packed = self.packed.as_ref().filter(|_| takes_gzip(headers));
+        let (bytes, tag) = match packed {
+            Some(packed) => (packed.bytes, packed.tag.as_str()),
+            None => (self.bytes, self.tag.as_str()),
+        };
         let common = [(header::ETAG, tag), (header::CACHE_CONTROL, CACHING)];
         let known = headers
             .get(header::IF_NONE_MATCH)
             .and_then(|value| value.to_str().ok());
-        if known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
-            return (StatusCode::NOT_MODIFIED, common).into_response();
+        let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
+        let mut response = if is_known {
+            (StatusCode::NOT_MODIFIED, common).into_response()
+        } else {
+            let content_type = [(header::CONTENT_TYPE, self.content_type)];
+            (common, content_type, bytes).into_response()
+        };
+        let more = response.headers_mut();
+        if self.packed.is_some() {
+            more.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         }
-        (
-            common,
-            [(header::CONTENT_TYPE, self.content_type)],
-            self.bytes,
-        )
-            .into_response()
+        if packed.is_some() {
+            more.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        response
     }
+}
+
+/// Whether the client says so (RFC 9110 §12.5.3): `gzip`, and not with the quality 0.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(header::ACCEPT_ENCODING).iter();
+    let mut codings = lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(','));
+    codings.any(|coding| {
+        let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
+        let quality = parameters.trim().strip_prefix("q=");
+        let is_refused = quality.is_some_and(|quality| quality.trim().parse() == Ok(0.0_f32));
+        name.trim().eq_ignore_ascii_case("gzip") && !is_refused
+    })
 }
 
 fn tag(bytes: &[u8]) -> String {
@@ -88,7 +147,12 @@ mod tests {
     fn vendored_files_are_what_was_reviewed() {
         let sums = include_str!("../../assets/vendor/SHA256SUMS");
         let licence: &[u8] = include_bytes!("../../assets/vendor/mpegts.LICENSE");
-        for (name, bytes) in [("mpegts.js", LIBRARY.bytes), ("mpegts.LICENSE", licence)] {
+        let packed = LIBRARY.packed.as_ref().expect("it is packed, too");
+        for (name, bytes) in [
+            ("mpegts.js", LIBRARY.bytes),
+            ("mpegts.js.gz", packed.bytes),
+            ("mpegts.LICENSE", licence),
+        ] {
             let expected = format!("{}  {name}", hex(&Sha256::digest(bytes)));
             assert!(
                 sums.lines().any(|line| line == expected),
@@ -105,5 +169,24 @@ mod tests {
         headers.insert(header::IF_NONE_MATCH, tags.parse().expect("a header value"));
         assert_eq!(SCRIPT.answer(&headers).status(), StatusCode::NOT_MODIFIED);
         assert_eq!(STYLE.answer(&headers).status(), StatusCode::OK);
+    }
+
+    #[test]
+    fn who_understands_gzip_gets_it() {
+        for (sent, expected) in [
+            ("gzip, deflate, br, zstd", true),
+            ("GZIP;q=0.5", true),
+            ("br;q=1, gzip;q=0", false),
+            ("gzip; q=0.000", false),
+            ("identity", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(sent));
+            let answer = LIBRARY.answer(&headers);
+            let coding = answer.headers().get(header::CONTENT_ENCODING);
+            assert_eq!(coding.is_some(), expected, "{sent:?}");
+            assert_eq!(answer.headers()[header::VARY], "Accept-Encoding");
+        }
     }
 }

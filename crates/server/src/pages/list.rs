@@ -4,34 +4,37 @@ use std::fmt::Write;
 
 use fanout::{Info, Phase, Registry};
 
-use super::{document, escape};
+use super::html::{Page, escape};
+use crate::config::BaseUrl;
 use crate::status::{STREAMS_MAX, header_of};
 
-/// How often a browser asks again, in seconds.
-const REFRESH_SECONDS: u32 = 15;
-
-pub(super) fn page(registry: &Registry) -> String {
+pub(super) fn page(registry: &Registry, base: &BaseUrl) -> String {
     let infos = registry.list().into_iter().map(|stream| stream.info());
     let public: Vec<_> = infos
         .filter(|info| info.settings.public && info.phase == Phase::Live)
         .take(STREAMS_MAX)
         .collect();
-    render(&public)
+    render(&public, base)
 }
 
-fn render(infos: &[Info]) -> String {
+fn render(infos: &[Info], base: &BaseUrl) -> String {
     let mut main = String::from("<h1>Live now</h1>\n");
     if infos.is_empty() {
-        main.push_str(
-            "<p class=\"empty\">Nobody is on air. This page looks again by itself.</p>\n",
-        );
+        main.push_str("<p class=\"empty\">Nothing is live. The page looks again by itself.</p>\n");
     } else {
         main.push_str("<ul class=\"streams\">\n");
         infos.iter().for_each(|info| entry(&mut main, info));
         main.push_str("</ul>\n");
     }
-    let refresh = format!("<meta http-equiv=\"refresh\" content=\"{REFRESH_SECONDS}\">\n");
-    document("Live now", &refresh, &main)
+    let page = Page::new("/", "Live now");
+    let host = base.host();
+    let description = match infos.len() {
+        1 => format!("One live stream on {host}."),
+        count => format!("{count} live streams on {host}."),
+    };
+    page.described(&description, &format!("{base}/"))
+        .script("list.js")
+        .render(&main)
 }
 
 fn entry(out: &mut String, info: &Info) {
@@ -44,7 +47,7 @@ fn entry(out: &mut String, info: &Info) {
     };
     write!(
         out,
-        "<li><a href=\"/{name}/\">{shown}</a> <span class=\"count\">{listeners}</span>"
+        "<li><a href=\"./{name}/\">{shown}</a> <span class=\"count\">{listeners}</span>"
     )
     .expect("a String takes all text");
     for detail in [

@@ -1,15 +1,17 @@
-//! The public pages: the list of streams, a player for each, one to publish it from a browser, and
-//! Icecast's status document. Requests of WHIP and WHEP come this way as well.
+//! The public pages: the list of streams, a player for each, what it has to know, one to publish the
+//! stream from a browser, and Icecast's status document. Requests of WHIP and WHEP come this way as well.
 //!
 //! Everything that came from a publisher is text here, escaped where it is written. Pages run
 //! nothing but the scripts of this server, which their Content-Security-Policy holds them to.
 
 mod assets;
+mod base;
+mod html;
+mod info;
 mod list;
 mod player;
 mod publish;
 
-use std::fmt::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -22,7 +24,6 @@ use axum::routing::get;
 use axum::{Json, Router};
 use hyper::body::Body as _;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::access::{Line, request_line};
 use crate::door::limits::Handover;
@@ -30,6 +31,8 @@ use crate::node::Node;
 use crate::routes::{Endpoint, Surface};
 use crate::rtc;
 use crate::status::{self, Question};
+
+pub(crate) use base::base;
 
 /// Nothing but what this server sends itself, and media that a script makes out of it.
 const POLICY: &str = "default-src 'self'; media-src 'self' blob:; worker-src 'self' blob:; \
@@ -46,6 +49,8 @@ pub(crate) struct Visitor {
     pub(crate) peer: SocketAddr,
     /// `http` or `https`.
     pub(crate) scheme: &'static str,
+    /// The connection is that of a proxy whose word counts.
+    pub(crate) is_proxied: bool,
 }
 
 /// All pages.
@@ -55,7 +60,12 @@ pub(crate) fn router(node: &Arc<Node>) -> Router {
         let route = match endpoint {
             Endpoint::List => get(list),
             Endpoint::Status => get(status),
-            Endpoint::Favicon => get(async || StatusCode::NO_CONTENT),
+            Endpoint::Favicon | Endpoint::Icon => {
+                get(async |headers: HeaderMap| assets::ICON.answer(&headers))
+            }
+            Endpoint::ListScript => get(async |headers: HeaderMap| assets::LIST.answer(&headers)),
+            Endpoint::InfoScript => get(async |headers: HeaderMap| assets::INFO.answer(&headers)),
+            Endpoint::WaysScript => get(async |headers: HeaderMap| assets::WAYS.answer(&headers)),
             Endpoint::Script => get(async |headers: HeaderMap| assets::SCRIPT.answer(&headers)),
             Endpoint::Library => get(async |headers: HeaderMap| assets::LIBRARY.answer(&headers)),
             Endpoint::Style => get(async |headers: HeaderMap| assets::STYLE.answer(&headers)),
@@ -78,8 +88,13 @@ pub(crate) fn router(node: &Arc<Node>) -> Router {
         .with_state(Arc::clone(node))
 }
 
-async fn list(State(node): State<Arc<Node>>) -> Response {
-    html(StatusCode::OK, list::page(&node.registry))
+async fn list(
+    State(node): State<Arc<Node>>,
+    Extension(visitor): Extension<Visitor>,
+    headers: HeaderMap,
+) -> Response {
+    let base = base(node.config.http.base_url.as_ref(), visitor, &headers);
+    html(StatusCode::OK, list::page(&node.registry, &base))
 }
 
 /// Whatever stands behind a stream's name.
@@ -101,7 +116,15 @@ async fn stream(
         let (status, page) = publish::page(&name, has_webrtc);
         return html_by(POLICY_UNFRAMED, status, page);
     }
-    let (status, page) = player::page(&node.registry, path, has_webrtc);
+    if let Some(name) = info::stream(path) {
+        return info::answer(&node.registry, &name, has_webrtc);
+    }
+    let base = base(
+        node.config.http.base_url.as_ref(),
+        visitor,
+        request.headers(),
+    );
+    let (status, page) = player::page(&node.registry, path, has_webrtc, &base);
     html(status, page)
 }
 
@@ -117,30 +140,14 @@ async fn status(
     Query(query): Query<StatusQuery>,
     headers: HeaderMap,
 ) -> Response {
-    let origin = format!("{}://{}", visitor.scheme, host(&headers));
+    let base = base(node.config.http.base_url.as_ref(), visitor, &headers);
     let question = Question {
-        origin: &origin,
+        base: &base,
         mount: query.mount.as_deref(),
         server: &node.config.http.server_header,
         started: node.started,
     };
     Json(status::document(&node.registry, question)).into_response()
-}
-
-/// The name by which the client reached us. Proxies send curious ones, so whatever is no host is
-/// cut away rather than refused.
-fn host(headers: &HeaderMap) -> String {
-    let text = headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok())
-        .unwrap_or_default();
-    let is_host = |c: &char| c.is_ascii_alphanumeric() || ".-_:[]".contains(*c);
-    let host: String = text.chars().take_while(is_host).collect();
-    if host.is_empty() {
-        "localhost".to_owned()
-    } else {
-        host
-    }
 }
 
 /// What every answer has: CORS, the Server header, no guessing of types; and its line in the log.
@@ -241,90 +248,4 @@ fn html_by(policy: &'static str, status: StatusCode, page: String) -> Response {
         (header::REFERRER_POLICY, "same-origin"),
     ];
     (status, headers, page).into_response()
-}
-
-/// A page for an address without one.
-fn nothing_here(why: &str) -> (StatusCode, String) {
-    let why = escape(why);
-    let main = format!("<h1>Not found</h1>\n<p>{why} <a href=\"/\">See who is on air.</a></p>\n");
-    (StatusCode::NOT_FOUND, document("Not found", "", &main))
-}
-
-/// JSON that cannot end the element it stands in, whatever its strings hold.
-fn inert(value: &Value) -> String {
-    value
-        .to_string()
-        .replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-}
-
-/// Text for HTML, between tags and in quoted attributes alike.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// A page around its main part.
-fn document(title: &str, head: &str, main: &str) -> String {
-    let title = escape(title);
-    let mut out = String::new();
-    write!(
-        out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<link rel=\"stylesheet\" href=\"/_/style.css\">\n{head}</head>\n\
-         <body>\n<main>\n{main}</main>\n<footer>Carillon</footer>\n</body>\n</html>\n"
-    )
-    .expect("a String takes all text");
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_text_leaves_its_place() {
-        let escaped = escape("<script>\"'&\u{0}\n");
-        assert_eq!(escaped, "&lt;script&gt;&quot;&#39;&amp;  ");
-    }
-
-    #[test]
-    fn json_stays_in_its_element() {
-        let value = serde_json::json!({ "type": "</script><script>alert(1)//<!--&" });
-        let text = inert(&value);
-        assert!(!text.contains(['<', '>', '&']), "{text}");
-        assert_eq!(
-            serde_json::from_str::<Value>(&text).expect("still JSON"),
-            value
-        );
-    }
-
-    #[test]
-    fn strange_hosts_are_cut_and_not_refused() {
-        for (sent, expected) in [
-            ("radio.example:8000", "radio.example:8000"),
-            ("[::1]:8000", "[::1]:8000"),
-            ("radio.example//listen/foo", "radio.example"),
-            ("\"><script>", "localhost"),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::HOST, HeaderValue::from_static(sent));
-            assert_eq!(host(&headers), expected);
-        }
-        assert_eq!(host(&HeaderMap::new()), "localhost");
-    }
 }

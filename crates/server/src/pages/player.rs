@@ -8,99 +8,99 @@ use std::fmt::Write;
 use fanout::{Info, Registry};
 use http::StatusCode;
 use media::{Kind, StreamName};
-use serde_json::{Value, json};
 
-use super::{document, escape, inert, nothing_here};
-use crate::rtc::Way;
+use super::html::{Page, escape, nothing_here};
+use super::info;
+use crate::config::BaseUrl;
 use crate::status::header_of;
 
 /// The page for a path, and the status it is sent with. With `has_webrtc` it offers that as well.
-pub(super) fn page(registry: &Registry, path: &str, has_webrtc: bool) -> (StatusCode, String) {
+pub(super) fn page(
+    registry: &Registry,
+    path: &str,
+    has_webrtc: bool,
+    base: &BaseUrl,
+) -> (StatusCode, String) {
     let name = path
         .strip_suffix('/')
         .map_or(Err(()), |name| StreamName::parse(name).map_err(|_| ()));
     let Ok(name) = name else {
-        return nothing_here("There is nothing at this address.");
+        return nothing_here(path, "There is nothing at this address.");
     };
-    match registry.stream(&name) {
-        Some(stream) => (
-            StatusCode::OK,
-            render(&name, Some(&stream.info()), has_webrtc),
-        ),
-        None => (StatusCode::NOT_FOUND, render(&name, None, has_webrtc)),
-    }
+    let info = registry.stream(&name).map(|stream| stream.info());
+    let status = match info {
+        Some(_) => StatusCode::OK,
+        None => StatusCode::NOT_FOUND,
+    };
+    (status, render(&name, info.as_ref(), has_webrtc, base))
 }
 
-fn render(name: &StreamName, info: Option<&Info>, has_webrtc: bool) -> String {
-    let offer = offer(info, has_webrtc);
-    let own_name = info
-        .and_then(|info| header_of(info, "name"))
-        .filter(|text| !text.is_empty());
-    let shown = own_name.unwrap_or(name.as_str());
-    let (status, video, audio) = match info {
-        Some(info) => {
-            let has_video = info.tracks.iter().any(|track| track.kind == Kind::Video);
-            ("Connecting", !has_video, has_video)
-        }
-        None => ("Not live. This page starts to play when it is.", true, true),
+fn render(name: &StreamName, info: Option<&Info>, has_webrtc: bool, base: &BaseUrl) -> String {
+    let said = |header| {
+        let text = info.and_then(|info| header_of(info, header));
+        text.filter(|text| !text.is_empty())
+    };
+    let shown = said("name").unwrap_or(name.as_str());
+    let title = info.and_then(|info| info.title.as_ref());
+    let title = title.map_or("", |title| title.text.as_str());
+    let description = match (said("description"), title) {
+        (Some(text), _) => text.to_owned(),
+        (None, "") => format!("Live on {}.", base.host()),
+        (None, title) => title.to_owned(),
+    };
+    let page = Page::new(&format!("/{name}/"), shown)
+        .described(&description, &format!("{base}/{name}/"))
+        .told(&info::document(info, has_webrtc))
+        .script("rtc.js")
+        .script("ways.js")
+        .script("info.js")
+        .script("player.js");
+    page.render(&main(&page.up, shown, title, info))
+}
+
+fn main(up: &str, shown: &str, title: &str, info: Option<&Info>) -> String {
+    let has_video =
+        info.is_some_and(|info| info.tracks.iter().any(|track| track.kind == Kind::Video));
+    let status = match info {
+        Some(_) => "Connecting.",
+        None => "Not live. This page starts to play when it is.",
     };
     let hidden = |is_hidden| if is_hidden { " hidden" } else { "" };
     let label = escape(shown);
-    let mut main = format!(
+    let (no_video, no_audio) = (hidden(!has_video), hidden(info.is_none() || has_video));
+    let (no_title, no_addresses) = (hidden(title.is_empty()), hidden(info.is_none()));
+    let title = escape(title);
+    let links = info.map(links).unwrap_or_default();
+    format!(
         "<h1>{label}</h1>\n\
-         <video id=\"video\" controls playsinline aria-label=\"{label}\"{}></video>\n\
-         <audio id=\"audio\" controls aria-label=\"{label}\"{}></audio>\n\
-         <p id=\"status\" role=\"status\">{}</p>\n\
+         <div class=\"player\">\n\
+         <video id=\"video\" controls playsinline aria-label=\"{label}\"{no_video}></video>\n\
+         <audio id=\"audio\" controls preload=\"none\" aria-label=\"{label}\"{no_audio}></audio>\n\
+         </div>\n\
+         <p id=\"status\" role=\"status\">{status}</p>\n\
          <p class=\"actions\"><button id=\"play\" type=\"button\" hidden>Play</button>\n\
          <button id=\"sound\" type=\"button\" hidden>Sound on</button>\n\
-         <button id=\"live\" type=\"button\" aria-pressed=\"false\" hidden>Live, low delay</button></p>\n\
-         <p id=\"note\" hidden></p>\n",
-        hidden(video),
-        hidden(audio),
-        escape(status),
-    );
-    if let Some(title) = info.and_then(|info| info.title.as_ref()) {
-        writeln!(main, "<p class=\"title\">{}</p>", escape(&title.text))
-            .expect("a String takes all text");
-    }
-    if let Some(words) = info.and_then(|info| info.offer.words()) {
-        writeln!(main, "<p class=\"detail\">Opus: {}.</p>", escape(words))
-            .expect("a String takes all text");
-    }
-    main.push_str(
-        "<h2>In a player</h2>\n<ul id=\"addresses\" class=\"addresses\"></ul>\n\
-         <p><a href=\"/\">Who else is on air</a></p>\n\
-         <noscript><p>The addresses need JavaScript; a player can open the stream \
-         at this page's address without the last slash.</p></noscript>\n",
-    );
-    let head = format!(
-        "<script type=\"application/json\" id=\"offer\">{}</script>\n\
-         <script src=\"/_/mpegts.js\" defer></script>\n\
-         <script src=\"/_/rtc.js\" defer></script>\n\
-         <script src=\"/_/player.js\" defer></script>\n",
-        inert(&offer)
-    );
-    document(shown, &head, &main)
+         <button id=\"go-live\" type=\"button\" hidden>Go live</button>\n\
+         <button id=\"low-delay\" type=\"button\" aria-pressed=\"false\" hidden>Low delay</button></p>\n\
+         <p id=\"note\" hidden></p>\n\
+         <p id=\"title\" class=\"title\"{no_title}>{title}</p>\n\
+         <ul id=\"notes\" class=\"notes\" hidden></ul>\n\
+         <section id=\"players\"{no_addresses}>\n<h2>In a player</h2>\n\
+         <ul id=\"addresses\" class=\"addresses\"></ul>\n\
+         <noscript><p>The player of this page needs JavaScript. {links}</p></noscript>\n</section>\n\
+         <p><a href=\"{up}\">All live streams</a></p>\n"
+    )
 }
 
-/// What the script is told.
-fn offer(info: Option<&Info>, has_webrtc: bool) -> Value {
-    let addresses = info.map(egress_http::addresses).unwrap_or_default();
-    let addresses: Vec<_> = addresses
-        .iter()
-        .map(|one| json!({ "label": one.label, "path": one.path, "type": one.media_type }))
-        .collect();
-    let has = |kind| info.is_some_and(|info| info.tracks.iter().any(|track| track.kind == kind));
-    let webrtc = info
-        .filter(|info| has_webrtc && !info.tracks.is_empty())
-        .map(|info| format!("/{}/{}", info.name, Way::Out.segment()));
-    json!({
-        "live": info.is_some(),
-        "audio": has(Kind::Audio),
-        "video": has(Kind::Video),
-        "addresses": addresses,
-        "webrtc": webrtc,
-    })
+/// The stream's addresses as links, which browsers without scripts play or save.
+fn links(info: &Info) -> String {
+    let mut out = String::new();
+    for one in info::addresses(info) {
+        let text = |key: &str| escape(one[key].as_str().unwrap_or_default());
+        let (path, label) = (text("path"), text("label"));
+        write!(out, "<a href=\"{path}\">{label}</a> ").expect("a String takes all text");
+    }
+    out
 }
 
 #[cfg(test)]
@@ -110,11 +110,20 @@ mod tests {
     #[test]
     fn a_stream_that_is_not_there_has_a_page_that_waits() {
         let name = StreamName::parse("live/show").expect("a name");
-        let page = render(&name, None, true);
+        let base = "https://radio.example.com/tv".parse().expect("an address");
+        let page = render(&name, None, true, &base);
         assert!(
             page.contains("Not live") && page.contains("\"live\":false"),
             "{page}"
         );
         assert!(!page.contains("<script>"), "no script stands in the page");
+        assert!(
+            page.contains("og:url\" content=\"https://radio.example.com/tv/live/show/\""),
+            "{page}"
+        );
+        let rooted = ["href=\"/", "src=\"/"]
+            .iter()
+            .any(|link| page.contains(link));
+        assert!(!rooted, "every link is relative: {page}");
     }
 }

@@ -4,7 +4,8 @@ use http::StatusCode;
 use media::StreamName;
 use serde_json::json;
 
-use super::{document, escape, inert, nothing_here};
+use super::html::{Page, escape, nothing_here};
+use crate::rtc::Way;
 
 /// What stands behind a stream's name.
 const SUFFIX: &str = "/publish";
@@ -24,10 +25,15 @@ pub(super) fn stream(path: &str) -> Option<StreamName> {
 pub(super) fn page(name: &StreamName, is_served: bool) -> (StatusCode, String) {
     if !is_served {
         return nothing_here(
+            &path(name),
             "This server has WebRTC switched off, so a browser cannot publish to it.",
         );
     }
     (StatusCode::OK, render(name))
+}
+
+fn path(name: &StreamName) -> String {
+    format!("/{name}{SUFFIX}")
 }
 
 fn render(name: &StreamName) -> String {
@@ -68,17 +74,15 @@ fn render(name: &StreamName) -> String {
          <p class=\"actions\"><button id=\"go\" type=\"submit\">Go on air</button>\n\
          <button id=\"stop\" type=\"button\" hidden>Stop</button></p>\n\
          </form>\n\
-         <p><a href=\"/{label}/\">Watch {label}</a></p>\n\
+         <p><a href=\"./\">Watch {label}</a></p>\n\
          <noscript><p>Publishing from a browser needs JavaScript.</p></noscript>\n"
     );
-    let offer = json!({ "path": format!("/{name}/whip") });
-    let head = format!(
-        "<script type=\"application/json\" id=\"offer\">{}</script>\n\
-         <script src=\"/_/rtc.js\" defer></script>\n\
-         <script src=\"/_/publish.js\" defer></script>\n",
-        inert(&offer)
-    );
-    document(&format!("Publish {name}"), &head, &main)
+    // Beside the page.
+    Page::new(&path(name), &format!("Publish {name}"))
+        .told(&json!({ "path": Way::In.segment() }))
+        .script("rtc.js")
+        .script("publish.js")
+        .render(&main)
 }
 
 #[cfg(test)]
@@ -100,7 +104,7 @@ mod tests {
         let name = StreamName::parse("live/show").expect("a name");
         let (status, html) = page(&name, true);
         assert_eq!(status, StatusCode::OK);
-        assert!(html.contains("\"path\":\"/live/show/whip\""), "{html}");
+        assert!(html.contains("\"path\":\"whip\""), "{html}");
         assert!(html.contains("value=\"2500\" selected"), "{html}");
         assert!(!html.contains("<script>"), "no script stands in the page");
         let (status, html) = page(&name, false);

@@ -24,7 +24,7 @@ use crate::access::cut;
 use crate::door::limits::Handover;
 use crate::door::rejected::Rejected;
 use crate::node::Node;
-use crate::pages::Visitor;
+use crate::pages::{self, Visitor};
 
 /// How long a listener waits for a stream that comes on demand: connecting elsewhere takes some round
 /// trips.
@@ -144,7 +144,14 @@ impl Asked<'_> {
 
     /// The address that was probably meant, with the query that may hold a key.
     fn beside(&self) -> String {
-        self.with_query(self.address.endpoint())
+        self.with_query(self.outside(&self.address.endpoint()))
+    }
+
+    /// A path as the client has to ask for it.
+    fn outside(&self, path: &str) -> String {
+        let configured = self.node.config.http.base_url.as_ref();
+        let base = pages::base(configured, self.visitor, &self.headers);
+        format!("{}{path}", base.prefix())
     }
 
     fn with_query(&self, path: String) -> String {
@@ -186,7 +193,7 @@ impl Asked<'_> {
     }
 
     fn created(&self, key: &Key, opened: Opened) -> Response {
-        let path = self.address.session(opened.id);
+        let path = self.outside(&self.address.session(opened.id));
         // Whoever shows its key in the query shows it there again.
         let location = if key.is_in_query {
             self.with_query(path)

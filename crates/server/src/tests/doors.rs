@@ -25,7 +25,7 @@ async fn a_source_is_heard_and_listed_by_everybody() {
     assert!(!body(&page).contains("<b>"), "{page}");
     let player = ask(house.http, "GET", "/radio.mp3/", "").await;
     assert_eq!(status(&player), 200);
-    assert!(player.contains("\"path\":\"/radio.mp3\""), "{player}");
+    assert!(player.contains("\"path\":\"../radio.mp3\""), "{player}");
     assert!(header(&player, "content-security-policy").is_some());
     let missing = ask(house.http, "GET", "/live/none/", "").await;
     assert_eq!(status(&missing), 404);

@@ -454,6 +454,36 @@ async fn webrtc_can_be_switched_off() {
 }
 
 #[tokio::test]
+async fn a_session_is_where_the_outside_world_finds_it() {
+    let listen = "[http]\nlisten = [\"127.0.0.1:0\"]\n";
+    let named = "base_url = \"https://radio.example.com/tv\"\n";
+    let trusted = "trusted_proxies = [\"127.0.0.1\"]\n";
+    let prefix = "X-Forwarded-Prefix: /tv\r\n";
+    for (http, headers, expected) in [
+        (named, "", "/tv"),
+        (trusted, prefix, "/tv"),
+        (trusted, "X-Forwarded-Prefix: //evil.example\r\n", ""),
+        ("", prefix, ""),
+    ] {
+        let house = House::open(&format!("{listen}{http}{AUTH}")).await;
+        let _source = house.publish("radio.mp3").await;
+        let headers = format!("{SDP}{headers}");
+        let answer = send(&house, "POST", "/radio.mp3/whep", &headers, &listener()).await;
+        let location = header(&answer, "location").expect("a session");
+        let start = format!("{expected}/radio.mp3/whep/");
+        assert!(location.starts_with(&start), "{location}");
+        let answer = send(&house, "POST", "/radio.mp3/whep/", &headers, &listener()).await;
+        let beside = format!("{expected}/radio.mp3/whep");
+        assert_eq!(
+            header(&answer, "location"),
+            Some(beside.as_str()),
+            "{answer}"
+        );
+        house.close().await;
+    }
+}
+
+#[tokio::test]
 async fn the_publish_page_is_nobody_elses() {
     let house = House::open(AUTH).await;
     let page = ask(house.http, "GET", "/live/show/publish", "").await;

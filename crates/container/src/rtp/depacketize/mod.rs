@@ -18,7 +18,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+use media::{Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use self::order::Order;
 use super::format::Format;
@@ -285,11 +285,9 @@ impl Depacketizer {
     }
 
     fn announce(&mut self, config: Bytes, out: &mut Vec<Event>) {
-        let (codec, framing, config) = match self.format {
-            Format::H264 => (Codec::H264, Framing::Bare, config),
-            Format::Opus => (Codec::Opus, Framing::Bare, config),
+        let (framing, config) = match self.format {
+            Format::H264 | Format::Opus => (Framing::Bare, config),
             format => (
-                Codec::Opaque,
                 Framing::FlvBody,
                 elementary::video_config(format.fourcc(), &config),
             ),
@@ -299,7 +297,7 @@ impl Depacketizer {
         let track = Track {
             id: self.id,
             kind: self.format.kind(),
-            codec,
+            codec: self.format.codec(),
             framing,
             sample_rate: if is_sound {
                 self.format.clock_rate()

@@ -1,0 +1,172 @@
+//! The address at which the outside world reaches the pages.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The longest host and the longest prefix that are believed. DNS names have 253 characters.
+const PART_BYTES_MAX: usize = 256;
+
+/// Scheme, host and, behind a proxy that puts everything below one, a path prefix:
+/// `https://radio.example.com/tv`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BaseUrl {
+    scheme: &'static str,
+    host: String,
+    prefix: String,
+}
+
+/// Why a text is no base URL.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum NotABaseUrl {
+    /// It begins with no scheme of the web.
+    #[error("begins with neither https:// nor http://")]
+    Scheme,
+    /// Between scheme and path stands no host.
+    #[error("has no host that could be reached; user names do not belong there")]
+    Host,
+    /// Something else than a path follows.
+    #[error("has a path that is none of plain segments, without query and fragment")]
+    Path,
+}
+
+impl BaseUrl {
+    /// `None` for a host or a prefix that is none.
+    pub(crate) fn new(scheme: &'static str, host: &str, prefix: &str) -> Option<Self> {
+        Some(Self {
+            scheme,
+            host: is_host(host).then(|| host.to_owned())?,
+            prefix: parse_prefix(prefix)?,
+        })
+    }
+
+    /// Scheme and host, without a slash behind them.
+    pub(crate) fn origin(&self) -> String {
+        format!("{}://{}", self.scheme, self.host)
+    }
+
+    /// The host, with its port if it has one.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// What stands before every path: empty, or with a slash before and none behind.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+}
+
+impl FromStr for BaseUrl {
+    type Err = NotABaseUrl;
+
+    fn from_str(text: &str) -> Result<Self, NotABaseUrl> {
+        let (scheme, rest) = text.split_once("://").ok_or(NotABaseUrl::Scheme)?;
+        let scheme = parse_scheme(scheme).ok_or(NotABaseUrl::Scheme)?;
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (host, path) = rest.split_at(end);
+        if !is_host(host) {
+            return Err(NotABaseUrl::Host);
+        }
+        Self::new(scheme, host, path).ok_or(NotABaseUrl::Path)
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.origin(), self.prefix)
+    }
+}
+
+/// `http` or `https`, however it is written.
+pub(crate) fn parse_scheme(text: &str) -> Option<&'static str> {
+    let schemes = ["https", "http"];
+    schemes
+        .into_iter()
+        .find(|scheme| scheme.eq_ignore_ascii_case(text))
+}
+
+/// Whether it is a host's name or address, with a port or without.
+pub(crate) fn is_host(text: &str) -> bool {
+    let (name, port) = match text.rsplit_once(':') {
+        // Within an IPv6 address there are colons as well.
+        Some((name, port)) if !port.contains(']') => (name, Some(port)),
+        _ => (text, None),
+    };
+    let is_name = |name: &str| {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+        !name.is_empty() && name.bytes().all(fits)
+    };
+    let is_address = || {
+        let inner = name.strip_prefix('[')?.strip_suffix(']')?;
+        inner.parse::<std::net::Ipv6Addr>().ok()
+    };
+    text.len() <= PART_BYTES_MAX
+        && (is_name(name) || is_address().is_some())
+        && port.is_none_or(|port| port.parse::<u16>().is_ok())
+}
+
+/// A path of plain segments, with or without a slash at its end, as [`BaseUrl::prefix`] has it.
+pub(crate) fn parse_prefix(text: &str) -> Option<String> {
+    let path = text.strip_suffix('/').unwrap_or(text);
+    let is_plain = |segment: &str| {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        !matches!(segment, "" | "." | "..") && segment.bytes().all(fits)
+    };
+    let fits = match path.strip_prefix('/') {
+        Some(segments) => segments.split('/').all(is_plain),
+        None => path.is_empty(),
+    };
+    (fits && path.len() <= PART_BYTES_MAX).then(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_host_and_perhaps_a_prefix() {
+        for (text, origin, prefix) in [
+            ("https://radio.example.com", "https://radio.example.com", ""),
+            (
+                "https://radio.example.com/",
+                "https://radio.example.com",
+                "",
+            ),
+            ("HTTP://radio:8000/tv/", "http://radio:8000", "/tv"),
+            (
+                "https://[2001:db8::1]:8443/a/b",
+                "https://[2001:db8::1]:8443",
+                "/a/b",
+            ),
+            ("http://[::1]", "http://[::1]", ""),
+        ] {
+            let url: BaseUrl = text.parse().expect(text);
+            assert_eq!((url.origin().as_str(), url.prefix()), (origin, prefix));
+            assert_eq!(url.to_string(), format!("{origin}{prefix}"));
+        }
+    }
+
+    #[test]
+    fn what_is_none_is_refused() {
+        for (text, expected) in [
+            ("radio.example.com", NotABaseUrl::Scheme),
+            ("/tv", NotABaseUrl::Scheme),
+            ("rtmp://radio.example.com", NotABaseUrl::Scheme),
+            ("https://", NotABaseUrl::Host),
+            ("https:///tv", NotABaseUrl::Host),
+            ("https://me:secret@radio.example.com", NotABaseUrl::Host),
+            ("https://radio.example.com:port", NotABaseUrl::Host),
+            ("https://radio.example.com:99999", NotABaseUrl::Host),
+            ("https://[::1", NotABaseUrl::Host),
+            ("https://a b", NotABaseUrl::Host),
+            ("https://radio.example.com?x=1", NotABaseUrl::Path),
+            ("https://radio.example.com/tv#live", NotABaseUrl::Path),
+            ("https://radio.example.com/a//b", NotABaseUrl::Path),
+            ("https://radio.example.com/a/../b", NotABaseUrl::Path),
+            ("https://radio.example.com/a b", NotABaseUrl::Path),
+            ("https://radio.example.com/\"><script>", NotABaseUrl::Path),
+            ("https://radio.example.com//evil.example", NotABaseUrl::Path),
+        ] {
+            assert_eq!(text.parse::<BaseUrl>(), Err(expected), "{text}");
+        }
+    }
+}

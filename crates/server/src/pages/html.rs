@@ -1,0 +1,134 @@
+//! Pages as text: what all of them have, and what keeps untrusted text in its place.
+
+use std::fmt::Write;
+
+use axum::http::StatusCode;
+use serde_json::Value;
+
+use super::base::way_up;
+
+/// A page but for its main part. Its links are relative, and so hold under any path prefix.
+pub(super) struct Page {
+    /// The way to `/`.
+    pub(super) up: String,
+    title: String,
+    head: String,
+}
+
+impl Page {
+    /// The page at `path`.
+    pub(super) fn new(path: &str, title: &str) -> Self {
+        Self {
+            up: way_up(path),
+            title: escape(title),
+            head: String::new(),
+        }
+    }
+
+    /// With what search engines and those to whom it is sent are shown. `url` is the page's own.
+    pub(super) fn described(mut self, description: &str, url: &str) -> Self {
+        let (description, url) = (escape(description), escape(url));
+        write!(
+            self.head,
+            "<meta name=\"description\" content=\"{description}\">\n\
+             <meta property=\"og:title\" content=\"{}\">\n\
+             <meta property=\"og:description\" content=\"{description}\">\n\
+             <meta property=\"og:type\" content=\"website\">\n\
+             <meta property=\"og:url\" content=\"{url}\">\n",
+            self.title,
+        )
+        .expect("a String takes all text");
+        self
+    }
+
+    /// With one of the server's scripts.
+    pub(super) fn script(mut self, name: &str) -> Self {
+        writeln!(
+            self.head,
+            "<script src=\"{}_/{name}\" defer></script>",
+            self.up
+        )
+        .expect("a String takes all text");
+        self
+    }
+
+    /// With what its scripts are told.
+    pub(super) fn told(mut self, value: &Value) -> Self {
+        writeln!(
+            self.head,
+            "<script type=\"application/json\" id=\"offer\">{}</script>",
+            inert(value)
+        )
+        .expect("a String takes all text");
+        self
+    }
+
+    /// All of it.
+    pub(super) fn render(&self, main: &str) -> String {
+        let Self { up, title, head } = self;
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<link rel=\"icon\" href=\"{up}_/icon.svg\">\n\
+             <link rel=\"stylesheet\" href=\"{up}_/style.css\">\n{head}</head>\n\
+             <body>\n<main>\n{main}</main>\n<footer>Carillon</footer>\n</body>\n</html>\n"
+        )
+    }
+}
+
+/// A page for an address without one.
+pub(super) fn nothing_here(path: &str, why: &str) -> (StatusCode, String) {
+    let page = Page::new(path, "Not found");
+    let (why, up) = (escape(why), &page.up);
+    let main = format!("<h1>Not found</h1>\n<p>{why} <a href=\"{up}\">All live streams</a></p>\n");
+    (StatusCode::NOT_FOUND, page.render(&main))
+}
+
+/// JSON that cannot end the element it stands in, whatever its strings hold.
+fn inert(value: &Value) -> String {
+    value
+        .to_string()
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+}
+
+/// Text for HTML, between tags and in quoted attributes alike.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_leaves_its_place() {
+        let escaped = escape("<script>\"'&\u{0}\n");
+        assert_eq!(escaped, "&lt;script&gt;&quot;&#39;&amp;  ");
+    }
+
+    #[test]
+    fn json_stays_in_its_element() {
+        let value = serde_json::json!({ "type": "</script><script>alert(1)//<!--&" });
+        let text = inert(&value);
+        assert!(!text.contains(['<', '>', '&']), "{text}");
+        assert_eq!(
+            serde_json::from_str::<Value>(&text).expect("still JSON"),
+            value
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! `/{stream}/info.json`: what a stream's page has to know, at first and while it plays.
+//!
+//! All addresses in it are relative to it, and so to the page.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use fanout::{Info, Offer, Phase, Registry};
+use media::{Codec, Framing, Kind, StreamName};
+use serde_json::{Value, json};
+
+use crate::rtc::Way;
+
+/// What stands behind a stream's name.
+const SUFFIX: &str = "/info.json";
+
+/// The stream that a path is the information of.
+pub(super) fn stream(path: &str) -> Option<StreamName> {
+    let name = path.strip_suffix(SUFFIX)?;
+    StreamName::parse(name).ok()
+}
+
+/// The answer; 404 has the document of a stream that is not live.
+pub(super) fn answer(registry: &Registry, name: &StreamName, has_webrtc: bool) -> Response {
+    let info = registry.stream(name).map(|stream| stream.info());
+    let status = match info {
+        Some(_) => StatusCode::OK,
+        None => StatusCode::NOT_FOUND,
+    };
+    (status, Json(document(info.as_ref(), has_webrtc))).into_response()
+}
+
+/// With `has_webrtc` it offers that as well. A stream whose publisher is away has its addresses: who
+/// connects now hears it again when it goes on.
+pub(super) fn document(info: Option<&Info>, has_webrtc: bool) -> Value {
+    let tracks: Vec<_> = info
+        .into_iter()
+        .flat_map(|info| &info.tracks)
+        .map(|track| {
+            let kind = match track.kind {
+                Kind::Audio => "audio",
+                Kind::Video => "video",
+            };
+            json!({ "kind": kind, "codec": track.codec.name(), "label": track.codec.label() })
+        })
+        .collect();
+    let webrtc = info
+        .filter(|info| has_webrtc && !info.tracks.is_empty())
+        .map(|info| json!({ "path": Way::Out.segment(), "audio": has_opus(info) }));
+    json!({
+        "live": info.is_some_and(|info| info.phase == Phase::Live),
+        "away": info.is_some_and(|info| info.phase == Phase::Lingering),
+        "tracks": tracks,
+        "title": info.and_then(|info| info.title.as_ref()).map(|title| title.text.as_str()),
+        "notes": info.map(notes).unwrap_or_default(),
+        "addresses": info.map(addresses).unwrap_or_default(),
+        "webrtc": webrtc,
+    })
+}
+
+/// Where the stream can be heard over HTTP.
+pub(super) fn addresses(info: &Info) -> Vec<Value> {
+    let name = info.name.as_str();
+    let (_, last) = name.rsplit_once('/').unwrap_or(("", name));
+    let row = |one: egress_http::Address| {
+        let suffix = one.path.trim_start_matches('/').strip_prefix(name);
+        let path = format!("../{last}{}", suffix.unwrap_or_default());
+        json!({ "label": one.label, "path": path, "type": one.media_type })
+    };
+    egress_http::addresses(info).into_iter().map(row).collect()
+}
+
+/// Whether WebRTC has the sound: the publisher's own Opus, or what is made of it.
+fn has_opus(info: &Info) -> bool {
+    own_opus(info) || info.offer.track().is_some()
+}
+
+fn own_opus(info: &Info) -> bool {
+    let is_own = |codec, framing| (codec, framing) == (Codec::Opus, Framing::Bare);
+    let mut tracks = info.tracks.iter();
+    tracks.any(|track| is_own(track.codec, track.framing))
+}
+
+/// What people should know of the stream, in sentences.
+fn notes(info: &Info) -> Vec<String> {
+    let sound = match &info.offer {
+        Offer::Impossible(_) if own_opus(info) => None,
+        offer => offer.words(),
+    };
+    sound
+        .map(|words| format!("Sound over WebRTC: {words}."))
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,164 @@
+//! The player page picks the way by which a browser can play most of a stream, and says so when there
+//! is none.
+
+use serde_json::Value;
+use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
+
+use crate::browser::Browser;
+use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
+
+/// What the page says; the test goes on when it has these words.
+pub(crate) fn says(browser: &Browser, words: &str) {
+    let mut last = Value::Null;
+    wait_until(words, DEADLINE, || {
+        last = text(browser, "#status");
+        last.as_str().is_some_and(|text| text.contains(words))
+    });
+}
+
+/// The text of an element as a person sees it; empty when it is hidden.
+pub(crate) fn text(browser: &Browser, selector: &str) -> Value {
+    browser.run(&format!(
+        "const e = document.querySelector('{selector}'); return e.hidden ? '' : e.innerText;"
+    ))
+}
+
+/// Waits until pictures are shown.
+pub(crate) fn shows_pictures(browser: &Browser) {
+    wait_until("pictures", DEADLINE, || {
+        let shown = browser.run(
+            "const v = document.querySelector('video'); \
+             return v.hidden ? 0 : v.getVideoPlaybackQuality().totalVideoFrames;",
+        );
+        shown.as_u64() > Some(20)
+    });
+}
+
+/// Publishes a clip with codecs that Debian's ffmpeg cannot put into FLV.
+fn publish_new(server: &Server, clip: Clip, stream: &str, options: &[&str]) -> Process {
+    let publisher = Tool::current_ffmpeg()
+        .args(["-re", "-i"])
+        .arg(clip.seconds(60))
+        .args(["-c", "copy"])
+        .args(options)
+        .args(["-f", "flv"])
+        .arg(server.rtmp_url(stream, PUBLISH_KEY))
+        .start();
+    wait_for_stream(server, stream);
+    publisher
+}
+
+#[test]
+fn what_flv_cannot_bring_to_the_page_comes_by_webrtc() {
+    let server = Server::start();
+    let _vp9 = publish_new(&server, Clip::FlvVp9, "live/vp9", &[]);
+    let _av1 = publish_new(&server, Clip::FlvAv1, "live/av1", &[]);
+    let browser = Browser::open();
+    for stream in ["vp9", "av1"] {
+        browser.go(&server.http_url(&format!("/live/{stream}/")));
+        says(&browser, "Playing with low delay.");
+        shows_pictures(&browser);
+        assert_eq!(text(&browser, "#note"), "");
+        // There is nothing to choose.
+        assert_eq!(text(&browser, "#low-delay"), "");
+    }
+}
+
+#[test]
+fn a_page_says_what_its_browser_cannot_play() {
+    let server = Server::start();
+    let _both = publish_new(&server, Clip::FlvHevc, "live/both", &[]);
+    let _picture = publish_new(&server, Clip::FlvHevc, "live/picture", &["-an"]);
+    let browser = Browser::open();
+    browser.go(&server.http_url("/live/picture/"));
+    says(&browser, "This browser cannot play the stream.");
+    for address in ["/live/both/", "/live/both/#live"] {
+        browser.go(&server.http_url(address));
+        says(&browser, "Playing.");
+        let note = text(&browser, "#note");
+        let note = note.as_str().unwrap();
+        assert!(
+            note.contains("cannot show the picture, which is HEVC"),
+            "{note}"
+        );
+        let has_wish = address.ends_with("#live");
+        assert_eq!(
+            note.contains("takes no HEVC over WebRTC"),
+            has_wish,
+            "{note}"
+        );
+    }
+    let tracks = &server.api("streams")["streams"][0]["tracks"];
+    let codecs: Vec<_> = tracks.as_array().unwrap().iter().collect();
+    assert!(
+        codecs.iter().any(|track| track["codec"] == "hevc"),
+        "{tracks}"
+    );
+    let refusal = server.get("/live/both.mp3");
+    assert_eq!(refusal.status, 406);
+    assert!(
+        refusal.text().contains("carries HEVC and AAC"),
+        "{}",
+        refusal.text()
+    );
+}
+
+#[test]
+fn without_media_source_extensions_pictures_come_by_webrtc() {
+    let server = Server::start();
+    let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
+    wait_for_stream(&server, "live/show");
+    let browser = Browser::open();
+    browser.before_each_page("delete window.MediaSource; delete window.ManagedMediaSource;");
+    browser.go(&server.http_url("/live/show/"));
+    says(&browser, "Playing with low delay.");
+    shows_pictures(&browser);
+}
+
+#[test]
+fn a_radio_page_shows_each_title_and_loads_nothing_for_pictures() {
+    let server = Server::start();
+    let _radio = publish_icecast(&server, Clip::Mp3, 90, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let browser = Browser::open();
+    browser.go(&server.http_url("/radio.mp3/"));
+    says(&browser, "Playing.");
+    for title in ["First", "Second"] {
+        let path = format!("/admin/metadata?mode=updinfo&mount=/radio.mp3&song={title}");
+        let url = server
+            .http_url(&path)
+            .replace("//", &format!("//source:{PUBLISH_KEY}@"));
+        let finished = Tool::new("curl").args(["-sf", &url]).finish(DEADLINE);
+        assert!(finished.status.success(), "{}", finished.stderr);
+        wait_until(title, DEADLINE, || text(&browser, "#title") == title);
+    }
+    let loaded = "return performance.getEntriesByType('resource').map(one => one.name).join();";
+    let scripts = browser.run(loaded);
+    let scripts = scripts.as_str().unwrap();
+    assert!(
+        scripts.contains("player.js") && !scripts.contains("mpegts"),
+        "{scripts}"
+    );
+    let small = Tool::new("curl")
+        .args([
+            "-s",
+            "--compressed",
+            "-w",
+            "%{size_download}",
+            "-o",
+            "/dev/null",
+        ])
+        .arg(server.http_url("/_/mpegts.js"))
+        .run(DEADLINE);
+    let small: u32 = String::from_utf8(small).unwrap().parse().unwrap();
+    assert!(small < 70_000, "{small} bytes");
+    let packed = Tool::new("curl")
+        .args(["-s", "--compressed"])
+        .arg(server.http_url("/_/mpegts.js"))
+        .run(DEADLINE);
+    assert!(
+        packed == server.get("/_/mpegts.js").body,
+        "both are one file"
+    );
+    assert_eq!(server.get("/favicon.ico").status, 200);
+}
