@@ -14,9 +14,9 @@ fn further_tracks_keep_their_bodies_and_are_bounded() {
     assert_eq!(
         words(&items),
         [
-            "track 3 opaque FlvBody",
+            "track 3 h264 FlvBody",
             "3 key 12",
-            "track 33 opaque FlvBody",
+            "track 33 h264 FlvBody",
             "33 delta 13",
             "33 key 17",
             "33 key 11",
@@ -32,13 +32,13 @@ fn tracks_configured_in_one_body_each_have_their_own() {
         b"\xA6\x23hvc1\x00\0\0\x02h0av01\x01\0\0\x02a1",
     ]);
     let media = [
-        "track 1 opaque FlvBody",
-        "track 3 opaque FlvBody",
+        "track 1 hevc FlvBody",
+        "track 3 av1 FlvBody",
         "1 key 25",
         "1 delta 22",
     ];
     // A number beyond those told apart has no place to be kept in.
-    let beyond = "track 33 opaque FlvBody";
+    let beyond = "track 33 h264 FlvBody";
     let expected = [&media[..2], &[beyond, "33 delta 8"], &media[2..]].concat();
     assert_eq!(words(&items), expected);
     let [Item::Track(hevc), Item::Track(av1), ..] = &items[..] else {
@@ -66,7 +66,7 @@ fn what_bare_samples_cannot_say_is_relayed_whole() {
         [
             "track 1 h264 Bare",
             "1 key 3",
-            "track 1 opaque FlvBody",
+            "track 1 h264 FlvBody",
             "1 delta 16",
             "1 delta 11",
             "1 key 11",
@@ -78,9 +78,9 @@ fn what_bare_samples_cannot_say_is_relayed_whole() {
     assert_eq!(whole::split(&track.config), (&*start, &b""[..]));
     // Track 0 among others, and its colour.
     let items = video(&[start, b"\x96\x13avc1\x00\0\0\x01n\x01\0\0\x01n"]);
-    assert_eq!(words(&items)[1..], ["track 1 opaque FlvBody", "1 key 16"]);
+    assert_eq!(words(&items)[1..], ["track 1 h264 FlvBody", "1 key 16"]);
     let items = video(&[start, b"\x94avc1color", b"\x93avc1nal"]);
-    let again = "track 1 opaque FlvBody";
+    let again = "track 1 h264 FlvBody";
     assert_eq!(words(&items)[1..], [again, again, "1 key 8"]);
     // Another codec is another matter.
     let items = video(&[start, b"\x94avc1color", avc_header(), b"\x17\x01\0\0\0nal"]);
@@ -89,7 +89,7 @@ fn what_bare_samples_cannot_say_is_relayed_whole() {
         b"\x97\x02\0\0\x07\x01.mp3\xFF\xFB\x90\x64",
         b"\x91.mp3\xFF\xFB",
     ]);
-    assert_eq!(words(&items)[0], "track 0 opaque FlvBody");
+    assert_eq!(words(&items)[0], "track 0 mp3 FlvBody");
 }
 
 #[test]
@@ -148,9 +148,9 @@ fn facts_are_configuration_until_another_sequence_header() {
         words(&items),
         [
             "track 1 h264 Bare",
-            "track 33 opaque FlvBody",
+            "track 33 hevc FlvBody",
             "1 key 3",
-            "track 33 opaque FlvBody",
+            "track 33 hevc FlvBody",
         ]
     );
     assert_eq!(facts(&items[3..]), [pair(b"", blue)]);
@@ -205,7 +205,7 @@ fn rtp_format(items: &[Item]) -> Option<crate::rtp::Format> {
 #[test]
 fn codecs_without_configuration_may_say_so() {
     let items = audio(&[b"\x90ac-3", b"\x91ac-3frame", b"\x90ac-3"]);
-    assert_eq!(words(&items), ["track 0 opaque FlvBody", "0 key 10"]);
+    assert_eq!(words(&items), ["track 0 ac3 FlvBody", "0 key 10"]);
     // Where there was one, an empty one is no news.
     let items = video(&[b"\x90hvc1config", b"\x90hvc1"]);
     assert_eq!(items.len(), 1);
@@ -213,7 +213,14 @@ fn codecs_without_configuration_may_say_so() {
 
 #[test]
 fn every_codec_of_enhanced_rtmp_is_told_by_its_headers_and_keyframes() {
-    for fourcc in ["hvc1", "av01", "vp09", "vp08", "vvc1", "????"] {
+    for (fourcc, name) in [
+        ("hvc1", "hevc"),
+        ("av01", "av1"),
+        ("vp09", "vp9"),
+        ("vp08", "vp8"),
+        ("vvc1", "vvc"),
+        ("????", "opaque"),
+    ] {
         let body = |first: u8, rest: &[u8]| {
             let body = [&[first], fourcc.as_bytes(), rest].concat();
             &*Box::leak(body.into_boxed_slice())
@@ -227,10 +234,11 @@ fn every_codec_of_enhanced_rtmp_is_told_by_its_headers_and_keyframes() {
                 body(0xA3, b"delta"),
                 body(0x92, b""),
             ]);
+            let track = format!("track 1 {name} FlvBody");
             assert_eq!(
                 words(&items),
                 [
-                    "track 1 opaque FlvBody",
+                    &track[..],
                     "1 key 11",
                     "1 delta 13",
                     "1 key 8",
@@ -249,17 +257,23 @@ fn every_codec_of_enhanced_rtmp_is_told_by_its_headers_and_keyframes() {
     ]);
     assert_eq!(
         words(&items),
-        ["track 1 opaque FlvBody", "1 key 8", "1 delta 6"]
+        ["track 1 hevc FlvBody", "1 key 8", "1 delta 6"]
     );
-    for fourcc in ["Opus", "fLaC", "ac-3", "ec-3"] {
+    for (fourcc, name) in [
+        ("Opus", "opus"),
+        ("fLaC", "flac"),
+        ("ac-3", "ac3"),
+        ("ec-3", "eac3"),
+    ] {
         let body = |first: u8, rest: &[u8]| {
             let body = [&[first], fourcc.as_bytes(), rest].concat();
             &*Box::leak(body.into_boxed_slice())
         };
         let items = audio(&[body(0x90, b"config"), body(0x91, b"frame"), body(0x92, b"")]);
+        let track = format!("track 0 {name} FlvBody");
         assert_eq!(
             words(&items),
-            ["track 0 opaque FlvBody", "0 key 10", "0 delta 5"],
+            [&track[..], "0 key 10", "0 delta 5"],
             "{fourcc}"
         );
     }

@@ -51,9 +51,9 @@ fn mp3_track() -> Track {
     }
 }
 
-fn opaque_track(config: &'static [u8]) -> Track {
+fn hevc_track(config: &'static [u8]) -> Track {
     Track {
-        codec: Codec::Opaque,
+        codec: Codec::Hevc,
         framing: Framing::FlvBody,
         config: whole::join(config, b""),
         ..h264_track()
@@ -256,12 +256,7 @@ fn unknown_codecs_are_relayed_whole() {
     ]);
     assert_eq!(
         words(&items),
-        [
-            "track 1 opaque FlvBody",
-            "1 key 13",
-            "1 delta 9",
-            "1 delta 5"
-        ]
+        ["track 1 hevc FlvBody", "1 key 13", "1 delta 9", "1 delta 5"]
     );
     let Item::Track(track) = &items[0] else {
         panic!("a track")
@@ -277,7 +272,16 @@ fn unknown_codecs_are_relayed_whole() {
     );
     assert_eq!(
         words(&audio(&[b"\xB6frame"])),
-        ["track 0 opaque FlvBody", "0 key 6"]
+        ["track 0 speex FlvBody", "0 key 6"]
+    );
+    assert_eq!(
+        words(&audio(&[b"\x72frame", b"\x82frame"])),
+        [
+            "track 0 pcma FlvBody",
+            "0 key 6",
+            "track 0 pcmu FlvBody",
+            "0 key 6"
+        ]
     );
     assert_eq!(
         words(&audio(&[b"\x91????x"])),
@@ -288,7 +292,7 @@ fn unknown_codecs_are_relayed_whole() {
 #[test]
 fn a_configuration_that_cannot_be_read_is_relayed_whole() {
     let items = video(&[b"\x17\0\0\0\0odd", b"\x17\x01\0\0\0nal"]);
-    assert_eq!(words(&items), ["track 1 opaque FlvBody", "1 key 8"]);
+    assert_eq!(words(&items), ["track 1 h264 FlvBody", "1 key 8"]);
 }
 
 #[test]
@@ -382,7 +386,7 @@ fn file(frames: &[(bool, Vec<u8>, u8)]) -> (Vec<u8>, Vec<Item>) {
         h264_track(),
         aac_track(),
         mp3_track(),
-        opaque_track(b"\x90hvc1config"),
+        hevc_track(b"\x90hvc1config"),
     ];
     let mut in_force: [Option<usize>; 2] = [None, None];
     for (index, (keyframe, payload, choice)) in frames.iter().enumerate() {

@@ -26,7 +26,7 @@ fn annex_b_track() -> Arc<Track> {
 
 fn whole_track(format: Format) -> Arc<Track> {
     let config = elementary::video_config(format.fourcc(), &[]);
-    track(Codec::Opaque, Framing::FlvBody, config)
+    track(format.codec(), Framing::FlvBody, config)
 }
 
 fn track(codec: Codec, framing: Framing, config: Bytes) -> Arc<Track> {

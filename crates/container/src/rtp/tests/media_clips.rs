@@ -88,7 +88,7 @@ pub(super) fn vp8() -> Media {
     let track = Track {
         id: TrackId::VIDEO,
         kind: Kind::Video,
-        codec: media::Codec::Opaque,
+        codec: media::Codec::Vp8,
         framing: Framing::FlvBody,
         config: Bytes::new(),
         sample_rate: 0,

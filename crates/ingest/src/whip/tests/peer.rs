@@ -46,7 +46,7 @@ pub(super) fn vp8_track() -> Arc<Track> {
     Arc::new(Track {
         id: TrackId::VIDEO,
         kind: Kind::Video,
-        codec: Codec::Opaque,
+        codec: Codec::Vp8,
         framing: Framing::FlvBody,
         config: Bytes::new(),
         sample_rate: 0,
