@@ -104,6 +104,23 @@ fn a_page_says_what_its_browser_cannot_play() {
 }
 
 #[test]
+fn a_page_that_is_refused_over_webrtc_plays_another_way_and_says_why() {
+    let server = Server::start();
+    let _publisher = publish_rtmp(&server, &Clip::FlvBframes.seconds(60), "live/show");
+    wait_for_stream(&server, "live/show");
+    let browser = Browser::open();
+    browser.go(&server.http_url("/live/show/#live"));
+    says(&browser, "Playing.");
+    shows_pictures(&browser);
+    let note = text(&browser, "#note");
+    let note = note.as_str().unwrap();
+    assert!(
+        note.contains("Low delay does not work here") && note.contains("B-frames"),
+        "{note}"
+    );
+}
+
+#[test]
 fn without_media_source_extensions_pictures_come_by_webrtc() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");

@@ -111,6 +111,7 @@ fn codec_name(codec: Codec) -> &'static str {
         // By itself it would be; only the whole message can be relayed.
         Codec::Aac => "AAC in messages of several tracks",
         Codec::Mp3 => "MP3 in messages of several tracks",
+        Codec::Opus => "Opus of more than two channels",
         known => known.label(),
     }
 }

@@ -9,7 +9,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use fanout::{Info, ListenerId, ListenerRecord, ListenerReport, Offer, Phase, PictureOrder};
-use media::{Codec, Kind, StreamName};
+use media::{Codec, Framing, Kind, StreamName};
 use net::link::Report;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -75,7 +75,10 @@ fn stream(info: &Info, has_room: bool) -> Value {
 
 /// What there is for those who take nothing but Opus.
 fn opus(info: &Info, has_room: bool) -> Value {
-    let is_own = info.tracks.iter().any(|track| track.codec == Codec::Opus);
+    let is_own = info
+        .tracks
+        .iter()
+        .any(|track| track.codec == Codec::Opus && track.framing != Framing::FlvBody);
     let state = match &info.offer {
         _ if is_own => "own",
         Offer::Nothing => "none",

@@ -188,11 +188,11 @@ fn opus_of_one_or_two_channels_is_bare() {
     let mut surround = opus::head(2);
     (surround[9], surround[opus::HEAD_BYTES - 1]) = (6, 1);
     let items = audio(&[header(surround), b"\x91Opuspacket"]);
-    assert_eq!(words(&items), ["track 0 opaque FlvBody", "0 key 11"]);
+    assert_eq!(words(&items), ["track 0 opus FlvBody", "0 key 11"]);
     assert_eq!(rtp_format(&items), None);
     // So is what says more than bare samples can.
     let items = audio(&[stereo, b"\x97\x02\0\0\x07\x01Opus\xFCpacket"]);
-    assert_eq!(words(&items)[1], "track 0 opaque FlvBody");
+    assert_eq!(words(&items)[1], "track 0 opus FlvBody");
 }
 
 fn rtp_format(items: &[Item]) -> Option<crate::rtp::Format> {
