@@ -123,7 +123,7 @@ impl Answer<'_> {
         let mut is_first = true;
         for (media, section) in self.each() {
             match section {
-                Section::Rejected => rejection(out, media)?,
+                Section::Rejected => self.rejection(out, media)?,
                 _ => {
                     self.section(out, media, section, is_first)?;
                     is_first = false;
@@ -219,6 +219,42 @@ impl Answer<'_> {
         Ok(())
     }
 
+    /// A rejected section keeps its place, with port 0 (RFC 3264 §6). What else is in it means nothing, and yet
+    /// pion and werift refuse a whole answer where one of its formats is not described, and werift one where
+    /// there is none that it offered, or takes a section without credentials for the session's. So there are
+    /// credentials, and a format that was offered is described; where we know none, 0 stands for it,
+    /// which pion passes over.
+    fn rejection(&self, out: &mut String, media: &Media) -> fmt::Result {
+        let Media {
+            media: word,
+            protocol,
+            first_format,
+            mid,
+            ..
+        } = media;
+        let known = media.formats.first();
+        let number = known.map(|format| format.payload_type.to_string());
+        let format = match (&number, media.kind) {
+            (Some(number), _) => number,
+            (None, MediaKind::Other) => &**first_format,
+            (None, _) => "0",
+        };
+        write!(
+            out,
+            "m={word} 0 {protocol} {format}\r\nc=IN IP4 0.0.0.0\r\n"
+        )?;
+        if let Some(known) = known {
+            let (number, codec) = (known.payload_type, known.codec.rtpmap());
+            self.transport(out, false)?;
+            write!(out, "a=rtpmap:{number} {codec}\r\n")?;
+        }
+        if !mid.is_empty() {
+            write!(out, "a=mid:{mid}\r\n")?;
+        }
+        out.push_str("a=inactive\r\n");
+        Ok(())
+    }
+
     /// How we are reached. All sections share it; the addresses are named once.
     fn transport(&self, out: &mut String, is_first: bool) -> fmt::Result {
         write!(
@@ -297,30 +333,5 @@ fn format(out: &mut String, section: Section<'_>, format: &Format, rtx: Option<u
             "a=rtpmap:{rtx} rtx/{clock}\r\na=fmtp:{rtx} apt={payload_type}\r\n"
         )?;
     }
-    Ok(())
-}
-
-/// A rejected section keeps its place, with port 0 (RFC 3264 §6). Its formats mean nothing, but pion and
-/// werift look up each of them, and refuse the whole answer if one is not described; of sound and
-/// pictures 0 is the number that they pass over.
-fn rejection(out: &mut String, media: &Media) -> fmt::Result {
-    let Media {
-        media: word,
-        protocol,
-        mid,
-        ..
-    } = media;
-    let format = match media.kind {
-        MediaKind::Audio | MediaKind::Video => "0",
-        MediaKind::Other => &media.first_format,
-    };
-    write!(
-        out,
-        "m={word} 0 {protocol} {format}\r\nc=IN IP4 0.0.0.0\r\n"
-    )?;
-    if !mid.is_empty() {
-        write!(out, "a=mid:{mid}\r\n")?;
-    }
-    out.push_str("a=inactive\r\n");
     Ok(())
 }
