@@ -100,6 +100,30 @@ fn user_and_password_by_challenge() {
     assert!(!server.log().contains(PUBLISH_KEY), "keys are not logged");
 }
 
+/// The operator is to find out which encoder is set up wrongly, and never sees a key.
+#[test]
+fn who_is_refused_leaves_a_line() {
+    let clip = Clip::Flv.seconds(8);
+    let server = Server::start();
+    let addr = server.addr("rtmp");
+    for (path, shown) in [
+        ("live/show", "stream=live/show"),
+        (&format!("live/{PUBLISH_KEY}"), "stream=live/***"),
+    ] {
+        let mut publisher = Publisher::Ffmpeg.start(&clip, &format!("rtmp://{addr}/{path}"));
+        assert!(!publisher.wait(DEADLINE).success());
+        server.wait_for_log(shown, DEADLINE);
+    }
+    assert!(!server.log().contains(PUBLISH_KEY), "{}", server.log());
+
+    let server = Server::builder().set("rtmp", "challenge", "true").start();
+    // The key stands in the stream's name, as OBS has it.
+    let mut publisher = Publisher::Ffmpeg.start(&clip, &server.rtmp_url("live/show", PUBLISH_KEY));
+    assert!(!publisher.wait(DEADLINE).success());
+    server.wait_for_log("is asked for user and password (rtmp.challenge)", DEADLINE);
+    assert!(!server.log().contains(PUBLISH_KEY), "{}", server.log());
+}
+
 /// A key of the kind that makes addresses ambiguous.
 const AWKWARD: &str = "with/slash:and-colon";
 

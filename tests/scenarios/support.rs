@@ -94,16 +94,42 @@ impl Certificate {
             &["basicConstraints=critical,CA:TRUE"],
             &[],
         );
-        made.openssl(
+        made.renew();
+        made
+    }
+
+    /// Makes another pair of certificate and key, signed by the same authority, in the same files.
+    pub(crate) fn renew(&self) {
+        self.openssl(
             "cert",
             "/CN=localhost",
             &[
                 "basicConstraints=critical,CA:FALSE",
                 "subjectAltName=IP:127.0.0.1,DNS:localhost",
             ],
-            &["-CA", &made.file("ca.pem"), "-CAkey", &made.file("ca.key")],
+            &["-CA", &self.file("ca.pem"), "-CAkey", &self.file("ca.key")],
         );
-        made
+    }
+
+    /// Replaces the key, so that the certificate does not fit it any more.
+    pub(crate) fn renew_key_only(&self) {
+        let certificate = self.pem();
+        self.renew();
+        std::fs::write(self.file("cert.pem"), certificate).unwrap();
+    }
+
+    /// The certificate.
+    pub(crate) fn pem(&self) -> String {
+        std::fs::read_to_string(self.file("cert.pem")).unwrap()
+    }
+
+    /// Its serial number.
+    pub(crate) fn serial(&self) -> String {
+        let said = Tool::new("openssl")
+            .args(["x509", "-noout", "-serial", "-in", &self.file("cert.pem")])
+            .run(DEADLINE);
+        let said = String::from_utf8_lossy(&said).trim().to_lowercase();
+        said.trim_start_matches("serial=").to_owned()
     }
 
     fn openssl(&self, name: &str, subject: &str, extensions: &[&str], signer: &[&str]) {
@@ -123,7 +149,7 @@ impl Certificate {
         assert!(finished.status.success(), "{}", finished.stderr);
     }
 
-    fn file(&self, name: &str) -> String {
+    pub(crate) fn file(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
     }
 

@@ -4,6 +4,8 @@
 //! [`Sniff::NeedMore`]. No more than [`METHOD_BYTES_MAX`] bytes are ever needed, and no answer
 //! depends on more bytes than that.
 
+use std::fmt;
+
 use crate::text::is_token_byte;
 
 /// A method longer than this is none: the longest registered one, `UPDATEREDIRECTREF`, has 17.
@@ -31,8 +33,24 @@ pub enum Sniff {
     Tls,
     /// An RTMP handshake.
     Rtmp,
+    /// One word on a line of its own: the password with which a SHOUTcast v1 source begins.
+    Shoutcast,
     /// None of these.
     Unknown,
+}
+
+impl fmt::Display for Sniff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NeedMore => "too little to tell",
+            Self::Http => "HTTP",
+            Self::Http2Preface => "HTTP/2",
+            Self::Tls => "TLS",
+            Self::Rtmp => "RTMP",
+            Self::Shoutcast => "SHOUTcast v1, which is not supported,",
+            Self::Unknown => "no known protocol",
+        })
+    }
 }
 
 /// Classifies a connection by everything received on it so far.
@@ -65,7 +83,11 @@ fn sniff_method(received: &[u8]) -> Sniff {
         .position(|byte| !matches!(byte, b'\r' | b'\n'));
     let line = &window[start.unwrap_or(window.len())..];
     match line.iter().position(|byte| !is_token_byte(*byte)) {
-        Some(end) if end > 0 && line[end] == b' ' => Sniff::Http,
+        Some(end) if end > 0 && line[end] == b' ' => return Sniff::Http,
+        _ => {}
+    }
+    match line.iter().position(|byte| !byte.is_ascii_graphic()) {
+        Some(end) if end > 0 && matches!(line[end], b'\r' | b'\n') => Sniff::Shoutcast,
         Some(_) => Sniff::Unknown,
         None if window.len() == METHOD_BYTES_MAX => Sniff::Unknown,
         None => Sniff::NeedMore,
@@ -89,7 +111,10 @@ mod tests {
             (b"\x16\x03\x01\x02\x00", Sniff::Tls),
             (b"\x16\x02", Sniff::Unknown),
             (b"\x03\x00\x00\x00\x00", Sniff::Rtmp),
-            (b"hackme\r\n", Sniff::Unknown),
+            (b"hackme\r\n", Sniff::Shoutcast),
+            (b"h@ck:me\n", Sniff::Shoutcast),
+            (b"two words@\r\n", Sniff::Http),
+            (b"two@ words\r\n", Sniff::Unknown),
             (b" GET / HTTP/1.1", Sniff::Unknown),
             (b"\x00\x00", Sniff::Unknown),
             (&[b'A'; 40], Sniff::Unknown),
@@ -98,6 +123,7 @@ mod tests {
             (b"\x16", Sniff::NeedMore),
             (b"PRI * HT", Sniff::NeedMore),
             (b"SOUR", Sniff::NeedMore),
+            (b"h@ck", Sniff::NeedMore),
         ] {
             assert_eq!(sniff(bytes), expected, "{bytes:?}");
         }

@@ -2,23 +2,26 @@
 //! seconds at the end, as Icecast writes it and log analysers read it.
 //!
 //! Two threads: one reads who left the workers, the other writes lines. Whoever has a line to write
-//! never waits for the disk.
+//! never waits for the disk, see [`Sink`]. The file may be moved away and opened anew.
 
 use std::borrow::Cow;
-use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::fs::{File, OpenOptions};
+use std::io;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use fanout::{Departure, Fanout, ListenerRecord, Reason};
 
-use crate::config;
-use crate::stamp;
+use crate::log::{self, Sink};
+use crate::{config, stamp};
+
+/// What this log is called in a metric's label and in complaints.
+pub(crate) const ACCESS: &str = "access";
 
 /// Lines that may wait for the disk: a second of a crowd that leaves at once.
 const LINES_MAX: usize = 16 * 1024;
@@ -103,56 +106,71 @@ fn escape(text: &str) -> String {
 
 /// Takes lines. Clones write to the same place.
 #[derive(Clone, Debug)]
-pub(crate) struct AccessLog {
-    lines: Option<SyncSender<String>>,
+pub(crate) struct AccessLog(Option<Open>);
+
+#[derive(Clone, Debug)]
+struct Open {
+    sink: Sink,
+    /// Where it is, unless that is standard output.
+    path: Option<PathBuf>,
 }
 
 impl AccessLog {
-    /// Opens the log. The thread ends when every clone is gone.
+    /// Opens the log.
     ///
     /// # Errors
     /// When the file cannot be opened or there is no thread.
-    pub(crate) fn open(to: &config::AccessLog) -> io::Result<(Self, Option<JoinHandle<()>>)> {
-        let writer: Box<dyn Write + Send> = match to {
-            config::AccessLog::Off => return Ok((Self { lines: None }, None)),
-            config::AccessLog::Stdout => Box::new(io::stdout()),
-            config::AccessLog::File(path) => Box::new(append_to(path)?),
+    pub(crate) fn open(to: &config::AccessLog) -> io::Result<Self> {
+        let (output, path) = match to {
+            config::AccessLog::Off => return Ok(Self(None)),
+            config::AccessLog::Stdout => (log::duplicate(io::stdout())?, None),
+            config::AccessLog::File(path) => (append_to(path)?, Some(path.clone())),
         };
-        let (lines, waiting) = sync_channel(LINES_MAX);
-        let thread = std::thread::Builder::new()
-            .name("access-log".to_owned())
-            .spawn(move || write_lines(&waiting, writer))?;
-        Ok((Self { lines: Some(lines) }, Some(thread)))
+        let sink = Sink::open(ACCESS, output, LINES_MAX)?;
+        Ok(Self(Some(Open { sink, path })))
     }
 
     /// Writes a line, unless lines come faster than the disk takes them.
     pub(crate) fn write(&self, line: &Line<'_>) {
-        let Some(lines) = &self.lines else { return };
-        if let Err(TrySendError::Full(_)) = lines.try_send(line.format()) {
-            tracing::warn!("a line is missing from the access log: its disk is too slow");
+        if let Some(open) = &self.0 {
+            open.sink.push(line.format().as_bytes());
         }
     }
-}
 
-fn append_to(path: &Path) -> io::Result<std::fs::File> {
-    OpenOptions::new().append(true).create(true).open(path)
-}
+    /// Opens the file anew, which has been moved away, and gives its path. What cannot be opened leaves
+    /// everything as it is.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub(crate) fn reopen(&self) -> io::Result<Option<&Path>> {
+        let Some(open) = &self.0 else { return Ok(None) };
+        let Some(path) = &open.path else {
+            return Ok(None);
+        };
+        open.sink.replace(append_to(path)?);
+        Ok(Some(path))
+    }
 
-fn write_lines(waiting: &Receiver<String>, mut writer: Box<dyn Write + Send>) {
-    let mut is_broken = false;
-    while let Ok(first) = waiting.recv() {
-        let batch = std::iter::once(first).chain(waiting.try_iter().take(LINES_MAX));
-        let text: String = batch.collect();
-        let written = writer
-            .write_all(text.as_bytes())
-            .and_then(|()| writer.flush());
-        if let Err(error) = &written
-            && !is_broken
+    /// Waits until all lines are written, in bounded time.
+    pub(crate) fn flush(&self) {
+        if let Some(open) = &self.0
+            && !open.sink.flush(FLUSH_PATIENCE)
         {
-            tracing::error!(%error, "the access log cannot be written");
+            tracing::warn!("the access log ends before its last lines are written");
         }
-        is_broken = written.is_err();
     }
+
+    /// Lines that nobody will ever read; `None` where there is no log.
+    pub(crate) fn lines_lost(&self) -> Option<u64> {
+        self.0.as_ref().map(|open| open.sink.lines_lost())
+    }
+}
+
+/// How long lines that were taken may still need to reach the disk.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
+
+fn append_to(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
 }
 
 /// The thread that reads who left.

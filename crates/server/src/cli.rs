@@ -9,10 +9,11 @@ use clap::{Args, Parser, Subcommand};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 
+use crate::admin;
 use crate::config::{Config, Report};
-use crate::drain::Signals;
+use crate::log::{self, Log};
 use crate::relay::{Relay, StartError};
-use crate::{admin, log};
+use crate::signals::Signals;
 
 /// Exit code for a configuration that is wrong.
 const CONFIG_WRONG: u8 = 2;
@@ -104,33 +105,27 @@ fn configuration(path: Option<&Path>) -> Result<Config, Report> {
 
 fn serve(path: Option<&Path>, demo: bool) -> Result<(), Failure> {
     let config = configuration(path)?;
-    log::install(&config.log);
+    let log = Log::install(&config.log)?;
+    // Around the hook of the log, which tells of the others.
     net::panics::install_hook();
     raise_descriptor_limit();
-    let relay = Relay::load(config)?.with_demo(demo);
+    let relay = Relay::load(config)?.with_demo(demo).with_log(log.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    finish(runtime, async {
-        let mut signals = Signals::catch()?;
-        let running = relay.start().await?;
-        say(&mut io::stdout(), &running.notice());
-        let (first, second) = tokio::sync::oneshot::channel();
-        // The first signal begins the drain, the second ends it.
-        let watch = tokio::spawn(async move {
-            let name = signals.next().await;
-            tracing::info!(
-                signal = name,
-                "shutting down; a second signal ends it at once"
-            );
-            if first.send(()).is_ok() {
-                signals.next().await;
-            }
-        });
-        running.run_until(second, watch).await;
-        tracing::info!("ended");
-        Ok(())
-    })
+    let result = finish(runtime, run_relay(relay));
+    log.finish();
+    result
+}
+
+async fn run_relay(relay: Relay) -> Result<(), Failure> {
+    let signals = Signals::catch()?;
+    let running = relay.start().await?;
+    log::announce(&running.notice());
+    let watch = signals.watch(running.reload());
+    running.run_until(watch.shutdown, watch.hurry).await;
+    tracing::info!("ended");
+    Ok(())
 }
 
 /// Runs a task to its end, and then does not wait for threads that something blocks.

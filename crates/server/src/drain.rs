@@ -1,43 +1,13 @@
 //! The way out: no new connections, time for those that are there, then the end.
 
-use std::io;
 use std::time::Duration;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use crate::node::Node;
 
 /// How often it is looked whether the last listener has left.
 const POLL: Duration = Duration::from_millis(50);
-
-/// SIGTERM and SIGINT.
-#[derive(Debug)]
-pub(crate) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    /// Catches them from now on.
-    ///
-    /// # Errors
-    /// When the system refuses.
-    pub(crate) fn catch() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    /// Waits for the next one and names it.
-    pub(crate) async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
-        }
-    }
-}
 
 /// Lets publishers and listeners go on until the last listener has left, `hurry` resolves, or the
 /// configured time is over.

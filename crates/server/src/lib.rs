@@ -31,9 +31,11 @@ mod node;
 mod notice;
 mod pages;
 mod relay;
+mod reload;
 pub mod routes;
 mod rtc;
 mod running;
+mod signals;
 mod stamp;
 mod status;
 

@@ -17,9 +17,11 @@ use crate::audio::Audio;
 use crate::config::Config;
 use crate::door::limits::Limits;
 use crate::door::pressure::{Kind, level};
+use crate::door::tls::Certificate;
 use crate::door::{Counts, host};
 use crate::gate::Gatehouse;
 use crate::links::Links;
+use crate::log::Log;
 use crate::relay::{Bound, Port};
 use crate::rtc::Rtc;
 
@@ -40,6 +42,9 @@ pub(crate) struct Node {
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
     pub(crate) access: AccessLog,
+    pub(crate) log: Log,
+    /// What the ports behind TLS show.
+    pub(crate) certificate: Option<Arc<Certificate>>,
     pub(crate) started: SystemTime,
     /// Media bytes of the demo, which comes through no port.
     pub(crate) demo_bytes: AtomicU64,
@@ -62,6 +67,8 @@ pub(crate) struct Parts {
     pub(crate) links: Links,
     pub(crate) audio: Audio,
     pub(crate) access: AccessLog,
+    pub(crate) log: Log,
+    pub(crate) certificate: Option<Arc<Certificate>>,
     pub(crate) bound: Vec<Bound>,
     pub(crate) password_demanded: bool,
     /// Random, and only for this.
@@ -79,6 +86,8 @@ impl Node {
             links,
             audio,
             access,
+            log,
+            certificate,
             bound,
             password_demanded,
             challenge_key,
@@ -121,7 +130,7 @@ impl Node {
             egress: Arc::new(egress),
             players: Arc::new(players),
             limits: Limits::new(config.limits.clone(), host::descriptors_max(), now),
-            counts: Counts::new(now),
+            counts: Counts::default(),
             started: SystemTime::now(),
             demo_bytes: AtomicU64::new(0),
             load: Load::new(registry.fanout().worker_stats().len()),
@@ -134,6 +143,8 @@ impl Node {
             links,
             audio,
             access,
+            log,
+            certificate,
             bound,
             password_demanded,
         }
@@ -165,7 +176,7 @@ impl Node {
     /// Housekeeping of the core, four times a second.
     pub(crate) fn tick(&self, now: Instant) {
         self.registry.tick(now);
-        self.counts.tick(now);
+        self.log.sum_up(now);
         let Some(rates) = self.load.measure(self.sample(now)) else {
             return;
         };

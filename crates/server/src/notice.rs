@@ -144,7 +144,7 @@ fn told_once(out: &mut String, config: &Config, generated: Generated) {
         ),
         (
             "admin_password",
-            "to operate",
+            "to operate, with any user name",
             generated.admin_password,
             &config.auth.admin_password,
         ),

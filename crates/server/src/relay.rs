@@ -17,10 +17,11 @@ use crate::access::{AccessLog, Departures};
 use crate::audio::Audio;
 use crate::config::{self, Config};
 use crate::door::Door;
-use crate::door::tls::{self, Acceptors, TlsError};
+use crate::door::tls::{Acceptors, Certificate, TlsError};
 use crate::gate::Gatehouse;
 use crate::keys::{self, Generated};
 use crate::links::{self, Links, TrustError};
+use crate::log::Log;
 use crate::node::{Node, Parts};
 use crate::rtc::{OpenError, Rtc, Stage};
 use crate::running::Running;
@@ -125,10 +126,11 @@ pub struct Relay {
     generated: Generated,
     /// The operator's port asks for the password.
     password_demanded: bool,
-    /// For the ports behind TLS, if there are any.
-    tls: Option<Acceptors>,
+    /// What the ports behind TLS show, if there are any.
+    certificate: Option<Arc<Certificate>>,
     connector: Connector,
     demo: bool,
+    log: Log,
 }
 
 impl Relay {
@@ -143,8 +145,8 @@ impl Relay {
         let mut generated = keys::complete(&mut config.auth)?;
         // A password that nothing asks for is not worth telling.
         generated.admin_password &= password_demanded;
-        let tls = match (&config.http.certificate, &config.http.private_key) {
-            (Some(certificate), Some(key)) => Some(tls::acceptors(certificate, key)?),
+        let certificate = match (&config.http.certificate, &config.http.private_key) {
+            (Some(chain), Some(key)) => Some(Arc::new(Certificate::read(chain, key)?)),
             _ => None,
         };
         let connector = links::connector(&config)?;
@@ -152,9 +154,10 @@ impl Relay {
             config,
             generated,
             password_demanded,
-            tls,
+            certificate,
             connector,
             demo: false,
+            log: Log::default(),
         })
     }
 
@@ -162,6 +165,13 @@ impl Relay {
     #[must_use]
     pub fn with_demo(mut self, demo: bool) -> Self {
         self.demo = demo;
+        self
+    }
+
+    /// Has it look after the process's log.
+    #[must_use]
+    pub(crate) fn with_log(mut self, log: Log) -> Self {
+        self.log = log;
         self
     }
 
@@ -175,9 +185,10 @@ impl Relay {
             config,
             generated,
             password_demanded,
+            certificate,
             connector,
             demo,
-            tls: _,
+            log,
         } = self;
         let config = Arc::new(config);
         let backend =
@@ -192,8 +203,7 @@ impl Relay {
         let audio = Audio::start(&config.transcode).map_err(StartError::Transcoding)?;
         registry.set_deriver(audio.deriver());
         let gate = Gatehouse::new(Arc::clone(&config), gatekeeper)?;
-        let (access, log_thread) =
-            AccessLog::open(&config.log.access).map_err(StartError::AccessLog)?;
+        let access = AccessLog::open(&config.log.access).map_err(StartError::AccessLog)?;
         let departures =
             Departures::read(departed, fanout, access.clone()).map_err(StartError::AccessLog)?;
         let bound: Vec<_> = sockets.iter().map(|(bound, _, _)| *bound).collect();
@@ -209,14 +219,15 @@ impl Relay {
             links,
             audio,
             access,
+            log,
+            certificate,
             bound,
             password_demanded,
             challenge_key,
             jitter_seed,
         });
         open_webrtc(&mut node)?;
-        let logs = (departures, log_thread);
-        let mut running = Running::new(Arc::new(node), generated, demo, logs);
+        let mut running = Running::new(Arc::new(node), generated, demo, departures);
         running.open(sockets);
         Ok(running)
     }
@@ -242,7 +253,8 @@ impl Relay {
         for address in &http.listen {
             add(Port::Http, *address, Some(Door::Http))?;
         }
-        if let Some(Acceptors { https, rtmps }) = &self.tls {
+        if let Some(certificate) = &self.certificate {
+            let Acceptors { https, rtmps } = certificate.acceptors()?;
             for address in &rtmp.tls_listen {
                 add(Port::Rtmps, *address, Some(Door::Rtmps(rtmps.clone())))?;
             }

@@ -5,7 +5,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fanout::Registry;
@@ -20,6 +19,7 @@ use crate::drain;
 use crate::keys::Generated;
 use crate::node::Node;
 use crate::relay::{Bound, Port, Socket};
+use crate::reload::Reload;
 use crate::{admin, demo, links, notice};
 
 /// How often the core is looked after.
@@ -39,7 +39,6 @@ pub struct Running {
     /// What keeps the links, until all have taken their leave.
     links: JoinSet<()>,
     departures: Departures,
-    log_thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -48,7 +47,7 @@ impl Running {
         node: Arc<Node>,
         generated: Generated,
         demo: bool,
-        (departures, log_thread): (Departures, Option<JoinHandle<()>>),
+        departures: Departures,
     ) -> Self {
         Self {
             node,
@@ -60,7 +59,6 @@ impl Running {
             stop_links: watch::channel(false).0,
             links: JoinSet::new(),
             departures,
-            log_thread,
         }
     }
 
@@ -82,6 +80,14 @@ impl Running {
     /// The streams, for programs that run a relay within themselves.
     pub fn registry(&self) -> &Arc<Registry> {
         &self.node.registry
+    }
+
+    /// What can be read anew while it serves.
+    pub(crate) fn reload(&self) -> Reload {
+        Reload {
+            certificate: self.node.certificate.clone(),
+            access: self.node.access.clone(),
+        }
     }
 
     /// What to tell the operator; see [`crate::cli`].
@@ -143,7 +149,7 @@ impl Running {
         let fanout = Arc::clone(self.node.registry.fanout());
         let ingest = Arc::clone(&self.node.ingest);
         let webrtc = self.node.rtc.as_ref().map(|rtc| rtc.stage.port());
-        let (departures, log_thread) = (self.departures, self.log_thread);
+        let (departures, access) = (self.departures, self.node.access.clone());
         // Connections that are still there hold the node; their log lines end here all the same.
         drop(self.node);
         let ended = tokio::task::spawn_blocking(move || {
@@ -155,12 +161,10 @@ impl Running {
             }
             fanout.stop();
             departures.finish();
+            access.flush();
         });
         if ended.await.is_err() {
             tracing::error!("the workers did not end in order");
-        }
-        if let Some(thread) = log_thread {
-            wait_for_log(thread).await;
         }
     }
 }
@@ -192,22 +196,6 @@ async fn say_goodbye(node: &Node) {
             connections = node.counts.open(),
             "some connections are cut off"
         );
-    }
-}
-
-/// How long lines that were taken may still need to reach the disk.
-const LOG_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The log's thread ends when nobody can write any more; a connection that lingers must not hold
-/// up the end for long.
-async fn wait_for_log(thread: JoinHandle<()>) {
-    let finished = async {
-        while !thread.is_finished() {
-            tokio::time::sleep(POLL).await;
-        }
-    };
-    if tokio::time::timeout(LOG_TIMEOUT, finished).await.is_err() {
-        tracing::debug!("connections were still open when the access log ended");
     }
 }
 

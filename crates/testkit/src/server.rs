@@ -4,8 +4,9 @@
 //! to standard output; nothing else is assumed about its output.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ pub struct ServerBuilder {
     environment: Vec<(String, String)>,
     release: bool,
     descriptors: Option<u32>,
+    log: Option<PathBuf>,
 }
 
 impl ServerBuilder {
@@ -79,6 +81,14 @@ impl ServerBuilder {
         self
     }
 
+    /// Has its standard error go to a file, a device or a pipe with a name instead of to
+    /// [`log`](Server::log). It is opened for reading as well, so that such a pipe needs no other end.
+    #[must_use]
+    pub fn log_to(mut self, path: &Path) -> Self {
+        self.log = Some(path.to_owned());
+        self
+    }
+
     /// Starts the server and waits until it is ready.
     ///
     /// # Panics
@@ -90,16 +100,20 @@ impl ServerBuilder {
         std::fs::write(&config, self.render())
             .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
         let binary = if self.release { release() } else { binary() };
-        let mut command = match self.descriptors {
-            None => Command::new(binary),
-            // It becomes the server, so that the process is still our child.
-            Some(max) => {
-                crate::require("prlimit");
-                let mut command = Command::new("prlimit");
-                command.arg(format!("--nofile={max}:{max}")).arg(binary);
-                command
-            }
-        };
+        // Wrappers become the server, so that the process is still our child.
+        let mut words: Vec<OsString> = Vec::new();
+        if let Some(path) = self.log {
+            let script = "log=$1; shift; exec \"$@\" 2<>\"$log\"";
+            words.extend(["sh", "-c", script, "sh"].map(OsString::from));
+            words.push(path.into());
+        }
+        if let Some(max) = self.descriptors {
+            crate::require("prlimit");
+            words.extend(["prlimit".into(), format!("--nofile={max}:{max}").into()]);
+        }
+        words.push(binary.into());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
         command
             .arg("serve")
             .arg("--config")

@@ -23,9 +23,12 @@ pub enum Failure {
     /// It sends us from one address to the next, or to one that is none.
     #[error("the source's redirections lead nowhere")]
     Redirection,
-    /// What it sends is no FLV.
+    /// What it sends is broken FLV.
     #[error("{0}")]
     Flv(#[from] flv::ReadError),
+    /// What it sends is no FLV at all.
+    #[error("the source sends {0:?}, and over HTTP only FLV can be pulled")]
+    NotFlv(String),
     /// It ended the stream.
     #[error("the source ended the stream ({0})")]
     Ended(String),

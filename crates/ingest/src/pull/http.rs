@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use container::flv::Reader;
+use container::flv::{ReadError, Reader};
 use http::{Request, Response, header};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
@@ -23,6 +23,9 @@ const REDIRECTIONS_MAX: usize = 3;
 
 /// From the request to the head of the answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Of a source's content type, for the log and the API.
+const CONTENT_TYPE_BYTES_MAX: usize = 64;
 
 /// Downloads from `address`, or from where that leads.
 pub(super) async fn fetch(
@@ -107,6 +110,7 @@ async fn download(
     feed: &mut Feed<'_>,
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<End, Failure> {
+    let content_type = content_type(&answer);
     let mut body = answer.into_body();
     let mut reader = Reader::default();
     loop {
@@ -130,6 +134,17 @@ async fn download(
         let read = reader.push(&bytes, &mut feed.items);
         // What came before a defect is passed on.
         feed.deliver()?;
-        read?;
+        read.map_err(|error| match error {
+            ReadError::NotFlv => Failure::NotFlv(content_type.clone()),
+            other => other.into(),
+        })?;
     }
+}
+
+/// What the source calls what it sends; its front, if that is long.
+fn content_type(answer: &Response<Incoming>) -> String {
+    let value = answer.headers().get(header::CONTENT_TYPE);
+    let text = value.and_then(|value| value.to_str().ok());
+    let text = text.unwrap_or("something unnamed");
+    text[..text.floor_char_boundary(CONTENT_TYPE_BYTES_MAX)].to_owned()
 }

@@ -33,7 +33,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 pub use self::failure::Failure;
 use self::feed::Feed;
-pub use self::source::{Source, SourceError};
+pub use self::source::{Source, SourceError, shown_path};
 use crate::{Context, admission};
 
 /// How often it is looked whether another publisher still has the stream: well below the time for which

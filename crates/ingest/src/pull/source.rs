@@ -34,7 +34,7 @@ pub enum SourceError {
     Http,
 }
 
-/// An HTTP address, checked. Shows no user and no query.
+/// An HTTP address, checked. Shows no user, no query, and nothing of the path's last segment.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpAddress {
     pub(super) is_secure: bool,
@@ -153,6 +153,16 @@ impl FromStr for HttpAddress {
     }
 }
 
+/// A path as it may be shown: its last segment is what services call a key.
+pub fn shown_path(path: &str) -> String {
+    let Some((front, last)) = path.rsplit_once('/') else {
+        return path.to_owned();
+    };
+    let extension = if last.ends_with(".flv") { ".flv" } else { "" };
+    let hidden = if last.is_empty() { "" } else { "***" };
+    format!("{front}/{hidden}{extension}")
+}
+
 fn percent_decode(text: &str) -> Vec<u8> {
     percent_encoding::percent_decode_str(text).collect()
 }
@@ -176,6 +186,7 @@ impl fmt::Display for HttpAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_secure { "https" } else { "http" };
         let path = self.target.split('?').next().unwrap_or_default();
+        let path = shown_path(path);
         write!(f, "{scheme}://{}{path}", self.authority())
     }
 }
@@ -232,7 +243,8 @@ mod tests {
     #[test]
     fn nothing_secret_is_shown() {
         for text in [
-            "http://qwerty:hunter2@h/live.flv?key=sesame",
+            "http://qwerty:hunter2@h/live/sesame.flv?key=sesame",
+            "http://h/live/sesame",
             "rtmp://qwerty:hunter2@h/live/show?key=sesame",
         ] {
             let source: Source = text.parse().unwrap();

@@ -444,12 +444,16 @@ async fn what_is_no_stream_is_told() {
         &context,
         &format!("http://127.0.0.1:{port}/a.flv?key=sesame"),
     );
-    let answers: [(&[u8], &str); 2] = [
+    let answers: [(&[u8], &str); 3] = [
         (
             b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
             "404",
         ),
-        (b"HTTP/1.1 200 OK\r\n\r\n<html>", "FLV signature"),
+        (b"HTTP/1.1 200 OK\r\n\r\n<html>", "only FLV can be pulled"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\n\r\nID3",
+            "sends \"audio/mpeg\", and over HTTP only FLV",
+        ),
     ];
     for (index, (said, shown)) in answers.into_iter().enumerate() {
         let (_, _socket) = answer(&door, said).await;

@@ -21,11 +21,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ::rtmp::auth::Proof;
-use ::rtmp::server::{Config, Event, Request, Session};
+use ::rtmp::server::{Asked, Config, Event, Request, Session, TurnedAway};
 use bytes::{Buf, Bytes, BytesMut};
 use fanout::Source;
 use fanout::gate::{self, Denied, Presented};
-use media::{Container, StreamName};
+use media::Container;
 use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -159,8 +159,8 @@ struct Connection {
     is_asked: bool,
     /// What the peer wants to play.
     wish: Option<Wish>,
-    /// The last stream asked for and not obtained.
-    refused: Option<StreamName>,
+    /// The last stream asked for and not obtained, as far as it may be shown.
+    refused: Option<String>,
 }
 
 /// What the driver waited for.
@@ -363,6 +363,7 @@ impl Connection {
         while let Some(event) = self.session.read(&mut input, now)? {
             match event {
                 Event::Connect(connect) => self.agent = connect.flash_version,
+                Event::TurnedAway(client) => self.tell_turned_away(&client),
                 Event::Publish(request) => self.publish(&request, now)?,
                 Event::Play(request) => {
                     self.wish = Some((request, Bytes::copy_from_slice(input)));
@@ -383,6 +384,28 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    /// Most clients that are asked come again with an answer; one that has its key in the stream's name
+    /// knows none, and this is all that is ever heard of it.
+    fn tell_turned_away(&self, client: &TurnedAway) {
+        let (peer, app, agent) = (self.peer, &client.app, &client.flash_version);
+        match client.why {
+            Asked::Password => tracing::info!(
+                %peer,
+                ?app,
+                ?agent,
+                "an RTMP client is asked for user and password (rtmp.challenge); one that has its key in \
+                 the stream's name cannot answer"
+            ),
+            Asked::Again => tracing::info!(
+                %peer,
+                ?app,
+                ?agent,
+                "RTMP connection refused: its answer to the challenge is of no use"
+            ),
+            Asked::Proof => {}
+        }
     }
 
     fn publish(&mut self, request: &Request, now: Instant) -> Result<(), Error> {
@@ -424,11 +447,14 @@ impl Connection {
             headers: Vec::new(),
         };
         let admitted = admission::admit(&self.context, &name, &presented, Protocol::Rtmp, &source);
-        // Without a key in its place, the key may well be what stands in the name's.
-        if let Err(error) = &admitted
-            && !matches!(error, Error::Denied(Denied::Missing))
-        {
-            self.refused = Some(name);
+        if let Err(error) = &admitted {
+            // Without a key in its place, the key may well be what stands in the name's.
+            let is_missing = matches!(error, Error::Denied(Denied::Missing));
+            let is_known = self.context.registry.stream(&name).is_some();
+            self.refused = Some(match is_missing && !is_known {
+                true => words::without_key(&name),
+                false => name.to_string(),
+            });
         }
         admitted
     }

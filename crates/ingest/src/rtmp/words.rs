@@ -3,8 +3,28 @@
 use ::rtmp::server::Rejection;
 use fanout::PublishRefused;
 use fanout::gate::Denied;
+use media::StreamName;
 
 use crate::Error;
+
+/// The shortest publish key that a configuration may have.
+const KEY_CHARS_MIN: usize = 8;
+
+/// A stream's name for the log, where its last segment may be a publish key: encoders have a field for
+/// the "stream key", and some people write the key there and no name.
+pub(super) fn without_key(name: &StreamName) -> String {
+    let (app, last) = name
+        .as_str()
+        .rsplit_once('/')
+        .unwrap_or(("", name.as_str()));
+    if last.chars().count() < KEY_CHARS_MIN {
+        name.to_string()
+    } else if app.is_empty() {
+        "***".to_owned()
+    } else {
+        format!("{app}/***")
+    }
+}
 
 /// The status and its description; `None` when the session has said its own words, or when nobody
 /// is left to hear any. OBS and ffmpeg show the description to the broadcaster.
@@ -29,4 +49,22 @@ pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
         Error::Rtmp(_) | Error::Http(_) | Error::Panicked | Error::Io(_) => return None,
     };
     Some((rejection, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_a_key_is_not_shown() {
+        for (name, shown) in [
+            ("live/show", "live/show"),
+            ("live/bells-at-noon-41", "live/***"),
+            ("bells-at-noon-41", "***"),
+            ("radio", "radio"),
+        ] {
+            let name = StreamName::parse(name).unwrap();
+            assert_eq!(without_key(&name), shown);
+        }
+    }
 }

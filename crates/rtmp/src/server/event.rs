@@ -11,6 +11,8 @@ use crate::auth::Proof;
 pub enum Event {
     /// The peer said who it is. Already answered.
     Connect(Box<Connect>),
+    /// The peer was asked for a password by challenge, and this connection is over.
+    TurnedAway(Box<TurnedAway>),
     /// The peer wants to publish: answer with
     /// [`accept_publish`](super::Session::accept_publish) or [`reject`](super::Session::reject).
     Publish(Box<Request>),
@@ -67,6 +69,28 @@ pub struct Connect {
     pub four_ccs: Vec<String>,
     /// The Enhanced RTMP `capsEx` bits; 1 is for reconnect requests.
     pub capabilities: u32,
+}
+
+/// A client that was asked for a password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnedAway {
+    /// The application it asked for.
+    pub app: String,
+    /// What the client calls itself. Untrusted text.
+    pub flash_version: String,
+    /// What it was asked for.
+    pub why: Asked,
+}
+
+/// What a client that was turned away was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// User and password: it has named no user.
+    Password,
+    /// The proof that it knows the password; its user it has named.
+    Proof,
+    /// Nothing: what it gave proves nothing.
+    Again,
 }
 
 /// A request for a stream.

@@ -27,7 +27,9 @@ mod publication;
 mod reply;
 mod session;
 
-pub use event::{Connect, Event, Media, Mode, Rejection, Request, RequestId, Withdrawn};
+pub use event::{
+    Asked, Connect, Event, Media, Mode, Rejection, Request, RequestId, TurnedAway, Withdrawn,
+};
 pub use path::StreamPath;
 pub use playback::Playback;
 pub use session::{Challenge, Config, OUTPUT_BYTES_MAX, Session};

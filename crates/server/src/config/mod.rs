@@ -23,6 +23,7 @@ use toml::de::DeTable;
 
 pub(crate) mod base_url;
 mod check;
+mod foreign;
 mod glob;
 mod network;
 mod read;

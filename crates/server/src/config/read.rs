@@ -9,6 +9,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::foreign;
 use super::report::{Location, Problem};
 use super::setting::{Fault, Faults, Setting, nearest};
 
@@ -108,9 +109,12 @@ impl<'s> Walk<'s> {
 
     fn report_unknown_keys(&mut self) {
         for (key, span) in std::mem::take(&mut self.unknown) {
-            let help = self
-                .suggestion(&key)
-                .map(|known| format!("did you mean `{known}`?"));
+            let help = match foreign::instead(key.name()) {
+                Some(words) => Some(words.to_owned()),
+                None => self
+                    .suggestion(&key)
+                    .map(|known| format!("did you mean `{known}`?")),
+            };
             self.in_file(
                 &key,
                 span,

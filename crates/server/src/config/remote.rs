@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use ingest::pull::{Source, SourceError};
+use ingest::pull::{self, Source, SourceError};
 use media::StreamName;
 use rtmp::client::{Address, AddressError};
 
@@ -50,6 +50,8 @@ pub(super) enum UrlFault {
     Source(#[from] SourceError),
     #[error("names nothing but a host")]
     NoPath,
+    #[error("ends with `.{0}`, and over HTTP only FLV can be pulled")]
+    NotFlv(&'static str),
     #[error("holds a blank, a control character or one beyond ASCII; write those as %20 and so on")]
     Character,
     #[error("is longer than 2048 bytes")]
@@ -163,6 +165,11 @@ impl PullUrl {
         match parts.scheme {
             "rtmp" | "rtmps" if found < 2 => return Err(UrlFault::NoStream),
             "http" | "https" if found < 1 => return Err(UrlFault::NoPath),
+            "http" | "https" => {
+                if let Some(extension) = other_format(parts.path) {
+                    return Err(UrlFault::NotFlv(extension));
+                }
+            }
             _ => {}
         }
         Ok(Self {
@@ -186,9 +193,9 @@ impl fmt::Display for PushUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = cut(&self.0);
         parts.fmt_server(f)?;
-        // A last segment that the operator wrote out is what platforms call the stream key.
+        // What the operator wrote out in the last segment is what platforms call the stream key.
         match parts.path.rsplit_once('/') {
-            Some((app, last)) if !has_brace(last) => write!(f, "{app}/{HIDDEN}")?,
+            Some((app, last)) if !is_placeholder(last) => write!(f, "{app}/{HIDDEN}")?,
             _ => f.write_str(parts.path)?,
         }
         parts.fmt_query(f)
@@ -199,7 +206,7 @@ impl fmt::Display for PullUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = cut(&self.text);
         parts.fmt_server(f)?;
-        f.write_str(parts.path)?;
+        f.write_str(&pull::shown_path(parts.path))?;
         parts.fmt_query(f)
     }
 }
@@ -232,6 +239,11 @@ impl Parts<'_> {
 
 /// What to write instead, if it can be guessed.
 pub(super) fn suggestion(fault: &UrlFault, schemes: &[&'static str]) -> Option<String> {
+    if let UrlFault::NotFlv(extension) = fault {
+        return Some(format!(
+            "a server of this kind has it at `.{extension}.flv`; Icecast mounts cannot be pulled"
+        ));
+    }
     let (wrong, known): (_, Vec<_>) = match fault {
         UrlFault::Scheme(wrong) => (wrong, schemes.to_vec()),
         UrlFault::Placeholder(wrong) => (
@@ -300,10 +312,31 @@ fn cut(text: &str) -> Parts<'_> {
     }
 }
 
+/// Endings of addresses behind which there is no FLV.
+const OTHER_FORMATS: [&str; 14] = [
+    "aac", "m3u", "m3u8", "m4a", "mka", "mkv", "mp3", "mp4", "mpd", "ogg", "opus", "pls", "ts",
+    "webm",
+];
+
+fn other_format(path: &str) -> Option<&'static str> {
+    let (_, extension) = path.rsplit_once('.')?;
+    OTHER_FORMATS
+        .into_iter()
+        .find(|known| extension.eq_ignore_ascii_case(known))
+}
+
 fn segments(path: &str) -> usize {
     path.split('/')
         .filter(|segment| !segment.is_empty())
         .count()
+}
+
+/// Whether a segment is a placeholder and nothing else.
+fn is_placeholder(segment: &str) -> bool {
+    let word = segment
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
+    word.is_some_and(|word| !has_brace(word))
 }
 
 fn has_brace(text: &str) -> bool {
@@ -383,6 +416,8 @@ mod tests {
             ("rtmp://u:SECRET@h/live/{name}", "rtmp://***@h/live/show"),
             ("rtmp://SECRET@h/live/{name}", "rtmp://***@h/live/show"),
             ("rtmp://h/live2/SECRET", "rtmp://h/live2/***"),
+            ("rtmp://h/live2/{name}-SECRET", "rtmp://h/live2/***"),
+            ("rtmp://h/live2/{app}SECRET{name}", "rtmp://h/live2/***"),
             ("rtmp://h/a/{stream}?key=SECRET", "rtmp://h/a/live/show?***"),
             ("rtmp://u:SECRET@x@h/a/{stream}", "rtmp://***@h/a/live/show"),
         ] {
@@ -393,12 +428,13 @@ mod tests {
         for (url, shown) in [
             (
                 "rtmp://u:SECRET@h:1936/live/show?token=SECRET",
-                "rtmp://***@h:1936/live/show?***",
+                "rtmp://***@h:1936/live/***?***",
             ),
             (
-                "https://u:SECRET@[::1]/live.flv",
-                "https://***@[::1]/live.flv",
+                "https://u:SECRET@[::1]/live/SECRET.flv",
+                "https://***@[::1]/live/***.flv",
             ),
+            ("http://h/a/SECRET?SECRET", "http://h/a/***?***"),
         ] {
             let url = PullUrl::parse(url).expect(url);
             assert_eq!(format!("{url} {url:?}"), format!("{shown} {shown}"));

@@ -467,6 +467,24 @@ fn values_out_of_range_are_told() {
         ),
         ("[cluster]\nnode = \"east\"", 1, "cluster", "no such key"),
         (
+            "[[stream]]\nmatch = \"live/*\"\nmax_listeners = 100",
+            3,
+            "stream.0.max_listeners",
+            "no such key; there is no limit of a single stream; `limits.listeners` is for all",
+        ),
+        (
+            "[[stream]]\nmatch = \"live/*\"\nfallback-mount = \"/jingles.mp3\"",
+            3,
+            "stream.0.fallback-mount",
+            "no such key; Carillon has no fallback mounts",
+        ),
+        (
+            "[[pull]]\nstream = \"far.mp3\"\nurl = \"http://h/radio.mp3\"",
+            3,
+            "pull.0.url",
+            "over HTTP only FLV can be pulled; a server of this kind has it at `.mp3.flv`",
+        ),
+        (
             "[fanout.video]\nburst = \"4s\"",
             2,
             "fanout.video.burst",

@@ -52,7 +52,9 @@ pub(super) fn weakness(secret: &str) -> Option<&'static str> {
         return Some("holds a control character");
     }
     if secret.chars().count() < LENGTH_MIN {
-        return Some("is shorter than 8 characters");
+        return Some(
+            "is shorter than 8 characters; change a shorter one of another server in the encoders, too",
+        );
     }
     let lower = secret.to_lowercase();
     let core = lower.trim_matches(|c: char| !c.is_alphabetic());

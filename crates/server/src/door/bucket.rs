@@ -1,30 +1,37 @@
-//! A rate: so many per second, and at once no more than one second's worth.
+//! A rate: so many per second, and a number at once, which is one second's worth unless said otherwise.
 
 use std::time::Instant;
 
 /// What may happen now. It fills by itself.
 #[derive(Debug)]
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     rate: f64,
+    burst: f64,
     tokens: f64,
     filled: Instant,
 }
 
 impl Bucket {
     /// Full.
-    pub(super) fn new(rate: u32, now: Instant) -> Self {
-        let rate = f64::from(rate);
+    pub(crate) fn new(rate: u32, now: Instant) -> Self {
+        Self::with_burst(rate, rate, now)
+    }
+
+    /// Full, with another number at once.
+    pub(crate) fn with_burst(rate: u32, burst: u32, now: Instant) -> Self {
+        let (rate, burst) = (f64::from(rate), f64::from(burst));
         Self {
             rate,
-            tokens: rate,
+            burst,
+            tokens: burst,
             filled: now,
         }
     }
 
     /// Whether it may happen once more.
-    pub(super) fn take(&mut self, now: Instant) -> bool {
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
         let since = now.saturating_duration_since(self.filled);
-        self.tokens = (self.tokens + since.as_secs_f64() * self.rate).min(self.rate);
+        self.tokens = (self.tokens + since.as_secs_f64() * self.rate).min(self.burst);
         self.filled = self.filled.max(now);
         let granted = self.tokens >= 1.0;
         if granted {

@@ -37,6 +37,10 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest form that sets a title.
 const FORM_BYTES_MAX: u64 = 16 * 1024;
 
+/// What a source of SHOUTcast v1 is told instead of `OK2`.
+const SHOUTCAST: &[u8] =
+    b"SHOUTcast v1 is not supported here. Choose Icecast 2 in your encoder.\r\n";
+
 /// What carries a request: a socket, or TLS over one.
 pub(super) trait Carrier: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
     /// `https` or `http`.
@@ -350,8 +354,11 @@ async fn refuse_headless<S: Carrier>(node: &Node, socket: S, no_head: NoHead, pe
             head::answer(socket, &bytes).await;
         }
         NoHead::Other(spoken) => {
-            let detail = format!("{spoken:?} on an HTTP port");
+            let detail = format!("{spoken} on an HTTP port");
             node.counts.reject_for(Rejected::Protocol, peer, &detail);
+            if spoken == Sniff::Shoutcast {
+                head::answer(socket, SHOUTCAST).await;
+            }
         }
     }
 }

@@ -3,14 +3,13 @@
 //! A door accepts, keeps count, finds out what the connection wants, and passes it on. A connection
 //! holds its [`Place`] from accept to close.
 
-mod bucket;
+pub(crate) mod bucket;
 mod egress;
 mod head;
 pub(crate) mod host;
 mod http;
 pub(crate) mod limits;
 pub(crate) mod pressure;
-mod refusals;
 pub(crate) mod rejected;
 mod rtmp;
 pub(crate) mod tls;
@@ -19,7 +18,7 @@ use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use net::panics::{self, Part};
@@ -29,7 +28,6 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use self::limits::{Place, Pool};
-use self::refusals::Refusals;
 use self::rejected::Rejected;
 use crate::node::Node;
 
@@ -57,26 +55,15 @@ impl Door {
 }
 
 /// What the doors count.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Counts {
     accepted: [AtomicU64; Door::LABELS.len()],
     open: [AtomicU64; Door::LABELS.len()],
     failures: [AtomicU64; Failure::ALL.len()],
     rejected: [AtomicU64; Rejected::ALL.len()],
-    refusals: Refusals,
 }
 
 impl Counts {
-    pub(crate) fn new(now: Instant) -> Self {
-        Self {
-            accepted: Default::default(),
-            open: Default::default(),
-            failures: Default::default(),
-            rejected: Default::default(),
-            refusals: Refusals::new(now),
-        }
-    }
-
     /// By door: connections accepted so far, and open now.
     pub(crate) fn connections(&self) -> impl Iterator<Item = (&'static str, u64, u64)> {
         Door::LABELS.iter().enumerate().map(|(at, label)| {
@@ -115,12 +102,8 @@ impl Counts {
 
     fn note(&self, reason: Rejected, peer: SocketAddr, detail: Option<&dyn Display>) {
         self.rejected[reason as usize].fetch_add(1, Ordering::Relaxed);
-        self.refusals.tell(reason, peer, detail, Instant::now());
-    }
-
-    /// Housekeeping, now and then.
-    pub(crate) fn tick(&self, now: Instant) {
-        self.refusals.sum_up(now);
+        let detail = detail.map(tracing::field::display);
+        tracing::info!(%peer, reason = reason.label(), detail, "turned away: {reason}");
     }
 }
 

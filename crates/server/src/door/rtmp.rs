@@ -100,7 +100,7 @@ pub(super) async fn serve<S: Carrier>(
         }
         Ok((Sniff::NeedMore, _)) | Err(_) => {}
         Ok((other, _)) => {
-            let detail = format!("{other:?} on the RTMP port");
+            let detail = format!("{other} on the RTMP port");
             node.counts.reject_for(Rejected::Protocol, peer, &detail);
         }
     }

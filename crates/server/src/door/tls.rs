@@ -1,17 +1,23 @@
-//! TLS, by rustls with aws-lc-rs. Certificate and key are PEM files.
+//! TLS, by rustls with aws-lc-rs. Certificate and key are PEM files, which may be read again while
+//! connections are open: a handshake is shown the certificate that is current when it begins.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
 
 use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+
+use crate::stamp;
 
 /// A handshake takes two round trips; this allows for the worst of mobile networks.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -33,6 +39,33 @@ pub enum TlsError {
     /// Certificate and key do not fit each other, or are of no use.
     #[error("certificate and private key: {0}")]
     Pair(#[from] rustls::Error),
+    /// The certificate is none that X.509 knows.
+    #[error("{}: the certificate cannot be read", .0.display())]
+    Malformed(PathBuf),
+    /// No client would believe it.
+    #[error("{}: the certificate has expired ({facts})", path.display())]
+    Expired {
+        /// Where it is.
+        path: PathBuf,
+        /// Which one it is.
+        facts: Facts,
+    },
+}
+
+/// What tells one certificate from another, and until when it is good.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Facts {
+    /// As hexadecimal digits, the way that `openssl x509 -serial` shows it.
+    pub serial: String,
+    /// When no client believes it any more.
+    pub expires: SystemTime,
+}
+
+impl fmt::Display for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let expires = stamp::iso8601(self.expires, "Z");
+        write!(f, "serial {}, expires {expires}", self.serial)
+    }
 }
 
 /// What the secure ports show, by what is spoken behind them.
@@ -42,31 +75,135 @@ pub(crate) struct Acceptors {
     pub(crate) rtmps: TlsAcceptor,
 }
 
-/// Reads the certificate chain and the key.
-pub(crate) fn acceptors(certificate: &Path, key: &Path) -> Result<Acceptors, TlsError> {
-    let unreadable = |path: &Path| {
-        let path = path.to_owned();
-        move |source| TlsError::File { path, source }
-    };
-    let chain = CertificateDer::pem_file_iter(certificate)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(unreadable(certificate))?;
-    if chain.is_empty() {
-        return Err(TlsError::NoCertificate(certificate.to_owned()));
+/// The certificate that handshakes are shown, and where it is read from.
+pub(crate) struct Certificate {
+    chain: PathBuf,
+    key: PathBuf,
+    provider: Arc<CryptoProvider>,
+    shown: RwLock<Shown>,
+}
+
+#[derive(Clone)]
+struct Shown {
+    pair: Arc<CertifiedKey>,
+    facts: Facts,
+}
+
+/// What reading it again has brought.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) enum Renewal {
+    /// Another certificate.
+    New(Facts),
+    /// The one that there was.
+    Same(Facts),
+}
+
+impl Certificate {
+    /// Reads the certificate chain and the key. One that has expired is shown all the same: a client may
+    /// not care, and the operator hears of it.
+    pub(crate) fn read(chain: &Path, key: &Path) -> Result<Self, TlsError> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let shown = Shown::read(chain, key, &provider)?;
+        let facts = &shown.facts;
+        if facts.expires < SystemTime::now() {
+            tracing::warn!(%facts, "the certificate has expired");
+        } else {
+            tracing::info!(%facts, "the certificate is read");
+        }
+        Ok(Self {
+            chain: chain.to_owned(),
+            key: key.to_owned(),
+            provider,
+            shown: RwLock::new(shown),
+        })
     }
-    let key = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key))?;
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let rtmps = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)?;
-    // RTMP has no name in ALPN, and a client that offers another must not be refused for that.
-    let mut https = rtmps.clone();
-    https.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Acceptors {
-        https: Arc::new(https).into(),
-        rtmps: Arc::new(rtmps).into(),
+
+    /// Reads both again. A pair that is of no use is not taken.
+    pub(crate) fn renew(&self, now: SystemTime) -> Result<Renewal, TlsError> {
+        let read = Shown::read(&self.chain, &self.key, &self.provider)?;
+        let facts = read.facts.clone();
+        if facts.expires < now {
+            let path = self.chain.clone();
+            return Err(TlsError::Expired { path, facts });
+        }
+        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+        let is_same = shown.pair.cert == read.pair.cert;
+        *shown = read;
+        Ok(if is_same {
+            Renewal::Same(facts)
+        } else {
+            Renewal::New(facts)
+        })
+    }
+
+    /// Of the certificate that is shown now.
+    pub(crate) fn facts(&self) -> Facts {
+        self.shown().facts
+    }
+
+    /// What the secure ports accept by.
+    pub(crate) fn acceptors(self: &Arc<Self>) -> Result<Acceptors, TlsError> {
+        let rtmps = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(self) as _);
+        // RTMP has no name in ALPN, and a client that offers another must not be refused for that.
+        let mut https = rtmps.clone();
+        https.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Acceptors {
+            https: Arc::new(https).into(),
+            rtmps: Arc::new(rtmps).into(),
+        })
+    }
+
+    fn shown(&self) -> Shown {
+        self.shown
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl Shown {
+    fn read(chain: &Path, key: &Path, provider: &CryptoProvider) -> Result<Self, TlsError> {
+        let unreadable = |path: &Path| {
+            let path = path.to_owned();
+            move |source| TlsError::File { path, source }
+        };
+        let certificates = CertificateDer::pem_file_iter(chain)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(unreadable(chain))?;
+        let Some(first) = certificates.first() else {
+            return Err(TlsError::NoCertificate(chain.to_owned()));
+        };
+        let facts = facts(first).ok_or_else(|| TlsError::Malformed(chain.to_owned()))?;
+        let key = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key))?;
+        let pair = CertifiedKey::from_der(certificates, key, provider)?;
+        let pair = Arc::new(pair);
+        Ok(Self { pair, facts })
+    }
+}
+
+fn facts(certificate: &CertificateDer<'_>) -> Option<Facts> {
+    let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
+    let expires = parsed.validity().not_after.timestamp();
+    let since_epoch = Duration::from_secs(u64::try_from(expires).unwrap_or(0));
+    Some(Facts {
+        serial: parsed.raw_serial_as_string().replace(':', ""),
+        expires: SystemTime::UNIX_EPOCH.checked_add(since_epoch)?,
     })
+}
+
+impl ResolvesServerCert for Certificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.shown().pair)
+    }
+}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Certificate({})", self.facts())
+    }
 }
 
 impl fmt::Debug for Acceptors {

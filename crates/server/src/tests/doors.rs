@@ -98,6 +98,8 @@ async fn who_speaks_the_wrong_protocol_is_told_or_closed() {
         assert_eq!(exchange(house.http, garbage).await, "");
     }
     assert_eq!(exchange(house.http, b"\x03rtmp").await, "");
+    let answer = exchange(house.http, b"hackme\r\n").await;
+    assert!(answer.contains("SHOUTcast v1 is not supported"), "{answer}");
     house.close().await;
 }
 

@@ -9,7 +9,7 @@ use crate::{
     chunk::{CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX},
     command::{self, Command},
     server::{
-        event::{Connect, Event},
+        event::{Asked, Connect, Event, TurnedAway},
         path::{self, StreamPath},
         reply,
     },
@@ -91,9 +91,13 @@ impl Session {
                     && !brings_credentials(&StreamPath::resolve(tc_url, app, ""));
                 match self.examine(&challenge, answer.or(same_answer), is_asked, now) {
                     Ok(proof) => proof,
-                    Err(description) => {
+                    Err((why, description)) => {
                         self.turn_away(command.transaction, &description);
-                        return None;
+                        return Some(Event::TurnedAway(Box::new(TurnedAway {
+                            app: StreamPath::resolve(tc_url, app, "").name,
+                            flash_version: head(&flash_version, 256).to_owned(),
+                            why,
+                        })));
                     }
                 }
             }
@@ -155,10 +159,11 @@ impl Session {
         answer: Option<&str>,
         is_asked: bool,
         now: Instant,
-    ) -> Result<Option<Proof>, String> {
+    ) -> Result<Option<Proof>, (Asked, String)> {
+        let need_auth = || (Asked::Password, auth::NEED_AUTH.to_owned());
         let Some(answer) = answer else {
             return match is_asked {
-                true => Err(auth::NEED_AUTH.to_owned()),
+                true => Err(need_auth()),
                 false => Ok(None),
             };
         };
@@ -169,9 +174,14 @@ impl Session {
         }
         Err(match auth::user(answer) {
             // Asked once more, librtmp would answer for ever.
-            Some(_) if answer.contains("&response=") => auth::AUTH_FAILED.to_owned(),
-            Some(user) => auth::reject(&challenger.ask(user, seconds, self.nonce)),
-            None => auth::NEED_AUTH.to_owned(),
+            Some(_) if answer.contains("&response=") => {
+                (Asked::Again, auth::AUTH_FAILED.to_owned())
+            }
+            Some(user) => {
+                let question = challenger.ask(user, seconds, self.nonce);
+                (Asked::Proof, auth::reject(&question))
+            }
+            None => need_auth(),
         })
     }
 

@@ -13,6 +13,7 @@ mod webrtc;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -30,7 +31,10 @@ use self::process::Process;
 #[cfg(test)]
 pub(crate) use self::table::METRICS;
 use self::table::*;
+use crate::access::ACCESS;
 use crate::door::rejected::Rejected;
+use crate::door::tls::Facts;
+use crate::log::MESSAGES;
 use crate::node::Node;
 use crate::{demo, stamp};
 
@@ -110,10 +114,16 @@ impl Gather {
     fn server(&self, page: &mut Page<'_>) -> fmt::Result {
         let node = &self.0;
         page.gauges(BUILD_INFO, [(env!("CARGO_PKG_VERSION"), 1.0)])?;
-        page.gauge(START_TIME, stamp::unix_seconds(node.started) as f64)?;
+        page.gauge(START_TIME, unix_time(node.started))?;
         page.gauge(DRAINING, f64::from(u8::from(node.is_draining())))?;
         let panics = Part::ALL.map(|part| (part.label(), part.panics() as f64));
         page.counters(PANICS, panics)?;
+        let access = node.access.lines_lost().map(|lost| (ACCESS, lost as f64));
+        let lost = [(MESSAGES, node.log.lines_lost() as f64)];
+        page.counters(LOG_LINES_LOST, lost.into_iter().chain(access))?;
+        let certificate = node.certificate.as_ref().map(|shown| shown.facts());
+        let expires = certificate.map(|Facts { serial, expires }| (serial, unix_time(expires)));
+        page.gauges(CERTIFICATE_EXPIRES, expires)?;
         let fanout = node.registry.fanout();
         page.gauge(LOG_BYTES, fanout.log_bytes() as f64)?;
         page.gauges(BACKEND, [(fanout.backend(), 1.0)])
@@ -277,6 +287,10 @@ impl Gather {
             refused.map(|(label, count)| (label, count as f64)),
         )
     }
+}
+
+fn unix_time(at: SystemTime) -> f64 {
+    stamp::unix_seconds(at) as f64
 }
 
 fn is_demo(info: Info) -> bool {

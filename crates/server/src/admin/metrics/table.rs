@@ -50,6 +50,8 @@ metrics! {
     START_TIME Gauge "carillon_start_time_seconds" [] "When the server started, in seconds since 1970";
     DRAINING Gauge "carillon_draining" [] "1 from the signal to end until the end";
     PANICS Counter "carillon_panics" ["part"] "Sessions and connections that a defect of the server has ended";
+    LOG_LINES_LOST Counter "carillon_log_lines_lost" ["log"] "Lines of a log that nobody will ever read: it was full, or not written fast enough";
+    CERTIFICATE_EXPIRES Gauge "carillon_certificate_expires_seconds" ["serial"] "When the certificate that the ports behind TLS show expires, in seconds since 1970";
     STREAMS Gauge "carillon_streams" [] "Streams that are live or linger";
     PUBLISHERS Gauge "carillon_publishers" ["protocol"] "Publishers now";
     LISTENERS Gauge "carillon_listeners" ["protocol"] "Listeners now";

@@ -1,0 +1,313 @@
+//! How many lines there may be: each event of one place in the program is told while they are few, and
+//! how many more there were when they are a flood. Most events are caused by peers, who can cause as many
+//! as they like, and a flood is not to fill the disk, nor to hide what else happens.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tracing::callsite::Identifier;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+
+use crate::door::bucket::Bucket;
+
+/// Lines of one place: at once as many as a restart of everybody's encoders may bring, then more than an
+/// operator who looks for one client's trouble reads, and some 3 GB a month if they never end.
+const PLACE: Rate = Rate::new(5, 50);
+
+/// Lines of all places together: some of them flooded at a time.
+const ALL: Rate = Rate::new(50, 500);
+
+/// The same for errors, which are our own state's and not for peers to cause.
+const ERRORS: Rate = Rate::new(20, 200);
+
+/// The same for what is only told because the operator wants to see everything.
+const DETAILS: Rate = Rate::new(1_000, 5_000);
+
+/// How long events of one place are counted before their number is told.
+const SUM_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Of an event that was kept back, to tell what it was like.
+const EXAMPLE_BYTES_MAX: usize = 200;
+
+/// Places in the program; it has some hundred, and libraries some more. Lines of others have only the
+/// bound for all.
+const PLACES_MAX: usize = 1_024;
+
+/// Sums are not kept back: each stands for lines that were.
+const SUMS: &str = "carillon_server::log";
+
+#[derive(Clone, Copy)]
+struct Rate {
+    per_second: u32,
+    at_once: u32,
+}
+
+impl Rate {
+    const fn new(per_second: u32, at_once: u32) -> Self {
+        Self {
+            per_second,
+            at_once,
+        }
+    }
+
+    fn bucket(self, now: Instant) -> Bucket {
+        Bucket::with_burst(self.per_second, self.at_once, now)
+    }
+}
+
+/// See the module's description. Clones share their counts.
+#[derive(Clone, Debug)]
+pub(super) struct Limiter(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    all: Bucket,
+    errors: Bucket,
+    details: Bucket,
+    places: HashMap<Identifier, Place>,
+}
+
+/// A place in the program that events come from.
+#[derive(Debug)]
+struct Place {
+    level: Level,
+    lines: Bucket,
+    untold: Option<Untold>,
+}
+
+/// Events of one place that were kept back.
+#[derive(Debug)]
+struct Untold {
+    since: Instant,
+    count: u64,
+    example: String,
+}
+
+/// What is told of them.
+#[derive(Debug, Eq, PartialEq)]
+struct Sum {
+    level: Level,
+    count: u64,
+    example: String,
+}
+
+impl Limiter {
+    pub(super) fn new(now: Instant) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            all: ALL.bucket(now),
+            errors: ERRORS.bucket(now),
+            details: DETAILS.bucket(now),
+            places: HashMap::new(),
+        })))
+    }
+
+    /// Tells of events that were kept back some time ago.
+    pub(super) fn sum_up(&self, now: Instant) {
+        self.sums(|untold| now.saturating_duration_since(untold.since) >= SUM_INTERVAL)
+            .iter()
+            .for_each(Sum::tell);
+    }
+
+    /// Tells of all events that were kept back.
+    pub(super) fn sum_up_all(&self) {
+        self.sums(|_| true).iter().for_each(Sum::tell);
+    }
+
+    /// Whether an event becomes a line; otherwise it is counted. `example` says what it is like.
+    fn may_tell(
+        &self,
+        metadata: &Metadata<'_>,
+        example: impl FnOnce() -> String,
+        now: Instant,
+    ) -> bool {
+        let mut state = self.lock();
+        if state.may_tell(metadata, now) {
+            return true;
+        }
+        if state.count(metadata) {
+            return false;
+        }
+        // Whatever formats the event is not ours, and may have something to say itself.
+        drop(state);
+        let example = example();
+        let mut state = self.lock();
+        if let Some(place) = state.places.get_mut(&metadata.callsite()) {
+            let untold = place.untold.get_or_insert(Untold {
+                since: now,
+                count: 0,
+                example,
+            });
+            untold.count += 1;
+        }
+        false
+    }
+
+    fn sums(&self, is_due: impl Fn(&Untold) -> bool) -> Vec<Sum> {
+        let mut state = self.lock();
+        let places = state.places.values_mut();
+        let sums = places.filter_map(|place| {
+            let Untold { count, example, .. } = place.untold.take_if(|untold| is_due(untold))?;
+            let level = place.level;
+            Some(Sum {
+                level,
+                count,
+                example,
+            })
+        });
+        sums.collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn may_tell(&mut self, metadata: &Metadata<'_>, now: Instant) -> bool {
+        let level = *metadata.level();
+        if level > Level::INFO {
+            return self.details.take(now);
+        }
+        let rate = if level == Level::ERROR { ERRORS } else { PLACE };
+        if self.places.len() < PLACES_MAX {
+            let place = || Place {
+                level,
+                lines: rate.bucket(now),
+                untold: None,
+            };
+            self.places.entry(metadata.callsite()).or_insert_with(place);
+        }
+        let place = self.places.get_mut(&metadata.callsite());
+        let all = if level == Level::ERROR {
+            &mut self.errors
+        } else {
+            &mut self.all
+        };
+        place.is_none_or(|place| place.lines.take(now)) && all.take(now)
+    }
+
+    /// Counts an event of a place that keeps some back already.
+    fn count(&mut self, metadata: &Metadata<'_>) -> bool {
+        let untold = self
+            .places
+            .get_mut(&metadata.callsite())
+            .and_then(|place| place.untold.as_mut());
+        match untold {
+            Some(untold) => {
+                untold.count += 1;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl Sum {
+    fn tell(&self) {
+        let Self {
+            level,
+            count,
+            example,
+        } = self;
+        match *level {
+            Level::ERROR => {
+                tracing::error!(target: SUMS, count, "… and {count} more like this: {example}");
+            }
+            Level::WARN => {
+                tracing::warn!(target: SUMS, count, "… and {count} more like this: {example}");
+            }
+            _ => tracing::info!(target: SUMS, count, "… and {count} more like this: {example}"),
+        }
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Limiter {
+    fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
+        let metadata = event.metadata();
+        metadata.target() == SUMS || self.may_tell(metadata, || example(event), Instant::now())
+    }
+}
+
+/// An event's message, as far as it is needed to know it again.
+fn example(event: &Event<'_>) -> String {
+    let mut message = Message(String::new());
+    event.record(&mut message);
+    message.0
+}
+
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            let whole = format!("{value:?}");
+            let end = whole.floor_char_boundary(EXAMPLE_BYTES_MAX);
+            // A `String` takes everything.
+            write!(self.0, "{}", &whole[..end]).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The metadata of an event, and that of another place.
+    fn places() -> [&'static Metadata<'static>; 3] {
+        fn metadata(event: impl Fn()) -> &'static Metadata<'static> {
+            use std::sync::OnceLock;
+
+            struct Keep(Arc<OnceLock<&'static Metadata<'static>>>);
+            impl<S: Subscriber> Layer<S> for Keep {
+                fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+                    self.0.get_or_init(|| event.metadata());
+                }
+            }
+            let kept = Arc::new(OnceLock::new());
+            use tracing_subscriber::layer::SubscriberExt;
+            let subscriber = tracing_subscriber::registry().with(Keep(Arc::clone(&kept)));
+            tracing::subscriber::with_default(subscriber, event);
+            kept.get().expect("an event")
+        }
+        [
+            metadata(|| tracing::info!("refused")),
+            metadata(|| tracing::warn!("dropped")),
+            metadata(|| tracing::error!("broken")),
+        ]
+    }
+
+    #[test]
+    fn a_flood_is_told_of_in_few_lines_and_nothing_is_forgotten() {
+        let start = Instant::now();
+        let limiter = Limiter::new(start);
+        let [refused, dropped, broken] = places();
+        let (mut told, mut summed, mut sums) = (0, 0, 0);
+        for millisecond in 0..60_000 {
+            let now = start + Duration::from_millis(millisecond);
+            for _ in 0..2 {
+                told += u64::from(limiter.may_tell(refused, || "refused".to_owned(), now));
+            }
+            if millisecond % 250 == 0 {
+                let due = |untold: &Untold| now - untold.since >= SUM_INTERVAL;
+                for sum in limiter.sums(due) {
+                    assert_eq!((sum.level, &*sum.example), (Level::INFO, "refused"));
+                    (summed, sums) = (summed + sum.count, sums + 1);
+                }
+            }
+        }
+        let rest: u64 = limiter.sums(|_| true).iter().map(|sum| sum.count).sum();
+        assert_eq!(told + summed + rest, 120_000);
+        let bound = u64::from(PLACE.at_once + 60 * PLACE.per_second);
+        assert!((bound - 1..=bound).contains(&told), "{told}");
+        assert!((4..=6).contains(&sums), "{sums}");
+        // Another place has lines of its own, and so have errors.
+        let end = start + Duration::from_secs(60);
+        assert!(limiter.may_tell(dropped, String::new, end));
+        assert!(limiter.may_tell(broken, String::new, end));
+        assert_eq!(limiter.sums(|_| true), []);
+    }
+}

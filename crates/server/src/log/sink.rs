@@ -1,0 +1,368 @@
+//! A bounded queue of lines, and the thread that writes them.
+//!
+//! Whoever has a line never waits: not for a pipe that nobody reads, nor for a disk that is full or slow.
+//! Lines beyond the bounds are dropped and counted, and so are those that cannot be written; how many
+//! they were is told as soon as lines are written again.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::mem;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+/// Bytes that may wait, whatever the lines; an ordinary one has 250.
+const BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Takes lines. Clones write to the same place; the thread ends after the last of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Sink(Arc<Handle>);
+
+#[derive(Debug)]
+struct Handle(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    name: &'static str,
+    lines_max: usize,
+    queue: Mutex<Queue>,
+    /// There is something for the thread to do.
+    filled: Condvar,
+    /// The thread has worked off something.
+    written: Condvar,
+    lost: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    text: Vec<u8>,
+    lines: usize,
+    /// Where lines go from now on.
+    replacement: Option<File>,
+    /// Lines that were ever taken in, and those of them that are done with.
+    taken: u64,
+    done: u64,
+    /// When the thread began to write, while it does.
+    writing_since: Option<Instant>,
+    is_over: bool,
+}
+
+/// Another descriptor of a standard stream. Its owner needs none of the standard library's locks, which
+/// somebody may hold for ever.
+pub(crate) fn duplicate(stream: impl AsFd) -> io::Result<File> {
+    Ok(stream.as_fd().try_clone_to_owned()?.into())
+}
+
+impl Sink {
+    /// Begins to write to `output`. No more than `lines_max` may wait.
+    ///
+    /// # Errors
+    /// When there is no thread.
+    pub(crate) fn open(name: &'static str, output: File, lines_max: usize) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            name,
+            lines_max,
+            queue: Mutex::default(),
+            filled: Condvar::new(),
+            written: Condvar::new(),
+            lost: AtomicU64::new(0),
+        });
+        let handle = Handle(Arc::clone(&shared));
+        std::thread::Builder::new()
+            .name(format!("log-{name}"))
+            .spawn(move || shared.write_all(output))?;
+        Ok(Self(Arc::new(handle)))
+    }
+
+    /// Takes one line, which ends with a newline, if there is room.
+    pub(crate) fn push(&self, line: &[u8]) {
+        let shared = &self.0.0;
+        let mut queue = shared.lock();
+        let has_room = queue.lines < shared.lines_max && queue.text.len() + line.len() <= BYTES_MAX;
+        if !has_room {
+            drop(queue);
+            shared.lost.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        queue.text.extend_from_slice(line);
+        queue.lines += 1;
+        queue.taken += 1;
+        drop(queue);
+        shared.filled.notify_one();
+    }
+
+    /// Writes what comes from now on to another file.
+    pub(crate) fn replace(&self, output: File) {
+        self.0.0.lock().replacement = Some(output);
+        self.0.0.filled.notify_one();
+    }
+
+    /// Waits until all lines that were taken are done with, but no longer than `patience`, and not at all
+    /// when the thread has been stuck for that time already. Tells whether they are.
+    pub(crate) fn flush(&self, patience: Duration) -> bool {
+        let begun = Instant::now();
+        let shared = &self.0.0;
+        let mut queue = shared.lock();
+        let all = queue.taken;
+        while queue.done < all {
+            let since = queue.writing_since.map_or(begun, |since| since.min(begun));
+            let Some(left) = patience.checked_sub(since.elapsed()) else {
+                return false;
+            };
+            let waited = shared.written.wait_timeout(queue, left);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// Lines that nobody will ever read: there was no room for them, or they could not be written.
+    pub(crate) fn lines_lost(&self) -> u64 {
+        self.0.0.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.lock().is_over = true;
+        self.0.filled.notify_one();
+    }
+}
+
+/// What the thread does next.
+enum Work {
+    Replace(File),
+    Write(Vec<u8>, usize),
+    End,
+}
+
+impl Shared {
+    // Nothing below panics while it holds the lock, so that the message of a panic finds it free.
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self) -> Work {
+        let mut queue = self.lock();
+        loop {
+            if let Some(output) = queue.replacement.take() {
+                return Work::Replace(output);
+            }
+            if queue.lines > 0 {
+                queue.writing_since = Some(Instant::now());
+                let lines = mem::take(&mut queue.lines);
+                return Work::Write(mem::take(&mut queue.text), lines);
+            }
+            if queue.is_over {
+                return Work::End;
+            }
+            queue = self
+                .filled
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn write_all(&self, output: File) {
+        let mut output = Output {
+            file: output,
+            is_torn: false,
+        };
+        let (mut told, mut is_broken) = (0, false);
+        loop {
+            match self.next() {
+                Work::End => return,
+                Work::Replace(file) => {
+                    output = Output {
+                        file,
+                        is_torn: false,
+                    }
+                }
+                Work::Write(text, lines) => {
+                    let result = output.write(&text);
+                    if let Err(failed) = &result {
+                        self.lost.fetch_add(failed.lines_lost, Ordering::Relaxed);
+                    }
+                    {
+                        let mut queue = self.lock();
+                        queue.done += lines as u64;
+                        queue.writing_since = None;
+                    }
+                    self.written.notify_all();
+                    self.tell(result, &mut told, &mut is_broken);
+                }
+            }
+        }
+    }
+
+    /// Tells the log of lines lost. An error would wait for this thread, so these are warnings.
+    fn tell(&self, result: Result<(), Failed>, told: &mut u64, is_broken: &mut bool) {
+        let name = self.name;
+        match result {
+            Ok(()) => {
+                let lost = self.lost.load(Ordering::Relaxed);
+                let untold = lost - mem::replace(told, lost);
+                if untold > 0 {
+                    tracing::warn!(
+                        log = name,
+                        lines = untold,
+                        "lines of a log are lost: it was not written for a while, or not fast enough"
+                    );
+                }
+                *is_broken = false;
+            }
+            Err(failed) => {
+                if !mem::replace(is_broken, true) {
+                    tracing::warn!(log = name, error = %failed.error, "a log cannot be written");
+                }
+            }
+        }
+    }
+}
+
+/// A file, or whatever stands behind a standard stream.
+#[derive(Debug)]
+struct Output {
+    file: File,
+    /// Its last line has no end.
+    is_torn: bool,
+}
+
+/// What could not be written.
+#[derive(Debug)]
+struct Failed {
+    error: io::Error,
+    lines_lost: u64,
+}
+
+impl Output {
+    fn write(&mut self, text: &[u8]) -> Result<(), Failed> {
+        let mut rest = text;
+        let result = self.write_rest(&mut rest);
+        result.map_err(|error| {
+            if rest.len() < text.len() {
+                self.is_torn = text[text.len() - rest.len() - 1] != b'\n';
+            }
+            let lines_lost = rest.iter().filter(|byte| **byte == b'\n').count() as u64;
+            Failed { error, lines_lost }
+        })
+    }
+
+    fn write_rest(&mut self, rest: &mut &[u8]) -> io::Result<()> {
+        if self.is_torn {
+            self.write_some(b"\n")?;
+            self.is_torn = false;
+        }
+        while !rest.is_empty() {
+            let written = self.write_some(rest)?;
+            *rest = &rest[written..];
+        }
+        Ok(())
+    }
+
+    fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.file.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => return Ok(written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Whoever shares the standard stream with us may have made it so.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], None)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    fn pipe() -> (File, File) {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        let file = |end: OwnedFd| File::from(end);
+        (file(reader.into()), file(writer.into()))
+    }
+
+    #[test]
+    fn nobody_waits_for_a_pipe_that_is_not_read() {
+        let (mut reader, writer) = pipe();
+        let sink = Sink::open("test", writer, usize::MAX).expect("a sink");
+        let line = [b'x'; 1_023];
+        let line = [&line[..], b"\n"].concat();
+        let pushed = BYTES_MAX / line.len() * 3;
+        for _ in 0..pushed {
+            sink.push(&line);
+        }
+        assert!(!sink.flush(Duration::from_millis(1)));
+        let lost = sink.lines_lost();
+        assert!(lost > 0);
+        // What was taken is written as soon as somebody reads.
+        let kept = pushed as u64 - lost;
+        let mut read = vec![0; line.len() * kept as usize];
+        reader.read_exact(&mut read).expect("all of it");
+        assert!(read.chunks(line.len()).all(|one| one == line));
+        assert!(sink.flush(PATIENCE));
+        assert_eq!(sink.lines_lost(), lost);
+    }
+
+    #[test]
+    fn lines_for_a_full_disk_are_counted() {
+        let full = File::options().write(true).open("/dev/full");
+        let sink = Sink::open("test", full.expect("there is one"), 1_000).expect("a sink");
+        for _ in 0..100 {
+            sink.push(b"a line\n");
+        }
+        assert!(sink.flush(PATIENCE), "done with, if not written");
+        assert_eq!(sink.lines_lost(), 100);
+    }
+
+    #[test]
+    fn another_file_takes_what_comes_later() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        let open = || {
+            File::options()
+                .append(true)
+                .create(true)
+                .open(&path)
+                .expect("a file")
+        };
+        let sink = Sink::open("test", open(), 10).expect("a sink");
+        sink.push(b"one\n");
+        assert!(sink.flush(PATIENCE));
+        let moved = folder.path().join("log.1");
+        std::fs::rename(&path, &moved).expect("moved");
+        sink.push(b"two\n");
+        assert!(sink.flush(PATIENCE));
+        sink.replace(open());
+        sink.push(b"three\n");
+        assert!(sink.flush(PATIENCE));
+        let read = |path| std::fs::read_to_string(path).expect("a file");
+        assert_eq!(read(&moved), "one\ntwo\n");
+        assert_eq!(read(&path), "three\n");
+    }
+
+    #[test]
+    fn a_torn_line_is_lost_and_spoils_no_other() {
+        let (mut reader, writer) = pipe();
+        let mut output = Output {
+            file: writer,
+            is_torn: true,
+        };
+        output.write(b"whole\n").expect("written");
+        drop(output);
+        let mut read = String::new();
+        reader.read_to_string(&mut read).expect("text");
+        assert_eq!(read, "\nwhole\n");
+    }
+}

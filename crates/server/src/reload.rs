@@ -1,0 +1,54 @@
+//! What a server reads again while it serves: its certificate, and the access log's file, which may have
+//! been moved away. Present connections are not touched; what is of no use leaves everything as it was.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::access::AccessLog;
+use crate::door::tls::{Certificate, Renewal};
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Reload {
+    pub(crate) certificate: Option<Arc<Certificate>>,
+    pub(crate) access: AccessLog,
+}
+
+impl Reload {
+    /// Does it, and says what was done. It may wait for a disk.
+    pub(crate) fn run(&self) {
+        let certificate = match &self.certificate {
+            None => "none".to_owned(),
+            Some(certificate) => renew(certificate),
+        };
+        let access_log = match self.access.reopen() {
+            Ok(None) => "no file".to_owned(),
+            Ok(Some(path)) => format!("opened anew: {}", path.display()),
+            Err(error) => {
+                tracing::error!(%error, "the access log stays what it was: it cannot be opened anew");
+                kept(&error)
+            }
+        };
+        tracing::info!(
+            certificate,
+            access_log,
+            "SIGHUP: done. The configuration is read at a start only"
+        );
+    }
+}
+
+fn renew(certificate: &Certificate) -> String {
+    match certificate.renew(SystemTime::now()) {
+        Ok(Renewal::New(facts)) => format!("new: {facts}"),
+        Ok(Renewal::Same(facts)) => format!("the same: {facts}"),
+        Err(error) => {
+            tracing::error!(%error, "the certificate stays what it was: the new one is of no use");
+            kept(&error)
+        }
+    }
+}
+
+fn kept(error: &dyn Display) -> String {
+    format!("as before: {error}")
+}

@@ -1,0 +1,108 @@
+//! What the process does when it is sent a signal: SIGTERM and SIGINT end it in order, SIGHUP has it read
+//! again what may have changed, SIGUSR1 and SIGUSR2 do nothing. None ends it at once.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::reload::Reload;
+
+/// The signals, caught but not yet listened to.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+    user: [(&'static str, Signal); 2],
+}
+
+/// What a server does with its signals. Dropping it has them do nothing.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Resolves with the first signal to end.
+    pub(crate) shutdown: oneshot::Receiver<()>,
+    /// Resolves with the second.
+    pub(crate) hurry: oneshot::Receiver<()>,
+    _tasks: JoinSet<()>,
+}
+
+impl Signals {
+    /// Catches them from now on.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(crate) fn catch() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+            user: [
+                ("SIGUSR1", signal(SignalKind::user_defined1())?),
+                ("SIGUSR2", signal(SignalKind::user_defined2())?),
+            ],
+        })
+    }
+
+    /// Acts on them. Each has a task, so that none waits for another.
+    pub(crate) fn watch(self, reload: Reload) -> Watch {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(read_again(self.hang_up, Arc::new(reload)));
+        for (name, signal) in self.user {
+            tasks.spawn(ignore(name, signal));
+        }
+        let (shut, shutdown) = oneshot::channel();
+        let (hurried, hurry) = oneshot::channel();
+        tasks.spawn(end(self.terminate, self.interrupt, shut, hurried));
+        Watch {
+            shutdown,
+            hurry,
+            _tasks: tasks,
+        }
+    }
+}
+
+/// The first signal begins the drain, the second ends it.
+async fn end(
+    mut terminate: Signal,
+    mut interrupt: Signal,
+    shut: oneshot::Sender<()>,
+    hurried: oneshot::Sender<()>,
+) {
+    let mut next = async || {
+        tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        }
+    };
+    let signal = next().await;
+    tracing::info!(signal, "shutting down; a second signal ends it at once");
+    // Whoever waits for these is there until the end.
+    shut.send(()).ok();
+    next().await;
+    hurried.send(()).ok();
+}
+
+/// Files may be slow, so a thread of its own reads them. Signals that come meanwhile are one more.
+async fn read_again(mut hang_up: Signal, reload: Arc<Reload>) {
+    while hang_up.recv().await.is_some() {
+        let reload = Arc::clone(&reload);
+        if tokio::task::spawn_blocking(move || reload.run())
+            .await
+            .is_err()
+        {
+            tracing::error!("reading again after SIGHUP has failed");
+        }
+    }
+}
+
+async fn ignore(name: &'static str, mut signal: Signal) {
+    while signal.recv().await.is_some() {
+        tracing::info!(
+            signal = name,
+            "ignored; SIGHUP opens the access log and reads the certificate anew, SIGTERM ends the server"
+        );
+    }
+}
