@@ -43,6 +43,12 @@ const STEP_BYTES: usize = 16 * 1024;
 /// and a step of input.
 pub const BUFFERED_BYTES_MAX: usize = 2 * HEADER_BYTES_MAX + PAGE_BYTES_MAX + STEP_BYTES;
 
+/// Bytes of which a wrong checksum may be computed, for each byte received and besides. Bytes that look like
+/// the beginnings of many long pages would have each of them checked, for every five bytes; a source that is
+/// merely damaged is far from this.
+const CHECKS_PER_BYTE: u64 = 2;
+const CHECKS_MIN: u64 = 16 * PAGE_BYTES_MAX as u64;
+
 /// A push demuxer for one physical Ogg stream.
 #[derive(Debug, Default)]
 pub struct Demuxer {
@@ -52,12 +58,16 @@ pub struct Demuxer {
     began: Timestamp,
     ended: Timestamp,
     skipped_bytes: u64,
+    received_bytes: u64,
+    /// Bytes of which the checksum was computed, and was wrong.
+    checked_in_vain: u64,
 }
 
 impl Demuxer {
     /// Takes `bytes`, appending to `out` the pages that they complete.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
         for step in bytes.chunks(STEP_BYTES) {
+            self.received_bytes += step.len() as u64;
             self.buffer.extend_from_slice(step);
             self.drain(out);
         }
@@ -83,10 +93,15 @@ impl Demuxer {
         loop {
             match page::at_front(&self.buffer) {
                 Front::Unclear => return,
-                Front::Garbage => {
-                    let rest = &self.buffer[1..];
-                    let next = rest.iter().position(|byte| *byte == page::CAPTURE[0]);
-                    self.skip(1 + next.unwrap_or(rest.len()));
+                Front::Garbage => self.skip_to_capture(),
+                Front::Damaged(length) => {
+                    self.checked_in_vain += length as u64;
+                    let may_check = CHECKS_MIN + CHECKS_PER_BYTE * self.received_bytes;
+                    match self.checked_in_vain <= may_check {
+                        // Its length may be what is damaged, and a page begin within it.
+                        true => self.skip_to_capture(),
+                        false => self.skip(length),
+                    }
                 }
                 Front::Page(length) => {
                     let page = Page::new(self.buffer.split_to(length).freeze());
@@ -94,6 +109,13 @@ impl Demuxer {
                 }
             }
         }
+    }
+
+    /// Skips to where the next page may begin.
+    fn skip_to_capture(&mut self) {
+        let rest = &self.buffer[1..];
+        let next = rest.iter().position(|byte| *byte == page::CAPTURE[0]);
+        self.skip(1 + next.unwrap_or(rest.len()));
     }
 
     fn take(&mut self, page: Page, out: &mut Vec<Item>) {

@@ -30,8 +30,10 @@ pub(super) struct Page {
 pub(super) enum Front {
     /// More bytes will tell.
     Unclear,
-    /// Not a page, or a damaged one.
+    /// Not a page.
     Garbage,
+    /// What looks like a page of this many bytes, with a checksum that is wrong.
+    Damaged(usize),
     /// A page of this many bytes.
     Page(usize),
 }
@@ -56,7 +58,7 @@ pub(super) fn at_front(bytes: &[u8]) -> Front {
     match bytes.get(..length) {
         None => Front::Unclear,
         Some(page) if checksum(page) == header[22..26] => Front::Page(length),
-        Some(_) => Front::Garbage,
+        Some(_) => Front::Damaged(length),
     }
 }
 

@@ -395,3 +395,22 @@ proptest! {
         prop_assert!(times.is_sorted());
     }
 }
+
+#[test]
+fn beginnings_of_pages_that_are_none_cost_little() {
+    // Each five bytes begin what could be the longest page, and its checksum is wrong.
+    let body = b"OggS\0".repeat(600_000);
+    let mut demuxer = Demuxer::default();
+    let mut items = Vec::new();
+    demuxer.push(&body, &mut items);
+    let checked = demuxer.checked_in_vain;
+    let most = CHECKS_MIN + CHECKS_PER_BYTE * body.len() as u64 + PAGE_BYTES_MAX as u64;
+    assert!(checked > CHECKS_MIN, "they do look like pages: {checked}");
+    assert!(checked <= most, "{checked} of {} bytes", body.len());
+    // What comes after it is understood.
+    let mut honest = vec![0; PAGE_BYTES_MAX];
+    honest.extend(vorbis_headers(1, &[]));
+    honest.extend(build(0, 100, 1, &[(b"packet", true)]));
+    demuxer.push(&honest, &mut items);
+    assert_eq!(samples(&items).len(), 1);
+}
