@@ -1,5 +1,7 @@
 //! Who is turned away, and with which words.
 
+use media::StreamName;
+
 use super::*;
 
 #[tokio::test(start_paused = true)]
