@@ -208,7 +208,9 @@ impl Registry {
                 true
             }
         };
-        let stream = self.stream(name);
+        // One that has ended is still known until the next tick.
+        let is_there = |stream: &Arc<Stream>| stream.phase() != Phase::Ended;
+        let stream = self.stream(name).filter(is_there);
         stream.iter().for_each(|stream| stream.end());
         Ok(is_known || stream.is_some())
     }

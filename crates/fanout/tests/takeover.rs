@@ -145,6 +145,11 @@ fn what_an_operator_has_ended_stays_ended_for_a_time() {
         Ok(true)
     );
     drop(anna);
+    assert_eq!(
+        house.registry.end(&name(), None, start),
+        Ok(false),
+        "it has ended"
+    );
     let refused = publish(&house, ANNA, start + SECOND).err();
     assert_eq!(refused, Some(PublishRefused::Blocked(9)));
     assert_eq!(house.registry.blocks(start), [(name(), 10 * SECOND)]);
