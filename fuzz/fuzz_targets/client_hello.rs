@@ -3,11 +3,14 @@
 
 #![no_main]
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
 use std::time::Instant;
 
 use libfuzzer_sys::fuzz_target;
 use webrtc::dtls::{Acceptor, Association, HelloReader, Identity, Key, Progress};
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 static IDENTITY: LazyLock<Identity> = LazyLock::new(|| Identity::generate().unwrap());
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -19,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut association = Association::new(Key(1), *IDENTITY.fingerprint());
     for datagram in datagrams(bytes) {
         let _offered = reader.push(datagram, now);
-        let found = acceptor.receive(&mut association, datagram, now);
+        let found = acceptor.receive(&mut association, HERE, datagram, now);
         assert!(!matches!(found, Ok(Progress::Connected(_))));
         while let Some((key, datagram)) = acceptor.poll_transmit() {
             assert!(key == Key(1) && !datagram.is_empty());

@@ -6,6 +6,7 @@
 
 #![no_main]
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
 use std::time::Instant;
 
@@ -26,6 +27,8 @@ const DATAGRAMS_MAX: usize = 64;
 
 static IDENTITY: LazyLock<Identity> = LazyLock::new(|| Identity::generate().unwrap());
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fuzz_target!(|bytes: &[u8]| {
     let now = *START;
@@ -49,7 +52,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
         for datagram in kept.drain(..).take(DATAGRAMS_MAX) {
-            match acceptor.receive(&mut association, &datagram, now) {
+            match acceptor.receive(&mut association, HERE, &datagram, now) {
                 Err(error) if error.is_fatal() => break 'handshake,
                 Ok(Progress::Closed) => break 'handshake,
                 Ok(Progress::Connected(_) | Progress::Pending) | Err(_) => {}

@@ -20,6 +20,7 @@ mod session;
 
 mod glass_to_glass;
 mod losses_are_repaired;
+mod newcomers_come_through;
 mod publishers_return;
 mod samples_are_combined;
 mod slow_listeners_hurt_nobody;

@@ -32,6 +32,7 @@ mod jitter;
 pub mod link;
 pub mod panics;
 mod poller;
+pub mod shares;
 pub mod tcp;
 pub mod udp;
 mod uring;

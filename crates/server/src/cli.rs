@@ -199,6 +199,22 @@ mod tests {
         assert!(parse("carillon").is_err());
     }
 
+    #[test]
+    fn the_container_asks_by_the_configuration_it_serves() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Dockerfile");
+        let dockerfile = std::fs::read_to_string(path).expect("a Dockerfile");
+        // The last word of a line in the list form is the file.
+        let file_of = |command: &str| {
+            let lines = dockerfile.lines();
+            let mut words = lines.filter_map(|line| line.rsplit_once("CMD [")?.1.strip_suffix(']'));
+            let quoted = format!("\"{command}\", \"--config\", ");
+            let line = words.find(|words| words.contains(&quoted));
+            line.and_then(|words| words.rsplit(", ").next())
+        };
+        let served = file_of("serve").expect("it serves a file");
+        assert_eq!(file_of("health"), Some(served));
+    }
+
     /// As the lookup of a name is, while no name server answers.
     #[test]
     fn a_blocked_thread_does_not_hold_up_the_end() {

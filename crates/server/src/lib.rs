@@ -30,6 +30,7 @@ mod log;
 mod node;
 mod notice;
 mod pages;
+mod pulse;
 mod relay;
 mod reload;
 pub mod routes;

@@ -22,6 +22,7 @@ use crate::door::{Counts, host};
 use crate::gate::Gatehouse;
 use crate::links::Links;
 use crate::log::Log;
+use crate::pulse::Pulses;
 use crate::relay::{Bound, Port};
 use crate::rtc::Rtc;
 
@@ -52,6 +53,7 @@ pub(crate) struct Node {
     pub(crate) password_demanded: bool,
     pub(crate) bound: Vec<Bound>,
     pub(crate) load: Load,
+    pub(crate) pulses: Pulses,
     /// Spreads those who are told to come again.
     jitter: Arc<Jitter>,
     /// Whether nobody new is let in any more.
@@ -134,6 +136,7 @@ impl Node {
             started: SystemTime::now(),
             demo_bytes: AtomicU64::new(0),
             load: Load::new(registry.fanout().worker_stats().len()),
+            pulses: Pulses::default(),
             jitter,
             leaving,
             config,
@@ -182,9 +185,28 @@ impl Node {
         };
         self.limits
             .measured_egress(rates.egress_bits, rates.stream_bits);
+        self.note_pulses(now);
         let pressure = &self.limits.pressure;
         pressure.note(Kind::Turn, Some(level::turn(rates.core_share)), now);
         pressure.note(Kind::Lateness, Some(level::lateness(rates.late_share)), now);
+    }
+
+    fn note_pulses(&self, now: Instant) {
+        let note = |what, number, turns| self.pulses.note((what, number), turns, now);
+        let intake = self.ingest.intake.iter().flat_map(Intake::turns);
+        for (number, turns) in intake.enumerate() {
+            note("reading publishers", number, Some(turns));
+        }
+        for (number, stats) in self.registry.fanout().worker_stats().iter().enumerate() {
+            // A worker that has listeners asks each of them once a second how far behind it is.
+            let has_listeners = stats.listeners.iter().any(|count| count.value() > 0);
+            let turns = has_listeners.then(|| stats.lag_seconds.value().counts.iter().sum());
+            note("visiting listeners", number, turns);
+        }
+        let workers = self.rtc.iter().flat_map(|rtc| rtc.stage.port().turns());
+        for (number, turns) in workers.enumerate() {
+            note("serving WebRTC", number, Some(turns));
+        }
     }
 
     fn sample(&self, now: Instant) -> Sample {

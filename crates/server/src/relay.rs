@@ -237,8 +237,8 @@ impl Relay {
             rtmp, http, admin, ..
         } = &self.config;
         let mut sockets = Vec::new();
-        let mut add = |port, address, door: Option<Door>| {
-            let bound = listen(address)
+        let mut add = |port, address, all: &[SocketAddr], door: Option<Door>| {
+            let bound = listen(address, has_ipv4_twin(address, all))
                 .and_then(|socket| Ok((socket.local_addr()?, socket)))
                 .map_err(|source| StartError::Bind {
                     port,
@@ -248,21 +248,31 @@ impl Relay {
             bound.map(|(address, socket)| sockets.push((Bound { port, address }, socket, door)))
         };
         for address in &rtmp.listen {
-            add(Port::Rtmp, *address, Some(Door::Rtmp))?;
+            add(Port::Rtmp, *address, &rtmp.listen, Some(Door::Rtmp))?;
         }
         for address in &http.listen {
-            add(Port::Http, *address, Some(Door::Http))?;
+            add(Port::Http, *address, &http.listen, Some(Door::Http))?;
         }
         if let Some(certificate) = &self.certificate {
             let Acceptors { https, rtmps } = certificate.acceptors()?;
             for address in &rtmp.tls_listen {
-                add(Port::Rtmps, *address, Some(Door::Rtmps(rtmps.clone())))?;
+                add(
+                    Port::Rtmps,
+                    *address,
+                    &rtmp.tls_listen,
+                    Some(Door::Rtmps(rtmps.clone())),
+                )?;
             }
             for address in &http.tls_listen {
-                add(Port::Https, *address, Some(Door::Https(https.clone())))?;
+                add(
+                    Port::Https,
+                    *address,
+                    &http.tls_listen,
+                    Some(Door::Https(https.clone())),
+                )?;
             }
         }
-        add(Port::Admin, admin.listen, None)?;
+        add(Port::Admin, admin.listen, &[], None)?;
         Ok(sockets)
     }
 }
@@ -362,11 +372,21 @@ fn rules(config: Arc<Config>) -> fanout::Rules {
     })
 }
 
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+/// Whether an IPv6 address is listed beside an IPv4 address with the same port. The system would have
+/// its socket take IPv4 as well, which the other one then cannot.
+fn has_ipv4_twin(address: SocketAddr, all: &[SocketAddr]) -> bool {
+    let is_twin = |other: &SocketAddr| other.is_ipv4() && other.port() == address.port();
+    address.is_ipv6() && all.iter().any(is_twin)
+}
+
+fn listen(address: SocketAddr, is_ipv6_only: bool) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
+    if is_ipv6_only {
+        rustix::net::sockopt::set_ipv6_v6only(&socket, true)?;
+    }
     // A restart must not wait for the connections of the run before.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
@@ -382,6 +402,27 @@ mod tests {
         let probe = || works.then_some(()).ok_or_else(refused);
         let make = choose_backend(wanted, probe).ok()?;
         Some(make().map_or("none here", |backend| backend.name()))
+    }
+
+    #[tokio::test]
+    async fn both_families_listen_on_one_port() {
+        let ipv4: SocketAddr = "0.0.0.0:0".parse().expect("an address");
+        let first = listen(ipv4, false).expect("any port");
+        let port = first.local_addr().expect("bound").port();
+        let pair = [ipv4, "[::]:0".parse().expect("an address")].map(|mut address| {
+            address.set_port(port);
+            address
+        });
+        let ipv6 = pair[1];
+        assert!(!has_ipv4_twin(pair[0], &pair) && !has_ipv4_twin(ipv6, &[ipv6]));
+        let second = listen(ipv6, has_ipv4_twin(ipv6, &pair));
+        let second = second.expect("beside the IPv4 socket");
+        assert_eq!(second.local_addr().expect("bound").port(), port);
+        drop((first, second));
+        // Alone it takes both.
+        let alone = listen(ipv6, has_ipv4_twin(ipv6, &[ipv6])).expect("free again");
+        let connected = tokio::net::TcpStream::connect(("127.0.0.1", port)).await;
+        assert!(connected.is_ok() && alone.accept().await.is_ok());
     }
 
     #[test]

@@ -90,6 +90,12 @@ impl Running {
         }
     }
 
+    /// What reads publishers, for a test that stops it.
+    #[cfg(test)]
+    pub(crate) fn ingest(&self) -> &Arc<ingest::Context> {
+        &self.node.ingest
+    }
+
     /// What to tell the operator; see [`crate::cli`].
     pub fn notice(&self) -> String {
         notice::text(

@@ -12,6 +12,7 @@
 mod audience;
 mod control;
 mod conversation;
+mod descriptors;
 pub mod framemd5;
 pub mod http;
 mod icecast;
@@ -31,6 +32,7 @@ mod wait;
 
 pub use self::audience::{Audience, Gaps};
 pub use self::control::Hops;
+pub use self::descriptors::need_descriptors;
 pub use self::icecast::Icecast;
 pub use self::impaired::{Impaired, Impairment, Passage};
 pub use self::media::Clip;

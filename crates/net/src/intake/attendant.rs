@@ -13,8 +13,8 @@ use rustix::net::SendFlags;
 use super::entries::{self, Entries, Entry, Then};
 use super::receiver::{News, Receiver};
 use super::{
-    Attach, Board, Next, PROMPT_APART_MAX, Pace, RELAXED_APART, RELAXED_BYTES_MAX, Returned,
-    SURVEY_INTERVAL,
+    Attach, Board, IDLE_TURN, Next, PROMPT_APART_MAX, Pace, RELAXED_APART, RELAXED_BYTES_MAX,
+    Returned, SURVEY_INTERVAL,
 };
 use crate::AbortOnPanic;
 use crate::backend::Slot;
@@ -119,6 +119,7 @@ impl Attendant {
 
     fn turn(&mut self) -> io::Result<()> {
         let now = Instant::now();
+        self.house.board.turns.fetch_add(1, Ordering::Relaxed);
         let (pause, timeout) = self.sleep(now);
         let Self {
             prompt,
@@ -169,7 +170,7 @@ impl Attendant {
     fn sleep(&self, now: Instant) -> (Duration, Option<Duration>) {
         let entries = &self.house.entries;
         if entries.len() == 0 {
-            return (Duration::ZERO, None);
+            return (Duration::ZERO, Some(IDLE_TURN));
         }
         let mut due = self.survey_due;
         if entries.prompt < entries.len() {

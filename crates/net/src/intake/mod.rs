@@ -50,6 +50,9 @@ pub const RELAXED_APART: Duration = Duration::from_millis(100);
 /// How often it is looked whose time is over, who has words unsent, and who may relax.
 pub const SURVEY_INTERVAL: Duration = Duration::from_millis(250);
 
+/// How often a thread turns that has nothing to do, to show that it lives.
+pub const IDLE_TURN: Duration = Duration::from_secs(1);
+
 /// What one may bring between two surveys and still be read in a relaxed way: so much fits into
 /// any socket's buffer twice over.
 const RELAXED_BYTES_MAX: usize = 64 * 1024;
@@ -168,6 +171,7 @@ struct Board {
     /// Sockets given to it and not given back.
     sockets: AtomicUsize,
     wakeups: AtomicU64,
+    turns: AtomicU64,
 }
 
 /// A socket that has been given to the intake. Dropping it has the socket given back, if it has not
@@ -271,6 +275,13 @@ impl Intake {
     pub fn wakeups(&self) -> u64 {
         let wakeups = |desk: &Desk| desk.board.wakeups.load(Ordering::Relaxed);
         self.desks.iter().map(wakeups).sum()
+    }
+
+    /// How often each thread has turned, which it does every [`IDLE_TURN`] at the least. One that has
+    /// ended or is stuck turns no more.
+    pub fn turns(&self) -> impl Iterator<Item = u64> {
+        let turns = |desk: &Desk| desk.board.turns.load(Ordering::Relaxed);
+        self.desks.iter().map(turns)
     }
 
     /// Gives every socket back and ends the threads.

@@ -454,6 +454,28 @@ fn a_guest_is_read_and_answered_until_it_wants_its_socket_back() {
 }
 
 #[test]
+fn a_thread_shows_that_it_lives_until_it_ends() {
+    for intake in intakes() {
+        let turns = || intake.turns().collect::<Vec<_>>();
+        let before = turns();
+        assert_eq!(before.len(), 2);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while turns()
+            .iter()
+            .zip(&before)
+            .any(|(now, before)| now <= before)
+        {
+            assert!(Instant::now() < deadline, "an idle thread does not turn");
+            std::thread::yield_now();
+        }
+        intake.stop();
+        let ended = turns();
+        std::thread::sleep(2 * IDLE_TURN);
+        assert_eq!(turns(), ended);
+    }
+}
+
+#[test]
 fn bytes_are_not_older_than_they_are() {
     for intake in intakes() {
         for pace in [Pace::Prompt, Pace::Relaxed] {

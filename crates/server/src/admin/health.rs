@@ -22,12 +22,15 @@ pub(super) async fn livez() -> &'static str {
     "ok\n"
 }
 
-/// Ready means: every port is open and nobody has asked us to end.
-pub(super) async fn readyz(State(node): State<Arc<Node>>) -> (StatusCode, &'static str) {
+/// Ready means: every port is open, the threads behind them turn, and nobody has asked us to end.
+pub(super) async fn readyz(State(node): State<Arc<Node>>) -> (StatusCode, String) {
+    let unready = |why| (StatusCode::SERVICE_UNAVAILABLE, why);
     if node.is_draining() {
-        (StatusCode::SERVICE_UNAVAILABLE, "draining\n")
+        unready("draining\n".to_owned())
+    } else if let Some(what) = node.pulses.stopped() {
+        unready(format!("stopped: {what}\n"))
     } else {
-        (StatusCode::OK, "ok\n")
+        (StatusCode::OK, "ok\n".to_owned())
     }
 }
 

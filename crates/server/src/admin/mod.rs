@@ -4,15 +4,17 @@
 //! bound to an address beyond this host. On loopback without a configured password it is open to
 //! local programs, and only to them: a request must name a loopback host, so that a web page whose
 //! name was pointed at 127.0.0.1 cannot use a browser to get in.
-//! `/livez` and `/readyz` answer everybody; they tell nothing but whether to send work.
+//! `/livez` and `/readyz` answer everybody; they tell nothing but whether to send work. Whoever asks is
+//! accepted at once: a connection too many costs the address that has the most its oldest.
 
 mod api;
+mod connections;
 mod health;
 mod metrics;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{Extension, Request, State};
@@ -26,18 +28,17 @@ use fanout::gate::Denied;
 use hyper::server::conn::http1 as hyper_http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
 pub(crate) use self::health::{Unhealthy, ask_readiness};
 #[cfg(test)]
 pub(crate) use self::metrics::METRICS;
 
+use self::connections::Connections;
+use crate::door::AcceptWarning;
 use crate::node::Node;
 use crate::routes::{Demand, Endpoint, Surface};
-
-/// Connections to this port at a time: a few scrapers, a few people.
-const CONNECTIONS_MAX: usize = 128;
 
 /// For a request's head to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -50,19 +51,19 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(60);
 /// Serves the port until it is dropped.
 pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>) {
     let router = router(&node);
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let connections = Connections::default();
+    let mut warning = AcceptWarning::default();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
         let (socket, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
+            Err(error) if classify(&error) == Failure::Connection => continue,
             Err(error) => {
-                tracing::warn!(%error, "the operator's port cannot accept a connection");
-                tokio::time::sleep(net::accept::EXHAUSTED_BACKOFF).await;
+                warning.tell(&error, Instant::now());
+                tokio::time::sleep(EXHAUSTED_BACKOFF).await;
                 continue;
             }
         };
+        let (place, evicted) = connections.enter(peer.ip());
         let service = TowerToHyperService::new(router.clone().layer(Extension(Peer(peer))));
         tokio::spawn(async move {
             let served = hyper_http1::Builder::new()
@@ -70,12 +71,16 @@ pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>) {
                 .header_read_timeout(HEAD_TIMEOUT)
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(socket), service);
-            match tokio::time::timeout(CONNECTION_TIMEOUT, served).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => {
-                    tracing::debug!(%peer, %error, "a connection to the operator's port failed");
-                }
-                Err(_) => tracing::debug!(%peer, "an answer of the operator's port was not read"),
+            let served = tokio::time::timeout(CONNECTION_TIMEOUT, served);
+            tokio::select! {
+                served = served => match served {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => {
+                        tracing::debug!(%peer, %error, "a connection to the operator's port failed");
+                    }
+                    Err(_) => tracing::debug!(%peer, "an answer of the operator's port was not read"),
+                },
+                _ = evicted => tracing::debug!(%peer, "a connection to the operator's port gave way"),
             }
             drop(place);
         });

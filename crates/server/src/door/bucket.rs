@@ -30,10 +30,20 @@ impl Bucket {
 
     /// Whether it may happen once more.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
+        self.take_above(0.0, now)
+    }
+
+    /// The same, if the lower half stays whole.
+    pub(super) fn take_from_upper_half(&mut self, now: Instant) -> bool {
+        // The lowest rates have no halves.
+        self.take_above((self.burst / 2.0).min(self.burst - 1.0), now)
+    }
+
+    fn take_above(&mut self, floor: f64, now: Instant) -> bool {
         let since = now.saturating_duration_since(self.filled);
         self.tokens = (self.tokens + since.as_secs_f64() * self.rate).min(self.burst);
         self.filled = self.filled.max(now);
-        let granted = self.tokens >= 1.0;
+        let granted = self.tokens >= floor + 1.0;
         if granted {
             self.tokens -= 1.0;
         }

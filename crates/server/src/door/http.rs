@@ -9,11 +9,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use axum::Router;
 use bytes::Bytes;
 use egress_http::Outcome;
 use fanout::Permit;
 use http1::{Body, Head, HttpDate, ResponseHead, Sniff, Status, Version};
+use hyper::body::Incoming;
 use hyper::server::conn::http1 as hyper_http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
@@ -27,7 +30,7 @@ use super::rejected::Rejected;
 use crate::access::{Line, request_line};
 use crate::address::forwarded;
 use crate::node::Node;
-use crate::pages::{self, Visitor};
+use crate::pages::Visitor;
 use crate::routes::Endpoint;
 use crate::stamp;
 
@@ -87,8 +90,10 @@ impl Carrier for TlsStream<TcpStream> {
     }
 }
 
+/// `site` is what hyper serves.
 pub(super) async fn serve<S: Carrier>(
     node: &Arc<Node>,
+    site: &Router,
     mut socket: S,
     mut place: Place,
     peer: SocketAddr,
@@ -115,11 +120,12 @@ pub(super) async fn serve<S: Carrier>(
         scheme: S::SCHEME,
         is_proxied,
     };
-    dispatch(node, socket, arrived, place, visitor).await;
+    dispatch(node, site, socket, arrived, place, visitor).await;
 }
 
 async fn dispatch<S: Carrier>(
     node: &Arc<Node>,
+    site: &Router,
     socket: S,
     arrived: Arrived,
     mut place: Place,
@@ -133,7 +139,7 @@ async fn dispatch<S: Carrier>(
             let mut is_admitted = false;
             let on_admitted = || {
                 is_admitted = true;
-                place.settle();
+                place.settle_publisher();
             };
             let outcome =
                 ingest::icecast::serve(&node.ingest, socket, head, early, peer, on_admitted).await;
@@ -165,7 +171,7 @@ async fn dispatch<S: Carrier>(
         Endpoint::Listen if node.is_draining() => {
             refuse(node, socket, &head, Rejected::Draining, peer).await;
         }
-        Endpoint::Listen => match node.limits.listener(Instant::now()) {
+        Endpoint::Listen => match node.limits.listener(peer.ip(), Instant::now()) {
             Ok(seat) => {
                 place.settle();
                 listen(node, socket, head, peer, Permit::new((place, seat))).await;
@@ -175,7 +181,7 @@ async fn dispatch<S: Carrier>(
         Endpoint::ListenHead | Endpoint::ListenOptions => {
             listen(node, socket, head, peer, Permit::new(place)).await;
         }
-        _ => page(node, socket, raw, visitor, place).await,
+        _ => page(node, site, socket, raw, visitor, place).await,
     }
 }
 
@@ -291,19 +297,27 @@ fn endpoint(head: &Head, node: &Node) -> Endpoint {
     }
 }
 
-async fn page<S: Carrier>(node: &Arc<Node>, socket: S, raw: Bytes, visitor: Visitor, place: Place) {
+async fn page<S: Carrier>(
+    node: &Node,
+    site: &Router,
+    socket: S,
+    raw: Bytes,
+    visitor: Visitor,
+    place: Place,
+) {
     let peer = visitor.peer;
-    let router = pages::router(node)
-        .layer(axum::Extension(visitor))
-        .layer(axum::Extension(Handover::new(place)));
+    let (handover, site) = (Handover::new(place), TowerToHyperService::new(site.clone()));
+    let serve = service_fn(|mut request: hyper::Request<Incoming>| {
+        let extensions = request.extensions_mut();
+        extensions.insert(visitor);
+        extensions.insert(handover.clone());
+        site.call(request)
+    });
     let served = hyper_http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(node.config.http.head_timeout)
         .keep_alive(false)
-        .serve_connection(
-            TokioIo::new(Prefixed::new(raw, socket)),
-            TowerToHyperService::new(router),
-        );
+        .serve_connection(TokioIo::new(Prefixed::new(raw, socket)), serve);
     match tokio::time::timeout(PAGE_TIMEOUT, served).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%peer, %error, "a request for a page failed"),
@@ -392,6 +406,7 @@ const fn status_of(reason: Rejected) -> Status {
         Rejected::HeadTimeout => Status::REQUEST_TIMEOUT,
         Rejected::HeadMalformed | Rejected::Protocol | Rejected::Tls => Status::BAD_REQUEST,
         Rejected::Pending
+        | Rejected::PendingSessions
         | Rejected::Listeners
         | Rejected::Joins
         | Rejected::Egress

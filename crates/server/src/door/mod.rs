@@ -1,7 +1,8 @@
 //! The doors: from a listening socket to whoever serves the connection.
 //!
 //! A door accepts, keeps count, finds out what the connection wants, and passes it on. A connection
-//! holds its [`Place`] from accept to close.
+//! holds its place (see [`limits`]) from accept to close; while it is pending it may have to give way
+//! to a newer one, and ends.
 
 pub(crate) mod bucket;
 mod egress;
@@ -9,7 +10,9 @@ mod head;
 pub(crate) mod host;
 mod http;
 pub(crate) mod limits;
+mod places;
 pub(crate) mod pressure;
+mod publishers;
 pub(crate) mod rejected;
 mod rtmp;
 pub(crate) mod tls;
@@ -18,18 +21,20 @@ use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use axum::Router;
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use net::panics::{self, Part};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use self::limits::{Place, Pool};
 use self::rejected::Rejected;
 use crate::node::Node;
+use crate::pages;
 
 /// What a door leads to.
 #[derive(Clone)]
@@ -110,6 +115,26 @@ impl Counts {
 /// Between two warnings that `accept` fails for want of descriptors or memory.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Says now and then that a port cannot accept.
+#[derive(Debug, Default)]
+pub(crate) struct AcceptWarning(Option<Instant>);
+
+impl AcceptWarning {
+    pub(crate) fn tell(&mut self, error: &std::io::Error, now: Instant) {
+        let is_told = |at: Instant| now.saturating_duration_since(at) < WARNING_INTERVAL;
+        if self.0.is_some_and(is_told) {
+            return;
+        }
+        self.0 = Some(now);
+        tracing::warn!(
+            %error,
+            class = classify(error).label(),
+            "connections cannot be accepted; present ones go on. `ulimit -n` tells how many \
+             descriptors this process may have"
+        );
+    }
+}
+
 /// Accepts connections until told to stop.
 pub(crate) async fn accept(
     listener: TcpListener,
@@ -117,7 +142,9 @@ pub(crate) async fn accept(
     node: Arc<Node>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let mut warned: Option<tokio::time::Instant> = None;
+    let mut warning = AcceptWarning::default();
+    // Made once: a route is found in microseconds, and the table of them made in many.
+    let site = pages::router(&node);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -125,7 +152,7 @@ pub(crate) async fn accept(
         };
         let error = match accepted {
             Ok((socket, peer)) => {
-                admit(&node, &door, socket, peer);
+                admit(&node, &door, &site, socket, peer);
                 continue;
             }
             Err(error) => error,
@@ -135,33 +162,38 @@ pub(crate) async fn accept(
         if class == Failure::Connection {
             continue;
         }
-        if warned.is_none_or(|at| at.elapsed() >= WARNING_INTERVAL) {
-            warned = Some(tokio::time::Instant::now());
-            tracing::warn!(
-                %error,
-                class = class.label(),
-                "connections cannot be accepted; present ones go on. `ulimit -n` tells how many \
-                 descriptors this process may have"
-            );
-        }
+        warning.tell(&error, Instant::now());
         tokio::time::sleep(EXHAUSTED_BACKOFF).await;
     }
 }
 
-fn place(node: &Node, door: &Door, peer: SocketAddr) -> Result<Place, Rejected> {
+/// A place for a connection, and what tells that it has to give way.
+fn place(
+    node: &Node,
+    door: &Door,
+    peer: SocketAddr,
+) -> Result<(Place, oneshot::Receiver<Rejected>), Rejected> {
     let pool = match door {
         Door::Rtmp | Door::Rtmps(_) => Pool::Rtmp,
         Door::Http | Door::Https(_) => Pool::Http,
     };
-    let address = (!is_trusted(node, peer.ip())).then(|| peer.ip());
-    node.limits.connection(pool, address)
+    let (tell, evicted) = oneshot::channel();
+    let evict = move |reason| {
+        // Unless it has just ended by itself.
+        tell.send(reason).ok();
+    };
+    let is_proxy = is_trusted(node, peer.ip());
+    let place = node
+        .limits
+        .connection(pool, peer.ip(), is_proxy, Box::new(evict))?;
+    Ok((place, evicted))
 }
 
-fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
+fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: SocketAddr) {
     let index = door.index();
     node.counts.accepted[index].fetch_add(1, Ordering::Relaxed);
-    let place = match place(node, door, peer) {
-        Ok(place) => place,
+    let (place, evicted) = match place(node, door, peer) {
+        Ok(placed) => placed,
         Err(reason) => {
             node.counts.reject(reason, peer);
             if matches!(door, Door::Http) {
@@ -175,24 +207,36 @@ fn admit(node: &Arc<Node>, door: &Door, socket: TcpStream, peer: SocketAddr) {
         return;
     }
     let open = Open::new(Arc::clone(node), index);
-    let door = door.clone();
+    let (door, site) = (door.clone(), site.clone());
     // Whoever serves it bounds its life; it ends at the latest with the runtime.
     tokio::spawn(async move {
-        let served = panics::contain_task(serve(&open.node, door, socket, place, peer));
-        if let Err(panic) = served.await {
-            let whom = format_args!("the connection of {peer}");
-            panic.report(Part::Connection, &whom);
+        let node = &open.node;
+        let served = panics::contain_task(serve(node, door, &site, socket, place, peer));
+        tokio::select! {
+            served = served => if let Err(panic) = served {
+                let whom = format_args!("the connection of {peer}");
+                panic.report(Part::Connection, &whom);
+            },
+            // Once it is served, nobody is left who could tell.
+            Ok(reason) = evicted => node.counts.reject(reason, peer),
         }
     });
 }
 
-async fn serve(node: &Arc<Node>, door: Door, socket: TcpStream, place: Place, peer: SocketAddr) {
+async fn serve(
+    node: &Arc<Node>,
+    door: Door,
+    site: &Router,
+    socket: TcpStream,
+    place: Place,
+    peer: SocketAddr,
+) {
     match door {
         Door::Rtmp => rtmp::serve(node, socket, place, peer).await,
-        Door::Http => http::serve(node, socket, place, peer).await,
+        Door::Http => http::serve(node, site, socket, place, peer).await,
         Door::Https(acceptor) => {
             if let Some(socket) = secure(node, &acceptor, socket, peer).await {
-                http::serve(node, socket, place, peer).await;
+                http::serve(node, site, socket, place, peer).await;
             }
         }
         Door::Rtmps(acceptor) => {

@@ -5,10 +5,12 @@
 pub(crate) enum Rejected {
     #[error("too many connections from this address")]
     Address,
-    #[error("too many connections are waiting to be served")]
+    #[error("too many connections are waiting to be served, most of them from this address")]
     Pending,
     #[error("too many connections from this address are waiting to be served")]
     PendingShare,
+    #[error("too many WebRTC sessions are waiting for their peers, most of them from this address")]
+    PendingSessions,
     #[error("the server has as many listeners as it may have")]
     Listeners,
     #[error("too many listeners are joining at once")]
@@ -38,10 +40,11 @@ pub(crate) enum Rejected {
 }
 
 impl Rejected {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Address,
         Self::Pending,
         Self::PendingShare,
+        Self::PendingSessions,
         Self::Listeners,
         Self::Joins,
         Self::Egress,
@@ -63,6 +66,7 @@ impl Rejected {
             Self::Address => "limit_per_ip",
             Self::Pending => "limit_pending",
             Self::PendingShare => "limit_pending_per_ip",
+            Self::PendingSessions => "limit_pending_sessions",
             Self::Listeners => "limit_listeners",
             Self::Joins => "limit_joins",
             Self::Egress => "limit_egress",

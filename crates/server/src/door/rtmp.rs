@@ -85,7 +85,7 @@ pub(super) async fn serve<S: Carrier>(
     };
     match sniffed {
         Ok((Sniff::Rtmp, early)) => {
-            let (early, settle) = (early.freeze(), || place.settle());
+            let (early, settle) = (early.freeze(), || place.settle_publisher());
             let outcome = S::publish(node, socket, early, peer, settle).await;
             match outcome {
                 Ok(End::Left) => {}
@@ -126,7 +126,7 @@ async fn play<S: Carrier>(node: &Node, player: Player<S>, mut place: Place, peer
     let seat = if node.is_draining() {
         Err(Rejected::Draining)
     } else {
-        node.limits.listener(Instant::now())
+        node.limits.listener(peer.ip(), Instant::now())
     };
     match seat {
         Ok(seat) => {

@@ -4,8 +4,14 @@
 //! without a value that was made here. Credentials are compared in constant time. Wrong ones use
 //! up a small allowance per address and kind of action; while it is used up nothing that address
 //! presents for it is looked at, so that guessing gains nothing.
+//!
+//! But for what has been right from that address before: a publisher that shares its address with a
+//! guesser (behind a NAT or a balancer) comes back all the same. Guesses from other addresses, and
+//! for other keys, stay limited. Whoever guesses right behind a publisher's own address is told so at
+//! any pace, which is why a key has at least eight characters.
 
 mod attempts;
+mod successes;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,6 +26,7 @@ use media::StreamName;
 use sha2::Sha256;
 
 use self::attempts::{Attempts, Kind};
+use self::successes::Successes;
 use crate::config::{Config, Secret};
 
 /// To use the operator's port.
@@ -59,6 +66,7 @@ pub(crate) struct Gatehouse {
     config: Arc<Config>,
     gatekeeper: Gatekeeper,
     attempts: Attempts,
+    successes: Successes,
     /// Credential ids are keyed with it, so that they tell nothing about the secret.
     id_key: [u8; 32],
 }
@@ -78,6 +86,7 @@ impl Gatehouse {
             config,
             gatekeeper,
             attempts: Attempts::default(),
+            successes: Successes::default(),
             id_key,
         })
     }
@@ -111,19 +120,27 @@ impl Gatehouse {
     ) -> Result<(), Denied> {
         let evidence = evidence.ok_or(Denied::Missing)?;
         let now = Instant::now();
-        if self.attempts.are_used_up(peer, kind, now) {
-            return Err(Denied::TooManyAttempts);
-        }
+        let is_limited = self.attempts.are_used_up(peer, kind, now);
         // Every secret is compared, so that the time taken does not tell which one fitted.
-        let fits = permitted
-            .iter()
-            .flatten()
-            .fold(false, |fits, secret| evidence.fits(secret) | fits);
-        if fits {
-            return Ok(());
+        let mut fitting = None;
+        for secret in permitted.iter().flatten() {
+            let credential = self.credential(secret.reveal());
+            let may_fit = !is_limited || self.successes.has(peer, kind, credential);
+            if may_fit && evidence.fits(secret) {
+                fitting = Some(credential);
+            }
         }
-        self.attempts.failed(peer, kind, now);
-        Err(Denied::Wrong)
+        match fitting {
+            Some(credential) => {
+                self.successes.note(peer, kind, credential);
+                Ok(())
+            }
+            None if is_limited => Err(Denied::TooManyAttempts),
+            None => {
+                self.attempts.failed(peer, kind, now);
+                Err(Denied::Wrong)
+            }
+        }
     }
 
     /// Permits what this server publishes itself and gives up to whoever shows the stream's key.

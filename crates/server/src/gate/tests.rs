@@ -193,3 +193,43 @@ fn guessing_locks_the_address_out_and_nobody_else() {
             .is_ok()
     );
 }
+
+#[test]
+fn a_guesser_does_not_lock_out_who_was_right_from_the_same_address() {
+    let gate = gatehouse();
+    let right = Some("bells-at-noon-41");
+    let publish = |host, secret| {
+        let offer = presented(host, secret);
+        gate.publish(&name("live/a"), &offer).err()
+    };
+    let administer = |host, password| {
+        let peer = presented(host, None).peer.ip();
+        gate.administer(peer, Some(password)).err()
+    };
+    assert_eq!(publish(7, right), None);
+    assert_eq!(administer(7, "tower-warden-77"), None);
+    for host in [7, 8] {
+        for _ in 0..100 {
+            publish(host, Some("guess"));
+            administer(host, "guess");
+        }
+        let refused = Some(Denied::TooManyAttempts);
+        assert_eq!(publish(host, Some("guess")), refused);
+        assert_eq!(administer(host, "guess"), refused);
+    }
+    assert_eq!(publish(7, right), None, "it was right before");
+    assert_eq!(administer(7, "tower-warden-77"), None);
+    assert!(
+        gate.publish(&name("live/a"), &proved(7, &Knows("bells-at-noon-41")))
+            .is_ok()
+    );
+    let refused = Some(Denied::TooManyAttempts);
+    assert_eq!(publish(8, right), refused, "elsewhere it is a guess");
+    assert_eq!(
+        publish(7, Some("tower-warden-77")),
+        refused,
+        "for another door"
+    );
+    let own = presented(7, Some("only-for-own-93"));
+    assert_eq!(gate.publish(&name("own/a"), &own).err(), refused);
+}

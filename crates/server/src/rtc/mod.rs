@@ -12,8 +12,8 @@
 //!   entry ends.
 //! * The stage is where the parts meet: it agrees on sessions and hands them to the port.
 //!
-//! A session that waits for its peer is pending, like a connection that waits to be served: an address may
-//! have as many of them as of those.
+//! A session that waits for its peer is pending, like a connection that waits to be served, in a pool of its
+//! own: there, too, the oldest of the address with the most gives way to a newcomer.
 
 mod address;
 mod desk;
@@ -69,6 +69,16 @@ impl Rtc {
             refusals: Refusals::default(),
             requests: Allowances::new(REQUESTS_AT_ONCE, REQUEST_REFILL),
             restarts: Mutex::default(),
+        }
+    }
+
+    /// Ends a session, in the table and at the port, where it may have ended by itself just now.
+    fn end(&self, id: address::Id) {
+        // A restart gives it another name at the port and then in the table.
+        let _turn = self.restarts.lock();
+        if let Some(entry) = self.table.get(id) {
+            self.table.remove(id);
+            self.stage.close(&entry.ufrag);
         }
     }
 

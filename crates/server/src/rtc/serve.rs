@@ -21,7 +21,7 @@ use super::stage::{self, Opening, Stage};
 use super::table::Entry;
 use super::{Rtc, SDP, SDP_FRAGMENT};
 use crate::access::cut;
-use crate::door::limits::Handover;
+use crate::door::limits::{Evict, Handover};
 use crate::door::rejected::Rejected;
 use crate::node::Node;
 use crate::pages::{self, Visitor};
@@ -218,7 +218,10 @@ impl Asked<'_> {
     ) -> Result<Opened, Refused> {
         let requested = Instant::now();
         let stream = self.live().await?;
-        let seat = self.node.limits.listener(Instant::now())?;
+        let seat = self
+            .node
+            .limits
+            .listener(self.visitor.peer.ip(), Instant::now())?;
         let info = self.tracks(&stream).await?;
         let agreed = stage::agree(offer, &info)?;
         let session = self.session(rtc, offer, &agreed.sections(), handover)?;
@@ -290,8 +293,22 @@ impl Asked<'_> {
             remote_ufrag: offer.ice.ufrag().into(),
             first: first(offer, sections),
         };
-        let pass = rtc.table.enter(id, entry, handover.take())?;
+        let place = handover.session(self.visitor.peer.ip(), self.eviction(id));
+        let pass = rtc.table.enter(id, entry, Some(place))?;
         Ok((id, ufrag, Opening { offer, local, pass }))
+    }
+
+    /// Ends a session that has to give way to a newer one before its peer has connected.
+    fn eviction(&self, id: Id) -> Evict {
+        // The session's place is within the node, and outlives nobody.
+        let (node, peer) = (Arc::downgrade(self.node), self.visitor.peer);
+        Box::new(move |reason| {
+            let Some(node) = node.upgrade() else { return };
+            node.counts.reject(reason, peer);
+            if let Some(rtc) = &node.rtc {
+                rtc.end(id);
+            }
+        })
     }
 
     /// Candidates of the peer, which a lite agent does not need, or a restart of ICE.
@@ -322,10 +339,8 @@ impl Asked<'_> {
     fn end(&self, id: Option<Id>) -> Result<Response, Refused> {
         let rtc = self.rtc()?;
         self.may_change()?;
-        let (id, entry) = self.find(id)?;
-        rtc.table.remove(id);
-        // It may have ended by itself just now.
-        rtc.stage.close(&entry.ufrag);
+        let (id, _) = self.find(id)?;
+        rtc.end(id);
         Ok(StatusCode::OK.into_response())
     }
 

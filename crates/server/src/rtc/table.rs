@@ -40,7 +40,7 @@ pub(super) struct Full;
 pub(super) struct Table(Mutex<HashMap<Id, Entry>>);
 
 impl Table {
-    /// Enters a session. `place` is that of the connection that asked for it.
+    /// Enters a session, which has a place while it waits for its peer.
     pub(super) fn enter(
         self: &Arc<Self>,
         id: Id,
@@ -51,9 +51,15 @@ impl Table {
         if entries.len() >= SESSIONS_MAX {
             return Err(Full);
         }
+        let way = entry.way;
         entries.insert(id, entry);
         let table = Arc::clone(self);
-        Ok(Pass { table, id, place })
+        Ok(Pass {
+            table,
+            id,
+            way,
+            place,
+        })
     }
 
     pub(super) fn get(&self, id: Id) -> Option<Entry> {
@@ -87,6 +93,7 @@ impl Table {
 pub(crate) struct Pass {
     table: Arc<Table>,
     id: Id,
+    way: Way,
     place: Option<limits::Place>,
 }
 
@@ -95,7 +102,10 @@ impl Pass {
     /// more.
     pub(super) fn connected(&mut self) {
         if let Some(place) = &mut self.place {
-            place.settle();
+            match self.way {
+                Way::In => place.settle_publisher(),
+                Way::Out => place.settle(),
+            }
         }
     }
 }
@@ -113,7 +123,7 @@ mod tests {
 
     use super::*;
     use crate::config;
-    use crate::door::limits::{Limits, Pool};
+    use crate::door::limits::{Handover, Limits, Pool};
 
     fn entry() -> Entry {
         Entry {
@@ -142,15 +152,18 @@ mod tests {
     fn a_session_that_waits_is_pending_and_one_that_is_there_is_not() {
         let limits = Limits::new(config::Limits::default(), None, Instant::now());
         let here = IpAddr::from([192, 0, 2, 1]);
-        let place = limits.connection(Pool::Http, Some(here)).expect("a place");
+        let connection = limits.connection(Pool::Http, here, false, Box::new(|_| {}));
+        let handover = Handover::new(connection.expect("a place"));
+        let place = handover.session(here, Box::new(|_| {}));
+        drop(handover);
         let table = Arc::new(Table::default());
         let pass = table.enter(Id::new([7; 16]), entry(), Some(place));
         let mut pass = pass.expect("room");
-        assert_eq!(limits.pending(), 1);
+        assert_eq!((limits.pending(), limits.pending_sessions()), (0, 1));
         pass.connected();
-        assert_eq!(limits.pending(), 0);
+        assert_eq!(limits.pending_sessions(), 0);
         drop(pass);
-        assert_eq!(limits.pending(), 0, "given back once");
+        assert_eq!(limits.pending_sessions(), 0, "given back once");
     }
 
     #[test]

@@ -42,6 +42,7 @@ struct House {
     rtmps: Option<SocketAddr>,
     notice: String,
     registry: std::sync::Arc<fanout::Registry>,
+    ingest: std::sync::Arc<ingest::Context>,
     shutdown: oneshot::Sender<()>,
     hurry: oneshot::Sender<()>,
     ended: JoinHandle<()>,
@@ -93,6 +94,7 @@ impl House {
             rtmps: running.address(Port::Rtmps),
             notice: running.notice(),
             registry: std::sync::Arc::clone(running.registry()),
+            ingest: std::sync::Arc::clone(running.ingest()),
             shutdown,
             hurry,
             ended: tokio::spawn(running.run_until(shut, hurried)),
@@ -130,6 +132,28 @@ impl House {
 
 async fn connect(address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).await.expect("connected")
+}
+
+/// From another address of the loopback.
+async fn connect_from(host: u8, address: SocketAddr) -> TcpStream {
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    let here = SocketAddr::from(([127, 0, 0, host], 0));
+    socket.bind(here).expect("an address of the loopback");
+    socket.connect(address).await.expect("connected")
+}
+
+/// Waits until the server has hung up.
+async fn read_end(socket: &mut TcpStream) {
+    let mut rest = Vec::new();
+    let read = tokio::time::timeout(SOON, socket.read_to_end(&mut rest)).await;
+    // A connection that is closed with something unread is reset.
+    read.expect("closed in time").ok();
+}
+
+/// Whether the server has not hung up.
+fn is_open(socket: &TcpStream) -> bool {
+    let read = socket.try_read(&mut [0; 1]);
+    read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
 fn basic(user: &str, password: &str) -> String {

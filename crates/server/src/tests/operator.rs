@@ -208,3 +208,42 @@ async fn metrics_are_those_of_the_table_and_the_documentation() {
     table.sort();
     assert_eq!(found, table);
 }
+
+#[tokio::test]
+async fn idle_connections_do_not_delay_the_answers() {
+    let house = House::open(AUTH).await;
+    let mut idle = Vec::new();
+    for _ in 0..300 {
+        idle.push(connect(house.admin).await);
+    }
+    for path in ["/livez", "/readyz", "/metrics"] {
+        assert_eq!(status(&ask(house.admin, "GET", path, "").await), 200);
+    }
+    // None of them has run into its time limit: they gave way, the oldest first.
+    read_end(&mut idle[0]).await;
+    assert!(idle.iter().rev().take(60).all(is_open));
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_thread_that_has_ended_makes_it_unready() {
+    let house = House::open(AUTH).await;
+    let readiness = async || ask(house.admin, "GET", "/readyz", "").await;
+    assert_eq!(status(&readiness().await), 200);
+    let intake = house.ingest.intake.as_ref().expect("threads");
+    intake.stop();
+    let noticed = async {
+        loop {
+            let answer = readiness().await;
+            if status(&answer) == 503 {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let answer = tokio::time::timeout(3 * SOON, noticed).await;
+    let answer = answer.expect("noticed");
+    assert_eq!(body(&answer), "stopped: reading publishers\n");
+    assert_eq!(status(&ask(house.admin, "GET", "/livez", "").await), 200);
+    house.close().await;
+}

@@ -415,13 +415,16 @@ async fn a_full_server_says_when_to_come_again() {
     let pending = async {
         loop {
             let page = ask(house.admin, "GET", "/metrics", "").await;
-            if page.contains("carillon_pending_connections 1.0\n") {
+            let counts = [
+                "carillon_pending_connections 0.0\n",
+                "carillon_pending_sessions 1.0\n",
+            ];
+            if counts.iter().all(|count| page.contains(count)) {
                 return;
             }
         }
     };
-    let one =
-        "the session that waits for its peer is a connection that waits, and no other is left";
+    let one = "the session waits for its peer, and the connection that asked for it is gone";
     tokio::time::timeout(SOON, pending).await.expect(one);
     let location = header(&first, "location").expect("a session");
     assert_eq!(status(&ask(house.http, "DELETE", location, "").await), 200);
@@ -436,6 +439,65 @@ async fn a_full_server_says_when_to_come_again() {
     tokio::time::timeout(SOON, freed)
         .await
         .expect("a place is free again");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
+    // Half of the seats for sessions that wait, an eighth for one address.
+    let house = House::open(&format!("{AUTH}[limits]\nlisteners = 16\n")).await;
+    let _source = house.publish("radio.mp3").await;
+    let open = async |host: u8| {
+        let body = listener();
+        let head = format!(
+            "POST /radio.mp3/whep HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n{SDP}\r\n",
+            body.len()
+        );
+        let request = format!("{head}{body}");
+        // The seat of a session that was ended is free a moment later.
+        let opened = async {
+            loop {
+                let mut socket = connect_from(host, house.http).await;
+                socket.write_all(request.as_bytes()).await.expect("written");
+                let answer = read_all(&mut socket).await;
+                if status(&answer) == 201 {
+                    return answer;
+                }
+                assert_eq!(status(&answer), 503, "{answer}");
+            }
+        };
+        let answer = tokio::time::timeout(SOON, opened).await;
+        let answer = answer.expect("seats become free");
+        header(&answer, "location").expect("a session").to_owned()
+    };
+    let is_there = async |location: &str| {
+        let answer = ask(house.http, "GET", location, "").await;
+        status(&answer) == 204
+    };
+    let honest = open(100).await;
+    let mut sessions = Vec::new();
+    for _ in 0..100 {
+        for host in 2..6 {
+            sessions.push(open(host).await);
+        }
+    }
+    assert!(is_there(&honest).await, "it holds the least");
+    let mut left = 0;
+    for session in &sessions {
+        left += usize::from(is_there(session).await);
+    }
+    assert!(left <= 7, "{left}");
+    assert!(is_there(sessions.last().expect("some")).await);
+    // What is gone is gone at the port, and has given its seat back.
+    let page = ask(house.admin, "GET", "/metrics", "").await;
+    assert!(page.contains("carillon_pending_sessions 8.0\n"), "{page}");
+    let name = "carillon_rejected_total{reason=\"limit_pending_sessions\"} 393";
+    assert!(page.contains(name), "{page}");
+    let mut listener = connect(house.http).await;
+    let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: x\r\n\r\n";
+    listener.write_all(request).await.expect("written");
+    read_until(&mut listener, "HTTP/1.1 200").await;
+    drop(listener);
     house.close().await;
 }
 

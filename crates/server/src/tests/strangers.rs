@@ -64,35 +64,80 @@ async fn no_key_gets_into_a_log() {
     assert!(!messages.contains(KEY) && !access.contains(KEY));
 }
 
-#[tokio::test]
-async fn one_address_does_not_fill_the_rtmp_port() {
-    let house = House::open(AUTH).await;
+/// One that has come past the handshake and is a stranger still.
+async fn stranger(house: &House, host: u8) -> TcpStream {
     let mut c0_c1 = vec![3];
     c0_c1.resize(1 + 1536, 0);
+    let mut socket = connect_from(host, house.rtmp).await;
+    socket.write_all(&c0_c1).await.expect("written");
+    let mut answer = vec![0; 1 + 2 * 1536];
+    socket.read_exact(&mut answer).await.expect("answered");
+    socket
+}
+
+#[tokio::test]
+async fn one_address_evicts_itself_from_the_rtmp_port() {
+    let house = House::open(AUTH).await;
+    let mut other = stranger(&house, 2).await;
     let mut strangers = Vec::new();
     for _ in 0..64 {
-        let mut socket = connect(house.rtmp).await;
-        socket.write_all(&c0_c1).await.expect("written");
-        let mut version = [0];
-        socket.read_exact(&mut version).await.expect("answered");
-        strangers.push(socket);
+        strangers.push(stranger(&house, 1).await);
     }
-    // Past the handshake they are strangers still.
-    let mut one_more = connect(house.rtmp).await;
-    let mut answer = Vec::new();
-    let read = tokio::time::timeout(SOON, one_more.read_to_end(&mut answer)).await;
-    assert!(read.expect("closed in time").is_err() || answer.is_empty());
+    let newcomer = stranger(&house, 1).await;
+    read_end(&mut strangers[0]).await;
     let page = ask(house.admin, "GET", "/metrics", "").await;
     let count = "carillon_rejected_total{reason=\"limit_pending_per_ip\"} 1";
     assert!(page.contains(count), "{page}");
-    assert!(page.contains("carillon_pending_connections 64"), "{page}");
+    assert!(page.contains("carillon_pending_connections 65"), "{page}");
+    assert!(strangers[1..].iter().all(is_open), "the oldest gave way");
+    assert!(is_open(&other) && is_open(&newcomer));
 
     let _source = house.publish("radio.mp3").await;
     let page = ask(house.admin, "GET", "/metrics", "").await;
     assert!(
-        page.contains("carillon_pending_connections 64"),
+        page.contains("carillon_pending_connections 65"),
         "a source is none of them: {page}"
     );
-    drop(strangers);
+    drop((strangers, newcomer));
+    other.shutdown().await.expect("open to the end");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn sixteen_addresses_do_not_fill_the_rtmp_port() {
+    let house = House::open(AUTH).await;
+    let mut strangers = Vec::new();
+    for _ in 0..64 {
+        for host in 2..18 {
+            strangers.push(connect_from(host, house.rtmp).await);
+        }
+    }
+    // More of them while an honest one takes its time.
+    let mut honest = stranger(&house, 100).await;
+    for host in 2..18 {
+        strangers.push(connect_from(host, house.rtmp).await);
+    }
+    let _later = stranger(&house, 101).await;
+    assert!(is_open(&honest));
+    read_end(&mut strangers[0]).await;
+    honest.shutdown().await.expect("open to the end");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn unknown_streams_leave_nothing_behind() {
+    let house = House::open(AUTH).await;
+    let _source = house.publish("radio.mp3").await;
+    for number in 0..300 {
+        for path in ["", ".flv", ".ogg", "/"] {
+            let path = format!("/live/none-{number}{path}");
+            let answer = ask(house.http, "GET", &path, "").await;
+            assert_eq!(status(&answer), 404, "{path}: {answer}");
+        }
+    }
+    assert_eq!(house.registry.list().len(), 1);
+    let page = ask(house.admin, "GET", "/metrics", "").await;
+    assert!(page.contains("carillon_streams 1.0\n"), "{page}");
+    assert!(!page.contains("none-"), "{page}");
     house.close().await;
 }

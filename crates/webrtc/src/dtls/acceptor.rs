@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Instant;
 
 use bytes::BytesMut;
 use net::panics::{self, Part};
+use net::shares::{Bounds, Shares, Standing, Ticket};
 use rtc_dtls::endpoint::{Endpoint, EndpointEvent};
 use rtc_shared::TransportProtocol;
 use rtc_shared::error::Error::ErrAlertFatalOrClose;
@@ -19,9 +20,14 @@ use super::{Error, Identity};
 use crate::sdp::Fingerprint;
 use crate::srtp::{Keys, Profile};
 
-/// Handshakes that may be under way in one worker. A crowd that comes back after an outage is let in over
-/// some seconds; each costs some ten kilobytes.
-const HALF_OPEN_MAX: usize = 1_024;
+/// Handshakes that may be under way in one worker, each of which costs some ten kilobytes; and those of
+/// one address. Beyond either the oldest of the address that has the most gives way. A handshake takes
+/// a round trip or two, so a crowd that comes back behind one address after an outage is let in.
+const HALF_OPEN: Bounds = Bounds {
+    max: 1_024,
+    share: 256,
+    reserve: 0,
+};
 
 /// Names an association. No two that live at a time have the same.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -41,6 +47,8 @@ pub struct Association {
     /// The certificate that the peer's offer named.
     expected: Fingerprint,
     stage: Stage,
+    /// Among those that are half open.
+    place: Option<Ticket>,
 }
 
 #[derive(Debug)]
@@ -77,14 +85,7 @@ impl Association {
             key,
             expected,
             stage: Stage::Idle,
-        }
-    }
-
-    fn is_half_open(&self) -> bool {
-        match self.stage {
-            Stage::Idle => false,
-            Stage::Hello(_) => true,
-            Stage::Open { is_complete, .. } => !is_complete,
+            place: None,
         }
     }
 }
@@ -94,13 +95,14 @@ pub struct Acceptor {
     gcm: Endpoint,
     cm: Endpoint,
     transmits: VecDeque<(Key, BytesMut)>,
-    half_open: usize,
+    half_open: Shares<Key>,
+    evicted: VecDeque<Key>,
 }
 
 impl fmt::Debug for Acceptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Acceptor")
-            .field("half_open", &self.half_open)
+            .field("half_open", &self.half_open.len())
             .finish_non_exhaustive()
     }
 }
@@ -114,28 +116,33 @@ impl Acceptor {
             gcm: endpoint(identity.gcm.clone()),
             cm: endpoint(identity.cm.clone()),
             transmits: VecDeque::new(),
-            half_open: 0,
+            half_open: Shares::new(HALF_OPEN),
+            evicted: VecDeque::new(),
         }
     }
 
     /// How many handshakes are under way.
     pub fn half_open(&self) -> usize {
-        self.half_open
+        self.half_open.len()
     }
 
-    /// Takes a datagram of an association's peer. What is to be sent is in [`Acceptor::poll_transmit`].
-    /// After a fatal error or [`Progress::Closed`] the association is to be [closed](Acceptor::close).
+    /// Takes a datagram of an association's peer, which is at an address. What is to be sent is in
+    /// [`Acceptor::poll_transmit`], who has to give way for it in [`Acceptor::poll_evicted`]. After a
+    /// fatal error or [`Progress::Closed`] the association is to be [closed](Acceptor::close).
     pub fn receive(
         &mut self,
         association: &mut Association,
+        from: IpAddr,
         datagram: &[u8],
         now: Instant,
     ) -> Result<Progress, Error> {
         if let Stage::Idle = association.stage {
-            if self.half_open >= HALF_OPEN_MAX {
-                return Err(Error::Busy);
-            }
-            self.half_open += 1;
+            let taken = self
+                .half_open
+                .take(from, Standing::Stranger, association.key);
+            let (place, evicted) = taken;
+            association.place = Some(place);
+            self.evicted.extend(evicted.map(|(key, _)| key));
             association.stage = Stage::Hello(Box::new(HelloReader::new(now)));
         }
         if let Stage::Hello(reader) = &mut association.stage {
@@ -174,6 +181,7 @@ impl Acceptor {
             key,
             expected,
             stage,
+            place,
         } = association;
         let Stage::Open {
             profile,
@@ -224,7 +232,9 @@ impl Acceptor {
         if let Progress::Connected(_) = progress {
             guard.complete();
             *is_complete = true;
-            self.half_open -= 1;
+            if let Some(place) = place.take() {
+                self.half_open.give_back(place);
+            }
         }
         Ok(progress)
     }
@@ -232,6 +242,12 @@ impl Acceptor {
     /// The next datagram to send, and whose it is.
     pub fn poll_transmit(&mut self) -> Option<(Key, BytesMut)> {
         self.transmits.pop_front()
+    }
+
+    /// The next association whose handshake has to give way for another's: it is to be
+    /// [closed](Acceptor::close).
+    pub fn poll_evicted(&mut self) -> Option<Key> {
+        self.evicted.pop_front()
     }
 
     /// When an association wants to be woken.
@@ -264,8 +280,8 @@ impl Acceptor {
 
     /// Ends an association. A peer that has completed its handshake is told.
     pub fn close(&mut self, association: &Association, now: Instant) {
-        if association.is_half_open() {
-            self.half_open -= 1;
+        if let Some(place) = association.place {
+            self.half_open.give_back(place);
         }
         if let Stage::Open { profile, .. } = association.stage {
             let stopped = panics::contain(|| {

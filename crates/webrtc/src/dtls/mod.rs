@@ -49,7 +49,7 @@ pub enum Error {
     /// The peer's certificate is not the one its offer named.
     #[error("the certificate does not match the offer's fingerprint")]
     WrongFingerprint,
-    /// Too many handshakes are under way.
+    /// Too many handshakes are under way, and this one gave way for a newer one.
     #[error("too many handshakes are under way")]
     Busy,
     /// Our side could not make a certificate or keys.
@@ -61,9 +61,6 @@ impl Error {
     /// Whether the association cannot go on. Otherwise only the datagram was dropped, and the peer's
     /// repetition may succeed.
     pub const fn is_fatal(self) -> bool {
-        !matches!(
-            self,
-            Self::NotHello | Self::HelloTooLong | Self::Flood | Self::Busy
-        )
+        !matches!(self, Self::NotHello | Self::HelloTooLong | Self::Flood)
     }
 }

@@ -1,3 +1,4 @@
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -9,6 +10,7 @@ use crate::srtp::{Keys, Profile};
 use crate::testing::{CM_FIRST, Client};
 
 const KEY: Key = Key(7);
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A server and its one association.
 struct Server {
@@ -30,7 +32,7 @@ impl Server {
     fn receive(&mut self, datagram: &[u8], now: Instant) -> Result<(), Error> {
         let progress = self
             .acceptor
-            .receive(&mut self.association, datagram, now)?;
+            .receive(&mut self.association, HERE, datagram, now)?;
         if let Progress::Connected(keys) = progress {
             self.keys = Some(keys);
         }
@@ -162,7 +164,7 @@ fn goodbyes_go_both_ways() {
     let goodbye = client.send().expect("a goodbye");
     let progress = server
         .acceptor
-        .receive(&mut server.association, &goodbye, now);
+        .receive(&mut server.association, HERE, &goodbye, now);
     assert!(matches!(progress, Ok(Progress::Closed)));
 }
 
@@ -193,7 +195,7 @@ fn a_complete_association_survives_what_is_not_authentic() {
     let goodbye = client.send().expect("a goodbye");
     let progress = server
         .acceptor
-        .receive(&mut server.association, &goodbye, now);
+        .receive(&mut server.association, HERE, &goodbye, now);
     assert!(matches!(progress, Ok(Progress::Closed)));
 }
 
@@ -228,26 +230,40 @@ fn a_lost_flight_is_sent_again_and_in_the_end_given_up() {
 }
 
 #[test]
-fn handshakes_under_way_are_bounded() {
+fn handshakes_under_way_are_bounded_and_shared_out() {
     let now = Instant::now();
     let mut client = Client::new(&CM_FIRST, now);
     let hello = client.send().expect("a hello");
     let part = &fragments(&hello, 60)[0];
     let mut server = Server::new(&client);
-    let mut results = Vec::new();
     let mut associations = Vec::new();
-    for number in 0..1_100 {
-        let mut association = Association::new(Key(number), client.fingerprint);
-        results.push(server.acceptor.receive(&mut association, part, now).err());
+    let mut begin = |server: &mut Server, from: IpAddr| {
+        let key = Key(associations.len() as u64);
+        let mut association = Association::new(key, client.fingerprint);
+        let begun = server.acceptor.receive(&mut association, from, part, now);
         associations.push(association);
+        begun.expect("whoever is new has a place");
+        (key, server.acceptor.poll_evicted())
+    };
+    let elsewhere = IpAddr::from([203, 0, 113, 1]);
+    let (honest, _) = begin(&mut server, elsewhere);
+    // One address replaces its own beyond its share, and four together the oldest of theirs.
+    let addresses: Vec<_> = (1..=4)
+        .map(|host| IpAddr::from([192, 0, 2, host]))
+        .collect();
+    let mut evicted = Vec::new();
+    for _ in 0..400 {
+        for from in &addresses {
+            let (_, gone) = begin(&mut server, *from);
+            evicted.extend(gone);
+        }
     }
-    assert_eq!(
-        results
-            .iter()
-            .filter(|error| **error == Some(Error::Busy))
-            .count(),
-        76
-    );
+    let oldest: Vec<_> = (1..=evicted.len() as u64).map(Key).collect();
+    assert_eq!(evicted, oldest, "the oldest give way, one after the other");
+    assert_eq!(server.acceptor.half_open(), 1_024);
+    assert!(!evicted.contains(&honest));
+    let (_, gone) = begin(&mut server, IpAddr::from([198, 51, 100, 1]));
+    assert!(gone.is_some_and(|key| key != honest), "{gone:?}");
     for association in &associations {
         server.acceptor.close(association, now);
     }

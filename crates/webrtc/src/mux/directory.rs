@@ -12,8 +12,9 @@ use thiserror::Error;
 /// Names that may be known at a time: those of all workers' sessions, and twice that for restarts.
 const NAMES_MAX: usize = 131_072;
 
-/// How long an agreed session waits for its peer's first check.
-const WAIT_MAX: Duration = Duration::from_secs(20);
+/// How long an agreed session waits for its peer's first check. A peer sends it as soon as it has the
+/// answer, and again several times a second.
+const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Sessions that wait for a worker, and the workers of those that found one. `T` is what a worker needs
 /// to adopt a session.

@@ -187,9 +187,16 @@ impl Mux {
             return;
         };
         session.dtls_path = Some(path);
+        let from = path.remote.ip();
         let (acceptor, association) = (&mut self.acceptor, &mut session.association);
-        let progress = panics::contain(|| acceptor.receive(association, datagram, now));
+        let progress = panics::contain(|| acceptor.receive(association, from, datagram, now));
         self.flush_dtls();
+        while let Some(key) = self.acceptor.poll_evicted() {
+            let evicted = Handle::of_key(key);
+            if self.session(evicted).is_some() {
+                self.end(evicted.slot, Reason::Dtls(dtls::Error::Busy), now);
+            }
+        }
         match progress {
             Ok(Ok(Progress::Pending)) => {}
             Ok(Ok(Progress::Connected(keys))) => self.connected(slot, path, keys, now),

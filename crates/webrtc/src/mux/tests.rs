@@ -356,6 +356,36 @@ fn whoever_proves_a_path_but_makes_no_keys_is_given_up() {
 }
 
 #[test]
+fn a_handshake_that_gives_way_ends_its_session() {
+    let now = Instant::now();
+    let mut mux = mux();
+    let mut client = Client::new(&CM_FIRST, now);
+    let hello = client.send().expect("a hello");
+    let mut handles = Vec::new();
+    // One more than an address may have.
+    for number in 0..257_u16 {
+        let mut seed = [0; RANDOM_LEN];
+        // Few bits each, as each becomes one letter.
+        (seed[0], seed[1]) = ((number & 31) as u8, (number >> 5) as u8);
+        let local = Credentials::generate(&seed);
+        let session = NewSession {
+            local: local.clone(),
+            remote_ufrag: "them".into(),
+            fingerprint: client.fingerprint,
+        };
+        handles.push(mux.adopt(session, now).expect("room"));
+        let mut check = check_request(&local, "them", &[ATTR_USE_CANDIDATE]);
+        mux.receive(path(number), &mut check, now);
+        mux.receive(path(number), &mut hello.clone(), now);
+    }
+    let reason = Reason::Dtls(dtls::Error::Busy);
+    assert_eq!(closed(&mut mux), Some((handles[0], reason)));
+    assert_eq!(closed(&mut mux), None);
+    assert_eq!(mux.counters().half_open, 256);
+    assert_eq!(mux.len(), 256);
+}
+
+#[test]
 fn a_peer_with_another_certificate_is_closed_and_counted() {
     let now = Instant::now();
     let mut mux = mux();

@@ -4,11 +4,13 @@
 //! then on. What it has to send is queued, framed, up to a bound: a peer that takes nothing gets nothing
 //! more.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use net::shares::network;
 use net::{Interest, Poller};
 
 use super::outbox::Sent;
@@ -20,7 +22,8 @@ use crate::ice::Path;
 /// office, and their queues are 128 MiB.
 const CONNECTIONS_MAX: usize = 1_024;
 
-/// Of these, those that have not said yet whose they are. The oldest makes room for a newer one.
+/// Of these, those that have not said yet whose they are. The oldest of the address that has the most
+/// makes room for a newer one.
 const OPENING_MAX: usize = 128;
 
 /// How long a connection may take to say whose it is. A browser does at once.
@@ -121,7 +124,15 @@ impl Connections {
         if self.all.len() < OPENING_MAX || opening().count() < OPENING_MAX {
             return None;
         }
-        opening().map(|(number, _)| *number).min()
+        let mut by_address: HashMap<_, (usize, Reverse<u64>)> = HashMap::new();
+        for (number, connection) in opening() {
+            let address = network(connection.path.remote.ip());
+            let (count, oldest) = by_address.entry(address).or_insert((0, Reverse(*number)));
+            *count += 1;
+            *oldest = (*oldest).max(Reverse(*number));
+        }
+        let (_, Reverse(oldest)) = by_address.into_values().max()?;
+        Some(oldest)
     }
 
     /// Those that are of no use: they do not say whose they are, or their session is over.
@@ -305,7 +316,36 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{SocketAddr, TcpListener};
+
     use super::*;
+    use crate::ice::Transport;
+
+    #[test]
+    fn silent_connections_make_room_by_address() {
+        let poller = Poller::new().expect("a poller");
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let now = Instant::now();
+        let mut connections = Connections::default();
+        let mut insert = |from: [u8; 4], port: u16| {
+            let stream = TcpStream::connect(address).expect("connected");
+            let path = Path {
+                remote: SocketAddr::from((from, port)),
+                local: None,
+                transport: Transport::Tcp,
+            };
+            let number = connections.insert(stream, path, Vec::new(), now, &poller);
+            (number.expect("room"), connections.oldest_of_too_many())
+        };
+        let (honest, _) = insert([203, 0, 113, 1], 1);
+        let (first, _) = insert([192, 0, 2, 1], 1);
+        let mut evicted = None;
+        for port in 2..OPENING_MAX as u16 {
+            (_, evicted) = insert([192, 0, 2, 1], port);
+        }
+        assert_eq!(evicted, Some(first), "and not {honest}, which is older");
+    }
 
     #[test]
     fn a_queue_is_bounded_and_keeps_the_order() {

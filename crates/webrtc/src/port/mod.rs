@@ -15,7 +15,7 @@
 //! [`Outbox`] is the only way out.
 //!
 //! Invariants: a worker blocks nowhere but in its sleep; a session that nobody claims is given up, and
-//! its ticket dropped, within half a minute; what waits for a worker, a connection or a peer has a
+//! its ticket dropped, within seven seconds; what waits for a worker, a connection or a peer has a
 //! bound; a worker that panics ends the process, for its share of the peers would be deaf to the rest.
 //!
 //! Callers: `server`, which starts it and agrees on sessions.
@@ -242,6 +242,11 @@ impl<T: Send + 'static> Port<T> {
     /// Sessions whose peers have been heard of, connected or not.
     pub fn sessions(&self) -> usize {
         self.0.shared.sessions()
+    }
+
+    /// How often each worker has turned, which it does every second at the least.
+    pub fn turns(&self) -> Vec<u64> {
+        self.0.shared.turns()
     }
 
     /// Ends all sessions and closes the port. Returns when the peers were told and the threads have ended,

@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::task::Waker;
 
@@ -63,6 +63,7 @@ pub(super) struct Post {
     bell: Arc<Bell>,
     board: Board,
     sessions: AtomicUsize,
+    turns: AtomicU64,
 }
 
 /// The worker's side of its [`Post`].
@@ -81,6 +82,7 @@ pub(super) fn post(waker: net::Waker) -> (Post, Inbox) {
         bell: Arc::new(Bell::new(waker)),
         board: Board::default(),
         sessions: AtomicUsize::new(0),
+        turns: AtomicU64::new(0),
     };
     let inbox = Inbox {
         mail: mail_inbox,
@@ -151,6 +153,7 @@ impl<T> Shared<T> {
         if let Some(post) = self.posts.get(worker) {
             post.board.write(counters);
             post.sessions.store(sessions, Ordering::Relaxed);
+            post.turns.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -160,6 +163,12 @@ impl<T> Shared<T> {
             sum.add(post.board.read());
         }
         sum
+    }
+
+    /// How often each worker has told.
+    pub(super) fn turns(&self) -> Vec<u64> {
+        let turns = self.posts.iter().map(|post| &post.turns);
+        turns.map(|turns| turns.load(Ordering::Relaxed)).collect()
     }
 
     pub(super) fn sessions(&self) -> usize {

@@ -242,7 +242,8 @@ impl Gather {
             .connections()
             .map(|(door, accepted, _)| (door, accepted as f64));
         page.counters(ACCEPTED, accepted)?;
-        page.gauge(PENDING, node.limits.pending() as f64)
+        page.gauge(PENDING, node.limits.pending() as f64)?;
+        page.gauge(PENDING_SESSIONS, node.limits.pending_sessions() as f64)
     }
 
     fn streams(&self, page: &mut Page<'_>) -> fmt::Result {

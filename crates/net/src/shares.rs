@@ -1,0 +1,404 @@
+//! A bounded number of places that strangers compete for, shared out by address.
+//!
+//! A newcomer always gets a place. When there are too many, the oldest item of the address that
+//! holds the most gives way, so whoever floods takes places from itself and nobody else is kept out.
+//!
+//! Addresses are weighed at two levels: first the [`site`]s, then the addresses within the heaviest
+//! one. Many addresses that one owner has (an IPv6 site has 65,536 networks) so weigh as one. Among
+//! equals the one with the oldest item gives way, whatever its address is.
+//!
+//! Invariants: no more than `max` items, no more than `share` of one address (but a proxy's), each
+//! operation O(log n). It has one owner, reads no clock and calls nobody: what is evicted is returned.
+//!
+//! Callers: `server` (connections and sessions that wait to be served), `webrtc` (handshakes).
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Bits of an IPv6 address that a customer, a machine or a phone is given.
+const NETWORK_BITS_V6: u32 = 64;
+
+/// Bits that the owner of a site or of a free tunnel is given.
+const SITE_BITS_V6: u32 = 48;
+
+/// Bits of the smallest IPv4 network that is routed by itself.
+const SITE_BITS_V4: u32 = 24;
+
+/// What stands for everybody who has this address. Whoever has an IPv6 address has the 2⁶⁴ of its
+/// network as well; IPv4 addresses mapped into IPv6 are IPv4 addresses.
+pub fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => prefix_v6(address, NETWORK_BITS_V6),
+    }
+}
+
+/// The coarser network that an address belongs to: probably one owner's.
+fn site(network: IpAddr) -> IpAddr {
+    match network {
+        IpAddr::V4(address) => {
+            let host_bits = Ipv4Addr::BITS - SITE_BITS_V4;
+            Ipv4Addr::from_bits(address.to_bits() >> host_bits << host_bits).into()
+        }
+        IpAddr::V6(address) => prefix_v6(address, SITE_BITS_V6),
+    }
+}
+
+fn prefix_v6(address: Ipv6Addr, bits: u32) -> IpAddr {
+    let host_bits = Ipv6Addr::BITS - bits;
+    Ipv6Addr::from_bits(address.to_bits() >> host_bits << host_bits).into()
+}
+
+/// What is known of an address.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Standing {
+    /// Nothing.
+    #[default]
+    Stranger,
+    /// It has shown a credential: its first items, as many as the reserve has, do not weigh.
+    Known,
+    /// It speaks for many others, so it has no share of its own; it weighs what it holds.
+    Proxy,
+}
+
+/// Names an item until it is given back or evicted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ticket {
+    network: IpAddr,
+    serial: u64,
+}
+
+/// Why an item has to give way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Crowded {
+    /// Its address has more than its share.
+    Share,
+    /// There are too many in all, and its address has the most.
+    Pool,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Shares<T> {
+    bounds: Bounds,
+    len: usize,
+    /// Serial numbers tell age.
+    next: u64,
+    holders: HashMap<IpAddr, Holder<T>>,
+    sites: HashMap<IpAddr, Site>,
+    /// Of all sites, the greediest last.
+    ranks: BTreeSet<Rank>,
+}
+
+/// How many there may be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Bounds {
+    /// In all.
+    pub max: usize,
+    /// Of one address.
+    pub share: usize,
+    /// Of a known address, without weighing.
+    pub reserve: usize,
+}
+
+/// What is weighed, its oldest item, and who it is.
+type Rank = (usize, Reverse<u64>, IpAddr);
+
+#[derive(Debug)]
+struct Holder<T> {
+    standing: Standing,
+    items: BTreeMap<u64, T>,
+}
+
+#[derive(Debug, Default)]
+struct Site {
+    weight: usize,
+    /// Of all its addresses, the greediest last.
+    ranks: BTreeSet<Rank>,
+}
+
+impl Site {
+    fn rank(&self, site: IpAddr) -> Option<Rank> {
+        let (_, oldest, _) = self.ranks.last()?;
+        Some((self.weight, *oldest, site))
+    }
+}
+
+impl<T> Holder<T> {
+    fn rank(&self, network: IpAddr, reserve: usize) -> Option<Rank> {
+        let (oldest, _) = self.items.first_key_value()?;
+        let weight = match self.standing {
+            Standing::Known => self.items.len().saturating_sub(reserve),
+            Standing::Stranger | Standing::Proxy => self.items.len(),
+        };
+        Some((weight, Reverse(*oldest), network))
+    }
+}
+
+impl<T> Shares<T> {
+    /// Without items.
+    pub fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            len: 0,
+            next: 0,
+            holders: HashMap::new(),
+            sites: HashMap::new(),
+            ranks: BTreeSet::new(),
+        }
+    }
+
+    /// Items now.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Items of an address now.
+    pub fn held_by(&self, address: IpAddr) -> usize {
+        let holder = self.holders.get(&network(address));
+        holder.map_or(0, |holder| holder.items.len())
+    }
+
+    /// Adds an item. The one that has to give way for it, if one has to, is returned: it is never
+    /// the newcomer.
+    pub fn take(
+        &mut self,
+        address: IpAddr,
+        standing: Standing,
+        item: T,
+    ) -> (Ticket, Option<(T, Crowded)>) {
+        let network = network(address);
+        let serial = self.next;
+        self.next += 1;
+        let held = self.change(network, |holder| {
+            holder.standing = standing;
+            holder.items.insert(serial, item);
+            holder.items.len()
+        });
+        self.len += 1;
+        let evicted = if held > self.bounds.share.max(1) && standing != Standing::Proxy {
+            self.evict(network).map(|item| (item, Crowded::Share))
+        } else if self.len > self.bounds.max.max(1) {
+            let greediest = self.greediest();
+            let item = greediest.and_then(|network| self.evict(network));
+            item.map(|item| (item, Crowded::Pool))
+        } else {
+            None
+        };
+        (Ticket { network, serial }, evicted)
+    }
+
+    /// Takes an item out, unless it was evicted or taken out before.
+    pub fn give_back(&mut self, ticket: Ticket) -> Option<T> {
+        let Ticket { network, serial } = ticket;
+        if !self.holders.contains_key(&network) {
+            return None;
+        }
+        let item = self.change(network, |holder| holder.items.remove(&serial))?;
+        self.len -= 1;
+        Some(item)
+    }
+
+    fn evict(&mut self, network: IpAddr) -> Option<T> {
+        let (_, item) = self.change(network, |holder| holder.items.pop_first())?;
+        self.len -= 1;
+        Some(item)
+    }
+
+    fn greediest(&self) -> Option<IpAddr> {
+        let (_, _, site) = self.ranks.last()?;
+        let (_, _, network) = self.sites.get(site)?.ranks.last()?;
+        Some(*network)
+    }
+
+    /// Changes what an address holds, and its rank accordingly.
+    fn change<R>(&mut self, network: IpAddr, change: impl FnOnce(&mut Holder<T>) -> R) -> R {
+        let reserve = self.bounds.reserve;
+        let holder = self.holders.entry(network).or_insert_with(|| Holder {
+            standing: Standing::Stranger,
+            items: BTreeMap::new(),
+        });
+        let before = holder.rank(network, reserve);
+        let result = change(holder);
+        let after = holder.rank(network, reserve);
+        if after.is_none() {
+            self.holders.remove(&network);
+        }
+        self.rank_again(site(network), before, after);
+        result
+    }
+
+    fn rank_again(&mut self, name: IpAddr, before: Option<Rank>, after: Option<Rank>) {
+        let site = self.sites.entry(name).or_default();
+        if let Some(rank) = site.rank(name) {
+            self.ranks.remove(&rank);
+        }
+        if let Some(rank) = before {
+            site.weight -= rank.0;
+            site.ranks.remove(&rank);
+        }
+        if let Some(rank) = after {
+            site.weight += rank.0;
+            site.ranks.insert(rank);
+        }
+        match site.rank(name) {
+            Some(rank) => {
+                self.ranks.insert(rank);
+            }
+            None => {
+                self.sites.remove(&name);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds {
+        max: 8,
+        share: 4,
+        reserve: 2,
+    };
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    fn host(network: u8, host: u8) -> IpAddr {
+        IpAddr::from([192, 0, network, host])
+    }
+
+    fn take(shares: &mut Shares<u32>, address: IpAddr, item: u32) -> Option<(u32, Crowded)> {
+        shares.take(address, Standing::Stranger, item).1
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_and_an_ipv4_address_is_itself() {
+        for (one, other, same) in [
+            ("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", true),
+            ("2001:db8:0:1::1", "2001:db8:0:2::1", false),
+            ("192.0.2.1", "192.0.2.2", false),
+            ("192.0.2.1", "::ffff:192.0.2.1", true),
+        ] {
+            let is_same = network(address(one)) == network(address(other));
+            assert_eq!(is_same, same, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn beyond_its_share_an_address_replaces_its_own_oldest() {
+        let mut shares = Shares::new(BOUNDS);
+        for item in 0..4 {
+            assert_eq!(take(&mut shares, host(1, 1), item), None);
+        }
+        assert_eq!(take(&mut shares, host(1, 1), 4), Some((0, Crowded::Share)));
+        assert_eq!(shares.held_by(host(1, 1)), 4);
+        let proxied: Vec<_> = (10..14)
+            .map(|item| shares.take(host(2, 1), Standing::Proxy, item).1)
+            .collect();
+        assert_eq!(proxied, [None; 4]);
+        let (_, evicted) = shares.take(host(2, 1), Standing::Proxy, 14);
+        assert_eq!(evicted, Some((10, Crowded::Pool)), "a proxy has no share");
+    }
+
+    #[test]
+    fn the_oldest_of_the_greediest_gives_way() {
+        let mut shares = Shares::new(BOUNDS);
+        assert_eq!(take(&mut shares, host(1, 1), 100), None);
+        for item in 0..4 {
+            assert_eq!(take(&mut shares, host(2, 1), item), None);
+        }
+        for item in 4..7 {
+            assert_eq!(take(&mut shares, host(3, 1), item), None);
+        }
+        assert_eq!(shares.len(), 8);
+        assert_eq!(
+            take(&mut shares, host(4, 1), 101),
+            Some((0, Crowded::Pool)),
+            "the first came earlier and holds less"
+        );
+        // Both hold three now: the older item gives way.
+        assert_eq!(take(&mut shares, host(4, 2), 102), Some((1, Crowded::Pool)));
+        assert_eq!(take(&mut shares, host(4, 3), 103), Some((4, Crowded::Pool)));
+        assert_eq!(shares.len(), 8);
+    }
+
+    #[test]
+    fn many_addresses_of_one_site_weigh_as_one() {
+        for (site, elsewhere) in [
+            (
+                ["2001:db8:0:1::1", "2001:db8:0:2::1", "2001:db8:0:3::1"],
+                "2001:db8:9:1::1",
+            ),
+            (["192.0.2.1", "192.0.2.2", "192.0.2.3"], "198.51.100.1"),
+        ] {
+            let mut shares = Shares::new(BOUNDS);
+            // Elsewhere one address holds more than any of the site, and the oldest.
+            for item in 0..3 {
+                assert_eq!(take(&mut shares, address(elsewhere), item), None);
+            }
+            for item in 10..15 {
+                let from = site[item as usize % 3];
+                assert_eq!(take(&mut shares, address(from), item), None);
+            }
+            // 13 came from the second address, which holds two like the first.
+            let evicted = take(&mut shares, host(200, 1), 100);
+            assert!(
+                matches!(evicted, Some((10..15, Crowded::Pool))),
+                "{evicted:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_known_address_keeps_its_reserve() {
+        let mut shares = Shares::new(Bounds { share: 8, ..BOUNDS });
+        for item in 0..3 {
+            shares.take(host(1, 1), Standing::Known, item);
+        }
+        // As many strangers as fit, one item each: nobody is greedy.
+        for item in 10..15 {
+            assert_eq!(take(&mut shares, host(item as u8, 1), item), None);
+        }
+        let evicted: Vec<_> = (20..30)
+            .filter_map(|item| take(&mut shares, host(item as u8, 1), item))
+            .map(|(item, _)| item)
+            .collect();
+        assert_eq!(
+            evicted,
+            [0, 10, 11, 12, 13, 14, 20, 21, 22, 23],
+            "what is beyond the reserve goes as a stranger's, the rest stays"
+        );
+        assert_eq!(shares.held_by(host(1, 1)), 2);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_what_was_given_back() {
+        let mut shares = Shares::new(BOUNDS);
+        let mut tickets: Vec<_> = (0..6)
+            .map(|item| shares.take(host(item as u8, 1), Standing::Stranger, item).0)
+            .collect();
+        let first = tickets[0];
+        assert_eq!(shares.give_back(first), Some(0));
+        assert_eq!(shares.give_back(first), None, "given back once");
+        for ticket in tickets.drain(1..) {
+            assert!(shares.give_back(ticket).is_some());
+        }
+        assert!(shares.is_empty() && shares.holders.is_empty());
+        assert!(shares.sites.is_empty() && shares.ranks.is_empty());
+        let (evicted, _) = shares.take(host(1, 1), Standing::Stranger, 0);
+        for item in 1..5 {
+            take(&mut shares, host(1, 1), item);
+        }
+        assert_eq!(shares.give_back(evicted), None, "evicted before");
+        assert_eq!(shares.len(), 4);
+    }
+}

@@ -1,0 +1,521 @@
+//! The places of connections and sessions that wait to be served: who has how many, and who gives way.
+//!
+//! A newcomer always gets a place. When its pool is full, or its address has its share already, the
+//! oldest of the address with the most is evicted (see [`net::shares`]): its [`Evict`] is called, which
+//! ends it. So silent connections and sessions that nobody comes for cost their own address and keep
+//! nobody out. An address with a publisher, now or lately, has a few places that never weigh, so its
+//! encoder comes back through any crowd.
+//!
+//! A place is a value whose drop gives it back.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use net::shares::{Bounds, Crowded, Shares, Standing, Ticket};
+
+use super::publishers::Publishers;
+use super::rejected::Rejected;
+use crate::address::network;
+use crate::config;
+
+/// Where something is pending: neither a source nor a listener.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Pool {
+    /// A connection to an HTTP port, with TLS or without.
+    Http,
+    /// The same to an RTMP port.
+    Rtmp,
+    /// A WebRTC session whose peer has not connected.
+    Session,
+}
+
+/// Places of an address with a publisher that never have to give way: its encoders, each twice, with a
+/// page and a title client beside them.
+const RESERVE: usize = 16;
+
+impl Pool {
+    const ALL: [Self; 3] = [Self::Http, Self::Rtmp, Self::Session];
+
+    /// How many there may be, in all and of one address or IPv6 network.
+    ///
+    /// On an HTTP port their heads have not arrived, or they wait for a page or for the gate. Each
+    /// holds a head of at most 16 KiB twice, as it arrived and as it was read, in buffers that double
+    /// as they grow, so 64 KiB; TLS adds about as much for its records. This bounds them at 512 MiB
+    /// if all of them are as bad as they can be. Over RTMP each may hold 256 KiB before it has shown
+    /// a key, which makes 256 MiB. A session holds some kilobytes.
+    ///
+    /// The share bounds what one address makes the server hold. A listener is pending for as long as
+    /// its handshake and head take, so at 200 ms each, 1,024 let five thousand in each second from
+    /// behind one address: a proxy or a provider's NAT after an outage, or a load test on loopback,
+    /// which is not exempt. A smaller one would have such a crowd evict itself. A publisher's RTMP
+    /// commands take some round trips more, and an address has few.
+    fn bounds(self, settings: &config::Limits, descriptors_max: Option<u64>) -> Bounds {
+        let (max, share) = match self {
+            Self::Http => (connections(4_096, descriptors_max), 1_024),
+            Self::Rtmp => (connections(1_024, descriptors_max), 64),
+            Self::Session => sessions(settings.listeners),
+        };
+        Bounds {
+            max,
+            share,
+            reserve: RESERVE,
+        }
+    }
+}
+
+/// Pending connections take no more than a quarter of the descriptors, where there are enough for that:
+/// they would be refused before any had to give way.
+fn connections(max: usize, descriptors_max: Option<u64>) -> usize {
+    const FEW: usize = 256;
+    let quarter = descriptors_max.map_or(usize::MAX, |all| all as usize / 4);
+    max.min(quarter.max(FEW))
+}
+
+/// A session that nobody comes for takes a listener's seat while it waits. Together they may take half of
+/// the seats there are, and one address an eighth.
+fn sessions(listeners: Option<NonZeroU32>) -> (usize, usize) {
+    let seats = listeners.map_or(usize::MAX, |max| max.get() as usize);
+    ((seats / 2).clamp(1, 2_048), (seats / 8).clamp(1, 1_024))
+}
+
+/// Ends what has to give way, and is told why. Called from the task of whoever came for it.
+pub(crate) type Evict = Box<dyn FnOnce(Rejected) + Send>;
+
+/// All places.
+#[derive(Debug)]
+pub(super) struct Places {
+    per_ip: Option<NonZeroU32>,
+    connections: Tally<IpAddr>,
+    pools: [Mutex<Shares<Pending>>; Pool::ALL.len()],
+    publishers: Mutex<Publishers>,
+}
+
+struct Pending(Evict);
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pending")
+    }
+}
+
+impl Places {
+    /// For a process that may have so many descriptors.
+    pub(super) fn new(settings: &config::Limits, descriptors_max: Option<u64>) -> Arc<Self> {
+        let shares = |pool: Pool| Shares::new(pool.bounds(settings, descriptors_max));
+        Arc::new(Self {
+            per_ip: settings.per_ip,
+            connections: Tally::default(),
+            pools: Pool::ALL.map(|pool| Mutex::new(shares(pool))),
+            publishers: Mutex::default(),
+        })
+    }
+
+    /// A place for a connection. A trusted proxy's is not counted for its address: its clients are, when
+    /// the head has named them.
+    pub(super) fn connection(
+        self: &Arc<Self>,
+        pool: Pool,
+        address: IpAddr,
+        is_proxy: bool,
+        evict: Evict,
+    ) -> Result<Place, Rejected> {
+        let mut place = Place::of(self);
+        if !is_proxy {
+            place.count(address)?;
+        }
+        let standing = match is_proxy {
+            true => Standing::Proxy,
+            false => self.standing(address),
+        };
+        place.pending = Some((pool, self.take(pool, address, standing, evict)));
+        Ok(place)
+    }
+
+    /// Pending in a pool.
+    pub(super) fn pending(&self, pool: Pool) -> usize {
+        self.pool(pool).len()
+    }
+
+    fn take(&self, pool: Pool, address: IpAddr, standing: Standing, evict: Evict) -> Ticket {
+        let taken = self.pool(pool).take(address, standing, Pending(evict));
+        // The pool is free again: the end of what is evicted gives places back.
+        let (ticket, evicted) = taken;
+        if let Some((Pending(evict), crowded)) = evicted {
+            evict(match (pool, crowded) {
+                (Pool::Session, _) => Rejected::PendingSessions,
+                (_, Crowded::Share) => Rejected::PendingShare,
+                (_, Crowded::Pool) => Rejected::Pending,
+            });
+        }
+        ticket
+    }
+
+    fn standing(&self, address: IpAddr) -> Standing {
+        match self.publishers().are_at(network(address), Instant::now()) {
+            true => Standing::Known,
+            false => Standing::Stranger,
+        }
+    }
+
+    fn pool(&self, pool: Pool) -> MutexGuard<'_, Shares<Pending>> {
+        let pool = &self.pools[pool as usize];
+        pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publishers(&self) -> MutexGuard<'_, Publishers> {
+        let publishers = self.publishers.lock();
+        publishers.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection's or a session's place, for its life.
+#[derive(Debug)]
+pub(crate) struct Place {
+    places: Arc<Places>,
+    /// Who it is, once that is known.
+    address: Option<IpAddr>,
+    /// For whom it is counted among the connections.
+    connection: Option<IpAddr>,
+    /// Until it is served.
+    pending: Option<(Pool, Ticket)>,
+    /// Whether it is among the publishers.
+    is_publisher: bool,
+}
+
+impl Place {
+    fn of(places: &Arc<Places>) -> Self {
+        Self {
+            places: Arc::clone(places),
+            address: None,
+            connection: None,
+            pending: None,
+            is_publisher: false,
+        }
+    }
+
+    /// Counts the connection for the address of a proxy's client. It is counted for one address only.
+    pub(crate) fn charge(&mut self, address: IpAddr) -> Result<(), Rejected> {
+        if self.address.is_some() {
+            return Ok(());
+        }
+        self.count(address)?;
+        if let Some((pool, ticket)) = self.pending.take() {
+            // Whoever was evicted meanwhile has no place, and ends.
+            let returned = self.places.pool(pool).give_back(ticket);
+            if let Some(Pending(evict)) = returned {
+                let standing = self.places.standing(address);
+                let ticket = self.places.take(pool, address, standing, evict);
+                self.pending = Some((pool, ticket));
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, address: IpAddr) -> Result<(), Rejected> {
+        let address = network(address);
+        if let Some(max) = self.places.per_ip {
+            if !self.places.connections.take(address, max.get()) {
+                return Err(Rejected::Address);
+            }
+            self.connection = Some(address);
+        }
+        self.address = Some(address);
+        Ok(())
+    }
+
+    /// The connection or session is a listener, and bounded as such from here on.
+    pub(crate) fn settle(&mut self) {
+        if let Some((pool, ticket)) = self.pending.take() {
+            self.places.pool(pool).give_back(ticket);
+        }
+    }
+
+    /// The same for a publisher, whose address is remembered.
+    pub(crate) fn settle_publisher(&mut self) {
+        self.settle();
+        if let Some(address) = self.address
+            && !self.is_publisher
+        {
+            self.is_publisher = true;
+            self.places.publishers().came(address, Instant::now());
+        }
+    }
+
+    /// A place for the session that this connection has asked for. Where connections are counted, the
+    /// session is counted in the connection's stead, which is about to end.
+    fn session(&mut self, address: IpAddr, evict: Evict) -> Self {
+        let places = &self.places;
+        let ticket = places.take(Pool::Session, address, places.standing(address), evict);
+        let mut place = Self::of(places);
+        place.address = Some(network(address));
+        place.pending = Some((Pool::Session, ticket));
+        place.connection = self.connection.take();
+        place
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.settle();
+        if let Some(address) = self.connection.take() {
+            self.places.connections.give_back(address);
+        }
+        if let Some(address) = self.address
+            && self.is_publisher
+        {
+            self.places.publishers().left(address, Instant::now());
+        }
+    }
+}
+
+/// A connection's place, for the sessions that its requests open.
+#[derive(Clone, Debug)]
+pub(crate) struct Handover(Arc<Mutex<Place>>);
+
+impl Handover {
+    pub(crate) fn new(place: Place) -> Self {
+        Self(Arc::new(Mutex::new(place)))
+    }
+
+    /// A place for a session of a peer at this address.
+    pub(crate) fn session(&self, address: IpAddr, evict: Evict) -> Place {
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        place.session(address, evict)
+    }
+}
+
+/// How many each has. Whoever has none is not in it, so it is never larger than what it counts.
+#[derive(Debug)]
+struct Tally<K>(Mutex<HashMap<K, u32>>);
+
+impl<K> Default for Tally<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash> Tally<K> {
+    /// One more, unless `key` has `max` already.
+    fn take(&self, key: K, max: u32) -> bool {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(key).or_insert(0);
+        let granted = *count < max;
+        if granted {
+            *count += 1;
+        }
+        granted
+    }
+
+    fn give_back(&self, key: K) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    const HTTP: Pool = Pool::Http;
+
+    fn address(site: u8, host: u8) -> IpAddr {
+        IpAddr::from([192, 0, site, host])
+    }
+
+    /// Places, and a count of evictions.
+    struct Crowd {
+        places: Arc<Places>,
+        evicted: Arc<AtomicU64>,
+    }
+
+    impl Crowd {
+        fn new(change: impl FnOnce(&mut config::Limits)) -> Self {
+            let mut settings = config::Limits::default();
+            change(&mut settings);
+            Self {
+                places: Places::new(&settings, None),
+                evicted: Arc::default(),
+            }
+        }
+
+        fn evict(&self) -> Evict {
+            let evicted = Arc::clone(&self.evicted);
+            Box::new(move |_| {
+                evicted.fetch_add(1, Ordering::Relaxed);
+            })
+        }
+
+        fn ask(&self, pool: Pool, address: IpAddr) -> Result<Place, Rejected> {
+            self.places.connection(pool, address, false, self.evict())
+        }
+
+        fn evicted(&self) -> u64 {
+            self.evicted.load(Ordering::Relaxed)
+        }
+
+        fn held_by(&self, pool: Pool, address: IpAddr) -> usize {
+            self.places.pool(pool).held_by(address)
+        }
+    }
+
+    #[test]
+    fn an_address_gets_its_places_back() {
+        let crowd = Crowd::new(|settings| settings.per_ip = NonZeroU32::new(2));
+        let here = address(2, 1);
+        let first = crowd.ask(HTTP, here).expect("a place");
+        let _second = crowd.ask(HTTP, here).expect("a place");
+        assert_eq!(crowd.ask(HTTP, here).err(), Some(Rejected::Address));
+        assert!(crowd.ask(HTTP, address(2, 2)).is_ok());
+        drop(first);
+        let mut proxied = crowd
+            .places
+            .connection(HTTP, address(9, 9), true, crowd.evict())
+            .expect("a proxy is not counted");
+        assert_eq!(proxied.charge(here), Ok(()));
+        assert_eq!(crowd.ask(HTTP, here).err(), Some(Rejected::Address));
+        assert_eq!(crowd.held_by(HTTP, address(9, 9)), 0, "its client is");
+        drop(proxied);
+        assert!(crowd.ask(HTTP, here).is_ok());
+        assert_eq!(crowd.places.pending(HTTP), 1, "the second is still waiting");
+    }
+
+    #[test]
+    fn an_ipv6_network_has_the_places_of_one_address() {
+        let crowd = Crowd::new(|settings| settings.per_ip = NonZeroU32::new(1));
+        let ask = |text: &str| crowd.ask(HTTP, text.parse().expect("an address"));
+        let _first = ask("2001:db8:0:1::1").expect("a place");
+        assert_eq!(ask("2001:db8:0:1:ffff::2").err(), Some(Rejected::Address));
+        assert!(ask("2001:db8:0:2::1").is_ok());
+    }
+
+    #[test]
+    fn beyond_its_share_an_address_evicts_itself() {
+        for (pool, share) in [(Pool::Http, 1_024), (Pool::Rtmp, 64)] {
+            let crowd = Crowd::new(|_| {});
+            let (here, elsewhere) = (address(2, 1), address(3, 1));
+            let honest = crowd.ask(pool, elsewhere).expect("a place");
+            let mut all: Vec<_> = (0..2 * share)
+                .map(|_| crowd.ask(pool, here).expect("a place"))
+                .collect();
+            assert_eq!(crowd.held_by(pool, here), share);
+            assert_eq!(crowd.held_by(pool, elsewhere), 1);
+            assert_eq!(crowd.evicted(), share as u64);
+            all[0].settle();
+            assert_eq!(crowd.held_by(pool, here), share, "it had none");
+            all[share].settle();
+            all[share].settle();
+            assert_eq!(crowd.held_by(pool, here), share - 1, "given back once");
+            drop((all, honest));
+            assert_eq!(crowd.places.pending(pool), 0);
+        }
+    }
+
+    #[test]
+    fn few_addresses_do_not_keep_another_out() {
+        for (pool, attackers) in [(Pool::Http, 4), (Pool::Rtmp, 16)] {
+            let crowd = Crowd::new(|_| {});
+            let max = pool.bounds(&config::Limits::default(), None).max;
+            let mut all = Vec::new();
+            for number in 0..2 * max {
+                let from = address(2, (number % attackers) as u8);
+                all.push(crowd.ask(pool, from).expect("a place"));
+            }
+            let before = crowd.evicted();
+            let honest = crowd.ask(pool, address(2, 200)).expect("a place");
+            assert_eq!(crowd.evicted(), before + 1);
+            assert_eq!(crowd.places.pending(pool), max);
+            for _ in 0..max {
+                all.push(crowd.ask(pool, address(2, 1)).expect("a place"));
+            }
+            assert_eq!(crowd.held_by(pool, address(2, 200)), 1, "it stays");
+            drop(honest);
+        }
+    }
+
+    #[test]
+    fn networks_of_one_ipv6_site_do_not_keep_another_out() {
+        let crowd = Crowd::new(|_| {});
+        let mut all = Vec::new();
+        // A thousand networks hold four each, an honest one holds eight.
+        let honest: IpAddr = "2001:db8:1::1".parse().expect("an address");
+        for _ in 0..8 {
+            all.push(crowd.ask(HTTP, honest).expect("a place"));
+        }
+        for number in 0..8_000_u16 {
+            let network = number % 1_024;
+            let from = format!("2001:db8:0:{network:x}::1");
+            let from = from.parse().expect("an address");
+            all.push(crowd.ask(HTTP, from).expect("a place"));
+        }
+        assert_eq!(crowd.places.pending(HTTP), 4_096);
+        assert_eq!(crowd.held_by(HTTP, honest), 8);
+    }
+
+    #[test]
+    fn a_publishers_address_comes_back_through_any_crowd() {
+        let crowd = Crowd::new(|_| {});
+        let studio = address(2, 1);
+        let mut publisher = crowd.ask(Pool::Rtmp, studio).expect("a place");
+        publisher.settle_publisher();
+        drop(publisher);
+        let _again = crowd.ask(Pool::Rtmp, studio).expect("a place");
+        // As many addresses as there are places, and more: nobody is greedy.
+        let all: Vec<_> = (0..4_096_u32)
+            .map(|number| IpAddr::from((0x0a00_0000 | number << 8).to_be_bytes()))
+            .map(|from| crowd.ask(Pool::Rtmp, from).expect("a place"))
+            .collect();
+        assert_eq!(crowd.held_by(Pool::Rtmp, studio), 1);
+        assert_eq!(crowd.places.pending(Pool::Rtmp), 1_024);
+        drop(all);
+    }
+
+    #[test]
+    fn a_session_has_a_place_of_its_own() {
+        let crowd = Crowd::new(|settings| settings.per_ip = NonZeroU32::new(1));
+        let here = address(2, 1);
+        let place = crowd.ask(HTTP, here).expect("a place");
+        let handover = Handover::new(place);
+        let mut session = handover.session(here, crowd.evict());
+        let pending = |pool| crowd.places.pending(pool);
+        assert_eq!((pending(HTTP), pending(Pool::Session)), (1, 1));
+        drop(handover);
+        assert_eq!((pending(HTTP), pending(Pool::Session)), (0, 1));
+        assert_eq!(
+            crowd.ask(HTTP, here).err(),
+            Some(Rejected::Address),
+            "the session is counted in the connection's stead"
+        );
+        session.settle();
+        assert_eq!(pending(Pool::Session), 0);
+        drop(session);
+        assert!(crowd.ask(HTTP, here).is_ok());
+    }
+
+    #[test]
+    fn pending_connections_leave_descriptors_to_others() {
+        assert_eq!(connections(4_096, None), 4_096);
+        assert_eq!(connections(4_096, Some(1 << 20)), 4_096);
+        assert_eq!(connections(4_096, Some(4_096)), 1_024);
+        assert_eq!(connections(4_096, Some(100)), 256);
+    }
+
+    #[test]
+    fn sessions_that_wait_leave_seats_to_others() {
+        assert_eq!(sessions(None), (2_048, 1_024));
+        assert_eq!(sessions(NonZeroU32::new(100)), (50, 12));
+        assert_eq!(sessions(NonZeroU32::new(1)), (1, 1));
+        assert_eq!(sessions(NonZeroU32::new(1_000_000)), (2_048, 1_024));
+    }
+}

@@ -1,0 +1,99 @@
+//! Whether the threads that carry media still turn.
+//!
+//! Each of them counts its turns. Housekeeping looks at the counts once in a while; a thread whose count
+//! stands still for [`STOPPED_AFTER`] has ended, or is stuck. The operator's port then says that the
+//! server is not ready: it accepts what it cannot serve.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Each thread turns once a second at the least; the rest is for a host that is busy or was suspended.
+const STOPPED_AFTER: Duration = Duration::from_secs(10);
+
+/// What threads do, and their numbers.
+type Thread = (&'static str, usize);
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(crate) struct Pulses(Mutex<HashMap<Thread, Pulse>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Pulse {
+    turns: u64,
+    changed: Instant,
+    /// When the turns were last looked at.
+    seen: Instant,
+}
+
+impl Pulse {
+    /// Judged by what was seen: time in which nobody looked tells nothing.
+    fn has_stopped(self) -> bool {
+        self.seen.saturating_duration_since(self.changed) >= STOPPED_AFTER
+    }
+}
+
+impl Pulses {
+    /// Notes how often a thread has turned. None: it has nothing to do, and may sleep.
+    pub(crate) fn note(&self, thread: Thread, turns: Option<u64>, now: Instant) {
+        let mut pulses = self.pulses();
+        let Some(turns) = turns else {
+            pulses.remove(&thread);
+            return;
+        };
+        let pulse = pulses.entry(thread).or_insert(Pulse {
+            turns,
+            changed: now,
+            seen: now,
+        });
+        let had_stopped = pulse.has_stopped();
+        if pulse.turns != turns {
+            (pulse.turns, pulse.changed) = (turns, now);
+        }
+        pulse.seen = now;
+        let (what, number) = thread;
+        match (had_stopped, pulse.has_stopped()) {
+            (false, true) => tracing::error!(what, number, "a thread does not turn any more"),
+            (true, false) => tracing::info!(what, number, "a thread turns again"),
+            _ => {}
+        }
+    }
+
+    /// What a thread does that has stopped, if one has.
+    pub(crate) fn stopped(&self) -> Option<&'static str> {
+        let pulses = self.pulses();
+        let mut stopped = pulses.iter().filter(|(_, pulse)| pulse.has_stopped());
+        stopped.next().map(|((what, _), _)| *what)
+    }
+
+    fn pulses(&self) -> MutexGuard<'_, HashMap<Thread, Pulse>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREAD: Thread = ("reading", 0);
+
+    #[test]
+    fn a_thread_that_stands_still_is_noticed() {
+        let (pulses, start) = (Pulses::default(), Instant::now());
+        let after = |seconds| start + Duration::from_secs(seconds);
+        for second in 0..60 {
+            pulses.note(THREAD, Some(second), after(second));
+            pulses.note(("visiting", 1), None, after(second));
+        }
+        assert_eq!(pulses.stopped(), None);
+        pulses.note(THREAD, Some(59), after(68));
+        assert_eq!(pulses.stopped(), None);
+        pulses.note(THREAD, Some(59), after(69));
+        assert_eq!(pulses.stopped(), Some("reading"));
+        pulses.note(THREAD, Some(60), after(70));
+        assert_eq!(pulses.stopped(), None, "it was only slow");
+        pulses.note(THREAD, None, after(80));
+        pulses.note(THREAD, Some(60), after(100));
+        assert_eq!(pulses.stopped(), None, "it had nothing to do");
+    }
+}

@@ -1,0 +1,257 @@
+//! Few addresses flood every door at once: sessions that nobody comes for, connections that say nothing,
+//! RTMP that stops after its handshake, checks of unknown sessions. A newcomer from another address is
+//! served as before, and those who listen notice nothing.
+//!
+//! Before and while are compared in one run, with the same number of listeners and newcomers. All
+//! addresses are of the loopback, and the flood is bounded in number and time.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
+use testkit::{Audience, Clip, Server, need_descriptors};
+
+use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+
+/// What one of the two looks takes.
+const SPAN: Duration = Duration::from_secs(8);
+const PRESENT: usize = 50;
+/// Between two newcomers.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Of the connections that no server is between: what the machine adds to anybody's delay.
+const CONTROL: Duration = Duration::from_millis(20);
+/// A newcomer is served within this, at the 99th percentile.
+const SERVED_WITHIN: Duration = Duration::from_millis(100);
+
+/// What a kind of stranger does: from how many addresses, how often in all, and what stays open.
+struct Flood {
+    first_host: u8,
+    hosts: u8,
+    total: u32,
+    kept: usize,
+}
+
+/// As many as the four have places, and again: they are held throughout.
+const SILENT: Flood = Flood {
+    first_host: 2,
+    hosts: 4,
+    total: 8_192,
+    kept: 4_096,
+};
+const SESSIONS: Flood = Flood {
+    first_host: 2,
+    hosts: 4,
+    total: 4_096,
+    kept: 0,
+};
+const RTMP: Flood = Flood {
+    first_host: 20,
+    hosts: 16,
+    total: 2_048,
+    kept: 16 * 64,
+};
+const CHECKS: u32 = 40_000;
+const NEWCOMER: u8 = 200;
+
+const DESCRIPTORS: u64 = 8_192;
+
+#[test]
+fn while_few_addresses_flood_every_door() {
+    need_descriptors(DESCRIPTORS);
+    let server = Server::start();
+    let _publisher = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let quiet = Audience::join(server.addr("http"), "/radio.mp3", PRESENT);
+    let flooded = Audience::join(server.addr("http"), "/radio.mp3", PRESENT);
+    quiet.control(CONTROL);
+    flooded.control(CONTROL);
+    // The burst is over.
+    thread::sleep(Duration::from_secs(2));
+
+    quiet.watch();
+    let mut before = newcomers(&server, SPAN);
+    let quiet = median(quiet.longest_gaps().listeners);
+
+    let stop = AtomicBool::new(false);
+    let mut during = thread::scope(|scope| {
+        scope.spawn(|| flood(&SILENT, &stop, |host| connect(host, server.addr("http"))));
+        scope.spawn(|| flood(&RTMP, &stop, |host| shake_hands(host, server.addr("rtmp"))));
+        scope.spawn(|| flood(&SESSIONS, &stop, |host| open_session(host, &server)));
+        scope.spawn(|| check_nobodys_sessions(server.addr("webrtc"), &stop));
+        flooded.watch();
+        let during = newcomers(&server, SPAN);
+        stop.store(true, Ordering::Relaxed);
+        during
+    });
+    assert_eq!(flooded.alive(), PRESENT);
+    let gaps = flooded.longest_gaps();
+    let machine = gaps.control.saturating_sub(CONTROL);
+    let flooded = median(gaps.listeners);
+
+    let metrics = server.metrics();
+    let evicted = |reason: &str| {
+        let label = format!("reason=\"{reason}\"");
+        metrics.sum("carillon_rejected_total", &[&label])
+    };
+    let all = [
+        "limit_pending",
+        "limit_pending_per_ip",
+        "limit_pending_sessions",
+    ]
+    .map(evicted);
+    let (calm, worst) = (percentile_99(&mut before), percentile_99(&mut during));
+    println!(
+        "served: p99 {calm:?} before, {worst:?} while ({} newcomers); longest gap {quiet:?} and \
+         {flooded:?}; the machine itself {machine:?}; evicted {all:?}",
+        during.len()
+    );
+    assert!(all.iter().sum::<f64>() > 4_000.0, "no flood: {all:?}");
+    assert!(worst <= SERVED_WITHIN + machine, "{worst:?}");
+    let ratio = flooded.saturating_sub(machine).as_secs_f64() / quiet.as_secs_f64();
+    assert!(ratio <= 1.5, "gaps grew {ratio:.2}-fold");
+}
+
+/// Newcomers, one after the other, in turn to each door: how long each waited to be served.
+fn newcomers(server: &Server, span: Duration) -> Vec<Duration> {
+    let end = Instant::now() + span;
+    let mut waits = Vec::new();
+    while Instant::now() < end {
+        for serve in [listener, page, player] {
+            let began = Instant::now();
+            serve(server);
+            waits.push(began.elapsed());
+            thread::sleep(PAUSE);
+        }
+    }
+    waits
+}
+
+/// From the request to the first byte of sound.
+fn listener(server: &Server) {
+    let answer = ask(server, "/radio.mp3", |answer| {
+        answer.windows(4).position(|end| end == b"\r\n\r\n") < answer.len().checked_sub(5)
+    });
+    assert!(answer.starts_with(b"HTTP/1.1 200 "), "not served");
+}
+
+fn page(server: &Server) {
+    let answer = ask(server, "/", |_| false);
+    assert!(answer.starts_with(b"HTTP/1.1 200 "), "no page");
+}
+
+fn ask(server: &Server, path: &str, is_enough: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    let mut socket = connect(NEWCOMER, server.addr("http")).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    let mut piece = [0; 4096];
+    while !is_enough(&answer) {
+        match socket.read(&mut piece).unwrap() {
+            0 => break,
+            length => answer.extend_from_slice(&piece[..length]),
+        }
+    }
+    answer
+}
+
+/// As far as the server answers somebody who has shown no key.
+fn player(server: &Server) {
+    shake_hands(NEWCOMER, server.addr("rtmp")).unwrap();
+}
+
+/// Sees strangers come, evenly, until they are all there or it is over. What fails is the server's right.
+fn flood<T>(flood: &Flood, stop: &AtomicBool, come: impl Fn(u8) -> Option<T>) {
+    let apart = SPAN / (flood.total + flood.total / 8);
+    let began = Instant::now();
+    let mut kept = VecDeque::new();
+    for number in 0..flood.total {
+        let due = began + apart * number;
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let host = flood.first_host + (number % u32::from(flood.hosts)) as u8;
+        kept.extend(come(host));
+        while kept.len() > flood.kept {
+            kept.pop_front();
+        }
+    }
+    while !stop.load(Ordering::Relaxed) {
+        thread::sleep(PAUSE);
+    }
+}
+
+fn connect(host: u8, to: SocketAddr) -> Option<TcpStream> {
+    let from = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, host), 0);
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&from.into()).unwrap();
+    socket.connect_timeout(&to.into(), DEADLINE).ok()?;
+    socket.set_read_timeout(Some(DEADLINE)).unwrap();
+    socket.set_tcp_nodelay(true).ok()?;
+    Some(socket.into())
+}
+
+fn shake_hands(host: u8, to: SocketAddr) -> Option<TcpStream> {
+    let mut socket = connect(host, to)?;
+    let mut c0_c1 = vec![0; 1 + 1536];
+    c0_c1[0] = 3;
+    socket.write_all(&c0_c1).ok()?;
+    let mut answer = vec![0; 1 + 2 * 1536];
+    socket.read_exact(&mut answer).ok()?;
+    Some(socket)
+}
+
+/// Opens a session and goes away.
+fn open_session(host: u8, server: &Server) -> Option<()> {
+    let request = format!(
+        "POST /radio.mp3/whep HTTP/1.1\r\nHost: x\r\nContent-Type: application/sdp\r\n\
+         Content-Length: {}\r\n\r\n{OFFER}",
+        OFFER.len()
+    );
+    let mut socket = connect(host, server.addr("http"))?;
+    socket.write_all(request.as_bytes()).ok()?;
+    let mut answer = [0; 12];
+    socket.read_exact(&mut answer).ok()
+}
+
+/// Connectivity checks (RFC 8445) that name a session which is none.
+fn check_nobodys_sessions(to: SocketAddr, stop: &AtomicBool) {
+    let socket = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).unwrap();
+    let mut check = vec![0, 1, 0, 16, 0x21, 0x12, 0xa4, 0x42];
+    check.extend([7; 12]);
+    check.extend([0, 6, 0, 11]);
+    check.extend(b"nobody:them\0");
+    let began = Instant::now();
+    for number in 0..CHECKS {
+        let due = began + SPAN / CHECKS * number;
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        // A full buffer loses some, as a network would.
+        socket.send_to(&check, to).ok();
+    }
+}
+
+fn median(mut of: Vec<Duration>) -> Duration {
+    of.sort();
+    of[of.len() / 2]
+}
+
+fn percentile_99(of: &mut [Duration]) -> Duration {
+    of.sort();
+    of[(of.len() * 99).div_ceil(100) - 1]
+}
+
+/// Somebody who listens.
+const OFFER: &str = "v=0\r\no=- 4611732854375898212 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n\
+    a=group:BUNDLE 0\r\na=msid-semantic: WMS\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n\
+    a=rtpmap:111 opus/48000/2\r\na=fmtp:111 minptime=10;useinbandfec=1\r\nc=IN IP4 0.0.0.0\r\n\
+    a=mid:0\r\na=rtcp-mux\r\na=setup:actpass\r\na=ice-ufrag:TdB7\r\n\
+    a=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
+    a=fingerprint:sha-256 7B:8B:F0:65:5F:78:E2:51:3B:AC:6F:F3:3F:46:1B:35:\
+    DC:B8:5F:64:1A:24:C2:43:F0:A1:58:D0:A1:2C:19:08\r\na=recvonly\r\n";
