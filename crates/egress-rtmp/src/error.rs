@@ -24,8 +24,8 @@ pub enum Error {
     /// Its container is none that RTMP can carry.
     #[error("the stream's format cannot be played over RTMP")]
     Unplayable,
-    /// It shall be played on a message stream beyond those that there are lanes for.
-    #[error("play on one of the first streams of the connection")]
+    /// It shall be played on a message stream that there are no lanes for.
+    #[error("play on the first stream of the connection")]
     MessageStream,
 
     // The peer broke its protocol, or a limit of it.

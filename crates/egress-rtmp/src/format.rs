@@ -6,23 +6,18 @@ use media::Container;
 
 use crate::packager::{Rtmp, Shape};
 
-/// Message streams that there are lanes for. Every client plays on the first that it made; the
-/// connection itself is 0. Servers that we push to give out 1, too.
-const MESSAGE_STREAMS: usize = 3;
+/// The message stream that players have lanes on: the first that they made, which every client plays
+/// on. What they choose beyond that would have each format packaged once more, for strangers.
+const PLAYED_ON: u32 = 1;
 
-/// By message stream: everything, sound alone, pictures alone.
-const PLAYED: [[&str; 3]; MESSAGE_STREAMS] = [
-    ["rtmp-0", "rtmp-0-audio", "rtmp-0-video"],
-    ["rtmp", "rtmp-audio", "rtmp-video"],
-    ["rtmp-2", "rtmp-2-audio", "rtmp-2-video"],
-];
+/// Everything, sound alone, pictures alone.
+const PLAYED: [&str; 3] = ["rtmp", "rtmp-audio", "rtmp-video"];
 
-/// By message stream: the form in which one publishes.
-const PUSHED: [&str; MESSAGE_STREAMS] = ["rtmp-push-0", "rtmp-push", "rtmp-push-2"];
+/// By message stream, which the server that we push to gives out: the form in which one publishes.
+const PUSHED: [&str; 3] = ["rtmp-push-0", "rtmp-push", "rtmp-push-2"];
 
 /// The format of lanes of a shape; `None` where there are none.
 pub(crate) fn format(shape: Shape) -> Option<Format> {
-    let message_stream = shape.message_stream as usize;
     let selection = match (shape.audio, shape.video) {
         (true, true) => 0,
         (true, false) => 1,
@@ -30,9 +25,12 @@ pub(crate) fn format(shape: Shape) -> Option<Format> {
         (false, false) => return None,
     };
     let name = if shape.wraps_metadata {
+        let message_stream = shape.message_stream as usize;
         *PUSHED.get(message_stream).filter(|_| selection == 0)?
+    } else if shape.message_stream == PLAYED_ON {
+        PLAYED[selection]
     } else {
-        PLAYED.get(message_stream)?[selection]
+        return None;
     };
     Some(Format {
         name,
@@ -57,40 +55,50 @@ mod tests {
 
     use super::*;
 
+    const EVERYTHING: Shape = Shape {
+        message_stream: PLAYED_ON,
+        audio: true,
+        video: true,
+        wraps_metadata: false,
+    };
+
     #[test]
     fn each_shape_has_a_name_of_its_own() {
-        let mut names = HashSet::new();
-        let mut shapes = 0;
-        for message_stream in 0..MESSAGE_STREAMS as u32 {
-            for (audio, video, wraps_metadata) in [
-                (true, true, false),
-                (true, false, false),
-                (false, true, false),
-                (true, true, true),
-            ] {
-                let shape = Shape {
-                    message_stream,
-                    audio,
-                    video,
-                    wraps_metadata,
-                };
-                names.insert(format(shape).expect("there is one").name);
-                shapes += 1;
-            }
-        }
-        assert_eq!(names.len(), shapes);
+        let played = [(true, true), (true, false), (false, true)].map(|(audio, video)| Shape {
+            audio,
+            video,
+            ..EVERYTHING
+        });
+        let pushed = [0, 1, 2].map(|message_stream| Shape {
+            message_stream,
+            wraps_metadata: true,
+            ..EVERYTHING
+        });
+        let all = played.into_iter().chain(pushed);
+        let names: HashSet<_> = all.map(|shape| format(shape).unwrap().name).collect();
+        assert_eq!(names.len(), 6);
         let nothing = Shape {
-            message_stream: 1,
             audio: false,
             video: false,
-            wraps_metadata: false,
+            ..EVERYTHING
         };
         assert_eq!(format(nothing), None);
-        let beyond = Shape {
-            message_stream: MESSAGE_STREAMS as u32,
-            audio: true,
-            ..nothing
+    }
+
+    #[test]
+    fn players_cannot_have_more_lanes_by_choosing_another_message_stream() {
+        for message_stream in [0, 2, 3, u32::MAX] {
+            let elsewhere = Shape {
+                message_stream,
+                ..EVERYTHING
+            };
+            assert_eq!(format(elsewhere), None, "on {message_stream}");
+        }
+        let pushed_beyond = Shape {
+            message_stream: 3,
+            wraps_metadata: true,
+            ..EVERYTHING
         };
-        assert_eq!(format(beyond), None);
+        assert_eq!(format(pushed_beyond), None);
     }
 }

@@ -1,18 +1,105 @@
 //! One budget for the memory of all logs.
+//!
+//! A page is reserved before it is allocated, so what logs hold never exceeds [`Budget::bound`]. When the
+//! limit is reached, the stream that holds most gives up its oldest page, in the lane that holds most,
+//! even one that a joiner would start at: whoever needs the page gets it, and memory evens out over the
+//! streams. Each lane keeps its last two pages, its *floor*. When every lane is down to that, and
+//! to what a unit still being written needs, the headroom above the limit is used; a lane for which that
+//! does not suffice either is closed by its stream.
+//!
+//! All of this runs on publishers' threads and at joins. The lock is taken when a lane opens, and for a
+//! page when the limit is reached; it is never held while a stream's lock is waited for.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use crate::log::Shared;
 use crate::stats::Counter;
 
-/// The part of the budget that is left for the lanes that are open: one in so many.
+/// The headroom above the limit: one part in so many.
+const HEADROOM_PART: usize = 10;
+
+/// Where memory counts as short for a new lane: one part in so many below the limit.
 const RESERVED_PART: usize = 16;
 
-/// Counts the bytes that log pages hold. Above the limit, lanes keep only what present listeners
-/// are reading. Somewhat below it no new lane opens, so that it is newcomers who feel it first.
+/// When memory is short, no further lane of a stream opens whose floors together would take more than one
+/// part in so many: every lane could keep four times its floor, two or three seconds of a
+/// usual stream. A stream's first lane opens for as long as its floor fits.
+const FLOORS_PART: usize = 4;
+
+/// What one lane holds, and what its stream holds in all lanes.
+#[derive(Debug)]
+pub(crate) struct Account {
+    budget: Arc<Budget>,
+    stream: Arc<AtomicUsize>,
+    lane: AtomicUsize,
+}
+
+impl Account {
+    /// An account of a lane of the stream that holds `stream`.
+    pub(crate) fn new(budget: &Arc<Budget>, stream: &Arc<AtomicUsize>) -> Self {
+        Self {
+            budget: Arc::clone(budget),
+            stream: Arc::clone(stream),
+            lane: AtomicUsize::new(0),
+        }
+    }
+
+    /// An account without a limit.
+    pub(crate) fn unlimited() -> Self {
+        Self::new(&Arc::new(Budget::new(usize::MAX)), &Arc::default())
+    }
+
+    /// Makes room for a page; `false` when there is none to be had.
+    pub(crate) fn reserve(&self, bytes: usize) -> bool {
+        if !self.budget.make_room(bytes) {
+            return false;
+        }
+        self.stream.fetch_add(bytes, Ordering::Relaxed);
+        self.lane.fetch_add(bytes, Ordering::Relaxed);
+        true
+    }
+
+    pub(crate) fn release(&self, bytes: usize) {
+        self.stream.fetch_sub(bytes, Ordering::Relaxed);
+        self.lane.fetch_sub(bytes, Ordering::Relaxed);
+        let before = self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(before >= bytes, "pages are released once");
+    }
+
+    /// From here on the log may be asked to give up pages above its floor.
+    pub(crate) fn enter(self: &Arc<Self>, log: &Arc<Shared>, floor: usize) {
+        self.budget.tenants().push(Tenant {
+            account: Arc::clone(self),
+            log: Arc::downgrade(log),
+            floor,
+            is_spent: false,
+        });
+    }
+
+    fn held(&self) -> (usize, usize) {
+        let stream = self.stream.load(Ordering::Relaxed);
+        (stream, self.lane.load(Ordering::Relaxed))
+    }
+}
+
+/// A lane's log, as the budget knows it.
+#[derive(Debug)]
+struct Tenant {
+    account: Arc<Account>,
+    log: Weak<Shared>,
+    /// Bytes that it always keeps.
+    floor: usize,
+    /// It had nothing to give the last time it was asked.
+    is_spent: bool,
+}
+
+/// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Budget {
     used: AtomicUsize,
     max: usize,
+    tenants: Mutex<Vec<Tenant>>,
     /// Lanes that were not opened.
     pub(crate) refused: Counter,
 }
@@ -22,53 +109,185 @@ impl Budget {
         Self {
             used: AtomicUsize::new(0),
             max,
+            tenants: Mutex::default(),
             refused: Counter::default(),
         }
     }
 
-    pub(crate) fn take(&self, bytes: usize) {
-        self.used.fetch_add(bytes, Ordering::Relaxed);
+    /// Takes `bytes`, from others if need be; `false` when there are none to be had.
+    fn make_room(&self, bytes: usize) -> bool {
+        self.take(bytes, self.max) || self.reclaim(bytes) || self.take(bytes, self.bound())
     }
 
-    pub(crate) fn release(&self, bytes: usize) {
-        let before = self.used.fetch_sub(bytes, Ordering::Relaxed);
-        debug_assert!(before >= bytes, "pages are released once");
-    }
-
-    pub(crate) fn exceeded(&self) -> bool {
-        self.used() > self.max
-    }
-
-    /// Whether there is nothing left for another lane; counts it if so.
-    pub(crate) fn refuses(&self) -> bool {
-        let refuses = self.used() > self.lanes_max();
+    /// Whether there is no memory for another lane, whose floor is `floor`; counts it if so.
+    pub(crate) fn refuses(&self, floor: usize, is_first_of_stream: bool) -> bool {
+        let part = if is_first_of_stream { 1 } else { FLOORS_PART };
+        let is_short = self.used() > self.short_at();
+        let refuses = is_short && self.floors().saturating_add(floor) > self.max / part;
         self.refused.add(u64::from(refuses));
         refuses
     }
 
-    /// Bytes above which no new lane opens.
-    pub(crate) fn lanes_max(&self) -> usize {
-        self.max - self.max / RESERVED_PART
+    /// How near it is to where no further lane opens, which is 1.
+    pub(crate) fn level(&self) -> f64 {
+        let used = self.used() as f64 / self.short_at().max(1) as f64;
+        let floors: Vec<_> = self.tenants().iter().map(|tenant| tenant.floor).collect();
+        let next = floors.iter().max().copied().unwrap_or(0);
+        let floors = floors.into_iter().sum::<usize>() + next;
+        used.min(floors as f64 / (self.max / FLOORS_PART).max(1) as f64)
     }
 
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
+
+    /// The most that logs ever hold.
+    pub(crate) const fn bound(&self) -> usize {
+        self.max.saturating_add(self.max / HEADROOM_PART)
+    }
+
+    const fn short_at(&self) -> usize {
+        self.max - self.max / RESERVED_PART
+    }
+
+    fn take(&self, bytes: usize, max: usize) -> bool {
+        let add = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= max);
+        let taken = self
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        taken.is_ok()
+    }
+
+    /// Has the fullest give up pages until there is room for `bytes`, and takes them. Ends when each lane
+    /// has had to say that it has nothing left.
+    fn reclaim(&self, bytes: usize) -> bool {
+        let mut tenants = self.tenants();
+        for tenant in tenants.iter_mut() {
+            tenant.is_spent = false;
+        }
+        loop {
+            if self.take(bytes, self.max) {
+                return true;
+            }
+            let able = tenants.iter_mut().filter(|tenant| !tenant.is_spent);
+            let Some(fullest) = able.max_by_key(|tenant| tenant.account.held()) else {
+                return false;
+            };
+            let log = fullest.log.upgrade();
+            fullest.is_spent = !log.is_some_and(|log| log.give_up());
+        }
+    }
+
+    fn floors(&self) -> usize {
+        self.tenants().iter().map(|tenant| tenant.floor).sum()
+    }
+
+    /// The lanes that are open.
+    fn tenants(&self) -> MutexGuard<'_, Vec<Tenant>> {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        tenants.retain(|tenant| tenant.log.strong_count() > 0);
+        tenants
+    }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
+    use std::time::Instant;
+
+    use media::{Span, Timestamp};
+
     use super::*;
+    use crate::log::{Entry, Preamble, Retention, Writer};
+
+    const RETENTION: Retention = Retention {
+        page_bytes: 1_000,
+        page_units: 8,
+        pages_max: 1_000,
+        time_max: Span::from_millis(1_000_000),
+        join_max: Span::from_millis(1_000_000),
+    };
+
+    /// What a page takes.
+    const PAGE: usize = RETENTION.floor() / 2;
+
+    /// A budget of so many pages, with a tenth for headroom.
+    fn budget(pages: usize) -> Arc<Budget> {
+        Arc::new(Budget::new(pages * PAGE))
+    }
+
+    fn log(budget: &Arc<Budget>, stream: &Arc<AtomicUsize>) -> Writer {
+        Writer::new(RETENTION, Account::new(budget, stream)).expect("there is room")
+    }
+
+    /// Writes units of a page each, of which the first may be joined.
+    fn fill(writer: &mut Writer, units: usize) {
+        for unit in 0..units {
+            writer.put(&[7; 1_000]);
+            let entry = match unit {
+                0 => Entry::Join(Arc::new(Preamble::default())),
+                _ => Entry::None,
+            };
+            writer.end_unit(Timestamp::ZERO, Instant::now(), entry);
+            writer.commit();
+        }
+    }
 
     #[test]
-    fn newcomers_feel_it_before_those_who_are_there() {
-        let budget = Budget::new(1_600);
-        budget.take(1_500);
-        assert!(!budget.refuses());
-        budget.take(1);
-        assert!(budget.refuses() && !budget.exceeded());
-        assert_eq!(budget.refused.value(), 1);
-        budget.release(1);
-        assert!(!budget.refuses());
+    fn who_holds_most_gives_up_first_even_what_a_joiner_would_start_at() {
+        let budget = budget(40);
+        let [greedy, modest] = [Arc::default(), Arc::default()];
+        let mut first = log(&budget, &greedy);
+        let mut second = log(&budget, &greedy);
+        fill(&mut first, 30);
+        fill(&mut second, 10);
+        assert!(!first.has_lost_join() && !second.has_lost_join());
+        fill(&mut second, 100);
+        assert_eq!(
+            budget.used(),
+            40 * PAGE,
+            "the limit is used and not exceeded"
+        );
+        let mut other = log(&budget, &modest);
+        fill(&mut other, 15);
+        let held = |stream: &AtomicUsize| stream.load(Ordering::Relaxed) / PAGE;
+        assert_eq!((held(&greedy), held(&modest)), (25, 15));
+        assert!(!other.has_lost_join(), "whoever holds less keeps all");
+        assert!(first.has_lost_join(), "nothing is exempt");
+        drop((first, second, other));
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_unit_too_large_for_the_memory_closes_its_log_and_no_other() {
+        let budget = budget(20);
+        let [large, small] = [Arc::default(), Arc::default()];
+        let mut neighbour = log(&budget, &small);
+        fill(&mut neighbour, 5);
+        let mut writer = log(&budget, &large);
+        fill(&mut writer, 1);
+        writer.put(&vec![7; 30_000]);
+        assert!(writer.has_failed());
+        assert!(budget.used() <= budget.bound());
+        assert!(!neighbour.has_failed());
+        writer.commit();
+        assert_eq!(writer.shared().committed(), 1_000, "what was whole stays");
+        drop(writer);
+        fill(&mut neighbour, 30);
+        assert!(!neighbour.has_failed());
+    }
+
+    #[test]
+    fn a_first_lane_is_let_in_where_a_further_one_is_not() {
+        let budget = budget(40);
+        let greedy = Arc::default();
+        let floor = RETENTION.floor();
+        let mut lanes: Vec<_> = (0..5).map(|_| log(&budget, &greedy)).collect();
+        assert!(!budget.refuses(floor, false), "there is memory");
+        fill(&mut lanes[0], 100);
+        assert!(budget.level() >= 1.0 && budget.refuses(floor, false));
+        assert!(!budget.refuses(floor, true));
+        lanes.extend((0..15).map(|_| log(&budget, &greedy)));
+        assert!(budget.refuses(floor, true), "not even floors have room");
+        assert_eq!(budget.refused.value(), 2);
     }
 }

@@ -73,19 +73,23 @@ pub(crate) enum Verdict {
 }
 
 /// Where a new listener starts: the newest join point that is at least `burst` old, or else the
-/// oldest there is. One that has had everything up to `after` starts later than that.
-pub(crate) fn start(view: &View, burst: Span, after: Option<Timestamp>) -> Option<Start> {
+/// oldest there is; none that is older than `reach`. One that has had everything up to `after` starts
+/// later than that.
+pub(crate) fn start(
+    view: &View,
+    burst: Span,
+    reach: Span,
+    after: Option<Timestamp>,
+) -> Option<Start> {
     let newest = view.newest()?.at;
     let mut best = None;
-    for unit in view.units_back() {
-        if after.is_some_and(|after| unit.at <= after) {
+    for (unit, preamble) in view.joins_back() {
+        let age = newest - unit.at;
+        if age > reach || after.is_some_and(|after| unit.at <= after) {
             break;
         }
-        let Entry::Join(preamble) = &unit.entry else {
-            continue;
-        };
         best = Some((unit, preamble));
-        if newest - unit.at >= burst {
+        if age >= burst {
             break;
         }
     }

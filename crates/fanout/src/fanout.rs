@@ -299,9 +299,14 @@ impl Fanout {
         self.budget.used()
     }
 
-    /// Bytes in log pages above which no new lane opens.
-    pub fn lanes_bytes_max(&self) -> usize {
-        self.budget.lanes_max()
+    /// The most that log pages ever hold, in bytes.
+    pub fn log_bytes_bound(&self) -> usize {
+        self.budget.bound()
+    }
+
+    /// How short memory for logs is; from 1 on no further format of a stream is begun.
+    pub fn log_pressure(&self) -> f64 {
+        self.budget.level()
     }
 
     /// Lanes that were not opened for want of memory for their logs, so far.

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use media::{Span, Timestamp};
 
@@ -93,7 +93,8 @@ impl Follower {
     /// Where a new listener starts that is to be given the last `burst`: at the newest join point
     /// that is so old, or else at the oldest; `None` while there is none.
     pub fn entry(&self, burst: Span) -> Option<u64> {
-        start(&self.view, burst, None).map(|start| start.offset)
+        let reach = self.lane.reach(Duration::MAX);
+        start(&self.view, burst, reach, None).map(|start| start.offset)
     }
 
     /// The units from the first that begins at or after `offset`.
@@ -124,6 +125,11 @@ impl Follower {
             Verdict::Skip(_) => Judgement::Skip,
             Verdict::Drop(reason) => Judgement::Drop(reason),
         }
+    }
+
+    /// How far back a listener may start that has waited for so long.
+    pub(crate) fn reach(&self, waited: Duration) -> Span {
+        self.lane.reach(waited)
     }
 
     pub(crate) fn view(&self) -> &View {

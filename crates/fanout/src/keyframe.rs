@@ -1,22 +1,88 @@
-//! The wish of a stream's viewers for a keyframe, on its way to the one who can ask for it.
+//! The wish of a stream's listeners for a keyframe, on its way to the one who can ask for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-/// Set by any number of viewers, taken by the publisher: however many wish, it is one wish.
+/// Set by any number of listeners, taken by the publisher: however many wish, it is one wish.
 #[derive(Debug, Default)]
-pub(crate) struct KeyframeWish(AtomicBool);
+pub(crate) struct KeyframeWish {
+    is_set: AtomicBool,
+    /// The present publisher has an encoder that can be asked.
+    is_heeded: AtomicBool,
+}
 
 impl KeyframeWish {
     pub(crate) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.is_set.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.is_set.load(Ordering::Relaxed)
     }
 
     /// It has been passed on, or came true.
     pub(crate) fn clear(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.is_set.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a keyframe comes when it is wished for.
+    pub(crate) fn is_heeded(&self) -> bool {
+        self.is_heeded.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_heeded(&self, is_heeded: bool) {
+        self.is_heeded.store(is_heeded, Ordering::Relaxed);
+    }
+}
+
+/// Between two requests to one encoder: a round trip and a frame.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// How often an encoder is asked in the long run. A keyframe costs as much as ten other frames, and strangers
+/// can wish for one as often as they like: all of the audience pays for what one of them claims to
+/// have lost.
+const SUSTAINED: Duration = Duration::from_secs(2);
+
+/// Requests that may come sooner, after a quiet time: a loss is mended at once, and what did not come is
+/// asked for again.
+const AT_ONCE: u32 = 3;
+
+/// How often an encoder is asked for a keyframe.
+#[derive(Debug, Default)]
+pub(crate) struct RequestRate {
+    asked: Option<Instant>,
+    /// When all requests that may come at once are there again.
+    full_at: Option<Instant>,
+}
+
+impl RequestRate {
+    /// Whether one may be sent now; counts it if so.
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
+        let full_at = self.full_at.map_or(now, |at| at.max(now));
+        let is_spent = full_at.saturating_duration_since(now) > SUSTAINED * (AT_ONCE - 1);
+        let is_soon = |asked| now.saturating_duration_since(asked) < INTERVAL;
+        if is_spent || self.asked.is_some_and(is_soon) {
+            return false;
+        }
+        self.asked = Some(now);
+        self.full_at = Some(full_at + SUSTAINED);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_mended_at_once_and_endless_wishes_wait() {
+        let start = Instant::now();
+        let mut rate = RequestRate::default();
+        let times = (0..20_000u64).step_by(100);
+        let asked: Vec<_> = times
+            .filter(|at| rate.take(start + Duration::from_millis(*at)))
+            .collect();
+        assert_eq!(asked[..5], [0, 500, 1_000, 2_000, 4_000]);
+        assert_eq!(asked.len(), 12);
     }
 }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use media::{Item, Span};
 
 use crate::bell::Bell;
-use crate::budget::Budget;
+use crate::budget::Account;
 use crate::keyframe::KeyframeWish;
 use crate::log::{Retention, Shared, Writer};
 use crate::packager::{Packager, Sink};
-use crate::policy::{Class, Policy};
+use crate::policy::{Class, JOIN_AGE_MAX, JOIN_PATIENCE, Policy};
 use crate::task_bells::TaskBells;
 use crate::worker::Summons;
 
@@ -123,6 +123,16 @@ impl Lane {
         &self.readers
     }
 
+    /// How far back a listener may start that has waited for so long. Where a keyframe is to be had for
+    /// the asking, no further than it might fall behind: the past would be delay for good.
+    pub(crate) fn reach(&self, waited: Duration) -> Span {
+        if self.wish.is_heeded() && waited < JOIN_PATIENCE {
+            self.policy.skip_after
+        } else {
+            JOIN_AGE_MAX.max(self.policy.skip_after)
+        }
+    }
+
     /// Tells whoever sleeps for this lane that there is news.
     fn ring(&self) {
         for (bell, summons) in self.bells.iter().zip(self.summons.iter()) {
@@ -224,11 +234,11 @@ impl LaneWriter {
         policy: Policy,
         packager: Box<dyn Packager>,
         summons: Arc<[Summons]>,
-        budget: Arc<Budget>,
+        account: Account,
         wish: Arc<KeyframeWish>,
-    ) -> Self {
+    ) -> Option<Self> {
         let policy = policy.in_order();
-        let writer = Writer::new(retention(class, &policy), budget);
+        let writer = Writer::new(retention(class, &policy), account)?;
         let lane = Arc::new(Lane {
             id: LaneId::next(),
             format,
@@ -244,13 +254,18 @@ impl LaneWriter {
             ended: AtomicBool::new(false),
             wish,
         });
-        Self {
+        Some(Self {
             lane,
             takes_derived: packager.takes_derived(),
             packager,
             writer,
             idle_since: None,
-        }
+        })
+    }
+
+    /// Bytes that a lane needs whatever happens.
+    pub(crate) fn floor(class: Class, policy: &Policy) -> usize {
+        retention(class, policy).floor()
     }
 
     /// Packages one item; listeners see it after [`publish`](Self::publish).
@@ -264,6 +279,21 @@ impl LaneWriter {
         if self.writer.commit() {
             self.lane.ring();
         }
+    }
+
+    /// There was no memory for it; nothing more comes of it.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.writer.has_failed()
+    }
+
+    /// Whether it had to give up the newest place where a joiner could start.
+    pub(crate) fn has_lost_join(&self) -> bool {
+        self.lane.class == Class::Video && self.writer.has_lost_join()
+    }
+
+    /// Whether somebody listens who does not ask for keyframes himself, as receivers of RTP do.
+    pub(crate) fn depends_on_joins(&self) -> bool {
+        self.lane.format.protocol != Protocol::Webrtc && self.lane.listeners() > 0
     }
 
     /// Whether nobody has listened for long enough that the lane may go.
@@ -303,5 +333,6 @@ fn retention(class: Class, policy: &Policy) -> Retention {
         page_units,
         pages_max,
         time_max,
+        join_max: JOIN_AGE_MAX.max(policy.skip_after) + RETENTION_MARGIN,
     }
 }

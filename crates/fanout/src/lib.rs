@@ -61,7 +61,7 @@ pub use reader::LogReader;
 pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Supply, Takeover};
 pub use seat::Seat;
 pub use stream::{
-    Claim, Derivation, DerivedWriter, Deriver, Info, LaneRefused, Offer, Phase, PictureOrder,
-    Publisher, Settings, Source, Stream, Superseded, Tap, Tapped,
+    Claim, Derivation, DerivedWriter, Deriver, Info, Keyframes, LaneRefused, Offer, Phase,
+    PictureOrder, Publisher, Settings, Source, Stream, Superseded, Tap, Tapped,
 };
 pub use worker::{Departure, ListenerReport};

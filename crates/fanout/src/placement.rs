@@ -123,7 +123,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::budget::Budget;
+    use crate::budget::Account;
     use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
     use crate::packager::{Packager, Sink};
     use crate::policy::{Class, Policy};
@@ -141,16 +141,16 @@ mod tests {
             protocol: Protocol::Http,
         };
         let policy = Policy::default_for(Class::Audio);
-        let budget = Arc::new(Budget::new(usize::MAX));
         let writer = LaneWriter::open(
             format,
             Class::Audio,
             policy,
             Box::new(Mute),
             Arc::new([]),
-            budget,
+            Account::unlimited(),
             Arc::default(),
         );
+        let writer = writer.expect("memory is not limited");
         LaneGuard::new(Arc::clone(&writer.lane))
     }
 

@@ -50,6 +50,14 @@ pub struct Policy {
 /// How long a new listener may take over its burst before it counts as behind.
 pub const BURST_MARGIN: Span = Span::from_millis(2_000);
 
+/// The furthest back that anybody starts: a picture group this long is joined at its keyframe, as behind
+/// as that is; in a longer one joiners wait for the next.
+pub(crate) const JOIN_AGE_MAX: Span = Span::from_millis(30_000);
+
+/// How long a joiner waits for a keyframe that its publisher can be asked for, before it takes the one
+/// there is: an encoder may not listen.
+pub(crate) const JOIN_PATIENCE: Duration = Duration::from_secs(3);
+
 impl Policy {
     /// The same rules, with no limit below another that it builds on.
     pub(crate) fn in_order(self) -> Self {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use media::{Item, Span, Timestamp};
 use net::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot, Waker};
 
-use crate::budget::Budget;
+use crate::budget::Account;
 use crate::cursor;
 use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
 use crate::log::{Entry, Preamble, Retention, View, Writer};
@@ -41,8 +41,10 @@ impl LogProbe {
             page_units: 512,
             pages_max: 128,
             time_max: Span::from_millis(32_000),
+            join_max: Span::from_millis(32_000),
         };
-        let writer = Writer::new(retention, Arc::new(Budget::new(usize::MAX)));
+        let writer = Writer::new(retention, Account::unlimited());
+        let writer = writer.expect("memory is not limited");
         let view = View::new(Arc::clone(writer.shared()));
         let join = Entry::Join(Arc::new(Preamble::default()));
         Self {
@@ -65,7 +67,8 @@ impl LogProbe {
     /// Finds the place of a joiner that is given `burst`.
     pub fn join(&mut self, burst: Span) -> Option<u64> {
         self.view.refresh();
-        cursor::start(&self.view, burst, None).map(|start| start.offset)
+        let reach = Span::from_ticks(i64::MAX);
+        cursor::start(&self.view, burst, reach, None).map(|start| start.offset)
     }
 }
 
@@ -235,11 +238,11 @@ impl ProbeLane {
             Policy::default_for(class),
             Box::new(Verbatim),
             summons,
-            Arc::new(Budget::new(usize::MAX)),
+            Account::unlimited(),
             Arc::default(),
         );
         Self {
-            writer,
+            writer: writer.expect("memory is not limited"),
             at: Timestamp::ZERO,
         }
     }

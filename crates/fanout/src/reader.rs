@@ -134,7 +134,8 @@ impl LogReader {
 
     fn step(&mut self) -> Step {
         let Some(offset) = self.offset else {
-            return match start(self.view(), self.policy().burst, self.after) {
+            let reach = self.follower.reach(self.seat.waited(Instant::now()));
+            return match start(self.view(), self.policy().burst, reach, self.after) {
                 Some(start) => self.go(start),
                 None => Step::Wait,
             };

@@ -125,6 +125,13 @@ impl Seat {
         self.requested.is_some()
     }
 
+    /// How long it has waited for its first media.
+    pub(crate) fn waited(&self, now: Instant) -> Duration {
+        self.requested.map_or(Duration::ZERO, |requested| {
+            now.saturating_duration_since(requested)
+        })
+    }
+
     /// Its first media is on its way; says so once.
     pub fn began(&mut self, now: Instant) {
         if let Some(requested) = self.requested.take() {

@@ -80,9 +80,12 @@ pub(crate) struct Publish {
     /// Its bit rate.
     #[arg(long, value_name = "RATE", value_parser = quantity::bit_rate, default_value = "128k")]
     pub(crate) audio_rate: u64,
-    /// Adds synthetic pictures of this bit rate, 25 a second, a keyframe every two seconds.
+    /// Adds synthetic pictures of this bit rate, 25 a second.
     #[arg(long, value_name = "RATE", value_parser = quantity::bit_rate)]
     pub(crate) video_rate: Option<u64>,
+    /// Between two of their keyframes, in whole seconds; over WebRTC others come when the server asks.
+    #[arg(long, value_name = "D", value_parser = quantity::duration, default_value = "2s")]
+    pub(crate) keyframe_interval: Duration,
 }
 
 /// How a load goes.

@@ -187,7 +187,9 @@ fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
                 ));
             }
             let sound = Sound::new(audio, publish.audio_rate)?;
-            let picture = publish.video_rate.map(Picture::new).transpose()?;
+            let interval = publish.keyframe_interval;
+            let picture = publish.video_rate.map(|rate| Picture::new(rate, interval));
+            let picture = picture.transpose()?;
             Source::Synthetic(Program { sound, picture })
         }
     };

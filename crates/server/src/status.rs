@@ -170,6 +170,7 @@ mod tests {
             }),
             tracks: Vec::new(),
             picture_order: fanout::PictureOrder::Unknown,
+            keyframes: None,
             offer: fanout::Offer::Nothing,
             is_deriving: false,
             title: Some(Arc::new(Title {

@@ -1,5 +1,6 @@
 //! What listeners are answered, in the words of Icecast 2.4.4.
 
+use fanout::Keyframes;
 use http1::{CORS, Head, HttpDate, NO_CACHE, ResponseHead, Status, Version};
 
 use crate::packager::METAINT;
@@ -35,12 +36,14 @@ impl<'a> Replies<'a> {
     }
 
     /// The head before a stream, which ends with the connection. Players that ask for titles are
-    /// answered in HTTP/1.0, as every server of theirs does.
+    /// answered in HTTP/1.0, as every server of theirs does. With `keyframes` it says how far apart they
+    /// are, in seconds, and what that means if it is much.
     pub(crate) fn stream(
         &self,
         media_type: &str,
         source_headers: &[(String, String)],
         is_icy: bool,
+        keyframes: Option<Keyframes>,
     ) -> Vec<u8> {
         let version = if is_icy {
             Version::Http10
@@ -57,6 +60,13 @@ impl<'a> Replies<'a> {
         }
         if is_icy {
             head = head.header("icy-metaint", &METAINT.to_string());
+        }
+        if let Some(interval) = keyframes.and_then(|keyframes| keyframes.interval) {
+            let seconds = format!("{:.1}", interval.seconds());
+            head = head.header("X-Keyframe-Interval", &seconds);
+        }
+        if let Some(words) = keyframes.and_then(|keyframes| keyframes.words()) {
+            head = head.header("X-Notice", &words);
         }
         head.finish()
     }

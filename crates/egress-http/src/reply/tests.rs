@@ -26,7 +26,7 @@ fn source() -> Vec<(String, String)> {
 fn stream_head(request: &str) -> String {
     let head = head(request);
     let replies = Replies::new(&head, SERVER, DATE);
-    String::from_utf8(replies.stream("audio/mpeg", &source(), head.wants_icy())).unwrap()
+    String::from_utf8(replies.stream("audio/mpeg", &source(), head.wants_icy(), None)).unwrap()
 }
 
 const COMMON: &str = "Server: Icecast 2.4.4 (Carillon)\r\n\
@@ -71,6 +71,31 @@ fn players_get_what_they_know_from_icecast() {
 }
 
 #[test]
+fn listeners_are_told_how_far_apart_keyframes_are() {
+    let request = head("GET /live/show.flv HTTP/1.1\r\n\r\n");
+    let reply = |millis| {
+        let keyframes = Keyframes {
+            interval: Some(media::Span::from_millis(millis)),
+            on_request: false,
+        };
+        let replies = Replies::new(&request, SERVER, DATE);
+        String::from_utf8(replies.stream("video/x-flv", &[], false, Some(keyframes))).unwrap()
+    };
+    let usual = reply(2_000);
+    assert!(
+        usual.contains("\r\nX-Keyframe-Interval: 2.0\r\n"),
+        "{usual}"
+    );
+    assert!(!usual.contains("X-Notice"), "{usual}");
+    let long = reply(8_300);
+    let words = "\r\nX-Notice: The publisher sends a keyframe every 8.3 s; ";
+    assert!(
+        long.contains("X-Keyframe-Interval: 8.3\r\n") && long.contains(words),
+        "{long}"
+    );
+}
+
+#[test]
 fn an_explicit_bit_rate_wins() {
     let headers = [
         ("ice-audio-info", "bitrate=96"),
@@ -107,7 +132,7 @@ fn a_source_cannot_begin_a_line_of_a_reply() {
     .to_vec();
     let head = head("GET /radio HTTP/1.1\r\n\r\n");
     for headers in [&headers[..], &headers[..1]] {
-        let reply = Replies::new(&head, SERVER, DATE).stream("audio/mpeg", headers, true);
+        let reply = Replies::new(&head, SERVER, DATE).stream("audio/mpeg", headers, true, None);
         let reply = String::from_utf8(reply).unwrap();
         let (lines, body) = reply.split_once("\r\n\r\n").unwrap();
         assert_eq!(body, "");

@@ -249,6 +249,7 @@ impl Request<'_> {
             form.media_type(info),
             &info.source.headers,
             form == Form::Icy,
+            info.keyframes.filter(|_| form == Form::Flv),
         )
     }
 

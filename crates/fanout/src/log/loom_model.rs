@@ -8,7 +8,7 @@ use media::{Span, Timestamp};
 
 use super::{Entry, Retention, View, Writer};
 use crate::bell::Bell;
-use crate::budget::Budget;
+use crate::budget::Account;
 
 /// Pages of three bytes and two units, so that a few units turn several pages.
 fn writer() -> Writer {
@@ -17,8 +17,9 @@ fn writer() -> Writer {
         page_units: 2,
         pages_max: 2,
         time_max: Span::from_millis(1_000),
+        join_max: Span::from_millis(1_000),
     };
-    Writer::new(retention, Arc::new(Budget::new(1 << 20)))
+    Writer::new(retention, Account::unlimited()).unwrap()
 }
 
 fn write(writer: &mut Writer, unit: &[u8]) {
@@ -79,6 +80,27 @@ fn loom_a_reader_that_slept_through_the_retention_begins_anew() {
         });
         write(&mut writer, b"ghi");
         reader.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_pages_given_up_for_others_leave_the_rest_readable() {
+    loom::model(|| {
+        let mut writer = writer();
+        write(&mut writer, b"abc");
+        write(&mut writer, b"def");
+        write(&mut writer, b"g");
+        let shared = Arc::clone(writer.shared());
+        let other = thread::spawn(move || {
+            shared.give_up();
+            let view = View::new(shared);
+            let bytes = read(&view);
+            let from = view.start() as usize;
+            assert_eq!(bytes, b"abcdefghij"[from..from + bytes.len()]);
+            assert!(view.end() >= 7);
+        });
+        write(&mut writer, b"hij");
+        other.join().unwrap();
     });
 }
 

@@ -16,8 +16,10 @@
 //! * Bytes below `committed` never change. The writer stores `committed` with release ordering after
 //!   writing them, and a reader that loads it with acquire ordering may read everything below it;
 //!   nothing else orders the two. The loom model in this module proves exactly that.
-//! * Pages are dropped from the old end when the log exceeds its retention. A [`View`] keeps alive
-//!   the pages it still knows, until its next refresh.
+//! * Pages are dropped from the old end when the log exceeds its retention, by its writer, and when memory
+//!   is short, by whoever needs some (see [`budget`](crate::budget)); never the last two, and none
+//!   that holds bytes not yet committed. A [`View`] keeps alive the pages it still knows, until its
+//!   next refresh.
 //! * Each page carries the index of the units that begin in it, append-only like the bytes.
 //!
 //! The lane's writer side is in [`Writer`], used under the stream's lock; workers and `LogReader`
@@ -43,7 +45,7 @@ pub(crate) use page::Unit;
 pub(crate) use view::View;
 pub(crate) use writer::Writer;
 
-use crate::budget::Budget;
+use crate::budget::Account;
 use crate::sync::{AtomicU64, Ordering};
 
 /// What a listener that starts at a join point is given first.
@@ -81,7 +83,23 @@ pub(crate) struct Retention {
     pub(crate) pages_max: usize,
     /// Media time kept at the most, rounded up to whole pages.
     pub(crate) time_max: Span,
+    /// What a joiner would start at stays longer, up to so much media time.
+    pub(crate) join_max: Span,
 }
+
+impl Retention {
+    /// Bytes of memory that the log keeps whatever happens.
+    pub(crate) const fn floor(&self) -> usize {
+        PAGES_MIN * self.page_weight()
+    }
+
+    const fn page_weight(&self) -> usize {
+        Page::weight_of(self.page_bytes, self.page_units)
+    }
+}
+
+/// The fewest pages kept, whatever the limits say: the one being written and the one before it.
+const PAGES_MIN: usize = 2;
 
 /// What writer and readers share.
 #[derive(Debug)]
@@ -93,13 +111,41 @@ pub(crate) struct Shared {
     /// All retained pages, oldest first; never empty. Locked when a page is added or dropped and
     /// when a reader (re)builds its view, never during a visit that keeps up.
     pages: Mutex<VecDeque<Arc<Page>>>,
-    budget: Arc<Budget>,
+    account: Arc<Account>,
 }
 
 impl Shared {
     /// Readable bytes end here; what lies below stays as it is.
     pub(crate) fn committed(&self) -> u64 {
         self.committed.load(Ordering::Acquire)
+    }
+
+    /// Drops the oldest page, whoever would want it. `false` when there is none to spare.
+    pub(crate) fn give_up(&self) -> bool {
+        let mut is_first = true;
+        self.evict(|_| std::mem::take(&mut is_first)).dropped > 0
+    }
+
+    /// Drops pages from the old end for as long as `is_due` says so.
+    fn evict(&self, mut is_due: impl FnMut(&VecDeque<Arc<Page>>) -> bool) -> Evicted {
+        let committed = self.committed.load(Ordering::Relaxed);
+        let mut dropped = 0;
+        let mut pages = self.pages();
+        while pages.len() > PAGES_MIN
+            && pages.get(1).is_some_and(|next| next.base <= committed)
+            && is_due(&pages)
+        {
+            if let Some(page) = pages.pop_front() {
+                self.account.release(page.weight());
+                dropped += 1;
+            }
+        }
+        let left = pages.len();
+        let start = pages.front().map_or(0, |oldest| oldest.base);
+        drop(pages);
+        // Of two who drop pages at once the one that dropped more has the last word.
+        self.start.fetch_max(start, Ordering::Release);
+        Evicted { dropped, left }
     }
 
     fn pages(&self) -> MutexGuard<'_, VecDeque<Arc<Page>>> {
@@ -111,6 +157,12 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         let held: usize = self.pages().iter().map(|page| page.weight()).sum();
-        self.budget.release(held);
+        self.account.release(held);
     }
+}
+
+/// What became of a log's pages.
+struct Evicted {
+    dropped: usize,
+    left: usize,
 }

@@ -11,14 +11,18 @@ use bytes::Bytes;
 use media::{Span, Timestamp};
 
 use super::{Entry, Preamble, Retention, Unit, View, Writer};
-use crate::budget::Budget;
+use crate::budget::{Account, Budget};
 
 const RETENTION: Retention = Retention {
     page_bytes: 16,
     page_units: 4,
     pages_max: 5,
     time_max: Span::from_millis(60),
+    join_max: Span::from_millis(200),
 };
+
+/// Pages that there is memory for when it is short: the log's floor and one more, or less than a unit needs.
+const SHORT_PAGES: usize = 3;
 
 const VIEWS: usize = 3;
 
@@ -47,8 +51,17 @@ struct Model {
 /// # Panics
 /// When the log and the oracle disagree.
 pub(crate) fn run(script: &[u8]) {
-    let budget = Arc::new(Budget::new(usize::MAX));
-    let writer = Writer::new(RETENTION, Arc::clone(&budget));
+    // Every other script finds memory short.
+    let is_short = script.first().is_some_and(|byte| byte % 2 == 1);
+    let page_weight = RETENTION.floor() / 2;
+    let max = if is_short {
+        SHORT_PAGES * page_weight
+    } else {
+        usize::MAX
+    };
+    let budget = Arc::new(Budget::new(max));
+    let account = Account::new(&budget, &Arc::default());
+    let writer = Writer::new(RETENTION, account).expect("there is room for a page");
     let views = (0..VIEWS)
         .map(|_| View::new(Arc::clone(writer.shared())))
         .collect();
@@ -59,7 +72,6 @@ pub(crate) fn run(script: &[u8]) {
         committed: 0,
         now: Timestamp::ZERO,
     };
-    let page_weight = budget.used();
     let mut model = Model {
         page_weight,
         writer,
@@ -78,7 +90,10 @@ pub(crate) fn run(script: &[u8]) {
 impl Model {
     fn step(&mut self, operation: u8, argument: usize) {
         match operation % 8 {
-            0..=2 => self.put(argument % 40),
+            0 | 1 => self.put(argument % 40),
+            2 => {
+                self.writer.shared().give_up();
+            }
             3 | 4 => self.end_unit(argument),
             5 => {
                 self.writer.commit();
@@ -106,6 +121,7 @@ impl Model {
         let open = (self.oracle.bytes.len() as u64 - self.oracle.committed) as usize;
         let pages_max = RETENTION.pages_max + open.div_ceil(RETENTION.page_bytes);
         let pages = self.budget.used() / self.page_weight;
+        assert!(self.budget.used() <= self.budget.bound());
         assert!(
             pages <= pages_max,
             "{pages} pages, {open} bytes of them open"
@@ -118,6 +134,10 @@ impl Model {
             .map(|at| (at * 31 + at / 256) as u8)
             .collect();
         self.writer.put(&bytes);
+        if self.writer.has_failed() {
+            self.oracle.fail();
+            return;
+        }
         if count > 0 {
             self.oracle.open_from.get_or_insert(from as u64);
         }
@@ -173,6 +193,13 @@ impl Model {
 }
 
 impl Oracle {
+    /// There was no memory: the unit that was being written is not kept, and no other is.
+    fn fail(&mut self) {
+        if let Some(open) = self.open_from.take() {
+            self.bytes.truncate(open as usize);
+        }
+    }
+
     fn commit(&mut self) {
         self.committed = self.open_from.unwrap_or(self.bytes.len() as u64);
     }
@@ -234,5 +261,12 @@ mod tests {
     fn a_unit_larger_than_the_whole_retention_is_read_whole() {
         let put = [0, 39].repeat(20);
         super::run(&[&put[..], &[3, 0, 5, 0, 6, 0, 6, 1]].concat());
+    }
+
+    #[test]
+    fn a_unit_larger_than_the_memory_is_not_read_at_all() {
+        let put = [1, 39].repeat(20);
+        let rest = [3, 0, 5, 0, 6, 0, 6, 1];
+        super::run(&[&[1, 5, 3, 0, 5, 0], &put[..], &rest].concat());
     }
 }

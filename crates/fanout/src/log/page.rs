@@ -57,7 +57,12 @@ impl Page {
 
     /// Bytes of memory it takes, index included.
     pub(super) fn weight(&self) -> usize {
-        self.bytes.len() + self.units.len() * size_of::<OnceLock<Unit>>()
+        Self::weight_of(self.bytes.len(), self.units.len())
+    }
+
+    /// Bytes of memory that a page of that size takes.
+    pub(super) const fn weight_of(bytes: usize, units: usize) -> usize {
+        bytes + units * size_of::<OnceLock<Unit>>()
     }
 
     /// Whether another unit may begin here.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use media::Timestamp;
 
 use super::page::{Page, Unit};
-use super::{Entry, Shared};
+use super::{Entry, Preamble, Shared};
 use crate::sync::Ordering;
 
 /// What one reader thread knows of a log as of its last refresh.
@@ -20,6 +20,9 @@ pub(crate) struct View {
     shared: Arc<Shared>,
     pages: VecDeque<Arc<Page>>,
     end: u64,
+    /// Where the newest unit begins that a listener may start at, if the log still has it: looked for
+    /// once, for picture groups may be long and those who ask for it many.
+    newest_join: Option<u64>,
 }
 
 impl View {
@@ -29,6 +32,7 @@ impl View {
             shared,
             pages,
             end: 0,
+            newest_join: None,
         };
         view.refresh();
         view
@@ -38,6 +42,7 @@ impl View {
     pub(crate) fn refresh(&mut self) {
         // `end` is loaded before the links are followed: the pages of all bytes below it are linked
         // by then, and bytes that arrive in between are left to the next refresh.
+        let mut seen = self.end;
         self.end = self.shared.committed();
         while let Some(next) = self.pages.back().and_then(|page| page.next()) {
             match next {
@@ -46,6 +51,7 @@ impl View {
                 None => {
                     self.pages = self.shared.pages().clone();
                     self.end = self.shared.committed();
+                    seen = 0;
                 }
             }
         }
@@ -57,6 +63,19 @@ impl View {
         {
             self.pages.pop_front();
         }
+        self.find_newest_join(seen);
+    }
+
+    /// Looks for it among the units from `seen` on, which are new.
+    fn find_newest_join(&mut self, seen: u64) {
+        let new = self.units_back().take_while(|unit| unit.offset >= seen);
+        let found = new
+            .filter(|unit| matches!(unit.entry, Entry::Join(_)))
+            .map(|unit| unit.offset)
+            .next();
+        let start = self.start();
+        let is_there = |join: &u64| *join >= start && seen > 0;
+        self.newest_join = found.or_else(|| self.newest_join.filter(is_there));
     }
 
     /// First offset that can still be read.
@@ -197,8 +216,21 @@ impl View {
 
     /// The newest unit that a listener may start at.
     pub(crate) fn newest_join(&self) -> Option<&Unit> {
-        self.units_back()
-            .find(|unit| matches!(unit.entry, Entry::Join(_)))
+        self.unit_from(self.newest_join?)
+    }
+
+    /// The units that a listener may start at, newest first.
+    pub(crate) fn joins_back(&self) -> impl Iterator<Item = (&Unit, &Arc<Preamble>)> {
+        let newest = self.newest_join.map(|join| (join, self.page_index(join)));
+        let pages = newest.map(|(join, index)| (join, self.pages.range(..=index)));
+        let units = pages.into_iter().flat_map(|(join, pages)| {
+            let units = pages.rev().flat_map(|page| page.units().rev());
+            units.skip_while(move |unit| unit.offset > join)
+        });
+        units.filter_map(|unit| match &unit.entry {
+            Entry::Join(preamble) => Some((unit, preamble)),
+            Entry::None | Entry::Sealed => None,
+        })
     }
 
     /// Index in `pages` of the page that holds `offset`, or of the last.

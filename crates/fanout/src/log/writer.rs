@@ -8,13 +8,13 @@ use media::Timestamp;
 
 use super::page::{Page, Unit};
 use super::{Entry, Retention, Shared};
-use crate::budget::Budget;
+use crate::budget::Account;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The fewest pages kept, whatever the limits say: the one being written and the one before it.
-const PAGES_MIN: usize = 2;
-
 /// Appends units and drops old pages. Everything it writes becomes readable at [`commit`].
+///
+/// When there is no memory for a page it [fails](Writer::has_failed): a log with a hole is of no use to its
+/// readers, so nothing more is written, and they have what was whole.
 ///
 /// [`commit`]: Writer::commit
 #[derive(Debug)]
@@ -30,8 +30,11 @@ pub(crate) struct Writer {
     open: Option<OpenUnit>,
     next_ordinal: u64,
     generation: u32,
-    /// Where the newest unit begins that a listener may start at.
-    newest_join: u64,
+    /// The time of the newest unit.
+    newest: Option<Timestamp>,
+    /// Where and when the newest unit begins that a listener may start at.
+    newest_join: Option<(u64, Timestamp)>,
+    has_failed: bool,
 }
 
 #[derive(Debug)]
@@ -42,16 +45,21 @@ struct OpenUnit {
 }
 
 impl Writer {
-    pub(crate) fn new(retention: Retention, budget: Arc<Budget>) -> Self {
+    /// A log whose pages are counted to `account`; `None` when there is no memory for the first.
+    pub(crate) fn new(retention: Retention, account: Account) -> Option<Self> {
+        let account = Arc::new(account);
+        if !account.reserve(retention.page_weight()) {
+            return None;
+        }
         let page = Arc::new(Page::new(0, retention.page_bytes, retention.page_units));
-        budget.take(page.weight());
         let shared = Arc::new(Shared {
             committed: AtomicU64::new(0),
             start: AtomicU64::new(0),
             pages: Mutex::new(VecDeque::from([Arc::clone(&page)])),
-            budget,
+            account: Arc::clone(&account),
         });
-        Self {
+        account.enter(&shared, retention.floor());
+        Some(Self {
             shared,
             retention,
             current: page,
@@ -60,8 +68,10 @@ impl Writer {
             open: None,
             next_ordinal: 0,
             generation: 0,
-            newest_join: 0,
-        }
+            newest: None,
+            newest_join: None,
+            has_failed: false,
+        })
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -70,17 +80,19 @@ impl Writer {
 
     /// Appends to the open unit, beginning one if none is open.
     pub(crate) fn put(&mut self, mut bytes: &[u8]) {
-        if bytes.is_empty() {
+        if bytes.is_empty() || self.has_failed {
             return;
         }
-        if self.open.is_none() {
-            self.begin_unit();
+        if self.open.is_none() && !self.begin_unit() {
+            return;
         }
         while !bytes.is_empty() {
             let filled = (self.written - self.current.base) as usize;
             let room = self.current.capacity() - filled;
             if room == 0 {
-                self.turn_page();
+                if !self.turn_page() {
+                    return;
+                }
                 continue;
             }
             let (now, later) = bytes.split_at(room.min(bytes.len()));
@@ -99,8 +111,9 @@ impl Writer {
         let Some(open) = self.open.take() else { return };
         if let Entry::Join(preamble) = &entry {
             self.generation = preamble.generation;
-            self.newest_join = open.offset;
+            self.newest_join = Some((open.offset, at));
         }
+        self.newest = Some(at);
         open.page.add_unit(Unit {
             offset: open.offset,
             ordinal: self.next_ordinal,
@@ -126,68 +139,74 @@ impl Writer {
         true
     }
 
-    fn begin_unit(&mut self) {
+    /// There was no memory for a page: nothing that is put from then on is kept.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Whether the newest unit that a listener may start at was dropped.
+    pub(crate) fn has_lost_join(&self) -> bool {
+        let start = self.shared.start.load(Ordering::Relaxed);
+        self.newest_join.is_some_and(|(offset, _)| offset < start)
+    }
+
+    fn begin_unit(&mut self) -> bool {
         let full = self.written - self.current.base == self.current.capacity() as u64;
-        if full || !self.current.has_unit_room() {
-            self.turn_page();
+        if (full || !self.current.has_unit_room()) && !self.turn_page() {
+            return false;
         }
         self.open = Some(OpenUnit {
             page: Arc::clone(&self.current),
             offset: self.written,
         });
+        true
     }
 
-    fn turn_page(&mut self) {
+    fn turn_page(&mut self) -> bool {
+        if !self.shared.account.reserve(self.retention.page_weight()) {
+            self.has_failed = true;
+            if let Some(open) = self.open.take() {
+                self.written = open.offset;
+            }
+            return false;
+        }
         let Retention {
             page_bytes,
             page_units,
             ..
         } = self.retention;
         let page = Arc::new(Page::new(self.written, page_bytes, page_units));
-        self.shared.budget.take(page.weight());
         self.current.link(&page);
         self.shared.pages().push_back(Arc::clone(&page));
         self.page_count += 1;
         self.current = page;
         self.evict();
+        true
     }
 
-    /// Drops pages from the old end: those beyond the page limit, those whose successor is already
-    /// older than the time limit, and, when memory runs short, all but the newest. What a joiner
-    /// would start at stays within the page limit, however long ago it was. Pages that hold bytes
-    /// not yet committed stay, so `start` never passes `committed`.
+    /// Drops pages beyond the page limit, and those whose successor is already older than the time
+    /// limit. What a joiner would start at stays within its own time, for as long as there is memory.
     fn evict(&mut self) {
-        let committed = self.shared.committed.load(Ordering::Relaxed);
-        let mut pages = self.shared.pages();
-        let newest = pages
-            .iter()
-            .rev()
-            .find_map(|page| page.units().next_back())
-            .map(|unit| unit.at);
-        while pages.len() > PAGES_MIN && pages.get(1).is_some_and(|next| next.base <= committed) {
-            let next_begins = pages
-                .get(1)
-                .and_then(|page| page.units().next())
-                .map(|unit| unit.at);
-            let too_old = match (newest, next_begins) {
-                (Some(newest), Some(begins)) => newest - begins > self.retention.time_max,
-                _ => false,
+        let Retention {
+            pages_max,
+            time_max,
+            join_max,
+            ..
+        } = self.retention;
+        let newest = self.newest;
+        let age = |at: Timestamp| newest.map(|newest| newest - at);
+        let kept_join = self
+            .newest_join
+            .filter(|(_, at)| age(*at).is_some_and(|age| age <= join_max));
+        let evicted = self.shared.evict(|pages| {
+            let Some(next) = pages.get(1) else {
+                return false;
             };
-            let too_many = pages.len() > self.retention.pages_max;
-            let wanted = pages
-                .get(1)
-                .is_some_and(|next| next.base > self.newest_join);
-            let too_much = !wanted && (too_old || self.shared.budget.exceeded());
-            if !(too_many || too_much) {
-                break;
-            }
-            if let Some(dropped) = pages.pop_front() {
-                self.shared.budget.release(dropped.weight());
-            }
-        }
-        self.page_count = pages.len();
-        let start = pages.front().map_or(0, |oldest| oldest.base);
-        drop(pages);
-        self.shared.start.store(start, Ordering::Release);
+            let next_begins = next.units().next().map(|unit| unit.at);
+            let is_old = next_begins.and_then(age).is_some_and(|age| age > time_max);
+            let is_wanted = kept_join.is_some_and(|(offset, _)| next.base > offset);
+            pages.len() > pages_max || is_old && !is_wanted
+        });
+        self.page_count = evicted.left;
     }
 }

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use media::{Sample, Span, TrackId};
 
+use crate::policy::JOIN_AGE_MAX;
+
 /// Bytes kept at the most. A group of pictures of a 20 Mb/s stream with keyframes every five
 /// seconds fits; beyond it a new lane begins with the next keyframe.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -12,7 +14,7 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 const SAMPLES_MAX: usize = 16 * 1024;
 
 /// Recent samples, oldest first: since the last video keyframe, or, without video, the last few
-/// seconds.
+/// seconds. A picture group that nobody would be started at, for its age or its size, is forgotten.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     samples: VecDeque<Sample>,
@@ -40,11 +42,26 @@ impl Backlog {
         }
         self.bytes += sample.data.len();
         self.samples.push_back(sample);
-        while self.bytes > BYTES_MAX || self.samples.len() > SAMPLES_MAX {
-            match video {
-                Some(_) => self.clear(),
-                None => self.pop(),
+        if video.is_some() {
+            if self.is_too_much() || self.span() > JOIN_AGE_MAX {
+                self.clear();
             }
+        } else {
+            while self.is_too_much() {
+                self.pop();
+            }
+        }
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.bytes > BYTES_MAX || self.samples.len() > SAMPLES_MAX
+    }
+
+    /// From the oldest sample to the newest.
+    fn span(&self) -> Span {
+        match (self.samples.front(), self.samples.back()) {
+            (Some(oldest), Some(newest)) => newest.dts - oldest.dts,
+            _ => Span::ZERO,
         }
     }
 
@@ -159,5 +176,18 @@ mod tests {
             assert!(backlog.bytes <= BYTES_MAX);
         }
         assert!(millis(&backlog).is_empty());
+    }
+
+    #[test]
+    fn a_keyframe_that_nobody_would_be_started_at_is_given_up() {
+        let mut backlog = Backlog::default();
+        let mut kept = Vec::new();
+        for step in 0..40 {
+            let keyframe = step == 0;
+            let picture = sample(TrackId::VIDEO, step * 1_000, keyframe, 10);
+            backlog.push(picture, VIDEO, Span::ZERO);
+            kept.push(millis(&backlog).len());
+        }
+        assert_eq!((kept[30], kept[31], kept[39]), (31, 0, 0));
     }
 }

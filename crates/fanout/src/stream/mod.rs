@@ -7,6 +7,7 @@
 
 mod backlog;
 mod derived;
+mod keyframes;
 mod order;
 mod publisher;
 mod replaced;
@@ -14,26 +15,29 @@ mod tap;
 mod timeline;
 
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use media::{Container, Item, Kind, Sample, Script, StreamName, Title, Track, TrackId};
+use media::{Container, Item, Kind, Sample, Script, Span, StreamName, Title, Track, TrackId};
 
 pub(crate) use derived::DeriverCell;
 pub use derived::{Derivation, DerivedWriter, Deriver, Offer};
+pub use keyframes::Keyframes;
 pub use order::PictureOrder;
 pub use publisher::{Claim, Publisher, Superseded};
 pub use tap::{Tap, Tapped};
 
 use self::backlog::Backlog;
 use self::derived::{Derived, Turn};
+use self::keyframes::PictureGroups;
 use self::order::OrderWatch;
 use self::replaced::Replaced;
 use self::tap::TapWriter;
 use self::timeline::Timeline;
-use crate::budget::Budget;
+use crate::budget::{Account, Budget};
 use crate::gate::{Authorized, Credential, Play};
 use crate::keyframe::KeyframeWish;
 use crate::lane::{Format, LaneGuard, LaneWriter};
@@ -55,6 +59,13 @@ const TAPS_MAX: usize = 8;
 /// How long after an epoch began a stream without a video track is taken for one that will not get
 /// any: publishers announce both tracks within the first packets.
 const VIDEO_TRACK_AWAITED: Duration = Duration::from_secs(2);
+
+/// Who joins at a keyframe older than this has another asked for: behind by more than that, people notice.
+const JOIN_AGE_WISHED: Span = Span::from_millis(2_000);
+
+/// While somebody listens who cannot ask, keyframes are no further apart than this, so that whoever comes
+/// finds one. A browser sends none by itself for minutes.
+const KEYFRAME_INTERVAL: Span = Span::from_millis(3_000);
 
 /// The rules for one stream.
 #[derive(Clone, Copy, Debug)]
@@ -132,6 +143,8 @@ pub struct Info {
     pub tracks: Vec<Arc<Track>>,
     /// In which order the pictures of this epoch come.
     pub picture_order: PictureOrder,
+    /// How far apart its keyframes are; `None` without a picture track.
+    pub keyframes: Option<Keyframes>,
     /// What is offered beside them.
     pub offer: Offer,
     /// Whether that is being made now.
@@ -174,6 +187,8 @@ pub struct Stream {
     budget: Arc<Budget>,
     deriver: DeriverCell,
     wish: Arc<KeyframeWish>,
+    /// Bytes that the logs of all its lanes hold.
+    log_bytes: Arc<AtomicUsize>,
 }
 
 struct Core {
@@ -196,6 +211,7 @@ struct Core {
     title: Option<Arc<Title>>,
     backlog: Backlog,
     picture_order: OrderWatch,
+    picture_groups: PictureGroups,
     timeline: Timeline,
     lanes: Vec<LaneWriter>,
     taps: Vec<TapWriter>,
@@ -254,6 +270,7 @@ impl Stream {
             title: None,
             backlog: Backlog::default(),
             picture_order: OrderWatch::default(),
+            picture_groups: PictureGroups::default(),
             timeline: Timeline::default(),
             lanes: Vec::new(),
             taps: Vec::new(),
@@ -275,6 +292,7 @@ impl Stream {
             budget,
             deriver,
             wish,
+            log_bytes: Arc::default(),
         }
     }
 
@@ -299,6 +317,7 @@ impl Stream {
             source: Arc::clone(&core.source),
             tracks: core.tracks.clone(),
             picture_order: core.picture_order.order(),
+            keyframes: core.keyframes(),
             offer: core.offer.clone(),
             is_deriving: core.is_deriving(),
             title: core.title.clone(),
@@ -310,7 +329,8 @@ impl Stream {
     }
 
     /// The lane of a format, opened with a packager from `make` if nobody listens to it yet. The
-    /// lane stays open while the guard, or a listener it was passed on to, lives.
+    /// lane stays open while the guard, or a listener it was passed on to, lives. When what a listener
+    /// would start at is old, the publisher is asked for a keyframe, if it can be.
     ///
     /// # Errors
     /// See [`LaneRefused`].
@@ -373,27 +393,35 @@ impl Stream {
         if core.phase == Phase::Ended {
             return Err(LaneRefused::Ended);
         }
+        if core.picture_groups.lack_keyframe_since(JOIN_AGE_WISHED) {
+            self.wish.set();
+        }
         if let Some(open) = core.lanes.iter().find(|open| open.lane.format == format) {
             return Ok((LaneGuard::new(Arc::clone(&open.lane)), open.takes_derived));
         }
         if core.lanes.len() >= LANES_MAX {
             return Err(LaneRefused::TooMany);
         }
-        if self.budget.refuses() {
-            return Err(LaneRefused::Memory);
-        }
         let class = core.class(now);
         let policy = core.policy(class);
-        let mut lane = LaneWriter::open(
+        let floor = LaneWriter::floor(class, &policy);
+        if self.budget.refuses(floor, core.lanes.is_empty()) {
+            return Err(LaneRefused::Memory);
+        }
+        let lane = LaneWriter::open(
             format,
             class,
             policy,
             make(),
             Arc::clone(&self.summons),
-            Arc::clone(&self.budget),
+            Account::new(&self.budget, &self.log_bytes),
             Arc::clone(&self.wish),
         );
+        let mut lane = lane.ok_or(LaneRefused::Memory)?;
         core.replay(&mut lane, now);
+        if lane.has_failed() {
+            return Err(LaneRefused::Memory);
+        }
         let opened = (LaneGuard::new(Arc::clone(&lane.lane)), lane.takes_derived);
         core.lanes.push(lane);
         Ok(opened)
@@ -504,6 +532,19 @@ impl Core {
             .iter()
             .find(|track| track.kind == Kind::Video)
             .map(|track| track.id)
+    }
+
+    fn keyframes(&self) -> Option<Keyframes> {
+        self.video()?;
+        Some(self.picture_groups.facts(self.wish.is_heeded()))
+    }
+
+    /// Whether those who listen and cannot ask lack a keyframe for who comes next.
+    fn wants_keyframe(&self) -> bool {
+        let is_old = self.picture_groups.lack_keyframe_since(KEYFRAME_INTERVAL);
+        let lacks_one = |lane: &LaneWriter| is_old || lane.has_lost_join();
+        let mut lanes = self.lanes.iter();
+        lanes.any(|lane| lane.depends_on_joins() && lacks_one(lane))
     }
 
     fn class(&self, now: Instant) -> Class {
@@ -624,16 +665,31 @@ impl Core {
             }
             if let Item::Sample(sample) = item {
                 let video = video.or_else(|| self.video());
-                if sample.keyframe && video == Some(sample.track) {
-                    self.wish.clear();
+                if video == Some(sample.track) {
+                    self.picture_groups.push(&sample);
+                    if sample.keyframe {
+                        self.wish.clear();
+                    }
                 }
                 self.backlog.push(sample, video, burst);
             }
         }
-        for lane in &mut self.lanes {
-            lane.publish();
-        }
+        self.publish_lanes();
         self.taps.iter().for_each(TapWriter::publish);
+    }
+
+    /// Makes what was pushed readable, and closes lanes that there is no memory for.
+    fn publish_lanes(&mut self) {
+        self.lanes.retain_mut(|lane| {
+            lane.publish();
+            if lane.has_failed() {
+                tracing::warn!(
+                    format = lane.lane.format.name,
+                    "a format of a stream is closed: the memory for streams (fanout.log_mib) is used up"
+                );
+            }
+            !lane.has_failed()
+        });
     }
 
     fn remember_track(&mut self, track: &Arc<Track>, now: Instant) {
@@ -698,6 +754,8 @@ impl Core {
         self.offer = Offer::Nothing;
         self.backlog.clear();
         self.picture_order = OrderWatch::default();
+        self.picture_groups = PictureGroups::default();
+        self.wish.set_heeded(false);
         self.timeline.begin_epoch();
         for lane in &mut self.lanes {
             lane.push(&Item::Epoch, now);

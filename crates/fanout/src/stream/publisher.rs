@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use media::{Item, StreamName};
 
 use super::{Phase, Settings, Source, Stream};
 use crate::gate::Credential;
+use crate::keyframe::RequestRate;
 use crate::registry::PublishRefused;
-
-/// An encoder is asked for keyframes no more often than this: each costs as much as many other frames,
-/// and a viewer that lost one asks again and again until the next is there.
-const KEYFRAME_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Writes one epoch of a stream. Dropping it ends the epoch; the stream lingers.
 #[derive(Debug)]
@@ -22,8 +19,9 @@ pub struct Publisher {
     takes_over: bool,
     /// Somebody followed the stream at the last write.
     is_followed: bool,
-    /// When its encoder was last asked for a keyframe.
-    keyframe_asked: Option<Instant>,
+    /// As of the last write, those who listen lack a keyframe for those who come next.
+    wants_keyframe: bool,
+    keyframe_requests: RequestRate,
 }
 
 /// Tells when a publisher's turn on its stream is over, to whoever does not hold the
@@ -66,7 +64,8 @@ impl Publisher {
             epoch,
             takes_over,
             is_followed: true,
-            keyframe_asked: None,
+            wants_keyframe: false,
+            keyframe_requests: RequestRate::default(),
         })
     }
 
@@ -99,6 +98,7 @@ impl Publisher {
         core.last_item = now;
         core.write(items, now);
         self.is_followed = !core.lanes.is_empty() || !core.taps.is_empty();
+        self.wants_keyframe = core.wants_keyframe();
         Ok(())
     }
 
@@ -107,17 +107,18 @@ impl Publisher {
         self.is_followed
     }
 
-    /// Whether the encoder is to be asked for a keyframe now, because somebody cannot go on without.
-    /// To be called often by whoever has a way to ask; says so at most once in half a second.
+    /// Whether the encoder is to be asked for a keyframe now, because somebody cannot go on without, or
+    /// joiners would find none that is recent. To be called often by whoever has a way to ask, and by
+    /// nobody else: joiners of a stream that asks are not given old pictures. Says so at most once in half
+    /// a second, and in the long run every two seconds.
     pub fn takes_keyframe_request(&mut self, now: Instant) -> bool {
-        let too_soon = self
-            .keyframe_asked
-            .is_some_and(|at| now.saturating_duration_since(at) < KEYFRAME_INTERVAL);
-        if too_soon || !self.stream.wish.is_set() {
+        let wish = &self.stream.wish;
+        wish.set_heeded(true);
+        let is_wanted = wish.is_set() || self.wants_keyframe;
+        if !is_wanted || !self.keyframe_requests.take(now) {
             return false;
         }
-        self.stream.wish.clear();
-        self.keyframe_asked = Some(now);
+        wish.clear();
         true
     }
 

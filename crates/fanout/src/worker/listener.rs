@@ -137,6 +137,13 @@ impl Listener {
         self.talk.as_ref().is_some_and(|talk| talk.is_leaving())
     }
 
+    /// How long it has waited for its first media.
+    fn waited(&self, now: Instant) -> Duration {
+        self.requested.map_or(Duration::ZERO, |requested| {
+            now.saturating_duration_since(requested)
+        })
+    }
+
     fn after(&self) -> Option<Timestamp> {
         self.talk.as_ref()?.after
     }
@@ -163,7 +170,8 @@ impl Listener {
             return plan;
         }
         if self.is_waiting() {
-            if let Some(start) = start(view, policy.burst, self.after()) {
+            let reach = self.guard.lane().reach(self.waited(now));
+            if let Some(start) = start(view, policy.burst, reach, self.after()) {
                 self.go(start);
             } else {
                 let to = self.offset;

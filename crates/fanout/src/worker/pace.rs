@@ -60,7 +60,7 @@ mod tests {
     use media::{Item, Script, Span, Timestamp};
 
     use crate::ListenerId;
-    use crate::budget::Budget;
+    use crate::budget::Account;
     use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
     use crate::policy::{Class, Policy};
     use crate::probe::{Bottomless, Verbatim};
@@ -96,16 +96,16 @@ mod tests {
                 name: "test",
                 protocol: Protocol::Http,
             };
-            let budget = Arc::new(Budget::new(usize::MAX));
             let lane = LaneWriter::open(
                 format,
                 Class::Audio,
                 policy,
                 Box::new(Verbatim),
                 Arc::new([]),
-                budget,
+                Account::unlimited(),
                 Arc::default(),
             );
+            let lane = lane.expect("memory is not limited");
             let now = Instant::now();
             Self {
                 carousel: Carousel::new(Arc::clone(&lane.lane), now),

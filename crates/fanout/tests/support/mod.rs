@@ -96,10 +96,19 @@ impl House {
     }
 
     pub(crate) fn with(settings: Settings, takeover: Takeover, publishers_max: usize) -> Self {
+        Self::with_memory(settings, takeover, publishers_max, 256 * 1024 * 1024)
+    }
+
+    pub(crate) fn with_memory(
+        settings: Settings,
+        takeover: Takeover,
+        publishers_max: usize,
+        log_bytes_max: usize,
+    ) -> Self {
         let config = Config {
             workers: 2,
             target_utilisation: 0.02,
-            log_bytes_max: 256 * 1024 * 1024,
+            log_bytes_max,
         };
         let (fanout, departures) = Fanout::start(&config, backend).unwrap();
         let settings = Settings {
@@ -137,14 +146,20 @@ impl House {
     }
 
     pub(crate) fn lane(&self, name: &str) -> fanout::LaneGuard {
+        self.lane_of(name, FORMAT).unwrap()
+    }
+
+    pub(crate) fn lane_of(
+        &self,
+        name: &str,
+        format: Format,
+    ) -> Result<fanout::LaneGuard, fanout::LaneRefused> {
         let stream = StreamName::parse(name).unwrap();
         let permission = self.gatekeeper.authorize(Play {
             stream: stream.clone(),
         });
         let stream = self.registry.stream(&stream).expect("the stream exists");
-        stream
-            .lane(&permission, FORMAT, || Box::new(Frames), Instant::now())
-            .unwrap()
+        stream.lane(&permission, format, || Box::new(Frames), Instant::now())
     }
 
     pub(crate) fn record(&self, name: &str) -> ListenerRecord {

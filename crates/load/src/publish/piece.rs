@@ -7,7 +7,7 @@ use bytes::Bytes;
 use media::{Sample, Span, Timestamp, Track};
 
 use super::recording::Recording;
-use super::synthetic::{Picture, Program};
+use super::synthetic::Program;
 use crate::plan::Source;
 use crate::target::Protocol;
 
@@ -136,7 +136,7 @@ impl Performer {
                 match program.picture {
                     Some(picture) if picture.due(self.pictures) == due => {
                         let owed = std::mem::take(&mut self.owes_keyframe);
-                        let keyframe = owed || Picture::is_keyframe(self.pictures);
+                        let keyframe = owed || picture.is_keyframe(self.pictures);
                         let number = self.pictures;
                         self.pictures += 1;
                         if self.protocol == Protocol::Whip {
@@ -213,7 +213,7 @@ pub(crate) fn timestamp(nanoseconds: u64) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::publish::synthetic::{Audio, Sound};
+    use crate::publish::synthetic::{Audio, Picture, Sound};
     use crate::stamp::Stamp;
 
     fn performed(performer: &mut Performer, times: usize) -> Vec<(u64, Piece)> {
@@ -229,7 +229,9 @@ mod tests {
     fn sound_and_pictures_come_in_turn_by_their_times() {
         let program = Program {
             sound: Sound::new(Audio::Aac, 64_000).expect("a rate"),
-            picture: Some(Picture::new(500_000).expect("a rate")),
+            picture: Some(
+                Picture::new(500_000, std::time::Duration::from_secs(2)).expect("a rate"),
+            ),
         };
         let mut performer = Performer::new(Script::Synthetic(program), Protocol::Rtmp, 7);
         assert_eq!(performer.opening().len(), 2);
@@ -272,7 +274,9 @@ mod tests {
     fn whoever_asks_is_given_a_keyframe_over_whip() {
         let program = Program {
             sound: Sound::new(Audio::Opus, 64_000).expect("a rate"),
-            picture: Some(Picture::new(500_000).expect("a rate")),
+            picture: Some(
+                Picture::new(500_000, std::time::Duration::from_secs(2)).expect("a rate"),
+            ),
         };
         let mut performer = Performer::new(Script::Synthetic(program), Protocol::Whip, 7);
         assert_eq!(performer.opening().len(), 2);

@@ -4,6 +4,7 @@
 //! recording; what a decoder would want behind them is a [`Stamp`].
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use clap::ValueEnum;
@@ -32,7 +33,8 @@ const AVC_CONFIG: [u8; 41] = [
 /// Before an Opus packet's one frame: 20 ms of full-band CELT in stereo (RFC 6716 §3.1).
 const OPUS_TOC: u8 = 31 << 3 | 1 << 2;
 const PICTURES_PER_SECOND: u64 = 25;
-const PICTURES_PER_KEYFRAME: u64 = 50;
+/// The longest time between two keyframes: as good as never, if nobody asks.
+const INTERVAL_SECONDS_MAX: u64 = 86_400;
 /// A keyframe weighs as much as so many other pictures.
 const KEYFRAME_WEIGHT: u64 = 6;
 
@@ -69,6 +71,8 @@ pub(crate) struct Sound {
 pub(crate) struct Picture {
     /// Bytes of a picture that is no keyframe.
     frame_bytes: u64,
+    /// Keyframes that nobody asked for are so many pictures apart.
+    per_keyframe: u64,
 }
 
 /// A rate that the media cannot have.
@@ -86,6 +90,9 @@ pub enum RateError {
     /// A picture must hold a stamp.
     #[error("synthetic pictures have 20 kb/s to 100 Mb/s")]
     Picture,
+    /// So many pictures are in a second.
+    #[error("keyframes are 1 s to a day apart")]
+    Interval,
 }
 
 impl Sound {
@@ -195,14 +202,19 @@ impl Sound {
 }
 
 impl Picture {
-    /// Pictures of `bit_rate` bits per second.
-    pub(crate) fn new(bit_rate: u64) -> Result<Self, RateError> {
+    /// Pictures of `bit_rate` bits per second, with a keyframe in each `interval`.
+    pub(crate) fn new(bit_rate: u64, interval: Duration) -> Result<Self, RateError> {
+        let seconds = interval.as_secs();
         if !(20_000..=100_000_000).contains(&bit_rate) {
             return Err(RateError::Picture);
         }
-        let bytes = bit_rate / 8 * PICTURES_PER_KEYFRAME / PICTURES_PER_SECOND;
+        if !(1..=INTERVAL_SECONDS_MAX).contains(&seconds) {
+            return Err(RateError::Interval);
+        }
+        let per_keyframe = seconds * PICTURES_PER_SECOND;
         Ok(Self {
-            frame_bytes: bytes / (PICTURES_PER_KEYFRAME - 1 + KEYFRAME_WEIGHT),
+            frame_bytes: bit_rate / 8 * seconds / (per_keyframe - 1 + KEYFRAME_WEIGHT),
+            per_keyframe,
         })
     }
 
@@ -211,8 +223,8 @@ impl Picture {
     }
 
     /// Whether picture `number` is a keyframe by itself.
-    pub(crate) fn is_keyframe(number: u64) -> bool {
-        number.is_multiple_of(PICTURES_PER_KEYFRAME)
+    pub(crate) fn is_keyframe(&self, number: u64) -> bool {
+        number.is_multiple_of(self.per_keyframe)
     }
 
     /// Appends the FLV tag's body of picture `number` of `source`, sent at `sent`.
@@ -336,17 +348,23 @@ mod tests {
 
     #[test]
     fn pictures_have_their_rate() {
-        let picture = Picture::new(1_000_000).expect("a rate");
+        let usual = Duration::from_secs(2);
+        let picture = Picture::new(1_000_000, usual).expect("a rate");
         let mut bytes = Vec::new();
         let second = (0..).take_while(|number| picture.due(*number) < 4_000_000_000);
         second.for_each(|number| {
-            let keyframe = Picture::is_keyframe(number);
+            let keyframe = picture.is_keyframe(number);
             picture.write_tag(1, number, 0, keyframe, &mut bytes);
         });
         let rate = bytes.len() as f64 * 8.0 / 4.0;
         assert!((rate / 1e6 - 1.0).abs() < 0.01, "{rate}");
         let config = AvcConfig::parse(&AVC_CONFIG).expect("a record");
         assert_eq!(config.dimensions(), Some((640, 360)));
-        assert_eq!(Picture::new(10), Err(RateError::Picture));
+        assert_eq!(Picture::new(10, usual), Err(RateError::Picture));
+        let never = Picture::new(1_000_000, Duration::from_secs(3_600)).expect("a rate");
+        let keyframes = (0..10_000).filter(|number| never.is_keyframe(*number));
+        assert!(keyframes.eq([0]));
+        let short = Picture::new(1_000_000, Duration::ZERO);
+        assert_eq!(short, Err(RateError::Interval));
     }
 }

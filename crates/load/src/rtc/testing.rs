@@ -155,7 +155,7 @@ impl Lane {
 impl Desk {
     fn new(listener: TcpListener, manners: Manners) -> Self {
         let sound = Sound::new(Audio::Opus, 64_000).expect("a rate");
-        let picture = Picture::new(1_000_000).expect("a rate");
+        let picture = Picture::new(1_000_000, Duration::from_secs(2)).expect("a rate");
         let program = Program {
             sound,
             picture: Some(picture),

@@ -167,7 +167,7 @@ fn publishers_are_taken_whole_and_do_what_they_are_asked() {
     let url = format!("whip+http://key@{}/show/whip", server.http);
     let program = Program {
         sound: Sound::new(Audio::Opus, 64_000).expect("a rate"),
-        picture: Some(Picture::new(1_000_000).expect("a rate")),
+        picture: Some(Picture::new(1_000_000, Duration::from_secs(2)).expect("a rate")),
     };
     let source = Source::Synthetic(program);
     let plan = plan(&url, 2, Work::Publish(source.clone()));

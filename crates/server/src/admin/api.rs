@@ -8,7 +8,9 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fanout::{Info, ListenerId, ListenerRecord, ListenerReport, Offer, Phase, PictureOrder};
+use fanout::{
+    Info, Keyframes, ListenerId, ListenerRecord, ListenerReport, Offer, Phase, PictureOrder,
+};
 use media::{Codec, Framing, Kind, StreamName};
 use net::link::Report;
 use serde::Deserialize;
@@ -66,6 +68,7 @@ fn stream(info: &Info, has_room: bool) -> Value {
         "tracks": tracks,
         "opus": opus(info, has_room),
         "pictures": pictures(info),
+        "keyframes": info.keyframes.as_ref().map(keyframes),
         "title": info.title.as_ref().map(|title| title.text.as_str()),
         "listeners": info.listeners,
         "listeners_peak": info.listeners_peak,
@@ -105,6 +108,15 @@ fn pictures(info: &Info) -> Value {
         PictureOrder::Reordered => (Some(true), Some(egress_webrtc::REORDERED)),
     };
     json!({ "b_frames": b_frames, "words": words })
+}
+
+/// How soon a joiner sees a picture, and what the encoder should change.
+fn keyframes(keyframes: &Keyframes) -> Value {
+    json!({
+        "interval_seconds": keyframes.interval.map(|interval| interval.seconds()),
+        "on_request": keyframes.on_request,
+        "words": keyframes.words(),
+    })
 }
 
 /// For how long.

@@ -87,8 +87,7 @@ fn notes(info: &Info) -> Vec<String> {
         Offer::Impossible(_) if own_opus(info) => None,
         offer => offer.words(),
     };
-    sound
-        .map(|words| format!("Sound over WebRTC: {words}."))
-        .into_iter()
-        .collect()
+    let sound = sound.map(|words| format!("Sound over WebRTC: {words}."));
+    let keyframes = info.keyframes.and_then(|keyframes| keyframes.words());
+    sound.into_iter().chain(keyframes).collect()
 }

@@ -105,7 +105,8 @@ impl Recording {
         let permission = context.gate.play(&name, &presented(None)).expect("all may");
         let format = Format {
             name: "recording",
-            protocol: fanout::Protocol::Http,
+            // It asks for keyframes itself, so the requests seen are for what the publisher lost.
+            protocol: fanout::Protocol::Webrtc,
         };
         let items = Arc::new(Mutex::new(Vec::new()));
         let recorder = Recorder(Arc::clone(&items));

@@ -14,6 +14,10 @@ use crate::{
     },
 };
 
+/// The message stream that the first `createStream` of a connection gives out, and that one plays on who
+/// asks on the connection itself: such a player does not look at the number.
+const FIRST: u32 = 1;
+
 impl Session {
     /// Lets a player begin: answers that its stream starts. What comes next is the media, written by
     /// the caller as messages on message stream [`RequestId::stream`] with full headers, in chunks of
@@ -87,6 +91,7 @@ impl Session {
         stream: u32,
         now: Instant,
     ) -> Option<Event> {
+        let stream = if stream == 0 { FIRST } else { stream };
         let refusal = match (self.publication.id(), self.player.id()) {
             (Some(_), _) => Some("This connection publishes."),
             (_, Some(current)) if current.stream != stream => Some("One stream per connection."),

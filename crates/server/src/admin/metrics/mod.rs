@@ -229,9 +229,8 @@ impl Gather {
         ];
         let all = at_doors.into_iter().chain(publishers).chain(workers);
         page.counters(REJECTED, all)?;
-        let logs = fanout.log_bytes() as f64 / fanout.lanes_bytes_max().max(1) as f64;
         let levels = node.limits.pressure.levels();
-        page.gauges(PRESSURE, levels.chain([("logs", logs)]))?;
+        page.gauges(PRESSURE, levels.chain([("logs", fanout.log_pressure())]))?;
         let failures = Failure::ALL.map(|class| (class.label(), counts.failures(class) as f64));
         page.counters(ACCEPT_FAILURES, failures)?;
         let open = counts

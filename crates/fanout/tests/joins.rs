@@ -1,0 +1,214 @@
+//! Whoever joins sees a picture soon, and one stream's long picture groups take no memory from others.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_fanout as fanout;
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use std::time::{Duration, Instant};
+
+use fanout::{Follower, Format, LaneRefused, Protocol, Settings, Takeover};
+use media::Span;
+use support::{Encoder, FORMAT, House, frames, wait_until};
+
+const MIB: usize = 1024 * 1024;
+
+/// Nothing but the first picture is a keyframe, unless somebody sees to it.
+const NEVER: u64 = u64::MAX;
+
+fn of(name: &'static str, protocol: Protocol) -> Format {
+    Format { name, protocol }
+}
+
+fn camera(house: &House, name: &str, size: usize) -> Encoder {
+    let mut camera = Encoder::video(house.publish(name, 1).unwrap(), size);
+    camera.key_every = NEVER;
+    camera
+}
+
+/// One keyframe, then nothing but pictures that build on it: a browser that nobody asks.
+#[test]
+fn a_stream_of_one_keyframe_stays_within_the_memory_and_leaves_room_for_others() {
+    let house = House::with_memory(Settings::default(), Takeover::SameCredential, 0, 16 * MIB);
+    let fanout = house.registry.fanout();
+    let mut greedy = camera(&house, "greedy", 25_000);
+    greedy.write(1).unwrap();
+    let lanes = ["a", "b", "c"].map(|name| {
+        let format = of(name, Protocol::Http);
+        house.lane_of("greedy", format).unwrap()
+    });
+    for _ in 0..1_500 {
+        greedy.write(1).unwrap();
+        assert!(fanout.log_bytes() <= 16 * MIB + 16 * MIB / 10);
+    }
+    let mut other = Encoder::video(house.publish("other", 1).unwrap(), 5_000);
+    other.write(100).unwrap();
+    let _others = house.lane("other");
+    other.write(100).unwrap();
+    let mut listener = house.listen("other", "");
+    assert!(frames(&listener.read(25 * 5_000)).into_iter().eq(175..200));
+    // The greedy stream goes on and is never closed.
+    greedy.write(500).unwrap();
+    assert!(fanout.log_bytes() <= 16 * MIB + 16 * MIB / 10);
+    greedy.key_every = 1;
+    greedy.write(1).unwrap();
+    let follower = Follower::new(&lanes[0]);
+    assert!(
+        follower.entry(Span::ZERO).is_some(),
+        "it may be joined again"
+    );
+}
+
+/// However many formats strangers ask for, each stream has one.
+#[test]
+fn each_stream_has_its_first_lane_when_memory_is_short() {
+    let house = House::with_memory(Settings::default(), Takeover::SameCredential, 0, 8 * MIB);
+    let mut greedy = camera(&house, "greedy", 100_000);
+    greedy.write(1).unwrap();
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    let mut lanes = Vec::new();
+    let mut refused = 0;
+    for name in names {
+        match house.lane_of("greedy", of(name, Protocol::Http)) {
+            Ok(lane) => lanes.push(lane),
+            Err(reason) => {
+                assert_eq!(reason, LaneRefused::Memory);
+                refused += 1;
+            }
+        }
+        greedy.write(30).unwrap();
+    }
+    assert!(lanes.len() >= 2 && refused > 0, "{} lanes", lanes.len());
+    assert_eq!(house.registry.fanout().lanes_refused(), refused);
+    assert!(house.registry.fanout().log_pressure() >= 1.0);
+    let _other = camera(&house, "other", 1_000);
+    assert!(house.lane_of("other", FORMAT).is_ok());
+}
+
+#[test]
+fn who_joins_at_an_old_keyframe_has_the_publisher_asked_whatever_the_protocol() {
+    for protocol in Protocol::ALL {
+        let house = House::new(Settings::default());
+        let mut camera = camera(&house, "show", 1_000);
+        let now = Instant::now();
+        camera.write(40).unwrap();
+        let _first = house.lane_of("show", of("x", protocol)).unwrap();
+        assert!(
+            !camera.publisher.takes_keyframe_request(now),
+            "{protocol:?}: 1.6 s old"
+        );
+        camera.write(20).unwrap();
+        let _second = house.lane_of("show", of("x", protocol)).unwrap();
+        assert!(
+            camera.publisher.takes_keyframe_request(now),
+            "{protocol:?}: 2.4 s old"
+        );
+        let _third = house.lane_of("show", of("x", protocol)).unwrap();
+        let soon = now + Duration::from_millis(100);
+        assert!(!camera.publisher.takes_keyframe_request(soon), "one wish");
+    }
+}
+
+#[test]
+fn keyframes_are_asked_for_regularly_while_somebody_listens_who_cannot_ask() {
+    let house = House::new(Settings::default());
+    let start = Instant::now();
+    let mut camera = camera(&house, "show", 1_000);
+    camera.write(1).unwrap();
+    // What it does when it is asked: a keyframe with the next picture.
+    let mut asked_at = Vec::new();
+    let film = |camera: &mut Encoder, asked_at: &mut Vec<u64>| {
+        for _ in 0..500 {
+            let at = camera.next * 40;
+            if camera
+                .publisher
+                .takes_keyframe_request(start + Duration::from_millis(at))
+            {
+                asked_at.push(at);
+                camera.key_every = camera.next;
+            }
+            camera.write(1).unwrap();
+            camera.key_every = NEVER;
+        }
+    };
+    let receiver = house.lane_of("show", of("rtp", Protocol::Webrtc)).unwrap();
+    film(&mut camera, &mut asked_at);
+    assert!(asked_at.is_empty(), "receivers of RTP ask: {asked_at:?}");
+    drop(receiver);
+    let _listener = house.lane_of("show", of("flv", Protocol::Flv)).unwrap();
+    film(&mut camera, &mut asked_at);
+    assert!((5..=8).contains(&asked_at.len()), "in 20 s at {asked_at:?}");
+}
+
+/// The bound on how far back a joiner starts, and the way on for one whose encoder does not listen.
+#[test]
+fn where_a_keyframe_is_to_be_had_joiners_wait_for_it_and_not_for_long() {
+    let house = House::new(Settings::default());
+    let mut camera = camera(&house, "show", 1_000);
+    let now = Instant::now();
+    camera.publisher.takes_keyframe_request(now);
+    camera.write(1).unwrap();
+    let _keeps_the_lane = house.lane("show");
+    // Ten seconds: far more than `skip_after`.
+    camera.write(250).unwrap();
+    let mut joiner = house.listen("show", "");
+    assert!(camera.publisher.takes_keyframe_request(now));
+    camera.key_every = 251;
+    camera.write(10).unwrap();
+    assert!(frames(&joiner.read(10_000)).into_iter().eq(251..261));
+
+    camera.key_every = NEVER;
+    camera.write(250).unwrap();
+    let mut patient = house.listen("show", "");
+    // It is given the old one when the new one does not come.
+    let deadline = Instant::now() + support::PATIENCE;
+    patient.socket.set_nonblocking(true).unwrap();
+    let mut first = [0; 1];
+    while patient.socket.peek(&mut first).is_err() {
+        assert!(Instant::now() < deadline, "it waits for ever");
+        camera.write(1).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    patient.socket.set_nonblocking(false).unwrap();
+    assert_eq!(frames(&patient.read(1_000)), [251]);
+}
+
+/// Thirty seconds are as much of the past as anybody is given; then the next keyframe is awaited.
+#[test]
+fn a_keyframe_of_long_ago_is_not_started_at() {
+    let house = House::new(Settings::default());
+    let mut camera = camera(&house, "show", 1_000);
+    let _keeps_the_lane = house.lane("show");
+    // Forty seconds.
+    camera.write(1_000).unwrap();
+    let mut joiner = house.listen("show", "");
+    camera.write(20).unwrap();
+    camera.key_every = 1_020;
+    camera.write(5).unwrap();
+    assert!(frames(&joiner.read(5_000)).into_iter().eq(1_020..1_025));
+    wait_until(|| house.registry.fanout().listeners() == 1);
+}
+
+#[test]
+fn the_keyframe_interval_is_known() {
+    let house = House::new(Settings::default());
+    let mut camera = Encoder::video(house.publish("show", 1).unwrap(), 1_000);
+    camera.key_every = 200;
+    let facts = |camera: &Encoder| camera.publisher.stream().info().keyframes.unwrap();
+    assert_eq!(facts(&camera).interval, None);
+    camera.write(500).unwrap();
+    let long = facts(&camera);
+    assert_eq!(long.interval, Some(Span::from_millis(8_000)));
+    assert!(long.words().unwrap().contains("every 8.0 s"));
+    camera.publisher.takes_keyframe_request(Instant::now());
+    assert_eq!(facts(&camera).words(), None, "its encoder can be asked");
+    let _radio = Encoder::audio(house.publish("radio", 1).unwrap());
+    let radio = house.registry.list().into_iter().next().unwrap();
+    assert_eq!(radio.info().keyframes, None);
+}
