@@ -4,7 +4,8 @@
 //! clock, no socket and no task; every buffer has a bound, and whatever a source sends, the answer
 //! is items or silence, never a panic.
 //!
-//! * [`Demuxer`] frames what an Icecast source delivers: MP3, ADTS, Ogg, WebM, or anything else.
+//! * [`Sniffer`] finds out what an Icecast source delivers, and [`Demuxer`] frames it: MP3, ADTS,
+//!   Ogg, WebM, or anything else.
 //! * [`flv`] is what RTMP carries and what `/{stream}.flv` is made of.
 //! * [`rtp`] is what WebRTC carries.
 //! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames.
@@ -19,8 +20,10 @@ pub mod rtp;
 pub mod webm;
 
 mod demuxer;
+mod sniff;
 #[cfg(test)]
 mod testing;
 mod timeline;
 
 pub use demuxer::Demuxer;
+pub use sniff::{Found, Sniffer, Unknown};

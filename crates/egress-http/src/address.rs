@@ -35,7 +35,7 @@ pub fn claims(head: &Head, registry: &Registry) -> bool {
 /// tracks that were announced so far.
 pub fn addresses(info: &Info) -> Vec<Address> {
     let own = match info.source.container {
-        Container::Tracks => None,
+        Container::Tracks | Container::Unknown => None,
         container => Some((None, label(container))),
     };
     let others = [
@@ -73,7 +73,7 @@ const fn label(container: Container) -> &'static str {
         Container::Adts => "AAC",
         Container::Ogg => "Ogg",
         Container::WebM => "WebM",
-        Container::Tracks | Container::Other => "source",
+        Container::Unknown | Container::Tracks | Container::Other => "source",
     }
 }
 
@@ -104,7 +104,9 @@ pub(crate) fn refusal(info: &Info, extension: Extension) -> String {
 /// What a stream carries, for people.
 fn contents(info: &Info) -> String {
     match info.source.container {
-        Container::Tracks if info.tracks.is_empty() => "nothing yet".to_owned(),
+        Container::Unknown | Container::Tracks if info.tracks.is_empty() => {
+            "nothing yet".to_owned()
+        }
         Container::Tracks => join(info.tracks.iter().map(|track| track.codec.label())),
         container => match info.tracks.first() {
             Some(track) if track.codec != Codec::Opaque && container == Container::Ogg => {

@@ -41,7 +41,7 @@ pub(crate) enum Extension {
 pub(crate) enum Choice {
     /// It is sent like this.
     Take(Form),
-    /// It depends on a track that has not been announced.
+    /// It depends on a track that has not been announced, or on bytes that have not come.
     Unclear,
     /// The stream's codecs do not allow it.
     Impossible,
@@ -76,6 +76,9 @@ impl Form {
     /// The form for a listener that asks for `extension`, or for the stream by its own name.
     pub(crate) fn choose(info: &Info, extension: Option<Extension>, wants_icy: bool) -> Choice {
         let container = info.source.container;
+        if container == Container::Unknown {
+            return Choice::Unclear;
+        }
         let Some(extension) = extension else {
             return Choice::Take(match container {
                 Container::Tracks => Self::Flv,
@@ -175,7 +178,7 @@ impl Form {
                 Container::Adts => "audio/aac",
                 Container::Ogg => "application/ogg",
                 Container::WebM => "video/webm",
-                Container::Tracks | Container::Other => "application/octet-stream",
+                _ => "application/octet-stream",
             },
         }
     }
@@ -189,12 +192,15 @@ impl Form {
             (Self::Mp3, _) | (Self::Source | Self::Icy, Container::Mp3) => b"\xFF\xFB",
             (Self::Source | Self::Icy, Container::Ogg) => b"Og",
             (Self::Source | Self::Icy, Container::WebM) => b"\x1A\x45",
-            (Self::Source | Self::Icy, Container::Tracks | Container::Other) => b"",
+            (Self::Source | Self::Icy, _) => b"",
         }
     }
 }
 
-/// Whether a media type is sound or moving pictures and nothing else.
+/// What stands in the names of `application/…` types that browsers show as documents or run.
+const SHOWN_OR_RUN: [&str; 7] = ["html", "xml", "script", "pdf", "wasm", "flash", "java"];
+
+/// Whether browsers take what has a media type for sound, for moving pictures, or for a file.
 ///
 /// Its subtype may have no `+`: browsers render whatever ends in `+xml` as a document. Nor may there
 /// be a comma anywhere, where several types stand in one header and the last counts (Fetch §2.2.3).
@@ -202,11 +208,15 @@ fn is_harmless(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     let essence = essence.to_ascii_lowercase();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    let is_media = match essence.split_once('/') {
+    let is_inert = match essence.split_once('/') {
         Some(("audio" | "video", subtype)) => !subtype.is_empty() && subtype.bytes().all(is_plain),
-        _ => essence == "application/ogg",
+        Some(("application", subtype)) => {
+            let is_shown = SHOWN_OR_RUN.iter().any(|word| subtype.contains(word));
+            !subtype.is_empty() && subtype.bytes().all(is_plain) && !is_shown
+        }
+        _ => false,
     };
-    is_media
+    is_inert
         && content_type
             .bytes()
             .all(|byte| (b' '..=b'~').contains(&byte) && byte != b',')
@@ -225,6 +235,8 @@ mod tests {
             "application/ogg",
             "audio/ogg; codecs=opus",
             "video/nsv",
+            "application/octet-stream",
+            "application/x-own-format",
         ] {
             assert!(is_harmless(harmless), "{harmless}");
         }
@@ -238,6 +250,11 @@ mod tests {
             "image/svg+xml",
             "audio/x+xml",
             "application/xhtml+xml",
+            "application/xml",
+            "application/javascript",
+            "application/ecmascript",
+            "application/pdf",
+            "application/",
             "multipart/x-mixed-replace",
             "audio/mpeg,text/html",
             "audio/mpeg; a=b, text/html",

@@ -41,7 +41,7 @@ pub(crate) fn format(shape: Shape) -> Option<Format> {
 /// Whether RTMP has a way to carry the stream. One that has announced nothing yet is given time.
 pub(crate) fn is_carried(info: &Info) -> bool {
     match info.source.container {
-        Container::Tracks => true,
+        Container::Tracks | Container::Unknown => true,
         Container::Mp3 | Container::Adts => {
             info.tracks.is_empty() || info.tracks.iter().any(|track| Rtmp::carries(track))
         }

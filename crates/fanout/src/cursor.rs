@@ -88,16 +88,27 @@ pub(crate) fn start(
         if age > reach || after.is_some_and(|after| unit.at <= after) {
             break;
         }
+        let Some(begins) = begins(view, unit, preamble) else {
+            continue;
+        };
         best = Some((unit, preamble));
-        if age >= burst {
+        if newest - begins >= burst {
             break;
         }
     }
     best.map(|(unit, preamble)| Start {
         offset: unit.offset,
-        preamble: preamble.bytes.clone(),
+        preamble: preamble.opening(view, unit.offset),
         generation: unit.generation,
     })
+}
+
+/// When what a joiner at `unit` is given begins; `None` if the log has no longer all of that.
+fn begins(view: &View, unit: &Unit, preamble: &Preamble) -> Option<Timestamp> {
+    match &preamble.lead {
+        None => Some(unit.at),
+        Some(lead) => Some(view.unit_containing(lead.from(unit.offset)?)?.at),
+    }
 }
 
 /// How far behind the newest unit a reader at `offset` is. `None` when the log no longer knows.
@@ -138,7 +149,7 @@ pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     }
     Verdict::Skip(Start {
         offset: join.offset,
-        preamble: resumption(unit, join, preamble),
+        preamble: resumption(view, unit, join, preamble),
         generation: join.generation,
     })
 }
@@ -167,12 +178,10 @@ fn exit(view: &View, offset: u64) -> Option<u64> {
 ///
 /// A unit belongs to the generation it was written in, and the reader has everything before
 /// `left`; when `left` itself begins a new generation this repeats headers, which is harmless.
-fn resumption(left: &Unit, join: &Unit, preamble: &Preamble) -> Bytes {
+fn resumption(view: &View, left: &Unit, join: &Unit, preamble: &Preamble) -> Bytes {
     if left.generation == join.generation {
-        Bytes::new()
-    } else {
-        preamble
-            .bytes
-            .slice(preamble.resume_from.min(preamble.bytes.len())..)
+        return Bytes::new();
     }
+    let bytes = preamble.opening(view, join.offset);
+    bytes.slice(preamble.resume_from.min(bytes.len())..)
 }

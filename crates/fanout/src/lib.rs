@@ -54,7 +54,7 @@ pub use directory::{Directory, ListenerRecord, Permit};
 pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
 pub use follower::{Follower, Judgement, LaneUnit};
 pub use lane::{Format, LaneGuard, LaneId, Protocol};
-pub use log::{Entry, Preamble};
+pub use log::{Entry, Lead, Preamble};
 pub use packager::{Packager, Sink};
 pub use policy::{BURST_MARGIN, Class, Policy};
 pub use reader::LogReader;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use fanout::gate::{Authorized, Presented, Publish};
 use fanout::{Claim, Phase, PublishRefused, Publisher, Registry, Source};
-use media::{Item, StreamName};
+use media::{Container, Item, StreamName};
 
 use crate::stats::{Protocol, Stats};
 use crate::{Context, Error, now};
@@ -120,6 +120,27 @@ impl Turn {
     pub(crate) fn received(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
         self.stats.received(self.protocol, bytes);
+    }
+
+    /// Says what the publisher's bytes are. `announced` is what it said itself.
+    pub(crate) fn identify(
+        &mut self,
+        container: Container,
+        media_type: &str,
+        announced: &str,
+    ) -> Result<(), Error> {
+        if media_type != announced {
+            tracing::info!(
+                stream = %self.publisher.name(),
+                peer = ?self.peer,
+                ?announced,
+                media_type,
+                "the source sends something else than it announced"
+            );
+        }
+        self.publisher
+            .identify(container, media_type)
+            .map_err(|_| self.why_over())
     }
 
     /// Passes on what one read brought; `items` is empty afterwards.

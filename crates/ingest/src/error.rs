@@ -42,6 +42,10 @@ pub enum Error {
     #[error("{0}")]
     Http(#[from] http1::Error),
 
+    /// The body of a source is nothing that can be relayed.
+    #[error("the body is none of MP3, AAC in ADTS, Ogg, WebM and FLAC; it was announced as {0:?}")]
+    NotMedia(String),
+
     // The peer was too slow.
     /// Media was promised and none came.
     #[error("no media arrived within {} s", .0.as_secs_f64())]
@@ -148,7 +152,9 @@ impl Error {
             Self::Refused(PublishRefused::Blocked(_)) => Rejection::Blocked,
             Self::Refused(PublishRefused::TooMany | PublishRefused::Ended) => Rejection::Limit,
             Self::NoSuchStream => Rejection::NotFound,
-            Self::ParameterMissing(_) | Self::ModeUnknown => Rejection::Malformed,
+            Self::ParameterMissing(_) | Self::ModeUnknown | Self::NotMedia(_) => {
+                Rejection::Malformed
+            }
             Self::Rtmp(error) => match error.blame() {
                 ::rtmp::Blame::Protocol => Rejection::Malformed,
                 ::rtmp::Blame::Limit => Rejection::Oversized,

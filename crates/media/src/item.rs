@@ -42,6 +42,13 @@ pub struct Title {
     pub url: String,
 }
 
+impl Title {
+    /// Whether it says that nothing is known to be playing.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.url.is_empty()
+    }
+}
+
 /// One step of a stream's life.
 #[derive(Clone, Debug)]
 pub enum Item {

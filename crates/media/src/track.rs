@@ -136,6 +136,8 @@ pub struct Track {
 /// The byte stream that a publisher delivered.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Container {
+    /// Not known before its first bytes have arrived.
+    Unknown,
     /// Separate tracks of bare samples, as RTMP and WebRTC deliver them.
     Tracks,
     /// A run of MPEG audio frames.

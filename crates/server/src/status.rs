@@ -3,11 +3,10 @@
 //! `source` is absent without streams, an object with one, an array with several, as Icecast has
 //! it. Numbers are numbers, everything else is a string, and all of it is valid JSON always.
 
-use std::sync::Arc;
 use std::time::SystemTime;
 
-use fanout::{Info, Phase, Registry};
-use media::Kind;
+use fanout::{Info, Registry};
+use media::{Codec, Container, Kind, StreamName};
 use serde_json::{Map, Value, json};
 
 use crate::config::BaseUrl;
@@ -30,23 +29,25 @@ pub(crate) struct Question<'a> {
     pub(crate) started: SystemTime,
 }
 
-/// The document.
+/// The document. A stream that is asked for by name is told of whether it is listed or not: who knows
+/// the name may open its page, too.
 pub(crate) fn document(registry: &Registry, question: Question<'_>) -> Value {
-    let infos = registry.list().into_iter().map(|stream| stream.info());
-    render(infos, question)
+    match question.mount {
+        None => {
+            let infos = registry.list().into_iter().map(|stream| stream.info());
+            render(infos.filter(|info| info.settings.public), question)
+        }
+        Some(mount) => {
+            let name = StreamName::parse(mount).ok();
+            let stream = name.and_then(|name| registry.stream(&name));
+            render(stream.into_iter().map(|stream| stream.info()), question)
+        }
+    }
 }
 
 fn render(infos: impl Iterator<Item = Info>, question: Question<'_>) -> Value {
-    let wanted = |info: &Info| {
-        let mount = question
-            .mount
-            .map(|mount| mount.strip_prefix('/').unwrap_or(mount));
-        info.settings.public
-            && info.phase == Phase::Live
-            && mount.is_none_or(|mount| mount == info.name.as_str())
-    };
     let mut sources: Vec<_> = infos
-        .filter(wanted)
+        .filter(Info::is_on_air)
         .take(STREAMS_MAX)
         .map(|info| source(&info, question.base))
         .collect();
@@ -97,32 +98,99 @@ fn source(info: &Info, base: &BaseUrl) -> Value {
             set(key, text.into());
         }
     }
-    let bitrate = ["bitrate", "br"]
-        .iter()
-        .find_map(|name| header_of(info, name));
-    if let Some(bitrate) = bitrate {
-        // Some sources write `Quality 4` there.
-        set(
-            "bitrate",
-            bitrate
-                .parse::<u32>()
-                .map_or_else(|_| bitrate.into(), Value::from),
-        );
+    set("dummy", Value::Null);
+    sound(info, &mut fields);
+    song(info, &mut fields);
+    Value::Object(fields)
+}
+
+/// Bit rate, sample rate and channels: what the source says of them, else what its bytes say.
+fn sound(info: &Info, fields: &mut Map<String, Value>) {
+    let mut set = |key: &str, value: Value| {
+        fields.entry(key).or_insert(value);
+    };
+    for (key, value) in audio_info(info) {
+        let plain = key.strip_prefix("ice-").unwrap_or(key);
+        if ["bitrate", "samplerate", "channels", "quality"].contains(&plain) {
+            set(key, number(value));
+            set(plain, number(value));
+        }
+    }
+    for (header, key) in [
+        ("bitrate", "bitrate"),
+        ("br", "bitrate"),
+        ("samplerate", "samplerate"),
+        ("sr", "samplerate"),
+        ("channels", "channels"),
+    ] {
+        if let Some(value) = header_of(info, header) {
+            set(key, number(value));
+        }
     }
     if let Some(track) = info.tracks.iter().find(|track| track.kind == Kind::Audio) {
-        if track.sample_rate > 0 {
-            set("audio_samplerate", track.sample_rate.into());
-        }
-        if track.channels > 0 {
-            set("audio_channels", track.channels.into());
+        for (key, value) in [
+            ("samplerate", track.sample_rate),
+            ("channels", track.channels.into()),
+        ] {
+            if value > 0 {
+                set(key, value.into());
+                set(&format!("audio_{key}"), value.into());
+            }
         }
     }
-    if let Some(title) = info.title.as_ref().map(Arc::as_ref) {
+    if let Some(bits) = info.bitrate {
+        set("bitrate", bits.saturating_add(500).div_euclid(1000).into());
+    }
+}
+
+/// What is playing. Ogg tells artist and title apart.
+fn song(info: &Info, fields: &mut Map<String, Value>) {
+    let mut set = |key: &str, value: Value| fields.insert(key.to_owned(), value);
+    let title = info.title.as_ref().filter(|title| !title.text.is_empty());
+    if let Some(title) = title {
         set("title", title.text.as_str().into());
         set("yp_currently_playing", title.text.as_str().into());
     }
-    set("dummy", Value::Null);
-    Value::Object(fields)
+    let header = info.header.as_deref();
+    let Some(header) = header.filter(|_| info.source.container == Container::Ogg) else {
+        return;
+    };
+    let ogg = container::ogg::describe(header);
+    if let Some(codec) = ogg.codec.and_then(subtype) {
+        set("subtype", codec.into());
+    }
+    if let Some(bits) = ogg.nominal_bitrate {
+        set("audio_bitrate", bits.into());
+    }
+    if let (Some(artist), Some(own)) = (ogg.artist, ogg.title) {
+        set("artist", artist.into());
+        set("title", own.into());
+    }
+}
+
+/// Icecast's names.
+const fn subtype(codec: Codec) -> Option<&'static str> {
+    match codec {
+        Codec::Vorbis => Some("Vorbis"),
+        Codec::Opus => Some("Opus"),
+        Codec::Flac => Some("FLAC"),
+        _ => None,
+    }
+}
+
+/// The pairs of `ice-bitrate=128;ice-channels=2`.
+fn audio_info(info: &Info) -> impl Iterator<Item = (&str, &str)> {
+    let pairs = header_of(info, "audio-info").unwrap_or_default().split(';');
+    pairs.filter_map(|pair| {
+        let (key, value) = pair.split_once('=')?;
+        Some((key.trim(), value.trim()))
+    })
+}
+
+/// A number where it is one: some sources write `Quality 4`.
+fn number(text: &str) -> Value {
+    text.parse::<u32>()
+        .map_or_else(|_| text.into(), Value::from)
 }
 
 /// What the source said under `ice-…` or `icy-…`.
@@ -140,16 +208,18 @@ pub(crate) fn header_of<'a>(info: &'a Info, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::LazyLock;
+    use std::sync::{Arc, LazyLock};
     use std::time::Duration;
 
-    use fanout::{Settings, Source};
-    use media::{Container, StreamName, Title};
+    use bytes::Bytes;
+    use fanout::{Phase, Settings, Source};
+    use media::{Framing, Title, Track, TrackId};
 
     use super::*;
 
     fn info(name: &str) -> Info {
         let headers = [
+            ("ice-audio-info", "ice-samplerate=44100;ice-channels=2;x=y"),
             ("ice-name", "Ra\"dio\\</script>"),
             ("ice-bitrate", "128"),
             ("icy-pub", "1"),
@@ -168,6 +238,10 @@ mod tests {
                 content_type: "audio/mpeg".to_owned(),
                 headers: headers.to_vec(),
             }),
+            announced_type: None,
+            has_media: true,
+            header: None,
+            bitrate: None,
             tracks: Vec::new(),
             picture_order: fanout::PictureOrder::Unknown,
             keyframes: None,
@@ -211,8 +285,7 @@ mod tests {
             sources(vec![info("a.mp3"), info("b/c")], question(None))[1]["listeners"],
             3
         );
-        let one = question(Some("/b/c"));
-        let source = sources(vec![info("a.mp3"), info("b/c")], one);
+        let source = sources(vec![info("b/c")], question(None));
         assert_eq!(source["listenurl"], "https://radio.example:8000/tv/b/c");
     }
 
@@ -220,6 +293,10 @@ mod tests {
     fn fields_have_icecasts_names_and_types() {
         let source = sources(vec![info("a.mp3")], question(None));
         assert_eq!(source["bitrate"], 128);
+        assert_eq!(source["samplerate"], 44_100);
+        assert_eq!(source["ice-samplerate"], 44_100);
+        assert_eq!(source["channels"], 2);
+        assert_eq!(source["x"], Value::Null);
         assert_eq!(source["listener_peak"], 5);
         assert_eq!(source["server_name"], "Ra\"dio\\</script>");
         assert_eq!(source["title"], "- \u{1}\"-\"");
@@ -227,6 +304,27 @@ mod tests {
         assert!(source.as_object().expect("an object").contains_key("dummy"));
         let document = render(std::iter::empty(), question(None));
         assert_eq!(document["icestats"]["host"], "radio.example");
+    }
+
+    #[test]
+    fn what_the_source_does_not_say_its_bytes_do() {
+        let mut info = info("a.aac");
+        Arc::make_mut(&mut info.source).headers.clear();
+        info.bitrate = Some(63_600);
+        info.tracks.push(Arc::new(Track {
+            id: TrackId::AUDIO,
+            kind: Kind::Audio,
+            codec: Codec::Aac,
+            framing: Framing::SelfFramed,
+            config: Bytes::new(),
+            sample_rate: 48_000,
+            channels: 1,
+        }));
+        let source = sources(vec![info], question(None));
+        assert_eq!(source["bitrate"], 64);
+        assert_eq!(source["samplerate"], 48_000);
+        assert_eq!(source["audio_samplerate"], 48_000);
+        assert_eq!(source["channels"], 1);
     }
 
     #[test]
@@ -239,11 +337,11 @@ mod tests {
     }
 
     #[test]
-    fn hidden_and_absent_streams_are_not_told() {
-        let mut hidden = info("a.mp3");
-        hidden.settings.public = false;
+    fn absent_and_silent_streams_are_not_told() {
+        let mut silent = info("a.mp3");
+        silent.has_media = false;
         let mut away = info("b.mp3");
         away.phase = Phase::Lingering;
-        assert_eq!(sources(vec![hidden, away], question(None)), Value::Null);
+        assert_eq!(sources(vec![silent, away], question(None)), Value::Null);
     }
 }

@@ -1,5 +1,6 @@
 //! One metadata block.
 
+use bytes::Bytes;
 use media::Title;
 
 /// The length byte and the most text it can announce.
@@ -18,7 +19,7 @@ const CLOSES: &str = "';";
 
 /// A metadata block, ready for the wire.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Block(Vec<u8>);
+pub struct Block(Bytes);
 
 impl Block {
     /// The block that tells `title`.
@@ -43,16 +44,21 @@ impl Block {
         let sixteens = (bytes.len() - 1).div_ceil(16);
         bytes.resize(1 + 16 * sixteens, 0);
         bytes[0] = u8::try_from(sixteens).expect("the text was cut to 255 times 16 bytes");
-        Self(bytes)
+        Self(bytes.into())
     }
 
     /// The block that says nothing.
-    pub fn empty() -> Self {
-        Self(vec![0])
+    pub const fn empty() -> Self {
+        Self(Bytes::from_static(&[0]))
+    }
+
+    /// Whether it is that one.
+    pub fn is_empty(&self) -> bool {
+        self.0.len() == 1
     }
 
     /// The bytes on the wire, length byte first.
-    pub fn bytes(&self) -> &[u8] {
+    pub const fn bytes(&self) -> &Bytes {
         &self.0
     }
 }
@@ -85,13 +91,13 @@ mod tests {
     fn a_usual_title() {
         assert_eq!(
             block("Artist - Song", "").bytes(),
-            b"\x02StreamTitle='Artist - Song';\0\0\0\0"
+            &b"\x02StreamTitle='Artist - Song';\0\0\0\0"[..]
         );
         assert_eq!(
             block("A", "http://x/").bytes(),
-            b"\x03StreamTitle='A';StreamUrl='http://x/';\0\0\0\0\0\0\0\0\0\0"
+            &b"\x03StreamTitle='A';StreamUrl='http://x/';\0\0\0\0\0\0\0\0\0\0"[..]
         );
-        assert_eq!(Block::empty().bytes(), [0]);
+        assert_eq!(Block::empty().bytes(), &[0][..]);
     }
 
     #[test]

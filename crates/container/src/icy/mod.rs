@@ -6,8 +6,7 @@
 //! ```
 //!
 //! All listeners of a mount share one [`Interleaver`], so a listener who starts right after a
-//! metadata block counts the same positions as everybody else. Every block repeats the title: for
-//! a newcomer it is the first.
+//! metadata block counts the same positions as everybody else.
 
 mod block;
 mod deinterleave;

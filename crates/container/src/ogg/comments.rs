@@ -5,12 +5,35 @@ use media::Title;
 /// The longest title that is kept: more than a display shows or a metadata block holds.
 const TITLE_BYTES_MAX: usize = 2_048;
 
+/// What the comments say is playing.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Song {
+    pub(super) artist: Option<String>,
+    pub(super) title: Option<String>,
+}
+
 /// `ARTIST - TITLE`, or whichever of them is there.
 pub(super) fn title(comments: &[u8]) -> Option<Title> {
+    let mut text = match song(comments)? {
+        Song {
+            artist: Some(artist),
+            title: Some(title),
+        } => format!("{artist} - {title}"),
+        Song { artist, title } => artist.or(title)?,
+    };
+    text.truncate(text.floor_char_boundary(TITLE_BYTES_MAX));
+    Some(Title {
+        text,
+        url: String::new(),
+    })
+}
+
+/// `ARTIST` and `TITLE`.
+pub(super) fn song(comments: &[u8]) -> Option<Song> {
     let mut rest = comments;
     field(&mut rest)?; // vendor
     let count = number(&mut rest)?;
-    let (mut artist, mut title) = (None, None);
+    let mut song = Song::default();
     for _ in 0..count {
         // A truncated list still has a beginning. This also ends the loop when the count lies.
         let Some(comment) = field(&mut rest) else {
@@ -21,9 +44,9 @@ pub(super) fn title(comments: &[u8]) -> Option<Title> {
         };
         let (key, value) = (&comment[..equals], &comment[equals + 1..]);
         let wanted = if key.eq_ignore_ascii_case(b"ARTIST") {
-            &mut artist
+            &mut song.artist
         } else if key.eq_ignore_ascii_case(b"TITLE") {
-            &mut title
+            &mut song.title
         } else {
             continue;
         };
@@ -32,15 +55,7 @@ pub(super) fn title(comments: &[u8]) -> Option<Title> {
             *wanted = Some(String::from_utf8_lossy(shown).into_owned());
         }
     }
-    let mut text = match (artist, title) {
-        (Some(artist), Some(title)) => format!("{artist} - {title}"),
-        (artist, title) => artist.or(title)?,
-    };
-    text.truncate(text.floor_char_boundary(TITLE_BYTES_MAX));
-    Some(Title {
-        text,
-        url: String::new(),
-    })
+    Some(song)
 }
 
 fn number(rest: &mut &[u8]) -> Option<u32> {

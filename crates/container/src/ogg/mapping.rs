@@ -133,6 +133,16 @@ impl Mapping {
         }
     }
 
+    /// The bit rate that the first header packet names.
+    pub(super) fn nominal_bitrate(self, packet: &[u8]) -> Option<u32> {
+        match self {
+            Self::Vorbis { .. } => {
+                little_endian(packet, 20).filter(|bits| (1..1 << 31).contains(bits))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the header packets are complete after the `count`th, which was `packet`.
     pub(super) fn is_complete(self, count: u32, packet: &[u8]) -> bool {
         match self {

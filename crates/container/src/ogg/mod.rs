@@ -13,6 +13,7 @@
 
 mod chain;
 mod comments;
+mod describe;
 mod mapping;
 mod muxer;
 mod packets;
@@ -27,6 +28,7 @@ use bytes::{Buf, BytesMut};
 use media::{Item, Sample, Timestamp};
 
 use self::chain::{Chain, Meaning};
+pub use self::describe::{Description, describe};
 pub use self::muxer::OpusMuxer;
 pub use self::packets::OpusPackets;
 pub use self::page::PAGE_BYTES_MAX;

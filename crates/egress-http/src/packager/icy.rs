@@ -3,9 +3,10 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use container::icy::{Block, Interleaver, Piece};
-use fanout::{Entry, Packager, Preamble, Sink};
-use media::Item;
+use fanout::{Entry, Lead, Packager, Preamble, Sink};
+use media::{Item, Sample, Title};
 
 /// Audio bytes between two metadata blocks: what Icecast has always announced.
 pub(crate) const METAINT: NonZeroUsize = match NonZeroUsize::new(16_000) {
@@ -13,18 +14,33 @@ pub(crate) const METAINT: NonZeroUsize = match NonZeroUsize::new(16_000) {
     None => unreachable!(),
 };
 
-/// Interleaves the current title at fixed positions.
+/// Puts a metadata block after each interval of sound: the title once after it has changed, and
+/// nothing otherwise, because many players take each title for a new one.
 ///
 /// Listeners count bytes, so one may start only right after a block, and one that skips ahead must
 /// leave right after a block too: units that begin elsewhere are sealed. A frame that a block falls
 /// into becomes two units.
+///
+/// A joiner is first given the interval before its join point, with the title in the block that
+/// ends it. Each title told is a generation, so one that skips past a change is given the same.
 #[derive(Debug)]
 pub(crate) struct Icy {
     interleaver: Interleaver,
-    block: Block,
-    join: Arc<Preamble>,
-    /// The next byte is the first after a block, or the first of all.
-    follows_block: bool,
+    titles: Titles,
+}
+
+/// What was told, what is to be told, and what that means to joiners.
+#[derive(Debug)]
+struct Titles {
+    /// What the next block says.
+    due: Block,
+    /// The block that told the title in force; empty while none has been told.
+    told: Block,
+    /// Titles told.
+    generation: u32,
+    /// The length of the block that the next byte follows, 0 before the first byte of all; `None`
+    /// within an interval.
+    after_block: Option<usize>,
 }
 
 impl Icy {
@@ -32,9 +48,68 @@ impl Icy {
     pub(crate) fn new() -> Self {
         Self {
             interleaver: Interleaver::new(METAINT),
-            block: Block::empty(),
-            join: Arc::default(),
-            follows_block: true,
+            titles: Titles {
+                due: Block::empty(),
+                told: Block::empty(),
+                generation: 0,
+                after_block: Some(0),
+            },
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample, sink: &mut Sink<'_>) {
+        let titles = &mut self.titles;
+        let due = titles.due.clone();
+        let mut is_open = false;
+        self.interleaver
+            .push(&sample.data, &due, |piece| match piece {
+                Piece::Audio(bytes) => {
+                    sink.put(bytes);
+                    is_open = true;
+                }
+                Piece::Block(bytes) => {
+                    sink.put(bytes);
+                    sink.end_unit(sample.dts, titles.entry(Some(bytes.len())));
+                    titles.tell();
+                    is_open = false;
+                }
+            });
+        if is_open {
+            sink.end_unit(sample.dts, titles.entry(None));
+        }
+    }
+}
+
+impl Titles {
+    /// Has the next block tell `title`, unless it is the one told last.
+    fn announce(&mut self, title: &Title) {
+        let is_known = title.is_empty() && self.told.is_empty();
+        let block = Some(Block::new(title)).filter(|block| !is_known && *block != self.told);
+        self.due = block.unwrap_or(const { Block::empty() });
+    }
+
+    /// Who may come and go at the start of the unit that ends now, with a block if `block` is its
+    /// length.
+    fn entry(&mut self, block: Option<usize>) -> Entry {
+        let Some(gap) = std::mem::replace(&mut self.after_block, block) else {
+            return Entry::Sealed;
+        };
+        let lead = (!self.told.is_empty()).then(|| Lead::new(METAINT.get(), gap));
+        Entry::Join(Arc::new(Preamble {
+            bytes: lead
+                .as_ref()
+                .map_or_else(Bytes::new, |_| self.told.bytes().clone()),
+            resume_from: 0,
+            generation: self.generation,
+            lead,
+        }))
+    }
+
+    /// What was due stands in the log.
+    fn tell(&mut self) {
+        if !self.due.is_empty() {
+            self.told = std::mem::replace(&mut self.due, Block::empty());
+            self.generation = self.generation.wrapping_add(1);
         }
     }
 }
@@ -42,38 +117,11 @@ impl Icy {
 impl Packager for Icy {
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
         match item {
-            Item::Title(title) => self.block = Block::new(title),
-            Item::Sample(sample) => {
-                let (join, follows_block) = (&self.join, &mut self.follows_block);
-                let mut entry = |ends_with_block| {
-                    if std::mem::replace(follows_block, ends_with_block) {
-                        Entry::Join(Arc::clone(join))
-                    } else {
-                        Entry::Sealed
-                    }
-                };
-                let mut is_open = false;
-                self.interleaver
-                    .push(&sample.data, &self.block, |piece| match piece {
-                        Piece::Audio(bytes) => {
-                            sink.put(bytes);
-                            is_open = true;
-                        }
-                        Piece::Block(bytes) => {
-                            sink.put(bytes);
-                            sink.end_unit(sample.dts, entry(true));
-                            is_open = false;
-                        }
-                    });
-                if is_open {
-                    sink.end_unit(sample.dts, entry(false));
-                }
-            }
-            Item::Epoch
-            | Item::Track(_)
-            | Item::Header(_)
-            | Item::Metadata(_)
-            | Item::Script(_) => {}
+            // The next publisher's programme is another.
+            Item::Epoch => self.titles.announce(&Title::default()),
+            Item::Title(title) => self.titles.announce(title),
+            Item::Sample(sample) => self.sample(sample, sink),
+            Item::Track(_) | Item::Header(_) | Item::Metadata(_) | Item::Script(_) => {}
         }
     }
 }

@@ -80,12 +80,23 @@ impl Opus {
     }
 }
 
+impl Opus {
+    /// Tells those who come from now on what is playing.
+    fn name(&mut self, title: Option<Arc<Title>>) {
+        self.title = title;
+        if let Some(link) = &mut self.link {
+            link.preamble = preamble(&link.muxer, link.number, self.title.as_deref());
+        }
+    }
+}
+
 /// What a joiner of a link needs. The link is the generation: whoever was in it needs nothing.
 fn preamble(muxer: &OpusMuxer, number: u32, title: Option<&Title>) -> Arc<Preamble> {
     Arc::new(Preamble {
         bytes: muxer.header(title.map(|title| &title.text[..])).into(),
         resume_from: 0,
         generation: number,
+        lead: None,
     })
 }
 
@@ -93,14 +104,12 @@ impl Packager for Opus {
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
         match item {
             // Whichever is announced first is heard; the link goes on if it is coded alike.
-            Item::Epoch => self.track = None,
-            Item::Track(track) => self.announce(track, sink),
-            Item::Title(title) => {
-                self.title = Some(Arc::clone(title));
-                if let Some(link) = &mut self.link {
-                    link.preamble = preamble(&link.muxer, link.number, Some(title));
-                }
+            Item::Epoch => {
+                self.track = None;
+                self.name(None);
             }
+            Item::Track(track) => self.announce(track, sink),
+            Item::Title(title) => self.name(Some(Arc::clone(title))),
             Item::Sample(sample) if self.track == Some(sample.track) => {
                 let Some(Link {
                     muxer, preamble, ..

@@ -36,6 +36,7 @@ impl Raw {
             bytes: header.clone(),
             resume_from: 0,
             generation: self.preamble.generation.wrapping_add(1),
+            lead: None,
         });
         if let Some(at) = self.at {
             sink.put(header);

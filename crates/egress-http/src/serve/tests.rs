@@ -183,7 +183,13 @@ async fn a_source_cannot_make_its_stream_a_page() {
             "old",
             Container::Ogg,
             "application/x-ogg",
-            "application/ogg",
+            "application/x-ogg",
+        ),
+        (
+            "script",
+            Container::Other,
+            "application/javascript",
+            "application/octet-stream",
         ),
         ("tv", Container::Other, "video/nsv", "video/nsv"),
     ] {
@@ -270,6 +276,20 @@ async fn errors_say_why() {
         assert_eq!(got, status, "{request}");
         assert!(text.contains(words), "{text}");
     }
+}
+
+#[tokio::test]
+async fn who_comes_before_the_first_bytes_waits_for_their_type() {
+    let house = House::new(no_burst());
+    let mut publisher = house.publish_as("radio", Container::Unknown, "audio/mpeg", &[]);
+    // Nothing comes: nobody is promised anything.
+    let (status, text) = answer_to(&house, &get("/radio")).await;
+    assert_eq!(status, Status::SERVICE_UNAVAILABLE);
+    assert!(text.ends_with("The stream has not begun yet.\n"), "{text}");
+    let (mut client, _serving) = ask(&house, &get("/radio")).await;
+    publisher.identify(Container::Adts, "audio/aac").unwrap();
+    let head = read_head(&mut client).await;
+    assert!(head.contains("\r\nContent-Type: audio/aac\r\n"), "{head}");
 }
 
 #[tokio::test]

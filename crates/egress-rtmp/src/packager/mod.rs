@@ -147,6 +147,7 @@ impl<L: Log> flv::Sink for Messages<'_, L> {
             bytes: bytes.into(),
             resume_from: 0,
             generation: opening.generation(),
+            lead: None,
         })
     }
 

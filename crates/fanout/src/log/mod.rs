@@ -26,6 +26,7 @@
 //! use [`View`].
 
 mod cells;
+mod lead;
 #[cfg(all(test, loom))]
 mod loom_model;
 #[cfg(any(all(test, not(loom)), fuzzing))]
@@ -40,6 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use media::Span;
 
+pub use lead::Lead;
 use page::Page;
 pub(crate) use page::Unit;
 pub(crate) use view::View;
@@ -59,6 +61,8 @@ pub struct Preamble {
     /// Changes whenever the codec headers in force change. A listener that skips within one
     /// generation needs no preamble.
     pub generation: u32,
+    /// What of the log comes before `bytes`; `None` in most formats.
+    pub lead: Option<Lead>,
 }
 
 /// How a listener may come to, or go from, the start of a unit.

@@ -152,6 +152,7 @@ impl Model {
                 bytes: Bytes::from(format!("{}", argument / 16)),
                 resume_from: 0,
                 generation: (argument / 16) as u32,
+                lead: None,
             })),
             1 => Entry::Sealed,
             _ => Entry::None,

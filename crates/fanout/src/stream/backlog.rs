@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 
-use media::{Sample, Span, TrackId};
+use media::{Sample, Span, TICKS_PER_SECOND, TrackId};
 
 use crate::policy::JOIN_AGE_MAX;
 
 /// Bytes kept at the most. A group of pictures of a 20 Mb/s stream with keyframes every five
 /// seconds fits; beyond it a new lane begins with the next keyframe.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Of less media no bit rate is told.
+const MEASURED_MIN: Span = Span::from_millis(1_000);
 
 /// Samples kept at the most: bounds streams of tiny samples.
 const SAMPLES_MAX: usize = 16 * 1024;
@@ -29,6 +32,17 @@ impl Backlog {
 
     pub(super) fn samples(&self) -> impl Iterator<Item = &Sample> {
         self.samples.iter()
+    }
+
+    /// Bits per second of what it holds, once that is [`MEASURED_MIN`].
+    pub(super) fn bitrate(&self) -> Option<u32> {
+        let (oldest, newest) = (self.samples.front()?, self.samples.back()?);
+        let span = newest.dts + newest.duration - oldest.dts;
+        if span < MEASURED_MIN {
+            return None;
+        }
+        let bits = i128::try_from(self.bytes).ok()? * 8;
+        u32::try_from(bits * i128::from(TICKS_PER_SECOND) / i128::from(span.ticks())).ok()
     }
 
     /// Adds a sample of a stream whose video track, if it has one, is `video`.
@@ -141,6 +155,18 @@ mod tests {
             );
         }
         assert_eq!(millis(&backlog), [9_400, 9_500, 9_600, 9_700, 9_800, 9_900]);
+        assert_eq!(backlog.bitrate(), None);
+    }
+
+    #[test]
+    fn a_bit_rate_is_what_there_was_of_late() {
+        let mut backlog = Backlog::default();
+        for step in 0..100 {
+            let mut sample = sample(TrackId::AUDIO, step * 100, true, 1_600);
+            sample.duration = Span::from_millis(100);
+            backlog.push(sample, None, Span::from_millis(4_000));
+        }
+        assert_eq!(backlog.bitrate(), Some(128_000));
     }
 
     #[test]

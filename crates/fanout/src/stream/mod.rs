@@ -139,6 +139,10 @@ pub struct Info {
     pub since: SystemTime,
     /// Its publisher, or the last one.
     pub source: Arc<Source>,
+    /// What that one called its bytes, where they turned out to be something else.
+    pub announced_type: Option<Arc<str>>,
+    /// Whether the present publisher has sent media.
+    pub has_media: bool,
     /// Its tracks, in the order they appeared.
     pub tracks: Vec<Arc<Track>>,
     /// In which order the pictures of this epoch come.
@@ -151,6 +155,10 @@ pub struct Info {
     pub is_deriving: bool,
     /// What is playing.
     pub title: Option<Arc<Title>>,
+    /// The container header in force.
+    pub header: Option<Bytes>,
+    /// Bits per second of late, of a stream without pictures.
+    pub bitrate: Option<u32>,
     /// Listeners of all lanes.
     pub listeners: usize,
     /// The most listeners there have been at once.
@@ -159,6 +167,13 @@ pub struct Info {
     pub ingest_bytes: u64,
     /// Its rules.
     pub settings: Settings,
+}
+
+impl Info {
+    /// Whether there is something to be heard or seen of it now.
+    pub fn is_on_air(&self) -> bool {
+        self.phase == Phase::Live && self.has_media
+    }
 }
 
 /// Why a lane could not be opened.
@@ -196,6 +211,10 @@ struct Core {
     epoch: u32,
     credential: Credential,
     source: Arc<Source>,
+    announced_type: Option<Arc<str>>,
+    /// Container and media type that the present lanes' listeners were promised.
+    promised: (Container, String),
+    has_media: bool,
     settings: Settings,
     since: SystemTime,
     began: Instant,
@@ -256,7 +275,10 @@ impl Stream {
             phase: Phase::Lingering,
             epoch: 0,
             credential,
+            promised: (source.container, source.content_type.clone()),
             source: Arc::new(source),
+            announced_type: None,
+            has_media: false,
             settings,
             since: SystemTime::now(),
             began: now,
@@ -315,12 +337,18 @@ impl Stream {
             epoch: core.epoch,
             since: core.since,
             source: Arc::clone(&core.source),
+            announced_type: core.announced_type.clone(),
+            has_media: core.has_media,
             tracks: core.tracks.clone(),
             picture_order: core.picture_order.order(),
             keyframes: core.keyframes(),
             offer: core.offer.clone(),
             is_deriving: core.is_deriving(),
             title: core.title.clone(),
+            header: core.header.clone(),
+            bitrate: core
+                .video()
+                .map_or_else(|| core.backlog.bitrate(), |_| None),
             listeners,
             listeners_peak: core.listeners_peak,
             ingest_bytes: core.ingest_bytes,
@@ -644,9 +672,12 @@ impl Core {
                     self.metadata = Some(script.clone());
                 }
                 Item::Script(script) => self.timeline.place_script(script),
-                Item::Title(title) => self.title = Some(Arc::clone(title)),
+                Item::Title(title) => {
+                    self.title = (!title.is_empty()).then(|| Arc::clone(title));
+                }
                 Item::Sample(sample) => {
                     self.timeline.place(sample);
+                    self.has_media = true;
                     self.ingest_bytes += sample.data.len() as u64;
                     if self.video() == Some(sample.track) {
                         self.picture_order.saw(sample);
@@ -739,15 +770,10 @@ impl Core {
         if let Some(waker) = self.superseded.take() {
             waker.wake();
         }
-        if self.source.container != source.container
-            || self.source.content_type != source.content_type
-        {
-            // Listeners were promised the old format; they are let go and may ask again.
-            self.lanes.clear();
-            self.title = None;
-        }
+        self.promise(&source);
         // Each epoch announces its own; a picture track that does not come back must not be
-        // waited for.
+        // waited for, and the last programme's title is not the next one's.
+        self.title = None;
         self.header = None;
         self.tracks.clear();
         self.metadata = None;
@@ -770,10 +796,38 @@ impl Core {
         self.epoch += 1;
         self.credential = credential;
         self.source = Arc::new(source);
+        self.announced_type = None;
+        self.has_media = false;
         self.settings = settings;
         self.since = SystemTime::now();
         self.began = now;
         self.last_item = now;
+    }
+
+    /// Listeners that were promised another format are let go, and may ask again. What a source of
+    /// an unknown one sends is decided by its first bytes.
+    fn promise(&mut self, source: &Source) {
+        if source.container == Container::Unknown {
+            return;
+        }
+        let (container, content_type) = &self.promised;
+        let is_same = *container == source.container && *content_type == source.content_type;
+        if !is_same && *container != Container::Unknown {
+            self.lanes.clear();
+        }
+        self.promised = (source.container, source.content_type.clone());
+    }
+
+    /// The present publisher's bytes are of this kind, whatever it called them.
+    fn identify(&mut self, container: Container, content_type: &str) {
+        let mut source = (*self.source).clone();
+        source.container = container;
+        let announced = std::mem::replace(&mut source.content_type, content_type.to_owned());
+        if announced != content_type {
+            self.announced_type = Some(announced.into());
+        }
+        self.promise(&source);
+        self.source = Arc::new(source);
     }
 
     /// Lanes that take the derived track.

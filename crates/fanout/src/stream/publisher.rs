@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use media::{Item, StreamName};
+use media::{Container, Item, StreamName};
 
 use super::{Phase, Settings, Source, Stream};
 use crate::gate::Credential;
@@ -82,6 +82,20 @@ impl Publisher {
     /// The stream it writes to.
     pub fn stream(&self) -> &Arc<Stream> {
         &self.stream
+    }
+
+    /// Says what the publisher's bytes are, once that is known: to be called before the first items
+    /// of a source whose container was [`Container::Unknown`].
+    ///
+    /// # Errors
+    /// When the stream is somebody else's by now.
+    pub fn identify(&mut self, container: Container, media_type: &str) -> Result<(), Superseded> {
+        let mut core = self.stream.core();
+        if core.phase != Phase::Live || core.epoch != self.epoch {
+            return Err(Superseded);
+        }
+        core.identify(container, media_type);
+        Ok(())
     }
 
     /// Passes on what one read brought, in order; `items` is empty afterwards. `now` is when it

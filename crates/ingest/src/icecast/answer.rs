@@ -46,6 +46,7 @@ pub fn status_of(error: &Error) -> (Status, String) {
             Status::SERVICE_UNAVAILABLE
         }
         Error::Http(error) => http1::status_of(*error),
+        Error::NotMedia(_) => Status::UNSUPPORTED_MEDIA_TYPE,
         Error::NoMedia(_) | Error::Silent(_) | Error::NotConnected(_) => Status::REQUEST_TIMEOUT,
         Error::Rtmp(_) | Error::Panicked | Error::Io(_) => Status::INTERNAL_SERVER_ERROR,
     };

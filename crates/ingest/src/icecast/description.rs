@@ -5,9 +5,6 @@
 
 use http1::Head;
 
-/// What ffmpeg takes a source for that does not say, and what most are.
-const CONTENT_TYPE_DEFAULT: &str = "audio/mpeg";
-
 /// Longest name of a program, and longest media type. Those of real sources have a fifth of that.
 const WORD_BYTES_MAX: usize = 256;
 
@@ -20,6 +17,9 @@ const HEADER_NAME_BYTES_MAX: usize = 64;
 /// Longest value of such a header: a few sentences of description.
 const HEADER_VALUE_BYTES_MAX: usize = 512;
 
+/// Where the first sources of Icecast 2 had their password.
+pub(super) const PASSWORD: &str = "ice-password";
+
 /// What the program calls itself; empty when it does not.
 pub(super) fn agent(head: &Head) -> &str {
     cut(
@@ -28,11 +28,12 @@ pub(super) fn agent(head: &Head) -> &str {
     )
 }
 
-/// What the body is said to be.
+/// What the body is said to be; empty when nothing is said.
 pub(super) fn content_type(head: &Head) -> &str {
-    let said = head.header("content-type");
-    let said = said.filter(|value| !value.is_empty());
-    cut(said.unwrap_or(CONTENT_TYPE_DEFAULT), WORD_BYTES_MAX)
+    cut(
+        head.header("content-type").unwrap_or_default(),
+        WORD_BYTES_MAX,
+    )
 }
 
 /// The headers about the stream, for its listeners. The oldest kind is renamed to Icecast's.
@@ -40,6 +41,10 @@ pub(super) fn headers(head: &Head) -> Vec<(String, String)> {
     head.headers()
         .filter(|(name, _)| name.len() <= HEADER_NAME_BYTES_MAX)
         .filter_map(|(name, value)| {
+            // What `SOURCE` of old carries there is nobody else's business.
+            if name == PASSWORD {
+                return None;
+            }
             let name = if let Some(suffix) = name.strip_prefix("x-audiocast-") {
                 format!("ice-{suffix}")
             } else if name.starts_with("ice-")

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use fanout::gate::{Denied, Presented};
 use http1::{Head, Password, Query};
-use media::{StreamName, Title};
+use media::{Container, StreamName, Title};
 
 use super::{Credentials, answer};
 use crate::stats::Protocol;
@@ -18,8 +18,11 @@ const TEXT_BYTES_MAX: usize = 4080;
 const SHOUTCAST_PATH: &str = "/admin.cgi";
 
 /// In the words of Icecast 2.4.4, which some encoders compare.
-const UPDATED: &str = "<?xml version=\"1.0\"?>\n<iceresponse><message>Metadata update successful\
-    </message><return>1</return></iceresponse>\n";
+const UPDATED: &str = "Metadata update successful";
+const NOT_UPDATED: &str = "Mountpoint will not accept URL updates";
+
+/// An encoder that sends an empty title after each real one, and does not mean it.
+const SENDS_EMPTY: &str = "butt";
 
 /// Carries out `mode=updinfo` and gives the whole HTTP answer, after which the connection is to be
 /// closed: it says so, and has a length.
@@ -28,8 +31,8 @@ const UPDATED: &str = "<?xml version=\"1.0\"?>\n<iceresponse><message>Metadata u
 /// `title`, which win over `song` when both are there; `url`; `charset`. Shoutcast adds `pass`; its
 /// `sid` is ignored. `form` is the body of a `POST`, or empty.
 ///
-/// An empty title is accepted and ignored: butt sends one after each real one. Titles are taken for
-/// streams of every container; which listeners can be shown them is decided where they listen.
+/// An empty title clears the last one. Ogg, WebM and what is only relayed carry their own titles, or
+/// none: as with Icecast, nothing is changed then, and the answer says so.
 ///
 /// To be called as soon as the head is there: some clients close without waiting for the answer.
 pub fn update_metadata(
@@ -44,7 +47,18 @@ pub fn update_metadata(
         form: Query::new(form),
     };
     match update(context, head, &parameters, peer, now) {
-        Ok(()) => answer::done(&context.settings, head, "text/xml; charset=utf-8", UPDATED),
+        Ok(message) => {
+            let document = format!(
+                "<?xml version=\"1.0\"?>\n<iceresponse><message>{message}</message>\
+                 <return>1</return></iceresponse>\n"
+            );
+            answer::done(
+                &context.settings,
+                head,
+                "text/xml; charset=utf-8",
+                &document,
+            )
+        }
         Err(error) => {
             context.stats.reject(&error);
             // Many clients ask without credentials first.
@@ -62,7 +76,7 @@ fn update(
     parameters: &Parameters<'_>,
     peer: SocketAddr,
     now: Instant,
-) -> Result<(), Error> {
+) -> Result<&'static str, Error> {
     let mut credentials = Credentials::of(head);
     if credentials.secret.is_none() && head.path() == SHOUTCAST_PATH {
         credentials.secret = parameters.get("pass").map(Password::new);
@@ -77,11 +91,27 @@ fn update(
         None => return Err(Error::ParameterMissing("mode")),
     }
     let stream = context.registry.stream(&name).ok_or(Error::NoSuchStream)?;
-    if let Some(title) = title(parameters) {
+    if !takes_titles(stream.info().source.container) {
+        return Ok(NOT_UPDATED);
+    }
+    let is_meant = |title: &Title| {
+        let agent = head.header("user-agent").unwrap_or_default();
+        !title.is_empty() || !agent.starts_with(SENDS_EMPTY)
+    };
+    if let Some(title) = title(parameters).filter(is_meant) {
         tracing::info!(stream = %name, %peer, title = ?title.text, "title");
         stream.set_title(&permission, title, now);
     }
-    Ok(())
+    Ok(UPDATED)
+}
+
+/// Whether listeners can be told a title that comes beside the stream.
+const fn takes_titles(container: Container) -> bool {
+    match container {
+        // What is unknown yet may be one of these.
+        Container::Unknown | Container::Tracks | Container::Mp3 | Container::Adts => true,
+        Container::Ogg | Container::WebM | Container::Other => false,
+    }
 }
 
 /// The stream that `mount` names, or the only one there is.
@@ -105,8 +135,12 @@ fn stream_name(
     }
 }
 
-/// What the parameters say is playing; `None` when that is nothing.
+/// What the parameters say is playing; `None` when they say nothing of that.
 fn title(parameters: &Parameters<'_>) -> Option<Title> {
+    let is_said = |name| parameters.get(name).is_some();
+    if !["artist", "title", "song"].into_iter().any(is_said) {
+        return None;
+    }
     let artist = parameters.title_text("artist");
     let title = parameters.title_text("title");
     let song = parameters.title_text("song");
@@ -118,7 +152,7 @@ fn title(parameters: &Parameters<'_>) -> Option<Title> {
         (_, true, true) => artist,
     };
     let url = parameters.title_text("url");
-    (!text.is_empty()).then_some(Title { text, url })
+    Some(Title { text, url })
 }
 
 /// The parameters of a request, from its target and its form.

@@ -12,15 +12,15 @@
 
 mod answer;
 mod body;
+mod content;
 mod description;
 mod metadata;
 mod pace;
 
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use container::Demuxer;
 use fanout::Source;
 use fanout::gate::{Denied, Presented};
 use http1::{Body, Head, Step};
@@ -30,6 +30,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{sleep_until, timeout};
 
 use self::body::BodyReader;
+use self::content::Content;
 use self::pace::Pace;
 use crate::admission::Turn;
 use crate::stats::Protocol;
@@ -71,12 +72,12 @@ where
             return Err(error);
         }
     };
-    let Some((turn, demuxer)) = admitted else {
+    let Some((turn, content)) = admitted else {
         closing::say(socket, &answer::probe(&context.settings, &head)).await;
         return Ok(());
     };
     on_admitted();
-    let mut feed = Feed::new(turn, demuxer, head.body());
+    let mut feed = Feed::new(turn, content, head.body());
     let answer = answer::accepted(&context.settings, &head);
     let result = match closing::write(&mut socket, &answer).await {
         Ok(()) => carry(&context.settings, &mut socket, &early, &mut feed).await,
@@ -86,8 +87,14 @@ where
         context.stats.reject(error);
     }
     feed.end(&result);
-    // The answer was given long ago; what remains is to close without a reset.
-    closing::say(socket, &[]).await;
+    // The answer's head was given long ago. What is the matter can still be its body.
+    let words = match &result {
+        Err(error @ (Error::NotMedia(_) | Error::NoMedia(_) | Error::Silent(_))) => {
+            format!("{error}\r\n")
+        }
+        _ => String::new(),
+    };
+    closing::say(socket, words.as_bytes()).await;
     result
 }
 
@@ -96,7 +103,7 @@ fn admit(
     context: &Context,
     head: &Head,
     peer: SocketAddr,
-) -> Result<Option<(Turn, Demuxer)>, Error> {
+) -> Result<Option<(Turn, Content)>, Error> {
     let name = admission::name(&head.path())?;
     let credentials = Credentials::of(head);
     let presented = credentials.presented(peer);
@@ -105,17 +112,16 @@ fn admit(
         return Ok(None);
     }
     let content_type = description::content_type(head);
-    let demuxer = Demuxer::for_content_type(content_type);
     let source = Source {
         protocol: Protocol::Icecast.label(),
         peer: Some(peer),
         agent: description::agent(head).to_owned(),
-        container: demuxer.container(),
+        container: Container::Unknown,
         content_type: content_type.to_owned(),
         headers: description::headers(head),
     };
     let turn = admission::admit(context, &name, &presented, Protocol::Icecast, &source)?;
-    Ok(Some((turn, demuxer)))
+    Ok(Some((turn, Content::new(content_type))))
 }
 
 fn log_refusal(head: &Head, peer: SocketAddr, error: &Error) {
@@ -143,7 +149,10 @@ impl Credentials {
             },
             None => Self {
                 user: None,
-                secret: head.bearer_token(),
+                secret: head.bearer_token().or_else(|| {
+                    let password = head.header(description::PASSWORD)?;
+                    Some(http1::Password::new(password.to_owned()))
+                }),
             },
         }
     }
@@ -169,7 +178,7 @@ where
     S: AsyncRead + Unpin,
 {
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
-    let mut is_over = feed.take(early, now())?;
+    let mut is_over = !early.is_empty() && feed.take(early, now())?;
     while !is_over {
         buffer.clear();
         let read = tokio::select! {
@@ -188,6 +197,7 @@ where
             }
         }
         is_over = feed.take(&buffer, now())?;
+        feed.check(settings.source_timeout, now())?;
     }
     Ok(())
 }
@@ -196,23 +206,26 @@ where
 struct Feed {
     turn: Turn,
     body: BodyReader,
-    demuxer: Demuxer,
+    content: Content,
     items: Vec<Item>,
     pace: Pace,
+    /// Since when what comes has been no media.
+    fruitless_since: Option<Instant>,
     began: Instant,
     /// How a body that ended, ended.
     ending: &'static str,
 }
 
 impl Feed {
-    fn new(turn: Turn, demuxer: Demuxer, body: Body) -> Self {
+    fn new(turn: Turn, content: Content, body: Body) -> Self {
         let began = now();
         Self {
             turn,
             body: BodyReader::new(body),
-            demuxer,
+            content,
             items: Vec::new(),
             pace: Pace::new(began),
+            fruitless_since: None,
             began,
             ending: "",
         }
@@ -224,7 +237,11 @@ impl Feed {
         self.turn.received(input.len());
         let is_over = loop {
             match self.body.step(&mut input) {
-                Ok(Step::Data(data)) => self.demuxer.push(data, &mut self.items),
+                Ok(Step::Data(data)) => {
+                    if let Err(error) = self.content.push(data, &mut self.turn, &mut self.items) {
+                        break Err(error);
+                    }
+                }
                 Ok(Step::NeedMore) => break Ok(false),
                 Ok(Step::End) => break Ok(true),
                 Err(error) => break Err(error.into()),
@@ -232,7 +249,7 @@ impl Feed {
         };
         if let Ok(true) = is_over {
             self.ending = "the source sent all of it";
-            self.demuxer.finish(&mut self.items);
+            self.content.finish(&mut self.turn, &mut self.items)?;
         }
         self.deliver(now)?;
         is_over
@@ -245,14 +262,30 @@ impl Feed {
         } else {
             "the source hung up before the announced end"
         };
-        self.demuxer.finish(&mut self.items);
+        self.content.finish(&mut self.turn, &mut self.items)?;
         self.deliver(now)
     }
 
+    /// Gives up a source that sends, and sends nothing that can be played.
+    fn check(&self, timeout: Duration, now: Instant) -> Result<(), Error> {
+        match self.fruitless_since {
+            Some(since) if now.saturating_duration_since(since) >= timeout => {
+                Err(self.content.missing(timeout))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn deliver(&mut self, now: Instant) -> Result<(), Error> {
-        if self.demuxer.container() == Container::Other {
+        if self.content.container() == Container::Other {
             self.stamp(now);
         }
+        let is_media = |item: &Item| matches!(item, Item::Sample(_));
+        self.fruitless_since = if self.items.iter().any(is_media) {
+            None
+        } else {
+            self.fruitless_since.or(Some(now))
+        };
         self.pace.observe(&self.items, now);
         self.turn.write(&mut self.items, now)
     }
@@ -269,7 +302,7 @@ impl Feed {
     }
 
     fn end(self, result: &Result<(), Error>) {
-        let skipped_bytes = self.demuxer.skipped_bytes();
+        let skipped_bytes = self.content.skipped_bytes();
         if skipped_bytes > 0 {
             tracing::debug!(skipped_bytes, "parts of the body were not media");
         }

@@ -46,7 +46,9 @@ pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
         Error::NoMedia(_) | Error::Silent(_) | Error::NotConnected(_) | Error::Ended => {
             Rejection::Failed
         }
-        Error::Rtmp(_) | Error::Http(_) | Error::Panicked | Error::Io(_) => return None,
+        Error::Rtmp(_) | Error::Http(_) | Error::NotMedia(_) | Error::Panicked | Error::Io(_) => {
+            return None;
+        }
     };
     Some((rejection, error.to_string()))
 }

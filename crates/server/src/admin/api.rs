@@ -54,7 +54,8 @@ fn stream(info: &Info, has_room: bool) -> Value {
     json!({
         "name": info.name.as_str(),
         "state": match info.phase {
-            Phase::Live => "live",
+            Phase::Live if info.has_media => "live",
+            Phase::Live => "starting",
             Phase::Lingering => "lingering",
             Phase::Ended => "ended",
         },
@@ -65,6 +66,7 @@ fn stream(info: &Info, has_room: bool) -> Value {
         "peer": info.source.peer.map(|peer| peer.to_string()),
         "agent": info.source.agent,
         "content_type": info.source.content_type,
+        "announced_type": info.announced_type.as_deref(),
         "tracks": tracks,
         "opus": opus(info, has_room),
         "pictures": pictures(info),

@@ -54,10 +54,12 @@ impl Way {
             (Container::Ogg, codec, _) => {
                 Self::Impossible(Refusal::Unsupported(Unsupported::Codec(codec)))
             }
-            (Container::Tracks | Container::Mp3 | Container::Adts, ..) => match examine(track) {
-                Ok(caveat) => Self::Transcode(caveat),
-                Err(reason) => Self::Impossible(reason.into()),
-            },
+            (Container::Unknown | Container::Tracks | Container::Mp3 | Container::Adts, ..) => {
+                match examine(track) {
+                    Ok(caveat) => Self::Transcode(caveat),
+                    Err(reason) => Self::Impossible(reason.into()),
+                }
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fanout::{Info, Phase, Registry};
+use fanout::{Info, Registry};
 
 use super::html::{Page, escape};
 use crate::config::BaseUrl;
@@ -11,7 +11,7 @@ use crate::status::{STREAMS_MAX, header_of};
 pub(super) fn page(registry: &Registry, base: &BaseUrl) -> String {
     let infos = registry.list().into_iter().map(|stream| stream.info());
     let public: Vec<_> = infos
-        .filter(|info| info.settings.public && info.phase == Phase::Live)
+        .filter(|info| info.settings.public && info.is_on_air())
         .take(STREAMS_MAX)
         .collect();
     render(&public, base)

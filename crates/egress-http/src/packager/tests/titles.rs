@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use container::icy::{Deinterleaver, Piece, title_of};
+use fanout::Publisher;
 use media::{Container, Item, Span, Title};
 
 use crate::form::Form;
@@ -46,14 +47,32 @@ fn title_at(audio_bytes: usize) -> String {
     title(frame / TITLE_FRAMES)
 }
 
-/// Separates what a listener received.
-fn separate(bytes: &[u8]) -> (Vec<u8>, Vec<String>) {
-    let (mut audio, mut titles) = (Vec::new(), Vec::new());
+/// Separates what a listener received: the sound, and what each block tells.
+fn separate(bytes: &[u8]) -> (Vec<u8>, Vec<Option<String>>) {
+    let (mut audio, mut blocks) = (Vec::new(), Vec::new());
     Deinterleaver::new(METAINT).push(bytes, |piece| match piece {
         Piece::Audio(bytes) => audio.extend_from_slice(bytes),
-        Piece::Block(block) => titles.push(title_of(block).expect("every block tells").to_owned()),
+        Piece::Block(block) => blocks.push(title_of(block).map(str::to_owned)),
     });
-    (audio, titles)
+    (audio, blocks)
+}
+
+/// The titles that a listener was told, in order.
+fn told(bytes: &[u8]) -> Vec<String> {
+    separate(bytes).1.into_iter().flatten().collect()
+}
+
+fn say(publisher: &mut Publisher, text: &str) {
+    let title = Title {
+        text: text.to_owned(),
+        url: String::new(),
+    };
+    write(publisher, &[Item::Title(Arc::new(title))]);
+}
+
+/// Frames that fill `intervals` intervals and a little more.
+fn intervals(intervals: usize) -> usize {
+    (intervals * METAINT.get()).div_ceil(mp3_frame(0).len()) + 1
 }
 
 #[test]
@@ -73,21 +92,92 @@ fn every_joiner_counts_the_same_and_hears_the_same() {
             joiner.drain();
         }
         let joiner = house.join("radio", Form::Icy);
-        // The newest place after a block; while a block is the very last thing, the one before.
-        let blocks_before = written.saturating_sub(1) / metaint;
+        // One interval before the newest place after a block; while a block is the very last thing,
+        // before the one before.
+        let blocks_before = (written.saturating_sub(1) / metaint).saturating_sub(1);
         joiners.push((blocks_before, joiner));
     }
     let all = audio();
     for (blocks_before, mut joiner) in joiners {
-        let (heard, titles) = separate(joiner.drain());
+        let (heard, blocks) = separate(joiner.drain());
         let start = blocks_before * metaint;
         let what = format!("joined after block {blocks_before}");
         assert_same(&heard, &all[start..], &what);
-        let expected: Vec<_> = (blocks_before + 1..=all.len() / metaint)
+        let titles: Vec<_> = (blocks_before + 1..=all.len() / metaint)
             .map(|block| title_at(block * metaint))
             .collect();
-        assert_eq!(titles, expected);
+        let news = (0..titles.len()).map(|at| at == 0 || titles[at - 1] != titles[at]);
+        let expected: Vec<_> = titles
+            .iter()
+            .zip(news)
+            .map(|(title, is_news)| is_news.then(|| title.clone()))
+            .collect();
+        assert_eq!(blocks, expected, "{what}");
     }
+}
+
+#[test]
+fn a_title_is_told_once_and_to_each_who_comes() {
+    let house = House::new(no_burst());
+    let mut publisher = house.publish("radio", Container::Mp3);
+    let mut frames = mp3_items(FRAMES).into_iter();
+    let mut play = |publisher: &mut Publisher| {
+        let items: Vec<_> = frames.by_ref().take(intervals(2)).collect();
+        write(publisher, &items);
+    };
+    let mut first = house.join("radio", Form::Icy);
+    play(&mut publisher);
+    say(&mut publisher, "one");
+    // Encoders say the same again and again.
+    say(&mut publisher, "one");
+    play(&mut publisher);
+    say(&mut publisher, "one");
+    // What is taken back before anybody was told is no change.
+    say(&mut publisher, "other");
+    say(&mut publisher, "one");
+    play(&mut publisher);
+    assert_eq!(told(first.drain()), ["one"]);
+    let mut second = house.join("radio", Form::Icy);
+    play(&mut publisher);
+    assert_eq!(told(second.drain()), ["one"]);
+    assert_eq!(separate(&second.bytes).1[0].as_deref(), Some("one"));
+    // Cleared.
+    say(&mut publisher, "");
+    play(&mut publisher);
+    assert_eq!(told(second.drain()), ["one", ""]);
+    assert_eq!(told(first.drain()), ["one", ""]);
+}
+
+#[test]
+fn the_next_publisher_does_not_inherit_the_title() {
+    let house = House::new(no_burst());
+    let mut before = house.publish("radio", Container::Mp3);
+    let items = mp3_items(intervals(2));
+    let mut listener = house.join("radio", Form::Icy);
+    say(&mut before, "Anna - Live");
+    write(&mut before, &items);
+    assert_eq!(told(listener.drain()), ["Anna - Live"]);
+    drop(before);
+    let mut next = house.publish("radio", Container::Mp3);
+    assert_eq!(next.stream().info().title, None);
+    write(&mut next, &items);
+    assert_eq!(told(listener.drain()), ["Anna - Live", ""]);
+    let mut newcomer = house.join("radio", Form::Icy);
+    assert_eq!(told(newcomer.drain()), [""]);
+}
+
+#[test]
+fn a_joiner_is_given_the_burst_and_not_an_interval_more() {
+    let mut settings = no_burst();
+    settings.audio.burst = Span::from_millis(3_000);
+    let house = House::new(settings);
+    let mut publisher = house.publish("radio", Container::Mp3);
+    let mut first = house.join("radio", Form::Icy);
+    write(&mut publisher, &programme());
+    first.drain();
+    let (heard, _) = separate(house.join("radio", Form::Icy).drain());
+    let seconds = heard.len() as f64 * 8.0 / 128_000.0;
+    assert!((2.9..4.1).contains(&seconds), "{seconds} s");
 }
 
 #[test]
@@ -98,11 +188,7 @@ fn a_title_arrives_within_one_interval() {
     write(&mut publisher, &items[..50]);
     let mut joiner = house.join("radio", Form::Icy);
     joiner.drain();
-    let new = Title {
-        text: "now".to_owned(),
-        url: String::new(),
-    };
-    write(&mut publisher, &[Item::Title(Arc::new(new))]);
+    say(&mut publisher, "now");
     let before = joiner.bytes.len();
     let needed = METAINT.get().div_ceil(mp3_frame(0).len());
     write(&mut publisher, &items[50..50 + needed]);
@@ -127,16 +213,22 @@ fn a_laggard_stays_in_step() {
         write(&mut publisher, &programme[..pause]);
         joiner.drain();
         write(&mut publisher, &programme[pause..]);
-        let (heard, titles) = separate(joiner.drain());
+        let (heard, blocks) = separate(joiner.drain());
         assert!(heard.len() < all.len(), "it has skipped");
-        assert_eq!(titles.len(), heard.len() / metaint);
+        assert_eq!(blocks.len(), heard.len() / metaint);
         let mut position = 0;
-        for (interval, title) in heard.chunks_exact(metaint).zip(&titles) {
+        let mut shown = String::new();
+        for (interval, block) in heard.chunks_exact(metaint).zip(&blocks) {
             let found = (position..)
                 .step_by(metaint)
                 .find(|start| all[*start..*start + metaint] == *interval);
             position = found.expect("an interval is one of the source's") + metaint;
-            assert_eq!(*title, title_at(position));
+            if let Some(title) = block {
+                assert_ne!(*title, shown, "told again");
+                shown.clone_from(title);
+            }
+            // Also of what it has skipped over.
+            assert_eq!(shown, title_at(position));
         }
         let tail = &heard[heard.len() - heard.len() % metaint..];
         assert!(all.ends_with(tail) && !tail.is_empty());

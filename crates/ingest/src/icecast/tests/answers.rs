@@ -47,7 +47,7 @@ async fn what_the_source_says_of_itself_is_kept() {
          Ice-Name: Böse\r\nicy-br: 64\r\nIcy-MetaData: 1\r\nx-audiocast-genre: Jazz\r\nX-Other: 1\r\n\r\n",
         basic(KEY)
     );
-    let (_source, _task) = source(&context, request);
+    let (mut first, _task) = source(&context, request);
     let info = stream(&context, "a.mp3").await.info();
     let headers = [
         ("ice-name", "Böse"),
@@ -60,13 +60,22 @@ async fn what_the_source_says_of_itself_is_kept() {
     assert_eq!(info.source.content_type, "audio/aacp");
     assert_eq!(
         (info.source.protocol, info.source.container),
-        ("icecast", Container::Adts)
+        ("icecast", Container::Unknown)
     );
+    first.write_all(&adts(5)).await.expect("it is read");
+    let adts = || stream_now(&context, "a.mp3").source.container == Container::Adts;
+    wait_for("its bytes to be known", || adts().then_some(())).await;
+    assert_eq!(stream_now(&context, "a.mp3").announced_type, None);
     assert_eq!(info.source.peer, Some(PEER));
     assert_eq!(context.stats.publishers(Protocol::Icecast), 1);
 
-    let (_source, _task) = source_without_type(&context);
+    let (mut second, _task) = source_without_type(&context);
     let info = stream(&context, "b").await.info();
+    assert_eq!(info.source.content_type, "");
+    second.write_all(&mp3(5)).await.expect("it is read");
+    let media = || stream_now(&context, "b").has_media;
+    wait_for("media", || media().then_some(())).await;
+    let info = stream_now(&context, "b");
     assert_eq!(info.source.content_type, "audio/mpeg");
     assert_eq!(info.source.container, Container::Mp3);
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod bodies;
+mod contents;
 mod titles;
 
 use std::sync::Arc;
@@ -33,6 +34,19 @@ fn mp3(frames: usize) -> Vec<u8> {
         bytes.extend_from_slice(&frame);
     }
     bytes
+}
+
+/// AAC-LC of 44.1 kHz in stereo, 200 bytes a frame.
+fn adts(frames: usize) -> Vec<u8> {
+    let mut frame = [0x21; 200];
+    frame[..7].copy_from_slice(&[0xff, 0xf1, 0x50, 0x80, 0x19, 0x1f, 0xfc]);
+    frame.repeat(frames)
+}
+
+fn stream_now(context: &Context, name: &str) -> fanout::Info {
+    let name = media::StreamName::parse(name).expect("a name");
+    let stream = context.registry.stream(&name).expect("the stream");
+    stream.info()
 }
 
 fn basic(key: &str) -> String {

@@ -28,8 +28,8 @@ async fn titles_arrive_in_every_dialect() {
         ),
         ("mount=/a&charset=ISO-8859-1&song=Bj%F6rk", "Björk", ""),
         ("mount=/a&song=a%0d%0ab%00c", "abc", ""),
-        // butt, after each real one.
-        ("mount=/a&song=", "abc", ""),
+        ("mount=/a&url=http://x/", "abc", ""),
+        ("mount=/a&song=", "", ""),
         ("song=without+mount", "without mount", ""),
     ] {
         let request = format!(
@@ -64,6 +64,57 @@ async fn titles_arrive_in_every_dialect() {
         format!("GET /admin.cgi?mode=updinfo&pass={KEY}&sid=1&song=Cast HTTP/1.0\r\n\r\n");
     assert!(ask(&context, &request).starts_with("HTTP/1.0 200 OK\r\n"));
     assert_eq!(title_of(&stream).0, "Cast");
+}
+
+/// What `/admin/metadata` answers and leaves as the title of `/a`.
+fn update(
+    context: &Context,
+    stream: &fanout::Stream,
+    target: &str,
+    agent: &str,
+) -> (String, String) {
+    let request = format!(
+        "GET /admin/metadata?mode=updinfo&mount=/a&{target} HTTP/1.0\r\n{}User-Agent: {agent}\r\n\r\n",
+        basic(KEY)
+    );
+    let answer = ask(context, &request);
+    let (_, message) = answer.split_once("<message>").expect("a message");
+    let (message, _) = message.split_once("</message>").expect("its end");
+    (message.to_owned(), title_of(stream).0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_song_clears_the_title_unless_it_is_butts() {
+    let context = house(Takeover::SameCredential, 0);
+    let (_source, _task) = source(
+        &context,
+        format!("SOURCE /a HTTP/1.0\r\n{}\r\n", basic(KEY)),
+    );
+    let stream = stream(&context, "a").await;
+    let update = |target, agent| update(&context, &stream, target, agent);
+    assert_eq!(update("song=One", "x").1, "One");
+    assert_eq!(update("song=", "butt 0.1.37").1, "One");
+    assert_eq!(update("song=", "x").1, "");
+    assert_eq!(stream.info().title, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_carries_its_own_titles_says_that_it_takes_no_others() {
+    let context = house(Takeover::SameCredential, 0);
+    let head = format!(
+        "PUT /a HTTP/1.1\r\nContent-Type: video/nsv\r\n{}\r\n",
+        basic(KEY)
+    );
+    let (mut source, _task) = source(&context, head);
+    let stream = stream(&context, "a").await;
+    source.write_all(b"tick").await.expect("it is read");
+    wait_for("its type", || {
+        (stream.info().source.container == Container::Other).then_some(())
+    })
+    .await;
+    let (message, title) = update(&context, &stream, "song=One", "x");
+    assert_eq!(message, "Mountpoint will not accept URL updates");
+    assert_eq!(title, "");
 }
 
 #[tokio::test(start_paused = true)]

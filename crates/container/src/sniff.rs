@@ -1,0 +1,320 @@
+//! What a source really sends, whatever it says.
+//!
+//! Many sources are set up by hand and announce the wrong type, or none. So every source begins
+//! here: the demuxers of all known formats read its first bytes, and the first one to find a frame,
+//! a header or a cluster of its own has the stream.
+
+use media::{Container, Item, Kind};
+
+use crate::Demuxer;
+
+/// Bytes after which a source that announced a known format, and in which none was found, is given
+/// up: more than the longest tag, 4 MiB, that a demuxer drops, and than the longest header.
+const SEARCHED_BYTES_MAX: usize = 5 * 1024 * 1024;
+
+/// Bytes of a source of a foreign type that are held back while they may be the beginning of a
+/// known format: three of the longest frames, and a tag without pictures.
+const HELD_BYTES_MAX: usize = 32 * 1024;
+
+/// What the formats that are found begin with. All else begins with none of these.
+const OPENINGS: [&[u8]; 5] = [b"OggS", b"\x1A\x45\xDF\xA3", b"ID3", b"\xFF", b"fLaC"];
+
+/// How a FLAC file begins. It is relayed as it comes.
+const FLAC: &[u8] = b"fLaC";
+
+/// How many bytes from the front name the type of an EBML document.
+const DOCTYPE_WITHIN: usize = 64;
+
+/// Looks at the front of a source's bytes until it is clear what they are.
+#[derive(Debug)]
+pub struct Sniffer {
+    announced: String,
+    /// One for each known format, the announced one first.
+    candidates: Vec<Demuxer>,
+    /// The first bytes: as many as decide, and all of them while the announced type is foreign.
+    front: Vec<u8>,
+    is_foreign: bool,
+    searched_bytes: usize,
+}
+
+/// What a source turned out to send.
+#[derive(Debug)]
+pub struct Found {
+    /// Reads the rest.
+    pub demuxer: Demuxer,
+    /// The media type: the announced one where it is right.
+    pub media_type: String,
+}
+
+/// Neither a known format was found, nor a foreign one announced.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Unknown;
+
+impl Sniffer {
+    /// For a source that announces `media_type`, which is empty when it announces none.
+    pub fn new(media_type: &str) -> Self {
+        let announced = Demuxer::for_content_type(media_type);
+        let is_foreign = announced.container() == Container::Other && !media_type.is_empty();
+        let known = ["audio/mpeg", "audio/aac", "application/ogg", "video/webm"];
+        let mut candidates: Vec<_> = known.map(Demuxer::for_content_type).into();
+        candidates.sort_by_key(|candidate| candidate.container() != announced.container());
+        Self {
+            announced: media_type.to_owned(),
+            candidates,
+            front: Vec::new(),
+            is_foreign,
+            searched_bytes: 0,
+        }
+    }
+
+    /// Takes `bytes`. As soon as it is clear what they are, says so and appends the items they
+    /// make to `out`.
+    ///
+    /// # Errors
+    /// When they are nothing known.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) -> Result<Option<Found>, Unknown> {
+        self.searched_bytes += bytes.len();
+        let front_max = if self.is_foreign {
+            HELD_BYTES_MAX
+        } else {
+            DOCTYPE_WITHIN
+        };
+        let room = front_max.saturating_sub(self.front.len());
+        let (fits, beyond) = bytes.split_at(room.min(bytes.len()));
+        self.front.extend_from_slice(fits);
+        if self.front.starts_with(FLAC) {
+            return Ok(Some(self.relayed(beyond, "audio/flac", out)));
+        }
+        if let Some(found) = self.find(bytes, out) {
+            return Ok(Some(found));
+        }
+        let is_clear = begins_with(&self.front, &OPENINGS) == Some(false);
+        if self.is_foreign && (is_clear || self.candidates.is_empty() || !beyond.is_empty()) {
+            let announced = self.announced.clone();
+            return Ok(Some(self.relayed(beyond, &announced, out)));
+        }
+        if self.searched_bytes > SEARCHED_BYTES_MAX {
+            return Err(Unknown);
+        }
+        Ok(None)
+    }
+
+    /// The source is done before it was clear: what was held back of a foreign type is relayed.
+    pub fn finish(&mut self, out: &mut Vec<Item>) -> Option<Found> {
+        let announced = self.announced.clone();
+        let is_held = self.is_foreign && !self.front.is_empty();
+        is_held.then(|| self.relayed(&[], &announced, out))
+    }
+
+    fn find(&mut self, bytes: &[u8], out: &mut Vec<Item>) -> Option<Found> {
+        let before = out.len();
+        let at = self.candidates.iter_mut().position(|candidate| {
+            candidate.push(bytes, out);
+            out.len() > before
+        })?;
+        let demuxer = &self.candidates[at];
+        // A foreign type may carry frames of a known one somewhere inside.
+        let is_from_front = demuxer.skipped_bytes() == 0 || self.front.starts_with(b"ID3");
+        if self.is_foreign && !is_from_front {
+            out.truncate(before);
+            self.candidates.clear();
+            return None;
+        }
+        let demuxer = self.candidates.swap_remove(at);
+        let is_right =
+            Demuxer::for_content_type(&self.announced).container() == demuxer.container();
+        let media_type = if is_right {
+            self.announced.clone()
+        } else {
+            self.media_type(demuxer.container(), &out[before..])
+        };
+        Some(Found {
+            demuxer,
+            media_type,
+        })
+    }
+
+    fn media_type(&self, container: Container, items: &[Item]) -> String {
+        let is_picture =
+            |item: &Item| matches!(item, Item::Track(track) if track.kind == Kind::Video);
+        let kind = if items.iter().any(is_picture) {
+            "video"
+        } else {
+            "audio"
+        };
+        let front = &self.front[..self.front.len().min(DOCTYPE_WITHIN)];
+        match container {
+            Container::Mp3 => "audio/mpeg".to_owned(),
+            Container::Adts => "audio/aac".to_owned(),
+            Container::Ogg => format!("{kind}/ogg"),
+            _ if front.windows(4).any(|word| word == b"webm") => format!("{kind}/webm"),
+            _ => format!("{kind}/x-matroska"),
+        }
+    }
+
+    /// Passes on what was held back, and what lies `beyond`, as it is.
+    fn relayed(&mut self, beyond: &[u8], media_type: &str, out: &mut Vec<Item>) -> Found {
+        let mut demuxer = Demuxer::for_content_type(media_type);
+        demuxer.push(&std::mem::take(&mut self.front), out);
+        demuxer.push(beyond, out);
+        Found {
+            demuxer,
+            media_type: media_type.to_owned(),
+        }
+    }
+}
+
+/// Whether `bytes` begin with one of `openings`; `None` while that is open.
+fn begins_with(bytes: &[u8], openings: &[&[u8]]) -> Option<bool> {
+    if openings.iter().any(|opening| bytes.starts_with(opening)) {
+        return Some(true);
+    }
+    let is_possible = openings.iter().any(|opening| opening.starts_with(bytes));
+    (!is_possible).then_some(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
+    use media::codec::mpeg_audio::FrameHeader;
+    use media::{Codec, Framing, Track, TrackId};
+
+    use super::*;
+    use crate::ogg::OpusMuxer;
+    use crate::testing::stream_bytes;
+
+    fn mp3() -> Vec<u8> {
+        let bits = 0xFFFB_9064_u32.to_be_bytes();
+        let header = FrameHeader::parse(&bits).expect("a valid header");
+        let mut frame = vec![0; header.frame_bytes()];
+        frame[..4].copy_from_slice(&bits);
+        frame.repeat(8)
+    }
+
+    fn adts() -> Vec<u8> {
+        let config = AudioSpecificConfig::parse(&[0x12, 0x10]).expect("a valid configuration");
+        let header = AdtsHeader::for_config(&config).and_then(|header| header.to_bytes(200));
+        let mut frame = header.expect("ADTS can say it").to_vec();
+        frame.resize(frame.len() + 200, 0x21);
+        frame.repeat(8)
+    }
+
+    fn ogg() -> Vec<u8> {
+        let track = Track {
+            id: TrackId::AUDIO,
+            kind: Kind::Audio,
+            codec: Codec::Opus,
+            framing: Framing::Bare,
+            config: bytes::Bytes::new(),
+            sample_rate: 48_000,
+            channels: 2,
+        };
+        OpusMuxer::new(&track, 1).header(None)
+    }
+
+    fn webm() -> Vec<u8> {
+        [
+            &b"\x1A\x45\xDF\xA3\x87\x42\x82\x84webm"[..],
+            b"\x18\x53\x80\x67\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF",
+            b"\x16\x54\xAE\x6B\x90\xAE\x8E\xD7\x81\x01\x83\x81\x02\x86\x86A_OPUS",
+            b"\x1F\x43\xB6\x75\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xE7\x81\x00",
+            &b"\xA3\x85\x81\x00\x00\x80x".repeat(3),
+        ]
+        .concat()
+    }
+
+    /// What is made of `input`, cut into pieces of `size`: the container, the type, the bytes.
+    fn sniff(announced: &str, input: &[u8], size: usize) -> Option<(Container, String, Vec<u8>)> {
+        let mut sniffer = Sniffer::new(announced);
+        let mut items = Vec::new();
+        let mut pieces = input.chunks(size);
+        let found = loop {
+            match sniffer.push(pieces.next()?, &mut items) {
+                Ok(Some(found)) => break found,
+                Ok(None) => {}
+                Err(Unknown) => return None,
+            }
+        };
+        let mut demuxer = found.demuxer;
+        pieces.for_each(|piece| demuxer.push(piece, &mut items));
+        demuxer.finish(&mut items);
+        let container = demuxer.container();
+        Some((container, found.media_type, stream_bytes(&items)))
+    }
+
+    #[test]
+    fn the_bytes_decide_whatever_is_announced() {
+        let ours = [
+            "",
+            "audio/mpeg",
+            "audio/aac",
+            "application/ogg",
+            "video/webm",
+        ];
+        for (input, container, right) in [
+            (mp3(), Container::Mp3, "audio/mpeg"),
+            (adts(), Container::Adts, "audio/aac"),
+            (ogg(), Container::Ogg, "audio/ogg"),
+            (webm(), Container::WebM, "audio/webm"),
+        ] {
+            for announced in ours.into_iter().chain(["text/html", "audio/flac"]) {
+                for size in [1, 7, 100, input.len()] {
+                    let what = format!("{container:?} as {announced:?} by {size}");
+                    let found = sniff(announced, &input, size);
+                    let (is, media_type, bytes) = found.unwrap_or_else(|| panic!("{what}"));
+                    assert_eq!(is, container, "{what}");
+                    let said = Demuxer::for_content_type(announced).container() == container;
+                    let expected = if said { announced } else { right };
+                    assert_eq!(media_type, expected, "{what}");
+                    assert!(bytes == input, "{what}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_right_type_is_kept_to_the_letter() {
+        let found = sniff("audio/ogg; codecs=opus", &ogg(), 50).expect("it is Ogg");
+        assert_eq!(found.1, "audio/ogg; codecs=opus");
+        let found = sniff("audio/aacp", &adts(), 50).expect("it is AAC");
+        assert_eq!(found.1, "audio/aacp");
+    }
+
+    #[test]
+    fn foreign_types_pass_from_the_first_byte_on() {
+        let transport: Vec<u8> = (0..2_000).map(|index| (index % 188) as u8 ^ 0x47).collect();
+        let seems = [&[0xFF; 100][..], &mp3(), &transport.repeat(40)].concat();
+        for input in [transport, seems, b"fLa\x00".repeat(9)] {
+            for size in [1, 1000, input.len()] {
+                let found = sniff("video/mp2t", &input, size).expect("it is passed on");
+                assert_eq!((found.0, &found.1[..]), (Container::Other, "video/mp2t"));
+                assert!(found.2 == input, "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_flac_file_is_relayed_as_one() {
+        let input = [b"fLaC", &[7; 500][..]].concat();
+        for announced in ["", "audio/mpeg", "audio/x-flac"] {
+            for size in [1, 3, 504] {
+                let found = sniff(announced, &input, size).expect("it is passed on");
+                assert_eq!((found.0, &found.1[..]), (Container::Other, "audio/flac"));
+                assert!(found.2 == input);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_nothing_known_is_given_up() {
+        let noise = vec![0x20; 1024 * 1024];
+        let mut sniffer = Sniffer::new("audio/mpeg");
+        let mut items = Vec::new();
+        let searched = (0..6).map(|_| sniffer.push(&noise, &mut items).is_ok());
+        assert_eq!(
+            searched.collect::<Vec<_>>(),
+            [true, true, true, true, true, false]
+        );
+        assert!(items.is_empty());
+    }
+}

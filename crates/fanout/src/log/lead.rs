@@ -1,0 +1,60 @@
+//! The part of a joiner's opening that lies in the log already.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+
+use super::{Preamble, View};
+
+/// Bytes of the log that a joiner is given before its preamble, with which they go on to the join
+/// point:
+///
+/// ```text
+/// log:     … │ lead            │ gap │ join …
+/// joiner:      lead, preamble        │ join …
+/// ```
+///
+/// A page keeps them in memory once; a copy is made when the first listener joins there, and is
+/// shared by all who do.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Lead {
+    bytes: usize,
+    gap: usize,
+    opening: OnceLock<Bytes>,
+}
+
+impl Lead {
+    /// The `bytes` that lie before the last `gap` bytes before a join point.
+    pub const fn new(bytes: usize, gap: usize) -> Self {
+        Self {
+            bytes,
+            gap,
+            opening: OnceLock::new(),
+        }
+    }
+
+    /// Where it begins when the join point is at `join`; `None` before the log's beginning.
+    pub(crate) fn from(&self, join: u64) -> Option<u64> {
+        join.checked_sub((self.bytes + self.gap) as u64)
+    }
+}
+
+impl Preamble {
+    /// What a new listener is given before the log's bytes from `join` on. A preamble means nothing
+    /// without its lead, so where the log has no longer that there is neither.
+    pub(crate) fn opening(&self, view: &View, join: u64) -> Bytes {
+        let Some(lead) = &self.lead else {
+            return self.bytes.clone();
+        };
+        let make = || {
+            let mut scratch = vec![0; lead.bytes];
+            let from = lead.from(join).unwrap_or_default();
+            let led = view.contiguous(from, lead.bytes, &mut scratch);
+            match led {
+                [] => Bytes::new(),
+                led => [led, &self.bytes].concat().into(),
+            }
+        };
+        lead.opening.get_or_init(make).clone()
+    }
+}

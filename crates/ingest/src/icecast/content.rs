@@ -1,0 +1,101 @@
+//! What a source's body is, and the items in it.
+
+use std::time::Duration;
+
+use container::{Demuxer, Found, Sniffer};
+use media::{Container, Item};
+
+use crate::Error;
+use crate::admission::Turn;
+
+/// A body from its first byte to its last.
+#[derive(Debug)]
+pub(super) struct Content {
+    /// What the source calls it; empty when it does not.
+    announced: String,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nobody knows yet what it is.
+    Unknown(Sniffer),
+    Known(Demuxer),
+}
+
+impl Content {
+    pub(super) fn new(announced: &str) -> Self {
+        Self {
+            announced: announced.to_owned(),
+            state: State::Unknown(Sniffer::new(announced)),
+        }
+    }
+
+    /// What it is, as far as that is known.
+    pub(super) const fn container(&self) -> Container {
+        match &self.state {
+            State::Unknown(_) => Container::Unknown,
+            State::Known(demuxer) => demuxer.container(),
+        }
+    }
+
+    /// Takes `bytes`, appending to `out` the items that they complete. Once it is clear what they
+    /// are, the stream is told.
+    pub(super) fn push(
+        &mut self,
+        bytes: &[u8],
+        turn: &mut Turn,
+        out: &mut Vec<Item>,
+    ) -> Result<(), Error> {
+        let sniffer = match &mut self.state {
+            State::Known(demuxer) => {
+                demuxer.push(bytes, out);
+                return Ok(());
+            }
+            State::Unknown(sniffer) => sniffer,
+        };
+        let found = sniffer
+            .push(bytes, out)
+            .map_err(|_| Error::NotMedia(self.announced.clone()))?;
+        found.map_or(Ok(()), |found| self.identify(found, turn))
+    }
+
+    /// The body is over: appends what can still be used of what was held back.
+    pub(super) fn finish(&mut self, turn: &mut Turn, out: &mut Vec<Item>) -> Result<(), Error> {
+        match &mut self.state {
+            State::Known(demuxer) => demuxer.finish(out),
+            State::Unknown(sniffer) => {
+                if let Some(found) = sniffer.finish(out) {
+                    self.identify(found, turn)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn identify(&mut self, found: Found, turn: &mut Turn) -> Result<(), Error> {
+        turn.identify(
+            found.demuxer.container(),
+            &found.media_type,
+            &self.announced,
+        )?;
+        self.state = State::Known(found.demuxer);
+        Ok(())
+    }
+
+    /// Bytes that were not handed on, so far.
+    pub(super) const fn skipped_bytes(&self) -> u64 {
+        match &self.state {
+            State::Unknown(_) => 0,
+            State::Known(demuxer) => demuxer.skipped_bytes(),
+        }
+    }
+
+    /// Why a source ends in whose body there has been no media for `waited`.
+    pub(super) fn missing(&self, waited: Duration) -> Error {
+        match &self.state {
+            State::Unknown(_) => Error::NotMedia(self.announced.clone()),
+            State::Known(_) => Error::NoMedia(waited),
+        }
+    }
+}

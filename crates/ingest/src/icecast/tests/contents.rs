@@ -1,0 +1,122 @@
+//! What sources send, whatever they say that it is.
+
+use super::*;
+
+fn put(name: &str, content_type: &str) -> String {
+    let said = match content_type {
+        "" => String::new(),
+        said => format!("Content-Type: {said}\r\n"),
+    };
+    format!("PUT /{name} HTTP/1.1\r\n{}{said}\r\n", basic(KEY))
+}
+
+/// Waits until the source's bytes are known, and gives what is known of the stream.
+async fn known(context: &Context, name: &str) -> fanout::Info {
+    wait_for("the type of the bytes", || {
+        let info = stream_now(context, name);
+        (info.source.container != Container::Unknown).then_some(info)
+    })
+    .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wrong_or_missing_type_is_corrected() {
+    let log = Log::default();
+    let _guard = log.capture();
+    let context = house(Takeover::SameCredential, 0);
+    for (name, announced, body, container, media_type) in [
+        ("a", "audio/mpeg", adts(8), Container::Adts, "audio/aac"),
+        ("b", "application/ogg", mp3(8), Container::Mp3, "audio/mpeg"),
+        ("c", "", adts(8), Container::Adts, "audio/aac"),
+        ("d", "text/html", mp3(8), Container::Mp3, "audio/mpeg"),
+    ] {
+        let (mut source, _task) = source(&context, put(name, announced));
+        let mut listener = listen(&context, name).await;
+        assert!(!stream_now(&context, name).is_on_air(), "nothing has come");
+        source.write_all(&body).await.expect("it is read");
+        let info = known(&context, name).await;
+        assert_eq!(info.source.container, container);
+        assert_eq!(info.source.content_type, media_type);
+        assert_eq!(info.announced_type.as_deref(), Some(announced));
+        assert!(info.is_on_air());
+        drop(source);
+        drop(listener.at_hand().await);
+    }
+    let corrected = log.lines();
+    let corrected = corrected
+        .iter()
+        .filter(|line| line.contains("something else"));
+    assert_eq!(corrected.count(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_back_with_the_same_wrong_type_keeps_its_listeners() {
+    let context = house(Takeover::SameCredential, 0);
+    let (mut first, _task) = source(&context, put("a", "audio/mpeg"));
+    stream(&context, "a").await;
+    first.write_all(&adts(8)).await.expect("it is read");
+    known(&context, "a").await;
+    let mut listener = listen(&context, "a").await;
+    let heard = hear(&mut listener, 4 * 200).await.len();
+    let (mut second, _task) = source(&context, put("a", "audio/mpeg"));
+    second.write_all(&adts(8)).await.expect("it is read");
+    hear(&mut listener, 16 * 200 - heard).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_played_is_ended_with_words() {
+    let context = house(Takeover::SameCredential, 0);
+    let (mut noise, task) = source(&context, put("a", "audio/mpeg"));
+    let stream = stream(&context, "a").await;
+    let mut answer = String::new();
+    // A live source of something else: it sends, and nothing comes of it.
+    for _ in 0..30 {
+        if noise.write_all(&[0x20; 2_000]).await.is_err() {
+            break;
+        }
+        assert!(!stream.info().is_on_air());
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        if task.is_finished() {
+            break;
+        }
+    }
+    noise.shutdown().await.ok();
+    noise.read_to_string(&mut answer).await.expect("words");
+    assert!(
+        answer.ends_with("it was announced as \"audio/mpeg\"\r\n"),
+        "{answer}"
+    );
+    let error = task.await.expect("no panic").expect_err("it is ended");
+    assert!(matches!(error, Error::NotMedia(_)), "{error}");
+    assert_eq!(error.rejection(), Some(Rejection::Malformed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_whose_media_turns_into_something_else_is_ended() {
+    let context = house(Takeover::SameCredential, 0);
+    let (mut source, task) = source(&context, put("a", "audio/mpeg"));
+    stream(&context, "a").await;
+    source.write_all(&mp3(8)).await.expect("it is read");
+    known(&context, "a").await;
+    while !task.is_finished() {
+        if source.write_all(&[0x20; 2_000]).await.is_err() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    drop(source);
+    let error = task.await.expect("no panic").expect_err("it is ended");
+    assert!(matches!(error, Error::NoMedia(_)), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_password_may_stand_in_a_header_and_is_nobody_elses() {
+    let context = house(Takeover::SameCredential, 0);
+    let request = format!("SOURCE /a HTTP/1.0\r\nice-password: {KEY}\r\nice-name: Old\r\n\r\n");
+    let (_source, _task) = source(&context, request);
+    let info = stream(&context, "a").await.info();
+    assert_eq!(
+        info.source.headers,
+        [("ice-name".to_owned(), "Old".to_owned())]
+    );
+}
