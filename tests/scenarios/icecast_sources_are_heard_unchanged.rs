@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use testkit::{Clip, PUBLISH_KEY, Server, Tool, framemd5};
+use testkit::{Clip, PUBLISH_KEY, Server, Tool, framemd5, wait_until};
 
 use crate::support::{
     DEADLINE, assert_joins, file, publish_icecast, server_with_short_linger, wait_for_stream,
@@ -13,9 +13,31 @@ fn ffmpeg_is_heard(clip: Clip, stream: &str) {
     let server = server_with_short_linger();
     let _publisher = publish_icecast(&server, clip, 8, stream);
     wait_for_stream(&server, stream);
+    is_heard_to_the_end(&server, clip, stream, clip.content_type());
+}
+
+/// ffmpeg publishes a clip as `audio/mpeg`, which is what it says when it is told no type.
+fn ffmpeg_is_heard_whatever_it_says(clip: Clip, stream: &str, content_type: &str) {
+    let server = server_with_short_linger();
+    let _publisher = Tool::ffmpeg()
+        .args(["-re", "-i"])
+        .arg(clip.seconds(8))
+        .args(["-c", "copy", "-f", clip.format()])
+        .arg(server.icecast_url(stream, PUBLISH_KEY))
+        .start();
+    wait_for_stream(&server, stream);
+    wait_until("the type to be corrected", DEADLINE, || {
+        let streams = server.api("streams");
+        let stream = &streams["streams"][0];
+        stream["announced_type"] == "audio/mpeg" && stream["content_type"] == content_type
+    });
+    is_heard_to_the_end(&server, clip, stream, content_type);
+}
+
+fn is_heard_to_the_end(server: &Server, clip: Clip, stream: &str, content_type: &str) {
     let mut listener = server.listen(&format!("/{stream}"));
     assert_eq!(listener.status(), 200);
-    assert_eq!(listener.header("content-type"), Some(clip.content_type()));
+    assert_eq!(listener.header("content-type"), Some(content_type));
     let body = listener.read_to_end(DEADLINE).to_vec();
     let received = file(&body);
     let sent = framemd5::packets(clip.seconds(8));
@@ -27,6 +49,16 @@ fn ffmpeg_is_heard(clip: Clip, stream: &str) {
             assert_eq!(join.missing, 0, "it stayed to the end");
         }
     }
+}
+
+#[test]
+fn aac_that_is_called_mp3() {
+    ffmpeg_is_heard_whatever_it_says(Clip::Adts, "wrong.aac", "audio/aac");
+}
+
+#[test]
+fn ogg_that_is_called_mp3() {
+    ffmpeg_is_heard_whatever_it_says(Clip::OggOpus, "wrong.ogg", "audio/ogg");
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod signals_cut_nobody_off;
 mod streams_are_pushed_and_pulled;
 mod the_log_never_stops_the_server;
 mod the_server_leaves_in_order;
+mod titles_change_as_on_icecast;
 mod titles_travel_with_the_sound;
 mod webrtc_peers_play;
 mod webrtc_sessions_go_on;

@@ -1,19 +1,26 @@
 //! ICY: titles arrive at fixed positions in the stream, and what lies between them is the source's
 //! sound, byte for byte.
 
+use std::net::SocketAddr;
+
 use testkit::http::{self, Listener, deinterleave};
 use testkit::{Clip, PUBLISH_KEY, Server};
 
 use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 
-/// `source:<key>` in base64, as an update of the metadata carries it.
+/// Sets a title of `/radio.mp3` as an encoder does.
 fn set_title(server: &Server, query: &str) -> u16 {
-    let credential = base64(format!("source:{PUBLISH_KEY}").as_bytes());
+    update(server.addr("http"), PUBLISH_KEY, query)
+}
+
+/// The same on any server like Icecast, whose source password is `password`.
+pub(crate) fn update(server: SocketAddr, password: &str, query: &str) -> u16 {
+    let credential = base64(format!("source:{password}").as_bytes());
     let request = format!(
         "GET /admin/metadata?mode=updinfo&mount=/radio.mp3&{query} HTTP/1.0\r\n\
          Authorization: Basic {credential}\r\nUser-Agent: Mozilla/4.0\r\n\r\n"
     );
-    http::request(server.addr("http"), request.as_bytes(), DEADLINE).status
+    http::request(server, request.as_bytes(), DEADLINE).status
 }
 
 fn base64(bytes: &[u8]) -> String {

@@ -12,6 +12,7 @@ mod build;
 mod current_ffmpeg;
 mod demo_clip;
 mod fuzz;
+mod icy_clients;
 mod instructions;
 mod report;
 mod run;

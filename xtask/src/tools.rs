@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use crate::aiortc;
 use crate::axe;
 use crate::current_ffmpeg;
+use crate::icy_clients;
 use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::sanitize;
@@ -38,6 +39,10 @@ const NEEDS: &[Need] = &[
     ),
     need("ffmpeg", &["ffmpeg", "-version"], "ffmpeg"),
     need("ffprobe", &["ffprobe", "-version"], "ffmpeg"),
+    need("icecast2", &["which", "icecast2"], "icecast2"),
+    need("cmus", &["cmus", "--version"], "cmus"),
+    need("mpd", &["mpd", "--version"], "mpd"),
+    need("script", &["script", "--version"], "bsdutils"),
     need("ezstream", &["ezstream", "-V"], "ezstream"),
     need("ices2", &["which", "ices2"], "ices2"),
     need("liquidsoap", &["liquidsoap", "--version"], "liquidsoap"),
@@ -56,6 +61,14 @@ const NEEDS: &[Need] = &[
     ),
     gstreamer(
         &["gst-inspect-1.0", "--exists", "shout2send"],
+        "gstreamer1.0-plugins-good",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "souphttpsrc"],
+        "gstreamer1.0-plugins-good",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "icydemux"],
         "gstreamer1.0-plugins-good",
     ),
     gstreamer(
@@ -182,6 +195,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     aiortc::install(workspace)?;
     webrtc_players::install(workspace)?;
     axe::install(workspace)?;
+    icy_clients::install(workspace)?;
     cargo_deny(workspace)?;
     println!("{} programs and plugins are in place", NEEDS.len());
     report.count(1, 0);

@@ -44,7 +44,7 @@ pub use self::proxy::Proxy;
 pub use self::publisher::Publisher;
 pub use self::sampling::{Sampling, combining, sample};
 pub use self::server::{PUBLISH_KEY, Server, ServerBuilder, build_release};
-pub use self::tool::{Finished, Tool, aiortc, axe, require};
+pub use self::tool::{Finished, Tool, aiortc, axe, icy_clients, require};
 pub use self::wait::{DEADLINE, wait_until};
 
 use std::net::{SocketAddr, TcpListener};
@@ -58,7 +58,7 @@ fn target_dir() -> PathBuf {
 
 /// Servers of others do not tell which port they were given, so they are told one that was free a
 /// moment ago.
-fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     listener.unwrap_or_else(|error| panic!("no free port: {error}"))
 }

@@ -13,6 +13,10 @@ const PACKAGES: &[(&str, &str)] = &[
     ("ffprobe", "ffmpeg"),
     ("ezstream", "ezstream"),
     ("icecast2", "icecast2"),
+    ("cmus", "cmus"),
+    ("mpd", "mpd"),
+    ("node", "nodejs"),
+    ("script", "bsdutils"),
     ("perf", "linux-perf"),
     ("ices2", "ices2"),
     ("liquidsoap", "liquidsoap"),
@@ -71,6 +75,21 @@ pub fn axe() -> String {
     std::fs::read_to_string(&script).unwrap_or_else(|error| {
         panic!("{}: {error}; axe-core: cargo xtask tools", script.display())
     })
+}
+
+/// The folder of the npm packages that read titles: `icy` and `icecast-metadata-js`.
+///
+/// # Panics
+/// When `cargo xtask tools` has not put them below the target directory.
+#[must_use]
+pub fn icy_clients() -> PathBuf {
+    let folder = target_dir().join("tools/icy");
+    assert!(
+        folder.join("node_modules").is_dir(),
+        "{} is missing, npm packages that read titles: cargo xtask tools",
+        folder.display()
+    );
+    folder
 }
 
 /// A program to run, with its arguments.
