@@ -1,7 +1,5 @@
 //! Who is turned away, and with which words.
 
-use media::StreamName;
-
 use super::*;
 
 #[tokio::test(start_paused = true)]
