@@ -80,11 +80,12 @@ async fn nothing_is_lost_while_nobody_listens() {
         client.audio(0, AAC_HEADER).await;
         // Long enough to be read in a relaxed way, and for the whole of it to be in the backlog.
         let began = Instant::now();
-        let mut frames = 0;
+        let mut frames = 0_u32;
         while began.elapsed() < Duration::from_secs(1) {
             // Several at a time, so that few of them are read even if each step takes long.
+            let at = began.elapsed().as_millis() as u32;
             for _ in 0..10 {
-                client.audio(frames, b"\xaf\x01frame").await;
+                client.audio(at, b"\xaf\x01frame").await;
                 frames += 1;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -101,7 +102,7 @@ async fn nothing_is_lost_while_nobody_listens() {
             "{receives} for {frames} frames"
         );
         let mut listener = listen(&context, "live/show").await;
-        client.audio(frames, b"\xaf\x01fresh").await;
+        client.audio(1_000, b"\xaf\x01fresh").await;
         let all = hear(&mut listener, expected as usize + 5).await;
         assert!(all.ends_with(b"framefresh"));
     }
