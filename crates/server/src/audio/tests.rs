@@ -52,14 +52,14 @@ async fn the_first_sound_decides_what_is_offered() {
     assert_eq!(made.words(), None);
     assert_eq!(offer(&audio, &[opus, aac]), Offer::Nothing);
     // As Enhanced RTMP, or a habit older than that, has it whole.
-    let whole = |config| {
-        let track = Track::clone(&track(Kind::Audio, Codec::Opaque, config));
+    let whole = |codec, config| {
+        let track = Track::clone(&track(Kind::Audio, codec, config));
         let framing = Framing::FlvBody;
         Arc::new(Track { framing, ..track })
     };
-    let old = whole(b"\0\0\x02\xD0\0");
+    let old = whole(Codec::Opus, b"\0\0\x02\xD0\0");
     assert_eq!(offer(&audio, &[old]), Offer::Nothing);
-    let flac = whole(b"\0\0\x05\x90fLaC");
+    let flac = whole(Codec::Flac, b"\0\0\x05\x90fLaC");
     assert!(matches!(offer(&audio, &[flac]), Offer::Impossible(_)));
     let mp3 = [track(Kind::Audio, Codec::Mp3, &[])];
     assert!(offer(&audio, &mp3).track().is_some());

@@ -48,7 +48,7 @@ pub(super) fn document(info: Option<&Info>, has_webrtc: bool) -> Value {
         .filter(|info| has_webrtc && !info.tracks.is_empty())
         .map(|info| json!({ "path": Way::Out.segment(), "audio": has_opus(info) }));
     json!({
-        "live": info.is_some_and(|info| info.phase == Phase::Live),
+        "live": info.is_some_and(Info::is_on_air),
         "away": info.is_some_and(|info| info.phase == Phase::Lingering),
         "tracks": tracks,
         "title": info.and_then(|info| info.title.as_ref()).map(|title| title.text.as_str()),
