@@ -10,6 +10,7 @@ mod secure;
 mod strangers;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -128,6 +129,17 @@ impl House {
             .expect("written");
         source
     }
+}
+
+/// A certificate for `localhost`, in files, and the keys of [http] that name them.
+fn certificate(folder: &Path) -> (rcgen::CertifiedKey<rcgen::KeyPair>, String) {
+    let names = vec!["localhost".to_owned()];
+    let made = rcgen::generate_simple_self_signed(names).expect("made");
+    let (chain, key) = (folder.join("cert.pem"), folder.join("key.pem"));
+    std::fs::write(&chain, made.cert.pem()).expect("written");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+    let keys = format!("certificate = {chain:?}\nprivate_key = {key:?}\n");
+    (made, keys)
 }
 
 async fn connect(address: SocketAddr) -> TcpStream {

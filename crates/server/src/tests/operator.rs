@@ -139,11 +139,14 @@ async fn health_is_asked_and_answered() {
 
 /// Type and name of each metric on the page.
 async fn scraped() -> Vec<(String, String)> {
-    // A link of each direction to where nobody is.
-    let house = House::open_with_demo(
-        "[[push]]\nmatch = \"demo\"\nurl = \"rtmp://127.0.0.1:1/a/{name}\"\n\
+    // A certificate, and a link of each direction to where nobody is.
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_, certificate) = certificate(folder.path());
+    let house = House::open_with_demo(&format!(
+        "[http]\nlisten = [\"127.0.0.1:0\"]\ntls_listen = [\"127.0.0.1:0\"]\n{certificate}\
+         [[push]]\nmatch = \"demo\"\nurl = \"rtmp://127.0.0.1:1/a/{{name}}\"\n\
          [[pull]]\nstream = \"far\"\nurl = \"rtmp://127.0.0.1:1/a/far\"\n",
-    )
+    ))
     .await;
     let page = loop {
         let page = ask(house.admin, "GET", "/metrics", "").await;

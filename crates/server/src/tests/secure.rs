@@ -23,17 +23,12 @@ impl Secure {
 
     /// With more of the configuration.
     async fn open_with(toml: &str) -> Self {
-        let names = vec!["localhost".to_owned()];
-        let made = rcgen::generate_simple_self_signed(names).expect("made");
         let folder = tempfile::tempdir().expect("a folder");
-        let certificate = folder.path().join("cert.pem");
-        let key = folder.path().join("key.pem");
-        std::fs::write(&certificate, made.cert.pem()).expect("written");
-        std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+        let (made, files) = certificate(folder.path());
         let toml = format!(
             "[rtmp]\nlisten = [\"127.0.0.1:0\"]\ntls_listen = [\"127.0.0.1:0\"]\n\
              [http]\nlisten = [\"127.0.0.1:0\"]\ntls_listen = [\"127.0.0.1:0\"]\n\
-             certificate = {certificate:?}\nprivate_key = {key:?}\n{AUTH}{toml}"
+             {files}{AUTH}{toml}"
         );
         let house = House::open(&toml).await;
         let mut roots = rustls::RootCertStore::empty();
