@@ -24,6 +24,7 @@ mod enhanced_codecs_are_relayed;
 mod everybody_hears_the_same;
 mod hostile_publishers_are_refused;
 mod icecast_sources_are_heard_unchanged;
+mod joiners_see_a_picture_soon;
 mod listeners_over_tls;
 mod load_reports_what_it_sees;
 mod newcomers_are_turned_away;
