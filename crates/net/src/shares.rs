@@ -3,7 +3,7 @@
 //! A newcomer always gets a place. When there are too many, the oldest item of the address that
 //! holds the most gives way, so whoever floods takes places from itself and nobody else is kept out.
 //!
-//! Addresses are weighed at two levels: first the [`site`]s, then the addresses within the heaviest
+//! Addresses are weighed at two levels: first the sites (`site`), then the addresses within the heaviest
 //! one. Many addresses that one owner has (an IPv6 site has 65,536 networks) so weigh as one. Among
 //! equals the one with the oldest item gives way, whatever its address is.
 //!
