@@ -107,8 +107,8 @@ fn an_rtmp_stream_is_heard_as_opus_while_somebody_listens() {
         opus(&server, "live/show")["state"] == "offered"
     });
     assert_eq!(transcoded(&server), 0.0, "nobody wants it yet");
-    let page = server.get("/live/show/");
-    assert!(String::from_utf8_lossy(&page.body).contains("/live/show.ogg"));
+    let page = server.get("/live/show/info.json");
+    assert!(String::from_utf8_lossy(&page.body).contains("\"../show.ogg\""));
 
     let recordings = recordings();
     let files = ["a.ogg", "b.ogg"].map(|name| recordings.file(name));

@@ -70,10 +70,16 @@ fn addresses_are_those_of_the_outside_world() {
             let path = format!("/tv{path}");
             testkit::http::get(proxy.addr(), &path, DEADLINE)
         };
-        let status: Value = serde_json::from_slice(&get("/status-json.xsl").body).unwrap();
+        let status = || -> Value {
+            serde_json::from_slice(&get("/status-json.xsl").body).expect("valid JSON")
+        };
+        // A source is listed from its first frame on.
+        wait_until("the mount in the list", DEADLINE, || {
+            status()["icestats"]["source"].is_object()
+        });
         let unnamed = format!("http://{}/radio.mp3", proxy.addr());
         let expected = expected.unwrap_or(&unnamed);
-        assert_eq!(status["icestats"]["source"]["listenurl"], expected);
+        assert_eq!(status()["icestats"]["source"]["listenurl"], expected);
         let page = get("/radio.mp3/").text();
         let link = format!("property=\"og:url\" content=\"{expected}/\"");
         assert!(page.contains(&link), "{link}: {page}");
