@@ -67,17 +67,17 @@ impl Account {
         debug_assert!(before >= bytes, "pages are released once");
     }
 
-    /// From here on the log may be asked to give up pages above its floor.
-    pub(crate) fn enter(self: &Arc<Self>, log: &Arc<Shared>, floor: usize) {
+    /// From here on the log, whose account this is, may be asked to give up pages above its floor.
+    pub(crate) fn enter(&self, log: &Arc<Shared>, floor: usize) {
         self.budget.tenants().push(Tenant {
-            account: Arc::clone(self),
             log: Arc::downgrade(log),
             floor,
             is_spent: false,
         });
     }
 
-    fn held(&self) -> (usize, usize) {
+    /// What the stream holds, and the lane of it.
+    pub(crate) fn held(&self) -> (usize, usize) {
         let stream = self.stream.load(Ordering::Relaxed);
         (stream, self.lane.load(Ordering::Relaxed))
     }
@@ -86,12 +86,17 @@ impl Account {
 /// A lane's log, as the budget knows it.
 #[derive(Debug)]
 struct Tenant {
-    account: Arc<Account>,
     log: Weak<Shared>,
     /// Bytes that it always keeps.
     floor: usize,
     /// It had nothing to give the last time it was asked.
     is_spent: bool,
+}
+
+impl Tenant {
+    fn held(&self) -> (usize, usize) {
+        self.log.upgrade().map_or((0, 0), |log| log.held())
+    }
 }
 
 /// See the module's description.
@@ -170,7 +175,7 @@ impl Budget {
                 return true;
             }
             let able = tenants.iter_mut().filter(|tenant| !tenant.is_spent);
-            let Some(fullest) = able.max_by_key(|tenant| tenant.account.held()) else {
+            let Some(fullest) = able.max_by_key(|tenant| tenant.held()) else {
                 return false;
             };
             let log = fullest.log.upgrade();

@@ -115,13 +115,18 @@ pub(crate) struct Shared {
     /// All retained pages, oldest first; never empty. Locked when a page is added or dropped and
     /// when a reader (re)builds its view, never during a visit that keeps up.
     pages: Mutex<VecDeque<Arc<Page>>>,
-    account: Arc<Account>,
+    account: Account,
 }
 
 impl Shared {
     /// Readable bytes end here; what lies below stays as it is.
     pub(crate) fn committed(&self) -> u64 {
         self.committed.load(Ordering::Acquire)
+    }
+
+    /// What the stream holds, and this log of it.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        self.account.held()
     }
 
     /// Drops the oldest page, whoever would want it. `false` when there is none to spare.

@@ -47,7 +47,6 @@ struct OpenUnit {
 impl Writer {
     /// A log whose pages are counted to `account`; `None` when there is no memory for the first.
     pub(crate) fn new(retention: Retention, account: Account) -> Option<Self> {
-        let account = Arc::new(account);
         if !account.reserve(retention.page_weight()) {
             return None;
         }
@@ -56,9 +55,9 @@ impl Writer {
             committed: AtomicU64::new(0),
             start: AtomicU64::new(0),
             pages: Mutex::new(VecDeque::from([Arc::clone(&page)])),
-            account: Arc::clone(&account),
+            account,
         });
-        account.enter(&shared, retention.floor());
+        shared.account.enter(&shared, retention.floor());
         Some(Self {
             shared,
             retention,
