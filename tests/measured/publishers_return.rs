@@ -22,9 +22,9 @@ const WINDOW: Duration = Duration::from_secs(8);
 
 /// The share of the pictures that arrive that are shown.
 const SHOWN_MIN: f64 = 0.95;
-/// By how much later they are shown than before, from their arrival on: a little more than the pictures of
-/// this clip are apart.
-const DELAY_MORE_MAX_MS: f64 = 50.0;
+/// By how much later they are shown, from their arrival on: browsers hold pictures back for the sound in
+/// steps of 80 ms. Without the lane's clock running on it is 200 to 3,000 ms.
+const DELAY_MORE_MAX_MS: f64 = 100.0;
 /// Between what is heard and what is seen.
 const APART_MAX_MS: f64 = 40.0;
 
@@ -150,10 +150,14 @@ fn assert_as_before(before: &Pair<Value>, after: &Pair<Value>) {
             "{count}: {then} {now}, beside {beside}"
         );
     }
-    let more = |then, now| number(now, "late") - number(then, "late");
-    let allowed = DELAY_MORE_MAX_MS + more(&before.stayed, beside).max(0.0);
-    let more = more(then, now);
-    assert!(more <= allowed, "{more} ms more of {allowed}: {now}");
+    let late = |of| number(of, "late");
+    let grown_beside = (late(beside) - late(&before.stayed)).max(0.0);
+    let usual = (late(then) + grown_beside).max(late(beside));
+    let most = usual + DELAY_MORE_MAX_MS;
+    assert!(
+        late(now) <= most,
+        "later than {most} ms: {now}, beside {beside}"
+    );
     // A browser that has too little of a processor does not keep to that without a gap, either.
     let apart = |of| number(of, "apart").abs();
     let most = APART_MAX_MS.max(apart(then)).max(apart(beside));
