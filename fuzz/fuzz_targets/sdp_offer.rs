@@ -25,7 +25,9 @@ fuzz_target!(|text: &str| {
                 Some(format) if receives => Section::Receives {
                     format,
                     parameters: None,
+                    more: &media.formats[1..],
                     extensions: &media.extensions,
+                    layers: &media.layers,
                 },
                 Some(format) => Section::Sends {
                     format,

@@ -109,7 +109,9 @@ fn watch(presented: &Presented<'_>) -> LaneGuard {
         content_type: "video/x-flv".to_owned(),
         headers: Vec::new(),
     };
-    let before = CONTEXT.registry.publish(&permission, source, Instant::now());
+    let before = CONTEXT
+        .registry
+        .publish(&permission, source, Instant::now());
     drop(before.unwrap());
     let stream = CONTEXT.registry.stream(&name).unwrap();
     let permission = CONTEXT.gate.play(&name, presented).unwrap();
