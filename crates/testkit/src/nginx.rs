@@ -2,7 +2,10 @@
 //! pull from, and the one to be measured against.
 
 use std::net::{SocketAddr, TcpStream};
+use std::path::Display;
 use std::time::Duration;
+
+use tempfile::TempDir;
 
 use crate::{Process, Tool, conversation, free_address, proc, wait_until};
 
@@ -18,7 +21,7 @@ pub struct Nginx {
     addr: SocketAddr,
     directives: String,
     /// Holds the configuration file.
-    _folder: tempfile::TempDir,
+    _folder: TempDir,
 }
 
 impl Nginx {
@@ -51,28 +54,12 @@ impl Nginx {
     }
 
     fn at(addr: SocketAddr, directives: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
-        let home = folder.path().display();
-        let text = format!(
-            "daemon off;\nuser root;\nworker_processes 1;\npid {home}/pid;\n\
-             error_log stderr warn;\nload_module /usr/lib/nginx/modules/ngx_rtmp_module.so;\n\
-             events {{ worker_connections 8192; }}\n\
-             rtmp {{ server {{ listen {addr}; application live {{ live on; {directives} }} }} }}\n"
-        );
-        let config = folder.path().join("nginx.conf");
-        std::fs::write(&config, text)
-            .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
-        let mut process = Tool::new("/usr/sbin/nginx")
-            .arg("-p")
-            .arg(folder.path())
-            .arg("-c")
-            .arg(&config)
-            .args(["-e", "stderr"])
-            .start();
-        wait_until("nginx to be ready", READY_DEADLINE, || {
-            let ready = TcpStream::connect(addr).is_ok();
-            assert!(ready || process.is_running(), "nginx ended");
-            ready
+        let module = "load_module /usr/lib/nginx/modules/ngx_rtmp_module.so;";
+        let (process, folder) = start(addr, module, |_| {
+            format!(
+                "events {{ worker_connections 8192; }}\n\
+                 rtmp {{ server {{ listen {addr}; application live {{ live on; {directives} }} }} }}\n"
+            )
         });
         Self {
             process,
@@ -118,4 +105,35 @@ impl Nginx {
         pids.extend(proc::children(self.process.pid()));
         pids
     }
+}
+
+/// Starts nginx with a folder of its own, and waits until it listens at `addr`. `modules` are loaded first; the
+/// rest of the configuration is made of the folder's path.
+pub(crate) fn start(
+    addr: SocketAddr,
+    modules: &str,
+    rest: impl FnOnce(Display<'_>) -> String,
+) -> (Process, TempDir) {
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
+    let home = folder.path().display();
+    let text = format!(
+        "daemon off;\nuser root;\nworker_processes 1;\npid {home}/pid;\n\
+         error_log stderr warn;\n{modules}\n{}",
+        rest(folder.path().display())
+    );
+    let config = folder.path().join("nginx.conf");
+    std::fs::write(&config, text).unwrap_or_else(|error| panic!("{}: {error}", config.display()));
+    let mut process = Tool::new("/usr/sbin/nginx")
+        .arg("-p")
+        .arg(folder.path())
+        .arg("-c")
+        .arg(&config)
+        .args(["-e", "stderr"])
+        .start();
+    wait_until("nginx to be ready", READY_DEADLINE, || {
+        let ready = TcpStream::connect(addr).is_ok();
+        assert!(ready || process.is_running(), "nginx ended");
+        ready
+    });
+    (process, folder)
 }
