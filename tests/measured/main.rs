@@ -19,6 +19,7 @@ mod browser;
 mod session;
 
 mod glass_to_glass;
+mod joiners_see_a_picture;
 mod losses_are_repaired;
 mod newcomers_come_through;
 mod publishers_return;

@@ -8,7 +8,7 @@ use testkit::{Clip, Server, Signal, Tool, framemd5, wait_until};
 use crate::support::{Certificate, DEADLINE, assert_joins, file, publish_icecast, wait_for_stream};
 
 /// How often a signal is sent while somebody listens.
-const SIGNALS: usize = 20;
+const SIGNALS: usize = 100;
 
 /// As often as the server has read things again.
 fn reloads(server: &Server) -> usize {

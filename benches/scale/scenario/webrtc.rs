@@ -1,6 +1,9 @@
 //! Viewers over WebRTC, of a stream as an encoder sends it over RTMP: its sound is transcoded.
 
 use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde_json::json;
@@ -16,6 +19,8 @@ const LISTENERS: u64 = 1_000;
 /// Joins in a second: a handshake costs both sides a millisecond.
 const RAMP: u64 = 50;
 const WINDOW: Duration = Duration::from_secs(60);
+/// Likewise, beside a busy loop: only pauses are looked at.
+const BUSY_WINDOW: Duration = Duration::from_secs(20);
 /// Of the clip, which is sent over and over.
 const CLIP_SECONDS: u32 = 60;
 const FRAMES_PER_SECOND: f64 = 30.0;
@@ -65,6 +70,62 @@ struct Turn {
     degraded: f64,
 }
 
+/// The longest time that viewers waited for the next packet of a picture, in seconds, round by round: ours,
+/// and beside it the floor's, which sends each picture to all viewers and sleeps until the next.
+#[derive(Default)]
+struct Pauses {
+    median: [Vec<f64>; 2],
+    p99: [Vec<f64>; 2],
+}
+
+impl Pauses {
+    fn enter(&mut self, ours: &Report, floor: &Report) {
+        for (who, report) in [ours, floor].into_iter().enumerate() {
+            self.median[who].push(report.number("/picture_gap/p50") / 1e3);
+            self.p99[who].push(report.number("/picture_gap/p99") / 1e3);
+        }
+    }
+
+    fn show(self, bench: &mut Bench, when: &str) {
+        for (which, [ours, floor]) in [("median", self.median), ("p99", self.p99)] {
+            let what = format!("viewers' longest pause, {which}{when}");
+            let floor = Some(Against::Floor(floor));
+            bench.figure(&what, Unit::Seconds, ours, floor, None);
+        }
+    }
+}
+
+/// Other work on the machine: a thread that never sleeps.
+struct BusyLoop {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl BusyLoop {
+    fn start() -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&is_over);
+        let thread = thread::spawn(move || {
+            while !until.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        Self {
+            is_over,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for BusyLoop {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
 pub(crate) fn thousand(bench: &mut Bench) {
     let window = if bench.is_short() {
         bench.window()
@@ -73,13 +134,20 @@ pub(crate) fn thousand(bench: &mut Bench) {
     };
     let mut turns = Vec::new();
     let mut floors = Vec::new();
+    let (mut quiet, mut busy) = (Pauses::default(), Pauses::default());
     for round in 0..bench.rounds() {
         let turn = serve_crowd(bench, round, LISTENERS, RAMP, window);
-        let floor = floor(bench, round, &turn.report, window);
+        let floor_report = floor(bench, round, &turn.report, window);
+        quiet.enter(&turn.report, &floor_report);
         // What fewer bytes cost less must not make the floor lower.
         let bytes = |report: &Report| report.number("/window/bytes");
-        floors.push(floor.cpu() * bytes(&turn.report) / bytes(&floor));
+        floors.push(floor_report.cpu() * bytes(&turn.report) / bytes(&floor_report));
         turns.push(turn);
+        let _other_work = BusyLoop::start();
+        let window = BUSY_WINDOW.min(window);
+        let turn = serve_crowd(bench, round, LISTENERS, RAMP, window);
+        let floor_report = floor(bench, round, &turn.report, window);
+        busy.enter(&turn.report, &floor_report);
     }
     let each = |of: &dyn Fn(&Turn) -> f64| turns.iter().map(of).collect::<Vec<f64>>();
     let number = |path: &'static str| each(&|turn| turn.report.number(path));
@@ -129,6 +197,8 @@ pub(crate) fn thousand(bench: &mut Bench) {
         None,
         None,
     );
+    quiet.show(bench, "");
+    busy.show(bench, ", beside a busy loop");
 }
 
 pub(crate) fn most(bench: &mut Bench) {

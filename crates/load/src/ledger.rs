@@ -29,6 +29,8 @@ pub(crate) struct Findings {
     pub(crate) unstamped: u64,
     /// Times that another source followed.
     pub(crate) restarts: u64,
+    /// From when a listener asked, over WebRTC from when it was connected, to its first picture; in nanoseconds.
+    pub(crate) first_picture: Histogram,
     /// From the stamp to the receipt, in nanoseconds; frames that were sent before the listener
     /// came are left out, because a burst is old on purpose.
     pub(crate) delay: Histogram,
@@ -50,6 +52,7 @@ impl Findings {
         self.damaged += other.damaged;
         self.unstamped += other.unstamped;
         self.restarts += other.restarts;
+        self.first_picture.merge(&other.first_picture);
         self.delay.merge(&other.delay);
     }
 }
@@ -81,6 +84,9 @@ impl Ledger {
         }
         let last = &mut self.last[kind as usize];
         match *last {
+            None if matches!(kind, Kind::Video) => {
+                findings.first_picture.record(now.saturating_sub(asked));
+            }
             None => {}
             Some((source, _)) if source != stamp.source => findings.restarts += 1,
             Some((_, number)) if stamp.number <= number => {
@@ -170,5 +176,6 @@ mod tests {
         }
         assert_eq!((findings.frames, findings.holes), (3, 0));
         assert_eq!((findings.damaged, findings.unstamped), (3, 3));
+        assert_eq!(findings.first_picture.count(), 1);
     }
 }

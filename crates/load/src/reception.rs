@@ -11,6 +11,10 @@ pub(crate) struct Reception {
     longest: u64,
     /// The longest it waited before.
     longest_before: u64,
+    /// Of pictures alone, where packets tell what they carry: when one came last, and the longest wait for
+    /// the next, since the window began if it has.
+    picture: Option<u64>,
+    longest_picture: u64,
     pub(crate) bytes: u64,
     /// The bytes it had when the window began, if it was there.
     base: Option<u64>,
@@ -24,6 +28,8 @@ impl Reception {
             last: began,
             longest: 0,
             longest_before: 0,
+            picture: None,
+            longest_picture: 0,
             bytes: 0,
             base: None,
         }
@@ -44,10 +50,19 @@ impl Reception {
         wait
     }
 
+    /// A packet of a picture came.
+    pub(crate) fn see(&mut self, now: u64) {
+        if let Some(last) = self.picture.replace(now) {
+            let wait = now.saturating_sub(last);
+            self.longest_picture = self.longest_picture.max(wait);
+        }
+    }
+
     /// What it is sent and waits for from here on is measured.
     pub(crate) fn begin_window(&mut self) {
         self.base = Some(self.bytes);
         self.longest_before = std::mem::take(&mut self.longest);
+        self.longest_picture = 0;
     }
 
     /// Bits per second since the window began so many `seconds` ago, if it was there then.
@@ -60,6 +75,13 @@ impl Reception {
     pub(crate) fn longest_waits(&self, now: u64) -> (u64, u64) {
         let lately = self.longest.max(now.saturating_sub(self.last));
         (lately.max(self.longest_before), lately)
+    }
+
+    /// The longest it has waited by `now` for the next packet of a picture, in a wait that reached into the
+    /// window. Nothing if it was never shown one.
+    pub(crate) fn longest_picture_wait(&self, now: u64) -> Option<u64> {
+        let since = now.saturating_sub(self.picture?);
+        Some(self.longest_picture.max(since))
     }
 }
 
@@ -80,5 +102,20 @@ mod tests {
         reception.hear(1, 390);
         assert_eq!(reception.longest_waits(400), (220, 220));
         assert_eq!(reception.base, Some(2));
+    }
+
+    #[test]
+    fn sound_does_not_end_a_wait_for_pictures() {
+        let mut reception = Reception::new(0);
+        reception.begin(0, 10);
+        assert_eq!(reception.longest_picture_wait(50), None);
+        reception.see(100);
+        reception.see(400);
+        reception.begin_window();
+        reception.hear(1, 450);
+        reception.see(500);
+        reception.hear(1, 520);
+        assert_eq!(reception.longest_picture_wait(530), Some(100));
+        assert_eq!(reception.longest_picture_wait(700), Some(200));
     }
 }

@@ -56,8 +56,16 @@ pub(crate) struct Report {
     pub(crate) gap: Times,
     /// Likewise, of the waits that reached into the window.
     pub(crate) window_gap: Times,
+    /// Over WebRTC: the longest wait of each viewer for the next packet of a picture, of the waits that reached
+    /// into the window.
+    #[serde(skip_serializing_if = "Times::is_empty")]
+    pub(crate) picture_gap: Times,
     /// Every wait between two receipts that ended in the window, of all listeners together.
     pub(crate) waits: Times,
+    /// From the request, over WebRTC from the end of the handshake, to the first picture, of the listeners whose
+    /// frames are looked at.
+    #[serde(skip_serializing_if = "Times::is_empty")]
+    pub(crate) first_picture: Times,
     /// From the stamp in a synthetic frame to its receipt.
     pub(crate) delay: Times,
     /// How late publishers sent their frames: their own lateness, not the server's.
@@ -203,7 +211,9 @@ impl Report {
             join: Times::of(&tally.join),
             gap: Times::of(&tally.gap),
             window_gap: Times::of(&tally.window_gap),
+            picture_gap: Times::of(&tally.picture_gap),
             waits: Times::of(&tally.waits),
+            first_picture: Times::of(&findings.first_picture),
             delay: Times::of(&findings.delay),
             lateness: Times::of(&tally.lateness),
             frames_sent: tally.frames_sent,
@@ -283,7 +293,9 @@ impl Report {
             ("join", &self.join),
             ("gap", &self.gap),
             ("in window", &self.window_gap),
+            ("pictures", &self.picture_gap),
             ("waits", &self.waits),
+            ("picture", &self.first_picture),
             ("delay", &self.delay),
             ("lateness", &self.lateness),
         ] {
@@ -320,6 +332,10 @@ impl Report {
 }
 
 impl Times {
+    const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Of nanoseconds.
     fn of(histogram: &Histogram) -> Self {
         let millis = |nanoseconds: u64| nanoseconds as f64 / 1e6;

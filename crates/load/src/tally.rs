@@ -50,6 +50,8 @@ pub(crate) struct Tally {
     pub(crate) gap: Histogram,
     /// The longest that began in the window or reached into it.
     pub(crate) window_gap: Histogram,
+    /// The longest wait of each viewer over WebRTC for a packet of a picture, that reached into the window.
+    pub(crate) picture_gap: Histogram,
     /// Every wait that ended in the window.
     pub(crate) waits: Histogram,
     /// How much later than due publishers sent each frame.
@@ -132,6 +134,7 @@ impl Tally {
         self.join.merge(&other.join);
         self.gap.merge(&other.gap);
         self.window_gap.merge(&other.window_gap);
+        self.picture_gap.merge(&other.picture_gap);
         self.waits.merge(&other.waits);
         self.lateness.merge(&other.lateness);
         self.checked += other.checked;
@@ -159,6 +162,13 @@ impl Tally {
         self.gap.record(longest);
         if in_window {
             self.window_gap.record(lately);
+        }
+    }
+
+    /// A viewer's longest wait for a picture, if the window has begun and it was shown one.
+    pub(crate) fn enter_picture_gap(&mut self, longest: Option<u64>, in_window: bool) {
+        if let Some(longest) = longest.filter(|_| in_window) {
+            self.picture_gap.record(longest);
         }
     }
 

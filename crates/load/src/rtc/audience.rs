@@ -19,6 +19,7 @@ use super::viewer::{Asking, Link, Phase, Viewer};
 use super::{offer, random};
 use crate::churn::Churn;
 use crate::clock::{Clock, nanoseconds};
+use crate::ledger::Kind;
 use crate::listen::role::{Role, Roles};
 use crate::muster::Muster;
 use crate::plan::{Listening, Plan};
@@ -289,6 +290,9 @@ impl<'a> Audience<'a> {
             if let (Some(kind), true) = (kind, self.in_window) {
                 packets.enter(kind, length);
             }
+            if matches!(kind, Some(Kind::Video)) {
+                viewer.reception.see(now);
+            }
             if let Some(follower) = link.follower() {
                 follower.rtp(datagram, at, findings, packets);
             }
@@ -392,8 +396,11 @@ impl<'a> Audience<'a> {
 
     /// Adds up what a viewer was given, and has it say goodbye.
     fn leave(&mut self, mut viewer: Viewer, now: u64) {
+        let reception = &viewer.reception;
         self.tally
-            .enter_gap(viewer.reception.longest_waits(now), self.in_window);
+            .enter_gap(reception.longest_waits(now), self.in_window);
+        self.tally
+            .enter_picture_gap(reception.longest_picture_wait(now), self.in_window);
         self.tally.packets.enter_sum(viewer.lines.sum());
         let Viewer { socket, phase, .. } = &mut viewer;
         if let Phase::Watching(Link::Session(session)) = phase {
