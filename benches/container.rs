@@ -24,6 +24,7 @@ fn flv_tag(c: &mut Criterion) {
         config: Bytes::new(),
         sample_rate: 0,
         channels: 0,
+        flv: None,
     };
     let sample = Sample {
         track: track.id,
@@ -32,6 +33,7 @@ fn flv_tag(c: &mut Criterion) {
         duration: Span::ZERO,
         keyframe: false,
         data: vec![0x5A; PICTURE_BYTES].into(),
+        flv: None,
     };
     let mut group = c.benchmark_group("container");
     group.throughput(Throughput::Bytes(PICTURE_BYTES as u64));
@@ -61,6 +63,7 @@ fn rtp_packetize(c: &mut Criterion) {
         ),
         sample_rate: 0,
         channels: 0,
+        flv: None,
     };
     let mut group = c.benchmark_group("container");
     for (name, bytes, keyframe) in [
@@ -77,6 +80,7 @@ fn rtp_packetize(c: &mut Criterion) {
             duration: Span::ZERO,
             keyframe,
             data: data.into(),
+            flv: None,
         };
         group.throughput(Throughput::Bytes(bytes as u64));
         group.bench_function(name, |b| {

@@ -136,6 +136,7 @@ fn track(id: TrackId, kind: media::Kind, codec: Codec) -> Item {
         config: Bytes::from_static(&[0x12, 0x10]),
         sample_rate: 0,
         channels: 0,
+        flv: None,
     }))
 }
 
@@ -148,6 +149,7 @@ fn sample(track: TrackId, keyframe: bool, length: usize) -> Item {
         duration: Span::ZERO,
         keyframe,
         data: vec![0x5A; length].into(),
+        flv: None,
     })
 }
 

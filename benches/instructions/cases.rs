@@ -248,6 +248,7 @@ fn package(run: &mut Run, write: fn(&Tag<'_>, &mut Vec<u8>)) {
         config: Bytes::from_static(&[1, 0x64, 0, 0x1F]),
         sample_rate: 0,
         channels: 0,
+        flv: None,
     };
     let at = Timestamp::from_millis(1_000_000);
     let picture = |keyframe| {
@@ -258,6 +259,7 @@ fn package(run: &mut Run, write: fn(&Tag<'_>, &mut Vec<u8>)) {
             duration: Span::ZERO,
             keyframe,
             data: vec![0x5A; PICTURE_BYTES].into(),
+            flv: None,
         })
     };
     let mut lane = Lane {

@@ -30,6 +30,7 @@ fn track(format: Format, config: &[u8]) -> (Track, [u8; 4]) {
         config: [&length[..], &header].concat().into(),
         sample_rate: 0,
         channels: 0,
+        flv: None,
     };
     (track, fourcc)
 }
@@ -96,6 +97,7 @@ fuzz_target!(|data: &[u8]| {
         duration: Span::ZERO,
         keyframe: true,
         data: body.into(),
+        flv: None,
     };
     let Some(payloads) = packets(format, &sent, &sample, bytes) else {
         return;

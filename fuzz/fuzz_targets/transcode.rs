@@ -54,6 +54,7 @@ fuzz_target!(|data: &[u8]| {
             duration: Span::ZERO,
             keyframe: true,
             data: rest.split_to(length),
+            flv: None,
         };
         if transcoder.push(&sample, &mut packets).is_err() {
             break;
@@ -95,6 +96,7 @@ fn track(source: u8, mut rest: Bytes) -> (Track, Bytes) {
         config,
         sample_rate: 0,
         channels: 0,
+        flv: None,
     };
     (track, rest)
 }

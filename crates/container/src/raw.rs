@@ -42,6 +42,7 @@ impl Demuxer {
                 duration: Span::ZERO,
                 keyframe: true,
                 data: Bytes::copy_from_slice(piece),
+                flv: None,
             }));
         }
     }
@@ -62,6 +63,7 @@ impl Demuxer {
             config: Bytes::new(),
             sample_rate: 0,
             channels: 0,
+            flv: None,
         }
     }
 }

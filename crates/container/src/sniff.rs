@@ -208,6 +208,7 @@ mod tests {
             config: bytes::Bytes::new(),
             sample_rate: 48_000,
             channels: 2,
+            flv: None,
         };
         OpusMuxer::new(&track, 1).header(None)
     }

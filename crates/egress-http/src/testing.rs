@@ -272,6 +272,7 @@ pub(crate) fn video_track(level: u8) -> Item {
         config: avc_config(level),
         sample_rate: 0,
         channels: 0,
+        flv: None,
     }))
 }
 
@@ -285,6 +286,7 @@ pub(crate) fn audio_track(codec: Codec) -> Item {
         config: Bytes::copy_from_slice(config),
         sample_rate: 48_000,
         channels: 2,
+        flv: None,
     }))
 }
 
@@ -297,5 +299,6 @@ pub(crate) fn sample(track: TrackId, millis: i64, keyframe: bool, data: Vec<u8>)
         duration: Span::from_millis(20),
         keyframe,
         data: data.into(),
+        flv: None,
     })
 }

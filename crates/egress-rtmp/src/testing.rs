@@ -241,6 +241,7 @@ fn track(id: TrackId, kind: Kind, codec: Codec, config: &[u8]) -> Item {
         config: Bytes::copy_from_slice(config),
         sample_rate: if is_sound { 48_000 } else { 0 },
         channels: if is_sound { 2 } else { 0 },
+        flv: None,
     }))
 }
 
@@ -253,6 +254,7 @@ fn sample(track: TrackId, millis: i64, keyframe: bool, data: Vec<u8>) -> Item {
         duration: Span::from_millis(20),
         keyframe,
         data: data.into(),
+        flv: None,
     })
 }
 

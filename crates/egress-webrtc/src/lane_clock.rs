@@ -77,6 +77,7 @@ mod tests {
             duration: Span::ZERO,
             keyframe: true,
             data: Bytes::new(),
+            flv: None,
         }
     }
 

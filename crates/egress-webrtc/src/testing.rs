@@ -127,6 +127,7 @@ pub(crate) fn picture_track() -> Track {
         config: Bytes::copy_from_slice(&record),
         sample_rate: 0,
         channels: 0,
+        flv: None,
     }
 }
 
@@ -139,6 +140,7 @@ pub(crate) fn sound_track() -> Track {
         config: Bytes::new(),
         sample_rate: 48_000,
         channels: 2,
+        flv: None,
     }
 }
 
@@ -179,6 +181,7 @@ pub(crate) fn picture(at: Timestamp, what: Picture, bytes: usize, seed: u64) -> 
         duration: Span::ZERO,
         keyframe: what == Picture::Key,
         data: data.into(),
+        flv: None,
     }
 }
 
@@ -191,6 +194,7 @@ pub(crate) fn sound(at: Timestamp, bytes: usize, seed: u64) -> Sample {
         duration: Span::from_millis(20),
         keyframe: true,
         data: data.into(),
+        flv: None,
     }
 }
 

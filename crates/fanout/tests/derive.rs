@@ -122,6 +122,7 @@ fn opus(config: &'static [u8]) -> Track {
         config: config.into(),
         sample_rate: 48_000,
         channels: 2,
+        flv: None,
     }
 }
 
@@ -134,6 +135,7 @@ fn packet(millis: i64) -> Sample {
         duration: Span::from_millis(20),
         keyframe: true,
         data: vec![7; 10].into(),
+        flv: None,
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Sample {
     pub keyframe: bool,
     /// The bytes, framed as the track's [`Framing`](crate::Framing) says.
     pub data: Bytes,
+    /// Of a track that has [`Track::flv`]: the whole body of the tag that `data` came in.
+    pub flv: Option<Bytes>,
 }
 
 /// A timed data message, as FLV script tags and RTMP data messages carry it.

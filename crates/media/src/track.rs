@@ -131,6 +131,10 @@ pub struct Track {
     pub sample_rate: u32,
     /// Audio channels; 0 when unknown or not audio.
     pub channels: u8,
+    /// What FLV and RTMP say of a track that they must relay as it came, for its bytes alone do not say all
+    /// that was said: the tag bodies of its sequence header and of facts such as colour, each after its
+    /// 24-bit length. Its samples have such a body, too. Nobody else reads it.
+    pub flv: Option<Bytes>,
 }
 
 /// The byte stream that a publisher delivered.

@@ -319,6 +319,7 @@ mod tests {
             config: Bytes::new(),
             sample_rate: 48_000,
             channels: 1,
+            flv: None,
         }));
         let source = sources(vec![info], question(None));
         assert_eq!(source["bitrate"], 64);

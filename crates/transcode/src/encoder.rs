@@ -75,6 +75,7 @@ impl Packer {
             config: head.into(),
             sample_rate: OUTPUT_RATE,
             channels: 2,
+            flv: None,
         }
     }
 
@@ -151,6 +152,7 @@ impl Packer {
             duration: self.options.packet.span(),
             keyframe: true,
             data: Bytes::copy_from_slice(&self.buffer[..bytes]),
+            flv: None,
         });
     }
 

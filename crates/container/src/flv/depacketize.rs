@@ -347,6 +347,7 @@ fn bare_track(id: TrackId, codec: Codec, config: &[u8]) -> Option<Track> {
         config,
         sample_rate,
         channels,
+        flv: None,
     })
 }
 
@@ -385,6 +386,7 @@ fn whole_track(id: TrackId, kind: Kind, codec: CodecTag, header: &[u8], facts: &
         config: whole::join(header, facts),
         sample_rate: 0,
         channels: 0,
+        flv: None,
     }
 }
 
@@ -406,6 +408,7 @@ fn mp3_track(body: &[u8], payload: usize) -> Track {
         config: Bytes::new(),
         sample_rate,
         channels,
+        flv: None,
     }
 }
 
@@ -429,6 +432,7 @@ fn bare_sample(track: &Track, parsed: Body, at: Timestamp, mut body: Bytes) -> S
         duration: duration.unwrap_or_default(),
         keyframe: parsed.keyframe,
         data,
+        flv: None,
     }
 }
 
@@ -440,6 +444,7 @@ fn whole_body(id: TrackId, parsed: Body, at: Timestamp, body: Bytes) -> Sample {
         duration: Span::ZERO,
         keyframe: parsed.keyframe && parsed.packet == Packet::Coded,
         data: body,
+        flv: None,
     }
 }
 

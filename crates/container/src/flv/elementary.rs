@@ -109,6 +109,7 @@ mod tests {
             config,
             sample_rate: 0,
             channels: 0,
+            flv: None,
         }
     }
 

@@ -219,6 +219,7 @@ impl Demuxer {
                     config: head.config(),
                     sample_rate: rate,
                     channels: head.channels(),
+                    flv: None,
                 });
                 out.push(Item::Track(Arc::clone(&track)));
                 self.track = Some(Arc::clone(&track));
@@ -234,6 +235,7 @@ impl Demuxer {
             duration: self.now() - began,
             keyframe: true,
             data: frame,
+            flv: None,
         }));
     }
 

@@ -266,6 +266,7 @@ impl Logical {
             config: Bytes::new(),
             sample_rate: self.mapping.sample_rate(),
             channels: self.mapping.channels(),
+            flv: None,
         })
     }
 

@@ -167,6 +167,7 @@ impl Demuxer {
             duration: place.duration,
             keyframe: place.keyframe,
             data: page.bytes,
+            flv: None,
         }));
     }
 

@@ -216,6 +216,7 @@ mod tests {
             config: config.into(),
             sample_rate: 48_000,
             channels: 2,
+            flv: None,
         }
     }
 
@@ -231,6 +232,7 @@ mod tests {
             duration: Span::from_millis(20),
             keyframe: true,
             data: data.into(),
+            flv: None,
         }
     }
 

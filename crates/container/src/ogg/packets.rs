@@ -67,6 +67,7 @@ impl OpusPackets {
                 duration,
                 keyframe: true,
                 data: packet,
+                flv: None,
             });
             dts += duration;
             pts += duration;
@@ -101,6 +102,7 @@ mod tests {
             duration: Span::ZERO,
             keyframe: true,
             data: page.into(),
+            flv: None,
         }
     }
 

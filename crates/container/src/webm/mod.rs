@@ -407,6 +407,7 @@ impl Demuxer {
             duration: Span::ZERO,
             keyframe,
             data,
+            flv: None,
         }));
     }
 

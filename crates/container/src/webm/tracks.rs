@@ -94,6 +94,7 @@ impl Facts {
                     config: Bytes::new(),
                     sample_rate,
                     channels,
+                    flv: None,
                 },
             ));
         }

@@ -549,6 +549,7 @@ fn addresses_are_those_that_work() {
         config: Bytes::new(),
         sample_rate: 44_100,
         channels: 2,
+        flv: None,
     };
     write(&mut old, &[Item::Track(Arc::new(track))]);
     assert_eq!(listed("old"), ["MP3 /old audio/mpeg"]);

@@ -220,6 +220,7 @@ fn track(id: TrackId, kind: media::Kind, codec: Codec, config: &[u8]) -> Item {
         config: Bytes::copy_from_slice(config),
         sample_rate: 0,
         channels: 0,
+        flv: None,
     }))
 }
 
@@ -310,6 +311,7 @@ fn sample(track: TrackId, at: Timestamp, composition: i64, keyframe: bool, data:
         duration: Span::ZERO,
         keyframe,
         data: data.into(),
+        flv: None,
     })
 }
 

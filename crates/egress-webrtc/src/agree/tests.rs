@@ -76,6 +76,7 @@ fn track(id: TrackId, kind: Kind, codec: MediaCodec, framing: Framing, config: &
         config: Bytes::copy_from_slice(config),
         sample_rate: 0,
         channels: 2,
+        flv: None,
     }
 }
 

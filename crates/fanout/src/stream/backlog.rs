@@ -116,6 +116,7 @@ mod tests {
             duration: Span::ZERO,
             keyframe,
             data,
+            flv: None,
         }
     }
 

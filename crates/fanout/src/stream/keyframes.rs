@@ -91,6 +91,7 @@ mod tests {
                 duration: Span::ZERO,
                 keyframe,
                 data: Bytes::new(),
+                flv: None,
             });
         }
         groups.facts(false)

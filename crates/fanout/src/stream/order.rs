@@ -68,6 +68,7 @@ mod tests {
                 duration: Span::ZERO,
                 keyframe: index == 0,
                 data: Bytes::new(),
+                flv: None,
             });
         }
         watch.order()

@@ -236,6 +236,7 @@ mod tests {
             duration: Span::from_millis(1),
             keyframe: true,
             data: vec![0; len].into(),
+            flv: None,
         })
     }
 
@@ -248,6 +249,7 @@ mod tests {
             config: Bytes::from_static(config),
             sample_rate: 48_000,
             channels: 2,
+            flv: None,
         }))
     }
 

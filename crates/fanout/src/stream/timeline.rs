@@ -109,6 +109,7 @@ mod tests {
             duration: Span::from_millis(duration),
             keyframe: true,
             data: Bytes::new(),
+            flv: None,
         }
     }
 

@@ -325,6 +325,7 @@ impl Encoder {
             config: Bytes::new(),
             sample_rate: 0,
             channels: 0,
+            flv: None,
         };
         let mut items = vec![Item::Track(Arc::new(track))];
         encoder.publisher.write(&mut items, Instant::now()).unwrap();
@@ -350,6 +351,7 @@ impl Encoder {
                 duration: Span::from_millis(self.frame_millis),
                 keyframe: number.is_multiple_of(self.key_every),
                 data: frame(number, self.size),
+                flv: None,
             };
             self.publisher
                 .write(&mut vec![Item::Sample(sample)], Instant::now())?;

@@ -190,6 +190,7 @@ fn sample(track: media::TrackId, due: u64, keyframe: bool, data: Vec<u8>) -> Sam
         duration: Span::ZERO,
         keyframe,
         data: data.into(),
+        flv: None,
     }
 }
 

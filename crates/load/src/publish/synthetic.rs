@@ -196,6 +196,7 @@ impl Sound {
             config: Bytes::copy_from_slice(&opus::head(2)),
             sample_rate: opus::RATE,
             channels: 2,
+            flv: None,
         };
         (self.audio == Audio::Opus).then(|| Arc::new(track))
     }
@@ -277,6 +278,7 @@ impl Picture {
             config: Bytes::from_static(&AVC_CONFIG),
             sample_rate: 0,
             channels: 0,
+            flv: None,
         })
     }
 

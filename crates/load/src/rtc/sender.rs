@@ -250,6 +250,7 @@ mod tests {
             config: bytes::Bytes::new(),
             sample_rate: 48_000,
             channels: 2,
+            flv: None,
         });
         let offered = Offered {
             track,

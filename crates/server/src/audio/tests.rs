@@ -34,6 +34,7 @@ fn track(kind: Kind, codec: Codec, config: &'static [u8]) -> Arc<Track> {
         config: config.into(),
         sample_rate: 44_100,
         channels: 2,
+        flv: None,
     })
 }
 
@@ -222,6 +223,7 @@ fn ogg(numbers: std::ops::Range<u8>) -> Vec<Item> {
             duration: Span::from_millis(20),
             keyframe: true,
             data: packet(number).into(),
+            flv: None,
         };
         muxer.push(&sample, |_, page| bytes.extend_from_slice(page));
     }

@@ -250,6 +250,7 @@ impl Unpacker {
             config: header.and_then(OpusPackets::head).unwrap_or_else(usual),
             sample_rate: opus::RATE,
             channels: self.channels,
+            flv: None,
         };
         if self.track.as_ref() != Some(&track) {
             self.writer.track(&track, now);

@@ -17,6 +17,7 @@ fn track(codec: Codec, config: &'static [u8]) -> Track {
         config: Bytes::from_static(config),
         sample_rate: 44_100,
         channels: 2,
+        flv: None,
     }
 }
 

@@ -69,6 +69,7 @@ pub(super) fn adts(sound: &str) -> Source {
         config: Bytes::copy_from_slice(&config.to_bytes().expect("an ordinary rate")),
         sample_rate: config.sample_rate,
         channels: config.channels,
+        flv: None,
     };
     cut(stream, "aac", track, |data| {
         let header = AdtsHeader::parse(data).expect("ADTS");
@@ -102,6 +103,7 @@ pub(super) fn mp3(sound: &str) -> Source {
         config: Bytes::new(),
         sample_rate: header.sample_rate,
         channels: header.channels,
+        flv: None,
     };
     cut(stream, "mp3", track, |data| {
         let header = FrameHeader::parse(data).expect("MP3");
@@ -155,6 +157,7 @@ fn cut(
             duration: Span::from_samples(u64::from(length), rate),
             keyframe: true,
             data: rest.split_to(bytes),
+            flv: None,
         });
     }
     Source {

@@ -28,6 +28,7 @@ fn h264_track() -> Track {
         config: Bytes::from_static(AVCC),
         sample_rate: 0,
         channels: 0,
+        flv: None,
     }
 }
 
@@ -40,6 +41,7 @@ fn aac_track() -> Track {
         config: Bytes::from_static(&[0x12, 0x10]),
         sample_rate: 44_100,
         channels: 2,
+        flv: None,
     }
 }
 
@@ -74,6 +76,7 @@ fn sample(track: &Track, dts: i64, pts: i64, keyframe: bool, data: impl Into<Vec
         duration,
         keyframe,
         data,
+        flv: None,
     }
 }
 

@@ -251,6 +251,7 @@ impl Depacketizer {
             duration: frame.duration,
             keyframe: frame.keyframe,
             data: frame.data,
+            flv: None,
         })));
     }
 
@@ -306,6 +307,7 @@ impl Depacketizer {
             },
             channels: channels.unwrap_or_default(),
             config,
+            flv: None,
         };
         if self.track.as_deref() != Some(&track) {
             let track = Arc::new(track);

@@ -31,6 +31,7 @@ fn track(format: Format, record: &[u8]) -> Track {
         config,
         sample_rate: 0,
         channels: 0,
+        flv: None,
     }
 }
 
@@ -48,6 +49,7 @@ fn sample(format: Format, millis: i64, keyframe: bool, frame: &[u8]) -> Sample {
         duration: Span::ZERO,
         keyframe,
         data: [prelude, frame].concat().into(),
+        flv: None,
     }
 }
 

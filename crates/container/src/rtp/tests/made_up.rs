@@ -38,6 +38,7 @@ fn track(codec: Codec, framing: Framing, config: Bytes) -> Arc<Track> {
         config,
         sample_rate: 0,
         channels: 0,
+        flv: None,
     })
 }
 
@@ -50,6 +51,7 @@ fn sample(number: usize, keyframe: bool, data: Vec<u8>) -> Sample {
         duration: Span::ZERO,
         keyframe,
         data: data.into(),
+        flv: None,
     }
 }
 

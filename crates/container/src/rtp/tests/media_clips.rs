@@ -83,6 +83,7 @@ pub(super) fn vp8() -> Media {
             duration: Span::ZERO,
             keyframe,
             data: [&[first][..], b"vp08", frame].concat().into(),
+            flv: None,
         });
     }
     let track = Track {
@@ -93,6 +94,7 @@ pub(super) fn vp8() -> Media {
         config: Bytes::new(),
         sample_rate: 0,
         channels: 0,
+        flv: None,
     };
     assert_eq!(Format::of(&track), None);
     assert_eq!(Format::of_sample(&track, &samples[0]), Some(Format::Vp8));

@@ -307,6 +307,7 @@ fn only_the_first_track_of_its_codec_is_heard() {
         config: ASC.to_vec().into(),
         sample_rate: 48_000,
         channels: 2,
+        flv: None,
     }));
     let house = House::new(no_burst());
     let mut publisher = house.publish("live/show", Container::Tracks);

@@ -23,6 +23,7 @@ fn opus(id: TrackId, pre_skip: u8) -> Track {
         config: Bytes::copy_from_slice(&head),
         sample_rate: 48_000,
         channels: 2,
+        flv: None,
     }
 }
 
@@ -44,6 +45,7 @@ fn derived(number: i64) -> Sample {
         duration: Span::from_millis(20),
         keyframe: true,
         data: packet(number).into(),
+        flv: None,
     }
 }
 

@@ -51,6 +51,7 @@ pub(super) fn vp8_track() -> Arc<Track> {
         config: Bytes::new(),
         sample_rate: 0,
         channels: 0,
+        flv: None,
     })
 }
 
@@ -63,6 +64,7 @@ fn opus_track() -> Arc<Track> {
         config: Bytes::copy_from_slice(&media::codec::opus::head(2)),
         sample_rate: 48_000,
         channels: 2,
+        flv: None,
     })
 }
 
@@ -75,6 +77,7 @@ fn sample(track: TrackId, millis: i64, duration: i64, keyframe: bool, data: Vec<
         duration: Span::from_millis(duration),
         keyframe,
         data: data.into(),
+        flv: None,
     }
 }
 
