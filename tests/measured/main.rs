@@ -18,6 +18,7 @@ mod browser;
 #[path = "../scenarios/session.rs"]
 mod session;
 
+mod first_pictures;
 mod glass_to_glass;
 mod joiners_see_a_picture;
 mod losses_are_repaired;
