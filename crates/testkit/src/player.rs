@@ -23,6 +23,10 @@ pub enum Player {
     Vlc,
 }
 
+/// When the stream ends, VLC cuts the access unit that it is writing. With B-frames it is not the last one in
+/// the order in which pictures are shown, but one of so many.
+const VLC_CUT: usize = 3;
+
 /// A player at work, and the file that it writes.
 #[derive(Debug)]
 pub struct Playing {
@@ -144,11 +148,12 @@ impl Playing {
     /// When they do not decode without a complaint.
     #[must_use]
     pub fn pictures(&self) -> Vec<Frame> {
-        framemd5::video(&framemd5::decoded_by(
-            Tool::current_ffmpeg(),
-            &self.file,
-            &["-an"],
-        ))
+        let decoded = framemd5::decoded_by(Tool::current_ffmpeg(), &self.file, &["-an"]);
+        let mut pictures = framemd5::video(&decoded);
+        if self.player == Player::Vlc {
+            pictures.truncate(pictures.len().saturating_sub(VLC_CUT));
+        }
+        pictures
     }
 
     /// The packets of sound it received. AAC is compared as packets: what a decoder makes of one
