@@ -6,33 +6,21 @@ use container::rtp::{
     Depacketizer, Event, Format, Incoming, Packet, Packetizer, Payloads, Sequencer,
 };
 use libfuzzer_sys::fuzz_target;
-use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+use media::{Framing, Item, Sample, Span, Timestamp, Track, TrackId};
 
 const PAYLOAD_BYTES_MIN: usize = 64;
 
-/// A track whose samples are bodies of Enhanced RTMP, and its four characters.
-fn track(format: Format, config: &[u8]) -> (Track, [u8; 4]) {
-    let (kind, fourcc) = match format {
-        Format::H264 => (Kind::Video, *b"avc1"),
-        Format::Hevc => (Kind::Video, *b"hvc1"),
-        Format::Av1 => (Kind::Video, *b"av01"),
-        Format::Vp8 => (Kind::Video, *b"vp08"),
-        Format::Vp9 => (Kind::Video, *b"vp09"),
-        Format::Opus => (Kind::Audio, *b"Opus"),
-    };
-    let header = [&[0x90][..], &fourcc, config].concat();
-    let [_, length @ ..] = (header.len() as u32).to_be_bytes();
-    let track = Track {
+fn track(format: Format, config: &[u8]) -> Track {
+    Track {
         id: TrackId::VIDEO,
-        kind,
-        codec: Codec::Opaque,
-        framing: Framing::FlvBody,
-        config: [&length[..], &header].concat().into(),
+        kind: format.kind(),
+        codec: format.codec(),
+        framing: Framing::Bare,
+        config: config.to_vec().into(),
         sample_rate: 0,
         channels: 0,
         flv: None,
-    };
-    (track, fourcc)
+    }
 }
 
 /// The frame inside a sample, as it would be packetized again.
@@ -88,15 +76,14 @@ fuzz_target!(|data: &[u8]| {
     let format = Format::ALL[usize::from(*format) % Format::ALL.len()];
     let bytes = PAYLOAD_BYTES_MIN + 5 * usize::from(*bytes);
     let (config, frame) = rest.split_at(usize::from(*config).min(rest.len()));
-    let (sent, fourcc) = track(format, config);
-    let body = [&[0x91][..], &fourcc, frame].concat();
+    let sent = track(format, config);
     let sample = Sample {
         track: sent.id,
         dts: Timestamp::ZERO,
         pts: Timestamp::ZERO,
         duration: Span::ZERO,
         keyframe: true,
-        data: body.into(),
+        data: frame.to_vec().into(),
         flv: None,
     };
     let Some(payloads) = packets(format, &sent, &sample, bytes) else {

@@ -58,7 +58,7 @@ impl Demuxer {
         Track {
             id: self.id(),
             kind: self.kind,
-            codec: Codec::Opaque,
+            codec: Codec::UNKNOWN,
             framing: Framing::SelfFramed,
             config: Bytes::new(),
             sample_rate: 0,

@@ -109,7 +109,9 @@ fn contents(info: &Info) -> String {
         }
         Container::Tracks => join(info.tracks.iter().map(|track| track.codec.label())),
         container => match info.tracks.first() {
-            Some(track) if track.codec != Codec::Opaque && container == Container::Ogg => {
+            Some(track)
+                if !matches!(track.codec, Codec::Other(_)) && container == Container::Ogg =>
+            {
                 format!("{} in Ogg", track.codec.label())
             }
             _ => label(container).to_owned(),

@@ -84,7 +84,7 @@ struct Rtp {
 #[derive(Debug)]
 struct Announced {
     track: Arc<Track>,
-    /// `None` while it has not shown what it is.
+    /// `None` if there is none.
     format: Option<Format>,
 }
 
@@ -189,12 +189,9 @@ impl Rtp {
     }
 
     /// The format of `sample` and its track, if that is the one of its kind that is carried.
-    fn carried(&mut self, sample: &Sample) -> Option<(Format, Arc<Track>)> {
-        let mut known = self.tracks.iter_mut();
+    fn carried(&self, sample: &Sample) -> Option<(Format, Arc<Track>)> {
+        let mut known = self.tracks.iter();
         let own = known.find(|known| known.track.id == sample.track)?;
-        if own.format.is_none() {
-            own.format = Format::of_sample(&own.track, sample);
-        }
         let (format, track) = (own.format?, Arc::clone(&own.track));
         let goes_before = |other: &Announced| {
             let is_alike = other.format.is_some_and(|of| of.kind() == format.kind());

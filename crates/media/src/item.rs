@@ -22,8 +22,17 @@ pub struct Sample {
     pub keyframe: bool,
     /// The bytes, framed as the track's [`Framing`](crate::Framing) says.
     pub data: Bytes,
-    /// Of a track that has [`Track::flv`]: the whole body of the tag that `data` came in.
+    /// Of a track that has [`Track::flv`]: the whole body of the tag that `data` came in. There may be such
+    /// a body that holds nothing of the codec's.
     pub flv: Option<Bytes>,
+}
+
+impl Sample {
+    /// Bytes that it keeps in memory.
+    pub fn bytes(&self) -> usize {
+        // What FLV has of it is the buffer that `data` lies in.
+        self.flv.as_ref().map_or(self.data.len(), Bytes::len)
+    }
 }
 
 /// A timed data message, as FLV script tags and RTMP data messages carry it.

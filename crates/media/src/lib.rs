@@ -16,4 +16,4 @@ mod track;
 pub use item::{Item, Sample, Script, Title};
 pub use name::{NameError, StreamName};
 pub use time::{Span, TICKS_PER_SECOND, Timestamp};
-pub use track::{Codec, Container, Framing, Kind, Track, TrackId};
+pub use track::{Codec, Container, FourCc, Framing, Kind, Track, TrackId};

@@ -1,5 +1,7 @@
 //! What a stream consists of: its container and its tracks.
 
+use std::fmt;
+
 use bytes::Bytes;
 
 /// Names a track within one stream. RTMP uses [`TrackId::AUDIO`] and [`TrackId::VIDEO`].
@@ -24,8 +26,25 @@ pub enum Kind {
     Video,
 }
 
-/// The coding of a track. Which of them are understood, and which are only relayed, is told by the
-/// track's [`Framing`].
+/// A codec's four characters, as ISO media files and Enhanced RTMP write them.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct FourCc(pub [u8; 4]);
+
+impl FourCc {
+    /// Of a codec that nothing names.
+    pub const UNKNOWN: Self = Self([0; 4]);
+}
+
+/// The characters without the blanks behind them; `unknown` for what is not text.
+impl fmt::Display for FourCc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = str::from_utf8(&self.0).unwrap_or_default().trim_end();
+        let is_text = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        f.pad(if is_text { text } else { "unknown" })
+    }
+}
+
+/// The coding of a track.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Codec {
     /// Advanced Audio Coding, any object type.
@@ -60,15 +79,13 @@ pub enum Codec {
     Vp8,
     /// VP9.
     Vp9,
-    /// Anything else. It is relayed untouched.
-    Opaque,
+    /// Anything else, of which no more than the name is known.
+    Other(FourCc),
 }
 
 impl Codec {
-    /// A short lower-case name for logs and the API.
-    pub const fn name(self) -> &'static str {
-        self.names().0
-    }
+    /// One that nothing names.
+    pub const UNKNOWN: Self = Self::Other(FourCc::UNKNOWN);
 
     /// Its name in a sentence.
     pub const fn label(self) -> &'static str {
@@ -93,7 +110,17 @@ impl Codec {
             Self::Av1 => ("av1", "AV1"),
             Self::Vp8 => ("vp8", "VP8"),
             Self::Vp9 => ("vp9", "VP9"),
-            Self::Opaque => ("opaque", "a codec that is only relayed"),
+            Self::Other(_) => ("other", "a codec that is only relayed"),
+        }
+    }
+}
+
+/// A short name for logs and the API: lower case, or the four characters of [`Codec::Other`].
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other(fourcc) => fourcc.fmt(f),
+            known => f.pad(known.names().0),
         }
     }
 }
@@ -101,15 +128,12 @@ impl Codec {
 /// How the bytes of a track's samples are framed.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Framing {
-    /// The bare codec payload: length-prefixed NAL units for H.264 (ISO/IEC 14496-15), one raw
-    /// access unit for AAC.
+    /// The codec's own bytes: length-prefixed NAL units for H.264 and HEVC (ISO/IEC 14496-15), OBUs with
+    /// their sizes for AV1, one raw access unit for AAC, one packet for Opus.
     Bare,
     /// Frames that carry their own header: an MP3 frame, an ADTS frame, an Ogg page, a run of a
     /// WebM cluster. Concatenated they are the source's own byte stream.
     SelfFramed,
-    /// The whole body of an FLV audio or video tag, codec byte included: what RTMP carried for a
-    /// codec that is relayed without being understood.
-    FlvBody,
 }
 
 /// One elementary stream of a published stream.
@@ -123,9 +147,9 @@ pub struct Track {
     pub codec: Codec,
     /// How its samples are framed.
     pub framing: Framing,
-    /// Decoder configuration: AudioSpecificConfig for AAC, OpusHead (RFC 7845 §5.1) for bare Opus,
-    /// AVCDecoderConfigurationRecord for H.264, for [`Framing::FlvBody`] the bodies of the sequence
-    /// header and of facts such as colour, each after its 24-bit length, else empty.
+    /// Decoder configuration, the codec's own record: AudioSpecificConfig for AAC, OpusHead (RFC 7845 §5.1) for
+    /// bare Opus, what the boxes `avcC`, `hvcC`, `av1C` and `vpcC` hold for H.264, HEVC, AV1, and VP8 and VP9 (there
+    /// with version and flags, as FLV has them); empty where the codec has none or it has not come.
     pub config: Bytes,
     /// Audio samples per second; 0 when unknown or not audio.
     pub sample_rate: u32,

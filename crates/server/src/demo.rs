@@ -104,7 +104,7 @@ fn publish(node: &Node) -> Result<Publisher, DemoError> {
 
 fn media_bytes(item: &Item) -> usize {
     match item {
-        Item::Sample(sample) => sample.data.len(),
+        Item::Sample(sample) => sample.bytes(),
         _ => 0,
     }
 }

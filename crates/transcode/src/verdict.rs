@@ -107,10 +107,7 @@ impl fmt::Display for Caveat {
 
 fn codec_name(codec: Codec) -> &'static str {
     match codec {
-        Codec::Opaque => "this codec",
-        // By itself it would be; only the whole message can be relayed.
-        Codec::Aac => "AAC in messages of several tracks",
-        Codec::Mp3 => "MP3 in messages of several tracks",
+        Codec::Other(_) => "this codec",
         Codec::Opus => "Opus of more than two channels",
         known => known.label(),
     }

@@ -7,6 +7,12 @@
 //! enhanced audio  [9:4 type:4] (ModEx…) (multitrack) [FourCC] (track) data
 //! ```
 
+use std::ops::Range;
+
+use media::Kind;
+
+use super::codec::{CodecTag, FOURCC_AVC, FOURCC_HEVC, FOURCC_VVC};
+use super::multitrack::Part;
 use super::{AUDIO_AAC, PACKET_CODED, PACKET_SEQUENCE_HEADER, VIDEO_AVC};
 
 /// `AudioTagHeader` format that announces an enhanced body.
@@ -34,21 +40,6 @@ const MULTITRACK_MANY_CODECS: u8 = 2;
 
 /// Modifiers before the packet type; two are defined, the rest is room.
 const MODEX_MAX: usize = 16;
-
-pub(super) const FOURCC_AVC: [u8; 4] = *b"avc1";
-pub(super) const FOURCC_AAC: [u8; 4] = *b"mp4a";
-pub(super) const FOURCC_MP3: [u8; 4] = *b".mp3";
-
-/// A codec as FLV names it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum CodecTag {
-    /// The four-bit number of a legacy body.
-    Number(u8),
-    /// The four characters of an enhanced one.
-    FourCc([u8; 4]),
-    /// A multitrack body whose tracks each name their own.
-    Mixed,
-}
 
 /// The part a body plays.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -92,6 +83,9 @@ pub(super) struct Body {
     /// Where the codec's own bytes begin, or the list of several tracks.
     pub(super) payload: usize,
 }
+
+/// Of an `SI24`.
+const COMPOSITION_BYTES: usize = 3;
 
 impl Body {
     /// Reads a video body; `None` for bodies that carry no media: too short, or commands to the
@@ -150,6 +144,28 @@ impl Body {
         Some(parsed)
     }
 
+    /// Reads a body of either kind.
+    pub(super) fn of(kind: Kind, body: &[u8]) -> Option<Self> {
+        match kind {
+            Kind::Audio => Self::audio(body),
+            Kind::Video => Self::video(body),
+        }
+    }
+
+    /// As if the first of several tracks had come alone: its codec, and where its own bytes are.
+    pub(super) fn first_of(mut self, kind: Kind, part: &Part<'_>) -> (Self, Range<usize>) {
+        self.codec = CodecTag::FourCc(part.codec);
+        let mut range = part.at..part.at + part.data.len();
+        let is_timed = kind == Kind::Video
+            && self.packet_type == EX_CODED_FRAMES
+            && has_composition_time(self.codec);
+        if let Some(time) = part.data.get(..COMPOSITION_BYTES).filter(|_| is_timed) {
+            self.composition_millis = signed_24(time);
+            range.start += COMPOSITION_BYTES;
+        }
+        (self, range)
+    }
+
     /// Reads an enhanced body (`ExVideoTagHeader`, `ExAudioTagHeader`); which of them, the number of
     /// its multitrack packet type tells.
     fn enhanced(body: &[u8], multitrack_type: u8) -> Option<Self> {
@@ -206,13 +222,10 @@ impl Body {
             }
         };
         let mut composition_millis = 0;
-        if is_video
-            && packet_type == EX_CODED_FRAMES
-            && has_composition_time(codec)
-            && matches!(track, WireTrack::One(_))
-        {
-            composition_millis = signed_24(body.get(at..at + 3)?);
-            at += 3;
+        let is_timed = is_video && packet_type == EX_CODED_FRAMES && has_composition_time(codec);
+        if is_timed && matches!(track, WireTrack::One(_)) {
+            composition_millis = signed_24(body.get(at..at + COMPOSITION_BYTES)?);
+            at += COMPOSITION_BYTES;
         }
         Some(Self {
             codec,
@@ -243,7 +256,10 @@ const fn legacy_packet(packet_type: u8) -> Packet {
 }
 
 fn has_composition_time(codec: CodecTag) -> bool {
-    matches!(codec, CodecTag::FourCc(fourcc) if [FOURCC_AVC, *b"hvc1", *b"vvc1"].contains(&fourcc))
+    matches!(
+        codec,
+        CodecTag::FourCc(FOURCC_AVC | FOURCC_HEVC | FOURCC_VVC)
+    )
 }
 
 /// A big-endian `SI24`; zero when there are not three bytes.

@@ -1,25 +1,23 @@
 //! Tag bodies to items.
 //!
-//! H.264, AAC, MP3 and Opus of one or two channels become bare samples, whichever way they were announced,
-//! as long as bare samples say all that the bodies said; everything else is relayed whole as [`Framing::FlvBody`]. Nothing
-//! a publisher sends is an error here: what carries no media is passed over, what is not
-//! understood is relayed.
+//! Samples are the codec's own bytes, whatever stood around them. H.264, AAC, MP3 and Opus of one or two
+//! channels are no more than that, whichever way they were announced, as long as their samples say all that
+//! the bodies said; every other track keeps its bodies beside ([`Track::flv`]), for those who are sent FLV.
+//! Nothing a publisher sends is an error here: what carries no media is passed over, what is not understood
+//! is relayed.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use media::codec::aac::AudioSpecificConfig;
-use media::codec::h264::AvcConfig;
 use media::codec::mpeg_audio::FrameHeader;
 use media::codec::opus;
-use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+use media::{Codec, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
-use super::body::{Body, CodecTag, FOURCC_AAC, FOURCC_AVC, FOURCC_MP3, Packet, WireTrack};
-use super::elementary::{
-    FOURCC_AC3, FOURCC_AV1, FOURCC_EAC3, FOURCC_FLAC, FOURCC_HEVC, FOURCC_OPUS, FOURCC_VP8,
-    FOURCC_VP9, FOURCC_VVC,
-};
-use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, VIDEO_AVC, multitrack, whole};
+use super::body::{Body, Packet, WireTrack};
+use super::codec::{CodecTag, kept_track, mp3_track, plain_track};
+use super::{multitrack, whole};
 
 /// Numbered tracks of one kind that are told apart. Multitrack publishers send a handful of
 /// renditions; each track costs its sequence header in memory.
@@ -45,62 +43,74 @@ pub struct Depacketizer {
 struct Slot {
     track: Arc<Track>,
     codec: CodecTag,
-    /// Bodies have come that bare samples cannot express.
-    must_be_whole: bool,
+    /// Bodies have come that say more than samples do.
+    must_be_kept: bool,
+}
+
+/// A body of one track, and where in it the codec's own bytes are.
+struct Arrival {
+    id: TrackId,
+    kind: Kind,
+    at: Timestamp,
+    parsed: Body,
+    body: Bytes,
+    coded: Range<usize>,
 }
 
 impl Depacketizer {
     /// Takes an audio body that arrived for `at`, appending what it means to `out`.
     pub fn audio(&mut self, at: Timestamp, body: Bytes, out: &mut Vec<Item>) {
-        if let Some(parsed) = Body::audio(&body) {
-            self.take(Kind::Audio, parsed, at, body, out);
-        }
+        self.take(Kind::Audio, at, body, out);
     }
 
     /// Takes a video body that is to be decoded at `at`, appending what it means to `out`.
     pub fn video(&mut self, at: Timestamp, body: Bytes, out: &mut Vec<Item>) {
-        if let Some(parsed) = Body::video(&body) {
-            self.take(Kind::Video, parsed, at, body, out);
-        }
+        self.take(Kind::Video, at, body, out);
     }
 
-    fn take(
-        &mut self,
-        kind: Kind,
-        mut parsed: Body,
-        at: Timestamp,
-        body: Bytes,
-        out: &mut Vec<Item>,
-    ) {
+    fn take(&mut self, kind: Kind, at: Timestamp, body: Bytes, out: &mut Vec<Item>) {
+        let Some(mut parsed) = Body::of(kind, &body) else {
+            return;
+        };
         let configures = matches!(parsed.packet, Packet::SequenceHeader | Packet::Facts);
         let first = multitrack::parts(&parsed, &body).next();
+        let mut coded = parsed.payload..body.len();
         let number = match (parsed.track, first) {
             (WireTrack::One(number), _) => Some(number),
             (WireTrack::Many, Some(_)) if configures => {
-                self.take_apart(kind, parsed, at, &body, out);
+                self.take_apart(kind, &parsed, at, &body, out);
                 return;
             }
             (WireTrack::Many, Some(first)) => {
-                parsed.codec = CodecTag::FourCc(first.codec);
+                (parsed, coded) = parsed.first_of(kind, &first);
                 Some(first.number)
             }
             (WireTrack::Many | WireTrack::Unknown, _) => None,
         };
         let number = number.filter(|number| *number < WIRE_TRACKS_MAX);
         let id = track_id(kind, number.unwrap_or(WIRE_TRACKS_MAX));
+        if parsed.packet != Packet::Coded || number.is_none() {
+            coded = 0..0;
+        }
+        let arrival = Arrival {
+            id,
+            kind,
+            at,
+            parsed,
+            body,
+            coded,
+        };
         match parsed.packet {
             // Of who knows how many tracks no configuration can be kept for joiners.
-            Packet::SequenceHeader | Packet::Facts if number.is_none() => {
-                self.sample(id, kind, parsed, at, body, out);
-            }
-            Packet::SequenceHeader => self.configure(id, kind, parsed, &body, out),
-            Packet::Facts => self.facts(id, kind, parsed, &body, out),
-            Packet::Coded => self.sample(id, kind, parsed, at, body, out),
+            Packet::SequenceHeader | Packet::Facts if number.is_none() => self.sample(arrival, out),
+            Packet::SequenceHeader => self.configure(&arrival, out),
+            Packet::Facts => self.facts(&arrival, out),
+            Packet::Coded => self.sample(arrival, out),
             Packet::Other => {
-                // Bare samples have no place for it; a track that is relayed whole keeps it.
+                // Nothing of the codec's; a track that keeps its bodies keeps it.
                 let track = self.slot(id, parsed.codec);
-                if track.is_some_and(|track| track.framing == Framing::FlvBody) {
-                    out.push(Item::Sample(whole_body(id, parsed, at, body)));
+                if let Some(track) = track.filter(|track| track.flv.is_some()) {
+                    out.push(Item::Sample(arrival.into_sample(&track)));
                 }
             }
         }
@@ -110,132 +120,122 @@ impl Depacketizer {
     fn take_apart(
         &mut self,
         kind: Kind,
-        parsed: Body,
+        parsed: &Body,
         at: Timestamp,
         body: &Bytes,
         out: &mut Vec<Item>,
     ) {
         // No more than are told apart: a body lists each track once.
-        for part in multitrack::parts(&parsed, body).take(WIRE_TRACKS_MAX.into()) {
-            let alone = multitrack::alone(kind, &parsed, body, &part);
-            match kind {
-                Kind::Audio => self.audio(at, alone, out),
-                Kind::Video => self.video(at, alone, out),
-            }
+        for part in multitrack::parts(parsed, body).take(WIRE_TRACKS_MAX.into()) {
+            let alone = multitrack::alone(kind, parsed, body, &part);
+            self.take(kind, at, alone, out);
         }
     }
 
     /// A sequence header: the track appears or changes, unless it is the header in force.
-    fn configure(
-        &mut self,
-        id: TrackId,
-        kind: Kind,
-        parsed: Body,
-        body: &Bytes,
-        out: &mut Vec<Item>,
-    ) {
+    fn configure(&mut self, arrival: &Arrival, out: &mut Vec<Item>) {
+        let Arrival {
+            id, parsed, body, ..
+        } = arrival;
+        let codec = parsed.codec;
         let payload = body.get(parsed.payload..).unwrap_or_default();
-        let known = self.slot(id, parsed.codec);
-        let bare = bare_codec(id, parsed.codec);
+        let known = self.slot(*id, codec);
+        let plain = codec.plain(*id);
         // ffmpeg writes an empty AAC header when it has none to write. Of codecs that need no
         // configuration an empty header is all there is.
-        let needs_config = bare.is_some() || matches!(parsed.codec, CodecTag::Number(_));
+        let needs_config = plain.is_some() || matches!(codec, CodecTag::Number(_));
         let is_empty = payload.is_empty() && (needs_config || known.is_some());
         if is_empty || body.len() > CONFIG_BYTES_MAX {
             return;
         }
-        let bare = bare.filter(|_| !parsed.is_modified && !self.must_be_whole(id, parsed.codec));
-        let track = bare.and_then(|codec| bare_track(id, codec, payload));
+        let plain = plain.filter(|_| !parsed.is_modified && !self.must_be_kept(*id, codec));
+        let track = plain.and_then(|codec| plain_track(*id, codec, payload));
         let track = track.unwrap_or_else(|| {
-            let (header, facts) = known
-                .as_ref()
-                .filter(|known| known.framing == Framing::FlvBody)
-                .map(|known| whole::split(&known.config))
-                .unwrap_or_default();
+            let bodies = known.as_ref().and_then(|known| known.flv.as_deref());
+            let (header, facts) = bodies.map(whole::split).unwrap_or_default();
             // A new header's facts follow it; until then there are none, unless they came first.
             let stay = header.is_empty() || header == body;
             let facts = if stay { facts } else { &[] };
-            whole_track(id, kind, parsed.codec, body, facts)
+            kept_track(*id, arrival.kind, codec, body, facts)
         });
-        self.announce(track, parsed.codec, out);
+        self.announce(track, codec, out);
         if parsed.is_modified {
-            self.keep_whole(id, parsed.codec, out);
+            self.keep(*id, codec, out);
         }
     }
 
     /// Colour or channel layout, which a joiner needs to be told like a sequence header.
-    fn facts(&mut self, id: TrackId, kind: Kind, parsed: Body, body: &Bytes, out: &mut Vec<Item>) {
-        let is_bare = bare_codec(id, parsed.codec).is_some();
-        let in_force = self.slots.iter().find(|slot| slot.track.id == id);
+    fn facts(&mut self, arrival: &Arrival, out: &mut Vec<Item>) {
+        let Arrival { id, kind, body, .. } = arrival;
+        let codec = arrival.parsed.codec;
+        let in_force = self.slots.iter().find(|slot| slot.track.id == *id);
         let in_force = in_force.map(|slot| slot.codec);
         // Frames of MP3, and the configurations of AAC and Opus, tell their channels themselves, unless
-        // they could not be read. And before its sequence header a track of bare samples is nothing
+        // they could not be read. And before its sequence header a track of plain samples is nothing
         // that facts could be known of.
-        let known = self.slot(id, parsed.codec);
-        let is_whole = known.is_some_and(|track| track.framing == Framing::FlvBody);
-        let is_told = is_bare && (kind == Kind::Audio && !is_whole || in_force.is_none());
-        if is_told && !self.must_be_whole(id, parsed.codec) || body.len() > CONFIG_BYTES_MAX {
+        let is_kept = self
+            .slot(*id, codec)
+            .is_some_and(|track| track.flv.is_some());
+        let is_needless = *kind == Kind::Audio && !is_kept || in_force.is_none();
+        let is_told = codec.plain(*id).is_some() && is_needless;
+        if is_told && !self.must_be_kept(*id, codec) || body.len() > CONFIG_BYTES_MAX {
             return;
         }
         // ffmpeg leaves out the number of the track it means: facts that the track's codec cannot
         // have are kept beside it.
-        let is_astray = in_force.is_some_and(|codec| codec != parsed.codec);
+        let is_astray = in_force.is_some_and(|known| known != codec);
         let id = if is_astray {
-            track_id(kind, WIRE_TRACKS_MAX)
+            track_id(*kind, WIRE_TRACKS_MAX)
         } else {
-            id
+            *id
         };
-        self.keep_whole(id, parsed.codec, out);
-        let known = self.slot(id, parsed.codec);
-        let config = known.as_ref().map(|known| whole::split(&known.config));
-        let (header, _) = config.unwrap_or_default();
-        let track = whole_track(id, kind, parsed.codec, header, body);
-        self.announce(track, parsed.codec, out);
+        self.keep(id, codec, out);
+        let known = self.slot(id, codec);
+        let bodies = known.as_ref().and_then(|known| known.flv.as_deref());
+        let (header, _) = bodies.map(whole::split).unwrap_or_default();
+        let track = kept_track(id, *kind, codec, header, body);
+        self.announce(track, codec, out);
     }
 
-    fn sample(
-        &mut self,
-        id: TrackId,
-        kind: Kind,
-        parsed: Body,
-        at: Timestamp,
-        body: Bytes,
-        out: &mut Vec<Item>,
-    ) {
-        let bare = bare_codec(id, parsed.codec);
-        if bare.is_some() && body.len() <= parsed.payload {
+    fn sample(&mut self, arrival: Arrival, out: &mut Vec<Item>) {
+        let Arrival {
+            id,
+            kind,
+            parsed,
+            ref body,
+            ..
+        } = arrival;
+        let codec = parsed.codec;
+        let plain = codec.plain(id);
+        if plain.is_some() && body.len() <= parsed.payload {
             return;
         }
-        let fits_bare = !parsed.is_modified && parsed.track != WireTrack::Many;
-        if !fits_bare {
-            self.keep_whole(id, parsed.codec, out);
+        let says_no_more = !parsed.is_modified && parsed.track != WireTrack::Many;
+        if !says_no_more {
+            self.keep(id, codec, out);
         }
-        let is_bare = fits_bare && !self.must_be_whole(id, parsed.codec);
-        let track = if bare == Some(Codec::Mp3) && is_bare {
+        let is_plain = says_no_more && !self.must_be_kept(id, codec);
+        let track = if plain == Some(Codec::Mp3) && is_plain {
             // MP3 has no sequence header: each frame tells the format.
-            let track = mp3_track(&body, parsed.payload);
-            Some(self.announce(track, parsed.codec, out))
+            let track = mp3_track(body, parsed.payload);
+            Some(self.announce(track, codec, out))
         } else {
-            self.slot(id, parsed.codec)
+            self.slot(id, codec)
         };
-        match (track, bare) {
-            (Some(track), _) if track.framing == Framing::FlvBody => {
-                out.push(Item::Sample(whole_body(id, parsed, at, body)));
-            }
-            (Some(track), _) => {
-                out.push(Item::Sample(bare_sample(&track, parsed, at, body)));
-            }
+        let track = match (track, plain) {
+            (Some(track), _) => track,
             // No decoder could start before the sequence header.
-            (None, Some(Codec::H264 | Codec::Aac)) => {}
+            (None, Some(Codec::H264 | Codec::Aac)) => return,
             (None, _) => {
-                let track = whole_track(id, kind, parsed.codec, &[], &[]);
-                self.announce(track, parsed.codec, out);
-                if !fits_bare {
-                    self.keep_whole(id, parsed.codec, out);
+                let track = kept_track(id, kind, codec, &[], &[]);
+                let track = self.announce(track, codec, out);
+                if !says_no_more {
+                    self.keep(id, codec, out);
                 }
-                out.push(Item::Sample(whole_body(id, parsed, at, body)));
+                track
             }
-        }
+        };
+        out.push(Item::Sample(arrival.into_sample(&track)));
     }
 
     /// The track `id` in force, if it is coded as `codec`.
@@ -244,21 +244,20 @@ impl Depacketizer {
         (slot.codec == codec).then(|| Arc::clone(&slot.track))
     }
 
-    /// Whether bodies of the track have come that bare samples cannot express.
-    fn must_be_whole(&self, id: TrackId, codec: CodecTag) -> bool {
+    /// Whether bodies of the track have come that say more than samples do.
+    fn must_be_kept(&self, id: TrackId, codec: CodecTag) -> bool {
         let slot = self.slots.iter().find(|slot| slot.track.id == id);
-        slot.is_some_and(|slot| slot.codec == codec && slot.must_be_whole)
+        slot.is_some_and(|slot| slot.codec == codec && slot.must_be_kept)
     }
 
-    /// From here on a track that was handed on bare is relayed whole, as long as it keeps its
-    /// codec.
-    fn keep_whole(&mut self, id: TrackId, codec: CodecTag, out: &mut Vec<Item>) {
+    /// From here on a track whose samples said all keeps its bodies, as long as it keeps its codec.
+    fn keep(&mut self, id: TrackId, codec: CodecTag, out: &mut Vec<Item>) {
         let slot = self.slots.iter_mut().find(|slot| slot.track.id == id);
         let Some(slot) = slot.filter(|slot| slot.codec == codec) else {
             return;
         };
-        slot.must_be_whole = true;
-        if slot.track.framing == Framing::FlvBody {
+        slot.must_be_kept = true;
+        if slot.track.flv.is_some() {
             return;
         }
         // The first bytes of a sequence header in a body of one unnumbered track.
@@ -269,7 +268,10 @@ impl Depacketizer {
             _ => &[],
         };
         let header = [prefix, &slot.track.config].concat();
-        slot.track = Arc::new(whole_track(id, slot.track.kind, codec, &header, &[]));
+        slot.track = Arc::new(Track {
+            flv: Some(whole::join(&header, &[])),
+            ..Track::clone(&slot.track)
+        });
         out.push(Item::Track(Arc::clone(&slot.track)));
     }
 
@@ -280,10 +282,10 @@ impl Depacketizer {
             if *slot.track != track {
                 slot.track = Arc::new(track);
                 out.push(Item::Track(Arc::clone(&slot.track)));
-            } else if slot.codec != codec && track.framing == Framing::FlvBody {
+            } else if slot.codec != codec && track.flv.is_some() {
                 out.push(Item::Track(Arc::clone(&slot.track)));
             }
-            slot.must_be_whole &= slot.codec == codec;
+            slot.must_be_kept &= slot.codec == codec;
             slot.codec = codec;
             return Arc::clone(&slot.track);
         }
@@ -292,9 +294,38 @@ impl Depacketizer {
         self.slots.push(Slot {
             track: Arc::clone(&track),
             codec,
-            must_be_whole: false,
+            must_be_kept: false,
         });
         track
+    }
+}
+
+impl Arrival {
+    /// As a sample of `track`.
+    fn into_sample(self, track: &Track) -> Sample {
+        let Self {
+            at,
+            parsed,
+            mut body,
+            coded,
+            ..
+        } = self;
+        let (data, flv) = if track.flv.is_some() {
+            (body.slice(coded), Some(body))
+        } else {
+            // Not split, for that makes it a shared buffer, which takes an allocation more.
+            body.advance(coded.start);
+            (body, None)
+        };
+        Sample {
+            track: track.id,
+            dts: at,
+            pts: presentation(at, parsed),
+            duration: duration(track, &data),
+            keyframe: parsed.keyframe && parsed.packet == Packet::Coded,
+            data,
+            flv,
+        }
     }
 }
 
@@ -303,149 +334,18 @@ fn track_id(kind: Kind, number: u8) -> TrackId {
     TrackId(2 * number + if kind == Kind::Video { 1 } else { 0 })
 }
 
-/// The codec of a track whose samples are handed on bare. Further tracks of a multitrack publisher
-/// stay whole, because their number is part of the body.
-fn bare_codec(id: TrackId, codec: CodecTag) -> Option<Codec> {
-    match (id, codec) {
-        (TrackId::VIDEO, CodecTag::Number(VIDEO_AVC) | CodecTag::FourCc(FOURCC_AVC)) => {
-            Some(Codec::H264)
-        }
-        (TrackId::AUDIO, CodecTag::Number(AUDIO_AAC) | CodecTag::FourCc(FOURCC_AAC)) => {
-            Some(Codec::Aac)
-        }
-        (
-            TrackId::AUDIO,
-            CodecTag::Number(AUDIO_MP3 | AUDIO_MP3_8K) | CodecTag::FourCc(FOURCC_MP3),
-        ) => Some(Codec::Mp3),
-        (TrackId::AUDIO, CodecTag::FourCc(FOURCC_OPUS)) => Some(Codec::Opus),
-        _ => None,
-    }
-}
-
-/// A track of bare samples; `None` when its configuration cannot be read.
-///
-/// The configuration is copied: it outlives the message buffer it came in.
-fn bare_track(id: TrackId, codec: Codec, config: &[u8]) -> Option<Track> {
-    let (kind, sample_rate, channels) = match codec {
-        Codec::H264 => {
-            AvcConfig::parse(config)?;
-            (Kind::Video, 0, 0)
-        }
-        Codec::Aac => {
-            let parsed = AudioSpecificConfig::parse(config)?;
-            (Kind::Audio, parsed.sample_rate, parsed.channels)
-        }
-        Codec::Opus => (Kind::Audio, opus::RATE, opus::plain_head_channels(config)?),
-        _ => return None,
-    };
-    let config = Bytes::copy_from_slice(config);
-    Some(Track {
-        id,
-        kind,
-        codec,
-        framing: Framing::Bare,
-        config,
-        sample_rate,
-        channels,
-        flv: None,
-    })
-}
-
-/// What a whole body is coded as. Only its name is known of most.
-const fn named(kind: Kind, codec: CodecTag) -> Codec {
-    match (kind, codec) {
-        (Kind::Video, CodecTag::Number(VIDEO_AVC) | CodecTag::FourCc(FOURCC_AVC)) => Codec::H264,
-        // 12, and 13 of sound, are numbers that encoders agreed on before Enhanced RTMP.
-        (Kind::Video, CodecTag::Number(12) | CodecTag::FourCc(FOURCC_HEVC)) => Codec::Hevc,
-        (Kind::Video, CodecTag::FourCc(FOURCC_AV1)) => Codec::Av1,
-        (Kind::Video, CodecTag::FourCc(FOURCC_VP8)) => Codec::Vp8,
-        (Kind::Video, CodecTag::FourCc(FOURCC_VP9)) => Codec::Vp9,
-        (Kind::Video, CodecTag::FourCc(FOURCC_VVC)) => Codec::Vvc,
-        (Kind::Audio, CodecTag::Number(AUDIO_AAC) | CodecTag::FourCc(FOURCC_AAC)) => Codec::Aac,
-        (
-            Kind::Audio,
-            CodecTag::Number(AUDIO_MP3 | AUDIO_MP3_8K) | CodecTag::FourCc(FOURCC_MP3),
-        ) => Codec::Mp3,
-        (Kind::Audio, CodecTag::Number(13) | CodecTag::FourCc(FOURCC_OPUS)) => Codec::Opus,
-        (Kind::Audio, CodecTag::FourCc(FOURCC_FLAC)) => Codec::Flac,
-        (Kind::Audio, CodecTag::FourCc(FOURCC_AC3)) => Codec::Ac3,
-        (Kind::Audio, CodecTag::FourCc(FOURCC_EAC3)) => Codec::Eac3,
-        (Kind::Audio, CodecTag::Number(7)) => Codec::Pcma,
-        (Kind::Audio, CodecTag::Number(8)) => Codec::Pcmu,
-        (Kind::Audio, CodecTag::Number(11)) => Codec::Speex,
-        _ => Codec::Opaque,
-    }
-}
-
-fn whole_track(id: TrackId, kind: Kind, codec: CodecTag, header: &[u8], facts: &[u8]) -> Track {
-    Track {
-        id,
-        kind,
-        codec: named(kind, codec),
-        framing: Framing::FlvBody,
-        config: whole::join(header, facts),
-        sample_rate: 0,
-        channels: 0,
-        flv: None,
-    }
-}
-
-/// The track that an MP3 body implies: by its frame header, else by the tag's own flags.
-fn mp3_track(body: &[u8], payload: usize) -> Track {
-    const FLAG_RATES: [u32; 4] = [5_512, 11_025, 22_050, 44_100];
-    let flags = body.first().copied().unwrap_or_default();
-    let (sample_rate, channels) = match FrameHeader::parse(body.get(payload..).unwrap_or_default())
-    {
-        Some(header) => (header.sample_rate, header.channels),
-        None if flags >> 4 == AUDIO_MP3_8K => (8_000, (flags & 1) + 1),
-        None => (FLAG_RATES[usize::from(flags >> 2 & 3)], (flags & 1) + 1),
-    };
-    Track {
-        id: TrackId::AUDIO,
-        kind: Kind::Audio,
-        codec: Codec::Mp3,
-        framing: Framing::Bare,
-        config: Bytes::new(),
-        sample_rate,
-        channels,
-        flv: None,
-    }
-}
-
-fn bare_sample(track: &Track, parsed: Body, at: Timestamp, mut body: Bytes) -> Sample {
-    // Not split, for that makes it a shared buffer, which takes an allocation more.
-    body.advance(parsed.payload);
-    let data = body;
+/// How long a sample lasts, if its codec says.
+fn duration(track: &Track, data: &[u8]) -> Span {
     let duration = match track.codec {
         Codec::Aac => AudioSpecificConfig::parse(&track.config).map(|config| {
             Span::from_samples(config.samples_per_frame().into(), config.sample_rate)
         }),
-        Codec::Mp3 => FrameHeader::parse(&data)
+        Codec::Mp3 => FrameHeader::parse(data)
             .map(|header| Span::from_samples(header.samples().into(), header.sample_rate)),
-        Codec::Opus => opus::duration(&data),
+        Codec::Opus => opus::duration(data),
         _ => None,
     };
-    Sample {
-        track: track.id,
-        dts: at,
-        pts: presentation(at, parsed),
-        duration: duration.unwrap_or_default(),
-        keyframe: parsed.keyframe,
-        data,
-        flv: None,
-    }
-}
-
-fn whole_body(id: TrackId, parsed: Body, at: Timestamp, body: Bytes) -> Sample {
-    Sample {
-        track: id,
-        dts: at,
-        pts: presentation(at, parsed),
-        duration: Span::ZERO,
-        keyframe: parsed.keyframe && parsed.packet == Packet::Coded,
-        data: body,
-        flv: None,
-    }
+    duration.unwrap_or_default()
 }
 
 /// A negative composition time would present a frame before it is decoded.

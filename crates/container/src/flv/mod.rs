@@ -7,10 +7,11 @@
 //! Sources: Adobe FLV and F4V specification 10.1, annex E; Enhanced RTMP v2 (Veovera).
 
 mod body;
+mod codec;
 mod depacketize;
-pub(crate) mod elementary;
 mod multitrack;
 mod muxer;
+mod prelude;
 mod read;
 mod tag;
 mod whole;

@@ -8,9 +8,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use media::Kind;
 
 use super::body::{
-    AUDIO_EX_HEADER, Body, CodecTag, EX_AUDIO_MULTITRACK, EX_VIDEO_MULTITRACK, MULTITRACK_ONE,
-    WireTrack,
+    AUDIO_EX_HEADER, Body, EX_AUDIO_MULTITRACK, EX_VIDEO_MULTITRACK, MULTITRACK_ONE, WireTrack,
 };
+use super::codec::CodecTag;
 
 /// One track's part of a body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -20,6 +20,8 @@ pub(super) struct Part<'a> {
     pub(super) number: u8,
     /// Its own bytes, behind their length.
     pub(super) data: &'a [u8],
+    /// Where in the body they are.
+    pub(super) at: usize,
 }
 
 /// The parts of `body`, read as far as they are whole. A body whose track is not
@@ -40,12 +42,14 @@ pub(super) fn parts<'a>(parsed: &Body, body: &'a [u8]) -> impl Iterator<Item = P
         };
         let [number, high, middle, low] = *take(&mut rest)?;
         let length = u32::from_be_bytes([0, high, middle, low]) as usize;
+        let at = body.len() - rest.len();
         let (data, after) = rest.split_at_checked(length)?;
         rest = after;
         Some(Part {
             codec,
             number,
             data,
+            at,
         })
     })
 }

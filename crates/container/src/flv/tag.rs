@@ -3,12 +3,10 @@
 //! A [`Tag`] borrows its payload from the sample, so that whoever frames it copies each byte once,
 //! into a log. [`Tag::write`] frames it for FLV; RTMP puts the same body in chunks.
 
-use media::{Codec, Framing, Kind, Sample, Timestamp, Track};
+use media::{Kind, Sample, Timestamp, Track};
 
-use super::{
-    AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, PACKET_CODED, PACKET_SEQUENCE_HEADER, TAG_AUDIO,
-    TAG_HEADER_BYTES, TAG_SCRIPT, TAG_VIDEO, VIDEO_AVC, elementary, whole,
-};
+use super::prelude::{PRELUDE_BYTES_MAX, Prelude, is_plain};
+use super::{TAG_AUDIO, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_VIDEO, whole};
 
 /// Bytes that [`file_header`] returns: what a listener receives once and never again.
 pub const FILE_HEADER_BYTES: usize = 13;
@@ -19,12 +17,6 @@ pub const BODY_BYTES_MAX: usize = 0xFF_FFFF;
 /// Timestamps are signed on disk and wrap after 24.8 days.
 const TIMESTAMP_MASK: i64 = 0x7FFF_FFFF;
 
-/// The longest prelude before a sample's own bytes: frame and codec, packet type, composition time.
-const PRELUDE_BYTES_MAX: usize = 5;
-
-/// Sixteen bits per sample and two channels, which is what AAC always claims (annex E.4.2.1).
-const SOUND_AAC: u8 = AUDIO_AAC << 4 | 0x0F;
-
 /// Signature, version 1, which kinds of tag follow, and the size 0 of the tag before the first.
 pub const fn file_header(audio: bool, video: bool) -> [u8; FILE_HEADER_BYTES] {
     let kinds = if audio { 4 } else { 0 } | if video { 1 } else { 0 };
@@ -33,14 +25,7 @@ pub const fn file_header(audio: bool, video: bool) -> [u8; FILE_HEADER_BYTES] {
 
 /// Whether FLV has a way to carry the samples of `track`.
 pub fn carries(track: &Track) -> bool {
-    match track.framing {
-        Framing::FlvBody => true,
-        Framing::Bare => {
-            matches!(track.codec, Codec::H264 | Codec::Aac | Codec::Mp3)
-                || elementary::is_first_opus(track)
-        }
-        Framing::SelfFramed => track.codec == Codec::Mp3,
-    }
+    track.flv.is_some() || is_plain(track)
 }
 
 /// What a tag carries, which is also how RTMP tells messages apart.
@@ -67,66 +52,38 @@ pub struct Tag<'a> {
     payload: &'a [u8],
 }
 
-/// What a body has before the codec's own bytes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Prelude {
-    bytes: [u8; PRELUDE_BYTES_MAX],
-    length: u8,
-}
-
-impl Prelude {
-    fn new(bytes: &[u8]) -> Self {
-        let mut prelude = Self::default();
-        prelude.bytes[..bytes.len()].copy_from_slice(bytes);
-        prelude.length = bytes.len() as u8;
-        prelude
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.length)]
-    }
-}
-
 impl<'a> Tag<'a> {
     /// The tags that configure a decoder for `track`, in order; none for a track that needs none.
     pub fn headers(track: &'a Track, at: Timestamp) -> impl Iterator<Item = Self> {
-        let opus = elementary::opus_prelude(true);
-        let prelude: &[u8] = match (track.framing, track.codec) {
-            (Framing::Bare, Codec::Opus) => &opus,
-            (Framing::Bare, Codec::H264) => &[0x10 | VIDEO_AVC, PACKET_SEQUENCE_HEADER, 0, 0, 0],
-            (Framing::Bare, Codec::Aac) => &[SOUND_AAC, PACKET_SEQUENCE_HEADER],
-            _ => &[],
+        let (prelude, bodies) = match &track.flv {
+            Some(bodies) => {
+                let (header, facts) = whole::split(bodies);
+                (Prelude::default(), [header, facts])
+            }
+            None => match Prelude::of_header(track) {
+                Some(prelude) => (prelude, [&track.config[..], &[]]),
+                None => (Prelude::default(), [&[][..], &[]]),
+            },
         };
-        let (first, second) = match (track.framing, track.codec) {
-            (Framing::FlvBody, _) => whole::split(&track.config),
-            (Framing::Bare, Codec::H264 | Codec::Aac | Codec::Opus) => (&track.config[..], &[][..]),
-            _ => (&[][..], &[][..]),
+        let says_something = move |index: usize, body: &[u8]| {
+            !body.is_empty() || index == 0 && !prelude.as_slice().is_empty()
         };
-        let prelude = Prelude::new(prelude);
-        let bodies = [first, second].into_iter().filter(|body| !body.is_empty());
-        bodies.filter_map(move |body| Self::media(track, at, prelude, body))
+        let bodies = bodies.into_iter().enumerate();
+        let bodies = bodies.filter(move |(index, body)| says_something(*index, body));
+        bodies.filter_map(move |(_, body)| Self::media(track, at, prelude, body))
     }
 
     /// The tag of one sample; `None` for a track that [`carries`] denies, and for a sample of
     /// 16 MiB or more.
     pub fn sample(track: &Track, sample: &'a Sample) -> Option<Self> {
-        if !carries(track) {
-            return None;
-        }
-        let prelude = match (track.framing, track.codec) {
-            (Framing::FlvBody, _) => Prelude::default(),
-            (_, Codec::H264) => {
-                let composition =
-                    (sample.pts.millis() - sample.dts.millis()).clamp(0, 0x7F_FFFF) as u32;
-                let frame = if sample.keyframe { 0x10 } else { 0x20 };
-                let [_, high, middle, low] = composition.to_be_bytes();
-                Prelude::new(&[frame | VIDEO_AVC, PACKET_CODED, high, middle, low])
+        match &sample.flv {
+            Some(body) => Self::media(track, sample.dts, Prelude::default(), body),
+            None if is_plain(track) && !sample.data.is_empty() => {
+                let prelude = Prelude::of_sample(track, sample);
+                Self::media(track, sample.dts, prelude, &sample.data)
             }
-            (_, Codec::Aac) => Prelude::new(&[SOUND_AAC, PACKET_CODED]),
-            (_, Codec::Opus) => Prelude::new(&elementary::opus_prelude(false)),
-            _ => Prelude::new(&[mp3_sound(track)]),
-        };
-        Self::media(track, sample.dts, prelude, &sample.data)
+            None => None,
+        }
     }
 
     /// The tag of a data message: AMF0, a name and its values, as [`media::Script`] keeps it.
@@ -145,7 +102,7 @@ impl<'a> Tag<'a> {
             Kind::Audio => TagKind::Audio,
             Kind::Video => TagKind::Video,
         };
-        let fits = usize::from(prelude.length) + payload.len() <= BODY_BYTES_MAX;
+        let fits = prelude.as_slice().len() + payload.len() <= BODY_BYTES_MAX;
         fits.then_some(Self {
             kind,
             at,
@@ -161,7 +118,7 @@ impl<'a> Tag<'a> {
 
     /// The length of the body, below 16 MiB.
     pub fn body_bytes(&self) -> usize {
-        usize::from(self.prelude.length) + self.payload.len()
+        self.prelude.as_slice().len() + self.payload.len()
     }
 
     /// Writes the tag as FLV has it: a header, the body, and the size of both.
@@ -184,16 +141,4 @@ impl<'a> Tag<'a> {
         emit(self.payload);
         emit(&((TAG_HEADER_BYTES + self.body_bytes()) as u32).to_be_bytes());
     }
-}
-
-/// The sound byte of an MP3 tag. Rates that it cannot name are rounded; players read the frame.
-fn mp3_sound(track: &Track) -> u8 {
-    let (format, rate) = match track.sample_rate {
-        8_000 => (AUDIO_MP3_8K, 0),
-        1..=8_268 => (AUDIO_MP3, 0),
-        8_269..=16_537 => (AUDIO_MP3, 1),
-        16_538..=33_074 => (AUDIO_MP3, 2),
-        _ => (AUDIO_MP3, 3),
-    };
-    format << 4 | rate << 2 | 2 | u8::from(track.channels != 1)
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Facts are what Enhanced RTMP calls `Metadata` of video and `MultichannelConfig` of audio. Either
-//! body may be empty. Made by the depacketizer, kept in [`media::Track::config`], read by
+//! body may be empty. Made by the depacketizer, kept in [`media::Track::flv`], read by
 //! [`Tag::headers`](super::Tag::headers).
 
 use bytes::{BufMut, Bytes, BytesMut};

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::codec::mpeg_audio::{FrameHeader, Layer};
-use media::{Codec, Track};
+use media::{Codec, FourCc, Track};
 
 use super::Syntax;
 
@@ -60,7 +60,7 @@ impl Head {
     pub(super) fn codec(&self) -> Codec {
         match self {
             Self::MpegAudio(head) if head.layer == Layer::Three => Codec::Mp3,
-            Self::MpegAudio(_) => Codec::Opaque,
+            Self::MpegAudio(_) => Codec::Other(FourCc(*b"mp2 ")),
             Self::Adts(_) => Codec::Aac,
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use media::{Codec, Framing, Kind, Span, TICKS_PER_SECOND, Timestamp, Title, Track, TrackId};
+use media::{Framing, Kind, Span, TICKS_PER_SECOND, Timestamp, Title, Track, TrackId};
 
 use super::mapping::Mapping;
 use super::page::Page;
@@ -286,7 +286,7 @@ impl Logical {
     }
 
     fn may_start_at(&self, page: &Page) -> bool {
-        if self.mapping.codec() == Codec::Opaque && self.mapping.kind() == Some(Kind::Video) {
+        if self.mapping.kind() == Some(Kind::Video) {
             // A keyframe that begins behind the end of an older frame will do: decoders drop a
             // packet that they have only the end of.
             let begun = page.pieces().skip(usize::from(page.is_continued()));

@@ -1,6 +1,6 @@
 //! How each codec maps onto Ogg: its header packets, and what its granule positions count.
 
-use media::{Codec, Kind, Span, TICKS_PER_SECOND};
+use media::{Codec, FourCc, Kind, Span, TICKS_PER_SECOND};
 
 /// A codec, known by the first packet of its logical stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -102,7 +102,9 @@ impl Mapping {
             Self::Vorbis { .. } => Codec::Vorbis,
             Self::Opus { .. } => Codec::Opus,
             Self::Flac { .. } => Codec::Flac,
-            _ => Codec::Opaque,
+            Self::Speex { .. } => Codec::Speex,
+            Self::Theora { .. } => Codec::Other(FourCc(*b"theo")),
+            Self::Unknown => Codec::UNKNOWN,
         }
     }
 

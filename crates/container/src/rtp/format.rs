@@ -1,13 +1,10 @@
 //! The payload formats, and which tracks they carry.
 
 use media::codec::opus;
-use media::{Codec, Framing, Kind, Sample, Track};
+use media::{Codec, Framing, Kind, Track};
 
-use crate::flv::elementary::{
-    self, Elementary, FOURCC_AV1, FOURCC_HEVC, FOURCC_OPUS, FOURCC_VP8, FOURCC_VP9,
-};
-
-const FOURCC_AVC: [u8; 4] = *b"avc1";
+/// RFC 7587 §4.2.
+const OPUS_CHANNELS_MAX: u8 = 2;
 
 /// How a codec is carried in RTP.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -58,7 +55,7 @@ impl Format {
     }
 
     /// What is in it.
-    pub(super) const fn codec(self) -> Codec {
+    pub const fn codec(self) -> Codec {
         match self {
             Self::H264 => Codec::H264,
             Self::Hevc => Codec::Hevc,
@@ -77,78 +74,13 @@ impl Format {
         }
     }
 
-    /// The format that carries `track`; `None` when there is none, or when the track does not say
-    /// what it is: see [`Format::of_sample`].
+    /// The format that carries `track`, if there is one.
     pub fn of(track: &Track) -> Option<Self> {
-        match (track.framing, track.codec) {
-            (Framing::Bare, Codec::H264) => Some(Self::H264),
-            (Framing::Bare, Codec::Opus) => Some(Self::Opus),
-            (Framing::FlvBody, _) => {
-                let record = elementary::record(track)?;
-                let format = Self::of_fourcc(track.kind, record.codec)?;
-                // More channels are several streams of Opus, for which this format has no place.
-                let channels = opus::head_channels(record.bytes).filter(|_| format == Self::Opus);
-                channels
-                    .is_none_or(|channels| channels <= 2)
-                    .then_some(format)
-            }
-            _ => None,
-        }
-    }
-
-    /// The format that carries `sample` of `track`. VP8 and VP9 may come over RTMP without a
-    /// sequence header, and then each sample says what it is.
-    pub fn of_sample(track: &Track, sample: &Sample) -> Option<Self> {
-        match track.framing {
-            Framing::FlvBody if elementary::record(track).is_none() => {
-                let frame = elementary::frame(track, sample)?;
-                Self::of_fourcc(track.kind, frame.codec)
-            }
-            _ => Self::of(track),
-        }
-    }
-
-    fn of_fourcc(kind: Kind, fourcc: [u8; 4]) -> Option<Self> {
         let mut formats = Self::ALL.into_iter();
-        formats.find(|format| format.fourcc() == fourcc && format.kind() == kind)
-    }
-
-    /// The codec's name in Enhanced RTMP.
-    pub(super) const fn fourcc(self) -> [u8; 4] {
-        match self {
-            Self::H264 => FOURCC_AVC,
-            Self::Hevc => FOURCC_HEVC,
-            Self::Av1 => FOURCC_AV1,
-            Self::Vp8 => FOURCC_VP8,
-            Self::Vp9 => FOURCC_VP9,
-            Self::Opus => FOURCC_OPUS,
-        }
-    }
-
-    /// The decoder configuration of `track`: what ISO media files and FLV call it; empty if none.
-    pub fn record(self, track: &Track) -> &[u8] {
-        match track.framing {
-            Framing::FlvBody => {
-                let record = elementary::record(track).filter(|found| self.is(found));
-                record.map_or(&[], |record| record.bytes)
-            }
-            _ => &track.config,
-        }
-    }
-
-    /// The codec's own bytes in `sample`.
-    pub(super) fn frame<'a>(self, track: &Track, sample: &'a Sample) -> Option<&'a [u8]> {
-        match track.framing {
-            Framing::FlvBody => {
-                let frame = elementary::frame(track, sample).filter(|found| self.is(found))?;
-                Some(frame.bytes)
-            }
-            Framing::Bare => Some(&sample.data),
-            Framing::SelfFramed => None,
-        }
-    }
-
-    fn is(self, found: &Elementary<'_>) -> bool {
-        found.codec == self.fourcc()
+        let format = formats.find(|format| format.codec() == track.codec)?;
+        // More channels of Opus are several streams, for which its format has no place.
+        let is_carried = track.framing == Framing::Bare
+            && (format != Self::Opus || track.channels <= OPUS_CHANNELS_MAX);
+        is_carried.then_some(format)
     }
 }

@@ -81,7 +81,7 @@ impl Facts {
             let Some(wire_number) = number(id::TRACK_NUMBER) else {
                 continue;
             };
-            let codec = field(id::CODEC_ID).map_or(Codec::Opaque, |(_, name)| codec(name));
+            let codec = field(id::CODEC_ID).map_or(Codec::UNKNOWN, |(_, name)| codec(name));
             let audio = field(id::AUDIO).map(|(_, audio)| audio).unwrap_or_default();
             let (sample_rate, channels) = audio_format(kind, audio);
             self.tracks.push((
@@ -125,7 +125,7 @@ fn codec(name: &[u8]) -> Codec {
         b"V_VP8" => Codec::Vp8,
         b"V_VP9" => Codec::Vp9,
         name if name.starts_with(b"A_AAC") => Codec::Aac,
-        _ => Codec::Opaque,
+        _ => Codec::UNKNOWN,
     }
 }
 

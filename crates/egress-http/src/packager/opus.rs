@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use container::ogg::OpusMuxer;
 use fanout::{Entry, Packager, Preamble, Sink};
+use media::codec::opus::plain_head_channels;
 use media::{Codec, Framing, Item, Kind, Title, Track, TrackId};
 
 /// Writes Ogg pages of Opus.
@@ -37,6 +38,7 @@ impl Opus {
     /// Whether `track` can be sent like this.
     pub(crate) fn carries(track: &Track) -> bool {
         (track.kind, track.codec, track.framing) == (Kind::Audio, Codec::Opus, Framing::Bare)
+            && plain_head_channels(&track.config).is_some()
     }
 
     fn announce(&mut self, track: &Track, sink: &mut Sink<'_>) {

@@ -544,7 +544,7 @@ fn addresses_are_those_that_work() {
     let track = Track {
         id: TrackId::AUDIO,
         kind: Kind::Audio,
-        codec: Codec::Opaque,
+        codec: Codec::UNKNOWN,
         framing: Framing::SelfFramed,
         config: Bytes::new(),
         sample_rate: 44_100,

@@ -196,7 +196,7 @@ trait AsWanted {
 
 impl AsWanted for Carried {
     fn wanted(self, track: &Track) -> Wanted {
-        let record = self.record(track);
+        let record = &track.config[..];
         match self {
             Self::H264 => {
                 let found = ProfileLevelId::of_avc_config(record);
@@ -223,7 +223,7 @@ impl AsWanted for Carried {
 fn name(track: &Track) -> String {
     match Carried::of(track) {
         Some(format) => describe(format.wanted(track)),
-        None => track.codec.name().to_owned(),
+        None => track.codec.to_string(),
     }
 }
 

@@ -92,18 +92,9 @@ fn h264(profile: [u8; 3]) -> Track {
     )
 }
 
-/// A track as Enhanced RTMP has it.
-fn enhanced(fourcc: &[u8; 4], record: &[u8]) -> Track {
-    let header = [&[0x90][..], fourcc, record].concat();
-    let length = (header.len() as u32).to_be_bytes();
-    let config = [&length[1..], &header].concat();
-    track(
-        TrackId::VIDEO,
-        Kind::Video,
-        MediaCodec::Opaque,
-        Framing::FlvBody,
-        &config,
-    )
+/// A track of pictures with the configuration `record`.
+fn pictures(codec: MediaCodec, record: &[u8]) -> Track {
+    track(TrackId::VIDEO, Kind::Video, codec, Framing::Bare, record)
 }
 
 fn opus(id: u8) -> Track {
@@ -151,20 +142,28 @@ fn each_codec_finds_its_number() {
         (h264([0x4D, 0x40, 0x28]), 39, false),
         (h264(high), 39, true),
         (
-            enhanced(b"avc1", &[1, 0x4D, 0x40, 0x28, 0xFF, 0xE0, 0]),
+            pictures(MediaCodec::H264, &[1, 0x4D, 0x40, 0x28, 0xFF, 0xE0, 0]),
             39,
             false,
         ),
-        (enhanced(b"hvc1", &[1, 1, 0, 0]), 49, false),
-        (enhanced(b"hvc1", &[1, 2, 0, 0]), 49, true),
-        (enhanced(b"av01", &[0x81, 0x08, 0, 0]), 45, false),
-        (enhanced(b"vp09", &[0, 31, 0x80, 1, 1, 1, 0, 0]), 98, false),
+        (pictures(MediaCodec::Hevc, &[1, 1, 0, 0]), 49, false),
+        (pictures(MediaCodec::Hevc, &[1, 2, 0, 0]), 49, true),
+        (pictures(MediaCodec::Av1, &[0x81, 0x08, 0, 0]), 45, false),
         (
-            enhanced(b"vp09", &[1, 0, 0, 0, 0, 31, 0x80, 1, 1, 1, 0, 0]),
+            pictures(MediaCodec::Vp9, &[0, 31, 0x80, 1, 1, 1, 0, 0]),
             98,
             false,
         ),
-        (enhanced(b"vp08", &[0, 31, 0x80, 1, 1, 1, 0, 0]), 96, false),
+        (
+            pictures(MediaCodec::Vp9, &[1, 0, 0, 0, 0, 31, 0x80, 1, 1, 1, 0, 0]),
+            98,
+            false,
+        ),
+        (
+            pictures(MediaCodec::Vp8, &[0, 31, 0x80, 1, 1, 1, 0, 0]),
+            96,
+            false,
+        ),
     ] {
         let agreed =
             agree(&all, &[track, opus(0)], PictureOrder::Presented).expect("all are offered");
@@ -191,7 +190,10 @@ fn a_picture_that_is_not_offered_names_both_sides() {
          av1 (profile 0)"
     );
     assert_eq!(
-        error(&firefox, enhanced(b"vp09", &[1, 0, 0, 0, 2, 31, 0xA0])),
+        error(
+            &firefox,
+            pictures(MediaCodec::Vp9, &[1, 0, 0, 0, 2, 31, 0xA0])
+        ),
         "the stream's picture is vp9 (profile 2); the player takes vp8, vp9 (profile 0), \
          av1 (profile 0)"
     );
@@ -200,7 +202,7 @@ fn a_picture_that_is_not_offered_names_both_sides() {
         "the stream's picture is h264 (42c01f); the player takes h264 in whole packets"
     );
     assert_eq!(
-        error(&browser(&[BASELINE]), enhanced(b"hvc1", &[1, 1])),
+        error(&browser(&[BASELINE]), pictures(MediaCodec::Hevc, &[1, 1])),
         "the stream's picture is h265 (profile 1); the player takes h264 (42e01f)"
     );
 }

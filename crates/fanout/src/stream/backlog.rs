@@ -54,7 +54,7 @@ impl Backlog {
             Some(_) => {}
             None => self.forget_before(&sample, burst),
         }
-        self.bytes += sample.data.len();
+        self.bytes += sample.bytes();
         self.samples.push_back(sample);
         if video.is_some() {
             if self.is_too_much() || self.span() > JOIN_AGE_MAX {
@@ -92,7 +92,7 @@ impl Backlog {
 
     fn pop(&mut self) {
         if let Some(oldest) = self.samples.pop_front() {
-            self.bytes -= oldest.data.len();
+            self.bytes -= oldest.bytes();
         }
     }
 }

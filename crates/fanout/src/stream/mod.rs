@@ -678,7 +678,7 @@ impl Core {
                 Item::Sample(sample) => {
                     self.timeline.place(sample);
                     self.has_media = true;
-                    self.ingest_bytes += sample.data.len() as u64;
+                    self.ingest_bytes += sample.bytes() as u64;
                     if self.video() == Some(sample.track) {
                         self.picture_order.saw(sample);
                     }

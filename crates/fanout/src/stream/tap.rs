@@ -213,7 +213,7 @@ impl Lost {
 /// Bytes that an item keeps in memory, beyond itself.
 fn weight(item: &Item) -> usize {
     match item {
-        Item::Sample(sample) => sample.data.len(),
+        Item::Sample(sample) => sample.bytes(),
         Item::Header(header) => header.len(),
         Item::Metadata(script) | Item::Script(script) => script.body.len(),
         Item::Track(track) => track.config.len(),

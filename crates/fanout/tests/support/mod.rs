@@ -320,7 +320,7 @@ impl Encoder {
         let track = Track {
             id: encoder.track(),
             kind,
-            codec: Codec::Opaque,
+            codec: Codec::UNKNOWN,
             framing: Framing::SelfFramed,
             config: Bytes::new(),
             sample_rate: 0,

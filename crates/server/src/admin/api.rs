@@ -11,7 +11,8 @@ use axum::response::{IntoResponse, Response};
 use fanout::{
     Info, Keyframes, ListenerId, ListenerRecord, ListenerReport, Offer, Phase, PictureOrder,
 };
-use media::{Codec, Framing, Kind, StreamName};
+use media::codec::opus::plain_head_channels;
+use media::{Codec, Framing, Kind, StreamName, Track};
 use net::link::Report;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -45,7 +46,7 @@ fn stream(info: &Info, has_room: bool) -> Value {
         .map(|track| {
             json!({
                 "kind": match track.kind { Kind::Audio => "audio", Kind::Video => "video" },
-                "codec": track.codec.name(),
+                "codec": track.codec.to_string(),
                 "sample_rate": (track.sample_rate > 0).then_some(track.sample_rate),
                 "channels": (track.channels > 0).then_some(track.channels),
             })
@@ -83,7 +84,7 @@ fn opus(info: &Info, has_room: bool) -> Value {
     let is_own = info
         .tracks
         .iter()
-        .any(|track| track.codec == Codec::Opus && track.framing != Framing::FlvBody);
+        .any(|track| track.codec == Codec::Opus && is_heard_as_it_is(track));
     let state = match &info.offer {
         _ if is_own => "own",
         Offer::Nothing => "none",
@@ -97,6 +98,11 @@ fn opus(info: &Info, has_room: bool) -> Value {
         _ => info.offer.words(),
     };
     json!({ "state": state, "words": words })
+}
+
+/// Whether Opus can be had in Ogg: pages as they came, or packets of one stream.
+fn is_heard_as_it_is(track: &Track) -> bool {
+    track.framing == Framing::SelfFramed || plain_head_channels(&track.config).is_some()
 }
 
 /// What shows in the pictures, if there are any, and what it means for WebRTC.

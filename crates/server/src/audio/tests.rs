@@ -1,6 +1,7 @@
 use std::sync::Mutex;
 use std::time::Instant;
 
+use bytes::Bytes;
 use container::ogg::OpusMuxer;
 use fanout::gate::{Credential, Gatekeeper, Play, Publish};
 use fanout::{
@@ -53,14 +54,14 @@ async fn the_first_sound_decides_what_is_offered() {
     assert_eq!(made.words(), None);
     assert_eq!(offer(&audio, &[opus, aac]), Offer::Nothing);
     // As Enhanced RTMP, or a habit older than that, has it whole.
-    let whole = |codec, config| {
-        let track = Track::clone(&track(Kind::Audio, codec, config));
-        let framing = Framing::FlvBody;
-        Arc::new(Track { framing, ..track })
+    let kept = |codec, header: &'static [u8]| {
+        let track = Track::clone(&track(Kind::Audio, codec, b""));
+        let flv = Some(Bytes::from_static(header));
+        Arc::new(Track { flv, ..track })
     };
-    let old = whole(Codec::Opus, b"\0\0\x02\xD0\0");
+    let old = kept(Codec::Opus, b"\0\0\x02\xD0\0");
     assert_eq!(offer(&audio, &[old]), Offer::Nothing);
-    let flac = whole(Codec::Flac, b"\0\0\x05\x90fLaC");
+    let flac = kept(Codec::Flac, b"\0\0\x05\x90fLaC");
     assert!(matches!(offer(&audio, &[flac]), Offer::Impossible(_)));
     let mp3 = [track(Kind::Audio, Codec::Mp3, &[])];
     assert!(offer(&audio, &mp3).track().is_some());

@@ -43,13 +43,12 @@ impl Way {
             (Container::Ogg, Codec::Opus, Framing::SelfFramed) => Self::Unpack,
             (Container::WebM, ..) => Self::Impossible(Refusal::Container("WebM")),
             (Container::Other, ..) => Self::Impossible(Refusal::Container("this container")),
-            // Several streams in one packet, or bodies of several tracks, are only relayed.
-            (_, Codec::Opus, Framing::FlvBody)
+            // Several streams in one packet are only relayed.
+            (_, Codec::Opus, Framing::Bare)
                 if rtp::Format::of(track) != Some(rtp::Format::Opus) =>
             {
                 Self::Impossible(Unsupported::Codec(Codec::Opus).into())
             }
-            // Where it is not bare, RTMP players who know it are given it all the same.
             (_, Codec::Opus, _) => Self::None,
             (Container::Ogg, codec, _) => {
                 Self::Impossible(Refusal::Unsupported(Unsupported::Codec(codec)))

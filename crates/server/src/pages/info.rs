@@ -41,7 +41,7 @@ pub(super) fn document(info: Option<&Info>, has_webrtc: bool) -> Value {
                 Kind::Audio => "audio",
                 Kind::Video => "video",
             };
-            json!({ "kind": kind, "codec": track.codec.name(), "label": track.codec.label() })
+            json!({ "kind": kind, "codec": track.codec.to_string(), "label": track.codec.label() })
         })
         .collect();
     let webrtc = info

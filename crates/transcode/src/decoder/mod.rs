@@ -13,7 +13,7 @@ pub(crate) use self::sbr::tests::with_replication;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use media::{Codec, Framing, Kind, Sample, Track};
+use media::{Codec, Kind, Sample, Track};
 use symphonia_core::audio::GenericAudioBufferRef;
 use symphonia_core::codecs::audio::AudioDecoder;
 use symphonia_core::packet::PacketRef;
@@ -74,24 +74,17 @@ pub(crate) enum Fault {
 /// show only in the frames.
 pub fn examine(track: &Track) -> Result<Option<Caveat>, Unsupported> {
     match track.codec {
-        Codec::Aac if is_framed(track) => Aac::examine(track),
-        Codec::Mp3 if is_framed(track) && track.kind == Kind::Audio => Ok(None),
+        Codec::Aac => Aac::examine(track),
+        Codec::Mp3 if track.kind == Kind::Audio => Ok(None),
         codec => Err(Unsupported::Codec(codec)),
     }
 }
 
-fn is_framed(track: &Track) -> bool {
-    matches!(track.framing, Framing::Bare | Framing::SelfFramed)
-}
-
 impl Decoder {
     pub(crate) fn new(track: &Track) -> Result<Self, Unsupported> {
-        let is_framed = is_framed(track);
         match track.codec {
-            Codec::Aac if is_framed => Aac::new(track).map(|aac| Self::Aac(Box::new(aac))),
-            Codec::Mp3 if is_framed && track.kind == Kind::Audio => {
-                Ok(Self::Mp3(Box::new(Mp3::new(track))))
-            }
+            Codec::Aac => Aac::new(track).map(|aac| Self::Aac(Box::new(aac))),
+            Codec::Mp3 if track.kind == Kind::Audio => Ok(Self::Mp3(Box::new(Mp3::new(track)))),
             codec => Err(Unsupported::Codec(codec)),
         }
     }

@@ -14,9 +14,9 @@ fn further_tracks_keep_their_bodies_and_are_bounded() {
     assert_eq!(
         words(&items),
         [
-            "track 3 h264 FlvBody",
+            "track 3 h264 kept",
             "3 key 12",
-            "track 33 h264 FlvBody",
+            "track 33 h264 kept",
             "33 delta 13",
             "33 key 17",
             "33 key 11",
@@ -32,21 +32,25 @@ fn tracks_configured_in_one_body_each_have_their_own() {
         b"\xA6\x23hvc1\x00\0\0\x02h0av01\x01\0\0\x02a1",
     ]);
     let media = [
-        "track 1 hevc FlvBody",
-        "track 3 av1 FlvBody",
+        "track 1 hevc kept",
+        "track 3 av1 kept",
         "1 key 25",
         "1 delta 22",
     ];
     // A number beyond those told apart has no place to be kept in.
-    let beyond = "track 33 h264 FlvBody";
+    let beyond = "track 33 h264 kept";
     let expected = [&media[..2], &[beyond, "33 delta 8"], &media[2..]].concat();
     assert_eq!(words(&items), expected);
     let [Item::Track(hevc), Item::Track(av1), ..] = &items[..] else {
         panic!("two tracks")
     };
-    let one_track = |config| whole::split(config).0.to_vec();
-    assert_eq!(one_track(&hevc.config), b"\x96\x00hvc1\x00H0");
-    assert_eq!(one_track(&av1.config), b"\x96\x00av01\x01A1");
+    let one_track = |track: &Track| whole::split(track.flv.as_deref().unwrap()).0.to_vec();
+    assert_eq!(one_track(hevc), b"\x96\x00hvc1\x00H0");
+    assert_eq!(one_track(av1), b"\x96\x00av01\x01A1");
+    assert_eq!(
+        (&hevc.config[..], &av1.config[..]),
+        (&b"H0"[..], &b"A1"[..])
+    );
 }
 
 #[test]
@@ -64,9 +68,9 @@ fn what_bare_samples_cannot_say_is_relayed_whole() {
     assert_eq!(
         words(&items),
         [
-            "track 1 h264 Bare",
+            "track 1 h264 plain",
             "1 key 3",
-            "track 1 h264 FlvBody",
+            "track 1 h264 kept",
             "1 delta 16",
             "1 delta 11",
             "1 key 11",
@@ -75,28 +79,133 @@ fn what_bare_samples_cannot_say_is_relayed_whole() {
     let Item::Track(track) = &items[2] else {
         panic!("a track")
     };
-    assert_eq!(whole::split(&track.config), (&*start, &b""[..]));
+    assert_eq!(
+        whole::split(track.flv.as_deref().unwrap_or_default()),
+        (&*start, &b""[..])
+    );
     // Track 0 among others, and its colour.
     let items = video(&[start, b"\x96\x13avc1\x00\0\0\x01n\x01\0\0\x01n"]);
-    assert_eq!(words(&items)[1..], ["track 1 h264 FlvBody", "1 key 16"]);
+    assert_eq!(words(&items)[1..], ["track 1 h264 kept", "1 key 16"]);
     let items = video(&[start, b"\x94avc1color", b"\x93avc1nal"]);
-    let again = "track 1 h264 FlvBody";
+    let again = "track 1 h264 kept";
     assert_eq!(words(&items)[1..], [again, again, "1 key 8"]);
     // Another codec is another matter.
     let items = video(&[start, b"\x94avc1color", avc_header(), b"\x17\x01\0\0\0nal"]);
-    assert_eq!(words(&items)[3..], ["track 1 h264 Bare", "1 key 3"]);
+    assert_eq!(words(&items)[3..], ["track 1 h264 plain", "1 key 3"]);
     let items = audio(&[
         b"\x97\x02\0\0\x07\x01.mp3\xFF\xFB\x90\x64",
         b"\x91.mp3\xFF\xFB",
     ]);
-    assert_eq!(words(&items)[0], "track 0 mp3 FlvBody");
+    assert_eq!(words(&items)[0], "track 0 mp3 kept");
+}
+
+/// The codec's own bytes and the composition time of each sample.
+fn coded(items: &[Item]) -> Vec<(&[u8], i64)> {
+    let samples = items.iter().filter_map(|item| match item {
+        Item::Sample(sample) => Some((&sample.data[..], (sample.pts - sample.dts).millis())),
+        _ => None,
+    });
+    samples.collect()
+}
+
+#[test]
+fn what_keeps_its_body_has_the_codecs_own_bytes_beside() {
+    let items = video(&[
+        b"\x90hvc1record",
+        b"\x91hvc1\0\0\x28timed",
+        b"\xA3hvc1plain",
+        // With nanoseconds of its time.
+        b"\xA7\x02\0\0\x07\x03hvc1modified",
+        // One of two tracks, with a time of its own; then two of which the first counts.
+        b"\xA6\x11hvc1\x00\0\0\x08\0\0\x10first\x01\0\0\x04\0\0\0x",
+        // The end of the sequence holds nothing of the codec's.
+        b"\xA2hvc1",
+    ]);
+    let expected: [(&[u8], i64); 5] = [
+        (b"timed", 40),
+        (b"plain", 0),
+        (b"modified", 0),
+        (b"first", 16),
+        (b"", 0),
+    ];
+    assert_eq!(coded(&items), expected);
+    let Item::Track(track) = &items[0] else {
+        panic!("a track")
+    };
+    assert_eq!(
+        (track.codec, &track.config[..]),
+        (Codec::Hevc, &b"record"[..])
+    );
+    // How many tracks there are nobody knows.
+    assert_eq!(
+        coded(&video(&[b"\x96\x33avc1\x00\0\0\x01x"])),
+        [(&b""[..], 0)]
+    );
+    // Before Enhanced RTMP.
+    let items = video(&[b"\x1C\0\0\0\0record", b"\x2C\x01\0\0\x10nal"]);
+    assert_eq!(coded(&items), [(&b"nal"[..], 16)]);
+    assert_eq!(coded(&audio(&[b"\x72alaw"])), [(&b"alaw"[..], 0)]);
+}
+
+#[test]
+fn codecs_of_webrtc_are_given_bodies() {
+    let at = |dts, pts, keyframe| Sample {
+        track: TrackId::VIDEO,
+        dts: Timestamp::from_millis(dts),
+        pts: Timestamp::from_millis(pts),
+        duration: Span::ZERO,
+        keyframe,
+        data: Bytes::from_static(b"frame"),
+        flv: None,
+    };
+    for (codec, config, header, timed) in [
+        (
+            Codec::Hevc,
+            &b"hvcC"[..],
+            &b"\x90hvc1hvcC"[..],
+            &b"\xA1hvc1\0\0\x21frame"[..],
+        ),
+        (Codec::Av1, b"av1C", b"\x90av01av1C", b"\xA1av01frame"),
+        (Codec::Vp8, b"", b"\x90vp08", b"\xA1vp08frame"),
+        (Codec::Vp9, b"vpcC", b"\x90vp09vpcC", b"\xA1vp09frame"),
+    ] {
+        let track = Track {
+            codec,
+            config: Bytes::from_static(config),
+            ..h264_track()
+        };
+        let (first, second) = (at(0, 0, true), at(33, 66, false));
+        let headers = Tag::headers(&track, Timestamp::ZERO);
+        let tags =
+            headers.chain([&first, &second].map(|sample| Tag::sample(&track, sample).unwrap()));
+        let bodies: Vec<Vec<u8>> = tags.map(|tag| tag.parts().concat()).collect();
+        let key = if codec == Codec::Hevc { 0x93 } else { 0x91 };
+        assert_eq!(bodies[0], header);
+        assert_eq!(bodies[1], [&[key][..], &header[1..5], b"frame"].concat());
+        assert_eq!(bodies[2], timed);
+        // Read again, they are what they were.
+        let mut depacketizer = Depacketizer::default();
+        let mut items = Vec::new();
+        for body in bodies {
+            depacketizer.video(Timestamp::from_millis(33), body.into(), &mut items);
+        }
+        let Item::Track(again) = &items[0] else {
+            panic!("a track")
+        };
+        assert_eq!((again.codec, &again.config), (codec, &track.config));
+        assert_eq!(coded(&items).len(), 2);
+        assert!(coded(&items).iter().all(|(data, _)| data == b"frame"));
+    }
 }
 
 #[test]
 fn track_0_by_number_is_the_track_without_one() {
     let start = Box::leak([b"\x96\x00avc1\x00", AVCC].concat().into_boxed_slice());
     let items = video(&[start, b"\x96\x01avc1\x00\0\0\x10nal", b"\xA3avc1nal"]);
-    assert_eq!(words(&items), ["track 1 h264 Bare", "1 key 3", "1 delta 3"]);
+    assert_eq!(
+        words(&items),
+        ["track 1 h264 plain", "1 key 3", "1 delta 3"]
+    );
     let Item::Sample(first) = &items[1] else {
         panic!("a sample")
     };
@@ -107,7 +216,7 @@ fn track_0_by_number_is_the_track_without_one() {
 fn facts_are_configuration_until_another_sequence_header() {
     let facts = |items: &[Item]| {
         let tracks = items.iter().filter_map(|item| match item {
-            Item::Track(track) => Some(whole::split(&track.config)),
+            Item::Track(track) => Some(whole::split(track.flv.as_deref().unwrap_or_default())),
             _ => None,
         });
         let parts = tracks.map(|(header, facts)| (header.to_vec(), facts.to_vec()));
@@ -147,10 +256,10 @@ fn facts_are_configuration_until_another_sequence_header() {
     assert_eq!(
         words(&items),
         [
-            "track 1 h264 Bare",
-            "track 33 hevc FlvBody",
+            "track 1 h264 plain",
+            "track 33 hevc kept",
             "1 key 3",
-            "track 33 hevc FlvBody",
+            "track 33 hevc kept",
         ]
     );
     assert_eq!(facts(&items[3..]), [pair(b"", blue)]);
@@ -161,7 +270,7 @@ fn facts_are_configuration_until_another_sequence_header() {
     assert_eq!(facts(&items)[1], pair(b"\x90Opushead", b"\x94Opus\x01\x02"));
     // What AAC's configuration says already does not take it from other listeners.
     let items = audio(&[b"\x90mp4a\x12\x10", b"\x94mp4a\x01\x02", b"\x91mp4aframe"]);
-    assert_eq!(words(&items), ["track 0 aac Bare", "0 key 5"]);
+    assert_eq!(words(&items), ["track 0 aac plain", "0 key 5"]);
 }
 
 #[test]
@@ -173,7 +282,7 @@ fn opus_of_one_or_two_channels_is_bare() {
     let stereo = header(opus::head(2));
     // The layout of channels is in the header, too.
     let items = audio(&[stereo, b"\x94Opus\x01\x02", b"\x91Opus\xFCpacket", stereo]);
-    assert_eq!(words(&items), ["track 0 opus Bare", "0 key 7"]);
+    assert_eq!(words(&items), ["track 0 opus plain", "0 key 7"]);
     let (Item::Track(track), Item::Sample(sample)) = (&items[0], &items[1]) else {
         panic!("a track and its sample")
     };
@@ -188,24 +297,24 @@ fn opus_of_one_or_two_channels_is_bare() {
     let mut surround = opus::head(2);
     (surround[9], surround[opus::HEAD_BYTES - 1]) = (6, 1);
     let items = audio(&[header(surround), b"\x91Opuspacket"]);
-    assert_eq!(words(&items), ["track 0 opus FlvBody", "0 key 11"]);
+    assert_eq!(words(&items), ["track 0 opus kept", "0 key 11"]);
     assert_eq!(rtp_format(&items), None);
     // So is what says more than bare samples can.
     let items = audio(&[stereo, b"\x97\x02\0\0\x07\x01Opus\xFCpacket"]);
-    assert_eq!(words(&items)[1], "track 0 opus FlvBody");
+    assert_eq!(words(&items)[1], "track 0 opus kept");
 }
 
 fn rtp_format(items: &[Item]) -> Option<crate::rtp::Format> {
-    let (Item::Track(track), Item::Sample(sample)) = (&items[0], &items[1]) else {
-        panic!("a track and its sample")
+    let Item::Track(track) = &items[0] else {
+        panic!("a track")
     };
-    crate::rtp::Format::of(track).or_else(|| crate::rtp::Format::of_sample(track, sample))
+    crate::rtp::Format::of(track)
 }
 
 #[test]
 fn codecs_without_configuration_may_say_so() {
     let items = audio(&[b"\x90ac-3", b"\x91ac-3frame", b"\x90ac-3"]);
-    assert_eq!(words(&items), ["track 0 ac3 FlvBody", "0 key 10"]);
+    assert_eq!(words(&items), ["track 0 ac3 kept", "0 key 10"]);
     // Where there was one, an empty one is no news.
     let items = video(&[b"\x90hvc1config", b"\x90hvc1"]);
     assert_eq!(items.len(), 1);
@@ -219,7 +328,7 @@ fn every_codec_of_enhanced_rtmp_is_told_by_its_headers_and_keyframes() {
         ("vp09", "vp9"),
         ("vp08", "vp8"),
         ("vvc1", "vvc"),
-        ("????", "opaque"),
+        ("????", "????"),
     ] {
         let body = |first: u8, rest: &[u8]| {
             let body = [&[first], fourcc.as_bytes(), rest].concat();
@@ -234,7 +343,7 @@ fn every_codec_of_enhanced_rtmp_is_told_by_its_headers_and_keyframes() {
                 body(0xA3, b"delta"),
                 body(0x92, b""),
             ]);
-            let track = format!("track 1 {name} FlvBody");
+            let track = format!("track 1 {name} kept");
             assert_eq!(
                 words(&items),
                 [
@@ -255,10 +364,7 @@ fn every_codec_of_enhanced_rtmp_is_told_by_its_headers_and_keyframes() {
         b"\x1C\x01\0\0\0key",
         b"\x2C\x01\0\0\0d",
     ]);
-    assert_eq!(
-        words(&items),
-        ["track 1 hevc FlvBody", "1 key 8", "1 delta 6"]
-    );
+    assert_eq!(words(&items), ["track 1 hevc kept", "1 key 8", "1 delta 6"]);
     for (fourcc, name) in [
         ("Opus", "opus"),
         ("fLaC", "flac"),
@@ -270,7 +376,7 @@ fn every_codec_of_enhanced_rtmp_is_told_by_its_headers_and_keyframes() {
             &*Box::leak(body.into_boxed_slice())
         };
         let items = audio(&[body(0x90, b"config"), body(0x91, b"frame"), body(0x92, b"")]);
-        let track = format!("track 0 {name} FlvBody");
+        let track = format!("track 0 {name} kept");
         assert_eq!(
             words(&items),
             [&track[..], "0 key 10", "0 delta 5"],

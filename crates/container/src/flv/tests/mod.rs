@@ -53,11 +53,12 @@ fn mp3_track() -> Track {
     }
 }
 
+/// `config` is the body of its sequence header.
 fn hevc_track(config: &'static [u8]) -> Track {
     Track {
         codec: Codec::Hevc,
-        framing: Framing::FlvBody,
-        config: whole::join(config, b""),
+        config: Bytes::from_static(&config[5..]),
+        flv: Some(whole::join(config, b"")),
         ..h264_track()
     }
 }
@@ -105,18 +106,15 @@ fn words(items: &[Item]) -> Vec<String> {
         .iter()
         .map(|item| match item {
             Item::Track(track) => {
-                format!(
-                    "track {} {} {:?}",
-                    track.id.0,
-                    track.codec.name(),
-                    track.framing
-                )
+                let is_kept = track.flv.is_some();
+                let form = if is_kept { "kept" } else { "plain" };
+                format!("track {} {} {form}", track.id.0, track.codec)
             }
             Item::Sample(sample) => format!(
                 "{} {} {}",
                 sample.track.0,
                 if sample.keyframe { "key" } else { "delta" },
-                sample.data.len()
+                sample.bytes()
             ),
             Item::Metadata(script) => format!("metadata {}", script.body.len()),
             Item::Script(script) => format!("script {}", script.body.len()),
@@ -195,7 +193,7 @@ fn a_sequence_header_repeated_is_no_news_and_a_changed_one_is() {
     let items = video(&[avc_header(), b"\x17\x01\0\0\0key", avc_header(), changed]);
     assert_eq!(
         words(&items),
-        ["track 1 h264 Bare", "1 key 3", "track 1 h264 Bare"]
+        ["track 1 h264 plain", "1 key 3", "track 1 h264 plain"]
     );
 }
 
@@ -213,7 +211,7 @@ fn what_carries_no_media_is_passed_over() {
         b"\x17\x00\0\0\0", // an empty header
         b"\x27\x01\0\0\x28delta",
     ]);
-    assert_eq!(words(&items), ["track 1 h264 Bare", "1 delta 5"]);
+    assert_eq!(words(&items), ["track 1 h264 plain", "1 delta 5"]);
     let Some(Item::Sample(last)) = items.last() else {
         panic!("a sample")
     };
@@ -226,14 +224,17 @@ fn what_carries_no_media_is_passed_over() {
         b"\xAF\x00\x12\x10",
         b"\xAF\x01",
     ]);
-    assert_eq!(words(&items), ["track 0 aac Bare"]);
+    assert_eq!(words(&items), ["track 0 aac plain"]);
 }
 
 #[test]
 fn enhanced_names_of_known_codecs_are_bare_too() {
     let start = Box::leak([b"\x90avc1", AVCC].concat().into_boxed_slice());
     let items = video(&[start, b"\x91avc1\0\0\x10nal", b"\xA3avc1nal"]);
-    assert_eq!(words(&items), ["track 1 h264 Bare", "1 key 3", "1 delta 3"]);
+    assert_eq!(
+        words(&items),
+        ["track 1 h264 plain", "1 key 3", "1 delta 3"]
+    );
     let items = audio(&[
         b"\x90mp4a\x12\x10",
         b"\x91mp4aframe",
@@ -241,7 +242,12 @@ fn enhanced_names_of_known_codecs_are_bare_too() {
     ]);
     assert_eq!(
         words(&items),
-        ["track 0 aac Bare", "0 key 5", "track 0 mp3 Bare", "0 key 8"]
+        [
+            "track 0 aac plain",
+            "0 key 5",
+            "track 0 mp3 plain",
+            "0 key 8"
+        ]
     );
     let Item::Track(mp3) = &items[2] else {
         panic!("a track")
@@ -259,43 +265,43 @@ fn unknown_codecs_are_relayed_whole() {
     ]);
     assert_eq!(
         words(&items),
-        ["track 1 hevc FlvBody", "1 key 13", "1 delta 9", "1 delta 5"]
+        ["track 1 hevc kept", "1 key 13", "1 delta 9", "1 delta 5"]
     );
     let Item::Track(track) = &items[0] else {
         panic!("a track")
     };
     assert_eq!(
-        whole::split(&track.config),
+        whole::split(track.flv.as_deref().unwrap_or_default()),
         (&b"\x90hvc1config"[..], &b""[..])
     );
     // Sorenson H.263, Speex, and a codec that nobody has heard of.
     assert_eq!(
         words(&video(&[b"\x22frame"])),
-        ["track 1 opaque FlvBody", "1 delta 6"]
+        ["track 1 FLV1 kept", "1 delta 6"]
     );
     assert_eq!(
         words(&audio(&[b"\xB6frame"])),
-        ["track 0 speex FlvBody", "0 key 6"]
+        ["track 0 speex kept", "0 key 6"]
     );
     assert_eq!(
         words(&audio(&[b"\x72frame", b"\x82frame"])),
         [
-            "track 0 pcma FlvBody",
+            "track 0 pcma kept",
             "0 key 6",
-            "track 0 pcmu FlvBody",
+            "track 0 pcmu kept",
             "0 key 6"
         ]
     );
     assert_eq!(
         words(&audio(&[b"\x91????x"])),
-        ["track 0 opaque FlvBody", "0 key 6"]
+        ["track 0 ???? kept", "0 key 6"]
     );
 }
 
 #[test]
 fn a_configuration_that_cannot_be_read_is_relayed_whole() {
     let items = video(&[b"\x17\0\0\0\0odd", b"\x17\x01\0\0\0nal"]);
-    assert_eq!(words(&items), ["track 1 h264 FlvBody", "1 key 8"]);
+    assert_eq!(words(&items), ["track 1 h264 kept", "1 key 8"]);
 }
 
 #[test]
@@ -409,16 +415,14 @@ fn file(frames: &[(bool, Vec<u8>, u8)]) -> (Vec<u8>, Vec<Item>) {
                 now,
                 [&[0xFF, 0xFB, 0x90, 0x64], &payload[..]].concat(),
             ),
-            _ => {
-                let first = if *keyframe { 0x93 } else { 0xA3 };
-                (
-                    *keyframe,
-                    now,
-                    [&[first], b"hvc1".as_slice(), payload].concat(),
-                )
-            }
+            _ => (*keyframe, now, payload.clone()),
         };
-        let sample = sample(track, now, pts, keyframe, data);
+        let mut sample = sample(track, now, pts, keyframe, data);
+        if track.codec == Codec::Hevc {
+            let first = if keyframe { 0x93 } else { 0xA3 };
+            let body = [&[first], b"hvc1".as_slice(), payload].concat();
+            sample.flv = Some(body.into());
+        }
         Tag::sample(track, &sample).unwrap().write(&mut emit);
         items.push(Item::Sample(sample));
     }

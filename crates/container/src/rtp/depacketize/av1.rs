@@ -4,7 +4,6 @@ use bytes::Bytes;
 use media::Span;
 use media::codec::av1::{Obu, SequenceHeader, obu, take_leb128, write_leb128};
 
-use super::super::format::Format;
 use super::buffer::{Buffer, FRAME_BYTES_MAX};
 use super::{Assembly, Frame, Malformed};
 
@@ -17,7 +16,7 @@ const WILL_CONTINUE: u8 = 0x40;
 const SEQUENCE_HEADER_BYTES_MAX: usize = 1_024;
 
 /// The temporal unit at hand.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Units {
     buffer: Buffer,
     /// What there is of the unit that goes on in the next packet.
@@ -27,20 +26,6 @@ pub(super) struct Units {
     header: Option<SequenceHeader>,
     config: Option<Bytes>,
     has_changed: bool,
-}
-
-impl Default for Units {
-    fn default() -> Self {
-        Self {
-            buffer: Buffer::new(Format::Av1),
-            partial: Vec::new(),
-            goes_on: false,
-            keyframe: false,
-            header: None,
-            config: None,
-            has_changed: false,
-        }
-    }
 }
 
 impl Units {
@@ -136,7 +121,7 @@ impl Assembly for Units {
             self.discard();
             return Err(Malformed);
         }
-        let Some(data) = self.buffer.take(keyframe) else {
+        let Some(data) = self.buffer.take() else {
             return Ok(None);
         };
         let config = self.config.clone();

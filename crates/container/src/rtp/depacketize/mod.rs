@@ -22,7 +22,6 @@ use media::{Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use self::order::Order;
 use super::format::Format;
-use crate::flv::elementary;
 
 pub use buffer::FRAME_BYTES_MAX;
 
@@ -56,10 +55,9 @@ pub enum Event {
 
 /// Puts the frames of one track together.
 ///
-/// H.264 and Opus come out bare ([`Framing::Bare`]), the others as the bodies that Enhanced RTMP
-/// has for them ([`Framing::FlvBody`]). A frame of which a packet is missing is dropped, and those
-/// that follow it too, until a keyframe or for two seconds. Decoding times never go back; packets
-/// tell only when to present, so with B-frames the others are found from their order.
+/// A frame of which a packet is missing is dropped, and those that follow it too, until a keyframe or for
+/// two seconds. Decoding times never go back; packets tell only when to present, so with B-frames the
+/// others are found from their order.
 #[derive(Debug)]
 pub struct Depacketizer {
     format: Format,
@@ -137,8 +135,8 @@ impl Depacketizer {
     /// description says Opus has: 1 for mono, else 2; nothing to pictures.
     pub fn new(format: Format, id: TrackId, channels: u8) -> Self {
         let assembly: Box<dyn Assembly> = match format {
-            Format::H264 => Box::new(nal::Units::<h264::H264>::new(format)),
-            Format::Hevc => Box::new(nal::Units::<hevc::Hevc>::new(format)),
+            Format::H264 => Box::new(nal::Units::<h264::H264>::new()),
+            Format::Hevc => Box::new(nal::Units::<hevc::Hevc>::new()),
             Format::Av1 => Box::<av1::Units>::default(),
             Format::Vp8 => Box::<vp8::Pieces>::default(),
             Format::Vp9 => Box::<vp9::Pieces>::default(),
@@ -286,20 +284,13 @@ impl Depacketizer {
     }
 
     fn announce(&mut self, config: Bytes, out: &mut Vec<Event>) {
-        let (framing, config) = match self.format {
-            Format::H264 | Format::Opus => (Framing::Bare, config),
-            format => (
-                Framing::FlvBody,
-                elementary::video_config(format.fourcc(), &config),
-            ),
-        };
         let is_sound = self.format.kind() == Kind::Audio;
         let channels = media::codec::opus::head_channels(&config).filter(|_| is_sound);
         let track = Track {
             id: self.id,
             kind: self.format.kind(),
             codec: self.format.codec(),
-            framing,
+            framing: Framing::Bare,
             sample_rate: if is_sound {
                 self.format.clock_rate()
             } else {

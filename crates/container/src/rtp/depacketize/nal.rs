@@ -6,7 +6,6 @@
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use super::super::format::Format;
 use super::buffer::Buffer;
 use super::parameter_sets::ParameterSets;
 use super::{Assembly, Frame, Malformed};
@@ -73,9 +72,9 @@ pub(super) struct Units<S> {
 }
 
 impl<S: Syntax> Units<S> {
-    pub(super) fn new(format: Format) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            buffer: Buffer::new(format),
+            buffer: Buffer::default(),
             fragmented: None,
             keyframe: false,
             sets: ParameterSets::default(),
@@ -180,7 +179,7 @@ impl<S: Syntax> Assembly for Units<S> {
             self.buffer.clear();
             return Err(Malformed);
         }
-        let Some(data) = self.buffer.take(keyframe) else {
+        let Some(data) = self.buffer.take() else {
             return Ok(None);
         };
         // Sets come in force with a keyframe, and so does the record of them.

@@ -111,7 +111,7 @@ fn layers_become_a_superframe() {
     let base = [&[0xAC, 5, 0, 9][..], &key].concat();
     assert!(bench.push(0, false, &base).is_empty());
     let samples = bench.push(0, true, &[0xEC, 5, 2, 9, 0x86, 1, 2]);
-    let frame = &samples[0].data[5..];
+    let frame = &samples[0].data[..];
     assert_eq!(frame[..10], key);
     assert_eq!(frame[10..13], [0x86, 1, 2]);
     assert_eq!(frame[13..], [0xD9, 10, 0, 0, 0, 3, 0, 0, 0, 0xD9]);
@@ -129,7 +129,7 @@ fn descriptors_of_every_length_are_passed_over() {
     ] {
         let mut bench = Bench::new(Format::Vp8);
         let samples = bench.push(0, true, &[descriptor, key].concat());
-        assert_eq!(&samples[0].data[5..], key, "{descriptor:?}");
+        assert_eq!(&samples[0].data[..], key, "{descriptor:?}");
     }
     let key = [0x82, 0x49, 0x83, 0x42, 0x00, 0x13, 0xF0, 0x0B, 0x30, 0x00];
     for descriptor in [
@@ -143,7 +143,7 @@ fn descriptors_of_every_length_are_passed_over() {
     ] {
         let mut bench = Bench::new(Format::Vp9);
         let samples = bench.push(0, true, &[descriptor, &key].concat());
-        assert_eq!(samples[0].data[5..], key, "{descriptor:?}");
+        assert_eq!(samples[0].data[..], key, "{descriptor:?}");
         assert_eq!(bench.depacketizer.dimensions(), Some((320, 180)));
     }
 }
@@ -236,13 +236,13 @@ fn av1_units_go_on_where_they_were_cut() {
     let key = [&[0x28, 12][..], &header, &[0x30, 0x10, 7]].concat();
     let mut bench = Bench::new(Format::Av1);
     let samples = bench.push(0, true, &key);
-    assert_eq!(samples[0].data[5 + 13..], [0x32, 2, 0x10, 7]);
+    assert_eq!(samples[0].data[13..], [0x32, 2, 0x10, 7]);
     assert_eq!(bench.depacketizer.dimensions(), Some((320, 180)));
     // The same in three packets, each with a size in its first one.
     bench.push(40, false, &[0x40, 4, 0x30, 0x10, 1, 2]);
     bench.push(40, false, &[0xC0, 1, 3]);
     let samples = bench.push(40, true, &[0x80, 1, 4]);
-    assert_eq!(samples[0].data[5..], [0x32, 5, 0x10, 1, 2, 3, 4]);
+    assert_eq!(samples[0].data[..], [0x32, 5, 0x10, 1, 2, 3, 4]);
     let goes_on: &[u8] = &[0x50, 0x30, 0x10, 1];
     for packets in [
         [goes_on, &[0x10, 2]],

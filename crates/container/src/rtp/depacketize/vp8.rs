@@ -4,7 +4,6 @@ use bytes::Bytes;
 use media::Span;
 use media::codec::vp8::{FrameHeader, RECORD};
 
-use super::super::format::Format;
 use super::buffer::Buffer;
 use super::{Assembly, Frame, Malformed};
 
@@ -20,19 +19,10 @@ const HAS_KEY: u8 = 0x10;
 pub(super) const FULL_BOX: [u8; 4] = [1, 0, 0, 0];
 
 /// The frame at hand.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pieces {
     buffer: Buffer,
     dimensions: Option<(u32, u32)>,
-}
-
-impl Default for Pieces {
-    fn default() -> Self {
-        Self {
-            buffer: Buffer::new(Format::Vp8),
-            dimensions: None,
-        }
-    }
 }
 
 /// What follows the descriptor (§4.2), and whether it begins a frame.
@@ -81,7 +71,7 @@ impl Assembly for Pieces {
             }
             FrameHeader::Inter => false,
         };
-        let data = self.buffer.take(keyframe);
+        let data = self.buffer.take();
         Ok(data.map(|data| Frame {
             data,
             keyframe,

@@ -4,7 +4,6 @@ use bytes::Bytes;
 use media::Span;
 use media::codec::vp9::{FrameHeader, KeyHeader};
 
-use super::super::format::Format;
 use super::buffer::Buffer;
 use super::vp8::FULL_BOX;
 use super::{Assembly, Frame, Malformed};
@@ -25,7 +24,7 @@ const REFERENCES_MAX: usize = 3;
 const LAYERS_MAX: usize = 8;
 
 /// The picture at hand.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pieces {
     buffer: Buffer,
     /// Where the frames of its layers end.
@@ -33,17 +32,6 @@ pub(super) struct Pieces {
     /// A frame has begun and not ended.
     is_open: bool,
     key: Option<KeyHeader>,
-}
-
-impl Default for Pieces {
-    fn default() -> Self {
-        Self {
-            buffer: Buffer::new(Format::Vp9),
-            ends: Vec::new(),
-            is_open: false,
-            key: None,
-        }
-    }
 }
 
 /// A payload without its descriptor.
@@ -162,7 +150,7 @@ impl Assembly for Pieces {
             self.key = Some(key);
         }
         let record = self.key.filter(|_| keyframe).map(|key| key.record());
-        let data = self.buffer.take(keyframe);
+        let data = self.buffer.take();
         Ok(data.map(|data| Frame {
             data,
             keyframe,

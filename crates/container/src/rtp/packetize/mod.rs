@@ -35,9 +35,6 @@ pub struct Picture {
 /// Why a sample has no packets.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Unsendable {
-    /// The sample has another format than the packetizer.
-    #[error("the sample is of another format")]
-    OtherFormat,
     /// There is nothing in it that goes on the wire: delimiters, filler, parameter sets.
     #[error("the sample has no frame")]
     NoFrame,
@@ -50,7 +47,6 @@ pub enum Unsendable {
 #[derive(Debug)]
 pub struct Packetizer {
     format: Format,
-    track: Track,
     payload_bytes: usize,
     packer: Packer,
     /// The latest time that a picture is presented at.
@@ -77,18 +73,16 @@ struct Frame<'a> {
 }
 
 impl Packetizer {
-    /// A packetizer of `track`, which [`Format::of`] or [`Format::of_sample`] says has the format
-    /// `format`, into payloads of at most `payload_bytes`; usually [`PAYLOAD_BYTES`]. Fewer than 64
+    /// A packetizer of `track`, which [`Format::of`] says has the format `format`, into payloads of at most `payload_bytes`; usually [`PAYLOAD_BYTES`]. Fewer than 64
     /// are taken for 64.
     ///
     /// Samples of H.264 without a configuration are taken for Annex B.
     ///
     /// [`PAYLOAD_BYTES`]: super::PAYLOAD_BYTES
     pub fn new(format: Format, track: &Track, payload_bytes: usize) -> Self {
-        let record = format.record(track);
+        let record = &track.config[..];
         Self {
             format,
-            track: track.clone(),
             payload_bytes: payload_bytes.max(PAYLOAD_BYTES_MIN),
             packer: match format {
                 Format::H264 => Packer::H264(nal::Packer::new(record)),
@@ -109,14 +103,13 @@ impl Packetizer {
 
     /// Takes the track's new configuration, of the same format. Picture numbers go on.
     pub fn reconfigure(&mut self, track: &Track) {
-        let record = self.format.record(track);
+        let record = &track.config[..];
         match &mut self.packer {
             Packer::H264(packer) => *packer = nal::Packer::new(record),
             Packer::Hevc(packer) => *packer = nal::Packer::new(record),
             Packer::Av1(packer) => *packer = av1::Packer::new(record),
             Packer::Vp8(_) | Packer::Vp9(_) | Packer::Opus => {}
         }
-        self.track = track.clone();
     }
 
     /// Appends the packets of `sample` to `out`.
@@ -124,9 +117,8 @@ impl Packetizer {
     /// # Errors
     /// When there are none; nothing is appended then.
     pub fn push(&mut self, sample: &Sample, out: &mut Payloads) -> Result<Picture, Unsendable> {
-        let bytes = self.format.frame(&self.track, sample);
         let frame = Frame {
-            bytes: bytes.ok_or(Unsendable::OtherFormat)?,
+            bytes: &sample.data,
             keyframe: sample.keyframe,
             payload_bytes: self.payload_bytes,
         };

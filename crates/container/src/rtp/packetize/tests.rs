@@ -1,46 +1,28 @@
 //! What goes before frames, what is left out of them, and what is told of them.
 
 use bytes::Bytes;
-use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Track, TrackId};
+use media::{Framing, Sample, Span, Timestamp, Track, TrackId};
 
 use super::super::{Format, PAYLOAD_BYTES, Payloads};
 use super::{Packetizer, Picture, Unsendable};
-use crate::flv::elementary::{video_config, video_prelude};
 
 const SPS: &[u8] = &[0x67, 0x42, 0xC0, 0x0C, 0xD9, 0x01, 0x41, 0x9F, 0x9F];
 const PPS: &[u8] = &[0x68, 0xCE, 0x3C, 0x80];
 
 fn track(format: Format, record: &[u8]) -> Track {
-    let (codec, framing, config) = match format {
-        Format::H264 => (Codec::H264, Framing::Bare, Bytes::copy_from_slice(record)),
-        Format::Opus => (Codec::Opus, Framing::Bare, Bytes::new()),
-        _ => (
-            Codec::Opaque,
-            Framing::FlvBody,
-            video_config(format.fourcc(), record),
-        ),
-    };
     Track {
         id: TrackId::VIDEO,
-        kind: match format {
-            Format::Opus => Kind::Audio,
-            _ => Kind::Video,
-        },
-        codec,
-        framing,
-        config,
+        kind: format.kind(),
+        codec: format.codec(),
+        framing: Framing::Bare,
+        config: Bytes::copy_from_slice(record),
         sample_rate: 0,
         channels: 0,
         flv: None,
     }
 }
 
-fn sample(format: Format, millis: i64, keyframe: bool, frame: &[u8]) -> Sample {
-    let prelude = video_prelude(format.fourcc(), keyframe);
-    let prelude = match format {
-        Format::H264 | Format::Opus => &[][..],
-        _ => &prelude,
-    };
+fn sample(millis: i64, keyframe: bool, frame: &[u8]) -> Sample {
     let at = Timestamp::from_millis(millis);
     Sample {
         track: TrackId::VIDEO,
@@ -48,7 +30,7 @@ fn sample(format: Format, millis: i64, keyframe: bool, frame: &[u8]) -> Sample {
         pts: at,
         duration: Span::ZERO,
         keyframe,
-        data: [prelude, frame].concat().into(),
+        data: Bytes::copy_from_slice(frame),
         flv: None,
     }
 }
@@ -59,14 +41,12 @@ fn annex_b(units: &[&[u8]]) -> Vec<u8> {
 }
 
 struct Bench {
-    format: Format,
     packetizer: Packetizer,
 }
 
 impl Bench {
     fn new(format: Format, record: &[u8]) -> Self {
         Self {
-            format,
             packetizer: Packetizer::new(format, &track(format, record), PAYLOAD_BYTES),
         }
     }
@@ -86,7 +66,7 @@ impl Bench {
         frame: &[u8],
     ) -> Result<(Picture, Vec<Vec<u8>>), Unsendable> {
         let mut payloads = Payloads::default();
-        let sample = sample(self.format, millis, keyframe, frame);
+        let sample = sample(millis, keyframe, frame);
         let picture = self.packetizer.push(&sample, &mut payloads)?;
         let payloads = payloads.iter().map(|(payload, _)| payload.to_vec());
         Ok((picture, payloads.collect()))
@@ -233,14 +213,4 @@ fn sound_is_not_cut() {
     assert!(picture.keyframe && payloads == [longest.clone()]);
     let longer = [&longest[..], &[0]].concat();
     assert_eq!(bench.push(true, &longer).err(), Some(Unsendable::TooLong));
-}
-
-#[test]
-fn samples_of_another_format_are_refused() {
-    let mut packetizer = Packetizer::new(Format::Vp8, &track(Format::Vp8, &[]), PAYLOAD_BYTES);
-    let mut payloads = Payloads::default();
-    let other = sample(Format::Vp9, 0, true, &[0x82]);
-    let refused = packetizer.push(&other, &mut payloads);
-    assert_eq!(refused, Err(Unsendable::OtherFormat));
-    assert!(payloads.packets().is_empty());
 }

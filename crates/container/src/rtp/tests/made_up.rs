@@ -11,7 +11,6 @@ use super::super::{
     Depacketizer, Event, FRAME_BYTES_MAX, Format, Incoming, PAYLOAD_BYTES, Packetizer, Payloads,
 };
 use super::{Media, Outcome, check_frame};
-use crate::flv::elementary;
 
 /// High profile, 320×180, from x264.
 const SPS: &[u8] = &[
@@ -24,9 +23,8 @@ fn annex_b_track() -> Arc<Track> {
     track(Codec::H264, Framing::Bare, Bytes::new())
 }
 
-fn whole_track(format: Format) -> Arc<Track> {
-    let config = elementary::video_config(format.fourcc(), &[]);
-    track(format.codec(), Framing::FlvBody, config)
+fn bare_track(format: Format) -> Arc<Track> {
+    track(format.codec(), Framing::Bare, Bytes::new())
 }
 
 fn track(codec: Codec, framing: Framing, config: Bytes) -> Arc<Track> {
@@ -78,7 +76,7 @@ fn h264_frame(number: usize, sizes: &[usize]) -> Sample {
 }
 
 fn av1_frame(number: usize, sizes: &[usize]) -> Sample {
-    let mut data = elementary::video_prelude(*b"av01", number == 0).to_vec();
+    let mut data = Vec::new();
     let mut put = |first: u8, payload: &[u8]| {
         let unit = av1::Obu {
             first,
@@ -103,21 +101,20 @@ fn av1_frame(number: usize, sizes: &[usize]) -> Sample {
 
 fn vp_frame(format: Format, number: usize, size: usize) -> Sample {
     let is_key = number == 0;
-    let mut data = elementary::video_prelude(format.fourcc(), is_key).to_vec();
     let head: &[u8] = match (format, is_key) {
         (Format::Vp8, true) => &[0x50, 0x05, 0x00, 0x9D, 0x01, 0x2A, 0x40, 0x01, 0xB4, 0x00],
         (Format::Vp8, false) => &[0x51, 0x05, 0x00],
         (_, true) => &[0x82, 0x49, 0x83, 0x42, 0x00, 0x13, 0xF0, 0x0B, 0x30, 0x00],
         (_, false) => &[0x86, 0, 0],
     };
-    data.extend_from_slice(head);
+    let mut data = head.to_vec();
     data.extend(fill(size));
     sample(number, is_key, data)
 }
 
 fn check(media: &Media, payload_bytes: usize) {
     let outcome = Outcome::of(media.format, &media.packets(payload_bytes));
-    assert_eq!(outcome.frames(media.format), media.expected());
+    assert_eq!(outcome.frames(), media.expected());
 }
 
 /// Sizes near multiples of a payload, where the last piece is a byte, nothing, or whole.
@@ -145,7 +142,7 @@ proptest! {
         let frames = frames.iter().enumerate();
         let media = Media {
             format: Format::Av1,
-            track: whole_track(Format::Av1),
+            track: bare_track(Format::Av1),
             samples: frames.map(|(number, sizes)| av1_frame(number, sizes)).collect(),
         };
         check(&media, PAYLOAD_BYTES);
@@ -158,7 +155,7 @@ proptest! {
             let frames = sizes.iter().enumerate();
             let media = Media {
                 format,
-                track: whole_track(format),
+                track: bare_track(format),
                 samples: frames.map(|(number, size)| vp_frame(format, number, *size)).collect(),
             };
             check(&media, PAYLOAD_BYTES);
@@ -171,9 +168,9 @@ proptest! {
     fn a_unit_is_one_run(size in sizes(), payload_bytes in 64..1_400usize) {
         let frames = [
             (Format::H264, annex_b_track(), h264_frame(1, &[size])),
-            (Format::Av1, whole_track(Format::Av1), av1_frame(1, &[size])),
-            (Format::Vp8, whole_track(Format::Vp8), vp_frame(Format::Vp8, 1, size)),
-            (Format::Vp9, whole_track(Format::Vp9), vp_frame(Format::Vp9, 0, size)),
+            (Format::Av1, bare_track(Format::Av1), av1_frame(1, &[size])),
+            (Format::Vp8, bare_track(Format::Vp8), vp_frame(Format::Vp8, 1, size)),
+            (Format::Vp9, bare_track(Format::Vp9), vp_frame(Format::Vp9, 0, size)),
         ];
         for (format, track, sample) in frames {
             let mut payloads = Payloads::default();
@@ -191,7 +188,7 @@ proptest! {
     #[test]
     fn av1_packets_end_within_units(sizes in proptest::collection::vec(sizes(), 1..8)) {
         let mut payloads = Payloads::default();
-        let track = whole_track(Format::Av1);
+        let track = bare_track(Format::Av1);
         Packetizer::new(Format::Av1, &track, PAYLOAD_BYTES)
             .push(&av1_frame(1, &sizes), &mut payloads)
             .expect("it has a frame");
@@ -243,17 +240,16 @@ proptest! {
     fn any_sample_is_survived(bytes: Vec<u8>, keyframe: bool) {
         for format in Format::ALL {
             let tracks = [
-                whole_track(format),
+                bare_track(format),
                 track(Codec::H264, Framing::Bare, Bytes::from(bytes.clone())),
                 annex_b_track(),
             ];
             for track in tracks {
-                for data in [bytes.clone(), [&[0x91][..], &format.fourcc(), &bytes].concat()] {
-                    let mut payloads = Payloads::default();
-                    let mut packetizer = Packetizer::new(format, &track, 0);
-                    if packetizer.push(&sample(0, keyframe, data), &mut payloads).is_ok() {
-                        check_frame(format, &payloads, 64);
-                    }
+                let mut payloads = Payloads::default();
+                let mut packetizer = Packetizer::new(format, &track, 0);
+                let sample = sample(0, keyframe, bytes.clone());
+                if packetizer.push(&sample, &mut payloads).is_ok() {
+                    check_frame(format, &payloads, 64);
                 }
             }
         }

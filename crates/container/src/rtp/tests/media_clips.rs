@@ -74,7 +74,6 @@ pub(super) fn vp8() -> Media {
         let (frame, after) = after.split_at(length);
         rest = after;
         let keyframe = frame[0] & 1 == 0;
-        let first = if keyframe { 0x91 } else { 0xA1 };
         let at = Timestamp::from_millis(40 * samples.len() as i64);
         samples.push(Sample {
             track: TrackId::VIDEO,
@@ -82,7 +81,7 @@ pub(super) fn vp8() -> Media {
             pts: at,
             duration: Span::ZERO,
             keyframe,
-            data: [&[first][..], b"vp08", frame].concat().into(),
+            data: Bytes::copy_from_slice(frame),
             flv: None,
         });
     }
@@ -90,14 +89,13 @@ pub(super) fn vp8() -> Media {
         id: TrackId::VIDEO,
         kind: Kind::Video,
         codec: media::Codec::Vp8,
-        framing: Framing::FlvBody,
+        framing: Framing::Bare,
         config: Bytes::new(),
         sample_rate: 0,
         channels: 0,
         flv: None,
     };
-    assert_eq!(Format::of(&track), None);
-    assert_eq!(Format::of_sample(&track, &samples[0]), Some(Format::Vp8));
+    assert_eq!(Format::of(&track), Some(Format::Vp8));
     Media {
         format: Format::Vp8,
         track: Arc::new(track),

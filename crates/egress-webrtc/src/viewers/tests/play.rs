@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use fanout::Reason;
-use media::{Codec, Framing, Item, Span, Timestamp};
+use media::{Codec, Item, Span, Timestamp};
 use proptest::prelude::*;
 use webrtc::mux;
 
@@ -208,20 +209,13 @@ fn the_end_of_a_stream_and_another_codec_let_viewers_go() {
     theatre.film(&mut camera, 20);
     // The publisher goes over to VP8.
     let vp8 = Track {
-        codec: Codec::Opaque,
-        framing: Framing::FlvBody,
-        config: [&[0, 0, 13][..], &[0x90], b"vp08", &[0; 8]].concat().into(),
+        codec: Codec::Vp8,
+        config: Bytes::new(),
         ..picture_track()
     };
     let mut items = vec![Item::Track(Arc::new(vp8))];
     let mut frame = picture(Timestamp::from_millis(400), Picture::Key, 10, 1);
-    frame.data = [
-        &[0x91][..],
-        b"vp08",
-        &[0x10, 2, 0, 0x9D, 1, 0x2A, 16, 0, 16, 0],
-    ]
-    .concat()
-    .into();
+    frame.data = Bytes::from_static(&[0x10, 2, 0, 0x9D, 1, 0x2A, 16, 0, 16, 0]);
     items.push(Item::Sample(frame));
     camera
         .publisher

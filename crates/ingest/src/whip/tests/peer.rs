@@ -47,7 +47,7 @@ pub(super) fn vp8_track() -> Arc<Track> {
         id: TrackId::VIDEO,
         kind: Kind::Video,
         codec: Codec::Vp8,
-        framing: Framing::FlvBody,
+        framing: Framing::Bare,
         config: Bytes::new(),
         sample_rate: 0,
         channels: 0,
@@ -83,9 +83,7 @@ fn sample(track: TrackId, millis: i64, duration: i64, keyframe: bool, data: Vec<
 
 /// A picture that no other is like.
 fn picture(number: i64, keyframe: bool, bytes: usize) -> Sample {
-    let prelude = if keyframe { 0x91 } else { 0xA1 };
-    let mut data = vec![prelude];
-    data.extend(b"vp08");
+    let mut data = Vec::new();
     match keyframe {
         true => data.extend([0x50, 5, 0, 0x9D, 1, 0x2A, 0x40, 1, 0xB4, 0]),
         false => data.extend([0x51, 5, 0]),

@@ -1,0 +1,211 @@
+//! Codecs as FLV names them, and the tracks that sequence headers announce.
+
+use bytes::Bytes;
+use media::codec::aac::AudioSpecificConfig;
+use media::codec::h264::AvcConfig;
+use media::codec::mpeg_audio::FrameHeader;
+use media::codec::opus;
+use media::{Codec, FourCc, Framing, Kind, Track, TrackId};
+
+use super::body::{Body, Packet};
+use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, VIDEO_AVC, whole};
+
+pub(super) const FOURCC_AVC: [u8; 4] = *b"avc1";
+pub(super) const FOURCC_HEVC: [u8; 4] = *b"hvc1";
+pub(super) const FOURCC_VVC: [u8; 4] = *b"vvc1";
+const FOURCC_AV1: [u8; 4] = *b"av01";
+const FOURCC_VP8: [u8; 4] = *b"vp08";
+const FOURCC_VP9: [u8; 4] = *b"vp09";
+pub(super) const FOURCC_AAC: [u8; 4] = *b"mp4a";
+pub(super) const FOURCC_MP3: [u8; 4] = *b".mp3";
+pub(super) const FOURCC_OPUS: [u8; 4] = *b"Opus";
+const FOURCC_FLAC: [u8; 4] = *b"fLaC";
+const FOURCC_AC3: [u8; 4] = *b"ac-3";
+const FOURCC_EAC3: [u8; 4] = *b"ec-3";
+
+/// Numbers that encoders agreed on before Enhanced RTMP: bodies laid out like those of AVC and AAC.
+pub(super) const VIDEO_HEVC: u8 = 12;
+pub(super) const AUDIO_OPUS: u8 = 13;
+
+/// A codec as FLV names it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum CodecTag {
+    /// The four-bit number of a legacy body.
+    Number(u8),
+    /// The four characters of an enhanced one.
+    FourCc([u8; 4]),
+    /// A multitrack body whose tracks each name their own.
+    Mixed,
+}
+
+impl CodecTag {
+    /// What it stands for.
+    pub(super) const fn codec(self, kind: Kind) -> Codec {
+        match (kind, self) {
+            (_, Self::Mixed) => Codec::UNKNOWN,
+            (Kind::Video, Self::Number(number)) => match number {
+                VIDEO_AVC => Codec::H264,
+                VIDEO_HEVC => Codec::Hevc,
+                // Sorenson's H.263, screen video, VP6, VP6 with alpha, screen video 2.
+                2 => Codec::Other(FourCc(*b"FLV1")),
+                3 => Codec::Other(FourCc(*b"FSV1")),
+                4 => Codec::Other(FourCc(*b"VP6F")),
+                5 => Codec::Other(FourCc(*b"VP6A")),
+                6 => Codec::Other(FourCc(*b"FSV2")),
+                _ => Codec::UNKNOWN,
+            },
+            (Kind::Audio, Self::Number(number)) => match number {
+                AUDIO_AAC => Codec::Aac,
+                AUDIO_MP3 | AUDIO_MP3_8K => Codec::Mp3,
+                AUDIO_OPUS => Codec::Opus,
+                7 => Codec::Pcma,
+                8 => Codec::Pcmu,
+                11 => Codec::Speex,
+                // PCM, ADPCM, Nellymoser.
+                0 | 3 => Codec::Other(FourCc(*b"lpcm")),
+                1 => Codec::Other(FourCc(*b"swfa")),
+                4..=6 => Codec::Other(FourCc(*b"NELL")),
+                _ => Codec::UNKNOWN,
+            },
+            (Kind::Video, Self::FourCc(fourcc)) => match fourcc {
+                FOURCC_AVC => Codec::H264,
+                FOURCC_HEVC => Codec::Hevc,
+                FOURCC_VVC => Codec::Vvc,
+                FOURCC_AV1 => Codec::Av1,
+                FOURCC_VP8 => Codec::Vp8,
+                FOURCC_VP9 => Codec::Vp9,
+                other => Codec::Other(FourCc(other)),
+            },
+            (Kind::Audio, Self::FourCc(fourcc)) => match fourcc {
+                FOURCC_AAC => Codec::Aac,
+                FOURCC_MP3 => Codec::Mp3,
+                FOURCC_OPUS => Codec::Opus,
+                FOURCC_FLAC => Codec::Flac,
+                FOURCC_AC3 => Codec::Ac3,
+                FOURCC_EAC3 => Codec::Eac3,
+                other => Codec::Other(FourCc(other)),
+            },
+        }
+    }
+
+    /// The codec of a track whose samples say all that its bodies do. Further tracks of a multitrack publisher
+    /// keep their bodies, because their number is part of them, and other codecs, because there are several
+    /// ways to write them.
+    pub(super) fn plain(self, id: TrackId) -> Option<Codec> {
+        let codec = match id {
+            TrackId::VIDEO => self.codec(Kind::Video),
+            TrackId::AUDIO => self.codec(Kind::Audio),
+            _ => return None,
+        };
+        let is_plain = match codec {
+            Codec::H264 | Codec::Aac | Codec::Mp3 => true,
+            Codec::Opus => self == Self::FourCc(FOURCC_OPUS),
+            _ => false,
+        };
+        is_plain.then_some(codec)
+    }
+}
+
+/// The four characters that Enhanced RTMP has for a codec; `None` for one that it does not name.
+pub(super) const fn fourcc(codec: Codec) -> Option<[u8; 4]> {
+    Some(match codec {
+        Codec::H264 => FOURCC_AVC,
+        Codec::Hevc => FOURCC_HEVC,
+        Codec::Vvc => FOURCC_VVC,
+        Codec::Av1 => FOURCC_AV1,
+        Codec::Vp8 => FOURCC_VP8,
+        Codec::Vp9 => FOURCC_VP9,
+        Codec::Aac => FOURCC_AAC,
+        Codec::Mp3 => FOURCC_MP3,
+        Codec::Opus => FOURCC_OPUS,
+        Codec::Flac => FOURCC_FLAC,
+        Codec::Ac3 => FOURCC_AC3,
+        Codec::Eac3 => FOURCC_EAC3,
+        _ => return None,
+    })
+}
+
+/// A track of samples that say all; `None` when its configuration cannot be read.
+///
+/// The configuration is copied: it outlives the message buffer it came in.
+pub(super) fn plain_track(id: TrackId, codec: Codec, config: &[u8]) -> Option<Track> {
+    let kind = match codec {
+        Codec::H264 => {
+            AvcConfig::parse(config)?;
+            Kind::Video
+        }
+        Codec::Aac => {
+            AudioSpecificConfig::parse(config)?;
+            Kind::Audio
+        }
+        Codec::Opus => {
+            opus::plain_head_channels(config)?;
+            Kind::Audio
+        }
+        _ => return None,
+    };
+    Some(track(id, kind, codec, config))
+}
+
+/// A track that is relayed as it comes: the bodies of its sequence header and its facts, either of which may
+/// be empty.
+pub(super) fn kept_track(
+    id: TrackId,
+    kind: Kind,
+    codec: CodecTag,
+    header: &[u8],
+    facts: &[u8],
+) -> Track {
+    Track {
+        flv: Some(whole::join(header, facts)),
+        ..track(id, kind, codec.codec(kind), record(kind, header))
+    }
+}
+
+/// The codec's own record in the body of a sequence header. The other kind of header, of MPEG-2 TS, has none.
+fn record(kind: Kind, header: &[u8]) -> &[u8] {
+    let parsed = Body::of(kind, header);
+    let parsed =
+        parsed.filter(|body| body.packet == Packet::SequenceHeader && body.packet_type == 0);
+    let record = parsed.and_then(|body| header.get(body.payload..));
+    record.unwrap_or_default()
+}
+
+fn track(id: TrackId, kind: Kind, codec: Codec, config: &[u8]) -> Track {
+    let (sample_rate, channels) = match codec {
+        Codec::Aac => AudioSpecificConfig::parse(config)
+            .map(|config| (config.sample_rate, config.channels))
+            .unwrap_or_default(),
+        Codec::Opus => (opus::RATE, opus::head_channels(config).unwrap_or_default()),
+        // The only rate that FLV has for them.
+        Codec::Pcma | Codec::Pcmu => (8_000, 0),
+        _ => (0, 0),
+    };
+    Track {
+        id,
+        kind,
+        codec,
+        framing: Framing::Bare,
+        config: Bytes::copy_from_slice(config),
+        sample_rate,
+        channels,
+        flv: None,
+    }
+}
+
+/// The track that an MP3 body implies: by its frame header, else by the tag's own flags.
+pub(super) fn mp3_track(body: &[u8], payload: usize) -> Track {
+    const FLAG_RATES: [u32; 4] = [5_512, 11_025, 22_050, 44_100];
+    let flags = body.first().copied().unwrap_or_default();
+    let (sample_rate, channels) = match FrameHeader::parse(body.get(payload..).unwrap_or_default())
+    {
+        Some(header) => (header.sample_rate, header.channels),
+        None if flags >> 4 == AUDIO_MP3_8K => (8_000, (flags & 1) + 1),
+        None => (FLAG_RATES[usize::from(flags >> 2 & 3)], (flags & 1) + 1),
+    };
+    Track {
+        sample_rate,
+        channels,
+        ..track(TrackId::AUDIO, Kind::Audio, Codec::Mp3, &[])
+    }
+}

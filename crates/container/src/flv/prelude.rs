@@ -1,0 +1,124 @@
+//! What a tag body has before the codec's own bytes.
+
+use media::{Codec, Framing, Sample, Track, TrackId};
+
+use super::body::AUDIO_EX_HEADER;
+use super::codec::{FOURCC_OPUS, fourcc};
+use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, PACKET_CODED, PACKET_SEQUENCE_HEADER, VIDEO_AVC};
+
+/// The longest prelude: frame and packet type, four characters, composition time.
+pub(super) const PRELUDE_BYTES_MAX: usize = 8;
+
+/// Sixteen bits per sample and two channels, which is what AAC always claims (annex E.4.2.1).
+const SOUND_AAC: u8 = AUDIO_AAC << 4 | 0x0F;
+
+/// Enhanced packet types: a sequence header, frames, and frames that are presented when they are decoded.
+const EX_SEQUENCE_START: u8 = 0;
+const EX_CODED_FRAMES: u8 = 1;
+const EX_CODED_FRAMES_X: u8 = 3;
+
+/// See the module's description.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Prelude {
+    bytes: [u8; PRELUDE_BYTES_MAX],
+    length: u8,
+}
+
+impl Prelude {
+    fn new(bytes: &[u8]) -> Self {
+        let mut prelude = Self::default();
+        prelude.bytes[..bytes.len()].copy_from_slice(bytes);
+        prelude.length = bytes.len() as u8;
+        prelude
+    }
+
+    pub(super) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+
+    /// Of the sequence header of a track whose samples say all; `None` if there is none.
+    pub(super) fn of_header(track: &Track) -> Option<Self> {
+        // VP8 and VP9 are announced without a configuration, too.
+        let is_announced = matches!(track.codec, Codec::Vp8 | Codec::Vp9);
+        if track.framing != Framing::Bare || track.config.is_empty() && !is_announced {
+            return None;
+        }
+        match track.codec {
+            Codec::H264 => Some(Self::new(&[
+                0x10 | VIDEO_AVC,
+                PACKET_SEQUENCE_HEADER,
+                0,
+                0,
+                0,
+            ])),
+            Codec::Aac => Some(Self::new(&[SOUND_AAC, PACKET_SEQUENCE_HEADER])),
+            Codec::Opus => Some(Self::opus(EX_SEQUENCE_START)),
+            codec => {
+                let [a, b, c, d] = enhanced_picture(codec)?;
+                Some(Self::new(&[0x90 | EX_SEQUENCE_START, a, b, c, d]))
+            }
+        }
+    }
+
+    /// Of a sample of such a track, which must be one that [`is_plain`] allows.
+    pub(super) fn of_sample(track: &Track, sample: &Sample) -> Self {
+        let composition = (sample.pts.millis() - sample.dts.millis()).clamp(0, 0x7F_FFFF) as u32;
+        let [_, high, middle, low] = composition.to_be_bytes();
+        match track.codec {
+            Codec::H264 => {
+                let frame = if sample.keyframe { 0x10 } else { 0x20 };
+                Self::new(&[frame | VIDEO_AVC, PACKET_CODED, high, middle, low])
+            }
+            Codec::Aac => Self::new(&[SOUND_AAC, PACKET_CODED]),
+            Codec::Opus => Self::opus(EX_CODED_FRAMES),
+            codec => match enhanced_picture(codec) {
+                None => Self::new(&[mp3_sound(track)]),
+                Some([a, b, c, d]) => {
+                    let frame = if sample.keyframe { 0x90 } else { 0xA0 };
+                    // Of these only HEVC has pictures that are decoded earlier than presented.
+                    match (codec, composition) {
+                        (Codec::Hevc, 0) => Self::new(&[frame | EX_CODED_FRAMES_X, a, b, c, d]),
+                        (Codec::Hevc, _) => {
+                            Self::new(&[frame | EX_CODED_FRAMES, a, b, c, d, high, middle, low])
+                        }
+                        _ => Self::new(&[frame | EX_CODED_FRAMES, a, b, c, d]),
+                    }
+                }
+            },
+        }
+    }
+
+    fn opus(packet: u8) -> Self {
+        let [a, b, c, d] = FOURCC_OPUS;
+        Self::new(&[AUDIO_EX_HEADER << 4 | packet, a, b, c, d])
+    }
+}
+
+/// Whether there is a prelude for each sample of `track`. A body that names no track is the first track's, so
+/// Opus that was derived beside the first sound has none.
+pub(super) fn is_plain(track: &Track) -> bool {
+    match (track.framing, track.codec) {
+        (Framing::Bare, Codec::H264 | Codec::Aac | Codec::Mp3) => true,
+        (Framing::Bare, Codec::Opus) => track.id == TrackId::AUDIO,
+        (Framing::Bare, codec) => track.id == TrackId::VIDEO && enhanced_picture(codec).is_some(),
+        (Framing::SelfFramed, codec) => codec == Codec::Mp3,
+    }
+}
+
+/// The four characters of pictures that only Enhanced RTMP has, and that need no more than a prelude.
+fn enhanced_picture(codec: Codec) -> Option<[u8; 4]> {
+    let is_one = matches!(codec, Codec::Hevc | Codec::Av1 | Codec::Vp8 | Codec::Vp9);
+    fourcc(codec).filter(|_| is_one)
+}
+
+/// The sound byte of an MP3 tag. Rates that it cannot name are rounded; players read the frame.
+fn mp3_sound(track: &Track) -> u8 {
+    let (format, rate) = match track.sample_rate {
+        8_000 => (AUDIO_MP3_8K, 0),
+        1..=8_268 => (AUDIO_MP3, 0),
+        8_269..=16_537 => (AUDIO_MP3, 1),
+        16_538..=33_074 => (AUDIO_MP3, 2),
+        _ => (AUDIO_MP3, 3),
+    };
+    format << 4 | rate << 2 | 2 | u8::from(track.channels != 1)
+}
