@@ -210,7 +210,11 @@ fn chromium_decodes_picture_and_sound() {
             "{stats}"
         );
     }
-    assert_eq!(stats["video"]["framesDropped"], 0, "{stats}");
+    // Nothing was missing, and nothing could not be decoded. A browser on a busy machine drops pictures that
+    // are too late to be shown.
+    for count in ["nackCount", "pliCount"] {
+        assert_eq!(stats["video"][count], 0, "{stats}");
+    }
     assert_eq!(
         stats["transport"]["srtpCipher"], "SRTP_AEAD_AES_128_GCM",
         "{stats}"
