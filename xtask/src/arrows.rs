@@ -24,6 +24,7 @@ const TIER_0_TO_2: &[&str] = &[
     "http1",
     "net",
     "fanout",
+    "formats",
     "webrtc",
     "transcode",
 ];
@@ -34,6 +35,7 @@ const EVERYTHING: &[&str] = &[
     "http1",
     "net",
     "fanout",
+    "formats",
     "webrtc",
     "transcode",
     "ingest",
@@ -78,6 +80,11 @@ const ROOMS: &[Room] = &[
     Room {
         name: "fanout",
         may_use: &["media", "net"],
+        tests_may_use: TESTKIT,
+    },
+    Room {
+        name: "formats",
+        may_use: &["media", "container", "rtmp", "fanout"],
         tests_may_use: TESTKIT,
     },
     Room {

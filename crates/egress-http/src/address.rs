@@ -6,7 +6,7 @@ use fanout::{Info, Offer, Registry, Stream};
 use http1::Head;
 use media::{Codec, Container, StreamName};
 
-use crate::form::{Choice, Extension, Form};
+use formats::{Choice, Extension, Form};
 
 /// A path at which a stream can be heard.
 #[derive(Clone, Debug, Eq, PartialEq)]

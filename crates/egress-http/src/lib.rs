@@ -10,8 +10,7 @@
 //!
 //! * A stream is heard at its own name in the source's own container (FLV when it came over RTMP),
 //!   and at its name with an extension where its codecs allow; [`addresses`] lists them.
-//! * The wire formats are the private packagers of this crate, given to
-//!   [`fanout::Stream::lane`].
+//! * [`formats::Form`] says which wire format answers a request.
 //! * Replies look like those of Icecast 2.4.4, because players and directories recognise it; every
 //!   answer, errors included, carries CORS headers and ends with the connection.
 //!
@@ -19,12 +18,12 @@
 //! TLS, [`serve_secure`].
 
 mod address;
-mod form;
-mod packager;
 mod reply;
 mod serve;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use address::{Address, addresses, claims};
 pub use serve::{Context, Outcome, serve_plain, serve_secure};

@@ -19,7 +19,7 @@ use media::{
 };
 
 use crate::Context;
-use crate::form::Form;
+use formats::Form;
 
 /// How long a test waits for what must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -4,7 +4,7 @@
 use fanout::{Format, Info, Protocol};
 use media::Container;
 
-use crate::packager::{Rtmp, Shape};
+use formats::rtmp::{Rtmp, Shape};
 
 /// The message stream that players have lanes on: the first that they made, which every client plays
 /// on. What they choose beyond that would have each format packaged once more, for strangers.

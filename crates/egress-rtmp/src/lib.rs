@@ -16,7 +16,6 @@
 
 mod error;
 mod format;
-mod packager;
 mod play;
 pub mod push;
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! * [`agree()`] finds which of a stream's tracks an offer can take, and as what.
-//! * [`packager()`] makes the RTP lane ([`RTP`]): a unit is a frame, as packets in the clear.
+//! * [`formats::rtp::packager`] makes the RTP lane: a unit is a frame, as packets in the clear.
 //! * [`Viewers`] is what one worker thread of the WebRTC port runs for its viewers: it follows lanes
 //!   and seals each packet straight from the log into the send buffer.
 //!
@@ -20,19 +20,13 @@
 
 mod agree;
 mod clock;
-mod codes;
-mod lane_clock;
 mod out;
-mod packager;
-mod record;
 mod stats;
 #[cfg(test)]
 mod testing;
 mod viewers;
 
-pub use agree::{Agreed, REORDERED, Unplayable, agree};
-pub use codes::CNAME;
+pub use agree::{Agreed, Unplayable, agree};
 pub use out::{Out, Sent};
-pub use packager::{RTP, Tally, packager};
 pub use stats::{Counters, Stats};
 pub use viewers::{Rules, Ticket, Viewers};

@@ -21,7 +21,7 @@ use webrtc::ice::Path;
 use webrtc::mux::Handle;
 
 use crate::out::{Out, Sent};
-use crate::packager::{RTP, Tally, packager};
+use formats::rtp::{RTP, Tally, packager};
 
 /// How long a test waits for what must happen.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -3,7 +3,7 @@
 use fanout::Keyframes;
 use http1::{CORS, Head, HttpDate, NO_CACHE, ResponseHead, Status, Version};
 
-use crate::packager::METAINT;
+use formats::METAINT;
 
 /// Headers of a source that are passed on to listeners. A source is bounded by its own request head
 /// already; this keeps every reply well below what old players read.

@@ -12,8 +12,8 @@ use media::Container;
 
 use super::{Answer, Context};
 use crate::address::{self, Target};
-use crate::form::{Choice, Form};
 use crate::reply::Replies;
+use formats::{Choice, Form};
 
 /// How long a request waits for the tracks that decide about its form. A publisher that has just
 /// connected announces them with its first packets.
@@ -248,7 +248,7 @@ impl Request<'_> {
         self.replies.stream(
             form.media_type(info),
             &info.source.headers,
-            form == Form::Icy,
+            form.has_titles(),
             info.keyframes.filter(|_| form == Form::Flv),
         )
     }

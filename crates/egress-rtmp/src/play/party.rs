@@ -16,8 +16,8 @@ use tokio::time::timeout;
 
 use super::allowance::{Allowance, Rate};
 use crate::format::{format, is_carried};
-use crate::packager::{Rtmp, Shape};
 use crate::{Context, Error};
+use formats::rtmp::{Rtmp, Shape};
 
 /// Bytes read at once: commands are a few hundred at the most.
 const READ_BYTES: usize = 2 * 1024;

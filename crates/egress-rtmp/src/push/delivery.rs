@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::opening::{Opened, Opening, next_event, open};
 use super::{Failure, Push, now};
 use crate::format::{format, is_carried};
-use crate::packager::{Rtmp, Shape};
+use formats::rtmp::{Rtmp, Shape};
 
 /// Bytes read at once from a target.
 const READ_BYTES: usize = 512;

@@ -18,7 +18,7 @@ use media::{Kind, Track};
 use thiserror::Error;
 use webrtc::sdp::{Codec, Fit, Format, Media, MediaKind, Offer, ProfileLevelId, Section, Wanted};
 
-use crate::codes;
+use formats::rtp::{REORDERED, codes};
 
 /// What an H.264 track is taken for that does not say: what every decoder decodes.
 const H264_USUAL: ProfileLevelId = ProfileLevelId([0x42, 0xe0, 0x1f]);
@@ -27,12 +27,6 @@ const H264_USUAL: ProfileLevelId = ProfileLevelId([0x42, 0xe0, 0x1f]);
 /// them as it likes.
 const OPUS_STEREO: &str = "minptime=10;useinbandfec=1;stereo=1;sprop-stereo=1";
 const OPUS_MONO: &str = "minptime=10;useinbandfec=1";
-
-/// What a publisher has to change whose pictures come in another order than they are shown in. Players
-/// show a picture when it is there: B-frames come too late, or hold up all others.
-pub const REORDERED: &str = "the picture has B-frames, which WebRTC players cannot show in time; have the \
-     encoder make none, and a keyframe every 2 s: `-bf 0 -g 60` in ffmpeg; in OBS the x264 tune \
-     zerolatency or option bframes=0 (other encoders: B-frames 0) and keyframe interval 2 s";
 
 /// What is sent in which section of an offer.
 #[derive(Clone, Debug)]
@@ -180,7 +174,7 @@ impl Agreement {
     }
 }
 
-/// The track of a kind that the RTP lane carries; see [`crate::packager()`].
+/// The track of a kind that the RTP lane carries; see [`formats::rtp::packager`].
 fn carried<T: Borrow<Track>>(tracks: &[T], kind: Kind) -> Option<(Carried, &Track)> {
     let tracks = tracks.iter().map(<T as Borrow<Track>>::borrow);
     tracks

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use media::{Span, TICKS_PER_SECOND, Timestamp};
 
-use crate::codes::PICTURE;
+use formats::rtp::codes::PICTURE;
 
 /// The past is given so many times faster than it went by.
 const CATCH_UP_SPEED: u32 = 3;
@@ -71,7 +71,7 @@ fn duration(span: Span) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codes::SOUND;
+    use formats::rtp::codes::SOUND;
 
     #[test]
     fn the_past_goes_by_three_times_faster() {

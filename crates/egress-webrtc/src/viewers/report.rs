@@ -7,8 +7,8 @@ use webrtc::rtcp::{Report, SenderReport, write_sdes};
 
 use super::line::Line;
 use super::viewer::Viewer;
-use crate::codes::{self, CNAME};
 use crate::stats::Counters;
+use formats::rtp::codes::{self, CNAME};
 
 /// How often a viewer is told. A receiver needs two reports of each line before it can play sound and
 /// picture in step, so the first ones come sooner.

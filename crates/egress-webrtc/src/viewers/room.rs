@@ -15,10 +15,10 @@ use webrtc::ice::Transport;
 use super::track::{Packet, Track};
 use super::viewer::{Lane, Viewer, Visit};
 use super::{Desk, Place};
-use crate::clock::MediaClock;
-use crate::codes::{self, FORMATS, PICTURE};
 use crate::out::Out;
-use crate::record::{HEAD_BYTES, PEEK_BYTES, Record};
+use formats::rtp::MediaClock;
+use formats::rtp::codes::{self, FORMATS, PICTURE};
+use formats::rtp::record::{HEAD_BYTES, PEEK_BYTES, Record};
 
 /// Sound waits for a picture to go with, but no longer than this: a little more than pictures of 25 a
 /// second are apart.

@@ -15,10 +15,10 @@ use super::repair::{Credit, Repair};
 use super::run::Run;
 use super::track::{Packet, Track};
 use crate::agree::Agreed;
-use crate::codes::{self, FORMATS, PICTURE, SOUND};
 use crate::out::{Out, Sent};
-use crate::record;
 use crate::stats::Counters;
+use formats::rtp::codes::{self, FORMATS, PICTURE, SOUND};
+use formats::rtp::record;
 
 /// A viewer counts as degraded for this long after it was moved forward.
 const DEGRADED_FOR: Duration = Duration::from_secs(10);

@@ -113,7 +113,7 @@ fn pictures(info: &Info) -> Value {
     let (b_frames, words) = match info.picture_order {
         PictureOrder::Unknown => (None, None),
         PictureOrder::Presented => (Some(false), None),
-        PictureOrder::Reordered => (Some(true), Some(egress_webrtc::REORDERED)),
+        PictureOrder::Reordered => (Some(true), Some(formats::rtp::REORDERED)),
     };
     json!({ "b_frames": b_frames, "words": words })
 }

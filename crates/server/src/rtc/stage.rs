@@ -6,9 +6,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use egress_webrtc::{CNAME, Rules, Stats, Tally, Viewers};
+use egress_webrtc::{Rules, Stats, Viewers};
 use fanout::gate::{Authorized, Play, Presented};
 use fanout::{Fanout, Format, Info, ListenerRecord, Stream};
+use formats::rtp::Tally;
+use formats::rtp::codes::CNAME;
 use ingest::whip::{self, Agreed, Publishers};
 use media::StreamName;
 use webrtc::dtls::{self, Identity};
@@ -55,7 +57,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// What a listener over WebRTC listens to.
-    pub(super) const FORMAT: Format = egress_webrtc::RTP;
+    pub(super) const FORMAT: Format = formats::rtp::RTP;
 
     /// Opens the port.
     ///
@@ -146,7 +148,7 @@ impl Stage {
             );
         }
         let answer = self.answer(offer, &local, &agreed.sections())?;
-        let make = || egress_webrtc::packager(stream.name(), &self.tally);
+        let make = || formats::rtp::packager(stream.name(), &self.tally);
         let lane = stream.reserve_lane(permission, Self::FORMAT, make, Instant::now())?;
         let seat = self.fanout.seat(record, lane);
         let ticket = egress_webrtc::Ticket { agreed, seat };

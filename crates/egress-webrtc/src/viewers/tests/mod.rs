@@ -22,9 +22,9 @@ use webrtc::srtp::{Keys, MasterKey, Profile};
 
 use super::{Rules, Ticket, Viewers};
 use crate::agree::testing::agreed;
-use crate::codes;
 use crate::stats::Counters;
 use crate::testing::{Camera, House, Wire};
+use formats::rtp::codes;
 
 const BOTH: [Kind; 2] = [Kind::Audio, Kind::Video];
 const TICK: Duration = Duration::from_millis(20);

@@ -3,7 +3,7 @@
 use webrtc::rtcp::{Packet as Item, Report, packets as items, write_receiver_report};
 
 use super::*;
-use crate::codes::CNAME;
+use formats::rtp::codes::CNAME;
 
 /// Source, wall clock and RTP clock of each sender report of a compound.
 fn reports(compound: &[u8]) -> Vec<(u32, u64, u32, u32)> {

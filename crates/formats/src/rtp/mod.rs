@@ -6,6 +6,11 @@
 //! publishes: the times of the lane's units are that clock's. A unit is a frame; viewers join at keyframes, or
 //! anywhere in a stream without pictures.
 
+pub mod codes;
+mod lane_clock;
+mod media_clock;
+pub mod record;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,16 +18,21 @@ use container::rtp::{Format, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
 use fanout::{Entry, Packager, Preamble, Protocol, Sink};
 use media::{Item, Kind, Sample, StreamName, Track};
 
-use crate::agree::REORDERED;
-use crate::codes::{self, FORMATS};
-use crate::lane_clock::LaneClock;
-use crate::record;
+use self::codes::FORMATS;
+use self::lane_clock::LaneClock;
+pub use self::media_clock::MediaClock;
 
 /// The lane's format.
 pub const RTP: fanout::Format = fanout::Format {
     name: "rtp",
     protocol: Protocol::Webrtc,
 };
+
+/// What a publisher has to change whose pictures come in another order than they are shown in. Players
+/// show a picture when it is there: B-frames come too late, or hold up all others.
+pub const REORDERED: &str = "the picture has B-frames, which WebRTC players cannot show in time; have the \
+     encoder make none, and a keyframe every 2 s: `-bf 0 -g 60` in ffmpeg; in OBS the x264 tune \
+     zerolatency or option bframes=0 (other encoders: B-frames 0) and keyframe interval 2 s";
 
 /// Tracks of a stream that are considered; a stream has no more.
 const TRACKS_MAX: usize = 16;

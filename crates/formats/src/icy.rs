@@ -1,4 +1,4 @@
-//! MP3 or ADTS with titles between, one lane for all who ask for them.
+//! MP3 or ADTS with titles between, one lane for all listeners that ask for them.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -6,10 +6,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use container::icy::{Block, Interleaver, Piece};
 use fanout::{Entry, Lead, Packager, Preamble, Sink};
-use media::{Item, Sample, Title};
+use media::{Codec, Item, Title};
+
+use crate::elementary::{Frame, Frames};
 
 /// Audio bytes between two metadata blocks: what Icecast has always announced.
-pub(crate) const METAINT: NonZeroUsize = match NonZeroUsize::new(16_000) {
+pub const METAINT: NonZeroUsize = match NonZeroUsize::new(16_000) {
     Some(metaint) => metaint,
     None => unreachable!(),
 };
@@ -24,7 +26,8 @@ pub(crate) const METAINT: NonZeroUsize = match NonZeroUsize::new(16_000) {
 /// A joiner is first given the interval before its join point, with the title in the block that
 /// ends it. Each title told is a generation, so one that skips past a change is given the same.
 #[derive(Debug)]
-pub(crate) struct Icy {
+pub struct Icy {
+    frames: Frames,
     interleaver: Interleaver,
     titles: Titles,
 }
@@ -44,9 +47,20 @@ struct Titles {
 }
 
 impl Icy {
+    /// Over the frames of a source that sends nothing else.
+    pub fn over_source() -> Self {
+        Self::over(Frames::Source)
+    }
+
+    /// Over the first audio track that is coded as `codec`.
+    pub fn over_track(codec: Codec) -> Self {
+        Self::over(Frames::of_track(codec))
+    }
+
     /// Before the first byte, where a listener may start.
-    pub(crate) fn new() -> Self {
+    fn over(frames: Frames) -> Self {
         Self {
+            frames,
             interleaver: Interleaver::new(METAINT),
             titles: Titles {
                 due: Block::empty(),
@@ -56,27 +70,34 @@ impl Icy {
             },
         }
     }
+}
 
-    fn sample(&mut self, sample: &Sample, sink: &mut Sink<'_>) {
-        let titles = &mut self.titles;
+/// Writes a frame, cut where blocks stand.
+fn write(
+    frame: &Frame<'_>,
+    interleaver: &mut Interleaver,
+    titles: &mut Titles,
+    sink: &mut Sink<'_>,
+) {
+    let at = frame.sample.dts;
+    let mut is_open = false;
+    for bytes in [frame.header(), &frame.sample.data] {
         let due = titles.due.clone();
-        let mut is_open = false;
-        self.interleaver
-            .push(&sample.data, &due, |piece| match piece {
-                Piece::Audio(bytes) => {
-                    sink.put(bytes);
-                    is_open = true;
-                }
-                Piece::Block(bytes) => {
-                    sink.put(bytes);
-                    sink.end_unit(sample.dts, titles.entry(Some(bytes.len())));
-                    titles.tell();
-                    is_open = false;
-                }
-            });
-        if is_open {
-            sink.end_unit(sample.dts, titles.entry(None));
-        }
+        interleaver.push(bytes, &due, |piece| match piece {
+            Piece::Audio(bytes) => {
+                sink.put(bytes);
+                is_open |= !bytes.is_empty();
+            }
+            Piece::Block(bytes) => {
+                sink.put(bytes);
+                sink.end_unit(at, titles.entry(Some(bytes.len())));
+                titles.tell();
+                is_open = false;
+            }
+        });
+    }
+    if is_open {
+        sink.end_unit(at, titles.entry(None));
     }
 }
 
@@ -120,8 +141,11 @@ impl Packager for Icy {
             // The next publisher's programme is another.
             Item::Epoch => self.titles.announce(&Title::default()),
             Item::Title(title) => self.titles.announce(title),
-            Item::Sample(sample) => self.sample(sample, sink),
-            Item::Track(_) | Item::Header(_) | Item::Metadata(_) | Item::Script(_) => {}
+            _ => {
+                if let Some(frame) = self.frames.take(item) {
+                    write(&frame, &mut self.interleaver, &mut self.titles, sink);
+                }
+            }
         }
     }
 }

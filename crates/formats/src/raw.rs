@@ -12,7 +12,7 @@ use media::{Container, Item, Timestamp};
 /// (the next link of an Ogg chain, the next publisher) also goes into the log, for those who are
 /// reading; the first one does not, because nobody can have started before it.
 #[derive(Debug)]
-pub(crate) struct Raw {
+pub struct Raw {
     preamble: Arc<Preamble>,
     /// A listener that skips ahead may leave only where another may start.
     leaves_at_joins: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Raw {
 
 impl Raw {
     /// For a source that sends `container`.
-    pub(crate) fn new(container: Container) -> Self {
+    pub fn new(container: Container) -> Self {
         Self {
             preamble: Arc::default(),
             // A cluster of known length that is left in the middle swallows what follows it.

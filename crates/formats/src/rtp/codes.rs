@@ -11,11 +11,12 @@ use media::Kind;
 pub const CNAME: &str = "carillon";
 
 /// Payload formats, which number a lane's tracks.
-pub(crate) const FORMATS: usize = Format::ALL.len();
+pub const FORMATS: usize = Format::ALL.len();
 
-/// The places of sound and picture wherever both stand side by side.
-pub(crate) const SOUND: usize = 0;
-pub(crate) const PICTURE: usize = 1;
+/// The place of sound wherever sound and picture stand side by side.
+pub const SOUND: usize = 0;
+/// The place of the picture.
+pub const PICTURE: usize = 1;
 
 /// `CAR` and the number of the format.
 const SSRC: u32 = 0x4341_5200;
@@ -27,22 +28,22 @@ const RTX_SSRC: u32 = 0x4341_5280;
 const CLOCK_ORIGIN: u32 = 0x1000_0000;
 
 /// The source of a format's packets.
-pub(crate) const fn ssrc(format: Format) -> u32 {
+pub const fn ssrc(format: Format) -> u32 {
     SSRC + format as u32
 }
 
 /// The source of a format's repeated packets.
-pub(crate) const fn rtx_ssrc(format: Format) -> u32 {
+pub const fn rtx_ssrc(format: Format) -> u32 {
     RTX_SSRC + format as u32
 }
 
 /// A format's clock, and its packets' numbers from the first one on.
-pub(crate) const fn sequencer(format: Format) -> Sequencer {
+pub const fn sequencer(format: Format) -> Sequencer {
     Sequencer::new(ssrc(format), 0, CLOCK_ORIGIN, format.clock_rate())
 }
 
 /// [`SOUND`] or [`PICTURE`].
-pub(crate) const fn place(kind: Kind) -> usize {
+pub const fn place(kind: Kind) -> usize {
     match kind {
         Kind::Audio => SOUND,
         Kind::Video => PICTURE,

@@ -8,11 +8,11 @@ use fanout::Settings;
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Container, Framing, Item, Kind, Span, Track, TrackId};
 
-use crate::form::Form;
 use crate::testing::{
     ASC, House, assert_same, audio_track, demux, mp3_frame, mp3_items, no_burst, sample, samples,
     video_track, write,
 };
+use formats::Form;
 
 /// The checksum of an Ogg page (RFC 3533 §6), bit by bit.
 fn ogg_checksum(bytes: &[u8]) -> u32 {

@@ -15,11 +15,11 @@ mod tests;
 
 use std::sync::Arc;
 
+use ::rtmp::chunk::{CHUNK_SIZE_SHARED, Header, write_parts};
+use ::rtmp::message::Kind;
 use container::flv::{self, Muxer, Opening, Selection, Tag, TagKind};
 use fanout::{Entry, Packager, Preamble, Sink};
 use media::{Item, Timestamp, Track};
-use rtmp::chunk::{CHUNK_SIZE_SHARED, Header, write_parts};
-use rtmp::message::Kind;
 
 /// Chunk streams of media. Control has 2, commands 3, status 5; players tell media apart by type,
 /// and only by convention by chunk stream.
@@ -32,7 +32,7 @@ const SET_DATA_FRAME: &[u8] = b"\x02\x00\x0D@setDataFrame";
 
 /// How the messages of a lane look.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) struct Shape {
+pub struct Shape {
     /// The message stream, as `createStream` gave it out.
     pub message_stream: u32,
     /// Sound is carried.
@@ -45,14 +45,14 @@ pub(crate) struct Shape {
 
 /// Writes RTMP messages.
 #[derive(Debug)]
-pub(crate) struct Rtmp {
+pub struct Rtmp {
     shape: Shape,
     muxer: Muxer<Arc<Preamble>>,
 }
 
 impl Rtmp {
     /// A packager of a lane of that shape.
-    pub(crate) fn new(shape: Shape) -> Self {
+    pub fn new(shape: Shape) -> Self {
         let selection = Selection {
             audio: shape.audio,
             video: shape.video,
@@ -64,7 +64,7 @@ impl Rtmp {
     }
 
     /// Whether RTMP can carry `track`.
-    pub(crate) fn carries(track: &Track) -> bool {
+    pub fn carries(track: &Track) -> bool {
         flv::can_mux(track)
     }
 

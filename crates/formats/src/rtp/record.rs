@@ -9,13 +9,13 @@
 use container::rtp::{Format, HEADER_BYTES};
 
 /// Bytes before each packet.
-pub(crate) const HEAD_BYTES: usize = 3;
+pub const HEAD_BYTES: usize = 3;
 
 /// Bytes to look at in order to know a packet.
-pub(crate) const PEEK_BYTES: usize = HEAD_BYTES + HEADER_BYTES;
+pub const PEEK_BYTES: usize = HEAD_BYTES + HEADER_BYTES;
 
 /// What stands before a packet of `len` bytes; there is none longer than its length can say.
-pub(crate) fn head(format: Format, len: usize) -> [u8; HEAD_BYTES] {
+pub fn head(format: Format, len: usize) -> [u8; HEAD_BYTES] {
     debug_assert!(len <= usize::from(u16::MAX), "packets fit a datagram");
     let [high, low] = (len as u16).to_be_bytes();
     [high, low, format as u8]
@@ -23,16 +23,18 @@ pub(crate) fn head(format: Format, len: usize) -> [u8; HEAD_BYTES] {
 
 /// A packet as its first bytes show it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Record {
-    pub(crate) format: Format,
+pub struct Record {
+    /// The payload format.
+    pub format: Format,
     /// Bytes of the packet.
-    pub(crate) len: u16,
-    pub(crate) sequence: u16,
+    pub len: u16,
+    /// Its number, as the lane counts.
+    pub sequence: u16,
 }
 
 impl Record {
     /// Reads the first [`PEEK_BYTES`] of a record.
-    pub(crate) fn peek(bytes: &[u8]) -> Option<Self> {
+    pub fn peek(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; PEEK_BYTES] = bytes.first_chunk()?;
         let len = u16::from_be_bytes([bytes[0], bytes[1]]);
         let format = *Format::ALL.get(usize::from(bytes[2]))?;

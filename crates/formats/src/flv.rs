@@ -15,11 +15,11 @@ use media::{Item, Kind, Timestamp, Track};
 
 /// Writes FLV tags.
 #[derive(Debug)]
-pub(crate) struct Flv(Muxer<Arc<Preamble>>);
+pub struct Flv(Muxer<Arc<Preamble>>);
 
 impl Flv {
     /// Whether FLV can carry `track`.
-    pub(crate) fn carries(track: &Track) -> bool {
+    pub fn carries(track: &Track) -> bool {
         flv::can_mux(track)
     }
 }

@@ -3,42 +3,52 @@
 use fanout::{Format, Info, Offer, Packager, Protocol};
 use media::{Codec, Container, Kind, Track};
 
-use crate::packager::{Elementary, Flv, Icy, Opus, Raw};
+use crate::{Elementary, Flv, Icy, Opus, Raw};
 
 /// A wire format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Form {
+pub enum Form {
     /// The source's own container.
     Source,
     /// The same with titles between.
     Icy,
     /// FLV.
     Flv,
-    /// The AAC of an RTMP stream.
+    /// The AAC of a stream of tracks.
     Aac,
-    /// The MP3 of an RTMP stream.
+    /// The same with titles between.
+    IcyAac,
+    /// The MP3 of a stream of tracks.
     Mp3,
+    /// The same with titles between.
+    IcyMp3,
     /// Opus in Ogg: that of an RTMP or WebRTC stream, or what is derived from other sound.
     Opus,
 }
 
 /// A container that is asked for by the end of an address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Extension {
+pub enum Extension {
+    /// FLV.
     Flv,
+    /// AAC in ADTS.
     Aac,
+    /// MP3.
     Mp3,
+    /// Ogg, with whatever the source has in it, or Opus.
     Ogg,
+    /// WebM.
     WebM,
     /// MPEG transport stream. No source's container can be sent as one yet, nor as MP4; the
     /// addresses are claimed so that whoever tries them is told what works.
     Ts,
+    /// Fragmented MP4.
     Mp4,
 }
 
 /// What can be said to a listener's wish.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Choice {
+pub enum Choice {
     /// It is sent like this.
     Take(Form),
     /// It depends on a track that has not been announced, or on bytes that have not come.
@@ -48,7 +58,8 @@ pub(crate) enum Choice {
 }
 
 impl Extension {
-    pub(crate) const ALL: [Self; 7] = [
+    /// All of them, in the order in which addresses are looked at.
+    pub const ALL: [Self; 7] = [
         Self::Flv,
         Self::Aac,
         Self::Mp3,
@@ -59,7 +70,7 @@ impl Extension {
     ];
 
     /// With the dot.
-    pub(crate) const fn suffix(self) -> &'static str {
+    pub const fn suffix(self) -> &'static str {
         match self {
             Self::Flv => ".flv",
             Self::Aac => ".aac",
@@ -74,7 +85,7 @@ impl Extension {
 
 impl Form {
     /// The form for a listener that asks for `extension`, or for the stream by its own name.
-    pub(crate) fn choose(info: &Info, extension: Option<Extension>, wants_icy: bool) -> Choice {
+    pub fn choose(info: &Info, extension: Option<Extension>, wants_icy: bool) -> Choice {
         let container = info.source.container;
         if container == Container::Unknown {
             return Choice::Unclear;
@@ -90,12 +101,14 @@ impl Form {
             (Extension::Flv, Container::Mp3 | Container::Adts) => {
                 Self::when(Self::Flv, info, Flv::carries)
             }
-            (Extension::Aac, Container::Tracks) => Self::when(Self::Aac, info, |track| {
-                Elementary::carries(track, Codec::Aac)
-            }),
-            (Extension::Mp3, Container::Tracks) => Self::when(Self::Mp3, info, |track| {
-                Elementary::carries(track, Codec::Mp3)
-            }),
+            (Extension::Aac, Container::Tracks) => {
+                let form = if wants_icy { Self::IcyAac } else { Self::Aac };
+                Self::when(form, info, |track| Elementary::carries(track, Codec::Aac))
+            }
+            (Extension::Mp3, Container::Tracks) => {
+                let form = if wants_icy { Self::IcyMp3 } else { Self::Mp3 };
+                Self::when(form, info, |track| Elementary::carries(track, Codec::Mp3))
+            }
             (Extension::Ogg, Container::Tracks | Container::Mp3 | Container::Adts) => {
                 Self::opus(info)
             }
@@ -138,37 +151,46 @@ impl Form {
     }
 
     /// The lane's key, and how its listeners are counted.
-    pub(crate) const fn format(self) -> Format {
+    pub const fn format(self) -> Format {
         let (name, protocol) = match self {
             Self::Source => ("source", Protocol::Http),
             Self::Icy => ("icy", Protocol::Icy),
             Self::Flv => ("flv", Protocol::Flv),
             Self::Aac => ("aac", Protocol::Http),
+            Self::IcyAac => ("icy-aac", Protocol::Icy),
             Self::Mp3 => ("mp3", Protocol::Http),
+            Self::IcyMp3 => ("icy-mp3", Protocol::Icy),
             Self::Opus => ("opus", Protocol::Http),
         };
         Format { name, protocol }
     }
 
+    /// Whether titles stand between its frames, every [`METAINT`](crate::METAINT) bytes.
+    pub const fn has_titles(self) -> bool {
+        matches!(self, Self::Icy | Self::IcyAac | Self::IcyMp3)
+    }
+
     /// What makes the lane's bytes.
-    pub(crate) fn packager(self, container: Container) -> Box<dyn Packager> {
+    pub fn packager(self, container: Container) -> Box<dyn Packager> {
         match self {
             Self::Source => Box::new(Raw::new(container)),
-            Self::Icy => Box::new(Icy::new()),
+            Self::Icy => Box::new(Icy::over_source()),
             Self::Flv => Box::new(Flv::default()),
             Self::Aac => Box::new(Elementary::new(Codec::Aac)),
+            Self::IcyAac => Box::new(Icy::over_track(Codec::Aac)),
             Self::Mp3 => Box::new(Elementary::new(Codec::Mp3)),
+            Self::IcyMp3 => Box::new(Icy::over_track(Codec::Mp3)),
             Self::Opus => Box::new(Opus::default()),
         }
     }
 
     /// The media type of the bytes. The source's word counts where no browser would show such
     /// bytes as a page, whose scripts would run with the rights of this server's own pages.
-    pub(crate) fn media_type(self, info: &Info) -> &str {
+    pub fn media_type(self, info: &Info) -> &str {
         match self {
             Self::Flv => "video/x-flv",
-            Self::Aac => "audio/aac",
-            Self::Mp3 => "audio/mpeg",
+            Self::Aac | Self::IcyAac => "audio/aac",
+            Self::Mp3 | Self::IcyMp3 => "audio/mpeg",
             Self::Opus => "audio/ogg",
             Self::Source | Self::Icy if is_harmless(&info.source.content_type) => {
                 &info.source.content_type
@@ -184,12 +206,16 @@ impl Form {
     }
 
     /// The first two bytes that every stream of this form begins with; empty when nobody knows.
-    pub(crate) const fn opening(self, container: Container) -> &'static [u8] {
+    pub const fn opening(self, container: Container) -> &'static [u8] {
         match (self, container) {
             (Self::Flv, _) => b"FL",
             (Self::Opus, _) => b"Og",
-            (Self::Aac, _) | (Self::Source | Self::Icy, Container::Adts) => b"\xFF\xF1",
-            (Self::Mp3, _) | (Self::Source | Self::Icy, Container::Mp3) => b"\xFF\xFB",
+            (Self::Aac | Self::IcyAac, _) | (Self::Source | Self::Icy, Container::Adts) => {
+                b"\xFF\xF1"
+            }
+            (Self::Mp3 | Self::IcyMp3, _) | (Self::Source | Self::Icy, Container::Mp3) => {
+                b"\xFF\xFB"
+            }
             (Self::Source | Self::Icy, Container::Ogg) => b"Og",
             (Self::Source | Self::Icy, Container::WebM) => b"\x1A\x45",
             (Self::Source | Self::Icy, _) => b"",

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use container::icy::{Deinterleaver, Piece, title_of};
 use fanout::Publisher;
-use media::{Container, Item, Span, Title};
+use formats::{Form, METAINT};
+use media::{Codec, Container, Item, Span, Title, TrackId};
 
-use crate::form::Form;
-use crate::packager::METAINT;
-use crate::testing::{House, Joiner, assert_same, mp3_frame, mp3_items, no_burst, write};
+use crate::testing::{
+    House, Joiner, assert_same, audio_track, mp3_frame, mp3_items, no_burst, sample, write,
+};
 
 /// Enough for nine metadata blocks.
 const FRAMES: usize = 360;
@@ -232,5 +233,37 @@ fn a_laggard_stays_in_step() {
         }
         let tail = &heard[heard.len() - heard.len() % metaint..];
         assert!(all.ends_with(tail) && !tail.is_empty());
+    }
+}
+
+/// Of a stream of tracks as of a source: what is told stands behind the same number of bytes of sound, headers
+/// included.
+#[test]
+fn titles_stand_between_the_frames_of_a_track() {
+    for (codec, titled, plain) in [
+        (Codec::Mp3, Form::IcyMp3, Form::Mp3),
+        (Codec::Aac, Form::IcyAac, Form::Aac),
+    ] {
+        let house = House::new(no_burst());
+        let mut publisher = house.publish("live/show", Container::Tracks);
+        write(&mut publisher, &[audio_track(codec)]);
+        let mut titled = house.join("live/show", titled);
+        let mut plain = house.join("live/show", plain);
+        for number in 0..FRAMES {
+            if number % TITLE_FRAMES == 0 {
+                say(&mut publisher, &title(number / TITLE_FRAMES));
+            }
+            let at = 26 * number as i64;
+            let frame = sample(TrackId::AUDIO, at, true, mp3_frame(number));
+            write(&mut publisher, &[frame]);
+            titled.drain();
+            plain.drain();
+        }
+        let (heard, blocks) = separate(titled.drain());
+        assert_same(&heard, plain.drain(), "the sound between");
+        assert_eq!(blocks.len(), heard.len() / METAINT.get());
+        let last_frame = (blocks.len() * METAINT.get() - 1) / (heard.len() / FRAMES);
+        let titles: Vec<_> = (0..=last_frame / TITLE_FRAMES).map(title).collect();
+        assert_eq!(blocks.into_iter().flatten().collect::<Vec<_>>(), titles);
     }
 }

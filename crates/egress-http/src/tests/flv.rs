@@ -6,11 +6,11 @@ use fanout::Settings;
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Container, Item, Script, Span, Timestamp, TrackId};
 
-use crate::form::Form;
 use crate::testing::{
     ASC, House, audio_track, avc_config, demux, mp3_frame, mp3_items, no_burst, sample, samples,
     video_track, write,
 };
+use formats::Form;
 
 /// AMF0: the name, and an array that is enough for whoever looks for a key.
 fn metadata(keys: &str) -> Item {

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use media::{Sample, Span, Timestamp, TrackId};
 
-use crate::clock::MediaClock;
+use super::media_clock::MediaClock;
 
 /// See the module's description.
 #[derive(Debug, Default)]

@@ -18,7 +18,7 @@ use media::{Codec, Framing, Item, Kind, Title, Track, TrackId};
 /// shows in the preamble, for those who come; a new link for it would make everybody's decoder
 /// start again.
 #[derive(Debug, Default)]
-pub(crate) struct Opus {
+pub struct Opus {
     /// The track that is heard; `None` before it is announced.
     track: Option<TrackId>,
     link: Option<Link>,
@@ -36,7 +36,7 @@ struct Link {
 
 impl Opus {
     /// Whether `track` can be sent like this.
-    pub(crate) fn carries(track: &Track) -> bool {
+    pub fn carries(track: &Track) -> bool {
         (track.kind, track.codec, track.framing) == (Kind::Audio, Codec::Opus, Framing::Bare)
             && plain_head_channels(&track.config).is_some()
     }

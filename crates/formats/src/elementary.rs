@@ -1,0 +1,129 @@
+//! Sound alone, frame by frame: ADTS from AAC, or MP3.
+
+use std::sync::Arc;
+
+use container::adts;
+use fanout::{Entry, Packager, Preamble, Sink};
+use media::codec::aac::AdtsHeader;
+use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
+
+/// Passes the frames of one track on, each a unit and a join point.
+#[derive(Debug)]
+pub struct Elementary {
+    frames: Frames,
+    join: Arc<Preamble>,
+}
+
+impl Elementary {
+    /// For the first audio track that is coded as `codec`.
+    pub fn new(codec: Codec) -> Self {
+        Self {
+            frames: Frames::of_track(codec),
+            join: Arc::default(),
+        }
+    }
+
+    /// Whether `track` can be sent like this, as `codec`.
+    pub fn carries(track: &Track, codec: Codec) -> bool {
+        track.codec == codec && Framer::of(track).is_some()
+    }
+}
+
+impl Packager for Elementary {
+    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+        if let Some(frame) = self.frames.take(item) {
+            sink.put(frame.header());
+            sink.put(&frame.sample.data);
+            sink.end_unit(frame.sample.dts, Entry::Join(Arc::clone(&self.join)));
+        }
+    }
+}
+
+/// Frames of sound that stand alone, one after another.
+#[derive(Debug)]
+pub(crate) enum Frames {
+    /// Every sample, as the source framed it.
+    Source,
+    /// One track's.
+    Track {
+        codec: Codec,
+        /// The track that is heard.
+        heard: Option<(TrackId, Framer)>,
+    },
+}
+
+/// What turns a track's samples into frames.
+#[derive(Debug)]
+pub(crate) enum Framer {
+    /// They are.
+    Mp3,
+    /// A header before each.
+    Aac(adts::Writer),
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Frame<'a> {
+    header: Option<[u8; AdtsHeader::BYTES]>,
+    pub(crate) sample: &'a Sample,
+}
+
+impl Frame<'_> {
+    /// What stands before the sample's bytes.
+    pub(crate) fn header(&self) -> &[u8] {
+        self.header.as_ref().map_or(&[], |header| header)
+    }
+}
+
+impl Frames {
+    /// Of the first audio track that is coded as `codec`.
+    pub(crate) const fn of_track(codec: Codec) -> Self {
+        Self::Track { codec, heard: None }
+    }
+
+    /// The frame that `item` brings.
+    pub(crate) fn take<'a>(&mut self, item: &'a Item) -> Option<Frame<'a>> {
+        match (self, item) {
+            (Self::Track { codec, heard }, Item::Track(track)) => {
+                hear(*codec, heard, track);
+                None
+            }
+            (Self::Source, Item::Sample(sample)) => Some(Frame {
+                header: None,
+                sample,
+            }),
+            (Self::Track { heard, .. }, Item::Sample(sample)) => {
+                let (_, framer) = heard.as_ref().filter(|(id, _)| *id == sample.track)?;
+                let header = match framer {
+                    Framer::Mp3 => None,
+                    // No audible unit is too long for ADTS.
+                    Framer::Aac(writer) => Some(writer.header(sample.data.len())?),
+                };
+                Some(Frame { header, sample })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A track appeared, or changed. One that turns into something else falls silent until it turns back.
+fn hear(codec: Codec, heard: &mut Option<(TrackId, Framer)>, track: &Track) {
+    if heard.as_ref().is_some_and(|(id, _)| *id != track.id) {
+        return;
+    }
+    *heard = Framer::of(track)
+        .filter(|_| track.codec == codec)
+        .map(|framer| (track.id, framer));
+}
+
+impl Framer {
+    fn of(track: &Track) -> Option<Self> {
+        match (track.kind, track.framing, track.codec) {
+            (Kind::Audio, Framing::Bare, Codec::Mp3) => Some(Self::Mp3),
+            (Kind::Audio, Framing::Bare, Codec::Aac) => {
+                adts::Writer::new(&track.config).map(Self::Aac)
+            }
+            _ => None,
+        }
+    }
+}

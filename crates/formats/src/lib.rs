@@ -1,0 +1,31 @@
+//! Wire formats of listeners.
+//!
+//! ```text
+//!  item ─► Packager ─► units of final bytes, preambles for joiners ─► a lane's log (fanout)
+//! ```
+//!
+//! * Each format is one packager: pure, items in, units with their entries out. Whoever serves listeners gives
+//!   it to [`fanout::Stream::lane`], and never looks into its bytes.
+//! * [`Form`] is the table of what HTTP listeners can have of a stream: which address, which packager, which
+//!   media type, which codecs.
+//! * [`rtmp`] has the lanes of RTMP players, [`rtp`] those of WebRTC viewers.
+//!
+//! A lane that opens in the middle of a stream is first given the tracks, the header, the metadata, the title
+//! and the recent samples, in that order, and then what arrives; so whatever comes before the first sample
+//! belongs into preambles, and is never also written to the log, where a joiner would get it twice.
+
+mod elementary;
+mod flv;
+mod form;
+mod icy;
+mod opus;
+mod raw;
+pub mod rtmp;
+pub mod rtp;
+
+pub use elementary::Elementary;
+pub use flv::Flv;
+pub use form::{Choice, Extension, Form};
+pub use icy::{Icy, METAINT};
+pub use opus::Opus;
+pub use raw::Raw;
