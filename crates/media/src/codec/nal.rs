@@ -31,6 +31,14 @@ pub struct Units<'a> {
     packing: Packing,
 }
 
+impl<'a> Units<'a> {
+    /// What was not read yet. When there are no more units, what is left is part of none: the
+    /// sample is cut, or its lengths are wrong.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
 impl<'a> Iterator for Units<'a> {
     type Item = &'a [u8];
 
@@ -119,6 +127,9 @@ mod tests {
             assert_eq!(all(&data, packing), [&b"first"[..], b"2nd"]);
             data.pop();
             assert_eq!(all(&data, packing), [&b"first"[..]], "a unit that is cut");
+            let mut cut = units(&data, packing);
+            assert_eq!(cut.by_ref().count(), 1);
+            assert_eq!(cut.rest().len(), bytes + 2);
         }
         assert!(all(b"abcdefgh", Packing::Lengths(0)).is_empty());
     }
