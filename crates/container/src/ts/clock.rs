@@ -32,63 +32,54 @@ const STAMP_MODULUS: i64 = 1 << 33;
 /// Where the clock stands.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
-    last: Option<Last>,
+    /// The last reference.
+    time: Option<Timestamp>,
+    /// The time of the first unit of another track since then. Tracks may be apart by any constant,
+    /// so how far the others moved is what counts, and not where they are.
+    others_since: Option<Timestamp>,
     /// What comes next has nothing to do with what came before.
     is_broken: bool,
 }
 
-/// The last reference.
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    time: Timestamp,
-    /// The time of the unit it was written in.
-    unit_at: Timestamp,
-}
-
 impl Clock {
     /// What follows is another publisher's.
-    pub(super) fn break_off(&mut self) {
-        self.is_broken = self.last.is_some();
-    }
-
-    /// Whether the unit of the time `unit_at` must have a reference.
-    pub(super) fn is_due(&self, unit_at: Timestamp) -> bool {
-        let is_fresh = |last: Last| unit_at - last.unit_at < CLOCK_EVERY;
-        self.is_broken || !self.last.is_some_and(is_fresh)
+    pub(super) const fn break_off(&mut self) {
+        self.is_broken = self.time.is_some();
     }
 
     /// The reference for an access unit, to be decoded at `dts`, of the track that carries the
     /// clock.
-    pub(super) fn set(&mut self, dts: Timestamp, unit_at: Timestamp) -> Reference {
-        let is_jump = self
-            .last
-            .is_some_and(|last| dts - last.time > JUMP_MIN || last.time - dts > JUMP_MIN);
-        let is_discontinuity = self.is_broken || is_jump;
-        let time = match self.last {
-            Some(last) if !is_discontinuity => last.time.max(dts),
-            _ => dts,
-        };
-        self.reference(time, unit_at, is_discontinuity)
-    }
-
-    /// The reference for a unit of another track, at `dts`.
-    pub(super) fn advance(&mut self, dts: Timestamp, unit_at: Timestamp) -> Reference {
-        match self.last {
-            Some(last) if !self.is_broken => {
-                let step = unit_at - last.unit_at;
-                self.reference(last.time + step, unit_at, step > JUMP_MIN)
-            }
-            _ => self.reference(dts, unit_at, self.is_broken),
+    pub(super) fn set(&mut self, dts: Timestamp) -> Reference {
+        self.others_since = None;
+        match self.time.filter(|_| !self.is_broken) {
+            Some(last) if dts - last > JUMP_MIN || last - dts > JUMP_MIN => self.tell(dts, true),
+            Some(last) => self.tell(last.max(dts), false),
+            None => self.tell(dts, self.is_broken),
         }
     }
 
-    fn reference(
+    /// The reference that is needed before a unit of another track, which begins at `dts` and has
+    /// the time `unit_at` in the log; always one if a listener may start there.
+    pub(super) fn pass(
         &mut self,
-        time: Timestamp,
+        dts: Timestamp,
         unit_at: Timestamp,
-        is_discontinuity: bool,
-    ) -> Reference {
-        self.last = Some(Last { time, unit_at });
+        is_join: bool,
+    ) -> Option<Reference> {
+        let since = *self.others_since.get_or_insert(unit_at);
+        let Some(last) = self.time.filter(|_| !self.is_broken) else {
+            return Some(self.tell(dts, self.is_broken));
+        };
+        let step = unit_at - since;
+        if step < CLOCK_EVERY && !is_join {
+            return None;
+        }
+        self.others_since = Some(unit_at);
+        Some(self.tell(last + step, step > JUMP_MIN))
+    }
+
+    fn tell(&mut self, time: Timestamp, is_discontinuity: bool) -> Reference {
+        self.time = Some(time);
         self.is_broken = false;
         Reference {
             time,

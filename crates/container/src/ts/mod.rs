@@ -36,6 +36,9 @@ mod sound;
 mod stream;
 mod tables;
 
+#[cfg(test)]
+mod tests;
+
 use media::{Timestamp, Track};
 
 pub use clock::CLOCK_LEAD;

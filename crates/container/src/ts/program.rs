@@ -74,12 +74,11 @@ impl Program {
             reference: None,
         };
         if stream.pid == tables.clock_pid() {
-            field.reference = Some(clock.set(dts, at));
-        } else if unit.is_join || clock.is_due(at) {
-            let reference = Some(clock.advance(dts, at));
+            field.reference = Some(clock.set(dts));
+        } else if let Some(reference) = clock.pass(dts, at, unit.is_join) {
             let alone = Field {
                 random_access: false,
-                reference,
+                reference: Some(reference),
             };
             write_field(&alone, tables.clock_pid(), counters, sink);
         }
