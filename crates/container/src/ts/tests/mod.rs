@@ -5,7 +5,6 @@ mod demuxer;
 mod hostile;
 mod joins;
 mod packets;
-mod players;
 mod sound;
 mod tables;
 mod timing;
@@ -20,7 +19,6 @@ use super::{Join, Muxer, PACKET_BYTES, Sink};
 use demuxer::{Demuxed, demux};
 
 const H264: u8 = 0x1B;
-const HEVC: u8 = 0x24;
 const AAC: u8 = 0x0F;
 
 /// High profile, 320×180, from x264.
@@ -113,9 +111,6 @@ fn h264() -> Track {
 fn aac() -> Track {
     track(TrackId::AUDIO, Codec::Aac, Framing::Bare, &[0x11, 0x90][..])
 }
-
-/// One access unit of AAC at 48 kHz.
-const AAC_SPAN: Span = Span::from_samples(1_024, 48_000);
 
 fn sample(id: TrackId, at: Timestamp, keyframe: bool, data: impl Into<Bytes>) -> Item {
     Item::Sample(Sample {
