@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! unit: [PAT│PMT]  [clock]  PES packet in TS packets        log: unit │ unit │ unit …
-//!        └ in every join, and every TABLES_EVERY                  └ join: a keyframe; with sound
-//!          └ 0 or 1 packets: where the PES has no room for it             alone: wherever tables are
+//!        │         └ a packet of its own where the PES is not    └ join: a keyframe; with sound
+//!        │           of the track that carries the clock           alone: wherever tables are
+//!        └ in every join, and every 400 ms
 //! ```
 //!
-//! * One program. A track's PID follows from its codec and its number ([`Coding`]), so that it is the
-//!   same in every epoch, and another when the codec changes: players do not expect one PID to turn
-//!   into something else.
+//! * One program. A track's PID follows from its codec and its number, so that it is the same in
+//!   every epoch, and another when the codec changes: players do not expect one PID to turn into
+//!   something else.
 //! * Continuity counters run through the log without a hole, across epochs.
 //! * A join begins with the tables, and its picture with parameter sets. A joiner needs no
 //!   preamble, and an HTTP Live Streaming segment is a run of units from one join to another.
@@ -17,11 +18,8 @@
 //! * Frames of sound share PES packets ([`Muxer`] says for how long they wait for each other), and
 //!   what is held is written before any picture that is not earlier.
 //!
-//! Everything is pure and bounded: [`TRACKS_MAX`] tracks, at most [`HELD_BYTES_MAX`] of sound for
-//! each. Pictures are not copied but into the packet being filled.
-//!
-//! [`Coding`]: stream::Coding
-//! [`HELD_BYTES_MAX`]: sound::HELD_BYTES_MAX
+//! Everything is pure and bounded: [`TRACKS_MAX`] tracks, and 32 KiB of sound that is held for each.
+//! Pictures are not copied but into the packet being filled.
 
 mod clock;
 mod dolby;
@@ -46,7 +44,7 @@ pub use muxer::{Muxer, TRACKS_MAX};
 pub use packet::PACKET_BYTES;
 pub use stream::Unsupported;
 
-/// The media type of a transport stream (RFC 3555 §4.2.9).
+/// The media type of a transport stream (RFC 3555).
 pub const MEDIA_TYPE: &str = "video/mp2t";
 
 /// Where a muxer writes.

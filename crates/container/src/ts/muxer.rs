@@ -14,8 +14,8 @@ use super::{Join, Sink};
 pub const TRACKS_MAX: usize = 16;
 
 /// Sound that a PES packet holds at the most when there is nothing else: as much as there may be
-/// between two clock references, which each of these packets carries. Four frames of AAC fill
-/// their packets to 95 %, and listeners of radio do not notice the wait.
+/// between two clock references, which each of these packets carries. At 64 kb/s the frames of AAC
+/// that fit fill their packets to 94 %; each alone would fill its own by half.
 const SOUND_SPAN: Span = CLOCK_EVERY;
 
 /// The same beside pictures, where delay counts and the bytes of sound do not. At usual rates the

@@ -5,7 +5,7 @@ use media::Track;
 use media::codec::opus::{HEAD_BYTES, head_channels};
 
 const DESCRIPTOR_EXTENSION: u8 = 0x7F;
-/// The extension that the draft took from those for everybody's use.
+/// One of the extensions that are free for private use, as the draft has it.
 const EXTENSION_OPUS: u8 = 0x80;
 
 /// Eleven bits that begin a control header, no trimming, and no extension.

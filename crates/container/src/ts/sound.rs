@@ -1,8 +1,8 @@
 //! Sound as a transport stream has it: frames that can be told apart, several of them in one PES
 //! packet.
 //!
-//! A packet of 188 bytes is the least that a frame costs if it goes alone, and half a packet is
-//! lost to stuffing on average. At 64 kb/s that would be a third of the bytes.
+//! A frame that goes alone costs whole packets of 188 bytes: one of AAC at 64 kb/s has 177 bytes
+//! with its header, and with that of PES just does not fit into one.
 
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::codec::mpeg_audio::FrameHeader;

@@ -8,8 +8,8 @@ use super::stream::Stream;
 
 /// How often the tables stand in the stream at least. Listeners start at joins, which have them, so
 /// these are for recordings that are cut elsewhere: half a second is where ETSI TR 101 290 (§5.2.1,
-/// 1.3 and 1.5) calls their lack an error. Twice that rate would cost a 64 kb/s radio stream a
-/// fourteenth more bytes.
+/// 1.3 and 1.5) calls their lack an error. The tenth of a second that DVB recommends would cost every
+/// listener 30 kb/s: half of a 64 kb/s radio stream.
 pub(super) const TABLES_EVERY: Span = Span::from_millis(400);
 
 const TABLE_PROGRAMS: u8 = 0;

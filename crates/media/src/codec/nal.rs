@@ -62,11 +62,12 @@ impl<'a> Iterator for Units<'a> {
 }
 
 fn take_prefixed<'a>(rest: &mut &'a [u8], length_bytes: usize) -> Option<&'a [u8]> {
-    if rest.is_empty() || !(1..=4).contains(&length_bytes) || rest.len() < length_bytes {
+    if !(1..=4).contains(&length_bytes) {
         return None;
     }
-    let length = usize::try_from(rest.get_uint(length_bytes)).ok()?;
-    let (unit, after) = rest.split_at_checked(length)?;
+    let (mut prefix, behind) = rest.split_at_checked(length_bytes)?;
+    let length = usize::try_from(prefix.get_uint(length_bytes)).ok()?;
+    let (unit, after) = behind.split_at_checked(length)?;
     *rest = after;
     Some(unit)
 }

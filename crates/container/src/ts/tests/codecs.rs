@@ -119,7 +119,7 @@ fn lengths_of_every_size_and_start_codes_are_read() {
         pictures(bare.clone(), &[data])[0],
         [&[9, 0xF0][..], SPS, PPS, &key]
     );
-    // Without sets from anywhere nobody can start.
+    // Without sets from anywhere no decoder can start.
     assert!(pictures(bare, &[[&[0, 0, 1][..], &key].concat()]).is_empty());
 }
 
@@ -149,6 +149,7 @@ fn broken_samples_are_left_out_and_nothing_else() {
         prefixed(&[&key]),
         cut,
         b"\xFF\xFF\xFF\xFF".to_vec(),
+        [&prefixed(&[&other])[..], &[0, 0, 0, 5]].concat(),
         Vec::new(),
         prefixed(&[b"", b""]),
         good,

@@ -68,7 +68,7 @@ fn sound_waits_for_an_announced_picture_but_not_for_ever() {
 }
 
 #[test]
-fn a_camera_that_is_off_holds_nobody_up() {
+fn a_camera_that_is_off_does_not_hold_joiners_up() {
     let mut items = vec![announce(h264()), announce(aac()), picture(0, true)];
     items.extend((0..700).map(frame));
     items.push(picture(14_950, false));

@@ -134,7 +134,9 @@ proptest! {
             let slices_got: Vec<_> = got.iter().filter(|unit| matches!(unit[0], 0x65 | 0x41)).collect();
             prop_assert_eq!(slices_got, vec![slice; *slices]);
         }
-        let sizes: Vec<_> = demuxed.of(AAC).iter().flat_map(|pes| codecs::adts(pes)).map(|frame| frame.len() - 7).collect();
+        let sound = demuxed.of(AAC);
+        let got = sound.iter().flat_map(|pes| codecs::adts(pes));
+        let sizes: Vec<_> = got.map(|frame| frame.len() - 7).collect();
         prop_assert_eq!(sizes, frames);
     }
 }
