@@ -8,6 +8,7 @@
 //!   Ogg, WebM, or anything else.
 //! * [`flv`] is what RTMP carries and what `/{stream}.flv` is made of.
 //! * [`rtp`] is what WebRTC carries.
+//! * [`ts`] is what set-top boxes, and the older half of HTTP Live Streaming, take.
 //! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames.
 
 pub mod adts;
@@ -17,6 +18,7 @@ pub mod icy;
 pub mod ogg;
 pub mod raw;
 pub mod rtp;
+pub mod ts;
 pub mod webm;
 
 mod demuxer;

@@ -31,6 +31,14 @@ pub struct Units<'a> {
     packing: Packing,
 }
 
+impl<'a> Units<'a> {
+    /// What was not read yet. When there are no more units, what is left is part of none: the
+    /// sample is cut, or its lengths are wrong.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
 impl<'a> Iterator for Units<'a> {
     type Item = &'a [u8];
 
@@ -54,11 +62,12 @@ impl<'a> Iterator for Units<'a> {
 }
 
 fn take_prefixed<'a>(rest: &mut &'a [u8], length_bytes: usize) -> Option<&'a [u8]> {
-    if rest.is_empty() || !(1..=4).contains(&length_bytes) || rest.len() < length_bytes {
+    if !(1..=4).contains(&length_bytes) {
         return None;
     }
-    let length = usize::try_from(rest.get_uint(length_bytes)).ok()?;
-    let (unit, after) = rest.split_at_checked(length)?;
+    let (mut prefix, behind) = rest.split_at_checked(length_bytes)?;
+    let length = usize::try_from(prefix.get_uint(length_bytes)).ok()?;
+    let (unit, after) = behind.split_at_checked(length)?;
     *rest = after;
     Some(unit)
 }
@@ -119,6 +128,9 @@ mod tests {
             assert_eq!(all(&data, packing), [&b"first"[..], b"2nd"]);
             data.pop();
             assert_eq!(all(&data, packing), [&b"first"[..]], "a unit that is cut");
+            let mut cut = units(&data, packing);
+            assert_eq!(cut.by_ref().count(), 1);
+            assert_eq!(cut.rest().len(), bytes + 2);
         }
         assert!(all(b"abcdefgh", Packing::Lengths(0)).is_empty());
     }

@@ -1,0 +1,120 @@
+//! The program clock (ISO/IEC 13818-1 §2.4.2.2) and the stamps of what is decoded by it (§2.4.3.7).
+//!
+//! ```text
+//! item's time ──────────────► program clock reference
+//!      └── + CLOCK_LEAD ────► decoding and presentation stamps
+//! ```
+//!
+//! The reference is taken from the track that carries it, and never steps back but at a
+//! discontinuity. While that track pauses, the others' time moves the clock on.
+
+use media::{Span, Timestamp};
+
+/// How long before its decoding the first byte of an access unit arrives, by the program clock. In
+/// that time the unit's last byte must have arrived, one interval between pictures later (100 ms at
+/// ten a second), and what sound of its time the publisher sent after it. Some players, not those in
+/// browsers, show everything later by as much.
+pub const CLOCK_LEAD: Span = Span::from_millis(200);
+
+/// The longest time between two references (§2.7.2).
+pub(super) const CLOCK_EVERY: Span = Span::from_millis(100);
+
+/// The clock moved by more than this at once: a jump of the publisher's timeline or a long silence,
+/// after which a player must not wait for the clock to get there. Slide shows without sound have
+/// less than this from picture to picture.
+const JUMP_MIN: Span = Span::from_millis(3_000);
+
+const TICKS_PER_90K: i64 = media::TICKS_PER_SECOND / 90_000;
+
+/// Stamps count in 33 bits, which are full after 26.5 hours.
+const STAMP_MODULUS: i64 = 1 << 33;
+
+/// Where the clock stands.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    /// The last reference.
+    time: Option<Timestamp>,
+    /// The time of the first unit of another track since then. Tracks may be apart by any constant,
+    /// so how far the others moved is what counts, and not where they are.
+    others_since: Option<Timestamp>,
+    /// What comes next has nothing to do with what came before.
+    is_broken: bool,
+}
+
+impl Clock {
+    /// What follows is another publisher's.
+    pub(super) const fn break_off(&mut self) {
+        self.is_broken = self.time.is_some();
+    }
+
+    /// The reference for an access unit, to be decoded at `dts`, of the track that carries the
+    /// clock.
+    pub(super) fn set(&mut self, dts: Timestamp) -> Reference {
+        self.others_since = None;
+        match self.time.filter(|_| !self.is_broken) {
+            Some(last) if dts - last > JUMP_MIN || last - dts > JUMP_MIN => self.tell(dts, true),
+            Some(last) => self.tell(last.max(dts), false),
+            None => self.tell(dts, self.is_broken),
+        }
+    }
+
+    /// The reference that is needed before a unit of another track, which begins at `dts` and has
+    /// the time `unit_at` in the log; always one if a listener may start there.
+    pub(super) fn pass(
+        &mut self,
+        dts: Timestamp,
+        unit_at: Timestamp,
+        is_join: bool,
+    ) -> Option<Reference> {
+        let since = *self.others_since.get_or_insert(unit_at);
+        let Some(last) = self.time.filter(|_| !self.is_broken) else {
+            return Some(self.tell(dts, self.is_broken));
+        };
+        let step = unit_at - since;
+        if step < CLOCK_EVERY && !is_join {
+            return None;
+        }
+        self.others_since = Some(unit_at);
+        Some(self.tell(last + step, step > JUMP_MIN))
+    }
+
+    fn tell(&mut self, time: Timestamp, is_discontinuity: bool) -> Reference {
+        self.time = Some(time);
+        self.is_broken = false;
+        Reference {
+            time,
+            is_discontinuity,
+        }
+    }
+}
+
+/// One program clock reference.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reference {
+    time: Timestamp,
+    /// It does not continue the references before it.
+    pub(super) is_discontinuity: bool,
+}
+
+impl Reference {
+    pub(super) const BYTES: usize = 6;
+
+    /// 33 bits at 90 kHz, six that are reserved, and nine bits that count the 27 MHz between.
+    pub(super) fn to_bytes(self) -> [u8; Self::BYTES] {
+        let ticks = self.time.ticks();
+        let fraction = ticks.rem_euclid(TICKS_PER_90K) * 300 / TICKS_PER_90K;
+        let field = wrap(ticks.div_euclid(TICKS_PER_90K)) << 15 | 0x3F << 9 | fraction as u64;
+        let [_, _, bytes @ ..] = field.to_be_bytes();
+        bytes
+    }
+}
+
+/// The stamp of what is decoded or presented at `time`.
+pub(super) fn stamp(time: Timestamp) -> u64 {
+    wrap((time + CLOCK_LEAD).ticks().div_euclid(TICKS_PER_90K))
+}
+
+/// Never negative, so it is its own absolute value.
+const fn wrap(count: i64) -> u64 {
+    count.rem_euclid(STAMP_MODULUS).unsigned_abs()
+}

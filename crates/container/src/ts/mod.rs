@@ -1,0 +1,77 @@
+//! MPEG transport stream (ISO/IEC 13818-1): items in, packets of 188 bytes out.
+//!
+//! ```text
+//! unit: [PAT│PMT]  [clock]  PES packet in TS packets        log: unit │ unit │ unit …
+//!        │         └ a packet of its own where the PES is not    └ join: a keyframe; with sound
+//!        │           of the track that carries the clock           alone: wherever tables are
+//!        └ in every join, and every 400 ms
+//! ```
+//!
+//! * One program. A track's PID follows from its codec and its number, so that it is the same in
+//!   every epoch, and another when the codec changes: players do not expect one PID to turn into
+//!   something else.
+//! * Continuity counters run through the log without a hole, across epochs.
+//! * A join begins with the tables, and its picture with parameter sets. A joiner needs no
+//!   preamble, and an HTTP Live Streaming segment is a run of units from one join to another.
+//! * The program clock reference is the time that items carry, and everything is decoded
+//!   [`CLOCK_LEAD`] later.
+//! * Frames of sound share PES packets ([`Muxer`] says for how long they wait for each other), and
+//!   what is held is written before any picture that is not earlier.
+//!
+//! Everything is pure and bounded: [`TRACKS_MAX`] tracks, and 32 KiB of sound that is held for each.
+//! Pictures are not copied but into the packet being filled.
+
+mod clock;
+mod dolby;
+mod joins;
+mod muxer;
+mod opus;
+mod packet;
+mod pes;
+mod picture;
+mod program;
+mod sound;
+mod stream;
+mod tables;
+
+#[cfg(test)]
+mod tests;
+
+use media::{Timestamp, Track};
+
+pub use clock::CLOCK_LEAD;
+pub use muxer::{Muxer, TRACKS_MAX};
+pub use packet::PACKET_BYTES;
+pub use stream::Unsupported;
+
+/// The media type of a transport stream (RFC 3555).
+pub const MEDIA_TYPE: &str = "video/mp2t";
+
+/// Where a muxer writes.
+pub trait Sink {
+    /// Appends a packet to the open unit.
+    fn packet(&mut self, packet: &[u8; PACKET_BYTES]);
+
+    /// Ends the open unit, whose time is `at`; with `join`, a listener may start at it.
+    fn end_unit(&mut self, at: Timestamp, join: Option<Join>);
+}
+
+/// What there is to know of a unit that a listener may start at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Join {
+    /// Changes with the tracks and at an epoch: where HTTP Live Streaming wants a discontinuity.
+    pub generation: u32,
+}
+
+/// Whether a [`Muxer`] has a way to carry `track`.
+///
+/// # Errors
+/// Why it has none.
+pub fn check(track: &Track) -> Result<(), Unsupported> {
+    stream::Stream::new(track).map(drop)
+}
+
+/// Whether a [`Muxer`] has a way to carry `track`; [`check`] tells why not.
+pub fn can_mux(track: &Track) -> bool {
+    check(track).is_ok()
+}

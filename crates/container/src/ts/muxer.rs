@@ -1,0 +1,285 @@
+//! Items to units: what is carried, what waits for what, and where one may join.
+
+use media::{Item, Kind, Sample, Span, Timestamp, Track};
+
+use super::clock::CLOCK_EVERY;
+use super::joins::Joins;
+use super::picture::Picture;
+use super::program::{Program, Unit};
+use super::sound::{Held, Sound};
+use super::stream::{Coding, Stream, Unsupported};
+use super::{Join, Sink};
+
+/// Tracks carried at the most: as many as a stream announces.
+pub const TRACKS_MAX: usize = 16;
+
+/// Sound that a PES packet holds at the most when there is nothing else: as much as there may be
+/// between two clock references, which each of these packets carries. At 64 kb/s the frames of AAC
+/// that fit fill their packets to 94 %; each alone would fill its own by half.
+const SOUND_SPAN: Span = CLOCK_EVERY;
+
+/// The same beside pictures, where delay counts and the bytes of sound do not. At usual rates the
+/// next picture ends the wait earlier: it goes after the sound before it.
+const SOUND_SPAN_BESIDE_PICTURES: Span = Span::from_millis(60);
+
+/// Turns a stream's items into a transport stream.
+///
+/// Where there are pictures, listeners join at keyframes of the first picture track; else at sound,
+/// wherever the tables stand. Nothing is written before the first join point, because no decoder
+/// could start there, and nothing of a picture track before its first keyframe.
+///
+/// A frame of sound waits for others of its track up to 100 ms, and beside pictures up to 60 ms; it
+/// never comes after a picture that is later than it. The samples that are held belong to the time
+/// of the first of them, and units are in the order of their times as far as samples are.
+#[derive(Debug, Default)]
+pub struct Muxer {
+    tracks: Vec<Carried>,
+    program: Program,
+    joins: Joins,
+    /// Changes with the tracks and at an epoch.
+    generation: u32,
+    /// The time of the latest unit; it never goes back, although the tracks' times interleave.
+    at: Timestamp,
+    has_begun: bool,
+}
+
+/// A track as it is carried.
+#[derive(Debug)]
+struct Carried {
+    track: Track,
+    stream: Stream,
+    media: Media,
+}
+
+#[derive(Debug)]
+enum Media {
+    Picture(Picture),
+    Sound(Sound, Held),
+}
+
+impl Muxer {
+    /// Appends what `item` means.
+    pub fn push(&mut self, item: &Item, sink: &mut impl Sink) {
+        match item {
+            Item::Track(track) => self.track(track, sink),
+            Item::Sample(sample) => self.sample(sample, sink),
+            Item::Epoch => self.begin_epoch(sink),
+            Item::Header(_) | Item::Metadata(_) | Item::Script(_) | Item::Title(_) => {}
+        }
+    }
+
+    /// Writes the sound that waits for more of it. For where a stream ends.
+    pub fn flush(&mut self, sink: &mut impl Sink) {
+        for index in 0..self.tracks.len() {
+            self.write_sound(index, sink);
+        }
+    }
+
+    fn track(&mut self, track: &Track, sink: &mut impl Sink) {
+        let known = self.tracks.iter().position(|c| c.track.id == track.id);
+        if known.is_some_and(|index| self.tracks[index].is_of(track)) {
+            return;
+        }
+        let carried = Carried::new(track).ok();
+        if let Some(index) = known {
+            self.write_sound(index, sink);
+        }
+        match (carried, known) {
+            (Some(carried), Some(index)) => self.tracks[index] = carried,
+            (Some(carried), None) if self.tracks.len() < TRACKS_MAX => self.tracks.push(carried),
+            (None, Some(index)) => drop(self.tracks.remove(index)),
+            _ => return,
+        }
+        self.renew();
+    }
+
+    /// The next publisher announces its own. Joiners wait for its pictures, if it has any, and for
+    /// nothing of the last one's.
+    fn begin_epoch(&mut self, sink: &mut impl Sink) {
+        self.flush(sink);
+        self.tracks.clear();
+        self.joins = Joins::default();
+        self.program.break_off();
+        self.renew();
+    }
+
+    fn renew(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        let clock = self.picture_track().or_else(|| self.tracks.first());
+        let clock_pid = clock.map(|carried| carried.stream.pid);
+        let streams = self.tracks.iter().map(|carried| &carried.stream);
+        self.program.renew(clock_pid, streams);
+    }
+
+    /// The track of pictures that joiners wait for.
+    fn picture_track(&self) -> Option<&Carried> {
+        let mut tracks = self.tracks.iter();
+        tracks.find(|carried| carried.track.kind == Kind::Video)
+    }
+
+    fn sample(&mut self, sample: &Sample, sink: &mut impl Sink) {
+        let mut tracks = self.tracks.iter();
+        let Some(index) = tracks.position(|c| c.track.id == sample.track) else {
+            return;
+        };
+        match self.tracks[index].track.kind {
+            Kind::Audio => self.sound(index, sample, sink),
+            Kind::Video => self.picture(index, sample, sink),
+        }
+    }
+
+    fn sound(&mut self, index: usize, sample: &Sample, sink: &mut impl Sink) {
+        let has_pictures = self.picture_track().is_some();
+        let may_join = self
+            .joins
+            .allow_sound(self.at.max(sample.dts), has_pictures);
+        if !may_join && !self.has_begun {
+            return;
+        }
+        let Media::Sound(sound, held) = &self.tracks[index].media else {
+            return;
+        };
+        let Some(span) = sound.span(&sample.data) else {
+            return;
+        };
+        if !held.takes(sample.dts, &sample.data) {
+            self.write_sound(index, sink);
+        }
+        let Media::Sound(sound, held) = &mut self.tracks[index].media else {
+            return;
+        };
+        held.put(sound, sample.dts, span, &sample.data);
+        let span_max = if has_pictures {
+            SOUND_SPAN_BESIDE_PICTURES
+        } else {
+            SOUND_SPAN
+        };
+        if held.is_full(span, span_max) {
+            self.write_sound(index, sink);
+        }
+    }
+
+    /// Writes what is held of a track, unless it would come before the first join point.
+    fn write_sound(&mut self, index: usize, sink: &mut impl Sink) {
+        let has_pictures = self.picture_track().is_some();
+        let carried = &mut self.tracks[index];
+        let Media::Sound(_, held) = &mut carried.media else {
+            return;
+        };
+        let Some(began) = held.began() else { return };
+        let at = self.at.max(began);
+        let may_join = self.joins.allow_sound(at, has_pictures);
+        let is_join = may_join && (self.program.wants_tables(at) || !self.has_begun);
+        if is_join || self.has_begun {
+            let unit = Unit {
+                at,
+                dts: began,
+                pts: began,
+                bytes: held.bytes().len(),
+                is_entry: is_join,
+                is_join,
+            };
+            self.program.write(&unit, &carried.stream, sink, |payload| {
+                payload.put(held.bytes());
+            });
+            self.end_unit(&unit, sink);
+        }
+        if let Media::Sound(_, held) = &mut self.tracks[index].media {
+            held.clear();
+        }
+    }
+
+    fn picture(&mut self, index: usize, sample: &Sample, sink: &mut impl Sink) {
+        self.write_sound_until(sample.dts, sink);
+        let is_awaited = self
+            .picture_track()
+            .is_some_and(|carried| carried.track.id == sample.track);
+        let at = self.at.max(sample.dts);
+        let carried = &mut self.tracks[index];
+        let Media::Picture(picture) = &mut carried.media else {
+            return;
+        };
+        let Some(access_unit) = picture.access_unit(&sample.data, sample.keyframe) else {
+            return;
+        };
+        if is_awaited {
+            self.joins.picture(at);
+        }
+        let is_join = is_awaited && access_unit.is_entry;
+        let may_be_shown = access_unit.is_entry || picture.is_open;
+        if !may_be_shown || !is_join && !self.has_begun {
+            return;
+        }
+        let unit = Unit {
+            at,
+            dts: sample.dts,
+            pts: sample.pts,
+            bytes: access_unit.bytes,
+            is_entry: access_unit.is_entry,
+            is_join,
+        };
+        self.program.write(&unit, &carried.stream, sink, |payload| {
+            access_unit.write(|bytes| payload.put(bytes));
+        });
+        picture.is_open = true;
+        self.end_unit(&unit, sink);
+    }
+
+    /// Writes the sound that is not later than a picture at `dts`.
+    fn write_sound_until(&mut self, dts: Timestamp, sink: &mut impl Sink) {
+        for index in 0..self.tracks.len() {
+            if self.tracks[index].holds_until(dts) {
+                self.write_sound(index, sink);
+            }
+        }
+    }
+
+    fn end_unit(&mut self, unit: &Unit, sink: &mut impl Sink) {
+        self.at = unit.at;
+        self.has_begun |= unit.is_join;
+        let generation = self.generation;
+        sink.end_unit(unit.at, unit.is_join.then_some(Join { generation }));
+    }
+}
+
+impl Carried {
+    fn new(track: &Track) -> Result<Self, Unsupported> {
+        let stream = Stream::new(track)?;
+        let media = match stream.coding {
+            Coding::H264 => Media::Picture(Picture::h264(&track.config)),
+            Coding::Hevc => Media::Picture(Picture::hevc(&track.config)),
+            coding => {
+                let sound = Sound::new(coding, track);
+                let sound = sound.ok_or(Unsupported::Config(track.codec))?;
+                Media::Sound(sound, Held::default())
+            }
+        };
+        Ok(Self {
+            track: track.clone(),
+            stream,
+            media,
+        })
+    }
+
+    /// Whether `track` is carried just like this one.
+    fn is_of(&self, track: &Track) -> bool {
+        let known = &self.track;
+        let key = |track: &Track| {
+            (
+                track.codec,
+                track.framing,
+                track.sample_rate,
+                track.channels,
+            )
+        };
+        key(known) == key(track) && known.config == track.config
+    }
+
+    /// Whether it holds sound that is not later than `dts`.
+    fn holds_until(&self, dts: Timestamp) -> bool {
+        match &self.media {
+            Media::Sound(_, held) => held.began().is_some_and(|began| began <= dts),
+            Media::Picture(_) => false,
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Packets: a header, perhaps an adaptation field, and payload (ISO/IEC 13818-1 §2.4.3).
+//!
+//! ```text
+//! 47 │ start:1 pid:13 │ what follows:2 counter:4 │ [ length:8 flags:8 [clock:48] FF … ] │ payload
+//! └─────────── HEADER_BYTES ─────────────────────┴──────────── BODY_BYTES ─────────────────────┘
+//! ```
+//!
+//! A payload that does not fill its last packet is preceded there by an adaptation field of the
+//! length that is missing; that is the only stuffing that a PES packet may have.
+
+use super::Sink;
+use super::clock::Reference;
+
+/// Bytes in every packet.
+pub const PACKET_BYTES: usize = 188;
+
+const HEADER_BYTES: usize = 4;
+
+/// What a packet has room for behind its header.
+const BODY_BYTES: usize = PACKET_BYTES - HEADER_BYTES;
+
+const SYNC: u8 = 0x47;
+const UNIT_START: u8 = 0x40;
+const HAS_FIELD: u8 = 0x20;
+const HAS_PAYLOAD: u8 = 0x10;
+
+const DISCONTINUITY: u8 = 0x80;
+const RANDOM_ACCESS: u8 = 0x40;
+const HAS_REFERENCE: u8 = 0x10;
+
+/// Names what a packet belongs to, below [`Pid::END`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Pid(pub(super) u16);
+
+impl Pid {
+    /// The program association table.
+    pub(super) const PAT: Self = Self(0);
+    /// The program map table; the lowest number that neither DVB nor ATSC has taken.
+    pub(super) const PMT: Self = Self(0x20);
+    /// Stands for no clock (§2.4.4.9).
+    pub(super) const NONE: Self = Self(0x1FFF);
+    /// Beyond all that are used.
+    pub(super) const END: u16 = 0x900;
+}
+
+/// The last continuity counter of every PID (§2.4.3.3). They run for as long as the log does.
+#[derive(Debug)]
+pub(super) struct Counters(Vec<u8>);
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self(vec![0x0F; usize::from(Pid::END)])
+    }
+}
+
+impl Counters {
+    /// Of a packet without payload.
+    fn last(&self, pid: Pid) -> u8 {
+        self.0.get(usize::from(pid.0)).copied().unwrap_or(0)
+    }
+
+    /// Of the next packet with payload.
+    fn next(&mut self, pid: Pid) -> u8 {
+        let Some(counter) = self.0.get_mut(usize::from(pid.0)) else {
+            return 0;
+        };
+        *counter = (*counter + 1) & 0x0F;
+        *counter
+    }
+}
+
+/// What the adaptation field of a payload's first packet says (§2.4.3.4).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Field {
+    /// A decoder may start here.
+    pub(super) random_access: bool,
+    /// The program clock.
+    pub(super) reference: Option<Reference>,
+}
+
+impl Field {
+    /// The least that it takes, its length included.
+    const fn bytes(&self) -> usize {
+        match (self.reference, self.random_access) {
+            (Some(_), _) => 2 + Reference::BYTES,
+            (None, true) => 2,
+            (None, false) => 0,
+        }
+    }
+
+    /// Fills `area`, which has [`bytes`](Self::bytes) or more.
+    fn write(&self, area: &mut [u8]) {
+        area.fill(0xFF);
+        let length = area.len().saturating_sub(1);
+        if let Some(first) = area.first_mut() {
+            *first = length as u8;
+        }
+        let Some(flags) = area.get_mut(1) else { return };
+        *flags = if self.random_access { RANDOM_ACCESS } else { 0 };
+        if let Some(reference) = &self.reference {
+            *flags |= HAS_REFERENCE;
+            if reference.is_discontinuity {
+                *flags |= DISCONTINUITY;
+            }
+            area[2..2 + Reference::BYTES].copy_from_slice(&reference.to_bytes());
+        }
+    }
+}
+
+/// A payload on its way into packets, each handed out as soon as it is full.
+#[derive(Debug)]
+pub(super) struct Payload<'a, S> {
+    sink: &'a mut S,
+    counters: &'a mut Counters,
+    pid: Pid,
+    /// What the first packet's field says; `None` once that is begun.
+    first: Option<Field>,
+    /// Bytes that are still to come.
+    left: usize,
+    packet: [u8; PACKET_BYTES],
+    /// Where in `packet` the next byte goes; its end when none is begun.
+    at: usize,
+}
+
+impl<'a, S: Sink> Payload<'a, S> {
+    /// A payload of exactly `bytes` bytes.
+    pub(super) fn new(
+        sink: &'a mut S,
+        counters: &'a mut Counters,
+        pid: Pid,
+        field: Field,
+        bytes: usize,
+    ) -> Self {
+        Self {
+            sink,
+            counters,
+            pid,
+            first: Some(field),
+            left: bytes,
+            packet: [0; PACKET_BYTES],
+            at: PACKET_BYTES,
+        }
+    }
+
+    /// Appends the next of the announced bytes; more than those are ignored.
+    pub(super) fn put(&mut self, bytes: &[u8]) {
+        let mut rest = &bytes[..bytes.len().min(self.left)];
+        while !rest.is_empty() {
+            if self.at == PACKET_BYTES {
+                self.begin_packet();
+            }
+            let (now, later) = rest.split_at(rest.len().min(PACKET_BYTES - self.at));
+            self.packet[self.at..self.at + now.len()].copy_from_slice(now);
+            self.at += now.len();
+            self.left -= now.len();
+            rest = later;
+            if self.at == PACKET_BYTES {
+                self.sink.packet(&self.packet);
+            }
+        }
+    }
+
+    /// Fills up with `FF`, as sections are.
+    pub(super) fn pad(&mut self) {
+        while self.left > 0 {
+            self.put(&[0xFF; BODY_BYTES]);
+        }
+    }
+
+    /// Whether all that was announced has come.
+    pub(super) const fn is_complete(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Writes a header and a field such that what is left fills the packet, or more than that.
+    fn begin_packet(&mut self) {
+        let first = self.first.take();
+        let start = if first.is_some() { UNIT_START } else { 0 };
+        let counter = self.counters.next(self.pid);
+        let head = Head {
+            pid: self.pid,
+            start,
+            counter,
+        };
+        self.at = head.write(&first.unwrap_or_default(), self.left, &mut self.packet);
+    }
+}
+
+/// Writes a section (§2.4.4) in packets of its own.
+pub(super) fn write_section<S: Sink>(
+    section: &[u8],
+    pid: Pid,
+    counters: &mut Counters,
+    sink: &mut S,
+) {
+    let bytes = (1 + section.len()).next_multiple_of(BODY_BYTES);
+    let mut payload = Payload::new(sink, counters, pid, Field::default(), bytes);
+    // The section begins right here.
+    payload.put(&[0]);
+    payload.put(section);
+    payload.pad();
+}
+
+/// Writes a packet without payload.
+pub(super) fn write_field<S: Sink>(field: &Field, pid: Pid, counters: &Counters, sink: &mut S) {
+    let mut packet = [0; PACKET_BYTES];
+    let head = Head {
+        pid,
+        start: 0,
+        counter: counters.last(pid),
+    };
+    head.write(field, 0, &mut packet);
+    sink.packet(&packet);
+}
+
+/// What comes before the field.
+struct Head {
+    pid: Pid,
+    start: u8,
+    counter: u8,
+}
+
+impl Head {
+    /// Writes the header, and the field of a packet that is to take what fits of `left` bytes of
+    /// payload. Returns where the payload goes.
+    fn write(&self, field: &Field, left: usize, packet: &mut [u8; PACKET_BYTES]) -> usize {
+        let payload_bytes = left.min(BODY_BYTES - field.bytes());
+        let field_bytes = BODY_BYTES - payload_bytes;
+        let has_field = if field_bytes > 0 { HAS_FIELD } else { 0 };
+        let has_payload = if payload_bytes > 0 { HAS_PAYLOAD } else { 0 };
+        let [high, low] = self.pid.0.to_be_bytes();
+        let follows = has_field | has_payload;
+        packet[..HEADER_BYTES].copy_from_slice(&[
+            SYNC,
+            self.start | high,
+            low,
+            follows | self.counter,
+        ]);
+        field.write(&mut packet[HEADER_BYTES..HEADER_BYTES + field_bytes]);
+        HEADER_BYTES + field_bytes
+    }
+}

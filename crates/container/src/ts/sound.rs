@@ -1,0 +1,137 @@
+//! Sound as a transport stream has it: frames that can be told apart, several of them in one PES
+//! packet.
+//!
+//! A frame that goes alone costs whole packets of 188 bytes: one of AAC at 64 kb/s has 177 bytes
+//! with its header, and with that of PES just does not fit into one.
+
+use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
+use media::codec::mpeg_audio::FrameHeader;
+use media::{Framing, Span, Timestamp, Track};
+
+use super::stream::Coding;
+use super::{dolby, opus};
+use crate::adts;
+
+/// Sound that is held for each track at the most. A tenth of a second has 8 KiB at the highest rate
+/// of AC-3, and a PES packet can say 64 KiB.
+pub(super) const HELD_BYTES_MAX: usize = 32 * 1024;
+
+/// The longest frame that is taken, several times that of any codec here.
+const FRAME_BYTES_MAX: usize = 16 * 1024;
+
+/// The longest header before a frame: Opus with the length of one of [`FRAME_BYTES_MAX`].
+const FRAME_HEADER_BYTES_MAX: usize = 2 + FRAME_BYTES_MAX / 255 + 1;
+
+/// Where frames of one packet may be beside where those before them end. Stamps that come from FLV
+/// are whole milliseconds; what is further off is a gap, and gets a stamp of its own.
+const DRIFT_MAX: Span = Span::from_millis(5);
+
+/// How a track's samples become frames.
+#[derive(Debug)]
+pub(super) enum Sound {
+    /// Bare access units, each of which gets a header.
+    Aac(adts::Writer, Span),
+    Adts,
+    Mp3,
+    Dolby,
+    Opus,
+}
+
+impl Sound {
+    /// For a track of `coding`; `None` for pictures, and for AAC that ADTS cannot say.
+    pub(super) fn new(coding: Coding, track: &Track) -> Option<Self> {
+        match coding {
+            Coding::H264 | Coding::Hevc => None,
+            Coding::Aac if track.framing == Framing::SelfFramed => Some(Self::Adts),
+            Coding::Aac => {
+                let config = AudioSpecificConfig::parse(&track.config)?;
+                let samples = config.samples_per_frame();
+                let span = Span::from_samples(samples.into(), config.sample_rate);
+                Some(Self::Aac(adts::Writer::new(&track.config)?, span))
+            }
+            Coding::Mp3 | Coding::Mp3LowRate => Some(Self::Mp3),
+            Coding::Ac3 | Coding::Eac3 => Some(Self::Dolby),
+            Coding::Opus => Some(Self::Opus),
+        }
+    }
+
+    /// How long the frame in `sample` lasts; `None` when there is none, or one that is too long.
+    pub(super) fn span(&self, sample: &[u8]) -> Option<Span> {
+        if sample.is_empty() || sample.len() > FRAME_BYTES_MAX {
+            return None;
+        }
+        match self {
+            Self::Aac(writer, span) => writer.header(sample.len()).map(|_| *span),
+            Self::Adts => {
+                let header = AdtsHeader::parse(sample)?;
+                let samples = AudioSpecificConfig::from_adts(&header).samples_per_frame();
+                let samples = u64::from(samples) * u64::from(header.blocks);
+                Some(Span::from_samples(samples, header.sample_rate))
+            }
+            Self::Mp3 => {
+                let header = FrameHeader::parse(sample)?;
+                let samples = header.samples().into();
+                Some(Span::from_samples(samples, header.sample_rate))
+            }
+            Self::Dolby => dolby::span(sample),
+            Self::Opus => media::codec::opus::duration(sample),
+        }
+    }
+
+    fn put(&self, sample: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::Aac(writer, _) => {
+                let header = writer.header(sample.len());
+                out.extend_from_slice(header.as_ref().map_or(&[], |header| &header[..]));
+            }
+            Self::Opus => opus::put_control(sample.len(), out),
+            Self::Adts | Self::Mp3 | Self::Dolby => {}
+        }
+        out.extend_from_slice(sample);
+    }
+}
+
+/// Frames that wait for more of them.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    bytes: Vec<u8>,
+    began: Timestamp,
+    ended: Timestamp,
+}
+
+impl Held {
+    /// When the first frame is due; `None` if there is none.
+    pub(super) fn began(&self) -> Option<Timestamp> {
+        (!self.bytes.is_empty()).then_some(self.began)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether a frame at `at` can be added to those that are held.
+    pub(super) fn takes(&self, at: Timestamp, sample: &[u8]) -> bool {
+        let bytes = self.bytes.len() + sample.len() + FRAME_HEADER_BYTES_MAX;
+        let is_next = at - self.ended <= DRIFT_MAX && self.ended - at <= DRIFT_MAX;
+        self.bytes.is_empty() || is_next && bytes <= HELD_BYTES_MAX
+    }
+
+    /// Adds a frame.
+    pub(super) fn put(&mut self, sound: &Sound, at: Timestamp, span: Span, sample: &[u8]) {
+        if self.bytes.is_empty() {
+            self.began = at;
+        }
+        self.ended = at + span;
+        sound.put(sample, &mut self.bytes);
+    }
+
+    /// Whether one more frame of `span` would make them last longer than `span_max`.
+    pub(super) fn is_full(&self, span: Span, span_max: Span) -> bool {
+        self.ended + span - self.began > span_max
+    }
+
+    /// Forgets them, and keeps their memory for the next.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+    }
+}

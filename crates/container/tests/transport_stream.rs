@@ -1,0 +1,325 @@
+//! What players of other makes say to the transport streams that are written here: ffmpeg decodes
+//! from them what it decodes from the source, and ffmpeg, GStreamer and Wireshark find no fault.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_container as container;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use container::frames::{self, Syntax};
+use container::{flv, ts};
+use media::codec::hevc::{HevcConfig, UnitHeader, unit};
+use media::codec::nal::{self, Packing};
+use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
+use testkit::framemd5::{self, Frame};
+use testkit::{Clip, Tool};
+
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Seconds of every clip.
+const SECONDS: u32 = 4;
+
+/// Frames of sound at the start of a clip that come before its first picture, and are left out.
+const EARLY: usize = 1;
+
+/// A log, and where listeners may start.
+#[derive(Default)]
+struct Recorder {
+    bytes: Vec<u8>,
+    unit: usize,
+    joins: Vec<usize>,
+}
+
+impl ts::Sink for Recorder {
+    fn packet(&mut self, packet: &[u8; ts::PACKET_BYTES]) {
+        self.bytes.extend_from_slice(packet);
+    }
+
+    fn end_unit(&mut self, _at: Timestamp, join: Option<ts::Join>) {
+        self.joins.extend(join.map(|_| self.unit));
+        self.unit = self.bytes.len();
+    }
+}
+
+fn mux(items: &[Item]) -> Recorder {
+    let mut recorder = Recorder::default();
+    let mut muxer = ts::Muxer::default();
+    for item in items {
+        muxer.push(item, &mut recorder);
+    }
+    muxer.flush(&mut recorder);
+    recorder
+}
+
+/// A place for a file of this test.
+fn path(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("transport_stream");
+    fs::create_dir_all(&folder).expect("a folder");
+    folder.join(name)
+}
+
+fn keep(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = path(name);
+    fs::write(&path, bytes).expect("a file");
+    path
+}
+
+fn of_flv(clip: Clip) -> Vec<Item> {
+    let file = fs::read(clip.seconds(SECONDS)).expect("the clip was made");
+    let mut items = Vec::new();
+    let mut reader = flv::Reader::default();
+    reader.push(&file, &mut items).expect("ffmpeg writes FLV");
+    items
+}
+
+fn of_frames(clip: Clip, syntax: Syntax) -> Vec<Item> {
+    let file = fs::read(clip.seconds(SECONDS)).expect("the clip was made");
+    let mut items = Vec::new();
+    let mut demuxer = frames::Demuxer::new(syntax);
+    demuxer.push(&file, &mut items);
+    demuxer.finish(&mut items);
+    items
+}
+
+fn announce(kind: Kind, codec: Codec, config: Vec<u8>) -> Item {
+    Item::Track(Arc::new(Track {
+        id: TrackId(7),
+        kind,
+        codec,
+        framing: Framing::Bare,
+        config: config.into(),
+        sample_rate: 0,
+        channels: 0,
+        flv: None,
+    }))
+}
+
+fn sample(at: Timestamp, keyframe: bool, data: Vec<u8>) -> Item {
+    Item::Sample(Sample {
+        track: TrackId(7),
+        dts: at,
+        pts: at,
+        duration: Span::ZERO,
+        keyframe,
+        data: data.into(),
+        flv: None,
+    })
+}
+
+/// HEVC with delimiters, at 25 pictures a second, and its items.
+fn hevc() -> (PathBuf, Vec<Item>) {
+    let picture = format!("testsrc2=size=320x180:rate=25:duration={SECONDS}");
+    let encoder = "pools=1:frame-threads=1:log-level=error:bframes=0:scenecut=0:aud=1";
+    let stream = Tool::ffmpeg()
+        .args(["-f", "lavfi", "-i", &picture, "-c:v", "libx265", "-g", "25"])
+        .args(["-preset", "veryfast", "-x265-params", encoder])
+        .args(["-f", "hevc", "-"])
+        .run(DEADLINE);
+    let units = || nal::units(&stream, Packing::StartCodes);
+    let kind = |unit: &[u8]| UnitHeader::parse(unit).map_or(0, |header| header.kind);
+    let set = |wanted| units().find(|unit| kind(unit) == wanted).expect("a set");
+    let [vps, sps, pps] = [unit::VPS, unit::SPS, unit::PPS].map(set);
+    let record = HevcConfig::write(&[vps], &[sps], &[pps]).expect("readable sets");
+    let mut pictures: Vec<(bool, Vec<u8>)> = Vec::new();
+    for unit in units() {
+        match kind(unit) {
+            unit::DELIMITER => pictures.push((false, Vec::new())),
+            unit::VPS | unit::SPS | unit::PPS => {}
+            kind => {
+                let (keyframe, picture) = pictures.last_mut().expect("a delimiter");
+                *keyframe |= (unit::IRAP_FIRST..=unit::IRAP_LAST).contains(&kind);
+                picture.extend((unit.len() as u32).to_be_bytes());
+                picture.extend(unit);
+            }
+        }
+    }
+    let mut items = vec![announce(Kind::Video, Codec::Hevc, record)];
+    for (number, (keyframe, picture)) in pictures.into_iter().enumerate() {
+        let at = Timestamp::from_millis(40 * number as i64);
+        items.push(sample(at, keyframe, picture));
+    }
+    (keep("source.hevc", &stream), items)
+}
+
+/// AC-3 or E-AC-3 at 48 kHz, and its items.
+fn dolby(codec: Codec) -> (PathBuf, Vec<Item>) {
+    let name = codec.name();
+    let tone = format!("aevalsrc=0.3*sin(2*PI*(200+15*t)*t):s=48000:d={SECONDS}");
+    let stream = Tool::ffmpeg()
+        .args(["-f", "lavfi", "-i", &tone])
+        .args(["-c:a", name, "-b:a", "96k", "-f", name, "-"])
+        .run(DEADLINE);
+    // 1,536 samples at a constant rate.
+    let frame_bytes = 96_000 * 1_536 / 48_000 / 8;
+    let mut items = vec![announce(Kind::Audio, codec, Vec::new())];
+    for (number, frame) in stream.chunks_exact(frame_bytes).enumerate() {
+        assert_eq!(frame[..2], [0x0B, 0x77]);
+        let at = Timestamp::from_millis(32 * number as i64);
+        items.push(sample(at, true, frame.to_vec()));
+    }
+    (keep(&format!("source.{name}"), &stream), items)
+}
+
+/// ffmpeg finds in `stream` what it finds in `source`, and has no complaint.
+fn check_ffmpeg(source: &Path, clip: Option<Clip>, stream: &Path) {
+    let ffmpeg = || clip.map_or_else(Tool::ffmpeg, Clip::ffmpeg);
+    let sent = framemd5::video(&framemd5::decoded_by(ffmpeg(), source, &[]));
+    let got = framemd5::video(&framemd5::decoded(stream));
+    check_frames(&sent, &got, 0);
+    check_frames(
+        &sound(ffmpeg(), source),
+        &sound(Tool::ffmpeg(), stream),
+        EARLY,
+    );
+    Tool::ffmpeg()
+        .args(["-loglevel", "warning", "-xerror", "-i"])
+        .arg(stream)
+        .args(["-map", "0", "-f", "null", "-"])
+        .run(DEADLINE);
+}
+
+/// Packets of sound, without the headers that AAC may have. What is decoded from them depends on
+/// all that was decoded before: of AAC the noise does.
+fn sound(ffmpeg: Tool, input: &Path) -> Vec<Frame> {
+    let probe = Tool::ffprobe()
+        .args(["-select_streams", "a", "-show_entries", "stream=codec_name"])
+        .args(["-of", "csv=p=0"])
+        .arg(input)
+        .finish(DEADLINE);
+    let is_aac = probe.stdout.starts_with(b"aac");
+    let filter: &[&str] = if is_aac {
+        &["-bsf:a", "aac_adtstoasc"]
+    } else {
+        &[]
+    };
+    framemd5::audio(&framemd5::packets_by(ffmpeg, input, filter))
+}
+
+/// All that was sent was got, but for `early` frames at the most.
+fn check_frames(sent: &[Frame], got: &[Frame], early: usize) {
+    if sent.is_empty() {
+        assert!(got.is_empty());
+        return;
+    }
+    let join = framemd5::join(sent, got, 0).unwrap_or_else(|mismatch| panic!("{mismatch}"));
+    assert_eq!(join.missing, 0);
+    assert!(join.at <= early, "{join:?}");
+}
+
+/// GStreamer's demuxer and Wireshark's dissector have no complaint.
+fn check_others(stream: &Path) {
+    let location = format!("location={}", stream.display());
+    let demuxed = Tool::new("gst-launch-1.0")
+        .env(
+            "GST_DEBUG",
+            "tsdemux:2,mpegtspacketizer:2,mpegtsbase:2,tsparse:2",
+        )
+        .args(["-q", "filesrc", &location])
+        .args(["!", "tsparse", "!", "tsdemux", "!", "fakesink"])
+        .finish(DEADLINE);
+    assert!(demuxed.status.success(), "{}", demuxed.stderr);
+    assert_eq!(demuxed.stderr, "", "GStreamer");
+    let faults = Tool::new("tshark")
+        .arg("-r")
+        .arg(stream)
+        .args(["-Y", "_ws.expert.severity >= 0x400000 || _ws.malformed"])
+        .args([
+            "-T",
+            "fields",
+            "-e",
+            "frame.number",
+            "-e",
+            "_ws.expert.message",
+        ])
+        .finish(DEADLINE);
+    assert!(faults.status.success(), "{}", faults.stderr);
+    assert_eq!(String::from_utf8_lossy(&faults.stdout), "", "Wireshark");
+}
+
+fn check(name: &str, source: &Path, clip: Option<Clip>, items: &[Item]) -> Recorder {
+    let recorder = mux(items);
+    let stream = keep(&format!("{name}.ts"), &recorder.bytes);
+    check_ffmpeg(source, clip, &stream);
+    check_others(&stream);
+    recorder
+}
+
+fn check_clip(name: &str, clip: Clip, items: &[Item]) -> Recorder {
+    check(name, &clip.seconds(SECONDS), Some(clip), items)
+}
+
+#[test]
+fn h264_and_aac_play() {
+    check_clip("flv", Clip::Flv, &of_flv(Clip::Flv));
+    check_clip("bframes", Clip::FlvBframes, &of_flv(Clip::FlvBframes));
+}
+
+#[test]
+fn hevc_plays() {
+    let (source, items) = hevc();
+    check("hevc", &source, None, &items);
+}
+
+#[test]
+fn opus_plays() {
+    check_clip("opus", Clip::FlvOpus, &of_flv(Clip::FlvOpus));
+}
+
+#[test]
+fn sound_alone_plays() {
+    check_clip("mp3", Clip::Mp3, &of_frames(Clip::Mp3, Syntax::MpegAudio));
+    check_clip("adts", Clip::Adts, &of_frames(Clip::Adts, Syntax::Adts));
+    for codec in [Codec::Ac3, Codec::Eac3] {
+        let (source, items) = dolby(codec);
+        check(codec.name(), &source, None, &items);
+    }
+}
+
+#[test]
+fn every_join_plays_to_the_end() {
+    let items = of_flv(Clip::FlvBframes);
+    let recorder = mux(&items);
+    let source = Clip::FlvBframes.seconds(SECONDS);
+    let sent = framemd5::video(&framemd5::decoded(&source));
+    let sent_sound = sound(Tool::ffmpeg(), &source);
+    assert_eq!(recorder.joins.len(), SECONDS as usize);
+    for (number, join) in recorder.joins.iter().enumerate() {
+        let stream = keep(&format!("join{number}.ts"), &recorder.bytes[*join..]);
+        let got = framemd5::video(&framemd5::decoded(&stream));
+        check_frames(&sent[25 * number..], &got, 0);
+        check_frames(
+            &sent_sound,
+            &sound(Tool::ffmpeg(), &stream),
+            sent_sound.len(),
+        );
+    }
+}
+
+#[test]
+fn the_next_publisher_plays_on_in_the_same_stream() {
+    let mut items = of_flv(Clip::Flv);
+    items.push(Item::Epoch);
+    let later = Span::from_millis(i64::from(SECONDS) * 1_000);
+    items.extend(of_flv(Clip::FlvLarger).into_iter().map(|item| match item {
+        Item::Sample(mut sample) => {
+            sample.dts += later;
+            sample.pts += later;
+            Item::Sample(sample)
+        }
+        other => other,
+    }));
+    let stream = keep("epochs.ts", &mux(&items).bytes);
+    let got = framemd5::video(&framemd5::decoded_by(Tool::ffmpeg(), &stream, &["-an"]));
+    let first = framemd5::video(&framemd5::decoded(Clip::Flv.seconds(SECONDS)));
+    check_frames(&first, &got[..first.len()], 0);
+    assert_eq!(got.len(), 2 * first.len());
+    assert!(framemd5::is_monotonic(&got));
+}
