@@ -128,6 +128,35 @@ impl Carried {
         self.facts = news.0;
     }
 
+    pub(super) fn config(&self) -> &Bytes {
+        &self.config
+    }
+
+    /// A picture with the parameter sets of H.264 or HEVC before it.
+    pub(super) fn with_parameter_sets(&self, data: Bytes) -> Bytes {
+        let (length_bytes, units) = match self.codec {
+            Codec::H264 => AvcConfig::parse(&self.config)
+                .map(|record| (record.length_bytes, [record.sps, record.pps].concat())),
+            Codec::Hevc => HevcConfig::parse(&self.config).map(|record| {
+                let units = [record.vps, record.sps, record.pps].concat();
+                (record.length_bytes, units)
+            }),
+            _ => None,
+        }
+        .unwrap_or_default();
+        let mut whole = Vec::with_capacity(self.config.len() + data.len());
+        for unit in units {
+            let length = (unit.len() as u32).to_be_bytes();
+            // Lengths of one byte have no room for some.
+            if unit.len() >> (8 * length_bytes) == 0 {
+                whole.extend_from_slice(&length[length.len() - length_bytes..]);
+                whole.extend_from_slice(unit);
+            }
+        }
+        whole.extend_from_slice(&data);
+        whole.into()
+    }
+
     /// Units of the track's clock in one second; 0 when unknown.
     pub(super) fn timescale(&self) -> u32 {
         match self.facts {

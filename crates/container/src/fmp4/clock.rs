@@ -68,6 +68,11 @@ impl SoundClock {
         }
     }
 
+    /// The last frame has been said to last until `end`.
+    pub(super) fn hold_until(&mut self, end: u64) {
+        self.next = self.next.map(|next| next.max(end));
+    }
+
     /// Places a frame of `samples` that should be at `dts`.
     pub(super) fn place(&mut self, dts: Timestamp, samples: u32) -> Place {
         let wanted = to_units(dts, self.rate);

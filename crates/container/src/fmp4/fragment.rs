@@ -95,12 +95,20 @@ impl Fragment {
         range(&self.sounds)
     }
 
+    /// The last sound lasts until `end`, if it ends before.
+    pub(super) fn stretch_sound(&mut self, end: u64) {
+        if let Some(last) = self.sounds.last_mut() {
+            let duration = u32::try_from(end.saturating_sub(last.at)).unwrap_or(u32::MAX);
+            last.duration = last.duration.max(duration);
+        }
+    }
+
     /// Whether it begins with a keyframe.
     pub(super) fn begins_with_keyframe(&self) -> bool {
         self.pictures.first().is_some_and(|first| first.is_sync)
     }
 
-    /// Writes the fragment with its number and forgets the samples.
+    /// Writes the fragment with its number, and forgets the samples.
     pub(super) fn write(&mut self, number: u32, put: &mut impl FnMut(&[u8])) {
         let tables = [
             (self.pictures.len(), PICTURE_ROW_BYTES),
@@ -124,6 +132,11 @@ impl Fragment {
         for piece in self.pictures.iter().chain(&self.sounds) {
             put(&piece.data);
         }
+        self.clear();
+    }
+
+    /// Forgets the samples.
+    pub(super) fn clear(&mut self) {
         self.pictures.clear();
         self.sounds.clear();
         self.bytes = 0;

@@ -57,7 +57,7 @@ fn ffmpeg_finds_every_packet_and_frame_of_a_clip_at_its_time() {
     for clip in [Clip::Flv, Clip::FlvBframes, Clip::FlvLarger] {
         let source = clip.seconds(4);
         let items = of_flv(clip);
-        // Sound that came before the first keyframe is nobody's.
+        // Sound that came before the first keyframe is left out.
         let early = items.iter().filter_map(|item| match item {
             Item::Sample(sample) => Some(sample.track),
             _ => None,
@@ -101,6 +101,34 @@ fn a_listener_who_comes_later_has_every_packet_from_a_keyframe_on() {
         let pictures = framemd5::video(&framemd5::decoded(&made));
         assert_eq!(pictures.len(), 100 - 25 * nth);
     }
+}
+
+#[test]
+fn ffmpeg_decodes_on_when_another_publisher_has_other_headers() {
+    let epochs = [Clip::FlvBframes, Clip::FlvLarger, Clip::Flv];
+    let mut items = Vec::new();
+    for (epoch, clip) in epochs.into_iter().enumerate() {
+        items.push(Item::Epoch);
+        items.extend(of_flv(clip).into_iter().map(|item| match item {
+            Item::Sample(mut sample) => {
+                let from = Span::from_millis(4_100 * epoch as i64);
+                (sample.dts, sample.pts) = (sample.dts + from, sample.pts + from);
+                Item::Sample(sample)
+            }
+            other => other,
+        }));
+    }
+    let log = Log::of(&items);
+    let segments = log
+        .units
+        .iter()
+        .filter(|it| it.unit.content == Content::Init);
+    assert_eq!(segments.count(), 2);
+    let made = temporary(&log.joined(0));
+    // It knows the first segment alone, and so no other rate of sound.
+    let pictures = framemd5::decoded_by(Tool::ffmpeg(), &made, &["-an"]);
+    assert_eq!(pictures.len(), 300);
+    assert!(framemd5::is_monotonic(&pictures));
 }
 
 #[test]
