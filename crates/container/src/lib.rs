@@ -7,12 +7,14 @@
 //! * [`Sniffer`] finds out what an Icecast source delivers, and [`Demuxer`] frames it: MP3, ADTS,
 //!   Ogg, WebM, or anything else.
 //! * [`flv`] is what RTMP carries and what `/{stream}.flv` is made of.
+//! * [`fmp4`] is what `/{stream}.mp4` is made of.
 //! * [`rtp`] is what WebRTC carries.
 //! * [`ts`] is what set-top boxes, and the older half of HTTP Live Streaming, take.
 //! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames.
 
 pub mod adts;
 pub mod flv;
+pub mod fmp4;
 pub mod frames;
 pub mod icy;
 pub mod ogg;

@@ -124,6 +124,21 @@ pub fn record_units(record: &[u8]) -> Option<&[u8]> {
     (head[0] == 0x81).then_some(units)
 }
 
+/// RFC 6381 codec string of a configuration record, e.g. `av01.0.04M.08` (AV1 in ISOBMFF §5). Colour
+/// is left out, which makes it the usual.
+pub fn codec_string(record: &[u8]) -> Option<String> {
+    record_units(record)?;
+    let [_, profile_and_level, format, _] = *record.first_chunk()?;
+    let (profile, level) = (profile_and_level >> 5, profile_and_level & 0x1F);
+    let tier = if format & 0x80 == 0 { 'M' } else { 'H' };
+    let depth = match (format & 0x40 != 0, format & 0x20 != 0) {
+        (false, _) => 8,
+        (true, false) => 10,
+        (true, true) => 12,
+    };
+    Some(format!("av01.{profile}.{level:02}{tier}.{depth:02}"))
+}
+
 /// What a sequence header says.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SequenceHeader {
@@ -332,5 +347,9 @@ mod tests {
             assert_eq!(SequenceHeader::parse(&unit.payload[..length]), None);
         }
         assert_eq!(record_units(&record[..3]), None);
+        assert_eq!(codec_string(&record).as_deref(), Some("av01.0.00M.08"));
+        let high = [0x81, 0x2D, 0xEC, 0];
+        assert_eq!(codec_string(&high).as_deref(), Some("av01.1.13H.12"));
+        assert_eq!(codec_string(&record[..3]), None);
     }
 }

@@ -164,6 +164,24 @@ impl<'a> HevcConfig<'a> {
     }
 }
 
+/// RFC 6381 codec string of a record, e.g. `hvc1.1.6.L93.B0` (ISO/IEC 14496-15 §E.3).
+pub fn codec_string(record: &[u8]) -> Option<String> {
+    let head: &[u8; RECORD_HEAD_BYTES] = record.first_chunk()?;
+    let space = ["", "A", "B", "C"][usize::from(head[1] >> 6)];
+    let tier = if head[1] & 0x20 == 0 { 'L' } else { 'H' };
+    let profile = head[1] & 0x1F;
+    // The string has the flags in the opposite order.
+    let flags = u32::from_be_bytes([head[2], head[3], head[4], head[5]]).reverse_bits();
+    let level = head[12];
+    let mut name = format!("hvc1.{space}{profile}.{flags:X}.{tier}{level}");
+    let constraints = &head[6..12];
+    let used = constraints.iter().rposition(|byte| *byte != 0);
+    for byte in &constraints[..used.map_or(0, |last| last + 1)] {
+        name.push_str(&format!(".{byte:X}"));
+    }
+    Some(name)
+}
+
 /// The number of a parameter set among those of its kind; `None` for any other unit.
 pub fn parameter_set_id(nal: &[u8]) -> Option<u32> {
     let payload = || without_emulation_prevention(&nal[2..]);
@@ -272,6 +290,8 @@ mod tests {
         assert_eq!(config.sps, [SPS]);
         assert_eq!(config.pps, [PPS, PPS]);
         assert_eq!(config.dimensions(), Some((320, 180)));
+        assert_eq!(codec_string(&record).as_deref(), Some("hvc1.1.6.L60.90"));
+        assert_eq!(codec_string(&record[..22]), None);
         // Profile 1, its compatibility flags, level 2.0: as the set says behind its escapes.
         assert_eq!(record[1..6], [0x01, 0x60, 0, 0, 0]);
         assert_eq!(record[12], 60);

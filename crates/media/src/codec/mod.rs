@@ -5,6 +5,8 @@
 
 pub mod aac;
 pub mod av1;
+pub mod dolby;
+pub mod flac;
 pub mod h264;
 pub mod hevc;
 pub mod mpeg_audio;

@@ -95,7 +95,7 @@ impl FrameHeader {
 
 impl KeyHeader {
     /// The VPCodecConfigurationRecord of a stream with such keyframes. Colour is left unspecified.
-    pub fn record(&self) -> [u8; 8] {
+    pub fn record(&self) -> [u8; RECORD_BYTES] {
         let samples = self.width.saturating_mul(self.height);
         let level = LEVELS.iter().find(|(largest, _)| samples <= *largest);
         let level = level.map_or(62, |(_, level)| *level);
@@ -107,6 +107,24 @@ impl KeyHeader {
 /// The header of a FullBox of version 1 (ISO/IEC 14496-12 §4.2), which stands before the record in a
 /// `vpcC` box.
 const FULL_BOX: [u8; 4] = [1, 0, 0, 0];
+
+/// Bytes of a configuration record; VP9 has nothing to put behind it.
+pub const RECORD_BYTES: usize = 8;
+
+/// A configuration record without the header of its box; `None` when it is cut.
+pub fn bare_record(record: &[u8]) -> Option<&[u8; RECORD_BYTES]> {
+    record
+        .strip_prefix(&FULL_BOX)
+        .unwrap_or(record)
+        .first_chunk()
+}
+
+/// RFC 6381 codec string of a configuration record, e.g. `vp09.00.31.08` (VP codec ISO media file
+/// format binding §3).
+pub fn codec_string(record: &[u8]) -> Option<String> {
+    let [profile, level, format, ..] = *bare_record(record)?;
+    Some(format!("vp09.{profile:02}.{level:02}.{:02}", format >> 4))
+}
 
 /// The profile of a configuration record, with or without the header of its box. No record by itself
 /// begins like that header: it would be of level 0 and of no bit depth.
@@ -125,6 +143,9 @@ mod tests {
         let boxed = [&FULL_BOX[..], &record].concat();
         assert_eq!(record_profile(&record), Some(2));
         assert_eq!(record_profile(&boxed), Some(2));
+        assert_eq!(bare_record(&boxed), Some(&record));
+        assert_eq!(codec_string(&boxed).as_deref(), Some("vp09.02.31.10"));
+        assert_eq!((bare_record(&boxed[..11]), codec_string(&[])), (None, None));
         assert_eq!(record_profile(&[1, 31, 0x80, 2]), Some(1));
         assert_eq!(
             (record_profile(&[]), record_profile(&FULL_BOX)),

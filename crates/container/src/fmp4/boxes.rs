@@ -1,0 +1,72 @@
+//! Boxes (ISO/IEC 14496-12 §4.2), whose sizes are filled in when they end.
+
+/// Bytes before the content of a box: its size and its kind.
+pub(super) const HEADER_BYTES: usize = 8;
+
+/// A buffer that boxes are appended to.
+#[derive(Debug, Default)]
+pub(super) struct Boxes(Vec<u8>);
+
+impl Boxes {
+    /// Appends a box; `fill` writes its content.
+    pub(super) fn put_box(&mut self, kind: &[u8; 4], fill: impl FnOnce(&mut Self)) {
+        let start = self.0.len();
+        self.put_u32(0);
+        self.put(kind);
+        fill(self);
+        // What is written here has some kilobytes; media data is never buffered.
+        let size = (self.0.len() - start) as u32;
+        self.0[start..start + 4].copy_from_slice(&size.to_be_bytes());
+    }
+
+    /// Appends a box that begins with a version and 24 flags.
+    pub(super) fn put_full_box(
+        &mut self,
+        kind: &[u8; 4],
+        version: u8,
+        flags: u32,
+        fill: impl FnOnce(&mut Self),
+    ) {
+        self.put_box(kind, |boxes| {
+            boxes.put_u32(u32::from(version) << 24 | flags);
+            fill(boxes);
+        });
+    }
+
+    pub(super) fn put(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    pub(super) fn put_zeros(&mut self, count: usize) {
+        self.0.resize(self.0.len() + count, 0);
+    }
+
+    pub(super) fn put_u8(&mut self, value: u8) {
+        self.0.push(value);
+    }
+
+    pub(super) fn put_u16(&mut self, value: u16) {
+        self.put(&value.to_be_bytes());
+    }
+
+    pub(super) fn put_u32(&mut self, value: u32) {
+        self.put(&value.to_be_bytes());
+    }
+
+    pub(super) fn put_u64(&mut self, value: u64) {
+        self.put(&value.to_be_bytes());
+    }
+
+    /// Forgets what was written and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(super) fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}

@@ -1,0 +1,385 @@
+//! A track as MP4 carries it: its sample entry, the bytes of its samples, and how long sound lasts.
+//!
+//! Most tracks are known by their configuration. Of the others the frames tell: how large VP9's
+//! pictures are stands in its keyframes alone, and MP3 and Dolby's codecs have no configuration.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
+use media::codec::dolby::{self, SyncFrame};
+use media::codec::flac::{self, StreamInfo};
+use media::codec::h264::AvcConfig;
+use media::codec::hevc::HevcConfig;
+use media::codec::mpeg_audio::FrameHeader;
+use media::codec::vp9::{self, KeyHeader};
+use media::codec::{av1, opus};
+use media::{Codec, Framing, Kind, Sample, TICKS_PER_SECOND, Track, TrackId};
+
+use super::{PICTURE_TIMESCALE, entry};
+use crate::ogg::OpusMuxer;
+
+const OPUS_TICKS_PER_SAMPLE: i64 = TICKS_PER_SECOND / opus::RATE as i64;
+
+/// Rates from here on are MPEG-1's.
+pub(super) const MPEG1_RATE_MIN: u32 = 32_000;
+
+/// What to write of a track into `moov`.
+#[derive(Debug)]
+pub(super) struct Description {
+    /// The whole sample entry.
+    pub(super) entry: Vec<u8>,
+    /// Units of its clock in one second.
+    pub(super) timescale: u32,
+    /// Width and height; zeros for sound.
+    pub(super) size: (u16, u16),
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct Carried {
+    pub(super) id: TrackId,
+    pub(super) kind: Kind,
+    codec: Codec,
+    /// Its samples begin with an ADTS header, which MP4 has no place for.
+    is_adts: bool,
+    /// The codec's record; of Opus always an identification header.
+    config: Bytes,
+    /// The frames say what the configuration does not.
+    do_frames_tell: bool,
+    facts: Facts,
+}
+
+/// What is known of a track beside its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Facts {
+    /// A frame will tell.
+    Unknown,
+    Picture(u16, u16),
+    Vp9(KeyHeader),
+    Sound {
+        rate: u32,
+        channels: u8,
+        /// Samples of each frame; 0 where frames differ.
+        frame_samples: u32,
+    },
+    Dolby {
+        frame: SyncFrame,
+        /// Of the first sample. Bitrates may vary, which is no news.
+        sample_bytes: usize,
+    },
+}
+
+impl Carried {
+    /// `None` for a track that MP4 cannot carry: an unknown codec or framing, a record that cannot be
+    /// read, a picture of which nothing says how large it is.
+    pub(super) fn new(track: &Track) -> Option<Self> {
+        let is_framed = matches!(track.codec, Codec::Aac | Codec::Mp3);
+        match track.framing {
+            Framing::Bare => {}
+            Framing::SelfFramed if is_framed => {}
+            _ => return None,
+        }
+        let facts = Facts::of(track)?;
+        Some(Self {
+            id: track.id,
+            kind: track.kind,
+            codec: track.codec,
+            is_adts: track.codec == Codec::Aac && track.framing == Framing::SelfFramed,
+            config: match track.codec {
+                Codec::Opus => OpusMuxer::head_of(track),
+                // Only frames tell.
+                Codec::Mp3 => Bytes::new(),
+                _ => track.config.clone(),
+            },
+            do_frames_tell: facts == Facts::Unknown,
+            facts,
+        })
+    }
+
+    /// Whether `other` was announced in the same way.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.codec == other.codec
+            && self.is_adts == other.is_adts
+            && self.config == other.config
+    }
+
+    /// Whether enough is known for a [`Description`].
+    pub(super) fn is_known(&self) -> bool {
+        self.facts != Facts::Unknown
+    }
+
+    /// What `frame`, a keyframe if it is a picture, says of its track, if that is something new.
+    pub(super) fn news(&self, frame: &[u8]) -> Option<News> {
+        if !self.do_frames_tell {
+            return None;
+        }
+        let facts = Facts::told_by(self.codec, frame)?;
+        let is_known = match (self.facts, facts) {
+            (Facts::Dolby { frame: known, .. }, Facts::Dolby { frame, .. }) => known == frame,
+            (known, new) => known == new,
+        };
+        (!is_known).then_some(News(facts))
+    }
+
+    /// Puts news in force.
+    pub(super) fn learn(&mut self, news: News) {
+        self.facts = news.0;
+    }
+
+    pub(super) fn config(&self) -> &Bytes {
+        &self.config
+    }
+
+    /// A picture with the parameter sets of H.264 or HEVC before it.
+    pub(super) fn with_parameter_sets(&self, data: Bytes) -> Bytes {
+        let (length_bytes, units) = match self.codec {
+            Codec::H264 => AvcConfig::parse(&self.config)
+                .map(|record| (record.length_bytes, [record.sps, record.pps].concat())),
+            Codec::Hevc => HevcConfig::parse(&self.config).map(|record| {
+                let units = [record.vps, record.sps, record.pps].concat();
+                (record.length_bytes, units)
+            }),
+            _ => None,
+        }
+        .unwrap_or_default();
+        let mut whole = Vec::with_capacity(self.config.len() + data.len());
+        for unit in units {
+            let length = (unit.len() as u32).to_be_bytes();
+            // Lengths of one byte have no room for some.
+            if unit.len() >> (8 * length_bytes) == 0 {
+                whole.extend_from_slice(&length[length.len() - length_bytes..]);
+                whole.extend_from_slice(unit);
+            }
+        }
+        whole.extend_from_slice(&data);
+        whole.into()
+    }
+
+    /// Units of the track's clock in one second; 0 when unknown.
+    pub(super) fn timescale(&self) -> u32 {
+        match self.facts {
+            Facts::Unknown => 0,
+            Facts::Picture(..) | Facts::Vp9(_) => PICTURE_TIMESCALE,
+            Facts::Sound { rate, .. } => rate,
+            Facts::Dolby { frame, .. } => frame.sample_rate,
+        }
+    }
+
+    /// The bytes of a sample; `None` for one without any, and for an ADTS frame of more than one access
+    /// unit.
+    pub(super) fn payload(&self, sample: &Sample) -> Option<Bytes> {
+        let data = &sample.data;
+        if !self.is_adts {
+            return (!data.is_empty()).then(|| data.clone());
+        }
+        let header = AdtsHeader::parse(data).filter(|header| header.blocks == 1)?;
+        let unit = data.get(header.header_bytes..)?;
+        (!unit.is_empty()).then(|| data.slice_ref(unit))
+    }
+
+    /// How many units of its clock a frame of sound lasts; `None` for what is no frame.
+    pub(super) fn frame_samples(&self, frame: &[u8]) -> Option<u32> {
+        let samples = match (self.codec, self.facts) {
+            (_, Facts::Sound { frame_samples, .. }) if frame_samples > 0 => Some(frame_samples),
+            (Codec::Mp3, _) => FrameHeader::parse(frame).map(|header| header.samples()),
+            (Codec::Opus, _) => opus::duration(frame)
+                .and_then(|span| u32::try_from(span.ticks() / OPUS_TICKS_PER_SAMPLE).ok()),
+            (Codec::Flac, _) => flac::frame_samples(frame),
+            (Codec::Ac3 | Codec::Eac3, _) => dolby::samples(frame),
+            _ => None,
+        };
+        samples.filter(|samples| *samples > 0)
+    }
+
+    /// What `moov` says of the track; `None` before enough is known.
+    pub(super) fn describe(&self) -> Option<Description> {
+        let (entry, size) = match self.facts {
+            Facts::Unknown => return None,
+            Facts::Picture(width, height) => {
+                let size = (width, height);
+                (self.visual_entry(size, &self.config)?, size)
+            }
+            Facts::Vp9(header) => {
+                let size = header_size(&header)?;
+                let record = vp9::bare_record(&self.config).copied();
+                let record = record.unwrap_or_else(|| header.record());
+                (self.visual_entry(size, &record)?, size)
+            }
+            Facts::Sound { rate, channels, .. } => (self.audio_entry(rate, channels)?, (0, 0)),
+            Facts::Dolby {
+                frame,
+                sample_bytes,
+            } => (self.dolby_entry(&frame, sample_bytes), (0, 0)),
+        };
+        Some(Description {
+            entry,
+            timescale: self.timescale(),
+            size,
+        })
+    }
+
+    fn visual_entry(&self, size: (u16, u16), record: &[u8]) -> Option<Vec<u8>> {
+        let (kind, record_box) = match self.codec {
+            Codec::H264 => (b"avc1", b"avcC"),
+            Codec::Hevc => (b"hvc1", b"hvcC"),
+            Codec::Av1 => (b"av01", b"av1C"),
+            Codec::Vp9 => {
+                let fill = |vpcc: &mut super::boxes::Boxes| vpcc.put(record);
+                return Some(entry::visual(b"vp09", size, |entry| {
+                    entry.put_full_box(b"vpcC", 1, 0, fill);
+                }));
+            }
+            _ => return None,
+        };
+        Some(entry::visual(kind, size, |entry| {
+            entry.put_box(record_box, |content| content.put(record));
+        }))
+    }
+
+    fn audio_entry(&self, rate: u32, channels: u8) -> Option<Vec<u8>> {
+        Some(match self.codec {
+            Codec::Aac => entry::audio(b"mp4a", channels, rate, |mp4a| {
+                entry::put_esds(mp4a, entry::OBJECT_AAC, &self.config);
+            }),
+            Codec::Mp3 => entry::audio(b"mp4a", channels, rate, |mp4a| {
+                entry::put_esds(mp4a, mpeg_object(rate), &[]);
+            }),
+            Codec::Opus => {
+                let content = entry::opus_box(&self.config)?;
+                entry::audio(b"Opus", channels, rate, |opus| {
+                    opus.put_box(b"dOps", |dops| dops.put(&content));
+                })
+            }
+            Codec::Flac => {
+                let block = flac::stream_info(&self.config)?;
+                entry::audio(b"fLaC", channels, rate, |flac| {
+                    flac.put_full_box(b"dfLa", 0, 0, |dfla| {
+                        // The last block, of type 0 (FLAC in ISOBMFF §3.3.2).
+                        dfla.put_u32(0x80 << 24 | block.len() as u32);
+                        dfla.put(block);
+                    });
+                })
+            }
+            _ => return None,
+        })
+    }
+
+    fn dolby_entry(&self, frame: &SyncFrame, sample_bytes: usize) -> Vec<u8> {
+        let (kind, record_box) = if frame.is_enhanced {
+            (b"ec-3", b"dec3")
+        } else {
+            (b"ac-3", b"dac3")
+        };
+        let made: Cow<'_, [u8]> = if !self.config.is_empty() {
+            Cow::Borrowed(&self.config)
+        } else if frame.is_enhanced {
+            Cow::Owned(frame.enhanced_record(sample_bytes).to_vec())
+        } else {
+            Cow::Owned(frame.plain_record().to_vec())
+        };
+        entry::audio(kind, frame.channels, frame.sample_rate, |entry| {
+            entry.put_box(record_box, |content| content.put(&made));
+        })
+    }
+}
+
+/// What a frame said that was not known before; see [`Carried::news`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct News(Facts);
+
+impl Facts {
+    /// What the announcement of a track says; `None` if MP4 cannot carry it.
+    fn of(track: &Track) -> Option<Self> {
+        let config = &track.config;
+        match (track.kind, track.codec) {
+            (Kind::Video, Codec::H264) => Self::picture(AvcConfig::parse(config)?.dimensions()?),
+            (Kind::Video, Codec::Hevc) => Self::picture(HevcConfig::parse(config)?.dimensions()?),
+            (Kind::Video, Codec::Av1) => match sequence_size(av1::record_units(config)?) {
+                Some(size) => Self::picture(size),
+                None => Some(Self::Unknown),
+            },
+            (Kind::Audio, Codec::Aac) => {
+                let parsed = AudioSpecificConfig::parse(config)?;
+                Some(Self::Sound {
+                    rate: parsed.sample_rate,
+                    channels: parsed.channels,
+                    frame_samples: parsed.samples_per_frame(),
+                })
+            }
+            (Kind::Audio, Codec::Opus) => {
+                let head = OpusMuxer::head_of(track);
+                entry::opus_box(&head)?;
+                Some(Self::sound(opus::RATE, opus::head_channels(&head)?))
+            }
+            (Kind::Audio, Codec::Flac) => {
+                let parsed = StreamInfo::parse(config)?;
+                Some(Self::sound(parsed.sample_rate, parsed.channels))
+            }
+            (Kind::Video, Codec::Vp9) | (Kind::Audio, Codec::Mp3 | Codec::Ac3 | Codec::Eac3) => {
+                Some(Self::Unknown)
+            }
+            _ => None,
+        }
+    }
+
+    /// What a frame says; of a picture, what a keyframe says.
+    fn told_by(codec: Codec, frame: &[u8]) -> Option<Self> {
+        match codec {
+            Codec::Av1 => Self::picture(sequence_size(frame)?),
+            Codec::Vp9 => match vp9::FrameHeader::parse(frame)? {
+                vp9::FrameHeader::Key(header) => header_size(&header).map(|_| Self::Vp9(header)),
+                vp9::FrameHeader::Inter => None,
+            },
+            Codec::Mp3 => {
+                let header = FrameHeader::parse(frame)?;
+                Some(Self::sound(header.sample_rate, header.channels))
+            }
+            Codec::Ac3 | Codec::Eac3 => Some(Self::Dolby {
+                frame: SyncFrame::parse(frame)?,
+                sample_bytes: frame.len(),
+            }),
+            _ => None,
+        }
+    }
+
+    const fn sound(rate: u32, channels: u8) -> Self {
+        Self::Sound {
+            rate,
+            channels,
+            frame_samples: 0,
+        }
+    }
+
+    fn picture(size: (u32, u32)) -> Option<Self> {
+        let (width, height) = fitting(size)?;
+        Some(Self::Picture(width, height))
+    }
+}
+
+/// The object type of MPEG audio at `rate`.
+pub(super) const fn mpeg_object(rate: u32) -> u8 {
+    if rate >= MPEG1_RATE_MIN {
+        entry::OBJECT_MPEG1_AUDIO
+    } else {
+        entry::OBJECT_MPEG2_AUDIO
+    }
+}
+
+/// How large the pictures are behind an AV1 sequence header, if there is one among `units`.
+fn sequence_size(units: &[u8]) -> Option<(u32, u32)> {
+    let header = av1::obus(units).find(|unit| unit.kind() == av1::obu::SEQUENCE_HEADER)?;
+    let parsed = av1::SequenceHeader::parse(header.payload)?;
+    Some((parsed.width, parsed.height))
+}
+
+fn header_size(header: &KeyHeader) -> Option<(u16, u16)> {
+    fitting((header.width, header.height))
+}
+
+/// A size that a sample entry has room for.
+fn fitting((width, height): (u32, u32)) -> Option<(u16, u16)> {
+    let side = |side: u32| u16::try_from(side).ok().filter(|side| *side > 0);
+    Some((side(width)?, side(height)?))
+}

@@ -1,0 +1,104 @@
+//! The tracks' clocks: from the stream's times to units of a track's timescale that never go back.
+
+use media::{Span, TICKS_PER_SECOND, Timestamp};
+
+use super::PICTURE_TIMESCALE;
+
+/// Sound whose time is this near to the end of the sound before it follows that without a gap or an
+/// overlap. Times that were rounded to milliseconds are off by one; those that an encoder took when
+/// it was given a frame to code, by a frame. Forty milliseconds are how far sound may be ahead of its
+/// picture before it shows (EBU R 37), so no listener hears what is corrected here, and a clock that
+/// drifts away by so much is followed again in time.
+const SOUND_DRIFT_MAX: Span = Span::from_millis(40);
+
+/// A picture's time in units of [`PICTURE_TIMESCALE`].
+#[derive(Debug, Default)]
+pub(super) struct PictureClock {
+    /// No picture is decoded before.
+    floor: u64,
+}
+
+impl PictureClock {
+    /// When a picture is decoded that should be at `dts`.
+    pub(super) fn place(&mut self, dts: Timestamp) -> u64 {
+        let at = to_units(dts, PICTURE_TIMESCALE).max(self.floor);
+        self.floor = at + 1;
+        at
+    }
+
+    /// The last picture has been said to last until `end`.
+    pub(super) fn hold_until(&mut self, end: u64) {
+        self.floor = self.floor.max(end);
+    }
+}
+
+/// Sound's time in samples: a running count, which the stream's times correct when they are too far
+/// away from it.
+#[derive(Debug, Default)]
+pub(super) struct SoundClock {
+    rate: u32,
+    /// Where the sound so far ends; `None` before the first.
+    next: Option<u64>,
+}
+
+/// Where a frame of sound belongs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Place {
+    /// Right behind the one before it.
+    Next(u64),
+    /// After a gap.
+    Jump(u64),
+    /// Nowhere: the sound before it lasts too far beyond its time. One frame less, and the times
+    /// meet again.
+    Behind,
+}
+
+impl SoundClock {
+    pub(super) fn rate(&self) -> u32 {
+        self.rate
+    }
+
+    /// Goes on in another unit.
+    pub(super) fn set_rate(&mut self, rate: u32) {
+        if rate != self.rate {
+            let old = u128::from(self.rate.max(1));
+            let convert = |next: u64| (u128::from(next) * u128::from(rate)).div_ceil(old) as u64;
+            self.next = self.next.map(convert);
+            self.rate = rate;
+        }
+    }
+
+    /// The last frame has been said to last until `end`.
+    pub(super) fn hold_until(&mut self, end: u64) {
+        self.next = self.next.map(|next| next.max(end));
+    }
+
+    /// Places a frame of `samples` that should be at `dts`.
+    pub(super) fn place(&mut self, dts: Timestamp, samples: u32) -> Place {
+        let wanted = to_units(dts, self.rate);
+        let drift_max = to_units(Timestamp::ZERO + SOUND_DRIFT_MAX, self.rate);
+        let place = match self.next {
+            None => Place::Jump(wanted),
+            Some(next) if wanted > next + drift_max => Place::Jump(wanted),
+            Some(next) if wanted + drift_max < next => Place::Behind,
+            Some(next) => Place::Next(next),
+        };
+        if let Place::Next(at) | Place::Jump(at) = place {
+            self.next = Some(at + u64::from(samples));
+        }
+        place
+    }
+}
+
+/// A time in units of `scale` a second, rounded; times before the stream began are its beginning.
+pub(super) fn to_units(at: Timestamp, scale: u32) -> u64 {
+    let ticks = at.ticks().max(0) as u128;
+    let second = TICKS_PER_SECOND as u128;
+    // An i64 of ticks in any u32 of units fits.
+    ((ticks * u128::from(scale) + second / 2) / second) as u64
+}
+
+/// The time that is `units` after the start, in units of `scale` a second.
+pub(super) fn to_time(units: u64, scale: u32) -> Timestamp {
+    Timestamp::ZERO + Span::from_samples(units, scale)
+}

@@ -1,0 +1,194 @@
+//! One fragment: the samples it collects, and how it is written (ISO/IEC 14496-12 §8.8).
+//!
+//! ```text
+//! moof [ mfhd │ traf [ tfhd tfdt trun ] of pictures │ traf of sound ]  mdat [ pictures │ sound ]
+//! ```
+//!
+//! Samples are kept by reference and copied once, into the log.
+
+use bytes::Bytes;
+
+use super::boxes::{Boxes, HEADER_BYTES};
+use super::{PICTURE_ID, SOUND_ID};
+
+/// Bytes that a fragment collects before it ends. A tenth of a second of the heaviest live media has
+/// one; one sample more, of 16 MiB at the most, still fits the size of a box.
+const FRAGMENT_BYTES_MAX: usize = 8 << 20;
+
+/// Samples that a fragment collects before it ends: ten seconds of sound and pictures have 1,100.
+const FRAGMENT_SAMPLES_MAX: usize = 4_096;
+
+/// `sample_flags` (§8.8.3.1): depends on no other.
+pub(super) const SYNC: u32 = 0x0200_0000;
+/// Depends on others, and is not to be started at.
+pub(super) const DEPENDENT: u32 = 0x0101_0000;
+
+/// `tf_flags`: positions are counted from the start of the `moof`.
+const DEFAULT_BASE_IS_MOOF: u32 = 0x02_0000;
+
+/// `tr_flags`: which columns a table of samples has.
+const DATA_OFFSET: u32 = 0x001;
+const DURATION: u32 = 0x100;
+const SIZE: u32 = 0x200;
+const FLAGS: u32 = 0x400;
+const COMPOSITION: u32 = 0x800;
+
+const MFHD_BYTES: usize = 16;
+/// A `traf` without the rows of its table: its header, `tfhd`, `tfdt` and `trun`.
+const TRAF_BYTES: usize = HEADER_BYTES + 16 + 20 + 20;
+const PICTURE_ROW_BYTES: usize = 16;
+const SOUND_ROW_BYTES: usize = 8;
+
+/// One sample on its track's clock.
+#[derive(Debug)]
+pub(super) struct Piece {
+    /// When it is to be decoded.
+    pub(super) at: u64,
+    /// How long it lasts.
+    pub(super) duration: u32,
+    /// When it is to be presented, after `at`; negative if its time of decoding had to be moved.
+    pub(super) composition: i32,
+    /// It depends on no other.
+    pub(super) is_sync: bool,
+    pub(super) data: Bytes,
+}
+
+impl Piece {
+    pub(super) fn end(&self) -> u64 {
+        self.at + u64::from(self.duration)
+    }
+}
+
+/// The samples that are collected. Those of a track follow one another without a hole.
+#[derive(Debug, Default)]
+pub(super) struct Fragment {
+    pictures: Vec<Piece>,
+    sounds: Vec<Piece>,
+    bytes: usize,
+    /// Kept for its allocation.
+    head: Boxes,
+}
+
+impl Fragment {
+    pub(super) fn push_picture(&mut self, picture: Piece) {
+        self.bytes += picture.data.len();
+        self.pictures.push(picture);
+    }
+
+    pub(super) fn push_sound(&mut self, sound: Piece) {
+        self.bytes += sound.data.len();
+        self.sounds.push(sound);
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes >= FRAGMENT_BYTES_MAX
+            || self.pictures.len() + self.sounds.len() >= FRAGMENT_SAMPLES_MAX
+    }
+
+    /// Where the pictures begin and end.
+    pub(super) fn pictures(&self) -> Option<(u64, u64)> {
+        range(&self.pictures)
+    }
+
+    /// Where the sound begins and ends.
+    pub(super) fn sound(&self) -> Option<(u64, u64)> {
+        range(&self.sounds)
+    }
+
+    /// The last sound lasts until `end`, if it ends before.
+    pub(super) fn stretch_sound(&mut self, end: u64) {
+        if let Some(last) = self.sounds.last_mut() {
+            let duration = u32::try_from(end.saturating_sub(last.at)).unwrap_or(u32::MAX);
+            last.duration = last.duration.max(duration);
+        }
+    }
+
+    /// Whether it begins with a keyframe.
+    pub(super) fn begins_with_keyframe(&self) -> bool {
+        self.pictures.first().is_some_and(|first| first.is_sync)
+    }
+
+    /// Writes the fragment with its number, and forgets the samples.
+    pub(super) fn write(&mut self, number: u32, put: &mut impl FnMut(&[u8])) {
+        let tables = [
+            (self.pictures.len(), PICTURE_ROW_BYTES),
+            (self.sounds.len(), SOUND_ROW_BYTES),
+        ];
+        let tables = tables.iter().filter(|(rows, _)| *rows > 0);
+        let trafs: usize = tables.map(|(rows, row)| TRAF_BYTES + rows * row).sum();
+        let moof_bytes = HEADER_BYTES + MFHD_BYTES + trafs;
+        let pictures_at = moof_bytes + HEADER_BYTES;
+        let picture_bytes: usize = self.pictures.iter().map(|piece| piece.data.len()).sum();
+        self.head.clear();
+        self.head.put_box(b"moof", |moof| {
+            moof.put_full_box(b"mfhd", 0, 0, |mfhd| mfhd.put_u32(number));
+            put_pictures(moof, &self.pictures, pictures_at);
+            put_sounds(moof, &self.sounds, pictures_at + picture_bytes);
+        });
+        debug_assert_eq!(self.head.as_slice().len(), moof_bytes);
+        self.head.put_u32((HEADER_BYTES + self.bytes) as u32);
+        self.head.put(b"mdat");
+        put(self.head.as_slice());
+        for piece in self.pictures.iter().chain(&self.sounds) {
+            put(&piece.data);
+        }
+        self.clear();
+    }
+
+    /// Forgets the samples.
+    pub(super) fn clear(&mut self) {
+        self.pictures.clear();
+        self.sounds.clear();
+        self.bytes = 0;
+    }
+}
+
+fn range(pieces: &[Piece]) -> Option<(u64, u64)> {
+    Some((pieces.first()?.at, pieces.last()?.end()))
+}
+
+fn put_pictures(moof: &mut Boxes, pictures: &[Piece], data_at: usize) {
+    let columns = DATA_OFFSET | DURATION | SIZE | FLAGS | COMPOSITION;
+    put_track(
+        moof,
+        PICTURE_ID,
+        pictures,
+        (columns, data_at),
+        |row, piece| {
+            row.put_u32(piece.duration);
+            row.put_u32(piece.data.len() as u32);
+            row.put_u32(if piece.is_sync { SYNC } else { DEPENDENT });
+            row.put(&piece.composition.to_be_bytes());
+        },
+    );
+}
+
+fn put_sounds(moof: &mut Boxes, sounds: &[Piece], data_at: usize) {
+    let columns = DATA_OFFSET | DURATION | SIZE;
+    put_track(moof, SOUND_ID, sounds, (columns, data_at), |row, piece| {
+        row.put_u32(piece.duration);
+        row.put_u32(piece.data.len() as u32);
+    });
+}
+
+fn put_track(
+    moof: &mut Boxes,
+    id: u32,
+    pieces: &[Piece],
+    (columns, data_at): (u32, usize),
+    put_row: impl Fn(&mut Boxes, &Piece),
+) {
+    let Some(first) = pieces.first() else {
+        return;
+    };
+    moof.put_box(b"traf", |traf| {
+        traf.put_full_box(b"tfhd", 0, DEFAULT_BASE_IS_MOOF, |tfhd| tfhd.put_u32(id));
+        traf.put_full_box(b"tfdt", 1, 0, |tfdt| tfdt.put_u64(first.at));
+        // Version 1: composition times are signed.
+        traf.put_full_box(b"trun", 1, columns, |trun| {
+            trun.put_u32(pieces.len() as u32);
+            trun.put_u32(data_at as u32);
+            pieces.iter().for_each(|piece| put_row(trun, piece));
+        });
+    });
+}

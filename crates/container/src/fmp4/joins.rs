@@ -1,0 +1,62 @@
+//! Where a listener may start: at keyframes where there are pictures, else at sound.
+
+use media::{Span, Timestamp};
+
+/// How long sound waits for a picture that the metadata announces. Publishers send both within the
+/// first packets.
+const VIDEO_AWAITED: Span = Span::from_millis(2_000);
+
+/// A picture track that has been silent for this long does not hold joiners up any more: the
+/// publisher switched the camera off, or the next one has none.
+const VIDEO_SILENT_MAX: Span = Span::from_millis(10_000);
+
+/// How long the first pictures wait for sound that is announced and not yet known: MP3 and Dolby's
+/// codecs are known by their first frame. A segment that is followed by another one costs some players
+/// the stream.
+const SOUND_AWAITED: Span = Span::from_millis(2_000);
+
+/// Keys of `onMetaData` that only a stream with pictures has, or with sound.
+const VIDEO_KEYS: &[&[u8]] = &[b"videocodecid", b"width"];
+const AUDIO_KEYS: &[&[u8]] = &[b"audiocodecid"];
+
+/// What is known of an epoch.
+#[derive(Debug, Default)]
+pub(super) struct Joins {
+    announces_pictures: bool,
+    announces_sound: bool,
+    first_sample: Option<Timestamp>,
+    first_picture: Option<Timestamp>,
+    last_picture: Option<Timestamp>,
+}
+
+impl Joins {
+    /// Takes `onMetaData` and its values.
+    pub(super) fn metadata(&mut self, body: &[u8]) {
+        let has = |key: &&[u8]| body.windows(key.len()).any(|window| window == *key);
+        self.announces_pictures = VIDEO_KEYS.iter().any(has);
+        self.announces_sound = AUDIO_KEYS.iter().any(has);
+    }
+
+    /// A picture has come.
+    pub(super) fn picture(&mut self, now: Timestamp) {
+        self.first_picture.get_or_insert(now);
+        self.last_picture = Some(now);
+    }
+
+    /// Whether pictures of which none has been written wait for sound of which nothing is known yet, but
+    /// perhaps that there is a track of it.
+    pub(super) fn awaits_sound(&self, now: Timestamp, has_sound_track: bool) -> bool {
+        let first = self.first_picture.unwrap_or(now);
+        (has_sound_track || self.announces_sound) && now - first < SOUND_AWAITED
+    }
+
+    /// Whether a listener may start at sound that has come.
+    pub(super) fn at_sound(&mut self, now: Timestamp, has_picture_track: bool) -> bool {
+        if has_picture_track {
+            let last = *self.last_picture.get_or_insert(now);
+            return now - last >= VIDEO_SILENT_MAX;
+        }
+        let first = *self.first_sample.get_or_insert(now);
+        !self.announces_pictures || now - first >= VIDEO_AWAITED
+    }
+}

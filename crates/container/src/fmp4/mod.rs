@@ -1,0 +1,42 @@
+//! Fragmented MP4: what browsers append to a `MediaSource`, and what HLS is made of.
+//!
+//! ```text
+//! preamble: ftyp │ moov        log: moof mdat │ moof mdat │ moof mdat │ …
+//!                                   └ join: begins with a keyframe
+//! ```
+//!
+//! [`Muxer`] turns a stream's items into units, each a fragment with the first picture track and the
+//! first sound track that MP4 can carry; where it writes them is its [`Sink`]'s. What a stream can
+//! be asked for is told by [`can_mux`], [`codec_string`] and [`media_type`].
+//!
+//! The boxes are written here and not by a library: codecs' records go into them as they came, the
+//! fragments are the data path, and what is left is two hundred lines of constants.
+//!
+//! Sources: ISO/IEC 14496-12 (boxes), 14496-14 and -15 (AAC, H.264, HEVC), 23000-19 (CMAF); the
+//! ISOBMFF bindings of AV1, VP9, Opus and FLAC; ETSI TS 102 366 annex F (AC-3).
+
+mod boxes;
+mod carried;
+mod clock;
+mod entry;
+mod fragment;
+mod init;
+mod joins;
+mod muxer;
+mod name;
+mod sink;
+
+#[cfg(test)]
+mod tests;
+
+pub use muxer::Muxer;
+pub use name::{can_mux, codec_string, media_type};
+pub use sink::{Content, Fragmentation, Init, Sink, Unit};
+
+/// The tracks of every initialization segment, whatever the stream calls them.
+const PICTURE_ID: u32 = 1;
+const SOUND_ID: u32 = 2;
+
+/// Units of a picture track's clock in one second: milliseconds are whole, and so are frames at 24,
+/// 25, 30, 50 and 60 a second and at 30,000/1,001. Sound counts samples.
+const PICTURE_TIMESCALE: u32 = 90_000;

@@ -1,0 +1,214 @@
+//! Items to fragments: what is carried, where a fragment ends, and where one may join.
+//!
+//! How long a picture lasts is known when the next one comes, so one picture waits for that, and all
+//! that ends a fragment happens then: it ends before each keyframe, and once its pictures span as
+//! much as they should. Sound goes along, in the order of arrival. Where there is sound alone, it is
+//! written as soon as it spans as much.
+
+mod collect;
+mod write;
+
+use bytes::Bytes;
+use media::{Item, Kind, Sample, Span, Timestamp, Track};
+
+use super::PICTURE_TIMESCALE;
+use super::carried::Carried;
+use super::clock::{PictureClock, SoundClock, to_time};
+use super::fragment::{Fragment, Piece};
+use super::joins::Joins;
+use super::sink::{Fragmentation, Init, Sink};
+
+/// Tracks remembered at the most: as many as a stream announces.
+const TRACKS_MAX: usize = 16;
+
+/// How long the only picture of an epoch lasts: one of 25 a second.
+const PICTURE_SPAN_ASSUMED: u32 = PICTURE_TIMESCALE / 25;
+
+/// Turns a stream's items into fragments.
+///
+/// Where there are pictures, listeners join at their keyframes; else at every fragment. Nothing is
+/// written before the first join point: no listener could decode it.
+///
+/// `P` is the [`Sink::Preamble`] of the sink that is written to.
+#[derive(Debug)]
+pub struct Muxer<P> {
+    span: Span,
+    /// Of each kind the first one is carried.
+    tracks: Vec<Carried>,
+    joins: Joins,
+    has_begun: bool,
+    /// No fragment of this epoch has been written.
+    is_first: bool,
+    /// What is collected and pending is the last epoch's, and described by the segment in force.
+    is_closing: bool,
+    /// No picture makes sense before the next keyframe.
+    wants_keyframe: bool,
+    /// The configuration of the pictures so far.
+    picture_config: Option<Bytes>,
+    picture_clock: PictureClock,
+    sound_clock: SoundClock,
+    fragment: Fragment,
+    /// The picture that lasts until the next one comes.
+    pending: Option<Piece>,
+    /// How long the one before it lasted.
+    picture_span: u32,
+    /// A listener may start at the sound that the fragment begins with.
+    joins_at_sound: bool,
+    init: Option<Init>,
+    is_init_stale: bool,
+    preamble: Option<P>,
+    /// Fragments so far.
+    number: u32,
+    /// The latest time of all samples.
+    now: Timestamp,
+    /// The time of the latest unit.
+    at: Timestamp,
+}
+
+impl<P: Clone> Muxer<P> {
+    /// A muxer of a stream of which nothing is known.
+    pub fn new(fragmentation: Fragmentation) -> Self {
+        Self {
+            span: fragmentation.bounded(),
+            tracks: Vec::new(),
+            joins: Joins::default(),
+            has_begun: false,
+            is_first: true,
+            is_closing: false,
+            wants_keyframe: true,
+            picture_config: None,
+            picture_clock: PictureClock::default(),
+            sound_clock: SoundClock::default(),
+            fragment: Fragment::default(),
+            pending: None,
+            picture_span: PICTURE_SPAN_ASSUMED,
+            joins_at_sound: false,
+            init: None,
+            is_init_stale: true,
+            preamble: None,
+            number: 0,
+            now: Timestamp::ZERO,
+            at: Timestamp::ZERO,
+        }
+    }
+
+    /// Appends what `item` means.
+    pub fn push(&mut self, item: &Item, sink: &mut impl Sink<Preamble = P>) {
+        match item {
+            Item::Track(track) => self.track(track, sink),
+            Item::Metadata(script) => self.joins.metadata(&script.body),
+            Item::Sample(sample) => self.sample(sample, sink),
+            Item::Epoch => self.begin_epoch(sink),
+            Item::Script(_) | Item::Header(_) | Item::Title(_) => {}
+        }
+    }
+
+    /// Writes what has been collected, because nothing follows: the last picture lasts as long as the
+    /// one before it.
+    pub fn finish(&mut self, sink: &mut impl Sink<Preamble = P>) {
+        self.close(Kind::Video, sink);
+        self.is_closing = false;
+    }
+
+    fn track(&mut self, track: &Track, sink: &mut impl Sink<Preamble = P>) {
+        let known = self.tracks.iter().position(|known| known.id == track.id);
+        let carried = Carried::new(track);
+        if let Some(index) = known {
+            let known = &self.tracks[index];
+            if carried.as_ref().is_some_and(|new| new.is_like(known)) {
+                return;
+            }
+            let kind = known.kind;
+            if self.carried(kind) == Some(index) {
+                self.close(kind, sink);
+            }
+            self.is_init_stale = true;
+            match carried {
+                Some(carried) if carried.kind == kind => {
+                    self.tracks[index] = carried;
+                    return;
+                }
+                _ => drop(self.tracks.remove(index)),
+            }
+        }
+        if let Some(carried) = carried.filter(|_| self.tracks.len() < TRACKS_MAX) {
+            self.tracks.push(carried);
+            self.is_init_stale = true;
+        }
+    }
+
+    /// The next publisher announces its own. Joiners wait for its pictures, if it has any, and for
+    /// nothing of the last one's, whose last picture lasts until then.
+    fn begin_epoch(&mut self, sink: &mut impl Sink<Preamble = P>) {
+        self.close_epoch(sink);
+        if self.pending.is_some() {
+            self.renew_init(sink);
+            self.is_closing = true;
+        } else {
+            self.end_fragment(sink);
+        }
+        self.tracks.clear();
+        self.joins = Joins::default();
+        self.has_begun = false;
+        self.is_first = true;
+        self.wants_keyframe = true;
+        self.is_init_stale = true;
+    }
+
+    /// Writes what the last epoch left.
+    fn close_epoch(&mut self, sink: &mut impl Sink<Preamble = P>) {
+        if self.is_closing {
+            self.settle_as_before(sink);
+            self.end_fragment(sink);
+            self.picture_span = PICTURE_SPAN_ASSUMED;
+            self.is_closing = false;
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample, sink: &mut impl Sink<Preamble = P>) {
+        let index = self.tracks.iter().position(|it| it.id == sample.track);
+        let index = index.filter(|index| self.carried(self.tracks[*index].kind) == Some(*index));
+        let Some(index) = index else {
+            return;
+        };
+        let Some(data) = self.tracks[index].payload(sample) else {
+            return;
+        };
+        self.now = self.now.max(sample.dts);
+        match self.tracks[index].kind {
+            Kind::Video => self.picture(index, sample, data, sink),
+            Kind::Audio => self.sound(index, sample.dts, data, sink),
+        }
+    }
+
+    /// Takes what a frame says of its track. If that changes how the track is described, what was
+    /// collected of it is written first.
+    fn learn(&mut self, index: usize, frame: &[u8], sink: &mut impl Sink<Preamble = P>) {
+        if let Some(news) = self.tracks[index].news(frame) {
+            if self.tracks[index].is_known() {
+                self.close(self.tracks[index].kind, sink);
+            }
+            self.tracks[index].learn(news);
+            self.is_init_stale = true;
+        }
+    }
+
+    /// The place of the track that is carried of a kind.
+    fn carried(&self, kind: Kind) -> Option<usize> {
+        self.tracks.iter().position(|track| track.kind == kind)
+    }
+
+    /// What has been collected of a kind is written, because what follows is described in another way
+    /// or does not follow at all.
+    fn close(&mut self, kind: Kind, sink: &mut impl Sink<Preamble = P>) {
+        if kind == Kind::Video {
+            self.settle_as_before(sink);
+            self.wants_keyframe = true;
+        }
+        self.end_fragment(sink);
+    }
+}
+
+fn picture_span((begin, end): (u64, u64)) -> Span {
+    to_time(end, PICTURE_TIMESCALE) - to_time(begin, PICTURE_TIMESCALE)
+}

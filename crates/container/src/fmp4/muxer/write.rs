@@ -1,0 +1,83 @@
+//! Fragments to units: where one may join, and which segment is in force.
+
+use media::{Kind, Span};
+
+use super::super::clock::to_time;
+use super::super::sink::{Content, Init, Sink, Unit};
+use super::super::{PICTURE_TIMESCALE, init};
+use super::{Muxer, picture_span};
+
+impl<P: Clone> Muxer<P> {
+    /// Writes the fragment, but for the picture that is pending; and before it the segment that
+    /// describes it, if that is another one than listeners have.
+    pub(super) fn end_fragment(&mut self, sink: &mut impl Sink<Preamble = P>) {
+        let rate = self.sound_clock.rate();
+        let (begin, duration) = match (self.fragment.pictures(), self.fragment.sound()) {
+            (Some(range), _) => (to_time(range.0, PICTURE_TIMESCALE), picture_span(range)),
+            (None, Some((begin, end))) => {
+                let begin = to_time(begin, rate);
+                (begin, to_time(end, rate) - begin)
+            }
+            (None, None) => return,
+        };
+        let is_sound = self.fragment.pictures().is_none();
+        let may_join = self.fragment.begins_with_keyframe() || is_sound && self.joins_at_sound;
+        if self.number == 0 && !may_join {
+            self.fragment.clear();
+            return;
+        }
+        self.at = self.at.max(begin);
+        if !self.is_closing {
+            self.renew_init(sink);
+            self.is_first = false;
+        }
+        let join = may_join.then(|| self.preamble(sink)).flatten();
+        self.number = self.number.wrapping_add(1);
+        self.fragment
+            .write(self.number, &mut |bytes| sink.put(bytes));
+        let unit = Unit {
+            content: Content::Fragment,
+            at: self.at,
+            duration,
+        };
+        sink.end_unit(unit, join);
+    }
+
+    /// Puts the segment in force that describes the tracks as they are known now. Those who join are
+    /// given it first, so in the log it stands only where it changes.
+    pub(super) fn renew_init(&mut self, sink: &mut impl Sink<Preamble = P>) {
+        if !std::mem::take(&mut self.is_init_stale) {
+            return;
+        }
+        let describe = |index: usize| self.tracks[index].describe();
+        let picture = self.carried(Kind::Video).and_then(describe);
+        let sound = self.carried(Kind::Audio).and_then(describe);
+        let bytes = init::write(picture.as_ref(), sound.as_ref());
+        let generation = match &self.init {
+            Some(known) if known.bytes == bytes => return,
+            Some(known) => {
+                sink.put(&bytes);
+                let unit = Unit {
+                    content: Content::Init,
+                    at: self.at,
+                    duration: Span::ZERO,
+                };
+                sink.end_unit(unit, None);
+                known.generation.wrapping_add(1)
+            }
+            None => 0,
+        };
+        self.init = Some(Init {
+            bytes: bytes.into(),
+            generation,
+        });
+        self.preamble = None;
+    }
+
+    fn preamble(&mut self, sink: &mut impl Sink<Preamble = P>) -> Option<P> {
+        if self.preamble.is_none() {
+            self.preamble = self.init.as_ref().map(|init| sink.preamble(init));
+        }
+        self.preamble.clone()
+    }
+}

@@ -1,0 +1,72 @@
+//! Codecs and media types as players ask for them (RFC 6381).
+
+use media::codec::aac::AudioSpecificConfig;
+use media::codec::h264::AvcConfig;
+use media::codec::{av1, hevc, vp9};
+use media::{Codec, Kind, Track};
+
+use super::carried::{Carried, MPEG1_RATE_MIN, mpeg_object};
+
+/// Whether a [`Muxer`](super::Muxer) has a way to carry `track`: bare H.264, HEVC, AV1, VP9, AAC,
+/// MP3, Opus, FLAC, AC-3 and Enhanced AC-3 with the configuration that their decoders need, AAC in
+/// ADTS frames, and MP3 as such.
+///
+/// A picture whose configuration should say how large it is and does not is refused, for no player
+/// can be told to expect nothing.
+pub fn can_mux(track: &Track) -> bool {
+    Carried::new(track).is_some()
+}
+
+/// The codec of a track as `codecs` of a media type and `CODECS` of a playlist name it: `avc1.64001F`,
+/// `mp4a.40.2`. `None` for a track that [`can_mux`] denies, and for VP9 without a configuration
+/// record, whose profile and level are not known before its first keyframe.
+pub fn codec_string(track: &Track) -> Option<String> {
+    if !can_mux(track) {
+        return None;
+    }
+    match track.codec {
+        Codec::H264 => Some(AvcConfig::parse(&track.config)?.codec_string()),
+        Codec::Hevc => hevc::codec_string(&track.config),
+        Codec::Av1 => av1::codec_string(&track.config),
+        Codec::Vp9 => vp9::codec_string(&track.config),
+        Codec::Aac => Some(AudioSpecificConfig::parse(&track.config)?.codec_string()),
+        Codec::Mp3 => {
+            // Of an unknown rate the usual one is expected.
+            let rate = if track.sample_rate == 0 {
+                MPEG1_RATE_MIN
+            } else {
+                track.sample_rate
+            };
+            Some(format!("mp4a.{:02X}", mpeg_object(rate)))
+        }
+        Codec::Opus => Some("opus".to_owned()),
+        Codec::Flac => Some("fLaC".to_owned()),
+        Codec::Ac3 => Some("ac-3".to_owned()),
+        Codec::Eac3 => Some("ec-3".to_owned()),
+        _ => None,
+    }
+}
+
+/// The media type of what a [`Muxer`](super::Muxer) makes of `tracks`, in the order they were
+/// announced in: `video/mp4; codecs="avc1.64001F,mp4a.40.2"`. Without `codecs` when one of them has
+/// no name yet, and `None` when none of them can be carried.
+pub fn media_type<'a>(tracks: impl IntoIterator<Item = &'a Track>) -> Option<String> {
+    let (mut picture, mut sound) = (None, None);
+    for track in tracks.into_iter().filter(|track| can_mux(track)) {
+        match track.kind {
+            Kind::Video => picture = picture.or(Some(track)),
+            Kind::Audio => sound = sound.or(Some(track)),
+        }
+    }
+    let kind = match (picture, sound) {
+        (Some(_), _) => "video/mp4",
+        (None, Some(_)) => "audio/mp4",
+        (None, None) => return None,
+    };
+    let names = [picture, sound].into_iter().flatten().map(codec_string);
+    let names: Option<Vec<String>> = names.collect();
+    Some(match names {
+        Some(names) => format!("{kind}; codecs=\"{}\"", names.join(",")),
+        None => kind.to_owned(),
+    })
+}

@@ -1,0 +1,90 @@
+//! What a muxer writes, and where.
+
+use bytes::Bytes;
+use media::{Span, Timestamp};
+
+/// The longest fragment that may be asked for. Longer ones serve no live listener, and no picture's
+/// length overflows its field before it.
+const FRAGMENT_SPAN_MAX: Span = Span::from_millis(10_000);
+
+/// Where fragments end.
+#[derive(Clone, Copy, Debug)]
+pub struct Fragmentation {
+    /// A fragment ends once it spans so much; zero makes each picture, or frame of sound where there
+    /// are none, a fragment. More than ten seconds is taken as ten.
+    ///
+    /// A fragment delays its first sample by its span. Its headers take 32 bytes, 64 for each track in
+    /// it, 16 for each picture and 8 for each frame of sound.
+    pub span: Span,
+}
+
+impl Fragmentation {
+    pub(super) fn bounded(self) -> Span {
+        self.span.min(FRAGMENT_SPAN_MAX)
+    }
+}
+
+impl Default for Fragmentation {
+    /// A tenth of a second: headers are 2 % of the bytes of a megabit, and players buffer more than that.
+    fn default() -> Self {
+        Self {
+            span: Span::from_millis(100),
+        }
+    }
+}
+
+/// Where a muxer writes.
+pub trait Sink {
+    /// What joiners are given first. Clones share.
+    type Preamble: Clone;
+
+    /// Appends to the open unit.
+    fn put(&mut self, bytes: &[u8]);
+
+    /// Makes what joiners are given first. Called once for each initialization segment, when the first
+    /// of them may start.
+    fn preamble(&mut self, init: &Init) -> Self::Preamble;
+
+    /// Ends the open unit. With `join` it is a fragment that depends on none before it: a listener may
+    /// start there.
+    fn end_unit(&mut self, unit: Unit, join: Option<Self::Preamble>);
+
+    /// How much the fragment that begins at `at` may span, if that is limited by more than
+    /// [`Fragmentation`]: it ends before the sample that it has no room for. Its first sample it always
+    /// has.
+    fn room(&self, at: Timestamp) -> Option<Span> {
+        let _ = at;
+        None
+    }
+}
+
+/// A run of bytes that makes sense alone.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Unit {
+    /// What it is.
+    pub content: Content,
+    /// When its first picture, or without any its first sound, is to be decoded. Never before the unit
+    /// that precedes it.
+    pub at: Timestamp,
+    /// How long its pictures, or without any its sound, last.
+    pub duration: Span,
+}
+
+/// What a unit is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Content {
+    /// An initialization segment that differs from the one before it, for listeners who are there
+    /// already. It is in force from the next unit on.
+    Init,
+    /// Media.
+    Fragment,
+}
+
+/// An initialization segment: `ftyp` and `moov`.
+#[derive(Clone, Debug)]
+pub struct Init {
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Changes with them.
+    pub generation: u32,
+}

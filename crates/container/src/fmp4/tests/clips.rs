@@ -1,0 +1,237 @@
+//! Real media through real tools: ffmpeg reads what is written, packet for packet and frame for frame.
+
+use std::io::Write;
+use std::time::Duration;
+
+use media::TrackId;
+use testkit::{Clip, Tool, framemd5};
+
+use super::*;
+use crate::flv::Reader;
+
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The items of a clip in FLV.
+fn of_flv(clip: Clip) -> Vec<Item> {
+    let file = std::fs::read(clip.seconds(4)).expect("the clip was made");
+    let mut items = Vec::new();
+    let read = Reader::default().push(&file, &mut items);
+    read.expect("ffmpeg writes FLV");
+    items
+}
+
+/// A file that ffmpeg makes.
+fn encoded(arguments: &str) -> tempfile::TempPath {
+    let path = temporary(b"");
+    let sweep = "aevalsrc=0.3*sin(2*PI*(200+15*t)*t)|0.3*sin(2*PI*(300+10*t)*t):s=48000:d=3";
+    let _ = Tool::ffmpeg()
+        .env("SVT_LOG", "1")
+        .args(["-y", "-f", "lavfi", "-i"])
+        .arg("testsrc2=size=320x180:rate=30000/1001:duration=3")
+        .args(["-f", "lavfi", "-i", sweep])
+        .args(arguments.split_whitespace())
+        // Dolby's codecs have no configuration before their first packet, and edits are not followed.
+        .args("-strict -2 -threads 1 -f mp4 -use_editlist 0".split_whitespace())
+        .args(["-movflags", "delay_moov+default_base_moof+frag_keyframe"])
+        .arg(&path)
+        .run(DEADLINE);
+    path
+}
+
+fn temporary(bytes: &[u8]) -> tempfile::TempPath {
+    let mut file = tempfile::Builder::new()
+        .suffix(".mp4")
+        .tempfile()
+        .expect("a temporary file");
+    file.write_all(bytes).expect("written");
+    file.into_temp_path()
+}
+
+fn hashes(frames: &[framemd5::Frame], is_video: bool) -> Vec<&str> {
+    let frames = frames.iter().filter(|frame| frame.is_video == is_video);
+    frames.map(|frame| frame.md5.as_str()).collect()
+}
+
+#[test]
+fn ffmpeg_finds_every_packet_and_frame_of_a_clip_at_its_time() {
+    for clip in [Clip::Flv, Clip::FlvBframes, Clip::FlvLarger] {
+        let source = clip.seconds(4);
+        let items = of_flv(clip);
+        // Sound that came before the first keyframe is left out.
+        let early = items.iter().filter_map(|item| match item {
+            Item::Sample(sample) => Some(sample.track),
+            _ => None,
+        });
+        let early = early.take_while(|track| *track != TrackId::VIDEO).count();
+        for fragmentation in [span(0), Fragmentation::default(), span(1_000)] {
+            let made = temporary(&Log::cut(&items, fragmentation).joined(0));
+            let sent = framemd5::packets(&source);
+            let got = framemd5::packets(&made);
+            assert_eq!(hashes(&got, true), hashes(&sent, true), "{clip:?}");
+            assert_eq!(
+                hashes(&got, false),
+                hashes(&sent, false)[early..],
+                "{clip:?}"
+            );
+            // FLV counts milliseconds; sound is where it was, or nearer to where it was cut.
+            let (sent, got) = (framemd5::video(&sent), framemd5::video(&got));
+            for (sent, got) in sent.iter().zip(&got) {
+                assert_eq!(got.pts, 90 * sent.pts);
+            }
+            assert_eq!(sent.len(), got.len());
+        }
+        let made = temporary(&Log::of(&items).joined(0));
+        let (sent, got) = (framemd5::decoded(&source), framemd5::decoded(&made));
+        assert_eq!(hashes(&got, true), hashes(&sent, true), "{clip:?}");
+    }
+}
+
+#[test]
+fn a_listener_who_comes_later_has_every_packet_from_a_keyframe_on() {
+    let sent = framemd5::packets(Clip::FlvBframes.seconds(4));
+    let log = Log::of(&of_flv(Clip::FlvBframes));
+    for nth in [1, 2] {
+        let made = temporary(&log.joined(nth));
+        let got = framemd5::packets(&made);
+        for frames in [framemd5::video, framemd5::audio] {
+            let join = framemd5::join(&frames(&sent), &frames(&got), 0).expect("a run");
+            assert_eq!(join.missing, 0);
+            assert!(join.at > 0);
+        }
+        let pictures = framemd5::video(&framemd5::decoded(&made));
+        assert_eq!(pictures.len(), 100 - 25 * nth);
+    }
+}
+
+#[test]
+fn ffmpeg_decodes_on_when_another_publisher_has_other_headers() {
+    let epochs = [Clip::FlvBframes, Clip::FlvLarger, Clip::Flv];
+    let mut items = Vec::new();
+    for (epoch, clip) in epochs.into_iter().enumerate() {
+        items.push(Item::Epoch);
+        items.extend(of_flv(clip).into_iter().map(|item| match item {
+            Item::Sample(mut sample) => {
+                let from = Span::from_millis(4_100 * epoch as i64);
+                (sample.dts, sample.pts) = (sample.dts + from, sample.pts + from);
+                Item::Sample(sample)
+            }
+            other => other,
+        }));
+    }
+    let log = Log::of(&items);
+    let segments = log
+        .units
+        .iter()
+        .filter(|it| it.unit.content == Content::Init);
+    assert_eq!(segments.count(), 2);
+    let made = temporary(&log.joined(0));
+    // It knows the first segment alone, and so no other rate of sound.
+    let pictures = framemd5::decoded_by(Tool::ffmpeg(), &made, &["-an"]);
+    assert_eq!(pictures.len(), 300);
+    assert!(framemd5::is_monotonic(&pictures));
+}
+
+#[test]
+fn every_codec_comes_out_as_it_went_in() {
+    for (codec, arguments) in [
+        (
+            "H.264 with sound ahead",
+            "-c:v libx264 -preset veryfast -g 30 -bf 3 -c:a aac",
+        ),
+        (
+            "HEVC",
+            "-c:v libx265 -preset ultrafast -tag:v hvc1 -g 30 -c:a libopus \
+             -x265-params pools=1:frame-threads=1:log-level=error",
+        ),
+        (
+            "AV1",
+            "-c:v libsvtav1 -preset 12 -g 30 -svtav1-params lp=1 -c:a flac",
+        ),
+        (
+            "VP9",
+            "-c:v libvpx-vp9 -deadline realtime -cpu-used 8 -g 30 -c:a libmp3lame",
+        ),
+        ("AC-3", "-vn -map 1:a -c:a ac3 -b:a 192k"),
+        ("E-AC-3", "-vn -map 1:a -c:a eac3 -b:a 192k"),
+        (
+            "MP3 at half the rate",
+            "-vn -map 1:a -c:a libmp3lame -ar 22050 -write_xing 0",
+        ),
+    ] {
+        let source = encoded(arguments);
+        let original = File::parse(&std::fs::read(&source).expect("it was made"));
+        let log = Log::of(&original.items());
+        let made = log.file();
+        for handler in [b"vide", b"soun"] {
+            let (Some(sent), Some(got)) = (original.trak(handler), made.trak(handler)) else {
+                assert!(original.trak(handler).is_none() && made.trak(handler).is_none());
+                continue;
+            };
+            assert_eq!(got.entry, sent.entry, "{codec}");
+            assert_eq!(
+                (got.sizes, got.channels),
+                (sent.sizes, sent.channels),
+                "{codec}"
+            );
+            // Descriptors tell bitrates, which nothing here knows.
+            if got.record.0 != *b"esds" {
+                assert_eq!(got.record, sent.record, "{codec}");
+            }
+        }
+        let path = temporary(&log.joined(0));
+        let (sent, got) = (framemd5::packets(&source), framemd5::packets(&path));
+        let (shown, seen) = (framemd5::decoded(&source), framemd5::decoded(&path));
+        for is_video in [true, false] {
+            assert_eq!(hashes(&got, is_video), hashes(&sent, is_video), "{codec}");
+            assert_eq!(hashes(&seen, is_video), hashes(&shown, is_video), "{codec}");
+        }
+    }
+}
+
+#[test]
+fn dolby_without_a_record_is_described_as_ffmpeg_does() {
+    for (codec, arguments) in [
+        ("AC-3", "-vn -map 1:a -c:a ac3 -b:a 192k"),
+        ("E-AC-3", "-vn -map 1:a -c:a eac3 -b:a 192k"),
+    ] {
+        let source = encoded(arguments);
+        let original = File::parse(&std::fs::read(&source).expect("it was made"));
+        let items = original.items().into_iter().map(|item| match item {
+            Item::Track(track) => Item::Track(
+                media::Track {
+                    config: bytes::Bytes::new(),
+                    ..(*track).clone()
+                }
+                .into(),
+            ),
+            other => other,
+        });
+        let log = Log::of(&items.collect::<Vec<_>>());
+        let (made, sent) = (log.file(), original.trak(b"soun").expect("sound"));
+        assert_eq!(
+            made.trak(b"soun").expect("sound").record,
+            sent.record,
+            "{codec}"
+        );
+    }
+}
+
+#[test]
+fn sources_that_frame_their_sound_themselves() {
+    for clip in [Clip::Mp3, Clip::Adts] {
+        let source = clip.seconds(4);
+        let file = std::fs::read(&source).expect("the clip was made");
+        let syntax = if clip == Clip::Mp3 {
+            crate::frames::Syntax::MpegAudio
+        } else {
+            crate::frames::Syntax::Adts
+        };
+        let mut items = Vec::new();
+        let mut demuxer = crate::frames::Demuxer::new(syntax);
+        demuxer.push(&file, &mut items);
+        let made = temporary(&Log::of(&items).joined(0));
+        let (sent, got) = (framemd5::decoded(&source), framemd5::decoded(&made));
+        let join = framemd5::join(&sent, &got, 1).expect("the same sound");
+        assert!(join.missing <= 1 && join.at <= 1, "{clip:?} {join:?}");
+    }
+}

@@ -1,0 +1,197 @@
+//! Where fragments begin and end, and what is in them.
+
+use media::Span;
+
+use super::*;
+
+#[test]
+fn a_fragment_spans_a_tenth_of_a_second_and_ends_before_each_keyframe() {
+    let log = Log::of(&broadcast(2, (25, 1), 7));
+    let shape = log.shape();
+    assert_eq!(
+        shape[..5],
+        [
+            (0, 120, true),
+            (120, 120, false),
+            (240, 40, false),
+            (280, 120, true),
+            (400, 120, false)
+        ]
+    );
+    for fragment in &log.file().fragments {
+        let pictures = fragment.rows(1);
+        let keyframes = pictures.iter().filter(|row| row.is_sync).count();
+        assert_eq!(keyframes, usize::from(pictures[0].is_sync));
+    }
+}
+
+#[test]
+fn a_span_of_nothing_makes_a_fragment_of_each_picture() {
+    let items = broadcast(1, (25, 1), 25);
+    let log = Log::cut(&items, span(0));
+    assert_eq!(log.shape().len(), 25);
+    assert!(
+        log.fragments()
+            .all(|unit| unit.unit.duration == Span::from_millis(40))
+    );
+    let file = log.file();
+    assert!(file.fragments.iter().all(|it| it.rows(1).len() == 1));
+    let sounds = items.into_iter().filter(is_sound);
+    let alone: Vec<_> = std::iter::once(aac()).chain(sounds).collect();
+    let log = Log::cut(&alone, span(0));
+    assert_eq!(log.shape().len(), alone.len() - 1);
+}
+
+fn is_sound(item: &Item) -> bool {
+    matches!(item, Item::Sample(sample) if sample.track == media::TrackId::AUDIO)
+}
+
+#[test]
+fn spans_of_any_length_hold_the_same_samples() {
+    for rate in [(24_000, 1_001), (25, 1), (30_000, 1_001), (50, 1), (60, 1)] {
+        let items = broadcast(3, rate, 48);
+        for millis in [0, 20, 100, 500, 1_000, 60_000] {
+            let file = Log::cut(&items, span(millis)).file();
+            let is_picture = |sample: &Sample| sample.track == media::TrackId::VIDEO;
+            for (id, expected) in [
+                (1, data_of(&items, is_picture)),
+                (2, data_of(&items, |sample| !is_picture(sample))),
+            ] {
+                let got: Vec<_> = file.rows(id).map(|row| row.data.clone()).collect();
+                assert_eq!(got, expected, "track {id}, {millis} ms, {rate:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn fragments_are_numbered_and_have_flags_and_times_of_every_sample() {
+    let file = Log::of(&broadcast(2, (30, 1), 30)).file();
+    let numbers: Vec<_> = file.fragments.iter().map(|it| it.number).collect();
+    let expected: Vec<_> = (1..=numbers.len() as u32).collect();
+    assert_eq!(numbers, expected);
+    for (index, row) in file.rows(1).enumerate() {
+        assert_eq!(row.is_sync, index % 30 == 0);
+        assert_eq!(row.at, 90 * millis_of(index as i64, (30, 1)) as u64);
+        assert_eq!(row.data, format!("picture {}", row.at / 90).as_bytes());
+    }
+    assert!(file.rows(2).all(|row| row.is_sync && row.duration == 1_024));
+}
+
+#[test]
+fn one_picture_waits_for_the_next_and_nothing_longer() {
+    let mut log = Log::default();
+    let mut muxer = Muxer::new(span(0));
+    let items = [h264(), picture(0, true), picture(40, false)];
+    items.iter().for_each(|item| muxer.push(item, &mut log));
+    assert_eq!(log.shape(), [(0, 40, true)]);
+    muxer.push(&picture(90, false), &mut log);
+    assert_eq!(log.shape(), [(0, 40, true), (40, 50, false)]);
+    // The last one is as long as the one before it.
+    muxer.finish(&mut log);
+    assert_eq!(log.shape()[2], (90, 50, false));
+}
+
+#[test]
+fn sound_flows_while_the_picture_pauses() {
+    let mut log = Log::default();
+    let mut muxer = Muxer::new(Fragmentation::default());
+    let mut last_sound = 0;
+    let mut push = |item: Item| {
+        if let Item::Sample(sample) = &item
+            && sample.track == media::TrackId::AUDIO
+        {
+            last_sound = sample.dts.millis();
+        }
+        muxer.push(&item, &mut log);
+    };
+    push(h264());
+    push(aac());
+    programme(0, 1, (25, 1), 25).into_iter().for_each(&mut push);
+    let first = 1_003;
+    for n in 0..300 {
+        push(sound(first + millis_of(n * 1_024, (48_000, 1))));
+    }
+    let file = log.file();
+    let written = file.rows(2).last().expect("some sound");
+    let written = (written.at + 1_024) * 1_000 / 48_000;
+    assert!(last_sound - written as i64 <= 110, "{last_sound} {written}");
+    // While a picture waited, sound waited for it a little; then both were written.
+    let pictures: Vec<_> = file.rows(1).collect();
+    assert_eq!(pictures.len(), 25);
+    let pause = pictures[24].duration / 90;
+    assert!((2_000..2_030).contains(&pause), "{pause} ms");
+    let sounds_alone = file.fragments.iter().filter(|it| it.rows(1).is_empty());
+    assert!(sounds_alone.count() > 30);
+}
+
+#[test]
+fn two_pictures_a_second_keep_their_sound() {
+    let log = Log::of(&broadcast(10, (2, 1), 4));
+    assert!(
+        log.fragments()
+            .all(|unit| unit.unit.duration == Span::from_millis(500))
+    );
+    let file = log.file();
+    assert!(file.fragments.iter().all(|it| !it.rows(1).is_empty()));
+}
+
+#[test]
+fn a_fragment_ends_before_it_would_have_no_room() {
+    for millis in [(24_000, 1_001), (25, 1), (30, 1), (60, 1)] {
+        let items = broadcast(4, millis, 60);
+        for room in [1, 50, 100, 120, 333] {
+            let mut log = Log {
+                room: Some(Span::from_millis(room)),
+                ..Log::default()
+            };
+            log.fill(&items, span(1_000));
+            let file = log.file();
+            for (unit, fragment) in log.fragments().zip(&file.fragments) {
+                let is_single = fragment.rows(1).len() == 1;
+                assert!(unit.unit.duration.millis() <= room || is_single);
+            }
+            let longest = log.fragments().map(|unit| unit.unit.duration).max();
+            let least = Span::from_millis(room - room.min(50));
+            assert!(longest >= Some(least), "{longest:?} of {room}");
+            assert_eq!(
+                file.rows(1).count(),
+                data_of(&items, |it| it.track.0 == 1).len()
+            );
+        }
+    }
+}
+
+#[test]
+fn sound_alone_ends_before_it_would_have_no_room() {
+    let sounds = programme(0, 4, (25, 1), 25).into_iter().filter(is_sound);
+    let items: Vec<_> = std::iter::once(aac()).chain(sounds).collect();
+    let mut log = Log {
+        room: Some(Span::from_millis(70)),
+        ..Log::default()
+    };
+    log.fill(&items, span(1_000));
+    // Three frames of 21.3 ms.
+    let (last, others) = log.units.split_last().expect("some units");
+    let three = Span::from_samples(3 * 1_024, 48_000);
+    assert!(others.iter().all(|unit| unit.unit.duration == three));
+    assert!(last.unit.duration <= three);
+}
+
+#[test]
+fn what_a_fragment_holds_is_bounded() {
+    // Pictures that take no time, sound that no picture joins, and heavy pictures.
+    let mut items = vec![h264(), aac(), picture(0, true)];
+    items.extend((0..10_000).map(|_| picture(0, false)));
+    let log = Log::cut(&items, span(10_000));
+    assert!(log.shape().len() >= 2);
+    let most = log.file().fragments.iter().map(|it| it.rows(1).len()).max();
+    assert!(most.is_some_and(|most| most <= 4_096));
+
+    let heavy = vec![7; 3 << 20];
+    let mut items = vec![h264()];
+    items.extend((0..12).map(|n| picture_of(&heavy, n * 10, n == 0)));
+    let log = Log::cut(&items, span(10_000));
+    let heaviest = log.units.iter().map(|unit| unit.bytes.len()).max();
+    assert!(heaviest.is_some_and(|bytes| bytes < 12 << 20));
+}

@@ -1,0 +1,304 @@
+//! Where listeners may start, and what they are given first.
+
+use media::{Codec, Framing, Track, TrackId};
+
+use super::*;
+
+const WITH_PICTURES: &[u8] = b"\x02\0\x0aonMetaData\x03\0\x05width\0";
+
+#[test]
+fn nothing_is_written_before_the_first_keyframe() {
+    let mut items = vec![h264(), aac()];
+    items.extend((0..20).map(|n| picture(n * 40, false)));
+    items.extend((0..20).map(|n| sound(n * 21)));
+    assert!(Log::of(&items).units.is_empty());
+    items.push(picture(1_000, true));
+    items.push(sound(1_001));
+    let log = Log::of(&items);
+    assert_eq!(log.shape(), [(1_000, 40, true)]);
+    let file = log.file();
+    assert_eq!((file.rows(1).count(), file.rows(2).count()), (1, 1));
+}
+
+#[test]
+fn listeners_join_at_keyframes_and_share_a_preamble() {
+    let log = Log::of(&broadcast(4, (25, 1), 25));
+    let joins: Vec<_> = log.shape().into_iter().filter(|it| it.2).collect();
+    let times: Vec<_> = joins.iter().map(|join| join.0).collect();
+    assert_eq!(times, [0, 1_000, 2_000, 3_000]);
+    assert_eq!(log.preambles, 1);
+    for nth in 0..4 {
+        let file = File::parse(&log.joined(nth));
+        let first = &file.rows(1).next().expect("a picture");
+        assert!(first.is_sync);
+        assert_eq!(first.at, 90_000 * nth as u64);
+        assert_eq!(file.moovs.len(), 1);
+    }
+}
+
+#[test]
+fn sound_alone_is_joined_anywhere() {
+    let items = [vec![aac()], (0..50).map(|n| sound(n * 64 / 3)).collect()].concat();
+    let log = Log::of(&items);
+    assert!(log.shape().len() >= 10);
+    assert!(log.shape().iter().all(|(_, _, join)| *join));
+    assert_eq!(log.file().moovs[0].tracks.len(), 1);
+}
+
+#[test]
+fn sound_waits_two_seconds_for_a_picture_that_is_announced() {
+    let announced = [metadata(WITH_PICTURES), aac()];
+    let sounds = (0..200).map(|n| sound(n * 64 / 3));
+    let items: Vec<_> = announced.into_iter().chain(sounds).collect();
+    let log = Log::of(&items);
+    assert!((2_000..2_022).contains(&log.shape()[0].0));
+    let with_picture = [&items[..], &[h264(), picture(4_300, true)]].concat();
+    let log = Log::of(&with_picture);
+    let inits = log
+        .units
+        .iter()
+        .filter(|it| it.unit.content == Content::Init);
+    assert_eq!(
+        inits.count(),
+        1,
+        "another segment when the picture comes after all"
+    );
+}
+
+#[test]
+fn a_picture_that_is_silent_lets_listeners_join_at_sound() {
+    let mut items = broadcast(1, (25, 1), 25);
+    items.extend((0..800).map(|n| sound(1_003 + n * 64 / 3)));
+    let log = Log::of(&items);
+    let joins = log.shape().into_iter().filter(|it| it.2);
+    let joins: Vec<_> = joins.map(|join| join.0).collect();
+    assert_eq!(joins[0], 0);
+    assert!((10_900..11_100).contains(&joins[1]), "{joins:?}");
+    assert!(joins.len() > 30);
+}
+
+#[test]
+fn the_first_of_each_kind_is_carried() {
+    let other = |id, codec, config: &[u8]| {
+        let mut track = track(codec, config);
+        track.id = TrackId(id);
+        Item::Track(track.into())
+    };
+    let mut items = vec![
+        other(7, Codec::Speex, b""),
+        other(9, Codec::Vp8, b""),
+        other(3, Codec::Hevc, &hevc_record()),
+        h264(),
+        other(4, Codec::Opus, b""),
+        aac(),
+    ];
+    for n in 0..10 {
+        let at = Timestamp::from_millis(n * 40);
+        items.push(picture(n * 40, true));
+        items.push(sample(TrackId(3), at, n == 0, b"hevc"));
+        items.push(sound(n * 40));
+        items.push(sample(TrackId(4), at, true, b"\xF8opus"));
+    }
+    let file = Log::of(&items).file();
+    let entries: Vec<_> = file.moovs[0].tracks.iter().map(|it| it.entry).collect();
+    assert_eq!(entries, [*b"hvc1", *b"Opus"]);
+    assert!(file.rows(1).all(|row| row.data == b"hevc"));
+    assert!(file.rows(2).all(|row| row.data == b"\xF8opus"));
+}
+
+#[test]
+fn tracks_that_come_with_the_first_fragment_are_in_its_segment() {
+    // MP3 is announced by its first frame, which comes after the first picture.
+    let mp3 = Item::Track(track(Codec::Mp3, b"").into());
+    let mut frame = vec![0; 417];
+    frame[..4].copy_from_slice(&0xFFFB_9064_u32.to_be_bytes());
+    let mut items = vec![h264(), picture(0, true), mp3];
+    for n in 1..30 {
+        items.push(sound_of(&frame, n * 26 - 26));
+        items.push(picture(n * 33, false));
+    }
+    let log = Log::of(&items);
+    let file = log.file();
+    assert_eq!((file.moovs.len(), file.moovs[0].tracks.len()), (1, 2));
+    assert!(
+        log.units
+            .iter()
+            .all(|unit| unit.unit.content == Content::Fragment)
+    );
+}
+
+#[test]
+fn the_first_pictures_wait_for_sound_that_is_announced() {
+    let mp3 = || Item::Track(track(Codec::Mp3, b"").into());
+    let mut frame = vec![0; 417];
+    frame[..4].copy_from_slice(&0xFFFB_9064_u32.to_be_bytes());
+    let announced = metadata(b"\x02\0\x0aonMetaData\x03\0\x0caudiocodecid\0");
+    for (announcement, late, segments) in [
+        (announced.clone(), 1_500, 1),
+        (mp3(), 1_500, 1),
+        (metadata(b"onMetaData"), 1_500, 2),
+        (announced, 2_500, 2),
+    ] {
+        let mut items = vec![h264(), announcement];
+        items.extend((0..late / 40).map(|n| picture(n * 40, n == 0)));
+        items.push(mp3());
+        items.push(sound_of(&frame, late));
+        items.extend((late / 40..100).map(|n| picture(n * 40, false)));
+        let log = Log::of(&items);
+        let file = log.file();
+        assert_eq!(file.moovs.len(), segments, "{late} ms");
+        assert_eq!(file.rows(1).count(), 100);
+        let longest = log.fragments().map(|unit| unit.unit.duration).max();
+        assert!(longest <= Some(Span::from_millis(2_000)));
+    }
+}
+
+#[test]
+fn other_headers_make_another_segment_and_wait_for_a_keyframe() {
+    let mut items = broadcast(1, (25, 1), 25);
+    items.push(Item::Track(
+        track(Codec::H264, &avc_record(SPS_180P)).into(),
+    ));
+    items.push(picture(1_000, false));
+    items.push(sound(1_003));
+    items.extend((0..50).map(|n| picture(1_040 + n * 40, n % 25 == 0)));
+    let log = Log::of(&items);
+    let file = log.file();
+    let sizes: Vec<_> = file.moovs.iter().map(|moov| moov.tracks[0].sizes).collect();
+    assert_eq!(sizes, [[(1_280, 720); 2], [(320, 180); 2]]);
+    let generations = log.units.iter().filter_map(|unit| unit.join.as_ref());
+    let generations: Vec<_> = generations.map(|init| init.generation).collect();
+    assert_eq!(generations, [0, 1, 1]);
+    let first = file.fragments.iter().filter(|it| it.moov == 2);
+    let first = first.flat_map(|it| it.rows(1)).next().expect("a picture");
+    assert!(first.is_sync);
+    // The first keyframe brings its parameter sets along, for players that pass over the segment.
+    let (_, picture) = first.data.split_at(first.data.len() - 12);
+    assert_eq!(picture, b"picture 1040");
+    assert_eq!(
+        &first.data[..4 + SPS_180P.len()],
+        [&[0, 0, 0, 25], SPS_180P].concat()
+    );
+    assert!(
+        file.rows(1)
+            .skip(26)
+            .all(|row| row.data.starts_with(b"picture"))
+    );
+    // What came before lasted until the change.
+    assert_eq!(
+        file.fragments
+            .iter()
+            .filter(|it| it.moov == 1)
+            .flat_map(|it| it.rows(1))
+            .count(),
+        25
+    );
+    assert_eq!(log.preambles, 2);
+}
+
+#[test]
+fn the_same_headers_again_change_nothing() {
+    let mut items = broadcast(1, (25, 1), 25);
+    items.extend([h264(), aac(), Item::Epoch, h264(), aac()]);
+    items.extend(programme(1_000, 1, (25, 1), 25));
+    let log = Log::of(&items);
+    assert_eq!(log.file().moovs.len(), 1);
+    assert_eq!(log.preambles, 1);
+    let joins: Vec<_> = log.shape().into_iter().filter(|it| it.2).collect();
+    assert_eq!(joins.len(), 2);
+}
+
+#[test]
+fn another_epoch_begins_with_a_keyframe_and_its_own_tracks() {
+    let mut items = broadcast(1, (25, 1), 25);
+    items.push(Item::Epoch);
+    items.push(Item::Track(track(Codec::Aac, AAC_44).into()));
+    items.push(Item::Track(track(Codec::Hevc, &hevc_record()).into()));
+    items.extend([picture(1_010, false), sound(1_010)]);
+    items.extend(programme(1_050, 1, (30, 1), 15));
+    let log = Log::of(&items);
+    let file = log.file();
+    assert_eq!(file.moovs.len(), 2);
+    let entries: Vec<_> = file.moovs[1].tracks.iter().map(|it| it.entry).collect();
+    assert_eq!(entries, [*b"hvc1", *b"mp4a"]);
+    let next = file.fragments.iter().find(|it| it.moov == 2).expect("more");
+    assert!(next.rows(1)[0].data.ends_with(b"picture 1050"));
+    assert_eq!(next.rows(2)[0].data, b"sound 1050");
+    // The epoch before lost nothing, and its picture and sound last until the next one's.
+    let last = |id| {
+        file.fragments
+            .iter()
+            .filter(|it| it.moov == 1)
+            .flat_map(move |it| it.rows(id))
+            .last()
+    };
+    assert_eq!(file.rows(1).filter(|row| row.at < 90_000).count(), 25);
+    let ends = [last(1), last(2)].map(|row| row.map(|row| row.at + u64::from(row.duration)));
+    assert_eq!(ends, [Some(1_050 * 90), Some(1_050 * 48)]);
+}
+
+#[test]
+fn an_epoch_that_comes_late_leaves_a_gap() {
+    let mut items = broadcast(1, (25, 1), 25);
+    items.extend([Item::Epoch, h264(), aac()]);
+    items.extend(programme(2_000, 1, (25, 1), 25));
+    let log = Log::of(&items);
+    let file = log.file();
+    let last = file.rows(1).nth(24).expect("a picture");
+    assert_eq!((last.at, last.duration), (960 * 90, 40 * 90));
+    assert_eq!(file.rows(1).nth(25).map(|row| row.at), Some(2_000 * 90));
+}
+
+#[test]
+fn an_epoch_without_pictures_is_sound() {
+    let mut items = broadcast(1, (25, 1), 25);
+    items.extend([Item::Epoch, aac()]);
+    items.extend((0..20).map(|n| sound(1_010 + n * 64 / 3)));
+    let log = Log::of(&items);
+    let file = log.file();
+    assert_eq!(file.moovs[1].tracks.len(), 1);
+    let after = log
+        .units
+        .iter()
+        .skip_while(|it| it.unit.content == Content::Fragment);
+    assert!(after.skip(1).all(|unit| unit.join.is_some()));
+}
+
+#[test]
+fn a_track_that_goes_leaves_its_place_to_the_next() {
+    let second = Track {
+        id: TrackId(5),
+        ..track(Codec::H264, &avc_record(SPS_180P))
+    };
+    let gone = Track {
+        framing: Framing::SelfFramed,
+        ..track(Codec::H264, b"")
+    };
+    let mut items = vec![Item::Track(second.into()), h264()];
+    let at = Timestamp::from_millis;
+    items.extend((0..10).map(|n| sample(TrackId(5), at(n * 40), n == 0, b"second")));
+    items.push(Item::Track(
+        Track {
+            id: TrackId(5),
+            ..gone
+        }
+        .into(),
+    ));
+    items.extend((10..20).map(|n| picture(n * 40, n == 12)));
+    let file = Log::of(&items).file();
+    assert_eq!(file.moovs.len(), 2);
+    let data: Vec<_> = file.rows(1).map(|row| row.data.clone()).collect();
+    assert_eq!(data.len(), 10 + 8);
+    assert!(data[10].ends_with(b"picture 480"));
+}
+
+#[test]
+fn empty_samples_are_left_out() {
+    let mut items = broadcast(1, (25, 1), 25);
+    items.insert(20, picture_of(b"", 300, false));
+    items.insert(21, sound_of(b"", 300));
+    let mut same = items.clone();
+    same.retain(|item| !matches!(item, Item::Sample(sample) if sample.data.is_empty()));
+    assert_eq!(Log::of(&items).joined(0), Log::of(&same).joined(0));
+    assert_eq!(same.len() + 2, items.len());
+}

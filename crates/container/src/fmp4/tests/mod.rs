@@ -1,0 +1,123 @@
+//! What a muxer is held to: every sample comes out once, at its time, in a fragment that a reader of
+//! another hand understands.
+
+mod broken;
+mod clips;
+mod codecs;
+mod cutting;
+mod joining;
+mod made_up;
+mod reader;
+mod timing;
+
+use std::sync::Arc;
+
+use media::{Item, Sample, Span, Timestamp};
+
+use self::made_up::*;
+use self::reader::File;
+use super::{Content, Fragmentation, Init, Muxer, Sink, Unit};
+
+/// One unit as a lane would have it.
+#[derive(Debug)]
+struct Written {
+    unit: Unit,
+    join: Option<Arc<Init>>,
+    bytes: Vec<u8>,
+}
+
+/// A lane's log.
+#[derive(Debug, Default)]
+struct Log {
+    open: Vec<u8>,
+    units: Vec<Written>,
+    preambles: usize,
+    room: Option<Span>,
+}
+
+impl Sink for Log {
+    type Preamble = Arc<Init>;
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.open.extend_from_slice(bytes);
+    }
+
+    fn preamble(&mut self, init: &Init) -> Arc<Init> {
+        self.preambles += 1;
+        Arc::new(init.clone())
+    }
+
+    fn end_unit(&mut self, unit: Unit, join: Option<Arc<Init>>) {
+        let bytes = std::mem::take(&mut self.open);
+        assert!(!bytes.is_empty(), "no unit is empty");
+        let before = self.units.last().map(|last| last.unit.at);
+        assert!(before.is_none_or(|before| before <= unit.at));
+        assert!(unit.duration >= Span::ZERO);
+        self.units.push(Written { unit, join, bytes });
+    }
+
+    fn room(&self, _at: Timestamp) -> Option<Span> {
+        self.room
+    }
+}
+
+impl Log {
+    fn of(items: &[Item]) -> Self {
+        Self::cut(items, Fragmentation::default())
+    }
+
+    fn cut(items: &[Item], fragmentation: Fragmentation) -> Self {
+        let mut log = Self::default();
+        log.fill(items, fragmentation);
+        log
+    }
+
+    fn fill(&mut self, items: &[Item], fragmentation: Fragmentation) {
+        let mut muxer = Muxer::new(fragmentation);
+        items.iter().for_each(|item| muxer.push(item, self));
+        muxer.finish(self);
+        assert!(self.open.is_empty(), "every unit ends");
+    }
+
+    /// What a listener has who came at the `nth` join point and stayed.
+    fn joined(&self, nth: usize) -> Vec<u8> {
+        let joins = self.units.iter().enumerate();
+        let mut joins = joins.filter_map(|(at, unit)| Some((at, unit.join.as_ref()?)));
+        let (at, preamble) = joins.nth(nth).expect("so many join points");
+        let mut bytes = preamble.bytes.to_vec();
+        self.units[at..]
+            .iter()
+            .for_each(|unit| bytes.extend_from_slice(&unit.bytes));
+        bytes
+    }
+
+    /// The same, read.
+    fn file(&self) -> File {
+        File::parse(&self.joined(0))
+    }
+
+    fn fragments(&self) -> impl Iterator<Item = &Written> {
+        let units = self.units.iter();
+        units.filter(|unit| unit.unit.content == Content::Fragment)
+    }
+
+    /// When each fragment begins and how long it lasts, in milliseconds, and whether one may join.
+    fn shape(&self) -> Vec<(i64, i64, bool)> {
+        let shape = |unit: &Written| {
+            let rounding = Span::from_ticks(media::TICKS_PER_SECOND / 2_000);
+            let duration = (unit.unit.duration + rounding).millis();
+            let at = (unit.unit.at + rounding).millis();
+            (at, duration, unit.join.is_some())
+        };
+        self.fragments().map(shape).collect()
+    }
+}
+
+/// Data of the samples among `items`.
+fn data_of(items: &[Item], wanted: impl Fn(&Sample) -> bool) -> Vec<Vec<u8>> {
+    let samples = items.iter().filter_map(|item| match item {
+        Item::Sample(sample) if wanted(sample) => Some(sample.data.to_vec()),
+        _ => None,
+    });
+    samples.collect()
+}
