@@ -8,6 +8,7 @@
     reason = "every function here is part of a test"
 )]
 
+mod bodies_of_every_container;
 mod browser;
 mod firefox;
 mod flv;

@@ -151,7 +151,7 @@ fn hevc() -> (PathBuf, Vec<Item>) {
 
 /// AC-3 or E-AC-3 at 48 kHz, and its items.
 fn dolby(codec: Codec) -> (PathBuf, Vec<Item>) {
-    let name = codec.name();
+    let name = &codec.to_string();
     let tone = format!("aevalsrc=0.3*sin(2*PI*(200+15*t)*t):s=48000:d={SECONDS}");
     let stream = Tool::ffmpeg()
         .args(["-f", "lavfi", "-i", &tone])
@@ -279,7 +279,7 @@ fn sound_alone_plays() {
     check_clip("adts", Clip::Adts, &of_frames(Clip::Adts, Syntax::Adts));
     for codec in [Codec::Ac3, Codec::Eac3] {
         let (source, items) = dolby(codec);
-        check(codec.name(), &source, None, &items);
+        check(&codec.to_string(), &source, None, &items);
     }
 }
 

@@ -6,7 +6,7 @@ use fanout::{Info, Offer, Registry, Stream};
 use http1::Head;
 use media::{Codec, Container, StreamName};
 
-use formats::{Choice, Extension, Form};
+use formats::{Extension, Form};
 
 /// A path at which a stream can be heard.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -36,35 +36,19 @@ pub fn claims(head: &Head, registry: &Registry) -> bool {
 pub fn addresses(info: &Info) -> Vec<Address> {
     let own = match info.source.container {
         Container::Tracks | Container::Unknown => None,
-        container => Some((None, label(container))),
+        container => Some(label(container)),
     };
-    let others = [
-        (Extension::Flv, "FLV"),
-        (Extension::Aac, "AAC"),
-        (Extension::Mp3, "MP3"),
-        (Extension::Ogg, "Opus"),
-    ];
-    let others = others
-        .into_iter()
-        .map(|(extension, label)| (Some(extension), label));
-    own.into_iter()
-        .chain(others)
-        .filter_map(|(extension, label)| {
-            let Choice::Take(form) = Form::choose(info, extension, false) else {
-                return None;
-            };
-            // The source's own container is listed under the stream's own name.
-            if extension.is_some() && form == Form::Source {
-                return None;
-            }
-            let suffix = extension.map_or("", Extension::suffix);
-            Some(Address {
-                label,
-                path: format!("/{}{suffix}", info.name),
-                media_type: form.media_type(info).to_owned(),
-            })
-        })
-        .collect()
+    let own = own.into_iter().map(|label| Address {
+        label,
+        path: format!("/{}", info.name),
+        media_type: Form::Source.media_type(info).into_owned(),
+    });
+    let others = Form::others(info).map(|(form, extension)| Address {
+        label: form.label(),
+        path: format!("/{}{}", info.name, extension.suffix()),
+        media_type: form.media_type(info).into_owned(),
+    });
+    own.chain(others).collect()
 }
 
 const fn label(container: Container) -> &'static str {
@@ -88,15 +72,10 @@ pub(crate) fn refusal(info: &Info, extension: Extension) -> String {
         _ => String::new(),
     };
     format!(
-        "{} carries {}, which cannot be sent as {}{}{reason}; it can be heard at {}.\n",
+        "{} carries {}, which cannot be sent as {}{reason}; it can be heard at {}.\n",
         info.name,
         contents(info),
         extension.suffix(),
-        // Its codecs might be allowed there.
-        match extension {
-            Extension::Ts | Extension::Mp4 => " by this server",
-            _ => "",
-        },
         join(paths.iter().map(String::as_str)),
     )
 }

@@ -216,6 +216,8 @@ pub(crate) struct LaneWriter {
     pub(crate) takes_derived: bool,
     packager: Box<dyn Packager>,
     writer: Writer,
+    /// When the newest item arrived.
+    arrived: Option<Instant>,
     /// Since when nobody has listened.
     idle_since: Option<Instant>,
 }
@@ -259,6 +261,7 @@ impl LaneWriter {
             takes_derived: packager.takes_derived(),
             packager,
             writer,
+            arrived: None,
             idle_since: None,
         })
     }
@@ -270,6 +273,7 @@ impl LaneWriter {
 
     /// Packages one item; listeners see it after [`publish`](Self::publish).
     pub(crate) fn push(&mut self, item: &Item, arrived: Instant) {
+        self.arrived = Some(arrived);
         self.packager
             .push(item, &mut Sink::new(&mut self.writer, arrived));
     }
@@ -314,6 +318,10 @@ impl std::fmt::Debug for LaneWriter {
 
 impl Drop for LaneWriter {
     fn drop(&mut self) {
+        if let Some(arrived) = self.arrived {
+            self.packager.end(&mut Sink::new(&mut self.writer, arrived));
+            self.writer.commit();
+        }
         self.lane.ended.store(true, Ordering::Release);
         self.lane.ring();
     }

@@ -14,6 +14,9 @@ pub trait Packager: Send {
     /// Appends what `item` means in this format. An item that means nothing appends nothing.
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>);
 
+    /// Nothing more comes. What it held back, until it knew what follows, is to be appended.
+    fn end(&mut self, _sink: &mut Sink<'_>) {}
+
     /// Whether it can make something of [`TrackId::DERIVED`](media::TrackId::DERIVED). A lane of a
     /// packager that cannot never hears of that track; one of a packager that can has it written,
     /// for as long as the lane is listened to. Where the publisher's own sound will do as well, that

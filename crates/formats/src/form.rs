@@ -1,11 +1,14 @@
-//! In which form a stream is sent to a listener.
+//! In which form a stream is sent to an HTTP listener: the table of formats.
 
+use std::borrow::Cow;
+
+use container::{fmp4, ts};
 use fanout::{Format, Info, Offer, Packager, Protocol};
 use media::{Codec, Container, Kind, Track};
 
-use crate::{Elementary, Flv, Icy, Opus, Raw};
+use crate::{Elementary, Flv, Icy, Mp4, Opus, Raw, Ts};
 
-/// A wire format.
+/// A wire format of HTTP listeners.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Form {
     /// The source's own container.
@@ -14,6 +17,10 @@ pub enum Form {
     Icy,
     /// FLV.
     Flv,
+    /// Fragmented MP4.
+    Mp4,
+    /// MPEG transport stream.
+    Ts,
     /// The AAC of a stream of tracks.
     Aac,
     /// The same with titles between.
@@ -39,8 +46,7 @@ pub enum Extension {
     Ogg,
     /// WebM.
     WebM,
-    /// MPEG transport stream. No source's container can be sent as one yet, nor as MP4; the
-    /// addresses are claimed so that whoever tries them is told what works.
+    /// MPEG transport stream.
     Ts,
     /// Fragmented MP4.
     Mp4,
@@ -83,43 +89,207 @@ impl Extension {
     }
 }
 
+/// What a form is made of, and how.
+struct Row {
+    /// The lane's key.
+    name: &'static str,
+    /// How its listeners are counted.
+    protocol: Protocol,
+    /// For people.
+    label: &'static str,
+    /// The end of its address; `None` for what has the stream's own name.
+    extension: Option<Extension>,
+    media_type: &'static str,
+    /// The first two bytes of every stream of this form; empty where they differ.
+    opening: &'static [u8],
+    /// What publishers must deliver for it.
+    made_from: &'static [Container],
+    /// What of it is needed.
+    needs: Needs,
+    /// Which tracks it has a way to carry.
+    carries: fn(&Track) -> bool,
+    make: fn(Container) -> Box<dyn Packager>,
+    /// The same with titles between.
+    with_titles: Option<Form>,
+}
+
+/// Which tracks must be carried for a form to be had.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Needs {
+    /// Any, and none is waited for.
+    Nothing,
+    /// One of sound.
+    Sound,
+    /// The first of each kind that there is.
+    FirstOfEachKind,
+}
+
+/// Publishers whose tracks are known sample by sample.
+const FRAMED: &[Container] = &[Container::Tracks, Container::Mp3, Container::Adts];
+
 impl Form {
+    /// All of them, in the order in which a stream's addresses are listed.
+    const ALL: [Self; 10] = [
+        Self::Source,
+        Self::Icy,
+        Self::Flv,
+        Self::Mp4,
+        Self::Ts,
+        Self::Aac,
+        Self::IcyAac,
+        Self::Mp3,
+        Self::IcyMp3,
+        Self::Opus,
+    ];
+
+    /// The table.
+    const fn row(self) -> Row {
+        match self {
+            Self::Source => Row {
+                name: "source",
+                protocol: Protocol::Http,
+                label: "source",
+                extension: None,
+                media_type: "",
+                opening: b"",
+                made_from: &[],
+                needs: Needs::Nothing,
+                carries: |_| true,
+                make: |container| Box::new(Raw::new(container)),
+                with_titles: Some(Self::Icy),
+            },
+            Self::Icy => Row {
+                name: "icy",
+                protocol: Protocol::Icy,
+                make: |_| Box::new(Icy::over_source()),
+                with_titles: None,
+                ..Self::Source.row()
+            },
+            Self::Flv => Row {
+                name: "flv",
+                protocol: Protocol::Flv,
+                label: "FLV",
+                extension: Some(Extension::Flv),
+                media_type: "video/x-flv",
+                opening: b"FL",
+                made_from: FRAMED,
+                needs: Needs::Nothing,
+                carries: Flv::carries,
+                make: |_| Box::new(Flv::default()),
+                with_titles: None,
+            },
+            Self::Mp4 => Row {
+                name: "mp4",
+                protocol: Protocol::Http,
+                label: "MP4",
+                extension: Some(Extension::Mp4),
+                media_type: "video/mp4",
+                opening: b"\0\0",
+                made_from: FRAMED,
+                needs: Needs::FirstOfEachKind,
+                carries: fmp4::can_mux,
+                make: |_| Box::new(Mp4::default()),
+                with_titles: None,
+            },
+            Self::Ts => Row {
+                name: "ts",
+                protocol: Protocol::Http,
+                label: "MPEG-TS",
+                extension: Some(Extension::Ts),
+                media_type: ts::MEDIA_TYPE,
+                opening: b"G@",
+                made_from: FRAMED,
+                needs: Needs::FirstOfEachKind,
+                carries: ts::can_mux,
+                make: |_| Box::new(Ts::default()),
+                with_titles: None,
+            },
+            Self::Aac => Row {
+                name: "aac",
+                protocol: Protocol::Http,
+                label: "AAC",
+                extension: Some(Extension::Aac),
+                media_type: "audio/aac",
+                opening: b"\xFF\xF1",
+                made_from: &[Container::Tracks],
+                needs: Needs::Sound,
+                carries: |track| Elementary::carries(track, Codec::Aac),
+                make: |_| Box::new(Elementary::new(Codec::Aac)),
+                with_titles: Some(Self::IcyAac),
+            },
+            Self::IcyAac => Row {
+                name: "icy-aac",
+                protocol: Protocol::Icy,
+                make: |_| Box::new(Icy::over_track(Codec::Aac)),
+                with_titles: None,
+                ..Self::Aac.row()
+            },
+            Self::Mp3 => Row {
+                name: "mp3",
+                protocol: Protocol::Http,
+                label: "MP3",
+                extension: Some(Extension::Mp3),
+                media_type: "audio/mpeg",
+                opening: b"\xFF\xFB",
+                made_from: &[Container::Tracks],
+                needs: Needs::Sound,
+                carries: |track| Elementary::carries(track, Codec::Mp3),
+                make: |_| Box::new(Elementary::new(Codec::Mp3)),
+                with_titles: Some(Self::IcyMp3),
+            },
+            Self::IcyMp3 => Row {
+                name: "icy-mp3",
+                protocol: Protocol::Icy,
+                make: |_| Box::new(Icy::over_track(Codec::Mp3)),
+                with_titles: None,
+                ..Self::Mp3.row()
+            },
+            Self::Opus => Row {
+                name: "opus",
+                protocol: Protocol::Http,
+                label: "Opus",
+                extension: Some(Extension::Ogg),
+                media_type: "audio/ogg",
+                opening: b"Og",
+                made_from: FRAMED,
+                needs: Needs::Sound,
+                carries: Opus::carries,
+                make: |_| Box::new(Opus::default()),
+                with_titles: None,
+            },
+        }
+    }
+
     /// The form for a listener that asks for `extension`, or for the stream by its own name.
     pub fn choose(info: &Info, extension: Option<Extension>, wants_icy: bool) -> Choice {
         let container = info.source.container;
-        if container == Container::Unknown {
-            return Choice::Unclear;
-        }
-        let Some(extension) = extension else {
-            return Choice::Take(match container {
-                Container::Tracks => Self::Flv,
-                _ => Self::of_source(container, wants_icy),
-            });
-        };
+        let own = Self::of_source(container, wants_icy);
         match (extension, container) {
-            (Extension::Flv, Container::Tracks) => Choice::Take(Self::Flv),
-            (Extension::Flv, Container::Mp3 | Container::Adts) => {
-                Self::when(Self::Flv, info, Flv::carries)
+            (_, Container::Unknown) => Choice::Unclear,
+            (None, Container::Tracks) => Choice::Take(Self::Flv),
+            (None, _)
+            | (Some(Extension::Aac), Container::Adts)
+            | (Some(Extension::Mp3), Container::Mp3)
+            | (Some(Extension::Ogg), Container::Ogg)
+            | (Some(Extension::WebM), Container::WebM) => Choice::Take(own),
+            (Some(extension), _) => {
+                let mut forms = Self::ALL.into_iter();
+                let form = forms.find(|form| form.row().extension == Some(extension));
+                form.map_or(Choice::Impossible, |form| form.made_of(info, wants_icy))
             }
-            (Extension::Aac, Container::Tracks) => {
-                let form = if wants_icy { Self::IcyAac } else { Self::Aac };
-                Self::when(form, info, |track| Elementary::carries(track, Codec::Aac))
-            }
-            (Extension::Mp3, Container::Tracks) => {
-                let form = if wants_icy { Self::IcyMp3 } else { Self::Mp3 };
-                Self::when(form, info, |track| Elementary::carries(track, Codec::Mp3))
-            }
-            (Extension::Ogg, Container::Tracks | Container::Mp3 | Container::Adts) => {
-                Self::opus(info)
-            }
-            (Extension::Aac, Container::Adts)
-            | (Extension::Mp3, Container::Mp3)
-            | (Extension::Ogg, Container::Ogg)
-            | (Extension::WebM, Container::WebM) => {
-                Choice::Take(Self::of_source(container, wants_icy))
-            }
-            _ => Choice::Impossible,
         }
+    }
+
+    /// Forms that a stream of `info` can be had in at addresses other than its own name, with the end of each.
+    pub fn others(info: &Info) -> impl Iterator<Item = (Self, Extension)> {
+        let listed = Self::ALL.into_iter().filter_map(|form| {
+            let row = form.row();
+            let extension = row.extension?;
+            (row.protocol != Protocol::Icy).then_some((form, extension))
+        });
+        listed.filter(|(form, extension)| {
+            Self::choose(info, Some(*extension), false) == Choice::Take(*form)
+        })
     }
 
     fn of_source(container: Container, wants_icy: bool) -> Self {
@@ -131,94 +301,94 @@ impl Form {
         }
     }
 
-    /// The publisher's own Opus, or what is offered in its stead.
-    fn opus(info: &Info) -> Choice {
-        match &info.offer {
-            Offer::Track { track, .. } if Opus::carries(track) => Choice::Take(Self::Opus),
-            _ => Self::when(Self::Opus, info, Opus::carries),
+    /// This form if the stream's tracks allow it, with titles between if they are wanted.
+    fn made_of(self, info: &Info, wants_icy: bool) -> Choice {
+        let row = self.row();
+        if !row.made_from.contains(&info.source.container) {
+            return Choice::Impossible;
+        }
+        let form = row.with_titles.filter(|_| wants_icy).unwrap_or(self);
+        let derived = match &info.offer {
+            Offer::Track { track, .. } if self == Self::Opus => Some(track),
+            _ => None,
+        };
+        let of_kind = |kind| info.tracks.iter().filter(move |track| track.kind == kind);
+        let is_there = match row.needs {
+            Needs::Nothing if info.source.container == Container::Tracks => true,
+            Needs::Nothing => info.tracks.iter().any(|track| (row.carries)(track)),
+            Needs::Sound => {
+                let mut sounds = of_kind(Kind::Audio).chain(derived);
+                sounds.any(|track| (row.carries)(track))
+            }
+            Needs::FirstOfEachKind => {
+                let firsts = [Kind::Audio, Kind::Video].map(|kind| of_kind(kind).next());
+                let mut firsts = firsts.into_iter().flatten();
+                !info.tracks.is_empty() && firsts.all(|track| (row.carries)(track))
+            }
+        };
+        let may_come = match row.needs {
+            Needs::FirstOfEachKind => info.tracks.is_empty(),
+            Needs::Nothing | Needs::Sound => of_kind(Kind::Audio).next().is_none(),
+        };
+        match (is_there, may_come) {
+            (true, _) => Choice::Take(form),
+            (false, true) => Choice::Unclear,
+            (false, false) => Choice::Impossible,
         }
     }
 
-    /// This form if a track allows it; unclear while there is no sound.
-    fn when(self, info: &Info, allows: impl Fn(&Track) -> bool) -> Choice {
-        if info.tracks.iter().any(|track| allows(track)) {
-            Choice::Take(self)
-        } else if info.tracks.iter().all(|track| track.kind != Kind::Audio) {
-            Choice::Unclear
-        } else {
-            Choice::Impossible
-        }
+    /// What it is called, for people.
+    pub const fn label(self) -> &'static str {
+        self.row().label
     }
 
     /// The lane's key, and how its listeners are counted.
     pub const fn format(self) -> Format {
-        let (name, protocol) = match self {
-            Self::Source => ("source", Protocol::Http),
-            Self::Icy => ("icy", Protocol::Icy),
-            Self::Flv => ("flv", Protocol::Flv),
-            Self::Aac => ("aac", Protocol::Http),
-            Self::IcyAac => ("icy-aac", Protocol::Icy),
-            Self::Mp3 => ("mp3", Protocol::Http),
-            Self::IcyMp3 => ("icy-mp3", Protocol::Icy),
-            Self::Opus => ("opus", Protocol::Http),
-        };
+        let Row { name, protocol, .. } = self.row();
         Format { name, protocol }
     }
 
     /// Whether titles stand between its frames, every [`METAINT`](crate::METAINT) bytes.
-    pub const fn has_titles(self) -> bool {
-        matches!(self, Self::Icy | Self::IcyAac | Self::IcyMp3)
+    pub fn has_titles(self) -> bool {
+        self.row().protocol == Protocol::Icy
     }
 
     /// What makes the lane's bytes.
     pub fn packager(self, container: Container) -> Box<dyn Packager> {
-        match self {
-            Self::Source => Box::new(Raw::new(container)),
-            Self::Icy => Box::new(Icy::over_source()),
-            Self::Flv => Box::new(Flv::default()),
-            Self::Aac => Box::new(Elementary::new(Codec::Aac)),
-            Self::IcyAac => Box::new(Icy::over_track(Codec::Aac)),
-            Self::Mp3 => Box::new(Elementary::new(Codec::Mp3)),
-            Self::IcyMp3 => Box::new(Icy::over_track(Codec::Mp3)),
-            Self::Opus => Box::new(Opus::default()),
-        }
+        (self.row().make)(container)
     }
 
     /// The media type of the bytes. The source's word counts where no browser would show such
     /// bytes as a page, whose scripts would run with the rights of this server's own pages.
-    pub fn media_type(self, info: &Info) -> &str {
+    pub fn media_type(self, info: &Info) -> Cow<'_, str> {
+        let of_row = self.row().media_type;
         match self {
-            Self::Flv => "video/x-flv",
-            Self::Aac | Self::IcyAac => "audio/aac",
-            Self::Mp3 | Self::IcyMp3 => "audio/mpeg",
-            Self::Opus => "audio/ogg",
-            Self::Source | Self::Icy if is_harmless(&info.source.content_type) => {
-                &info.source.content_type
+            Self::Mp4 => {
+                let tracks = info.tracks.iter().map(|track| &**track);
+                fmp4::media_type(tracks).map_or(Cow::Borrowed(of_row), Cow::Owned)
             }
-            Self::Source | Self::Icy => match info.source.container {
+            Self::Source | Self::Icy if is_harmless(&info.source.content_type) => {
+                Cow::Borrowed(&info.source.content_type)
+            }
+            Self::Source | Self::Icy => Cow::Borrowed(match info.source.container {
                 Container::Mp3 => "audio/mpeg",
                 Container::Adts => "audio/aac",
                 Container::Ogg => "application/ogg",
                 Container::WebM => "video/webm",
                 _ => "application/octet-stream",
-            },
+            }),
+            _ => Cow::Borrowed(of_row),
         }
     }
 
     /// The first two bytes that every stream of this form begins with; empty when nobody knows.
     pub const fn opening(self, container: Container) -> &'static [u8] {
         match (self, container) {
-            (Self::Flv, _) => b"FL",
-            (Self::Opus, _) => b"Og",
-            (Self::Aac | Self::IcyAac, _) | (Self::Source | Self::Icy, Container::Adts) => {
-                b"\xFF\xF1"
-            }
-            (Self::Mp3 | Self::IcyMp3, _) | (Self::Source | Self::Icy, Container::Mp3) => {
-                b"\xFF\xFB"
-            }
+            (Self::Source | Self::Icy, Container::Adts) => b"\xFF\xF1",
+            (Self::Source | Self::Icy, Container::Mp3) => b"\xFF\xFB",
             (Self::Source | Self::Icy, Container::Ogg) => b"Og",
             (Self::Source | Self::Icy, Container::WebM) => b"\x1A\x45",
-            (Self::Source | Self::Icy, _) => b"",
+            _ => self.row().opening,
         }
     }
 }

@@ -18,14 +18,18 @@ mod elementary;
 mod flv;
 mod form;
 mod icy;
+mod mp4;
 mod opus;
 mod raw;
 pub mod rtmp;
 pub mod rtp;
+mod ts;
 
 pub use elementary::Elementary;
 pub use flv::Flv;
 pub use form::{Choice, Extension, Form};
 pub use icy::{Icy, METAINT};
+pub use mp4::Mp4;
 pub use opus::Opus;
 pub use raw::Raw;
+pub use ts::Ts;

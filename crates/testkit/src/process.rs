@@ -222,7 +222,11 @@ mod tests {
 
     #[test]
     fn a_stopped_child_says_nothing_until_it_continues() {
-        let process = shell("while :; do echo x; sleep 0.01; done");
+        // One process: a shell that is stopped while it forks waits for a child that is stopped as well, and is
+        // never seen to be.
+        let process = shell(
+            "exec perl -e '$|=1; for (;;) { print qq(x\\n); select undef, undef, undef, 0.01 }'",
+        );
         wait_until("the first line", DEADLINE, || !process.stdout().is_empty());
         process.signal(Signal::STOP);
         let stopped = || {

@@ -246,7 +246,7 @@ impl Request<'_> {
 
     fn stream_head(&self, info: &Info, form: Form) -> Vec<u8> {
         self.replies.stream(
-            form.media_type(info),
+            &form.media_type(info),
             &info.source.headers,
             form.has_titles(),
             info.keyframes.filter(|_| form == Form::Flv),

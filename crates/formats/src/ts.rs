@@ -1,0 +1,49 @@
+//! MPEG transport stream.
+//!
+//! A unit is a run of packets, and what a joiner needs first (tables, parameter sets) stands in the log at every
+//! join; so preambles are empty. Which packets there are and where one may join, [`ts::Muxer`] decides.
+
+use std::sync::Arc;
+
+use container::ts::{self, Join, Muxer, PACKET_BYTES};
+use fanout::{Entry, Packager, Preamble, Sink};
+use media::{Item, Timestamp};
+
+/// Writes transport stream packets.
+#[derive(Debug, Default)]
+pub struct Ts {
+    muxer: Muxer,
+    join: Arc<Preamble>,
+}
+
+impl Packager for Ts {
+    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+        let join = &self.join;
+        self.muxer.push(item, &mut Packets { sink, join });
+    }
+
+    fn end(&mut self, sink: &mut Sink<'_>) {
+        let join = &self.join;
+        self.muxer.flush(&mut Packets { sink, join });
+    }
+}
+
+/// Puts packets into the lane's log.
+struct Packets<'a, 'b> {
+    sink: &'a mut Sink<'b>,
+    join: &'a Arc<Preamble>,
+}
+
+impl ts::Sink for Packets<'_, '_> {
+    fn packet(&mut self, packet: &[u8; PACKET_BYTES]) {
+        self.sink.put(packet);
+    }
+
+    fn end_unit(&mut self, at: Timestamp, join: Option<Join>) {
+        let entry = match join {
+            Some(_) => Entry::Join(Arc::clone(self.join)),
+            None => Entry::None,
+        };
+        self.sink.end_unit(at, entry);
+    }
+}
