@@ -2,7 +2,7 @@
 //! plain TCP socket.
 
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use media::{Span, Timestamp};
@@ -134,7 +134,7 @@ impl LogReader {
 
     fn step(&mut self) -> Step {
         let Some(offset) = self.offset else {
-            let reach = self.follower.reach(self.seat.waited(Instant::now()));
+            let reach = self.follower.reach(self.seat.waited(self.seat.fanout().now()));
             return match start(self.view(), self.policy().burst, reach, self.after) {
                 Some(start) => self.go(start),
                 None => Step::Wait,
@@ -172,7 +172,8 @@ impl LogReader {
     fn give(&mut self, bytes: Bytes) -> Bytes {
         self.seat.sent(bytes.len() as u64, 1);
         if self.seat.awaits_media() {
-            self.seat.began(Instant::now());
+            let now = self.seat.fanout().now();
+            self.seat.began(now);
         }
         bytes
     }

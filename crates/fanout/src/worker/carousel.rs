@@ -328,6 +328,12 @@ impl Carousel {
         (std::mem::replace(&mut self.demand, demand), demand)
     }
 
+    /// The window as last chosen.
+    #[cfg(feature = "testing")]
+    pub(super) fn window(&self) -> Duration {
+        self.window
+    }
+
     pub(super) fn demand(&self) -> f64 {
         self.demand
     }

@@ -22,8 +22,7 @@ use crate::cursor::Reason;
 use crate::lane::LaneGuard;
 
 impl Worker {
-    pub(super) fn attach(&mut self, attach: Attach) {
-        let now = Instant::now();
+    pub(super) fn attach(&mut self, attach: Attach, now: Instant) {
         let Attach {
             id,
             socket,
@@ -70,12 +69,12 @@ impl Worker {
         members.push(Listener::new(id, slot, head, requested, guard, talk));
         self.stats.listeners[protocol as usize].add(1);
         lane.view.refresh();
-        self.flush(seat);
+        self.flush(seat, now);
         // The first listener of a lane is also what asks for the lane's news.
         if let Some(Some(lane)) = self.lanes.get(lane_index as usize)
             && !lane.queued
         {
-            self.reschedule(lane_index);
+            self.reschedule(lane_index, now);
         }
     }
 
