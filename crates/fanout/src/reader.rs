@@ -8,7 +8,7 @@ use bytes::Bytes;
 use media::{Span, Timestamp};
 
 use crate::ListenerId;
-use crate::cursor::{Reason, Start, Verdict, judge, lag, start};
+use crate::cursor::{Reason, Start, Verdict, first, judge, lag};
 use crate::follower::Follower;
 use crate::log::View;
 use crate::policy::Policy;
@@ -134,8 +134,10 @@ impl LogReader {
 
     fn step(&mut self) -> Step {
         let Some(offset) = self.offset else {
-            let reach = self.follower.reach(self.seat.waited(self.seat.fanout().now()));
-            return match start(self.view(), self.policy().burst, reach, self.after) {
+            let reach = self
+                .follower
+                .reach(self.seat.waited(self.seat.fanout().now()));
+            return match first(self.view(), self.policy(), reach, self.after) {
                 Some(start) => self.go(start),
                 None => Step::Wait,
             };

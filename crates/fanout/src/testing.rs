@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use net::{Backend, Event};
 
 use crate::clock::Clock;
-use crate::worker::Worker;
 pub use crate::worker::Next;
+use crate::worker::Worker;
 use crate::{Config, Departure, Fanout, LaneId, ListenerReport};
 
 /// A worker that runs when it is stepped.

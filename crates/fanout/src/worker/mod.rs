@@ -16,6 +16,7 @@ mod cost;
 mod handle;
 mod hearing;
 mod listener;
+mod message;
 mod pace;
 mod seating;
 mod slab;
@@ -65,6 +66,7 @@ const VISIT_COST_MIN: Duration = Duration::from_micros(1);
 
 /// When a worker is to be stepped again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[allow(unreachable_pub, reason = "only tests that step a worker see it")]
 pub enum Next {
     /// At this moment, or sooner if it is woken or a socket has something.
     At(Instant),
@@ -232,12 +234,7 @@ impl Worker {
     }
 
     /// Visits the next subgroup of a lane and schedules the one after it. Gives what that cost.
-    fn visit(
-        &mut self,
-        index: u32,
-        now: Instant,
-        cpu: &mut impl FnMut() -> Duration,
-    ) -> Duration {
+    fn visit(&mut self, index: u32, now: Instant, cpu: &mut impl FnMut() -> Duration) -> Duration {
         let Some(Some(lane)) = self.lanes.get_mut(index as usize) else {
             return Duration::ZERO;
         };
