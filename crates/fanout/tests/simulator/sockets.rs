@@ -15,104 +15,15 @@ use std::time::Duration;
 
 use net::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot, Waker};
 
+use crate::peer::{Nanos, Peer};
+use crate::reader::{Reader, Run};
 use crate::rng::mix;
-use crate::wire::{Reader, Run};
-
-/// A moment: nanoseconds since the world began.
-pub(crate) type Nanos = u64;
-
-pub(crate) const SECOND: Nanos = 1_000_000_000;
-pub(crate) const MILLI: Nanos = 1_000_000;
 
 /// A send to a socket: 3 µs, as measured on loopback, whatever its size.
 const SEND_COST: Nanos = 3_000;
 
 /// What a batch costs beside its sends.
 const BATCH_COST: Nanos = 1_500;
-
-/// How fast a player takes bytes that takes all at once.
-pub(crate) const AT_ONCE: u64 = u64::MAX;
-
-/// The other end of a listener's socket.
-pub(crate) struct Peer {
-    pub(crate) reader: Reader,
-    /// Bytes per second that its player takes; [`AT_ONCE`] for any number.
-    rate: u64,
-    capacity: u64,
-    queued: u64,
-    /// Up to when `queued` is known.
-    updated: Nanos,
-    stalls: bool,
-    /// It was full, and its worker waits to be told of room.
-    is_awaited: bool,
-    /// Bytes that its socket took.
-    pub(crate) accepted: u64,
-    /// Bytes that its player took.
-    pub(crate) taken: u64,
-    pub(crate) sends: u64,
-    /// It has hung up.
-    pub(crate) is_gone: bool,
-    pub(crate) attached: Option<(usize, Slot)>,
-    /// The server has closed the socket, or given it back.
-    pub(crate) is_closed: bool,
-    said: Vec<u8>,
-}
-
-impl Peer {
-    pub(crate) fn new(reader: Reader, rate: u64, capacity: u64) -> Self {
-        Self {
-            reader,
-            rate,
-            capacity,
-            queued: 0,
-            updated: 0,
-            stalls: false,
-            is_awaited: false,
-            accepted: 0,
-            taken: 0,
-            sends: 0,
-            is_gone: false,
-            attached: None,
-            is_closed: false,
-            said: Vec::new(),
-        }
-    }
-
-    /// Has the player take what it could since the last time.
-    fn settle(&mut self, now: Nanos) {
-        let elapsed = now.saturating_sub(self.updated);
-        self.updated = self.updated.max(now);
-        if self.stalls {
-            return;
-        }
-        let could = u128::from(elapsed) * u128::from(self.rate) / u128::from(SECOND);
-        let took = self.queued.min(could.try_into().unwrap_or(u64::MAX));
-        self.queued -= took;
-        self.taken += took;
-    }
-
-    /// Takes up to `offered` bytes.
-    fn accept(&mut self, offered: u64, now: Nanos) -> u64 {
-        if self.rate == AT_ONCE && !self.stalls {
-            self.taken += offered + std::mem::take(&mut self.queued);
-            return offered;
-        }
-        self.settle(now);
-        let count = offered.min(self.capacity - self.queued);
-        self.queued += count;
-        count
-    }
-
-    /// When half of its buffer will be free.
-    fn has_room_at(&self, now: Nanos) -> Option<Nanos> {
-        if self.stalls || self.rate == 0 {
-            return None;
-        }
-        let excess = self.queued.saturating_sub(self.capacity / 2);
-        let wait = u128::from(excess) * u128::from(SECOND) / u128::from(self.rate) + 1;
-        Some(now + Nanos::try_from(wait).unwrap_or(u64::MAX / 2))
-    }
-}
 
 /// All sockets of a world, and what there is to be told of them.
 pub(crate) struct Sockets {
@@ -133,6 +44,8 @@ pub(crate) struct Sockets {
     pub(crate) rooms: Vec<(Nanos, usize)>,
     /// What workers are to be told, by worker.
     pub(crate) news: Vec<(usize, Event)>,
+    /// How often workers were told something.
+    pub(crate) told: u64,
     run: Option<Run>,
     /// What was wrong.
     pub(crate) faults: Vec<String>,
@@ -155,6 +68,7 @@ impl Sockets {
             slots: vec![Vec::new(); workers],
             rooms: Vec::new(),
             news: Vec::new(),
+            told: 0,
             run: None,
             faults: Vec::new(),
             trace: 0,
@@ -244,7 +158,8 @@ impl Sockets {
         self.sends += 1;
         let now = self.now;
         let Some(index) = self.peer_at(worker, op.slot) else {
-            self.faults.push(format!("a send to {:?}, which is closed", op.slot));
+            self.faults
+                .push(format!("a send to {:?}, which is closed", op.slot));
             return SendOutcome::Closed;
         };
         let peer = &mut self.peers[index];
@@ -252,18 +167,21 @@ impl Sockets {
             return SendOutcome::Closed;
         }
         if peer.is_awaited {
-            self.faults.push(format!("a send to {index}, which is full"));
+            self.faults
+                .push(format!("a send to {index}, which is full"));
         }
         peer.sends += 1;
         let offered: usize = op.slices.iter().map(|slice| slice.len()).sum();
         let count = peer.accept(offered as u64, now);
         peer.accepted += count;
+        peer.trace = mix(peer.trace ^ now) ^ count;
         self.bytes += count;
         self.trace = mix(self.trace ^ now ^ (index as u64) << 40) ^ count;
         let is_whole = count == offered as u64;
         if !is_whole {
             peer.is_awaited = true;
-            self.rooms.extend(peer.has_room_at(now).map(|at| (at, index)));
+            self.rooms
+                .extend(peer.has_room_at(now).map(|at| (at, index)));
         }
         if count == 0 {
             return SendOutcome::Blocked;
@@ -322,7 +240,9 @@ impl ModelBackend {
     }
 
     fn sockets(&self) -> MutexGuard<'_, Sockets> {
-        self.sockets.lock().expect("one thread, which has not panicked")
+        self.sockets
+            .lock()
+            .expect("one thread, which has not panicked")
     }
 
     /// Forgets a socket, and gives its peer.
