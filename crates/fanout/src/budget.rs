@@ -46,6 +46,7 @@ impl Account {
     }
 
     /// An account without a limit.
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn unlimited() -> Self {
         Self::new(&Arc::new(Budget::new(usize::MAX)), &Arc::default())
     }

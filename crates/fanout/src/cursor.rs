@@ -73,11 +73,13 @@ pub(crate) enum Verdict {
 }
 
 /// Where a new listener starts: the newest join point that is at least `burst` old, or else the
-/// oldest there is; none that is older than `reach`. One that has had everything up to `after` starts
-/// later than that.
+/// oldest there is; none that is older than `reach`, and where media time has a gap none before it that
+/// is older than `behind`, at which a listener counts as behind. One that has had everything up to
+/// `after` starts later than that.
 pub(crate) fn start(
     view: &View,
     burst: Span,
+    behind: Span,
     reach: Span,
     after: Option<Timestamp>,
 ) -> Option<Start> {
@@ -91,16 +93,29 @@ pub(crate) fn start(
         let Some(begins) = begins(view, unit, preamble) else {
             continue;
         };
-        best = Some((unit, preamble));
         if newest - begins >= burst {
+            if best.is_none() || age <= behind {
+                best = Some((unit, preamble));
+            }
             break;
         }
+        best = Some((unit, preamble));
     }
     best.map(|(unit, preamble)| Start {
         offset: unit.offset,
         preamble: preamble.opening(view, unit.offset),
         generation: unit.generation,
     })
+}
+
+/// Where a new listener of a lane starts by its rules; see [`start`].
+pub(crate) fn first(
+    view: &View,
+    policy: &Policy,
+    reach: Span,
+    after: Option<Timestamp>,
+) -> Option<Start> {
+    start(view, policy.burst, policy.skip_after, reach, after)
 }
 
 /// When what a joiner at `unit` is given begins; `None` if the log has no longer all of that.

@@ -14,6 +14,7 @@ use media::Timestamp;
 use net::Backend;
 
 use crate::budget::Budget;
+use crate::clock::Clock;
 use crate::conversation::Conversation;
 use crate::directory::{Directory, ListenerRecord};
 use crate::lane::LaneGuard;
@@ -22,7 +23,7 @@ use crate::reader::LogReader;
 use crate::seat::{Control, Seat};
 use crate::stats::{Counter, WorkerStats};
 use crate::worker::{
-    Attach, Command, Departure, Handle, INBOX_MAX, ListenerReport, Summons, Worker,
+    Attach, Command, Departure, Handle, INBOX_MAX, Links, ListenerReport, Summons, Worker,
 };
 
 /// Names a listener for the life of the process.
@@ -96,22 +97,43 @@ pub struct Fanout {
     readers_now: Counter,
     departures: SyncSender<Departure>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    clock: Clock,
 }
 
 impl Fanout {
     /// Starts the workers, each with a back-end from `backend`. Listeners that leave are reported
-    /// through the receiver, which somebody must read.
+    /// through the receiver, which the caller must read.
     ///
     /// # Errors
     /// When a back-end or a thread cannot be made.
     pub fn start(
         config: &Config,
-        mut backend: impl FnMut() -> io::Result<Box<dyn Backend>>,
+        backend: impl FnMut() -> io::Result<Box<dyn Backend>>,
     ) -> io::Result<(Arc<Self>, Receiver<Departure>)> {
+        let (fanout, workers, departed) = Self::assemble(config, Clock::default(), backend)?;
+        let mut threads = Vec::new();
+        for (index, worker) in workers.into_iter().enumerate() {
+            let builder = std::thread::Builder::new().name(format!("fanout-{index}"));
+            threads.push(builder.spawn(move || worker.run())?);
+        }
+        let fanout = Self {
+            threads: Mutex::new(threads),
+            ..fanout
+        };
+        Ok((Arc::new(fanout), departed))
+    }
+
+    /// A set of workers that nothing drives yet.
+    pub(crate) fn assemble(
+        config: &Config,
+        clock: Clock,
+        mut backend: impl FnMut() -> io::Result<Box<dyn Backend>>,
+    ) -> io::Result<(Self, Vec<Worker>, Receiver<Departure>)> {
+        let now = clock.now();
         let (departures, departed) = sync_channel(DEPARTURES_MAX);
+        let mut handles = Vec::new();
         let mut workers = Vec::new();
         let mut stats = Vec::new();
-        let mut threads = Vec::new();
         let mut backend_name = "";
         for index in 0..config.workers.max(1) {
             let backend = backend()?;
@@ -119,30 +141,30 @@ impl Fanout {
             let summons = Summons::new(backend.waker());
             let (inbox, commands) = sync_channel(INBOX_MAX);
             let counts = Arc::new(WorkerStats::new());
-            let worker = Worker::new(
+            let links = Links {
+                inbox: commands,
+                summons: summons.clone(),
+                stats: Arc::clone(&counts),
+                departures: departures.clone(),
+            };
+            workers.push(Worker::new(
                 index,
                 config.target_utilisation,
                 backend,
-                commands,
-                summons.clone(),
-                Arc::clone(&counts),
-                departures.clone(),
-            );
-            let thread = std::thread::Builder::new()
-                .name(format!("fanout-{index}"))
-                .spawn(move || worker.run())?;
-            workers.push(Handle::new(inbox, summons));
+                links,
+                now,
+            ));
+            handles.push(Handle::new(inbox, summons));
             stats.push(counts);
-            threads.push(thread);
         }
-        let summons = workers
+        let summons = handles
             .iter()
             .map(|worker| worker.summons().clone())
             .collect();
         let fanout = Self {
-            placement: Placement::new(workers.len(), Instant::now()),
+            placement: Placement::new(handles.len(), now),
             refused: Counter::default(),
-            workers,
+            workers: handles,
             stats,
             backend: backend_name,
             target_utilisation: config.target_utilisation,
@@ -154,9 +176,10 @@ impl Fanout {
             reader_stats: WorkerStats::new(),
             readers_now: Counter::default(),
             departures,
-            threads: Mutex::new(threads),
+            threads: Mutex::default(),
+            clock,
         };
-        Ok((Arc::new(fanout), departed))
+        Ok((fanout, workers, departed))
     }
 
     /// A name for the next listener.
@@ -332,6 +355,11 @@ impl Fanout {
 
     pub(crate) fn target_utilisation(&self) -> f64 {
         self.target_utilisation
+    }
+
+    /// The time, for readers that are polled without being told it.
+    pub(crate) fn now(&self) -> Instant {
+        self.clock.now()
     }
 
     pub(crate) fn summons(&self) -> &Arc<[Summons]> {

@@ -94,7 +94,7 @@ impl Follower {
     /// that is so old, or else at the oldest; `None` while there is none.
     pub fn entry(&self, burst: Span) -> Option<u64> {
         let reach = self.lane.reach(Duration::MAX);
-        start(&self.view, burst, reach, None).map(|start| start.offset)
+        start(&self.view, burst, self.lane.policy.skip_after, reach, None).map(|start| start.offset)
     }
 
     /// The units from the first that begins at or after `offset`.

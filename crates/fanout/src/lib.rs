@@ -24,6 +24,7 @@
 mod bell;
 mod blocks;
 mod budget;
+mod clock;
 mod conversation;
 mod cursor;
 mod directory;
@@ -36,7 +37,7 @@ mod log;
 mod packager;
 mod placement;
 mod policy;
-#[doc(hidden)]
+#[cfg(any(test, feature = "testing"))]
 pub mod probe;
 mod reader;
 mod registry;
@@ -45,6 +46,8 @@ pub mod stats;
 mod stream;
 mod sync;
 mod task_bells;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod worker;
 
 pub use blocks::{BLOCK_MAX, BLOCKS_MAX, TooManyBlocks};

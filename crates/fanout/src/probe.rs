@@ -68,7 +68,7 @@ impl LogProbe {
     pub fn join(&mut self, burst: Span) -> Option<u64> {
         self.view.refresh();
         let reach = Span::from_ticks(i64::MAX);
-        cursor::start(&self.view, burst, reach, None).map(|start| start.offset)
+        cursor::start(&self.view, burst, reach, reach, None).map(|start| start.offset)
     }
 }
 

@@ -2,13 +2,13 @@
 //! plain TCP socket.
 
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use media::{Span, Timestamp};
 
 use crate::ListenerId;
-use crate::cursor::{Reason, Start, Verdict, judge, lag, start};
+use crate::cursor::{Reason, Start, Verdict, first, judge, lag};
 use crate::follower::Follower;
 use crate::log::View;
 use crate::policy::Policy;
@@ -134,8 +134,10 @@ impl LogReader {
 
     fn step(&mut self) -> Step {
         let Some(offset) = self.offset else {
-            let reach = self.follower.reach(self.seat.waited(Instant::now()));
-            return match start(self.view(), self.policy().burst, reach, self.after) {
+            let reach = self
+                .follower
+                .reach(self.seat.waited(self.seat.fanout().now()));
+            return match first(self.view(), self.policy(), reach, self.after) {
                 Some(start) => self.go(start),
                 None => Step::Wait,
             };
@@ -172,7 +174,8 @@ impl LogReader {
     fn give(&mut self, bytes: Bytes) -> Bytes {
         self.seat.sent(bytes.len() as u64, 1);
         if self.seat.awaits_media() {
-            self.seat.began(Instant::now());
+            let now = self.seat.fanout().now();
+            self.seat.began(now);
         }
         bytes
     }

@@ -1,4 +1,4 @@
-//! Listeners through real workers and real sockets.
+//! Listeners through real workers and real sockets: what the simulator cannot know of a kernel.
 
 #![allow(
     clippy::panic,
@@ -14,7 +14,6 @@ mod support;
 use std::time::{Duration, Instant};
 
 use fanout::{Reason, Settings, Takeover};
-use media::Span;
 use support::{Encoder, House, frames, wait_until};
 
 const SIZE: usize = 100;
@@ -169,7 +168,9 @@ fn listeners_stay_while_the_publisher_is_away_and_go_when_the_stream_ends() {
             .eq(5_000..5_010)
     );
     drop(second);
-    house.registry.tick(Instant::now() + linger);
+    let now = Instant::now();
+    house.registry.tick(now);
+    house.registry.tick(now + linger);
     assert_eq!(listener.read_to_end(), b"");
     assert_eq!(house.departure().reason, Reason::Ended);
     assert!(house.registry.list().is_empty());
@@ -240,65 +241,6 @@ fn an_operator_can_remove_a_listener() {
 }
 
 #[test]
-fn a_fixed_window_combines_that_many_samples() {
-    let wait = Duration::from_millis(400);
-    let mut settings = Settings::default();
-    settings.audio.max_samples = 4;
-    settings.audio.min_wait = wait;
-    settings.audio.max_wait = wait;
-    settings.audio.burst = Span::ZERO;
-    let house = House::new(settings);
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
-    encoder.write(20).unwrap();
-    let mut listener = house.listen("radio", "");
-    listener.read(SIZE);
-    let stats = || {
-        let mut value = house.registry.fanout().worker_stats()[0]
-            .message_samples
-            .value();
-        value.merge(
-            &house.registry.fanout().worker_stats()[1]
-                .message_samples
-                .value(),
-        );
-        value
-    };
-    let before = stats();
-    let clock = Instant::now();
-    for step in 1..=50 {
-        // The publisher keeps real time: that is what the window is about.
-        wait_until(|| clock.elapsed() >= Duration::from_millis(20) * step);
-        encoder.write(1).unwrap();
-    }
-    listener.read(50 * SIZE);
-    let after = stats();
-    let messages = after.counts.iter().sum::<u64>() - before.counts.iter().sum::<u64>();
-    let mean = (after.sum - before.sum) / messages as f64;
-    assert!(
-        (3.0..=5.5).contains(&mean),
-        "{mean} samples per message, {messages} messages"
-    );
-}
-
-#[test]
-fn a_small_audience_gets_each_sample_at_once() {
-    let house = House::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
-    encoder.write(1).unwrap();
-    let mut listeners: Vec<_> = (0..5).map(|_| house.listen("radio", "")).collect();
-    for listener in &mut listeners {
-        listener.read(SIZE);
-    }
-    for _ in 0..50 {
-        // Each sample arrives although no other follows to push it on.
-        encoder.write(1).unwrap();
-        for listener in &mut listeners {
-            listener.read(SIZE);
-        }
-    }
-}
-
-#[test]
 fn what_a_worker_has_to_do_is_known_and_forgotten() {
     let house = House::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
@@ -343,45 +285,6 @@ fn a_publisher_that_comes_back_without_pictures_is_heard_by_new_listeners() {
     sound.next = 1_000;
     sound.write(50).unwrap();
     assert_eq!(frames(&house.listen("show", "").read(SIZE)), [1_000]);
-}
-
-#[test]
-fn a_subgroup_that_was_empty_for_long_is_used_again() {
-    let mut settings = Settings::default();
-    settings.video.subgroup = 2;
-    let house = House::new(settings);
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 20_000);
-    encoder.write(1).unwrap();
-    let mut stays = [house.listen("show", ""), house.listen("show", "")];
-    let leaves = house.listen("show", "");
-    leaves.hang_up();
-    assert_eq!(house.departure().reason, Reason::Left);
-    // More than the log keeps.
-    for number in 0..1_000 {
-        encoder.write(1).unwrap();
-        for listener in &mut stays {
-            assert_eq!(frames(&listener.read(20_000)), [number]);
-        }
-    }
-    let mut comes = house.listen("show", "");
-    assert_eq!(frames(&comes.read(20_000)), [1_000]);
-    encoder.write(1).unwrap();
-    assert_eq!(frames(&comes.read(20_000)), [1_001]);
-}
-
-#[test]
-fn a_picture_group_longer_than_the_limits_blames_nobody() {
-    let house = House::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 1_000);
-    encoder.key_every = 1_000;
-    encoder.write(1).unwrap();
-    let _keeps_the_lane = house.lane("show");
-    // Twenty seconds since the keyframe: twice `drop_after`.
-    encoder.write(500).unwrap();
-    let mut listener = house.listen("show", "");
-    assert!(frames(&listener.read(501 * 1_000)).into_iter().eq(0..501));
-    encoder.write(1).unwrap();
-    assert_eq!(frames(&listener.read(1_000)), [501]);
 }
 
 #[test]

@@ -146,39 +146,6 @@ fn keyframes_are_asked_for_regularly_while_somebody_listens_who_cannot_ask() {
     assert!((5..=8).contains(&asked_at.len()), "in 20 s at {asked_at:?}");
 }
 
-/// The bound on how far back a joiner starts, and the way on for one whose encoder does not listen.
-#[test]
-fn where_a_keyframe_is_to_be_had_joiners_wait_for_it_and_not_for_long() {
-    let house = House::new(Settings::default());
-    let mut camera = camera(&house, "show", 1_000);
-    let now = Instant::now();
-    camera.publisher.takes_keyframe_request(now);
-    camera.write(1).unwrap();
-    let _keeps_the_lane = house.lane("show");
-    // Ten seconds: far more than `skip_after`.
-    camera.write(250).unwrap();
-    let mut joiner = house.listen("show", "");
-    assert!(camera.publisher.takes_keyframe_request(now));
-    camera.key_every = 251;
-    camera.write(10).unwrap();
-    assert!(frames(&joiner.read(10_000)).into_iter().eq(251..261));
-
-    camera.key_every = NEVER;
-    camera.write(250).unwrap();
-    let mut patient = house.listen("show", "");
-    // It is given the old one when the new one does not come.
-    let deadline = Instant::now() + support::PATIENCE;
-    patient.socket.set_nonblocking(true).unwrap();
-    let mut first = [0; 1];
-    while patient.socket.peek(&mut first).is_err() {
-        assert!(Instant::now() < deadline, "it waits for ever");
-        camera.write(1).unwrap();
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    patient.socket.set_nonblocking(false).unwrap();
-    assert_eq!(frames(&patient.read(1_000)), [251]);
-}
-
 /// Thirty seconds are as much of the past as anybody is given; then the next keyframe is awaited.
 #[test]
 fn a_keyframe_of_long_ago_is_not_started_at() {

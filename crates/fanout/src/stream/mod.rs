@@ -220,7 +220,9 @@ struct Core {
     began: Instant,
     /// When the publisher was last heard of, or the epoch began.
     last_item: Instant,
-    linger_until: Instant,
+    /// When a lingering stream ends; `None` from when its publisher leaves to the next
+    /// [look](Stream::is_over) at it.
+    linger_until: Option<Instant>,
     /// When the present epoch began, if it did by taking over from another publisher.
     taken_over: Option<Instant>,
     replaced: Replaced,
@@ -283,7 +285,7 @@ impl Stream {
             since: SystemTime::now(),
             began: now,
             last_item: now,
-            linger_until: now + settings.linger,
+            linger_until: None,
             taken_over: None,
             replaced: Replaced::default(),
             tracks: Vec::new(),
@@ -533,8 +535,12 @@ impl Stream {
 
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         let mut core = self.core();
-        if core.phase == Phase::Lingering && now >= core.linger_until {
-            core.end();
+        if core.phase == Phase::Lingering {
+            let linger = core.settings.linger;
+            let until = *core.linger_until.get_or_insert(now + linger);
+            if now >= until {
+                core.end();
+            }
         }
         core.lanes.retain_mut(|lane| !lane.is_idle(now));
         core.taps.retain(TapWriter::is_read);

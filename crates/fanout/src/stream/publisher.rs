@@ -175,7 +175,7 @@ impl Drop for Publisher {
         let mut core = self.stream.core();
         if core.phase == Phase::Live && core.epoch == self.epoch {
             core.phase = Phase::Lingering;
-            core.linger_until = Instant::now() + core.settings.linger;
+            core.linger_until = None;
             core.superseded = None;
         }
     }

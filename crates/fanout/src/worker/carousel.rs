@@ -4,7 +4,6 @@
 //! subgroup is visited: every listener gets one send per window, and the sends of a large audience
 //! are spread over it.
 
-use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use net::{Backend, SendOp, SendOutcome};
 
 use super::cost::Cost;
 use super::listener::{HEAD_PARTS, Listener, Plan};
+use super::message::Message;
 use super::pace::Pace;
 use crate::cursor::Reason;
 use crate::lane::Lane;
@@ -168,7 +168,9 @@ impl Carousel {
             .advance(window, min_wait, groups, waiting_since, now);
     }
 
-    /// Sends every member of a subgroup what the log gained since its last visit.
+    /// Sends every member of a subgroup what the log gained since its last visit. One send does for
+    /// most; a message of more pages than a send has slices takes several, and a member that takes them all
+    /// must not be found behind for it.
     pub(super) fn visit(
         &mut self,
         index: usize,
@@ -178,12 +180,17 @@ impl Carousel {
         leavers: &mut Vec<Leaver>,
     ) {
         let count = self.groups[index].members.len();
-        self.groups[index].unfinished = false;
-        let mut from = 0;
-        while from < count {
-            let to = count.min(from + BATCH);
-            self.carry(index, from..to, backend, stats, now, leavers);
-            from = to;
+        for _ in 0..SENDS_IN_A_ROW_MAX {
+            self.groups[index].unfinished = false;
+            let mut from = 0;
+            while from < count {
+                let to = count.min(from + BATCH);
+                self.carry(index, from..to, backend, stats, now, leavers);
+                from = to;
+            }
+            if !self.groups[index].unfinished {
+                break;
+            }
         }
         self.groups[index].mark_seen(&self.view);
     }
@@ -328,6 +335,12 @@ impl Carousel {
         (std::mem::replace(&mut self.demand, demand), demand)
     }
 
+    /// The window as last chosen.
+    #[cfg(feature = "testing")]
+    pub(super) fn window(&self) -> Duration {
+        self.window
+    }
+
     pub(super) fn demand(&self) -> f64 {
         self.demand
     }
@@ -382,56 +395,5 @@ impl Group {
                 stats.late_messages.add(in_step);
             }
         }
-    }
-}
-
-/// The bytes of one send.
-#[derive(Clone, Copy)]
-struct Message<'a> {
-    slices: [IoSlice<'a>; SendOp::SLICES_MAX],
-    count: usize,
-    /// Bytes in all slices.
-    len: usize,
-}
-
-impl<'a> Message<'a> {
-    fn empty() -> Self {
-        Self {
-            slices: [IoSlice::new(&[]); SendOp::SLICES_MAX],
-            count: 0,
-            len: 0,
-        }
-    }
-
-    fn between(view: &'a View, from: u64, to: u64) -> Self {
-        let mut message = Self::empty();
-        message.append(view, from, to);
-        message
-    }
-
-    fn for_listener(view: &'a View, listener: &'a Listener, to: u64) -> Self {
-        let mut message = Self::empty();
-        for part in listener.head().filter(|part| !part.is_empty()) {
-            message.slices[message.count] = IoSlice::new(part);
-            message.count += 1;
-            message.len += part.len();
-        }
-        if !listener.is_waiting() {
-            message.append(view, listener.offset, to);
-        }
-        message
-    }
-
-    fn append(&mut self, view: &'a View, from: u64, to: u64) {
-        let used = view.slices(from, to, &mut self.slices[self.count..]);
-        self.len += self.slices[self.count..][..used]
-            .iter()
-            .map(|slice| slice.len())
-            .sum::<usize>();
-        self.count += used;
-    }
-
-    fn slices(&self) -> &[IoSlice<'a>] {
-        &self.slices[..self.count]
     }
 }

@@ -17,7 +17,7 @@ const HEARD_BYTES_MAX: usize = 16 * 1024;
 const HEAR_BYTES: usize = 2 * 1024;
 
 impl Worker {
-    pub(super) fn on_event(&mut self, event: Event) {
+    pub(super) fn on_event(&mut self, event: Event, now: Instant) {
         match event {
             Event::Closed(slot) => {
                 if let Some(seat) = self.slab.seat(slot) {
@@ -26,7 +26,7 @@ impl Worker {
             }
             Event::Readable(slot) => {
                 if let Some(seat) = self.slab.seat(slot) {
-                    self.hear(seat, slot);
+                    self.hear(seat, slot, now);
                 }
             }
             Event::Writable(slot) => {
@@ -37,15 +37,14 @@ impl Worker {
                     && listener.blocked
                 {
                     listener.blocked = false;
-                    self.flush(seat);
+                    self.flush(seat, now);
                 }
             }
         }
     }
 
     /// Passes on what a listener has sent, and sends the answers as soon as they may go.
-    fn hear(&mut self, seat: Seat, slot: Slot) {
-        let now = Instant::now();
+    fn hear(&mut self, seat: Seat, slot: Slot, now: Instant) {
         let mut buffer = [0; HEAR_BYTES];
         let mut left = HEARD_BYTES_MAX;
         loop {
@@ -69,11 +68,11 @@ impl Worker {
                 return;
             }
         }
-        self.say(seat);
+        self.say(seat, now);
     }
 
     /// Sends words that wait, unless the socket is full; then they follow when it is not.
-    fn say(&mut self, seat: Seat) {
+    fn say(&mut self, seat: Seat, now: Instant) {
         let waits = |listener: &mut Listener| {
             let has_something = listener
                 .talk
@@ -82,11 +81,11 @@ impl Worker {
             has_something && !listener.blocked
         };
         if self.listener_mut(seat).is_some_and(waits) {
-            self.flush(seat);
+            self.flush(seat, now);
         }
     }
 
-    pub(super) fn announce_leave(&mut self) {
+    pub(super) fn announce_leave(&mut self, now: Instant) {
         self.is_leaving = true;
         let slots: Vec<Slot> = self
             .listeners()
@@ -100,17 +99,16 @@ impl Worker {
             if let Some(talk) = self.listener_mut(seat).and_then(|l| l.talk.as_mut()) {
                 talk.announce_leave();
             }
-            self.say(seat);
+            self.say(seat, now);
         }
     }
 
     /// Brings one listener up to date outside its subgroup's visit.
-    pub(super) fn flush(&mut self, seat: Seat) {
+    pub(super) fn flush(&mut self, seat: Seat, now: Instant) {
         let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else {
             return;
         };
         let (group, index) = (seat.group as usize, seat.index as usize);
-        let now = Instant::now();
         lane.flush(
             group,
             index,

@@ -8,7 +8,7 @@ use net::{SendOutcome, Slot};
 
 use crate::ListenerId;
 use crate::conversation::Talk;
-use crate::cursor::{Reason, Start, Verdict, judge, lost, start};
+use crate::cursor::{Reason, Start, Verdict, first, judge, lost};
 use crate::lane::LaneGuard;
 use crate::log::View;
 use crate::policy::Policy;
@@ -133,6 +133,11 @@ impl Listener {
         (self.is_at(end) || (self.is_waiting() && self.head.is_none())) && !has_something
     }
 
+    /// Whether it has all that was begun: it stands between two units, and nothing waits to go first.
+    pub(super) fn is_between_units(&self, view: &View) -> bool {
+        self.head.is_none() && (self.is_waiting() || view.boundary_from(self.offset) == self.offset)
+    }
+
     pub(super) fn is_leaving(&self) -> bool {
         self.talk.as_ref().is_some_and(|talk| talk.is_leaving())
     }
@@ -171,7 +176,7 @@ impl Listener {
         }
         if self.is_waiting() {
             let reach = self.guard.lane().reach(self.waited(now));
-            if let Some(start) = start(view, policy.burst, reach, self.after()) {
+            if let Some(start) = first(view, policy, reach, self.after()) {
                 self.go(start);
             } else {
                 let to = self.offset;

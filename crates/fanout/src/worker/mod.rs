@@ -1,23 +1,29 @@
-//! Workers: operating-system threads that own listeners' sockets.
+//! Workers: they own listeners' sockets, each on an operating-system thread of its own.
 //!
-//! A worker sleeps until a lane has news and its window has passed, or a socket has, or somebody
-//! left a command. It then visits subgroups, one after the other, each for a few milliseconds at
+//! A worker sleeps until a lane has news and its window has passed, or a socket has, or there is a
+//! command in its inbox. It then visits subgroups, one after the other, each for a few milliseconds at
 //! the most. Nothing here takes a lock that a publisher, a join or the operator's port holds.
 //!
-//! [`Worker`] is the loop, [`carousel`] one lane of it, [`listener`] one listener; [`seating`] is how
-//! they come and go, [`hearing`] what their sockets report; [`Handle`] is how the rest of the program
-//! speaks to it.
+//! [`Worker::step`] is one turn of that loop as a function of the time, of what the back-end has
+//! reported and of what other threads have left. It reads no clock and never waits: [`thread`] does
+//! both for it, and the simulator of the tests does in its stead.
+//!
+//! [`carousel`] is one lane of a worker, [`listener`] one listener; [`seating`] is how they come and
+//! go, [`hearing`] what their sockets report; [`Handle`] is how the rest of the program speaks to it.
 
 mod carousel;
 mod cost;
 mod handle;
 mod hearing;
 mod listener;
+mod message;
 mod pace;
 mod seating;
 mod slab;
 mod summons;
 mod survey;
+mod thread;
+#[cfg(any(test, feature = "testing"))]
 mod visits;
 
 use std::cmp::Reverse;
@@ -26,11 +32,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
-use net::Backend;
+use net::{Backend, Event};
 
 pub(crate) use handle::{Attach, Command, Handle};
 pub use handle::{Departure, ListenerReport};
 pub(crate) use summons::Summons;
+#[cfg(any(test, feature = "testing"))]
 pub(crate) use visits::{Joins, Visits};
 
 use self::carousel::{Carousel, Leaver};
@@ -50,10 +57,34 @@ pub(crate) const INBOX_MAX: usize = 4_096;
 /// Commands carried out between two looks at the schedule.
 const COMMANDS_PER_ROUND: usize = 64;
 
-/// Visits go on for this long before sockets and commands get a look again.
+/// Visits go on for so much CPU time before sockets and commands get a look again.
 const ROUND_MAX: Duration = Duration::from_millis(2);
 
-/// The loop of one fan-out thread, and everything it owns.
+/// What a visit counts at the least towards [`ROUND_MAX`]: no visit is cheaper, and a round ends
+/// whatever the meter says.
+const VISIT_COST_MIN: Duration = Duration::from_micros(1);
+
+/// When a worker is to be stepped again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[allow(unreachable_pub, reason = "only tests that step a worker see it")]
+pub enum Next {
+    /// At this moment, or sooner if it is woken or a socket has something.
+    At(Instant),
+    /// When it is woken or a socket has something: nothing is due.
+    Woken,
+    /// Never: it was told to stop, and has let go of every listener.
+    Stopped,
+}
+
+/// What connects a worker with the rest of the program.
+pub(crate) struct Links {
+    pub(crate) inbox: Receiver<Command>,
+    pub(crate) summons: Summons,
+    pub(crate) stats: Arc<WorkerStats>,
+    pub(crate) departures: SyncSender<Departure>,
+}
+
+/// Everything that one fan-out thread owns.
 pub(crate) struct Worker {
     index: usize,
     target_utilisation: f64,
@@ -86,11 +117,15 @@ impl Worker {
         index: usize,
         target_utilisation: f64,
         backend: Box<dyn Backend>,
-        inbox: Receiver<Command>,
-        summons: Summons,
-        stats: Arc<WorkerStats>,
-        departures: SyncSender<Departure>,
+        links: Links,
+        now: Instant,
     ) -> Self {
+        let Links {
+            inbox,
+            summons,
+            stats,
+            departures,
+        } = links;
         Self {
             index,
             target_utilisation,
@@ -107,56 +142,54 @@ impl Worker {
             schedule: BinaryHeap::new(),
             turn_cost: Duration::ZERO,
             demand: 0.0,
-            next_checkup: Instant::now() + CHECKUP_INTERVAL,
+            next_checkup: now + CHECKUP_INTERVAL,
             leavers: Vec::new(),
             is_leaving: false,
         }
     }
 
-    /// Runs until told to stop; then every listener is let go.
-    ///
-    /// A panic here is a defect that has cost this worker's listeners their state, and a back-end that
-    /// fails has cost them their sockets. Going on without the worker would refuse its share of joins
-    /// for ever, so the process ends and its supervisor starts it anew.
-    pub(crate) fn run(mut self) {
-        let _guard = net::AbortOnPanic("a worker");
-        let mut events = Vec::new();
-        while self.take_commands() {
-            self.take_summons();
-            self.visit_due();
-            let now = Instant::now();
-            if now >= self.next_checkup {
-                self.checkup(now);
-            }
-            if let Err(error) = self.backend.wait(self.sleep(now), &mut events) {
-                tracing::error!(worker = self.index, %error, "the back-end failed; the process cannot go on without this worker");
-                std::process::abort();
-            }
-            for event in events.drain(..) {
-                self.on_event(event);
-            }
+    /// One turn: takes what sockets have reported since the last one, carries out commands, and visits
+    /// subgroups whose moment has come. `events` is empty afterwards; `cpu` tells the CPU time that the
+    /// calling thread has used so far.
+    pub(crate) fn step(
+        &mut self,
+        now: Instant,
+        events: &mut Vec<Event>,
+        cpu: &mut impl FnMut() -> Duration,
+    ) -> Next {
+        for event in events.drain(..) {
+            self.on_event(event, now);
         }
-        self.dismiss_all();
+        if !self.take_commands(now) {
+            self.dismiss_all();
+            return Next::Stopped;
+        }
+        self.take_summons();
+        self.visit_due(now, cpu);
+        if now >= self.next_checkup {
+            self.checkup(now);
+        }
+        self.next()
     }
 
-    /// How long nothing is due.
-    fn sleep(&self, now: Instant) -> Option<Duration> {
+    /// When something is due.
+    fn next(&self) -> Next {
         let due = self.schedule.peek().map(|Reverse((due, _))| *due);
         let idle = self.lane_index.is_empty() && self.unsent_departures.is_empty();
         let checkup = (!idle).then_some(self.next_checkup);
-        let next = due.into_iter().chain(checkup).min()?;
-        Some(next.saturating_duration_since(now))
+        let next = due.into_iter().chain(checkup).min();
+        next.map_or(Next::Woken, Next::At)
     }
 
     /// `false` when the worker is to stop.
-    fn take_commands(&mut self) -> bool {
+    fn take_commands(&mut self, now: Instant) -> bool {
         for _ in 0..COMMANDS_PER_ROUND {
             match self.inbox.try_recv() {
-                Ok(Command::Attach(attach)) => self.attach(*attach),
+                Ok(Command::Attach(attach)) => self.attach(*attach, now),
                 Ok(Command::Kick(id)) => self.kick(id),
-                Ok(Command::AnnounceLeave) => self.announce_leave(),
+                Ok(Command::AnnounceLeave) => self.announce_leave(now),
                 Ok(Command::Report(reply)) => {
-                    // Whoever asked may have given up waiting.
+                    // The caller may have given up waiting.
                     reply.try_send(self.report()).ok();
                 }
                 Ok(Command::Stop) | Err(std::sync::mpsc::TryRecvError::Disconnected) => {
@@ -185,29 +218,30 @@ impl Worker {
     }
 
     /// Visits subgroups whose moment has come, for a bounded time.
-    fn visit_due(&mut self) {
-        let round_end = Instant::now() + ROUND_MAX;
-        loop {
-            let now = Instant::now();
+    fn visit_due(&mut self, now: Instant, cpu: &mut impl FnMut() -> Duration) {
+        let mut spent = Duration::ZERO;
+        while spent < ROUND_MAX {
+            let now = now + spent;
             match self.schedule.peek() {
-                Some(Reverse((due, _))) if *due <= now && now < round_end => {}
+                Some(Reverse((due, _))) if *due <= now => {}
                 _ => return,
             }
             let Some(Reverse((_, index))) = self.schedule.pop() else {
                 return;
             };
-            self.visit(index, now);
+            spent += self.visit(index, now, cpu).max(VISIT_COST_MIN);
         }
     }
 
-    /// Visits the next subgroup of a lane and schedules the one after it.
-    fn visit(&mut self, index: u32, now: Instant) {
+    /// Visits the next subgroup of a lane and schedules the one after it. Gives what that cost.
+    fn visit(&mut self, index: u32, now: Instant, cpu: &mut impl FnMut() -> Duration) -> Duration {
         let Some(Some(lane)) = self.lanes.get_mut(index as usize) else {
-            return;
+            return Duration::ZERO;
         };
         lane.queued = false;
+        let mut cost = Duration::ZERO;
         if let Some(group) = lane.take_due() {
-            let began = net::cpu::thread_time();
+            let began = cpu();
             lane.visit(
                 group,
                 &mut *self.backend,
@@ -215,8 +249,8 @@ impl Worker {
                 now,
                 &mut self.leavers,
             );
-            let ended = net::cpu::thread_time();
-            let cost = ended.saturating_sub(began);
+            let ended = cpu();
+            cost = ended.saturating_sub(began);
             let (before, after) = lane.learn_cost(group, cost);
             self.turn_cost = (self.turn_cost + after).saturating_sub(before);
             self.stats.busy_nanos.add(cost.as_nanos() as u64);
@@ -236,11 +270,12 @@ impl Worker {
             lane.pace(window, now);
             self.dismiss_leavers(index, group);
         }
-        self.reschedule(index);
+        self.reschedule(index, now);
+        cost
     }
 
     /// Queues a lane that has more to do, or asks to be told when it has.
-    fn reschedule(&mut self, index: u32) {
+    fn reschedule(&mut self, index: u32, now: Instant) {
         let Some(Some(lane)) = self.lanes.get_mut(index as usize) else {
             return;
         };
@@ -253,13 +288,12 @@ impl Worker {
             lane.lane.bells[self.index].disarm();
             enqueue(&mut self.schedule, lane, index);
         } else if lane.lane.ended() {
-            self.close_ended(index);
+            self.close_ended(index, now);
         }
     }
 
     /// Lets go of the listeners of a lane that has ended, as far as they have received everything.
-    fn close_ended(&mut self, index: u32) {
-        let now = Instant::now();
+    fn close_ended(&mut self, index: u32, now: Instant) {
         let mut group = 0;
         while let Some(Some(lane)) = self.lanes.get_mut(index as usize)
             && group < lane.groups.len()

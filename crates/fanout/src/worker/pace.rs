@@ -28,7 +28,7 @@ impl Pace {
     }
 
     /// After a visit to one of `groups` subgroups: decides when the next one's turn is, so that each
-    /// is visited once per `window` and two visits are never closer than `min_wait` demands.
+    /// is visited once per `window` and no two visits of one are closer than `min_wait`.
     /// `waiting_since` is when the oldest bytes came that some subgroup has not been given.
     pub(super) fn advance(
         &mut self,
@@ -48,8 +48,10 @@ impl Pace {
         self.paid_until = self.paid_until.clamp(now, now + saved + window) + interval;
         let earliest = now + min_wait.min(window) / groups;
         let paced = self.paid_until.checked_sub(saved).unwrap_or(now);
-        let limit = waiting_since.map_or(paced, |since| since + window);
-        self.next_visit = paced.min(limit).max(earliest);
+        let due = paced.max(earliest);
+        // A subgroup that waits so long for what came after its last visit was not visited for as long.
+        let limit = waiting_since.map_or(due, |since| (since + window).max(now));
+        self.next_visit = due.min(limit);
     }
 }
 
@@ -87,9 +89,10 @@ mod tests {
     }
 
     impl Scene {
-        fn new() -> Self {
+        fn new(min_wait: Duration) -> Self {
             let policy = Policy {
                 subgroup: 1,
+                min_wait,
                 ..Policy::default_for(Class::Audio)
             };
             let format = Format {
@@ -174,7 +177,7 @@ mod tests {
 
     #[test]
     fn newcomers_do_not_delay_those_who_are_there() {
-        let mut scene = Scene::new();
+        let mut scene = Scene::new(Duration::ZERO);
         for _ in 0..5 {
             scene.join();
         }
@@ -195,7 +198,16 @@ mod tests {
 
     #[test]
     fn neither_do_leavers() {
-        let mut scene = Scene::new();
+        leavers_delay_none(Duration::ZERO);
+    }
+
+    #[test]
+    fn nor_where_the_window_is_fixed() {
+        leavers_delay_none(WINDOW);
+    }
+
+    fn leavers_delay_none(min_wait: Duration) {
+        let mut scene = Scene::new(min_wait);
         for _ in 0..20 {
             scene.join();
         }
@@ -216,7 +228,7 @@ mod tests {
 
     #[test]
     fn an_audience_is_spread_over_the_window_and_visited_once_in_it() {
-        let mut scene = Scene::new();
+        let mut scene = Scene::new(Duration::ZERO);
         for _ in 0..8 {
             scene.join();
         }

@@ -21,9 +21,17 @@ use crate::conversation::{Released, Talk};
 use crate::cursor::Reason;
 use crate::lane::LaneGuard;
 
+/// Where a listener stands that leaves.
+#[derive(Clone, Copy, Debug)]
+struct Stands {
+    /// It has everything.
+    at_end: bool,
+    /// It has nothing in part. Of no interest where there is no conversation.
+    between_units: bool,
+}
+
 impl Worker {
-    pub(super) fn attach(&mut self, attach: Attach) {
-        let now = Instant::now();
+    pub(super) fn attach(&mut self, attach: Attach, now: Instant) {
         let Attach {
             id,
             socket,
@@ -70,12 +78,12 @@ impl Worker {
         members.push(Listener::new(id, slot, head, requested, guard, talk));
         self.stats.listeners[protocol as usize].add(1);
         lane.view.refresh();
-        self.flush(seat);
+        self.flush(seat, now);
         // The first listener of a lane is also what asks for the lane's news.
         if let Some(Some(lane)) = self.lanes.get(lane_index as usize)
             && !lane.queued
         {
-            self.reschedule(lane_index);
+            self.reschedule(lane_index, now);
         }
     }
 
@@ -153,28 +161,33 @@ impl Worker {
             let cost = lane.retire(seat.group as usize);
             self.turn_cost = self.turn_cost.saturating_sub(cost);
         }
-        let has_all = gone.is_settled(lane.view.end());
+        let stands = Stands {
+            at_end: gone.is_settled(lane.view.end()),
+            between_units: gone.talk.is_some() && gone.is_between_units(&lane.view),
+        };
         let reached = gone
             .talk
             .as_ref()
             .and_then(|_| lane.view.time_before(gone.offset));
-        self.release(gone, reason, has_all, reached);
+        self.release(gone, reason, stands, reached);
         self.close_if_empty(seat.lane);
     }
 
     /// Closes a listener that has been taken out of its subgroup, or gives its socket back.
-    /// One that has not taken everything to the end stands in the middle of something, and nobody else
-    /// could go on there.
+    /// One that stands in the middle of something is not given back, for its next owner could not go on
+    /// there: a listener that had asked to be let go, and is gone before the unit was out.
     fn release(
         &mut self,
         mut gone: Listener,
         reason: Reason,
-        has_all: bool,
+        stands: Stands,
         reached: Option<Timestamp>,
     ) {
         let back = match (gone.talk.take(), reason) {
-            (Some(talk), Reason::Ended) if has_all => Some((talk, Released::Ended)),
-            (Some(talk), Reason::Left) if talk.is_leaving() => Some((talk, Released::Asked)),
+            (Some(talk), Reason::Ended) if stands.at_end => Some((talk, Released::Ended)),
+            (Some(talk), Reason::Left) if talk.is_leaving() && stands.between_units => {
+                Some((talk, Released::Asked))
+            }
             _ => None,
         };
         let socket = match back {

@@ -47,7 +47,7 @@ impl Worker {
         })
     }
 
-    pub(super) fn report(&self) -> Vec<ListenerReport> {
+    pub(crate) fn report(&self) -> Vec<ListenerReport> {
         self.listeners()
             .map(|(_, lane, listener)| ListenerReport {
                 id: listener.id,
@@ -56,6 +56,14 @@ impl Worker {
                 lag: lag(&lane.view, listener.offset),
             })
             .collect()
+    }
+
+    /// The window of a lane as last chosen, and its subgroups.
+    #[cfg(feature = "testing")]
+    pub(crate) fn window(&self, lane: crate::LaneId) -> Option<(Duration, usize)> {
+        let index = *self.lane_index.get(&lane)?;
+        let lane = self.lanes.get(index as usize)?.as_ref()?;
+        Some((lane.window(), lane.groups.len()))
     }
 
     /// Once a second: how far behind everybody is, and an end for those who take nothing at all.

@@ -10,7 +10,7 @@ use net::{Backend, Slot};
 
 use super::carousel::Carousel;
 use super::listener::Listener;
-use super::{Attach, Departure, Summons, Worker};
+use super::{Attach, Departure, Links, Summons, Worker};
 use crate::ListenerId;
 use crate::lane::LaneGuard;
 use crate::stats::WorkerStats;
@@ -79,9 +79,14 @@ impl Joins {
     ) -> Self {
         let (_, inbox) = sync_channel(1);
         let (departures, _departures) = sync_channel(1);
-        let stats = Arc::new(WorkerStats::new());
+        let links = Links {
+            inbox,
+            summons,
+            stats: Arc::new(WorkerStats::new()),
+            departures,
+        };
         Self {
-            worker: Worker::new(0, 0.02, backend, inbox, summons, stats, departures),
+            worker: Worker::new(0, 0.02, backend, links, Instant::now()),
             guard,
             socket,
             joined: 0,
@@ -95,15 +100,17 @@ impl Joins {
     /// When the process has no descriptor left.
     pub(crate) fn join(&mut self, head: Bytes) -> std::io::Result<()> {
         self.joined += 1;
-        self.worker.attach(Attach {
+        let now = Instant::now();
+        let attach = Attach {
             id: ListenerId(self.joined),
             socket: self.socket.try_clone()?,
             head,
             guard: self.guard.clone(),
-            requested: Instant::now(),
+            requested: now,
             conversation: None,
             after: None,
-        });
+        };
+        self.worker.attach(attach, now);
         Ok(())
     }
 

@@ -1,0 +1,32 @@
+//! What time it is, for the few who are called without being told: futures that a task polls.
+
+use std::fmt;
+use std::time::Instant;
+
+#[cfg(feature = "testing")]
+use std::sync::Arc;
+
+/// The system's clock, or that of a test.
+#[derive(Clone, Default)]
+pub(crate) enum Clock {
+    #[default]
+    System,
+    #[cfg(feature = "testing")]
+    Test(Arc<dyn Fn() -> Instant + Send + Sync>),
+}
+
+impl Clock {
+    pub(crate) fn now(&self) -> Instant {
+        match self {
+            Self::System => Instant::now(),
+            #[cfg(feature = "testing")]
+            Self::Test(now) => now(),
+        }
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
+}

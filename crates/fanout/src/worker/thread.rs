@@ -1,0 +1,29 @@
+//! The thread of a worker: takes the time, steps, and waits in the back-end.
+
+use std::time::Instant;
+
+use super::{Next, Worker};
+
+impl Worker {
+    /// Runs until told to stop; then every listener is let go.
+    ///
+    /// A panic here is a defect that has cost this worker's listeners their state, and a back-end that
+    /// fails has cost them their sockets. Going on without the worker would refuse its share of joins
+    /// for ever, so the process ends and its supervisor starts it anew.
+    pub(crate) fn run(mut self) {
+        let _guard = net::AbortOnPanic("a worker");
+        let mut events = Vec::new();
+        loop {
+            let timeout = match self.step(Instant::now(), &mut events, &mut net::cpu::thread_time) {
+                // The step has taken some of that time.
+                Next::At(due) => Some(due.saturating_duration_since(Instant::now())),
+                Next::Woken => None,
+                Next::Stopped => return,
+            };
+            if let Err(error) = self.backend.wait(timeout, &mut events) {
+                tracing::error!(worker = self.index, %error, "the back-end failed; the process cannot go on without this worker");
+                std::process::abort();
+            }
+        }
+    }
+}

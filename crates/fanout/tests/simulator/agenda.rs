@@ -1,0 +1,30 @@
+//! What happens in a world, each at its moment.
+
+/// What happens.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum What {
+    /// A worker takes its turn.
+    Step(usize),
+    /// A peer may have room.
+    Room(usize),
+    /// A publisher acts.
+    Station(usize),
+    /// A listener comes.
+    Arrive,
+    /// The one listener that makes the difference comes.
+    Ghost,
+    /// A listener hangs up.
+    Leave(usize),
+    /// A listener's player takes nothing from here on, or goes on.
+    Stall(usize, bool),
+    /// A listener says something.
+    Speak(usize),
+    /// Many come or go at once.
+    Storm,
+    /// An operator removes a listener.
+    Kick,
+    /// Something is wrong with a clock, or a turn takes long.
+    Fault,
+    /// A second has passed.
+    Second,
+}

@@ -1,0 +1,99 @@
+//! The other end of a listener's socket.
+
+use net::Slot;
+
+use crate::reader::Reader;
+
+/// A moment: nanoseconds since the world began.
+pub(crate) type Nanos = u64;
+
+pub(crate) const SECOND: Nanos = 1_000_000_000;
+pub(crate) const MILLI: Nanos = 1_000_000;
+
+/// How fast a player takes bytes that takes all at once.
+pub(crate) const AT_ONCE: u64 = u64::MAX;
+
+/// The other end of a listener's socket.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) reader: Reader,
+    /// Bytes per second that its player takes; [`AT_ONCE`] for any number.
+    pub(crate) rate: u64,
+    pub(crate) capacity: u64,
+    pub(crate) queued: u64,
+    /// Up to when `queued` is known.
+    pub(crate) updated: Nanos,
+    pub(crate) stalls: bool,
+    /// It was full, and its worker waits to be told of room.
+    pub(crate) is_awaited: bool,
+    /// Bytes that its socket took.
+    pub(crate) accepted: u64,
+    /// Bytes that its player took.
+    pub(crate) taken: u64,
+    pub(crate) sends: u64,
+    /// Sums up what was sent, and when.
+    pub(crate) trace: u64,
+    /// It has hung up.
+    pub(crate) is_gone: bool,
+    pub(crate) attached: Option<(usize, Slot)>,
+    /// The server has closed the socket, or given it back.
+    pub(crate) is_closed: bool,
+    pub(crate) said: Vec<u8>,
+}
+
+impl Peer {
+    pub(crate) fn new(reader: Reader, rate: u64, capacity: u64) -> Self {
+        Self {
+            reader,
+            rate,
+            capacity,
+            queued: 0,
+            updated: 0,
+            stalls: false,
+            is_awaited: false,
+            accepted: 0,
+            taken: 0,
+            sends: 0,
+            trace: 0,
+            is_gone: false,
+            attached: None,
+            is_closed: false,
+            said: Vec::new(),
+        }
+    }
+
+    /// Has the player take what it could since the last time.
+    pub(crate) fn settle(&mut self, now: Nanos) {
+        let elapsed = now.saturating_sub(self.updated);
+        self.updated = self.updated.max(now);
+        if self.stalls {
+            return;
+        }
+        let could = u128::from(elapsed) * u128::from(self.rate) / u128::from(SECOND);
+        let took = self.queued.min(could.try_into().unwrap_or(u64::MAX));
+        self.queued -= took;
+        self.taken += took;
+    }
+
+    /// Takes up to `offered` bytes.
+    pub(crate) fn accept(&mut self, offered: u64, now: Nanos) -> u64 {
+        if self.rate == AT_ONCE && !self.stalls {
+            self.taken += offered + std::mem::take(&mut self.queued);
+            return offered;
+        }
+        self.settle(now);
+        let count = offered.min(self.capacity - self.queued);
+        self.queued += count;
+        count
+    }
+
+    /// When half of its buffer will be free.
+    pub(crate) fn has_room_at(&self, now: Nanos) -> Option<Nanos> {
+        if self.stalls || self.rate == 0 {
+            return None;
+        }
+        let excess = self.queued.saturating_sub(self.capacity / 2);
+        let wait = u128::from(excess) * u128::from(SECOND) / u128::from(self.rate) + 1;
+        Some(now + Nanos::try_from(wait).unwrap_or(u64::MAX / 2))
+    }
+}

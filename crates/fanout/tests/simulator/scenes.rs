@@ -1,0 +1,288 @@
+//! Single situations, on the same virtual time: one stream, a few listeners, and what becomes of them.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use fanout::{Class, Policy, Reason, Settings};
+use media::Span;
+
+use crate::peer::{MILLI, Nanos, SECOND};
+use crate::plan::{Pace, Plan, StreamPlan};
+use crate::wire::Style;
+use crate::world::World;
+
+const PLAIN: Style = Style {
+    pieces: 1,
+    has_preamble: false,
+};
+
+/// A stream of sound by the usual rules: frames of 20 ms, each of which may be started at.
+fn radio() -> StreamPlan {
+    StreamPlan {
+        settings: Settings::default(),
+        class: Class::Audio,
+        interval: 20 * MILLI,
+        sample_bytes: 200,
+        key_every: 1,
+        styles: vec![("plain", PLAIN)],
+        is_restless: false,
+    }
+}
+
+/// A stream of pictures by the usual rules: 25 a second and a keyframe each second.
+fn show() -> StreamPlan {
+    StreamPlan {
+        class: Class::Video,
+        interval: 40 * MILLI,
+        sample_bytes: 20_000,
+        key_every: 25,
+        ..radio()
+    }
+}
+
+/// A world of one stream to which comes who is told to.
+fn stage(stream: StreamPlan) -> World {
+    let mut world = World::new(Plan {
+        seed: 1,
+        workers: 1,
+        duration: 0,
+        streams: vec![stream],
+        audience: 0,
+        session: (100_000, 100_000),
+        kinds: Vec::new(),
+        talkers: 0,
+        storms: false,
+        faults: false,
+        is_free: false,
+        ghost: None,
+        log_bytes_max: 256 << 20,
+    });
+    world.open();
+    world.run_until(10 * MILLI);
+    world
+}
+
+impl World {
+    fn go_on(&mut self, time: Nanos) {
+        self.run_until(self.now + time);
+    }
+
+    /// A listener that the stream has a place for.
+    fn listener(&mut self, pace: Pace) -> usize {
+        self.join(0, pace).expect("the stream is there")
+    }
+
+    fn sends(&self, peer: usize) -> u64 {
+        self.sockets().peers[peer].sends
+    }
+
+    /// Media time of what a listener has, in milliseconds.
+    fn reached(&self, peer: usize) -> i64 {
+        Span::from_ticks(self.sockets().peers[peer].reader.at).millis()
+    }
+}
+
+#[test]
+fn a_fixed_window_combines_that_many_samples() {
+    let mut stream = radio();
+    let policy = &mut stream.settings.audio;
+    policy.max_samples = 4;
+    policy.min_wait = Duration::from_millis(400);
+    policy.max_wait = Duration::from_millis(400);
+    let mut world = stage(stream);
+    let listeners = [(); 3].map(|()| world.listener(Pace::Fast));
+    world.go_on(SECOND);
+    let before = listeners.map(|peer| world.sends(peer));
+    world.go_on(80 * SECOND);
+    for (peer, before) in listeners.into_iter().zip(before) {
+        let messages = world.sends(peer) - before;
+        assert!((999..=1_001).contains(&messages), "{messages}");
+    }
+}
+
+#[test]
+fn a_small_audience_gets_each_sample_at_once() {
+    let mut world = stage(radio());
+    let listeners = [(); 5].map(|()| world.listener(Pace::Fast));
+    world.go_on(SECOND);
+    let before = listeners.map(|peer| world.sends(peer));
+    world.go_on(10 * SECOND);
+    for (peer, before) in listeners.into_iter().zip(before) {
+        assert_eq!(world.sends(peer) - before, 500);
+    }
+}
+
+#[test]
+fn a_stalled_listener_is_dropped_when_its_time_is_over_and_hurts_no_other() {
+    let mut world = stage(show());
+    let stalled = world.listener(Pace::Dead);
+    let good = [(); 20].map(|()| world.listener(Pace::Fast));
+    world.stall(stalled, true);
+    let drop_after = Policy::default_for(Class::Video).drop_after.millis() as Nanos * MILLI;
+    world.go_on(drop_after);
+    assert_eq!(world.listeners[stalled].reason, None);
+    world.go_on(3 * SECOND);
+    assert_eq!(world.listeners[stalled].reason, Some(Reason::Lag));
+    let newest = world.reached(good[0]);
+    assert!(newest >= 12_800, "{newest}");
+    assert!(good.iter().all(|peer| world.reached(*peer) == newest));
+}
+
+#[test]
+fn a_slow_listener_skips_and_is_told_of() {
+    let mut world = stage(show());
+    let slow = world.listener(Pace::Slow);
+    let now = world.now;
+    world.sockets().stall(slow, true, now);
+    world.go_on(5 * SECOND);
+    world.stall(slow, false);
+    world.go_on(5 * SECOND);
+    // The reader knows whether it was to a keyframe, and between whole units.
+    let seen = world.sockets().peers[slow].reader.skips;
+    let report = world.report();
+    let counted: u64 = world.fanout.worker_stats()[0].skips.value();
+    assert!(seen >= 1 && report[0].skips >= seen, "{report:?}");
+    assert_eq!(counted, u64::from(report[0].skips));
+}
+
+/// Pages are what a send is made of, and there are only so many in one.
+#[test]
+fn who_takes_a_message_of_many_pages_is_not_behind() {
+    let mut stream = radio();
+    stream.sample_bytes = 20_000;
+    let policy = &mut stream.settings.audio;
+    policy.min_wait = Duration::from_secs(1);
+    policy.max_wait = Duration::from_secs(1);
+    policy.max_samples = 0;
+    let mut world = stage(stream);
+    let listener = world.listener(Pace::Fast);
+    world.go_on(60 * SECOND);
+    assert_eq!(world.report()[0].skips, 0);
+    assert!(world.reached(listener) > 58_000);
+}
+
+/// Its publisher was quiet for longer than a listener may be behind.
+#[test]
+fn who_joins_soon_after_a_gap_starts_behind_it() {
+    let mut stream = radio();
+    stream.settings.audio.drop_after = Span::from_millis(15_000);
+    let mut world = stage(stream);
+    let stays = world.listener(Pace::Fast);
+    world.go_on(10 * SECOND);
+    world.stations[0].leave_out(20_000);
+    world.go_on(SECOND);
+    let joiners = [(); 10].map(|()| world.listener(Pace::Fast));
+    world.go_on(SECOND);
+    for peer in joiners {
+        assert_eq!(world.reached(peer), world.reached(stays));
+        assert_eq!(world.listeners[peer].reason, None);
+    }
+    assert!(world.report().iter().all(|report| report.skips == 0));
+}
+
+#[test]
+fn a_socket_is_not_given_back_that_is_gone_in_the_middle_of_a_unit() {
+    let mut stream = show();
+    stream.sample_bytes = 400_000;
+    let mut world = stage(stream);
+    world.plan.talkers = 100;
+    for hangs_up in [false, true] {
+        let peer = world.listener(Pace::Dead);
+        world.stall(peer, true);
+        world.go_on(100 * MILLI);
+        assert!(!world.sockets().peers[peer].reader.is_between());
+        world.sockets().say(peer, b"b");
+        world.go_on(100 * MILLI);
+        if hangs_up {
+            world.sockets().hang_up(peer);
+        } else {
+            world.stall(peer, false);
+        }
+        world.go_on(5 * SECOND);
+        assert_eq!(world.listeners[peer].reason, Some(Reason::Left));
+        let talks = world.listeners[peer].talks.as_ref();
+        let is_released = talks.is_some_and(|released| released.load(Ordering::Relaxed));
+        assert_eq!(is_released, !hangs_up);
+    }
+}
+
+#[test]
+fn where_nothing_is_sent_nothing_is_done() {
+    let mut stream = radio();
+    stream.settings.linger = Duration::from_secs(3_600);
+    let mut world = stage(stream);
+    for _ in 0..50 {
+        world.listener(Pace::Fast);
+    }
+    world.go_on(SECOND);
+    world.stations[0].fall_silent();
+    world.go_on(SECOND);
+    let (steps, wakes) = (world.tally.steps, world.tally.wakes);
+    world.go_on(1_000 * SECOND);
+    // A look at how the listeners fare, each second.
+    assert!(
+        world.tally.steps - steps <= 1_001,
+        "{}",
+        world.tally.steps - steps
+    );
+    assert_eq!(world.tally.wakes, wakes);
+}
+
+/// The bound on how far back a joiner starts, and the way on for one whose encoder does not listen.
+#[test]
+fn where_a_keyframe_is_to_be_had_joiners_wait_for_it_and_not_for_long() {
+    let mut stream = show();
+    stream.key_every = u64::MAX;
+    let mut world = stage(stream);
+    let at = world.instant();
+    world.stations[0].asks_for_keyframes(at);
+    let _keeps_the_lane = world.listener(Pace::Fast);
+    world.go_on(10 * SECOND);
+    let joiner = world.listener(Pace::Fast);
+    world.go_on(SECOND);
+    assert_eq!(world.reached(joiner), 0, "it waits");
+    world.stations[0].key_next();
+    world.go_on(100 * MILLI);
+    assert!(world.reached(joiner) >= 11_000);
+
+    world.go_on(10 * SECOND);
+    let patient = world.listener(Pace::Fast);
+    world.go_on(2_900 * MILLI);
+    assert_eq!(world.reached(patient), 0, "it waits");
+    world.go_on(200 * MILLI);
+    assert_eq!(world.reached(patient), world.reached(joiner));
+}
+
+#[test]
+fn a_subgroup_that_was_empty_for_long_is_used_again() {
+    let mut stream = show();
+    stream.settings.video.subgroup = 2;
+    let mut world = stage(stream);
+    let stays = [(); 2].map(|()| world.listener(Pace::Fast));
+    let leaves = world.listener(Pace::Fast);
+    world.go_on(SECOND);
+    world.sockets().hang_up(leaves);
+    // More than the log keeps.
+    world.go_on(60 * SECOND);
+    let comes = world.listener(Pace::Fast);
+    world.go_on(2 * SECOND);
+    assert_eq!(world.reached(comes), world.reached(stays[0]));
+    assert!(world.report().iter().all(|report| report.skips == 0));
+}
+
+#[test]
+fn a_picture_group_longer_than_the_limits_blames_no_listener() {
+    let mut stream = show();
+    stream.sample_bytes = 1_000;
+    stream.key_every = 1_000;
+    let mut world = stage(stream);
+    let _keeps_the_lane = world.listener(Pace::Fast);
+    // Twice `drop_after` since the keyframe.
+    world.go_on(20 * SECOND);
+    let joiner = world.listener(Pace::Fast);
+    world.go_on(100 * MILLI);
+    assert!(world.reached(joiner) >= 20_000);
+    // From the keyframe on: two samples of each moment.
+    assert!(world.sockets().peers[joiner].accepted >= 1_000_000);
+    assert_eq!(world.report()[1].skips, 0);
+}

@@ -1,0 +1,254 @@
+//! A wire format whose every unit says what it is, for a [`Reader`](crate::reader::Reader) that
+//! believes none of them.
+//!
+//! A unit has a header of [`HEADER`] bytes and a body of one repeated byte. The units of a log are
+//! numbered from 0, so that a reader knows what must follow; what may stand between them (a response
+//! head, a preamble, words of a conversation) has other kinds.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use fanout::{Entry, Packager, Preamble, Sink};
+use media::{Item, Sample};
+
+/// Bytes of a unit's header: kind, flags, lane, length, generation, zeros, number, time.
+pub(crate) const HEADER: usize = 32;
+
+/// A listener may start at this unit.
+const JOIN: u8 = 1;
+
+/// The next unit belongs to this one: no listener may go elsewhere in between.
+const MORE: u8 = 2;
+
+/// What a unit is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// A unit of the log.
+    Media = b'U',
+    /// New codec headers in the log.
+    Headers = b'I',
+    /// A file header: the first thing that a new listener gets of a lane, and only then.
+    File = b'F',
+    /// Codec headers before a join point.
+    Preamble = b'P',
+    /// The response head.
+    Head = b'H',
+    /// What a conversation has to say.
+    Words = b'W',
+}
+
+impl Kind {
+    fn from_byte(byte: u8) -> Option<Self> {
+        let all = [
+            Self::Media,
+            Self::Headers,
+            Self::File,
+            Self::Preamble,
+            Self::Head,
+            Self::Words,
+        ];
+        all.into_iter().find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// A unit's header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unit {
+    pub(crate) kind: Kind,
+    flags: u8,
+    pub(crate) lane: u16,
+    pub(crate) len: u32,
+    pub(crate) generation: u32,
+    pub(crate) number: u64,
+    pub(crate) at: i64,
+}
+
+impl Unit {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let len = (self.len as usize).max(HEADER);
+        bytes.extend([self.kind as u8, self.flags]);
+        bytes.extend(self.lane.to_le_bytes());
+        bytes.extend((len as u32).to_le_bytes());
+        bytes.extend(self.generation.to_le_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(self.number.to_le_bytes());
+        bytes.extend(self.at.to_le_bytes());
+        bytes.resize(bytes.len() + len - HEADER, fill(self.number));
+    }
+
+    pub(crate) fn is_join(&self) -> bool {
+        self.flags & JOIN != 0
+    }
+
+    /// The next unit belongs to it.
+    pub(crate) fn has_more(&self) -> bool {
+        self.flags & MORE != 0
+    }
+
+    pub(crate) fn parse(bytes: &[u8; HEADER]) -> Result<Self, String> {
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let unit = Self {
+            kind: Kind::from_byte(bytes[0]).ok_or("no unit begins here")?,
+            flags: bytes[1],
+            lane: u16::from_le_bytes([bytes[2], bytes[3]]),
+            len: word(4),
+            generation: word(8),
+            number: long(16),
+            at: long(24) as i64,
+        };
+        match unit.len as usize >= HEADER && word(12) == 0 {
+            true => Ok(unit),
+            false => Err("a unit is shorter than its header".to_owned()),
+        }
+    }
+}
+
+/// What the body of a unit is made of.
+pub(crate) const fn fill(number: u64) -> u8 {
+    number as u8 ^ 0x5A
+}
+
+/// A unit outside the log.
+pub(crate) fn aside(kind: Kind, len: usize) -> Bytes {
+    outside(kind, 0, 0, len)
+}
+
+fn outside(kind: Kind, lane: u16, generation: u32, len: usize) -> Bytes {
+    let mut bytes = Vec::new();
+    let unit = Unit {
+        kind,
+        flags: 0,
+        lane,
+        len: len as u32,
+        generation,
+        number: 0,
+        at: 0,
+    };
+    unit.write(&mut bytes);
+    bytes.into()
+}
+
+/// How a format looks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Style {
+    /// Units that a sample becomes; all but the first are sealed to it.
+    pub(crate) pieces: usize,
+    /// Whether joiners get headers first.
+    pub(crate) has_preamble: bool,
+}
+
+/// What was written to a lane.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Units so far.
+    pub(crate) units: u64,
+    /// Media time of the newest, in ticks.
+    pub(crate) newest_at: i64,
+    /// The newest unit that a listener may start at.
+    pub(crate) newest_join: Option<u64>,
+}
+
+/// Writes units; see the module's description.
+pub(crate) struct Stamper {
+    style: Style,
+    lane: u16,
+    generation: u32,
+    preamble: Arc<Preamble>,
+    written: Arc<Mutex<Written>>,
+    scratch: Vec<u8>,
+}
+
+impl Stamper {
+    pub(crate) fn new(style: Style, lane: u16) -> (Self, Arc<Mutex<Written>>) {
+        let written = Arc::<Mutex<Written>>::default();
+        let stamper = Self {
+            style,
+            lane,
+            generation: 0,
+            preamble: Arc::default(),
+            written: Arc::clone(&written),
+            scratch: Vec::new(),
+        };
+        (stamper, written)
+    }
+
+    /// What came before cannot be decoded with what comes.
+    fn turn_generation(&mut self, sink: &mut Sink<'_>) {
+        if !self.style.has_preamble {
+            return;
+        }
+        self.generation += 1;
+        let file = outside(Kind::File, self.lane, self.generation, 40);
+        let headers = outside(Kind::Preamble, self.lane, self.generation, 50);
+        self.preamble = Arc::new(Preamble {
+            bytes: [&file[..], &headers].concat().into(),
+            resume_from: file.len(),
+            generation: self.generation,
+            lead: None,
+        });
+        let (units, at) = {
+            let written = self.written.lock().unwrap();
+            (written.units, written.newest_at)
+        };
+        if units > 0 {
+            let time = media::Timestamp::from_ticks(at);
+            self.put(Kind::Headers, 0, 48, time, Entry::None, sink);
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample, sink: &mut Sink<'_>) {
+        let pieces = self.style.pieces;
+        let len = (sample.data.len() / pieces).max(HEADER);
+        for piece in 0..pieces {
+            let more = if piece + 1 < pieces { MORE } else { 0 };
+            let (join, entry) = match (piece, sample.keyframe) {
+                (0, true) => (JOIN, Entry::Join(Arc::clone(&self.preamble))),
+                (0, false) => (0, Entry::None),
+                _ => (0, Entry::Sealed),
+            };
+            self.put(Kind::Media, more | join, len, sample.dts, entry, sink);
+        }
+    }
+
+    fn put(
+        &mut self,
+        kind: Kind,
+        flags: u8,
+        len: usize,
+        at: media::Timestamp,
+        entry: Entry,
+        sink: &mut Sink<'_>,
+    ) {
+        let mut written = self.written.lock().unwrap();
+        let unit = Unit {
+            kind,
+            flags,
+            lane: self.lane,
+            len: len as u32,
+            generation: self.generation,
+            number: written.units,
+            at: at.ticks(),
+        };
+        if flags & JOIN != 0 {
+            written.newest_join = Some(written.units);
+        }
+        written.units += 1;
+        written.newest_at = at.ticks();
+        self.scratch.clear();
+        unit.write(&mut self.scratch);
+        sink.put(&self.scratch);
+        sink.end_unit(at, entry);
+    }
+}
+
+impl Packager for Stamper {
+    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+        match item {
+            Item::Track(_) | Item::Epoch => self.turn_generation(sink),
+            Item::Sample(sample) => self.sample(sample, sink),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! A world: the core with stations and an audience, on a time of its own.
+//!
+//! Whatever happens is an event with its moment, and the next one is what time goes on to. A worker is
+//! stepped when it was woken, when a socket has something, or when it wanted to be; while it is at work
+//! it has no time for more, as a thread has none.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use fanout::gate::Gatekeeper;
+use fanout::testing::{Next, SteppedWorker};
+use fanout::{Config, Departure, Fanout, LaneId, Registry};
+use media::StreamName;
+use net::{Backend, Event};
+
+use crate::agenda::What;
+use crate::audience::Listener;
+use crate::peer::{Nanos, SECOND};
+use crate::plan::{Pace, Plan, StreamPlan};
+use crate::rng::{Rng, mix};
+use crate::sockets::{ModelBackend, Sockets};
+use crate::station::Station;
+use crate::tally::Tally;
+use crate::wire::Written;
+
+/// Steps that a worker may take at one moment: no more than it has lanes and commands.
+const STEPS_AT_ONCE_MAX: u32 = 1_000;
+
+/// A worker and when it is to be stepped.
+pub(crate) struct Desk {
+    worker: SteppedWorker,
+    waker: File,
+    events: Vec<Event>,
+    /// When it is stepped next, as far as is known.
+    due: Option<Nanos>,
+    is_busy_until: Nanos,
+    steps_at_once: (Nanos, u32),
+    is_stopped: bool,
+}
+
+/// A lane as the audience knows it.
+pub(crate) struct Lane {
+    pub(crate) id: LaneId,
+    pub(crate) stream: usize,
+    pub(crate) written: Arc<Mutex<Written>>,
+}
+
+/// See the module's description.
+pub(crate) struct World {
+    pub(crate) plan: Plan,
+    pub(crate) rng: Rng,
+    pub(crate) now: Nanos,
+    base: Instant,
+    /// What the core's clocks show.
+    clock: Arc<AtomicU64>,
+    /// Since when they stand still, and until when.
+    pub(crate) frozen: Option<(Nanos, Nanos)>,
+    /// Faults so late that their consequences may last.
+    pub(crate) troubled_until: Nanos,
+    pub(crate) fanout: Arc<Fanout>,
+    pub(crate) registry: Registry,
+    pub(crate) gatekeeper: Gatekeeper,
+    departed: Receiver<Departure>,
+    pub(crate) sockets: Arc<Mutex<Sockets>>,
+    pub(crate) desks: Vec<Desk>,
+    pub(crate) stations: Vec<Station>,
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) lane_index: HashMap<LaneId, usize>,
+    /// By peer.
+    pub(crate) listeners: Vec<Listener>,
+    pub(crate) present: u64,
+    /// Those who may be there, by peer; looked through once a second.
+    pub(crate) roll: Vec<usize>,
+    agenda: BinaryHeap<Reverse<(Nanos, u64, What)>>,
+    entries: u64,
+    pub(crate) tally: Tally,
+    /// The one listener more, while it is there.
+    pub(crate) ghost: Option<usize>,
+    /// Which one it was.
+    pub(crate) ghost_peer: Option<usize>,
+}
+
+impl World {
+    pub(crate) fn new(plan: Plan) -> Self {
+        let mut rng = Rng::new(plan.seed);
+        let base = Instant::now();
+        let clock = Arc::new(AtomicU64::new(0));
+        let sockets = Sockets::new(plan.workers).expect("descriptors");
+        sockets.lock().expect("it is new").is_free = plan.is_free;
+        let config = Config {
+            workers: plan.workers,
+            target_utilisation: 0.02,
+            log_bytes_max: plan.log_bytes_max,
+        };
+        let mut wakers = Vec::new();
+        let shown = Arc::clone(&clock);
+        let (fanout, workers, departed) = Fanout::stepped(
+            &config,
+            move || base + Duration::from_nanos(shown.load(Ordering::Relaxed)),
+            || {
+                let backend = ModelBackend::new(wakers.len(), &sockets)?;
+                wakers.push(File::from(backend.waker().as_fd().try_clone_to_owned()?));
+                Ok(Box::new(backend) as Box<dyn Backend>)
+            },
+        )
+        .expect("descriptors");
+        let desks = workers.into_iter().zip(wakers).map(|(worker, waker)| Desk {
+            worker,
+            waker,
+            events: Vec::new(),
+            due: None,
+            is_busy_until: 0,
+            steps_at_once: (0, 0),
+            is_stopped: false,
+        });
+        let desks = desks.collect();
+        let rules = {
+            let plans = plan.streams.clone();
+            Box::new(move |name: &StreamName| {
+                let index = (0..plans.len()).find(|index| crate::station::name(*index) == *name);
+                plans[index.expect("a stream of this world")].settings
+            })
+        };
+        let (registry, gatekeeper) = Registry::new(Arc::clone(&fanout), 0, rules);
+        let stations = plan.streams.iter().enumerate();
+        let stations =
+            stations.map(|(index, stream)| Station::new(index, stream.clone(), rng.fork()));
+        let stations = stations.collect();
+        Self {
+            rng,
+            now: 0,
+            base,
+            clock,
+            frozen: None,
+            troubled_until: 0,
+            fanout,
+            registry,
+            gatekeeper,
+            departed,
+            sockets,
+            desks,
+            stations,
+            lanes: Vec::new(),
+            lane_index: HashMap::new(),
+            listeners: Vec::new(),
+            present: 0,
+            roll: Vec::new(),
+            agenda: BinaryHeap::new(),
+            entries: 0,
+            tally: Tally::default(),
+            ghost: None,
+            ghost_peer: None,
+            plan,
+        }
+    }
+
+    /// Lets it go on to its end.
+    pub(crate) fn run(mut self) -> Self {
+        self.open();
+        let gathering = (self.plan.audience / 500).max(2) * SECOND;
+        for _ in 0..self.plan.audience {
+            let at = self.rng.range(0, gathering);
+            self.plan(at, What::Arrive);
+        }
+        if self.plan.ghost.is_some() {
+            // Its lane is there with or without it.
+            let mut others = 0;
+            while others < 2 {
+                self.run_until(self.now + SECOND);
+                others += u32::from(self.join(0, Pace::Fast).is_some());
+            }
+            self.plan(self.now + 10 * SECOND, What::Ghost);
+        }
+        if self.plan.storms {
+            self.plan(20 * SECOND, What::Storm);
+        }
+        if self.plan.audience > 1 && self.plan.talkers > 0 {
+            self.plan(7 * SECOND, What::Kick);
+        }
+        if self.plan.faults {
+            self.plan(11 * SECOND, What::Fault);
+        }
+        self.run_until(self.plan.duration);
+        self
+    }
+
+    /// Has publishers act and seconds be counted, and nothing else happen by itself.
+    pub(crate) fn open(&mut self) {
+        for station in 0..self.stations.len() {
+            self.plan(0, What::Station(station));
+        }
+        self.plan(SECOND, What::Second);
+    }
+
+    /// The server leaves: everybody is told, streams end, workers stop.
+    pub(crate) fn close(mut self) -> Tally {
+        self.fanout.announce_leave();
+        self.run_until(self.now + 2 * SECOND);
+        self.stations.clear();
+        self.registry.end_all();
+        // Those who still drain what they were sent have five seconds, and a checkup, to do so.
+        self.run_until(self.now + 8 * SECOND);
+        self.check(self.present == 0, || {
+            "the stream is over, and some stay".to_owned()
+        });
+        self.fanout.stop();
+        self.run_until(self.now + SECOND);
+        self.check(self.desks.iter().all(|desk| desk.is_stopped), || {
+            "a worker goes on".to_owned()
+        });
+        self.check_books();
+        let shared = Arc::clone(&self.sockets);
+        let sockets = shared.lock().expect("one thread, which has not panicked");
+        (self.tally.sends, self.tally.bytes) = (sockets.sends, sockets.bytes);
+        self.tally.trace ^= sockets.trace;
+        drop(sockets);
+        let left = self.fanout.log_bytes();
+        self.check(left == 0, || {
+            format!("logs without a lane hold {left} bytes")
+        });
+        self.tally
+    }
+
+    pub(crate) fn run_until(&mut self, end: Nanos) {
+        self.attend();
+        while let Some(Reverse((at, _, _))) = self.agenda.peek()
+            && *at <= end
+        {
+            let Some(Reverse((at, _, what))) = self.agenda.pop() else {
+                break;
+            };
+            self.now = self.now.max(at);
+            self.show_time();
+            self.handle(at, what);
+            self.attend();
+        }
+        self.now = self.now.max(end);
+        self.show_time();
+    }
+
+    fn handle(&mut self, at: Nanos, what: What) {
+        match what {
+            What::Step(desk) if self.desks[desk].due == Some(at) => self.step(desk),
+            What::Step(_) => {}
+            What::Room(peer) => {
+                let now = self.now;
+                self.sockets().look(peer, now);
+            }
+            What::Station(index) => self.act(index),
+            What::Arrive => self.arrive(),
+            What::Ghost => self.arrive_ghost(),
+            What::Leave(peer) => self.sockets().hang_up(peer),
+            What::Stall(peer, stalls) => self.stall(peer, stalls),
+            What::Speak(peer) => self.speak(peer),
+            What::Storm => self.storm(),
+            What::Kick => self.kick(),
+            What::Fault => self.fault(),
+            What::Second => self.second(),
+        }
+    }
+
+    /// Has something happen at a moment.
+    pub(crate) fn plan(&mut self, at: Nanos, what: What) {
+        self.entries += 1;
+        self.agenda.push(Reverse((at, self.entries, what)));
+    }
+
+    pub(crate) fn sockets(&self) -> MutexGuard<'_, Sockets> {
+        self.sockets
+            .lock()
+            .expect("one thread, which has not panicked")
+    }
+
+    pub(crate) fn stream(&self, lane: usize) -> &StreamPlan {
+        &self.plan.streams[self.lanes[lane].stream]
+    }
+
+    /// What the core's clocks show.
+    pub(crate) fn instant(&self) -> Instant {
+        self.base + Duration::from_nanos(self.clock.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn show_time(&mut self) {
+        let shown = match self.frozen {
+            Some((since, until)) if self.now < until => since,
+            _ => {
+                self.frozen = None;
+                self.now
+            }
+        };
+        self.clock.store(shown, Ordering::Relaxed);
+    }
+
+    fn act(&mut self, index: usize) {
+        let (now, at) = (self.now, self.instant());
+        let next = self.stations.get_mut(index);
+        let next = next.map(|station| station.act(&self.registry, &self.gatekeeper, now, at));
+        if let Some(next) = next.filter(|next| *next < Nanos::MAX) {
+            self.plan(next.max(now + 1), What::Station(index));
+        }
+    }
+
+    /// Passes on what sockets report, and gives those workers their turn that have been woken.
+    fn attend(&mut self) {
+        let (rooms, news) = {
+            let mut sockets = self.sockets();
+            let rooms = std::mem::take(&mut sockets.rooms);
+            sockets.told += sockets.news.len() as u64;
+            (rooms, std::mem::take(&mut sockets.news))
+        };
+        for (at, peer) in rooms {
+            self.plan(at.max(self.now), What::Room(peer));
+        }
+        for (desk, event) in news {
+            self.desks[desk].events.push(event);
+        }
+        for index in 0..self.desks.len() {
+            let desk = &mut self.desks[index];
+            let is_woken = (&desk.waker).read(&mut [0; 8]).is_ok();
+            self.tally.wakes += u64::from(is_woken);
+            if is_woken || !desk.events.is_empty() {
+                self.give_turn(index, self.now);
+            }
+        }
+    }
+
+    /// Has a worker stepped at a moment, or as soon as it is free, if it is not stepped earlier.
+    pub(crate) fn give_turn(&mut self, index: usize, at: Nanos) {
+        let desk = &mut self.desks[index];
+        let at = at.max(desk.is_busy_until);
+        if desk.due.is_none_or(|due| due > at) && !desk.is_stopped {
+            desk.due = Some(at);
+            self.plan(at, What::Step(index));
+        }
+    }
+
+    fn step(&mut self, index: usize) {
+        let (now, at) = (self.now, self.instant());
+        let shared = Arc::clone(&self.sockets);
+        let sends_before = {
+            let mut sockets = self.sockets();
+            sockets.begin(now);
+            (sockets.sends, sockets.cpu[index])
+        };
+        let desk = &mut self.desks[index];
+        desk.due = None;
+        // What it is told of now was reported before; what it finds by itself comes on top.
+        let mut cpu = || {
+            let sockets = shared.lock().expect("one thread, which has not panicked");
+            Duration::from_nanos(sockets.cpu[index])
+        };
+        let next = desk.worker.step(at, &mut desk.events, &mut cpu);
+        let spent = {
+            let sockets = self
+                .sockets
+                .lock()
+                .expect("one thread, which has not panicked");
+            sockets.cpu[index] - sends_before.1
+        };
+        let desk = &mut self.desks[index];
+        desk.is_busy_until = now + spent;
+        let (moment, steps) = &mut desk.steps_at_once;
+        *steps = if *moment == now { *steps + 1 } else { 1 };
+        *moment = now;
+        let spins = *steps > STEPS_AT_ONCE_MAX;
+        desk.is_stopped |= next == Next::Stopped;
+        self.check(!spins, || "a worker spins".to_owned());
+        self.tally.steps += 1;
+        self.tally.trace = mix(self.tally.trace ^ now ^ index as u64);
+        if let Next::At(due) = next {
+            let due = due.saturating_duration_since(self.base).as_nanos() as Nanos;
+            let due = self.frozen.map_or(due, |(_, until)| due.max(until));
+            self.give_turn(index, due.max(now));
+        }
+        self.read_departures();
+        self.check_step();
+    }
+
+    fn read_departures(&mut self) {
+        while let Ok(departure) = self.departed.try_recv() {
+            self.see_off(&departure);
+        }
+    }
+
+    /// The window that a lane has at the worker of a listener.
+    pub(crate) fn windows(&self, lane: LaneId) -> impl Iterator<Item = (Duration, usize)> {
+        self.desks
+            .iter()
+            .filter_map(move |desk| desk.worker.window(lane))
+    }
+
+    /// How the workers say that their listeners fare.
+    pub(crate) fn report(&self) -> Vec<fanout::ListenerReport> {
+        let reports = self.desks.iter().map(|desk| desk.worker.report());
+        reports.flatten().collect()
+    }
+
+    /// A law holds, or the test ends here and tells where it did.
+    #[track_caller]
+    pub(crate) fn check(&self, holds: bool, what: impl FnOnce() -> String) {
+        assert!(
+            holds,
+            "seed {}, {:.6} s into it: {}",
+            self.plan.seed,
+            self.now as f64 / 1e9,
+            what()
+        );
+    }
+}
