@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::decide::{Decision, Listen, decide};
 use super::{Context, Outcome, answer};
+use crate::Target;
 
 /// How long one write may take to go out; the same patience as for a plain socket.
 const WRITE_STALLED_AFTER: Duration = net::tcp::USER_TIMEOUT;
@@ -26,12 +27,13 @@ const WRITE_STALLED_AFTER: Duration = net::tcp::USER_TIMEOUT;
 /// A client that keeps talking while it listens is read in pieces of this size, and not heard.
 const CHATTER_BYTES: usize = 256;
 
-/// Serves a request that [`claims`](crate::claims) accepted, on any connection, until it ends.
+/// Serves a request for a stream, on any connection, until it ends.
 ///
 /// `permit` is as for [`serve_plain`](crate::serve_plain).
 pub async fn serve_secure<S>(
     context: &Context,
     socket: S,
+    target: Target,
     head: Head,
     peer: SocketAddr,
     permit: Option<Permit>,
@@ -39,7 +41,7 @@ pub async fn serve_secure<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    match decide(context, &head, peer, permit).await {
+    match decide(context, target, &head, peer, permit).await {
         Decision::Answer(words) => answer(socket, words).await,
         Decision::Listen(listen) => {
             let Listen {

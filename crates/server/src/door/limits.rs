@@ -90,7 +90,7 @@ impl Limits {
         evict: Evict,
     ) -> Result<Place, Rejected> {
         self.pressure.accepted();
-        if self.pressure.refuses_connections() {
+        if self.pressure.refuses_connections() && !self.places.evict_idle() {
             return Err(Rejected::Descriptors);
         }
         self.places.connection(pool, address, is_proxy, evict)
