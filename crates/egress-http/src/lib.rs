@@ -27,4 +27,4 @@ mod serve;
 mod testing;
 
 pub use address::{Address, Target, addresses};
-pub use serve::{Context, Outcome, serve_plain, serve_secure};
+pub use serve::{Context, LiveBody, Outcome, Reply, reply, serve_plain, serve_secure};

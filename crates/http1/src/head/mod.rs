@@ -347,7 +347,7 @@ impl HeadBuilder {
         head.body = self.framing.decide(head.method(), head.version)?;
         head.quirk = quirk
             .or(head.quirk)
-            .or(self.framing.quirk())
+            .or_else(|| self.framing.quirk())
             .or_else(|| head.host_quirk());
         Ok(self.head)
     }

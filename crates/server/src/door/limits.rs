@@ -96,6 +96,11 @@ impl Limits {
         self.places.connection(pool, address, is_proxy, evict)
     }
 
+    /// A count for a request of `address` that shares its connection with those of others.
+    pub(crate) fn counted(&self, address: IpAddr) -> Result<Place, Rejected> {
+        self.places.counted(address)
+    }
+
     /// A place for a listener at `address`.
     pub(crate) fn listener(
         self: &Arc<Self>,

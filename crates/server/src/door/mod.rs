@@ -238,8 +238,12 @@ async fn serve(
         Door::Rtmp => rtmp::serve(node, socket, place, peer).await,
         Door::Http => http::serve(node, site, socket, place, peer).await,
         Door::Https(acceptor) => {
-            if let Some(socket) = secure(node, &acceptor, socket, peer).await {
-                http::serve(node, site, socket, place, peer).await;
+            let Some(socket) = secure(node, &acceptor, socket, peer).await else {
+                return;
+            };
+            match socket.get_ref().1.alpn_protocol() {
+                Some(tls::HTTP_2) => http::h2::serve(node, site, socket, place, peer).await,
+                _ => http::serve(node, site, socket, place, peer).await,
             }
         }
         Door::Rtmps(acceptor) => {

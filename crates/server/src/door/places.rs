@@ -167,6 +167,14 @@ impl Places {
         Ok(place)
     }
 
+    /// A count among the connections of an address, for a request that shares its connection with those of
+    /// others.
+    pub(super) fn counted(self: &Arc<Self>, address: IpAddr) -> Result<Place, Rejected> {
+        let mut place = Place::of(self);
+        place.count(address)?;
+        Ok(place)
+    }
+
     /// Ends an idle connection, if there is one, for a newcomer that needs its descriptor.
     pub(super) fn evict_idle(&self) -> bool {
         let idle = self.idle().evict_greediest();
@@ -351,9 +359,13 @@ impl Place {
         };
         let returned = self.places.pool(pool).give_back(ticket);
         // Whoever was evicted meanwhile ends.
-        let Some(Pending(evict)) = returned else {
-            return;
-        };
+        if let Some(Pending(evict)) = returned {
+            self.rest_again(evict);
+        }
+    }
+
+    /// The same for a connection that was [held](Self::hold).
+    pub(crate) fn rest_again(&mut self, evict: Evict) {
         if self.proxy.is_some() {
             self.discharge();
         }
@@ -374,6 +386,14 @@ impl Place {
         self.connection = connection;
         self.wait(Pool::Http, evict);
         true
+    }
+
+    /// The connection carries a listener and cannot give way. When it has none any more, it may
+    /// [rest](Self::rest_again) with what is returned.
+    pub(crate) fn hold(&mut self) -> Option<Evict> {
+        let (pool, ticket) = self.pending.take()?;
+        let returned = self.places.pool(pool).give_back(ticket);
+        returned.map(|Pending(evict)| evict)
     }
 
     /// The connection or session is a listener, and bounded as such from here on.

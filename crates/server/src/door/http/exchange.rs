@@ -18,7 +18,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 ///
 /// # Errors
 /// The head is none that such a request can have.
-pub(super) fn request(head: &Head, body: Vec<u8>) -> Result<Request<Body>, http1::Error> {
+pub(super) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::Error> {
     let target = PathAndQuery::try_from(match head.origin_form() {
         // Of the absolute form, which may name no path.
         b"" => b"/",
@@ -26,7 +26,7 @@ pub(super) fn request(head: &Head, body: Vec<u8>) -> Result<Request<Body>, http1
     });
     let target = target.map_err(|_| http1::Error::TargetMalformed)?;
     let method = Method::from_bytes(head.method().as_bytes());
-    let mut request = Request::new(Body::from(body));
+    let mut request = Request::new(body);
     *request.method_mut() = method.map_err(|_| http1::Error::RequestLineMalformed)?;
     *request.uri_mut() = Uri::from(target);
     *request.version_mut() = match head.version() {
@@ -292,16 +292,16 @@ mod tests {
             head
         };
         let text = "PATCH http://h:1/a%20b?c=d HTTP/1.1\r\nHost: h:1\r\nX-A: 1\r\nx-a: ä\r\n\r\n";
-        let made = request(&head(text), b"body".to_vec()).expect("a request");
+        let made = request(&head(text), Body::from("body")).expect("a request");
         assert_eq!(made.method(), Method::PATCH);
         assert_eq!(made.uri(), "/a%20b?c=d");
         assert_eq!(made.headers().get_all("x-a").iter().count(), 2);
         assert_eq!(made.body().size_hint().exact(), Some(4));
-        let made = request(&head("GET http://h HTTP/1.0\r\n\r\n"), Vec::new());
+        let made = request(&head("GET http://h HTTP/1.0\r\n\r\n"), Body::empty());
         assert_eq!(made.expect("a request").uri(), "/");
         for target in ["/<script>", "x", "/a b"] {
             let head = head(&format!("GET {target} HTTP/1.0\r\n\r\n"));
-            let refused = request(&head, Vec::new()).map(drop);
+            let refused = request(&head, Body::empty()).map(drop);
             assert_eq!(refused, Err(http1::Error::TargetMalformed), "{target}");
         }
     }

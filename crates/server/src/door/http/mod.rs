@@ -15,6 +15,7 @@
 
 mod asked;
 mod exchange;
+pub(super) mod h2;
 mod live;
 mod refusal;
 
@@ -222,7 +223,7 @@ impl<'a, S: Carrier> Connection<'a, S> {
                 return None;
             }
         };
-        let mut request = match exchange::request(&head, body.kept) {
+        let mut request = match exchange::request(&head, axum::body::Body::from(body.kept)) {
             Ok(request) => request,
             Err(error) => {
                 refuse_malformed(node, self.socket, &asked, error).await;

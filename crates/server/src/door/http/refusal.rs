@@ -87,7 +87,7 @@ pub(super) async fn say<S: Carrier>(
 }
 
 /// The only place that decides with which status a limit is answered.
-const fn status_of(reason: Rejected) -> Status {
+pub(super) const fn status_of(reason: Rejected) -> Status {
     match reason {
         Rejected::Address | Rejected::PendingShare => Status::TOO_MANY_REQUESTS,
         Rejected::HeadTimeout => Status::REQUEST_TIMEOUT,
@@ -106,7 +106,8 @@ const fn status_of(reason: Rejected) -> Status {
     }
 }
 
-fn plain(node: &Node, version: Version, status: Status, text: &str) -> Vec<u8> {
+/// A line of text as an answer, after which the connection ends.
+pub(super) fn plain(node: &Node, version: Version, status: Status, text: &str) -> Vec<u8> {
     let head = ResponseHead::new(version, status)
         .header("Server", &node.config.http.server_header)
         .date(HttpDate(stamp::unix_seconds(SystemTime::now())))
