@@ -137,14 +137,11 @@ impl Page {
 
     /// What stands behind a stream's name.
     fn beside(path: &str) -> Option<Self> {
-        let pages: [(&str, fn(StreamName) -> Self); 3] = [
-            ("/publish", Self::Publish),
-            ("/info.json", Self::Info),
-            ("/", Self::Player),
-        ];
-        let (suffix, page) = pages.iter().find(|(suffix, _)| path.ends_with(suffix))?;
-        let name = StreamName::parse(path.strip_suffix(suffix)?).ok()?;
-        Some(page(name))
+        let name = |suffix| StreamName::parse(path.strip_suffix(suffix)?).ok();
+        let publish = name("/publish").map(Self::Publish);
+        publish
+            .or_else(|| name("/info.json").map(Self::Info))
+            .or_else(|| name("/").map(Self::Player))
     }
 
     /// Whether its answer depends on the request's body.

@@ -244,7 +244,7 @@ async fn a_taken_mount_and_a_full_house_are_told_apart() {
         "{answer}"
     );
     assert_eq!(error.rejection(), Some(Rejection::Limit));
-    let ended = media::StreamName::parse("c").expect("a name");
+    let ended = StreamName::parse("c").expect("a name");
     let minute = Some(Duration::from_secs(60));
     let ended = context.registry.end(&ended, minute, now());
     assert_eq!(ended, Ok(true));

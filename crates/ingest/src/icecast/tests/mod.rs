@@ -44,7 +44,7 @@ fn adts(frames: usize) -> Vec<u8> {
 }
 
 fn stream_now(context: &Context, name: &str) -> fanout::Info {
-    let name = media::StreamName::parse(name).expect("a name");
+    let name = StreamName::parse(name).expect("a name");
     let stream = context.registry.stream(&name).expect("the stream");
     stream.info()
 }

@@ -7,23 +7,22 @@
 //! The connection is idle while it carries no request, and a listener's while it carries a listener. Publishers
 //! have no way in: a source's body has no end, and sources speak HTTP/1.
 
+mod body;
+mod wire;
+
 use std::convert::Infallible;
-use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Request, StatusCode, header, request::Parts};
+use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use egress_http::{Reply, Target};
 use fanout::Permit;
-use http1::{Head, HeadReader, Status};
-use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use http1::{Head, Status};
+use hyper::body::Incoming;
 use hyper::server::conn::http2::Builder;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -33,6 +32,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::server::TlsStream;
 
+use self::body::{Held, Pieces};
+use self::wire::from_wire;
 use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, exchange, refusal, visitor};
 use crate::door::limits::{Evict, Handover, Place};
 use crate::door::rejected::Rejected;
@@ -52,8 +53,8 @@ const WINDOW_BYTES: u32 = 65_535;
 const SEND_BYTES_MAX: usize = 64 * 1024;
 
 /// How often a silent client is asked whether it is there, and how long it may take to say so.
-const PING_INTERVAL: std::time::Duration = std::time::Duration::from_secs(20);
-const PING_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Pieces of a live body between the lane and HTTP/2: whoever does not take them falls behind in the log.
 const PIECES_MAX: usize = 1;
@@ -134,7 +135,7 @@ struct Use {
 impl Session {
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response {
         let (parts, body) = request.into_parts();
-        let head = match head(&parts) {
+        let head = match wire::head(&parts) {
             Ok(head) => head,
             Err(error) => {
                 return self.refuse(
@@ -256,13 +257,7 @@ impl Session {
                 let (sender, pieces) = mpsc::channel(PIECES_MAX);
                 // It ends with the lane, or when the client has closed its stream.
                 tokio::spawn(body.feed(sender));
-                from_wire(
-                    &head,
-                    Some(Body::new(Pieces {
-                        pieces,
-                        _busy: busy,
-                    })),
-                )
+                from_wire(&head, Some(Body::new(Pieces { pieces, _for: busy })))
             }
         }
     }
@@ -344,104 +339,5 @@ impl Drop for Busy {
             }
         }
         session.requests.send_replace(usage.requests);
-    }
-}
-
-/// The head that HTTP/1 would have.
-fn head(parts: &Parts) -> Result<Head, http1::Error> {
-    let target = parts.uri.path_and_query();
-    let target = target.ok_or(http1::Error::TargetMalformed)?.as_str();
-    let mut text = format!("{} {target} HTTP/1.1\r\n", parts.method).into_bytes();
-    let mut add = |name: &[u8], value: &[u8]| {
-        text.extend_from_slice(name);
-        text.extend_from_slice(b": ");
-        text.extend_from_slice(value);
-        text.extend_from_slice(b"\r\n");
-    };
-    let authority = parts.uri.authority();
-    if let Some(authority) = authority {
-        add(b"host", authority.as_str().as_bytes());
-    }
-    for (name, value) in &parts.headers {
-        if authority.is_none() || name != header::HOST {
-            add(name.as_str().as_bytes(), value.as_bytes());
-        }
-    }
-    text.extend_from_slice(b"\r\n");
-    let read = HeadReader::default().push(&text)?;
-    let (head, _) = read.ok_or(http1::Error::HeaderMalformed)?;
-    head.conforms()?;
-    Ok(head)
-}
-
-/// An answer of ours as HTTP/1 has it, in which each line is one header. `body` is used instead of its own.
-fn from_wire(answer: &[u8], body: Option<Body>) -> Response {
-    let end = answer.windows(4).position(|end| end == b"\r\n\r\n");
-    let (head, rest) = match end {
-        Some(end) => (&answer[..end], &answer[end + 4..]),
-        None => (answer, &[][..]),
-    };
-    let text = String::from_utf8_lossy(head);
-    let mut lines = text.split("\r\n");
-    let status = lines.next().and_then(|line| line.split(' ').nth(1));
-    let status = status.and_then(|code| StatusCode::from_bytes(code.as_bytes()).ok());
-    let body = body.unwrap_or_else(|| Body::from(rest.to_vec()));
-    let mut response = Response::new(body);
-    *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
-        let name = HeaderName::from_bytes(name.as_bytes());
-        let value = HeaderValue::from_bytes(value.as_bytes());
-        if let (Ok(name), Ok(value)) = (name, value)
-            // What is about the connection has no place in HTTP/2 (RFC 9113 §8.2.2).
-            && name != header::CONNECTION
-        {
-            response.headers_mut().append(name, value);
-        }
-    }
-    response
-}
-
-/// A live body, piece by piece.
-struct Pieces {
-    pieces: mpsc::Receiver<Bytes>,
-    _busy: Busy,
-}
-
-impl HttpBody for Pieces {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let piece = self.pieces.poll_recv(cx);
-        piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
-    }
-}
-
-/// A body, and what is held until it is taken.
-struct Held<T> {
-    body: Body,
-    _for: T,
-}
-
-impl<T: Unpin> HttpBody for Held<T> {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
