@@ -1,24 +1,37 @@
-//! Chunked bodies: any segmentation gives the same body and the same end, and the body is never
-//! longer than its coding.
+//! Bodies: any segmentation gives the same body and the same end, a body is never longer than its
+//! framing, and what is read strictly is read leniently in the same way.
 
 #![no_main]
 
-use http1::{ChunkedDecoder, Error, Step};
+use http1::{Body, BodyDecoder, Error, Step};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let whole = decode(bytes, bytes.len().max(1));
-    for piece in [1, 7] {
-        assert_eq!(whole, decode(bytes, piece));
-    }
-    if let Ok((body, used)) = whole {
-        assert!(used <= bytes.len() && body.len() <= used);
+    let length = bytes.first().map_or(0, |first| u64::from(*first));
+    for body in [Body::Chunked, Body::Length(length), Body::UntilClose] {
+        let lenient = same_in_pieces(|| BodyDecoder::new(body), bytes);
+        let strict = same_in_pieces(|| BodyDecoder::strict(body), bytes);
+        if strict.is_ok() {
+            assert_eq!(strict, lenient);
+        }
     }
 });
 
-/// The body, and how many bytes of the input belong to it.
-fn decode(bytes: &[u8], piece: usize) -> Result<(Vec<u8>, usize), Error> {
-    let mut decoder = ChunkedDecoder::new();
+/// What was read: the body, how many bytes of the input belong to it, and whether it ended.
+type Outcome = Result<(Vec<u8>, usize, bool), Error>;
+
+fn same_in_pieces(make: impl Fn() -> BodyDecoder, bytes: &[u8]) -> Outcome {
+    let whole = decode(make(), bytes, bytes.len().max(1));
+    for piece in [1, 7] {
+        assert_eq!(whole, decode(make(), bytes, piece));
+    }
+    if let Ok((body, used, _)) = &whole {
+        assert!(*used <= bytes.len() && body.len() <= *used);
+    }
+    whole
+}
+
+fn decode(mut decoder: BodyDecoder, bytes: &[u8], piece: usize) -> Outcome {
     let (mut body, mut used) = (Vec::new(), 0);
     for piece in bytes.chunks(piece) {
         let mut input = piece;
@@ -33,9 +46,9 @@ fn decode(bytes: &[u8], piece: usize) -> Result<(Vec<u8>, usize), Error> {
                     used += piece.len();
                     break;
                 }
-                Step::End => return Ok((body, used + piece.len() - input.len())),
+                Step::End => return Ok((body, used + piece.len() - input.len(), true)),
             }
         }
     }
-    Ok((body, used))
+    Ok((body, used, false))
 }

@@ -42,6 +42,11 @@ fn shown(outcome: &Result<Option<(Head, usize)>, Error>) -> String {
 fn visit(head: &Head) {
     let path = head.path();
     assert!(path == "*" || path.starts_with('/'));
+    assert!(head.origin_form().len() <= head.target().len());
+    if head.conforms().is_ok() {
+        assert!(head.header_values("host").count() <= 1);
+        assert!(!head.target().contains(&b' '));
+    }
     for (name, value) in head.headers() {
         assert!(!name.is_empty() && !name.contains(['\r', '\n', '\0', ' ']));
         assert!(!value.contains(['\r', '\n', '\0']));

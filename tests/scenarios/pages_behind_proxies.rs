@@ -85,3 +85,37 @@ fn addresses_are_those_of_the_outside_world() {
         assert!(page.contains(&link), "{link}: {page}");
     }
 }
+
+#[test]
+fn a_proxy_may_keep_its_connections() {
+    let server = Server::builder()
+        .set("http", "trusted_proxies", "[\"127.0.0.0/8\"]")
+        .start();
+    let _radio = publish_icecast(&server, Clip::Mp3, 30, "radio.mp3");
+    wait_for_stream(&server, "radio.mp3");
+    let forwarded = "proxy_set_header X-Forwarded-For $remote_addr;";
+    let proxy = Proxy::keeping(server.addr("http"), "/tv", forwarded);
+    let accepted = || {
+        let series = "carillon_connections_accepted_total{door=\"http\"}";
+        server.metrics().get(series).expect("a counter")
+    };
+    let before = accepted();
+    let get = |path: &str| testkit::http::get(proxy.addr(), path, DEADLINE);
+    for number in 0..100 {
+        let path = [
+            "/tv/",
+            "/tv/radio.mp3/",
+            "/tv/radio.mp3/info.json",
+            "/tv/_/player.js",
+        ];
+        assert_eq!(get(path[number % 4]).status, 200, "{number}");
+        // In between a listener, who keeps the connection for good.
+        if number % 25 == 0 {
+            let mut listener = testkit::http::Listener::get(proxy.addr(), "/tv/radio.mp3");
+            assert_eq!(listener.status(), 200);
+            listener.read_bytes(4_000, DEADLINE);
+        }
+    }
+    let opened = accepted() - before;
+    assert!(opened <= 20.0, "{opened} connections for 104 requests");
+}

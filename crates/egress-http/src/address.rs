@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use fanout::{Info, Offer, Registry, Stream};
-use http1::Head;
 use media::{Codec, Container, StreamName};
 
 use formats::{Extension, Form};
@@ -18,17 +17,6 @@ pub struct Address {
     /// The media type. For a source's own container it is the source's word, but sound or pictures:
     /// untrusted text on one line.
     pub media_type: String,
-}
-
-/// Whether a request is for a stream, so that it belongs to this crate: its path is the name of
-/// one, or of one that comes on demand, or ends like the address of one. `PUT` and `SOURCE` are a
-/// publisher's.
-pub fn claims(head: &Head, registry: &Registry) -> bool {
-    let is_published = matches!(head.method(), "PUT" | "SOURCE");
-    let is_one = |target: Target| {
-        target.stream.is_some() || target.extension.is_some() || registry.supplies(&target.name)
-    };
-    !is_published && Target::find(&head.path(), registry).is_some_and(is_one)
 }
 
 /// Where a stream can be heard: its own name first. Streams over RTMP have the addresses of the
@@ -102,9 +90,9 @@ fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(" and ")
 }
 
-/// What a path means.
-#[derive(Debug)]
-pub(crate) struct Target {
+/// A request's path that means a stream, found once per request and served as it was found.
+#[derive(Clone, Debug)]
+pub struct Target {
     /// The stream's name, without extension where that is what makes it one.
     pub(crate) name: StreamName,
     /// The stream, if there is one.
@@ -114,8 +102,9 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Reads a path. An exact name wins over an extension; `None` when it cannot be a name at all.
-    pub(crate) fn find(path: &str, registry: &Registry) -> Option<Self> {
+    /// Reads a path. An exact name wins over an extension. `None` for what is not this crate's: what is
+    /// neither the name of a stream, or of one that comes on demand, nor ends like the address of one.
+    pub fn find(path: &str, registry: &Registry) -> Option<Self> {
         let name = StreamName::parse(path).ok()?;
         let stream = registry.stream(&name);
         // An exact name wins, that of a stream to come as well.
@@ -126,19 +115,14 @@ impl Target {
                 extension: None,
             });
         }
-        let stem = Extension::ALL.into_iter().find_map(|extension| {
+        let (name, extension) = Extension::ALL.into_iter().find_map(|extension| {
             let stem = name.as_str().strip_suffix(extension.suffix())?;
             Some((StreamName::parse(stem).ok()?, extension))
-        });
-        let (name, extension) = match stem {
-            Some((stem, extension)) => (stem, Some(extension)),
-            None => (name, None),
-        };
-        let stream = extension.and_then(|_| registry.stream(&name));
+        })?;
         Some(Self {
+            stream: registry.stream(&name),
             name,
-            stream,
-            extension,
+            extension: Some(extension),
         })
     }
 }

@@ -1,11 +1,11 @@
 //! Listeners over HTTP: from a request for a stream to a socket in the fan-out.
 //!
 //! ```text
-//!  door ── Head ──► claims? ──► decide: address ► gate ► form ► lane ──► head bytes + lane
-//!                                 │                                       │            │
-//!                                 ▼ error, HEAD, probe            serve_plain      serve_secure
-//!                               answer, close                     socket to a      LogReader ► TLS
-//!                                                                 worker
+//!  router ── path ──► Target ──► decide: gate ► form ► lane ──► head bytes + lane
+//!                                  │                               │            │
+//!                                  ▼ error, HEAD, probe    serve_plain      serve_secure
+//!                                answer, close             socket to a      LogReader ► TLS
+//!                                                          worker
 //! ```
 //!
 //! * A stream is heard at its own name in the source's own container (FLV when it came over RTMP),
@@ -14,8 +14,8 @@
 //! * Replies look like those of Icecast 2.4.4, because players and directories recognise it; every
 //!   answer, errors included, carries CORS headers and ends with the connection.
 //!
-//! The server's door reads the request head, asks [`claims`], and calls [`serve_plain`] or, behind
-//! TLS, [`serve_secure`].
+//! The server's router asks [`Target::find`] whether a path means a stream; its door then calls
+//! [`serve_plain`] or, behind TLS, [`serve_secure`].
 
 mod address;
 mod reply;
@@ -25,5 +25,5 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use address::{Address, addresses, claims};
-pub use serve::{Context, Outcome, serve_plain, serve_secure};
+pub use address::{Address, Target, addresses};
+pub use serve::{Context, LiveBody, Outcome, Reply, reply, serve_plain, serve_secure};

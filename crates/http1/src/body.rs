@@ -1,6 +1,6 @@
-//! How the body of a request is delimited.
+//! How the body of a request is delimited, and taking it out of its framing.
 
-use crate::{Error, Version};
+use crate::{ChunkedDecoder, Error, Step, Version};
 
 /// How a request's body ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -30,20 +30,17 @@ enum Coding {
 }
 
 impl Framing {
-    /// Notes one Content-Length line. A list of equal values is one value (RFC 9112 §6.3).
+    /// Notes one Content-Length line. A list of equal values could be read as one (RFC 9112 §6.3); it
+    /// is refused, because only intermediaries that were fooled make one.
     pub(crate) fn content_length(&mut self, value: &str) -> Result<(), Error> {
-        for item in value.split(',') {
-            let item = item.trim_matches([' ', '\t']);
-            if item.is_empty() || !item.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(Error::ContentLengthMalformed);
-            }
-            let length = item.parse().map_err(|_| Error::ContentLengthMalformed)?;
-            if self.length.is_some_and(|earlier| earlier != length) {
-                return Err(Error::ContentLengthConflict);
-            }
-            self.length = Some(length);
+        if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(Error::ContentLengthMalformed);
         }
-        Ok(())
+        let length = value.parse().map_err(|_| Error::ContentLengthMalformed)?;
+        match self.length.replace(length) {
+            None => Ok(()),
+            Some(_) => Err(Error::ContentLengthRepeated),
+        }
     }
 
     /// Notes one Transfer-Encoding line. `identity` left the standard in 2014; old sources still
@@ -63,6 +60,11 @@ impl Framing {
         }
     }
 
+    /// What of it only a source client may say.
+    pub(crate) fn quirk(&self) -> Option<Error> {
+        (self.coding == Some(Coding::Identity)).then_some(Error::CodingUnsupported)
+    }
+
     /// Decides once the head is complete.
     ///
     /// RFC 9112 §6.3 gives a request without length an empty body. ffmpeg, libshout, butt and
@@ -80,5 +82,127 @@ impl Framing {
                 _ => Body::None,
             }),
         }
+    }
+}
+
+/// Takes the framing off a body.
+///
+/// ```
+/// # use carillon_http1::{Body, BodyDecoder, Step};
+/// let (mut decoder, mut input) = (BodyDecoder::strict(Body::Length(2)), &b"abGET /"[..]);
+/// assert_eq!(decoder.step(&mut input), Ok(Step::Data(b"ab")));
+/// assert_eq!((decoder.step(&mut input), input), (Ok(Step::End), &b"GET /"[..]));
+/// ```
+#[derive(Debug)]
+pub struct BodyDecoder(Framed);
+
+#[derive(Debug)]
+enum Framed {
+    /// All there is until the peer closes.
+    UntilClose,
+    /// This many bytes are left.
+    Length(u64),
+    /// Chunks.
+    Chunked(ChunkedDecoder),
+}
+
+impl BodyDecoder {
+    /// For a source's body: see [`ChunkedDecoder::new`].
+    pub const fn new(body: Body) -> Self {
+        Self::of(body, ChunkedDecoder::new())
+    }
+
+    /// For a body behind which another request may stand: see [`ChunkedDecoder::strict`].
+    pub const fn strict(body: Body) -> Self {
+        Self::of(body, ChunkedDecoder::strict())
+    }
+
+    const fn of(body: Body, chunks: ChunkedDecoder) -> Self {
+        Self(match body {
+            Body::None => Framed::Length(0),
+            Body::Length(bytes) => Framed::Length(bytes),
+            Body::Chunked => Framed::Chunked(chunks),
+            Body::UntilClose => Framed::UntilClose,
+        })
+    }
+
+    /// Finds the next piece of the body in `input` and shortens `input` by what was used.
+    ///
+    /// # Errors
+    /// As for [`ChunkedDecoder::step`].
+    pub fn step<'a>(&mut self, input: &mut &'a [u8]) -> Result<Step<'a>, Error> {
+        let here = match &mut self.0 {
+            Framed::Chunked(decoder) => return decoder.step(input),
+            Framed::Length(0) => return Ok(Step::End),
+            Framed::Length(left) => {
+                let here = input
+                    .len()
+                    .min(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= here as u64;
+                here
+            }
+            Framed::UntilClose => input.len(),
+        };
+        let (data, rest) = input.split_at(here);
+        *input = rest;
+        Ok(match data {
+            [] => Step::NeedMore,
+            data => Step::Data(data),
+        })
+    }
+
+    /// Whether a peer that closes now cuts nothing short.
+    pub const fn may_close(&self) -> bool {
+        match &self.0 {
+            Framed::UntilClose => true,
+            Framed::Length(left) => *left == 0,
+            Framed::Chunked(decoder) => decoder.is_done(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes out of `input` cut into pieces of `size` bytes, and whether the end was found.
+    fn read(body: Body, input: &[u8], size: usize) -> (Vec<u8>, bool) {
+        let mut decoder = BodyDecoder::new(body);
+        let mut out = Vec::new();
+        for mut piece in input.chunks(size) {
+            loop {
+                match decoder.step(&mut piece).unwrap() {
+                    Step::Data(data) => out.extend_from_slice(data),
+                    Step::NeedMore => break,
+                    Step::End => return (out, true),
+                }
+            }
+        }
+        (out, decoder.may_close())
+    }
+
+    #[test]
+    fn every_framing_ends_where_it_says_however_it_is_cut() {
+        for size in 1..12 {
+            assert_eq!(
+                read(Body::Length(5), b"media and more", size),
+                (b"media".to_vec(), true)
+            );
+            assert_eq!(
+                read(Body::Length(99), b"media", size),
+                (b"media".to_vec(), false)
+            );
+            assert_eq!(
+                read(Body::UntilClose, b"media", size),
+                (b"media".to_vec(), true)
+            );
+            let chunks = b"3\r\nmed\r\n2\r\nia\r\n0\r\n\r\nmore";
+            assert_eq!(read(Body::Chunked, chunks, size), (b"media".to_vec(), true));
+            assert_eq!(
+                read(Body::Chunked, b"9\r\nmedia", size),
+                (b"media".to_vec(), false)
+            );
+        }
+        assert_eq!(read(Body::None, b"x", 1), (Vec::new(), true));
     }
 }

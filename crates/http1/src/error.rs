@@ -21,12 +21,27 @@ pub enum Error {
     /// A NUL or a CR that ends no line stands in the head.
     #[error("a control byte stands in the head")]
     ControlByte,
-    /// Content-Length is not a decimal number that fits 64 bits.
+    /// A line ends otherwise than with CR LF (see [`Head::conforms`](crate::Head::conforms)).
+    #[error("a line does not end with CR LF")]
+    LineEndMalformed,
+    /// More than one empty line stands before the request line (RFC 9112 §2.2).
+    #[error("empty lines stand before the request")]
+    EmptyLines,
+    /// The target has none of the forms of RFC 9112 §3.2.
+    #[error("the request target is malformed")]
+    TargetMalformed,
+    /// HTTP/1.1 without a Host header (RFC 9112 §3.2).
+    #[error("the Host header is missing")]
+    HostMissing,
+    /// The Host header is given twice, or contradicts the target (RFC 9112 §3.2).
+    #[error("the Host header contradicts itself or the target")]
+    HostConflict,
+    /// Content-Length is not one decimal number that fits 64 bits.
     #[error("Content-Length is malformed")]
     ContentLengthMalformed,
-    /// Content-Length is given twice with different values.
-    #[error("Content-Length contradicts itself")]
-    ContentLengthConflict,
+    /// Content-Length is given twice.
+    #[error("Content-Length is given twice")]
+    ContentLengthRepeated,
     /// Content-Length and Transfer-Encoding are both given (RFC 9112 §6.1).
     #[error("both Content-Length and Transfer-Encoding are given")]
     LengthAndCoding,
@@ -73,8 +88,13 @@ pub const fn status_of(error: Error) -> Status {
         | Error::HeaderMalformed
         | Error::HeaderFolded
         | Error::ControlByte
+        | Error::LineEndMalformed
+        | Error::EmptyLines
+        | Error::TargetMalformed
+        | Error::HostMissing
+        | Error::HostConflict
         | Error::ContentLengthMalformed
-        | Error::ContentLengthConflict
+        | Error::ContentLengthRepeated
         | Error::LengthAndCoding
         | Error::CodingBeforeHttp11
         | Error::ChunkMalformed => Status::BAD_REQUEST,

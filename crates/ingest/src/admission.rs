@@ -13,7 +13,8 @@ use media::{Container, Item, StreamName};
 use crate::stats::{Protocol, Stats};
 use crate::{Context, Error, now};
 
-/// First segments of names that would hide the server's own pages.
+/// First segments of names that would hide the server's own pages. A test of the server checks that all
+/// of its table are here.
 const RESERVED: [&str; 6] = [
     "_",
     "admin",
@@ -40,8 +41,11 @@ pub(crate) struct Turn {
     bytes: u64,
 }
 
-/// The name of the stream that a text asks for.
-pub(crate) fn name(text: &str) -> Result<StreamName, Error> {
+/// The name of the stream that a publisher asks for, in a path or an RTMP name.
+///
+/// # Errors
+/// It is no name, or the server's own.
+pub fn name(text: &str) -> Result<StreamName, Error> {
     let name = StreamName::parse(text)?;
     let first = name.as_str().split('/').next().unwrap_or_default();
     if RESERVED.contains(&first) {

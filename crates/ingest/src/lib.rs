@@ -34,6 +34,7 @@ pub mod whip;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use admission::name;
 pub use error::{Error, Rejection};
 pub use stats::{Protocol, Stats};
 

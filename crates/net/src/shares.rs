@@ -205,6 +205,19 @@ impl<T> Shares<T> {
         Some(item)
     }
 
+    /// Takes out the item that would have to give way if there were one too many.
+    pub fn evict_greediest(&mut self) -> Option<T> {
+        let network = self.greediest()?;
+        self.evict(network)
+    }
+
+    /// Takes out the oldest item of an address.
+    pub fn evict_of(&mut self, address: IpAddr) -> Option<T> {
+        let network = network(address);
+        self.holders.contains_key(&network).then_some(())?;
+        self.evict(network)
+    }
+
     fn evict(&mut self, network: IpAddr) -> Option<T> {
         let (_, item) = self.change(network, |holder| holder.items.pop_first())?;
         self.len -= 1;
@@ -291,6 +304,25 @@ mod tests {
             let is_same = network(address(one)) == network(address(other));
             assert_eq!(is_same, same, "{one} {other}");
         }
+    }
+
+    #[test]
+    fn items_are_taken_out_where_they_are_missed_least() {
+        let mut shares = Shares::new(BOUNDS);
+        assert_eq!(shares.evict_greediest(), None);
+        for (network, item) in [(1, 0), (2, 1), (2, 2)] {
+            take(&mut shares, host(network, 1), item);
+        }
+        assert_eq!(shares.evict_of(host(3, 1)), None);
+        assert_eq!(
+            shares.evict_greediest(),
+            Some(1),
+            "the oldest of who has most"
+        );
+        assert_eq!(shares.evict_of(host(2, 1)), Some(2));
+        assert_eq!(shares.evict_of(host(2, 1)), None);
+        assert_eq!((shares.len(), shares.evict_greediest()), (1, Some(0)));
+        assert!(shares.is_empty() && shares.greediest().is_none());
     }
 
     #[test]

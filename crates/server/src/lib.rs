@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Every connection goes through a door, every permission through the one gate, and every address
-//! this server answers on is a row of [`routes`].
+//! this server answers on is a row of [`routes`]. What a request over HTTP is for is found by `route`.
 
 mod access;
 mod address;
@@ -33,6 +33,7 @@ mod pages;
 mod pulse;
 mod relay;
 mod reload;
+mod route;
 pub mod routes;
 mod rtc;
 mod running;

@@ -171,6 +171,13 @@ impl Node {
         *self.leaving.borrow()
     }
 
+    /// Resolves when the server is about to leave.
+    pub(crate) async fn leaves(&self) {
+        let mut leaving = self.leaving.subscribe();
+        // Its sender is within the node.
+        leaving.wait_for(|leaving| *leaving).await.ok();
+    }
+
     /// Seconds after which somebody who is turned away may come again.
     pub(crate) fn retry_after(&self) -> u64 {
         http1::retry_after(self.jitter.random())

@@ -24,6 +24,22 @@ impl Proxy {
     /// When it is not installed or does not start.
     #[must_use]
     pub fn start(upstream: SocketAddr, prefix: &str, directives: &str) -> Self {
+        Self::to(&upstream.to_string(), "", prefix, directives)
+    }
+
+    /// The same with connections to the server that are kept for further requests.
+    ///
+    /// # Panics
+    /// As for [`start`](Self::start).
+    #[must_use]
+    pub fn keeping(upstream: SocketAddr, prefix: &str, directives: &str) -> Self {
+        let group = format!("upstream relay {{ server {upstream}; keepalive 4; }}");
+        let directives = format!("proxy_set_header Connection \"\"; {directives}");
+        Self::to("relay", &group, prefix, &directives)
+    }
+
+    /// `group` is what defines `upstream`, where that is no address.
+    fn to(upstream: &str, group: &str, prefix: &str, directives: &str) -> Self {
         let addr = free_address();
         let (process, folder) = nginx::start(addr, "", |home| {
             format!(
@@ -31,6 +47,7 @@ impl Proxy {
                  http {{ access_log off; client_body_temp_path {home}/body; \
                  proxy_temp_path {home}/proxy; fastcgi_temp_path {home}/fastcgi; \
                  uwsgi_temp_path {home}/uwsgi; scgi_temp_path {home}/scgi;\n\
+                 {group}\n\
                  server {{ listen {addr}; location {prefix}/ {{ proxy_pass http://{upstream}/; \
                  proxy_http_version 1.1; proxy_buffering off; {directives} }} }} }}\n"
             )

@@ -64,6 +64,7 @@ pub(super) struct Listen {
 /// Decides on a request. Opens the lane, but counts nobody before the decision is known.
 pub(super) async fn decide(
     context: &Context,
+    target: Target,
     head: &Head,
     peer: SocketAddr,
     permit: Option<Permit>,
@@ -75,7 +76,7 @@ pub(super) async fn decide(
         peer,
         replies,
     };
-    match request.listen(permit).await {
+    match request.listen(target, permit).await {
         Ok(listen) => Decision::Listen(Box::new(listen)),
         Err(answer) => Decision::Answer(answer),
     }
@@ -90,12 +91,9 @@ struct Request<'a> {
 
 impl Request<'_> {
     /// The way of a listener; every other way ends in an answer.
-    async fn listen(&self, permit: Option<Permit>) -> Result<Listen, Answer> {
+    async fn listen(&self, target: Target, permit: Option<Permit>) -> Result<Listen, Answer> {
         let requested = Instant::now();
         self.check_method()?;
-        let path = self.head.path();
-        let target = Target::find(&path, &self.context.registry)
-            .ok_or_else(|| self.not_found("That is not the name of a stream.\n"))?;
         let permission = self.authorize(&target)?;
         let stream = self.stream(&target).await?;
         let (info, form) = self.form(&stream, &target).await?;
@@ -116,7 +114,12 @@ impl Request<'_> {
             format: form.format(),
             peer: self.peer,
             // Without the query, which may hold a key.
-            request: format!("{} {} {}", self.head.method(), cut(&path), self.version()),
+            request: format!(
+                "{} {} {}",
+                self.head.method(),
+                cut(&self.head.path()),
+                self.version()
+            ),
             agent: self.header("user-agent"),
             referer: self.header("referer"),
             since: SystemTime::now(),

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 pub use plain::serve_plain;
-pub use secure::serve_secure;
+pub use secure::{LiveBody, Reply, reply, serve_secure};
 
 /// What serving needs to know of the server.
 #[derive(Clone)]

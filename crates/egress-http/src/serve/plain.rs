@@ -8,8 +8,9 @@ use tokio::net::TcpStream;
 
 use super::decide::{Decision, Listen, decide};
 use super::{Context, Outcome, answer};
+use crate::Target;
 
-/// Serves a request that [`claims`](crate::claims) accepted: answers it, or hands the socket to
+/// Serves a request for a stream: answers it, or hands the socket to
 /// the fan-out, where it stays until the listener leaves.
 ///
 /// `permit` is the listener's place under the server's limits; it is held as long as the listener
@@ -17,11 +18,12 @@ use super::{Context, Outcome, answer};
 pub async fn serve_plain(
     context: &Context,
     socket: TcpStream,
+    target: Target,
     head: Head,
     peer: SocketAddr,
     permit: Option<Permit>,
 ) -> Outcome {
-    match decide(context, &head, peer, permit).await {
+    match decide(context, target, &head, peer, permit).await {
         Decision::Answer(words) => answer(socket, words).await,
         Decision::Listen(listen) => attach(context, socket, *listen).await,
     }

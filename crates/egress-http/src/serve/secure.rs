@@ -1,8 +1,8 @@
-//! A listener behind TLS: a task that follows the lane.
+//! A listener behind TLS, or on a stream of HTTP/2: a task that follows the lane.
 //!
 //! ```text
-//!  ┌► write all there is ─► pause ─► wait for more ─┐      the client closing ends it at once,
-//!  └────────────────────────────────────────────────┘      except within a write
+//!  ┌► give all there is ─► pause ─► wait for more ─┐      the client closing ends it at once,
+//!  └───────────────────────────────────────────────┘      except while it is given something
 //! ```
 //!
 //! The pause is [`LogReader::window`].
@@ -13,66 +13,178 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fanout::{LogReader, Permit, Reason};
-use http1::Head;
+use http1::{Head, Status};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::decide::{Decision, Listen, decide};
 use super::{Context, Outcome, answer};
+use crate::Target;
 
-/// How long one write may take to go out; the same patience as for a plain socket.
+/// How long it may take to give a client something; the same patience as for a plain socket.
 const WRITE_STALLED_AFTER: Duration = net::tcp::USER_TIMEOUT;
 
 /// A client that keeps talking while it listens is read in pieces of this size, and not heard.
 const CHATTER_BYTES: usize = 256;
 
-/// Serves a request that [`claims`](crate::claims) accepted, on any connection, until it ends.
+/// Serves a request for a stream, on any connection, until it ends.
 ///
 /// `permit` is as for [`serve_plain`](crate::serve_plain).
 pub async fn serve_secure<S>(
     context: &Context,
     socket: S,
+    target: Target,
     head: Head,
     peer: SocketAddr,
     permit: Option<Permit>,
 ) -> Outcome
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Send + Unpin,
 {
-    match decide(context, &head, peer, permit).await {
+    match decide(context, target, &head, peer, permit).await {
         Decision::Answer(words) => answer(socket, words).await,
         Decision::Listen(listen) => {
-            let Listen {
-                record,
-                head,
-                lane,
-                refusal: _,
-            } = *listen;
-            let id = record.id;
-            let mut connection = Connection {
-                socket,
-                reader: context.registry.fanout().follow(record, lane),
-            };
-            connection.run(head).await;
+            let (head, reader) = follow(context, *listen);
+            let id = reader.id();
+            Pump { reader }.run(Connection(socket), Some(head)).await;
             Outcome::Listening(id)
         }
     }
 }
 
-struct Connection<S> {
-    socket: S,
+/// What becomes of a request that shares its connection with others.
+#[derive(Debug)]
+pub enum Reply {
+    /// It is answered.
+    Whole {
+        /// The answer's status.
+        status: Status,
+        /// The answer as HTTP/1 has it.
+        bytes: Vec<u8>,
+    },
+    /// It has become a listener.
+    Live {
+        /// The answer's head as HTTP/1 has it.
+        head: Bytes,
+        /// Gives the body.
+        body: LiveBody,
+    },
+}
+
+/// The body of a listener's answer, which is still to be given.
+#[derive(Debug)]
+pub struct LiveBody(LogReader);
+
+impl LiveBody {
+    /// Gives the body in pieces, as fast as they are taken, until either side ends it. The channel's capacity
+    /// is what lies between the lane and the client.
+    pub async fn feed(self, pieces: mpsc::Sender<Bytes>) {
+        Pump { reader: self.0 }.run(pieces, None).await;
+    }
+}
+
+/// Decides on a request for a stream that shares its connection with others.
+///
+/// `permit` is as for [`serve_plain`](crate::serve_plain).
+pub async fn reply(
+    context: &Context,
+    target: Target,
+    head: &Head,
+    peer: SocketAddr,
+    permit: Permit,
+) -> Reply {
+    match decide(context, target, head, peer, Some(permit)).await {
+        Decision::Answer(words) => Reply::Whole {
+            status: words.status,
+            bytes: words.bytes,
+        },
+        Decision::Listen(listen) => {
+            let (head, reader) = follow(context, *listen);
+            let body = LiveBody(reader);
+            Reply::Live { head, body }
+        }
+    }
+}
+
+fn follow(context: &Context, listen: Listen) -> (Bytes, LogReader) {
+    let Listen {
+        record,
+        head,
+        lane,
+        refusal: _,
+    } = listen;
+    (head, context.registry.fanout().follow(record, lane))
+}
+
+/// Where a listener's bytes go.
+trait Outlet: Send {
+    /// Takes a piece.
+    fn take(&mut self, bytes: Bytes) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Sees to it that everything taken is on its way.
+    fn flush(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+
+    /// Resolves when the client has left.
+    fn left(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// Ends in order.
+    fn end(self) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// A connection of the listener's own.
+struct Connection<S>(S);
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Outlet for Connection<S> {
+    async fn take(&mut self, bytes: Bytes) -> io::Result<()> {
+        self.0.write_all(&bytes).await
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().await
+    }
+
+    async fn left(&mut self) {
+        let mut chatter = [0; CHATTER_BYTES];
+        while !matches!(self.0.read(&mut chatter).await, Ok(0) | Err(_)) {}
+    }
+
+    async fn end(mut self) -> io::Result<()> {
+        self.0.shutdown().await
+    }
+}
+
+impl Outlet for mpsc::Sender<Bytes> {
+    async fn take(&mut self, bytes: Bytes) -> io::Result<()> {
+        let sent = self.send(bytes).await;
+        sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    async fn left(&mut self) {
+        self.closed().await;
+    }
+
+    async fn end(self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Pump {
     reader: LogReader,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+impl Pump {
     /// Sends the lane until either side ends it, and tells the reader why it ended.
-    async fn run(&mut self, head: Bytes) {
-        let end = self.send(head).await;
-        match end {
+    async fn run(mut self, mut outlet: impl Outlet, head: Option<Bytes>) {
+        match self.send(&mut outlet, head).await {
             // The reader knows why the lane ended.
             End::Lane => {
                 // Whether the client hears the goodbye does not matter any more.
-                if let Ok(Err(error)) = timeout(WRITE_STALLED_AFTER, self.socket.shutdown()).await {
+                if let Ok(Err(error)) = timeout(WRITE_STALLED_AFTER, outlet.end()).await {
                     tracing::trace!(%error, "the client closed first");
                 }
             }
@@ -81,12 +193,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    async fn send(&mut self, head: Bytes) -> End {
-        let mut next = Some(head);
+    async fn send(&mut self, outlet: &mut impl Outlet, head: Option<Bytes>) -> End {
+        let mut next = head;
         loop {
             let began = Instant::now();
             while let Some(bytes) = next {
-                if let Err(end) = self.write(&bytes).await {
+                if let Err(end) = bounded(outlet.take(bytes)).await {
                     return end;
                 }
                 next = match self.reader.at_hand().await {
@@ -95,42 +207,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     None => None,
                 };
             }
-            if let Err(end) = bounded(self.socket.flush()).await {
+            if let Err(end) = bounded(outlet.flush()).await {
                 return end;
             }
             let resume = began + self.reader.window();
-            if Self::closed_before(&mut self.socket, sleep_until(resume))
-                .await
-                .is_none()
-            {
+            if closed_before(outlet, sleep_until(resume)).await.is_none() {
                 return End::Left;
             }
-            next = match Self::closed_before(&mut self.socket, self.reader.next()).await {
+            next = match closed_before(outlet, self.reader.next()).await {
                 Some(Some(bytes)) => Some(bytes),
                 Some(None) => return End::Lane,
                 None => return End::Left,
             };
         }
     }
+}
 
-    async fn write(&mut self, bytes: &[u8]) -> Result<(), End> {
-        bounded(self.socket.write_all(bytes)).await
-    }
-
-    /// What `event` gives, or `None` when the client closes first.
-    async fn closed_before<T>(socket: &mut S, event: impl Future<Output = T>) -> Option<T> {
-        tokio::pin!(event);
-        let mut chatter = [0; CHATTER_BYTES];
-        loop {
-            tokio::select! {
-                biased;
-                outcome = &mut event => return Some(outcome),
-                read = socket.read(&mut chatter) => match read {
-                    Ok(0) | Err(_) => return None,
-                    Ok(_) => {}
-                },
-            }
-        }
+/// What `event` gives, or `None` when the client closes first.
+async fn closed_before<T>(outlet: &mut impl Outlet, event: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        outcome = event => Some(outcome),
+        () = outlet.left() => None,
     }
 }
 

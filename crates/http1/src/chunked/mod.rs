@@ -22,6 +22,7 @@ const SIZE_DIGITS_MAX: usize = 16;
 #[derive(Debug)]
 pub struct ChunkedDecoder {
     state: State,
+    strictness: Strictness,
     /// Bytes of the size line or of the trailers so far.
     line_bytes: usize,
 }
@@ -35,6 +36,15 @@ pub enum Step<'a> {
     NeedMore,
     /// The body is over. What is left of the input is not part of it.
     End,
+}
+
+/// What of the coding is understood.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Strictness {
+    /// LF ends lines as CR LF does; extensions and trailers are skipped.
+    Lenient,
+    /// CR LF ends lines, and there are neither extensions nor trailers.
+    Strict,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +73,22 @@ enum State {
     Done,
 }
 
+impl State {
+    /// Whether a byte that is not data is what the plainest coding has here: digits, CR LF.
+    const fn is_plain(self, byte: u8) -> bool {
+        match self {
+            Self::Size { digits: 0, .. } => byte.is_ascii_hexdigit(),
+            Self::Size { .. } => byte.is_ascii_hexdigit() || byte == b'\r',
+            Self::Extension { cr: true, .. }
+            | Self::DataEnd { cr: true }
+            | Self::Trailer { cr: true, .. } => byte == b'\n',
+            Self::Extension { cr: false, .. } => false,
+            Self::DataEnd { cr: false } | Self::Trailer { cr: false, .. } => byte == b'\r',
+            Self::Data { .. } | Self::Done => true,
+        }
+    }
+}
+
 impl Default for ChunkedDecoder {
     fn default() -> Self {
         Self::new()
@@ -70,10 +96,23 @@ impl Default for ChunkedDecoder {
 }
 
 impl ChunkedDecoder {
-    /// A decoder before the first chunk.
+    /// A decoder before the first chunk of a source's body, behind which nothing follows: what is
+    /// understood by one reader and not by another does no harm there.
     pub const fn new() -> Self {
+        Self::with(Strictness::Lenient)
+    }
+
+    /// A decoder for a body behind which another request may stand. Proxies and servers that read line
+    /// ends, extensions or trailers differently are how requests are smuggled, and no client of ours
+    /// sends any of them, so the limit for extensions and trailers that RFC 9112 §7.1 asks for is 0.
+    pub const fn strict() -> Self {
+        Self::with(Strictness::Strict)
+    }
+
+    const fn with(strictness: Strictness) -> Self {
         Self {
             state: State::Size { size: 0, digits: 0 },
+            strictness,
             line_bytes: 0,
         }
     }
@@ -115,6 +154,9 @@ impl ChunkedDecoder {
 
     /// The state after one byte that is not data.
     fn control(&mut self, byte: u8) -> Result<State, Error> {
+        if self.strictness == Strictness::Strict && !self.state.is_plain(byte) {
+            return Err(Error::ChunkMalformed);
+        }
         self.line_bytes += 1;
         match self.state {
             State::Size { size, digits } => match char::from(byte).to_digit(16) {

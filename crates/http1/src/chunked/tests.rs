@@ -54,6 +54,49 @@ fn bodies_end_where_they_say() {
 }
 
 #[test]
+fn strictly_only_the_plainest_coding_is_read() {
+    let end = |mut input: &[u8]| {
+        let mut decoder = ChunkedDecoder::strict();
+        loop {
+            match decoder.step(&mut input)? {
+                Step::Data(_) => {}
+                Step::NeedMore => return Ok(None),
+                Step::End => return Ok(Some(input.len())),
+            }
+        }
+    };
+    for (input, left) in [
+        (&b"0\r\n\r\n"[..], Some(0)),
+        (b"0003\r\nabc\r\nA\r\n0123456789\r\n00\r\n\r\nGET", Some(3)),
+        (b"3\r\nab", None),
+    ] {
+        assert_eq!(end(input), Ok(left), "{}", input.escape_ascii());
+    }
+    for input in [
+        &b"3\nabc\r\n0\r\n\r\n"[..],
+        b"3\r\nabc\n0\r\n\r\n",
+        b"3\r\nabc\r\n0\n\r\n",
+        b"3\r\nabc\r\n0\r\n\n",
+        b"3 \r\nabc\r\n0\r\n\r\n",
+        b"3;a=b\r\nabc\r\n0\r\n\r\n",
+        b"3\r\nabc\r\n0\r\nContent-Length: 5\r\n\r\n",
+        b" 3\r\nabc\r\n0\r\n\r\n",
+        b"+3\r\nabc\r\n0\r\n\r\n",
+        b"0x3\r\nabc\r\n0\r\n\r\n",
+        b"3\r\nabcd\r\n0\r\n\r\n",
+        b"3\r\r\nabc\r\n0\r\n\r\n",
+        b"\r\n",
+    ] {
+        assert_eq!(
+            end(input),
+            Err(Error::ChunkMalformed),
+            "{}",
+            input.escape_ascii()
+        );
+    }
+}
+
+#[test]
 fn broken_codings_are_refused() {
     for (input, error) in [
         (&b"\r\n"[..], Error::ChunkMalformed),

@@ -35,6 +35,8 @@ pub struct Head {
     text: String,
     method_end: usize,
     fields: Vec<Field>,
+    /// The first thing in it that only a source client may do.
+    quirk: Option<Error>,
 }
 
 /// Where a header stands in [`Head::text`]. A head is far shorter than 4 GiB.
@@ -73,6 +75,16 @@ impl Head {
         self.body
     }
 
+    /// Whether the head is what RFC 9112 allows. One that is not can be understood all the same, and of a
+    /// source client it is taken; no other request may have it, because a proxy in front may have
+    /// understood something else.
+    ///
+    /// # Errors
+    /// What it does that is not allowed.
+    pub fn conforms(&self) -> Result<(), Error> {
+        self.quirk.map_or(Ok(()), Err)
+    }
+
     /// The target as received. butt sends raw spaces and UTF-8 in it. Untrusted bytes.
     pub fn target(&self) -> &[u8] {
         &self.target
@@ -104,25 +116,32 @@ impl Head {
 
     /// Path and query, of which the absolute form (RFC 9112 §3.2.2) is only the end.
     fn split_target(&self) -> (&[u8], &[u8]) {
-        let question = self.target.iter().position(|byte| *byte == b'?');
-        let (before, query) = match question {
-            Some(at) => (&self.target[..at], &self.target[at + 1..]),
-            None => (&self.target[..], &[][..]),
-        };
-        let scheme = [&b"http://"[..], b"https://"].into_iter().find(|scheme| {
-            before
-                .get(..scheme.len())
-                .is_some_and(|b| b.eq_ignore_ascii_case(scheme))
-        });
-        let Some(scheme) = scheme else {
-            return (before, query);
-        };
-        let rest = &before[scheme.len()..];
-        let slash = rest
-            .iter()
-            .position(|byte| *byte == b'/')
-            .unwrap_or(rest.len());
-        (&rest[slash..], query)
+        let (_, origin) = split_authority(&self.target);
+        match origin.iter().position(|byte| *byte == b'?') {
+            Some(at) => (&origin[..at], &origin[at + 1..]),
+            None => (origin, &[]),
+        }
+    }
+
+    /// The target in origin form (RFC 9112 §3.2.1): without scheme and host where the client named them.
+    /// Untrusted bytes.
+    pub fn origin_form(&self) -> &[u8] {
+        split_authority(&self.target).1
+    }
+
+    /// What of the Host header makes the request mean two things.
+    fn host_quirk(&self) -> Option<Error> {
+        let mut hosts = self.header_values("host");
+        let (host, again) = (hosts.next(), hosts.next());
+        let (authority, _) = split_authority(&self.target);
+        match (host, authority) {
+            _ if again.is_some() => Some(Error::HostConflict),
+            (None, _) if self.version == Version::Http11 => Some(Error::HostMissing),
+            (Some(host), Some(authority)) if !host.as_bytes().eq_ignore_ascii_case(authority) => {
+                Some(Error::HostConflict)
+            }
+            _ => None,
+        }
     }
 
     /// All headers in order: names in lower case, values as UTF-8 where they are, else as
@@ -234,6 +253,30 @@ impl Field {
     }
 }
 
+/// The authority that the absolute form names, if the target has that form, and what stands behind it.
+fn split_authority(target: &[u8]) -> (Option<&[u8]>, &[u8]) {
+    let scheme = [&b"http://"[..], b"https://"].into_iter().find(|scheme| {
+        target
+            .get(..scheme.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    });
+    let Some(scheme) = scheme else {
+        return (None, target);
+    };
+    let rest = &target[scheme.len()..];
+    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?'));
+    let (authority, origin) = rest.split_at(end.unwrap_or(rest.len()));
+    (Some(authority), origin)
+}
+
+/// Whether a target has one of the forms that a server is asked in (RFC 9112 §3.2), without anything that
+/// an address may not hold. UTF-8 is let through, as browsers of old sent it.
+fn is_regular_target(target: &[u8]) -> bool {
+    let has_form =
+        target == b"*" || target.starts_with(b"/") || split_authority(target).0.is_some();
+    has_form && !target.iter().any(|byte| matches!(byte, b' ' | b'#'))
+}
+
 /// A head whose lines are still arriving.
 #[derive(Debug)]
 pub(crate) struct HeadBuilder {
@@ -255,6 +298,7 @@ impl HeadBuilder {
             text: utf8_or_latin1(request.method).into_owned(),
             method_end: request.method.len(),
             fields: Vec::new(),
+            quirk: request.quirk(line),
         };
         Ok(Self {
             head,
@@ -288,14 +332,23 @@ impl HeadBuilder {
             "transfer-encoding" => self.framing.transfer_encoding(&text[colon..])?,
             _ => {}
         }
+        let is_control = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
+        if value.iter().any(is_control) {
+            self.head.quirk.get_or_insert(Error::ControlByte);
+        }
         let (start, colon, end) = (start as u32, colon as u32, text.len() as u32);
         self.head.fields.push(Field { start, colon, end });
         Ok(())
     }
 
-    /// The head, now that its lines are all there.
-    pub(crate) fn finish(mut self) -> Result<Head, Error> {
-        self.head.body = self.framing.decide(self.head.method(), self.head.version)?;
+    /// The head, now that its lines are all there. `quirk` is what they were cut by.
+    pub(crate) fn finish(mut self, quirk: Option<Error>) -> Result<Head, Error> {
+        let head = &mut self.head;
+        head.body = self.framing.decide(head.method(), head.version)?;
+        head.quirk = quirk
+            .or(head.quirk)
+            .or_else(|| self.framing.quirk())
+            .or_else(|| head.host_quirk());
         Ok(self.head)
     }
 }
@@ -308,6 +361,22 @@ struct RequestLine<'a> {
 }
 
 impl<'a> RequestLine<'a> {
+    /// What of it only a source client may do.
+    fn quirk(&self, line: &[u8]) -> Option<Error> {
+        // With one space between each two and none around, it is as long as its parts.
+        let parts = [self.method, b" ", self.target, b" HTTP/1.x"];
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let version = line.len().checked_sub(b"HTTP/1.x".len());
+        let is_http = version.is_some_and(|at| line[at..].starts_with(b"HTTP/1."));
+        if line.len() != length || !is_http {
+            Some(Error::RequestLineMalformed)
+        } else if !is_regular_target(self.target) {
+            Some(Error::TargetMalformed)
+        } else {
+            None
+        }
+    }
+
     /// Splits at the first and the last space, because the target between may hold spaces.
     fn parse(line: &'a [u8]) -> Result<Self, Error> {
         let line = trim_ows(line);

@@ -42,6 +42,10 @@ pub struct HeadReader {
     used: usize,
     /// Header lines of this head seen so far.
     lines: usize,
+    /// Empty lines before the request line.
+    empty_lines: usize,
+    /// What only a source client may do, once it was done in this head.
+    quirk: Option<Error>,
     /// What the finished lines said; `None` until the request line.
     builder: Option<HeadBuilder>,
 }
@@ -81,8 +85,9 @@ impl HeadReader {
                 self.end_line(&line)?
             };
             if complete && let Some(builder) = self.builder.take() {
-                (self.used, self.lines) = (0, 0);
-                return Ok(Some((builder.finish()?, consumed)));
+                (self.used, self.lines, self.empty_lines) = (0, 0, 0);
+                let head = builder.finish(self.quirk.take())?;
+                return Ok(Some((head, consumed)));
             }
         }
         self.count(bytes.len() - consumed)?;
@@ -102,14 +107,28 @@ impl HeadReader {
     /// Takes a line without its LF; true when it ends the head.
     fn end_line(&mut self, line: &[u8]) -> Result<bool, Error> {
         // CRLF is the rule, LF alone is DarkIce, CR CR LF is nsvcap.
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let (line, is_regular) = match line.strip_suffix(b"\r") {
+            None => (line, false),
+            Some(line) => match line.strip_suffix(b"\r") {
+                None => (line, true),
+                Some(line) => (line, false),
+            },
+        };
         if line.iter().any(|byte| matches!(byte, b'\r' | 0)) {
             return Err(Error::ControlByte);
         }
+        if !is_regular {
+            self.quirk.get_or_insert(Error::LineEndMalformed);
+        }
         match &mut self.builder {
-            // Empty lines before a request are ignored (RFC 9112 §2.2).
-            None if line.is_empty() => Ok(false),
+            // One is ignored (RFC 9112 §2.2), of a source all.
+            None if line.is_empty() => {
+                self.empty_lines += 1;
+                if self.empty_lines > 1 {
+                    self.quirk.get_or_insert(Error::EmptyLines);
+                }
+                Ok(false)
+            }
             None => {
                 self.builder = Some(HeadBuilder::new(line)?);
                 Ok(false)

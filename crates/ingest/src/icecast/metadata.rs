@@ -14,8 +14,14 @@ use crate::{Context, Error};
 /// Longest title and longest link, in bytes; what does not fit into an ICY block is of no use.
 const TEXT_BYTES_MAX: usize = 4080;
 
-/// Shoutcast's address, where the password stands in the query.
-const SHOUTCAST_PATH: &str = "/admin.cgi";
+/// In whose way a title is set.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Dialect {
+    /// `/admin/metadata`.
+    Icecast,
+    /// `/admin.cgi`, where the password may stand in the query.
+    Shoutcast,
+}
 
 /// In the words of Icecast 2.4.4, which some encoders compare.
 const UPDATED: &str = "Metadata update successful";
@@ -37,6 +43,7 @@ const SENDS_EMPTY: &str = "butt";
 /// To be called as soon as the head is there: some clients close without waiting for the answer.
 pub fn update_metadata(
     context: &Context,
+    dialect: Dialect,
     head: &Head,
     form: &[u8],
     peer: SocketAddr,
@@ -46,7 +53,7 @@ pub fn update_metadata(
         query: head.query(),
         form: Query::new(form),
     };
-    match update(context, head, &parameters, peer, now) {
+    match update(context, dialect, head, &parameters, peer, now) {
         Ok(message) => {
             let document = format!(
                 "<?xml version=\"1.0\"?>\n<iceresponse><message>{message}</message>\
@@ -72,13 +79,14 @@ pub fn update_metadata(
 
 fn update(
     context: &Context,
+    dialect: Dialect,
     head: &Head,
     parameters: &Parameters<'_>,
     peer: SocketAddr,
     now: Instant,
 ) -> Result<&'static str, Error> {
     let mut credentials = Credentials::of(head);
-    if credentials.secret.is_none() && head.path() == SHOUTCAST_PATH {
+    if credentials.secret.is_none() && dialect == Dialect::Shoutcast {
         credentials.secret = parameters.get("pass").map(Password::new);
     }
     let presented = credentials.presented(peer);

@@ -11,7 +11,6 @@
 //! taken no faster than it plays, as `pace.rs` explains. The connection ends with the body.
 
 mod answer;
-mod body;
 mod content;
 mod description;
 mod metadata;
@@ -23,13 +22,12 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use fanout::Source;
 use fanout::gate::{Denied, Presented};
-use http1::{Body, Head, Step};
-use media::{Container, Item, Span, Timestamp};
+use http1::{Body, BodyDecoder, Head, Step};
+use media::{Container, Item, Span, StreamName, Timestamp};
 use net::closing;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{sleep_until, timeout};
 
-use self::body::BodyReader;
 use self::content::Content;
 use self::pace::Pace;
 use crate::admission::Turn;
@@ -37,7 +35,7 @@ use crate::stats::Protocol;
 use crate::{Context, Error, Settings, admission, now};
 
 pub use answer::{answer_options, status_of};
-pub use metadata::update_metadata;
+pub use metadata::{Dialect, update_metadata};
 
 /// Bytes read at once. At most four seconds of a 32 kb/s stream, so that a file which is pushed
 /// faster than it plays does not come in lumps.
@@ -45,7 +43,8 @@ const READ_BYTES: usize = 16 * 1024;
 
 /// Runs a source's connection from its request head to its end, and closes it.
 ///
-/// `early` is what the door has read of the body already. `on_admitted` is called when the source is
+/// `name` is what its path asks for, as [`crate::name`] tells it. `early` is what the door has read of the
+/// body already. `on_admitted` is called when the source is
 /// let in; whoever is not stays a stranger to the end.
 ///
 /// # Errors
@@ -54,6 +53,7 @@ const READ_BYTES: usize = 16 * 1024;
 pub async fn serve<S>(
     context: &Context,
     mut socket: S,
+    name: Result<StreamName, Error>,
     head: Head,
     early: Bytes,
     peer: SocketAddr,
@@ -62,11 +62,12 @@ pub async fn serve<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let admitted = match admit(context, &head, peer) {
+    let stream = name.as_ref().ok().cloned();
+    let admitted = match name.and_then(|name| admit(context, name, &head, peer)) {
         Ok(admitted) => admitted,
         Err(error) => {
             context.stats.reject(&error);
-            log_refusal(&head, peer, &error);
+            log_refusal(stream.as_ref(), &head, peer, &error);
             let words = answer::refusal(&context.settings, &head, &error);
             closing::say(socket, &words).await;
             return Err(error);
@@ -101,10 +102,10 @@ where
 /// Decides on a source. `None` for one that only asks whether it might.
 fn admit(
     context: &Context,
+    name: StreamName,
     head: &Head,
     peer: SocketAddr,
 ) -> Result<Option<(Turn, Content)>, Error> {
-    let name = admission::name(&head.path())?;
     let credentials = Credentials::of(head);
     let presented = credentials.presented(peer);
     if matches!(head.body(), Body::None | Body::Length(0)) {
@@ -124,12 +125,11 @@ fn admit(
     Ok(Some((turn, Content::new(content_type))))
 }
 
-fn log_refusal(head: &Head, peer: SocketAddr, error: &Error) {
+fn log_refusal(stream: Option<&StreamName>, head: &Head, peer: SocketAddr, error: &Error) {
     // The first half of libshout's greeting is no event.
     if !matches!(error, Error::Denied(Denied::Missing)) {
-        let name = admission::name(&head.path()).ok();
         let agent = description::agent(head);
-        let stream = name.as_ref().map(tracing::field::display);
+        let stream = stream.map(tracing::field::display);
         tracing::info!(stream, %peer, ?agent, reason = %error, "source refused");
     }
 }
@@ -205,7 +205,7 @@ where
 /// A source's turn on a stream, and what decoding its body needs.
 struct Feed {
     turn: Turn,
-    body: BodyReader,
+    body: BodyDecoder,
     content: Content,
     items: Vec<Item>,
     pace: Pace,
@@ -221,7 +221,7 @@ impl Feed {
         let began = now();
         Self {
             turn,
-            body: BodyReader::new(body),
+            body: BodyDecoder::new(body),
             content,
             items: Vec::new(),
             pace: Pace::new(began),

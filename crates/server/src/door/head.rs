@@ -1,30 +1,23 @@
-//! Reading what a connection wants: its first bytes, and a request head.
+//! Reading what a connection wants: its first bytes, request heads, and the bodies of those requests that
+//! are answered at once.
 
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, BytesMut};
-use http1::{Head, HeadReader, Sniff};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use http1::{Body, BodyDecoder, Head, HeadReader, Sniff, Step};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// One read before it is known what the connection wants; most heads fit.
 const READ_BYTES: usize = 2 * 1024;
+
+/// Bytes that are read of a body that is too long before it is answered: a client that is still sending
+/// when the connection closes does not see the answer.
+const DISCARDED_BYTES_MAX: usize = 256 * 1024;
 
 /// Bytes a client may still send after it was answered, and how long it is listened to: closing a
 /// socket with unread bytes makes the kernel throw away the answer as well.
 const LINGER_BYTES_MAX: usize = 64 * 1024;
 const LINGER: std::time::Duration = std::time::Duration::from_secs(1);
-
-/// A head that has arrived.
-#[derive(Debug)]
-pub(super) struct Arrived {
-    pub(super) head: Head,
-    /// What came behind it: the beginning of a body.
-    pub(super) early: Bytes,
-    /// Everything that was read, head included, for a second reader.
-    pub(super) raw: Bytes,
-}
 
 /// Why there is no head.
 #[derive(Debug)]
@@ -47,36 +40,6 @@ pub(super) async fn sniff<S: AsyncRead + Unpin>(socket: &mut S) -> io::Result<(S
         match http1::sniff(&received) {
             Sniff::NeedMore => {}
             known => return Ok((known, received)),
-        }
-    }
-}
-
-/// Reads one request head. The caller sets the deadline.
-pub(super) async fn read<S: AsyncRead + Unpin>(socket: &mut S) -> Result<Arrived, NoHead> {
-    let (kind, mut received) = sniff(socket).await.map_err(|_| NoHead::Gone)?;
-    match kind {
-        Sniff::Http => {}
-        Sniff::NeedMore => return Err(NoHead::Gone),
-        other => return Err(NoHead::Other(other)),
-    }
-    let mut reader = HeadReader::default();
-    let mut seen = 0;
-    loop {
-        let pushed = reader.push(&received[seen..]).map_err(NoHead::Malformed)?;
-        if let Some((head, consumed)) = pushed {
-            let raw = received.freeze();
-            let early = raw.slice(seen + consumed..);
-            return Ok(Arrived { head, early, raw });
-        }
-        // The reader refuses a head that is too long, which bounds this buffer.
-        seen = received.len();
-        if socket
-            .read_buf(&mut received)
-            .await
-            .map_err(|_| NoHead::Gone)?
-            == 0
-        {
-            return Err(NoHead::Gone);
         }
     }
 }
@@ -106,84 +69,192 @@ where
     }
 }
 
-/// A connection of which some bytes have been read already.
+/// What has arrived on a connection and was taken for nothing yet: the start of a head, of a body, or of
+/// the next request. It is no longer than one read.
 #[derive(Debug)]
-pub(super) struct Prefixed<S> {
-    before: Bytes,
-    socket: S,
-}
+pub(super) struct Inbox(BytesMut);
 
-impl<S> Prefixed<S> {
-    pub(super) fn new(before: Bytes, socket: S) -> Self {
-        Self { before, socket }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Prefixed<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if self.before.is_empty() {
-            return Pin::new(&mut self.socket).poll_read(cx, buf);
+impl Inbox {
+    /// Reads the first bytes, which must be those of HTTP/1. The caller sets the deadline.
+    pub(super) async fn open<S: AsyncRead + Unpin>(socket: &mut S) -> Result<Self, NoHead> {
+        let (kind, received) = sniff(socket).await.map_err(|_| NoHead::Gone)?;
+        match kind {
+            Sniff::Http => Ok(Self(received)),
+            Sniff::NeedMore => Err(NoHead::Gone),
+            other => Err(NoHead::Other(other)),
         }
-        let count = self.before.len().min(buf.remaining());
-        buf.put_slice(&self.before[..count]);
-        self.before.advance(count);
-        Poll::Ready(Ok(()))
+    }
+
+    /// Takes one request head. The caller sets the deadline.
+    pub(super) async fn head<S: AsyncRead + Unpin>(
+        &mut self,
+        socket: &mut S,
+    ) -> Result<Head, NoHead> {
+        let mut reader = HeadReader::default();
+        loop {
+            let pushed = reader.push(&self.0).map_err(NoHead::Malformed)?;
+            if let Some((head, used)) = pushed {
+                self.0.advance(used);
+                return Ok(head);
+            }
+            // The reader has it, and refuses a head that is too long.
+            self.0.clear();
+            if !self.fill(socket).await.map_err(|_| NoHead::Gone)? {
+                return Err(NoHead::Gone);
+            }
+        }
+    }
+
+    /// Takes a body and keeps as much of it as `kept_max` says. The caller sets the deadline.
+    pub(super) async fn body<S: AsyncRead + Unpin>(
+        &mut self,
+        socket: &mut S,
+        body: Body,
+        kept_max: usize,
+    ) -> Result<Taken, NoBody> {
+        let mut decoder = BodyDecoder::strict(body);
+        let mut taken = Taken::default();
+        let mut seen = 0;
+        loop {
+            let mut input = &self.0[..];
+            let step = decoder.step(&mut input).map_err(NoBody::Malformed)?;
+            match step {
+                Step::End => taken.is_whole = true,
+                Step::Data(data) => {
+                    seen += data.len();
+                    let room = kept_max - taken.kept.len();
+                    taken.kept.extend_from_slice(&data[..data.len().min(room)]);
+                }
+                Step::NeedMore => {}
+            }
+            let (is_over, used) = (step == Step::End, self.0.len() - input.len());
+            self.0.advance(used);
+            if is_over || seen > DISCARDED_BYTES_MAX {
+                return Ok(taken);
+            }
+            if self.0.is_empty() && !decoder.may_close() {
+                let filled = self.fill(socket).await;
+                if !filled.unwrap_or_default() {
+                    return Err(NoBody::Cut);
+                }
+            }
+        }
+    }
+
+    /// Waits until a request has begun; false when the peer leaves instead. The caller sets the deadline.
+    pub(super) async fn request<S: AsyncRead + Unpin>(
+        &mut self,
+        socket: &mut S,
+    ) -> io::Result<bool> {
+        while self.is_blank() {
+            if !self.fill(socket).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether nothing of a request is there: browsers of old send an empty line behind a body.
+    pub(super) fn is_blank(&self) -> bool {
+        b"\r\n".starts_with(&self.0)
+    }
+
+    /// Everything, for the next one who reads the connection.
+    pub(super) fn into_bytes(self) -> Bytes {
+        self.0.freeze()
+    }
+
+    /// One read; false when the peer has closed.
+    async fn fill<S: AsyncRead + Unpin>(&mut self, socket: &mut S) -> io::Result<bool> {
+        self.0.reserve(READ_BYTES);
+        Ok(socket.read_buf(&mut self.0).await? > 0)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Prefixed<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(cx, buf)
-    }
+/// A body, or the start of one.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    pub(super) kept: Vec<u8>,
+    /// Its end has arrived, so that the next request stands behind it.
+    pub(super) is_whole: bool,
+}
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
-    }
+/// Why there is no body.
+#[derive(Debug)]
+pub(super) enum NoBody {
+    /// The peer left before its end.
+    Cut,
+    /// Its framing is broken.
+    Malformed(http1::Error),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    async fn read(mut socket: impl AsyncRead + Unpin) -> Result<Head, NoHead> {
+        Inbox::open(&mut socket).await?.head(&mut socket).await
+    }
+
     #[tokio::test]
-    async fn a_head_is_read_however_it_was_cut_and_the_body_is_kept() {
-        let request = b"PUT /a HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody";
-        let end = request.len() - 4;
-        for cut in 1..request.len() {
+    async fn requests_are_read_one_after_another_however_they_are_cut() {
+        let both = b"POST /a HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody\
+            \r\nPATCH /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\nrest";
+        for cut in 1..both.len() {
             let (mut near, mut far) = tokio::io::duplex(64);
             let client = async {
-                far.write_all(&request[..cut]).await.expect("room");
+                far.write_all(&both[..cut]).await.expect("room");
                 tokio::task::yield_now().await;
-                far.write_all(&request[cut..]).await.expect("room");
+                far.write_all(&both[cut..]).await.expect("room");
+                drop(far);
             };
-            let (arrived, ()) = tokio::join!(read(&mut near), client);
-            let mut arrived = arrived.expect("a head");
-            assert_eq!(arrived.head.method(), "PUT");
-            assert_eq!(arrived.raw.len() - arrived.early.len(), end, "cut at {cut}");
-            let mut body = BytesMut::from(&arrived.early[..]);
-            drop(far);
-            near.read_buf(&mut body).await.expect("the rest");
-            assert_eq!(&body[..], b"body");
-            // Whoever reads it again reads the same.
-            let mut again = Vec::new();
-            let raw = std::mem::take(&mut arrived.raw);
-            Prefixed::new(raw, near)
-                .read_to_end(&mut again)
-                .await
-                .expect("all");
-            assert!(request.starts_with(&again));
+            let server = async {
+                let mut inbox = Inbox::open(&mut near).await.expect("HTTP");
+                for (method, kept_max) in [("POST", 64), ("PATCH", 3)] {
+                    assert!(inbox.request(&mut near).await.expect("open"));
+                    let head = inbox.head(&mut near).await.expect("a head");
+                    assert_eq!(head.method(), method, "cut at {cut}");
+                    let taken = inbox.body(&mut near, head.body(), kept_max).await;
+                    let taken = taken.expect("a body");
+                    assert!(taken.is_whole);
+                    assert_eq!(taken.kept, b"body"[..kept_max.min(4)], "cut at {cut}");
+                }
+                let mut rest = inbox.into_bytes().to_vec();
+                near.read_to_end(&mut rest).await.expect("the rest");
+                assert_eq!(rest, b"rest", "cut at {cut}");
+            };
+            tokio::join!(server, client);
+        }
+    }
+
+    #[tokio::test]
+    async fn bodies_that_do_not_end_are_told_apart() {
+        type Expected = fn(&Result<Taken, NoBody>) -> bool;
+        let cases: [(Body, &[u8], Expected); 5] = [
+            (
+                Body::None,
+                b"",
+                |taken| matches!(taken, Ok(taken) if taken.is_whole),
+            ),
+            (Body::Length(5), b"abcd", |taken| {
+                matches!(taken, Err(NoBody::Cut))
+            }),
+            (Body::Chunked, b"5\r\nab", |taken| {
+                matches!(taken, Err(NoBody::Cut))
+            }),
+            (Body::Chunked, b"+5\r\nab", |taken| {
+                matches!(taken, Err(NoBody::Malformed(_)))
+            }),
+            (
+                Body::Length(u64::MAX),
+                &[b'x'; 2 * DISCARDED_BYTES_MAX],
+                |taken| matches!(taken, Ok(taken) if !taken.is_whole && taken.kept.len() == 7),
+            ),
+        ];
+        for (body, mut bytes, expected) in cases {
+            let mut inbox = Inbox(BytesMut::new());
+            let taken = inbox.body(&mut bytes, body, 7).await;
+            assert!(expected(&taken), "{body:?}: {taken:?}");
         }
     }
 
@@ -203,22 +274,21 @@ mod tests {
                 matches!(no, NoHead::Malformed(_))
             }),
         ];
-        for (mut bytes, expected) in cases {
-            let no = read(&mut bytes).await.expect_err("no head");
+        for (bytes, expected) in cases {
+            let no = read(bytes).await.expect_err("no head");
             assert!(expected(&no), "{no:?}");
         }
     }
 
     #[tokio::test]
     async fn an_endless_head_ends() {
-        let mut endless = tokio::io::repeat(b'A').take(0);
-        assert!(matches!(read(&mut endless).await, Err(NoHead::Gone)));
-        let mut endless =
-            AsyncReadExt::chain(&b"GET / HTTP/1.1\r\nA: "[..], tokio::io::repeat(b'A'));
-        let no = read(&mut endless).await.expect_err("too long");
+        let endless = AsyncReadExt::chain(&b"GET / HTTP/1.1\r\nA: "[..], tokio::io::repeat(b'A'));
+        let no = read(endless).await.expect_err("too long");
         assert!(
             matches!(no, NoHead::Malformed(http1::Error::HeadTooLong)),
             "{no:?}"
         );
+        let endless = AsyncReadExt::chain(&b"GET / HTTP/1.1\r\n"[..], tokio::io::repeat(b'\n'));
+        assert!(read(endless).await.is_ok(), "an empty line ends it");
     }
 }

@@ -90,10 +90,15 @@ impl Limits {
         evict: Evict,
     ) -> Result<Place, Rejected> {
         self.pressure.accepted();
-        if self.pressure.refuses_connections() {
+        if self.pressure.refuses_connections() && !self.places.evict_idle() {
             return Err(Rejected::Descriptors);
         }
         self.places.connection(pool, address, is_proxy, evict)
+    }
+
+    /// A count for a request of `address` that shares its connection with those of others.
+    pub(crate) fn counted(&self, address: IpAddr) -> Result<Place, Rejected> {
+        self.places.counted(address)
     }
 
     /// A place for a listener at `address`.

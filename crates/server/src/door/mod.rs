@@ -143,8 +143,8 @@ pub(crate) async fn accept(
     mut stop: watch::Receiver<bool>,
 ) {
     let mut warning = AcceptWarning::default();
-    // Made once: a route is found in microseconds, and the table of them made in many.
-    let site = pages::router(&node);
+    // Made once: what a request needs of it is cloned in much less time.
+    let site = pages::service(&node);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -172,7 +172,7 @@ fn place(
     node: &Node,
     door: &Door,
     peer: SocketAddr,
-) -> Result<(Place, oneshot::Receiver<Rejected>), Rejected> {
+) -> Result<(Place, oneshot::Receiver<Option<Rejected>>), Rejected> {
     let pool = match door {
         Door::Rtmp | Door::Rtmps(_) => Pool::Rtmp,
         Door::Http | Door::Https(_) => Pool::Http,
@@ -217,8 +217,11 @@ fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: 
                 let whom = format_args!("the connection of {peer}");
                 panic.report(Part::Connection, &whom);
             },
-            // Once it is served, nobody is left who could tell.
-            Ok(reason) = evicted => node.counts.reject(reason, peer),
+            // Once it is served for good, nothing is left that could tell.
+            Ok(reason) = evicted => match reason {
+                Some(reason) => node.counts.reject(reason, peer),
+                None => tracing::debug!(%peer, "an idle connection gave way"),
+            },
         }
     });
 }
@@ -235,8 +238,12 @@ async fn serve(
         Door::Rtmp => rtmp::serve(node, socket, place, peer).await,
         Door::Http => http::serve(node, site, socket, place, peer).await,
         Door::Https(acceptor) => {
-            if let Some(socket) = secure(node, &acceptor, socket, peer).await {
-                http::serve(node, site, socket, place, peer).await;
+            let Some(socket) = secure(node, &acceptor, socket, peer).await else {
+                return;
+            };
+            match socket.get_ref().1.alpn_protocol() {
+                Some(tls::HTTP_2) => http::h2::serve(node, site, socket, place, peer).await,
+                _ => http::serve(node, site, socket, place, peer).await,
             }
         }
         Door::Rtmps(acceptor) => {

@@ -22,6 +22,9 @@ use crate::stamp;
 /// A handshake takes two round trips; this allows for the worst of mobile networks.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// HTTP/2 as ALPN calls it (RFC 9113 §3.2). A client that offers nothing is served HTTP/1.
+pub(super) const HTTP_2: &[u8] = b"h2";
+
 /// Why TLS cannot be offered.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
@@ -149,7 +152,7 @@ impl Certificate {
             .with_cert_resolver(Arc::clone(self) as _);
         // RTMP has no name in ALPN, and a client that offers another must not be refused for that.
         let mut https = rtmps.clone();
-        https.alpn_protocols = vec![b"http/1.1".to_vec()];
+        https.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
         Ok(Acceptors {
             https: Arc::new(https).into(),
             rtmps: Arc::new(rtmps).into(),

@@ -7,6 +7,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
+use crate::route;
+
 /// Checked again each time, by its tag: a new version of the server is in force at once.
 const CACHING: &str = "public, no-cache";
 
@@ -25,6 +27,21 @@ struct Packed {
     tag: LazyLock<String>,
 }
 
+/// The file that a request is for.
+pub(super) fn file(asset: route::Asset) -> &'static Asset {
+    match asset {
+        route::Asset::Favicon | route::Asset::Icon => &ICON,
+        route::Asset::ListScript => &LIST,
+        route::Asset::Script => &SCRIPT,
+        route::Asset::InfoScript => &INFO,
+        route::Asset::WaysScript => &WAYS,
+        route::Asset::Library => &LIBRARY,
+        route::Asset::Style => &STYLE,
+        route::Asset::RtcScript => &RTC,
+        route::Asset::PublishScript => &PUBLISH,
+    }
+}
+
 macro_rules! asset {
     ($(#[$doc:meta])* $name:ident = $content_type:literal, $path:literal, packed $packed:literal) => {
         asset!(@ $(#[$doc])* $name, $content_type, $path, Some(Packed {
@@ -37,7 +54,7 @@ macro_rules! asset {
     };
     (@ $(#[$doc:meta])* $name:ident, $content_type:literal, $path:literal, $packed:expr) => {
         $(#[$doc])*
-        pub(super) static $name: Asset = Asset {
+        static $name: Asset = Asset {
             content_type: $content_type,
             bytes: include_bytes!($path),
             tag: LazyLock::new(|| tag($name.bytes)),

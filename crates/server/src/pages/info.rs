@@ -11,15 +11,6 @@ use serde_json::{Value, json};
 
 use crate::rtc::Way;
 
-/// What stands behind a stream's name.
-const SUFFIX: &str = "/info.json";
-
-/// The stream that a path is the information of.
-pub(super) fn stream(path: &str) -> Option<StreamName> {
-    let name = path.strip_suffix(SUFFIX)?;
-    StreamName::parse(name).ok()
-}
-
 /// The answer; 404 has the document of a stream that is not live.
 pub(super) fn answer(registry: &Registry, name: &StreamName, has_webrtc: bool) -> Response {
     let info = registry.stream(name).map(|stream| stream.info());

@@ -17,18 +17,19 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use axum::extract::{Extension, Query, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use axum::{Json, Router};
 use hyper::body::Body as _;
 use serde::Deserialize;
 
+use self::html::nothing_here;
 use crate::access::{Line, request_line};
+use crate::config::BaseUrl;
 use crate::door::limits::Handover;
 use crate::node::Node;
-use crate::routes::{Endpoint, Surface};
+use crate::route::Page;
 use crate::rtc;
 use crate::status::{self, Question};
 
@@ -53,79 +54,50 @@ pub(crate) struct Visitor {
     pub(crate) is_proxied: bool,
 }
 
-/// All pages.
-pub(crate) fn router(node: &Arc<Node>) -> Router {
-    let mut router = Router::new();
-    for endpoint in Endpoint::on(Surface::Page) {
-        let route = match endpoint {
-            Endpoint::List => get(list),
-            Endpoint::Status => get(status),
-            Endpoint::Favicon | Endpoint::Icon => {
-                get(async |headers: HeaderMap| assets::ICON.answer(&headers))
-            }
-            Endpoint::ListScript => get(async |headers: HeaderMap| assets::LIST.answer(&headers)),
-            Endpoint::InfoScript => get(async |headers: HeaderMap| assets::INFO.answer(&headers)),
-            Endpoint::WaysScript => get(async |headers: HeaderMap| assets::WAYS.answer(&headers)),
-            Endpoint::Script => get(async |headers: HeaderMap| assets::SCRIPT.answer(&headers)),
-            Endpoint::Library => get(async |headers: HeaderMap| assets::LIBRARY.answer(&headers)),
-            Endpoint::Style => get(async |headers: HeaderMap| assets::STYLE.answer(&headers)),
-            Endpoint::RtcScript => get(async |headers: HeaderMap| assets::RTC.answer(&headers)),
-            Endpoint::PublishScript => {
-                get(async |headers: HeaderMap| assets::PUBLISH.answer(&headers))
-            }
-            Endpoint::Player => {
-                // Names hold slashes, and what follows them counts, so no pattern fits.
-                router = router.fallback(stream);
-                continue;
-            }
-            // Behind a stream's name, like the player; or not of this surface.
-            _ => continue,
-        };
-        router = router.route(endpoint.path(), route);
-    }
-    router
+/// The service that answers requests for pages. Which page it is was found by the router already; it
+/// comes with the request, like the [`Visitor`] and the [`Handover`].
+pub(crate) fn service(node: &Arc<Node>) -> Router {
+    Router::new()
+        .fallback(answer)
         .layer(middleware::from_fn_with_state(Arc::clone(node), finish))
         .with_state(Arc::clone(node))
 }
 
-async fn list(
+async fn answer(
     State(node): State<Arc<Node>>,
-    Extension(visitor): Extension<Visitor>,
-    headers: HeaderMap,
-) -> Response {
-    let base = base(node.config.http.base_url.as_ref(), visitor, &headers);
-    html(StatusCode::OK, list::page(&node.registry, &base))
-}
-
-/// Whatever stands behind a stream's name.
-async fn stream(
-    State(node): State<Arc<Node>>,
+    Extension(page): Extension<Page>,
     Extension(visitor): Extension<Visitor>,
     Extension(handover): Extension<Handover>,
     request: Request,
 ) -> Response {
-    let (method, path) = (request.method(), request.uri().path());
-    if let Some(address) = rtc::Address::of(method, path) {
-        return rtc::serve(&node, visitor, handover, address, request).await;
-    }
-    if method != Method::GET && method != Method::HEAD {
-        return StatusCode::METHOD_NOT_ALLOWED.into_response();
-    }
+    let headers = request.headers();
+    let outside = || base(node.config.http.base_url.as_ref(), visitor, headers);
     let has_webrtc = node.rtc.is_some();
-    if let Some(name) = publish::stream(path) {
-        let (status, page) = publish::page(&name, has_webrtc);
-        return html_by(POLICY_UNFRAMED, status, page);
+    match page {
+        Page::List => html(StatusCode::OK, list::page(&node.registry, &outside())),
+        Page::Status => status(&node, &outside(), request.uri()),
+        Page::Asset(asset) => assets::file(asset).answer(headers),
+        Page::Player(name) => {
+            let (status, page) = player::page(&node.registry, &name, has_webrtc, &outside());
+            html(status, page)
+        }
+        Page::Info(name) => info::answer(&node.registry, &name, has_webrtc),
+        Page::Publish(name) => {
+            let (status, page) = publish::page(&name, has_webrtc);
+            html_by(POLICY_UNFRAMED, status, page)
+        }
+        Page::Rtc(address) => rtc::serve(&node, visitor, handover, address, request).await,
+        Page::Preflight => StatusCode::NO_CONTENT.into_response(),
+        Page::NotAllowed => {
+            let allow = [(header::ALLOW, "GET, HEAD, OPTIONS")];
+            (StatusCode::METHOD_NOT_ALLOWED, allow).into_response()
+        }
+        Page::Nothing => {
+            let (status, page) =
+                nothing_here(request.uri().path(), "There is nothing at this address.");
+            html(status, page)
+        }
     }
-    if let Some(name) = info::stream(path) {
-        return info::answer(&node.registry, &name, has_webrtc);
-    }
-    let base = base(
-        node.config.http.base_url.as_ref(),
-        visitor,
-        request.headers(),
-    );
-    let (status, page) = player::page(&node.registry, path, has_webrtc, &base);
-    html(status, page)
 }
 
 /// What `/status-json.xsl` may be asked.
@@ -134,15 +106,13 @@ struct StatusQuery {
     mount: Option<String>,
 }
 
-async fn status(
-    State(node): State<Arc<Node>>,
-    Extension(visitor): Extension<Visitor>,
-    Query(query): Query<StatusQuery>,
-    headers: HeaderMap,
-) -> Response {
-    let base = base(node.config.http.base_url.as_ref(), visitor, &headers);
+fn status(node: &Node, base: &BaseUrl, uri: &Uri) -> Response {
+    let query = match Query::<StatusQuery>::try_from_uri(uri) {
+        Ok(Query(query)) => query,
+        Err(rejection) => return rejection.into_response(),
+    };
     let question = Question {
-        base: &base,
+        base,
         mount: query.mount.as_deref(),
         server: &node.config.http.server_header,
         started: node.started,
@@ -153,20 +123,18 @@ async fn status(
 /// What every answer has: CORS, the Server header, no guessing of types; and its line in the log.
 async fn finish(
     State(node): State<Arc<Node>>,
+    Extension(page): Extension<Page>,
     Extension(visitor): Extension<Visitor>,
     request: Request,
     next: Next,
 ) -> Response {
     let began = (SystemTime::now(), Instant::now());
-    let rtc = rtc::Address::of(request.method(), request.uri().path());
-    // WHIP and WHEP answer for themselves.
-    let preflight = request.method() == Method::OPTIONS && rtc.is_none();
-    let said = Said::by(&request, rtc.as_ref());
-    let mut response = if preflight {
-        StatusCode::NO_CONTENT.into_response()
-    } else {
-        next.run(request).await
-    };
+    let said = Said::by(&request, &page);
+    let is_head = request.method() == Method::HEAD;
+    let mut response = next.run(request).await;
+    if is_head {
+        without_body(&mut response);
+    }
     let headers = response.headers_mut();
     for (name, value) in http1::CORS {
         let name = HeaderName::from_bytes(name.as_bytes()).expect("the table holds header names");
@@ -196,15 +164,14 @@ struct Said {
 }
 
 impl Said {
-    /// `rtc` is what the path means to WHIP and WHEP.
-    fn by(request: &Request, rtc: Option<&rtc::Address>) -> Self {
+    fn by(request: &Request, page: &Page) -> Self {
         let header = |name| {
             let value = request.headers().get(name).map(HeaderValue::as_bytes);
             String::from_utf8_lossy(value.unwrap_or_default()).into_owned()
         };
-        let target = match rtc {
-            Some(address) => address.loggable(),
-            None => request.uri().to_string(),
+        let target = match page {
+            Page::Rtc(address) => address.loggable(),
+            _ => request.uri().to_string(),
         };
         Self {
             request: request_line(
@@ -234,6 +201,17 @@ impl Said {
             agent: &self.agent,
             duration: began.elapsed(),
         });
+    }
+}
+
+/// The head says of the body what it would say to `GET` (RFC 9110 §9.3.2).
+fn without_body(response: &mut Response) {
+    let body = std::mem::take(response.body_mut());
+    if let Some(length) = body.size_hint().exact() {
+        let headers = response.headers_mut();
+        headers
+            .entry(header::CONTENT_LENGTH)
+            .or_insert(length.into());
     }
 }
 

@@ -9,30 +9,24 @@ use fanout::{Info, Registry};
 use http::StatusCode;
 use media::{Kind, StreamName};
 
-use super::html::{Page, escape, nothing_here};
+use super::html::{Page, escape};
 use super::info;
 use crate::config::BaseUrl;
 use crate::status::header_of;
 
-/// The page for a path, and the status it is sent with. With `has_webrtc` it offers that as well.
+/// The page, and the status it is sent with. With `has_webrtc` it offers that as well.
 pub(super) fn page(
     registry: &Registry,
-    path: &str,
+    name: &StreamName,
     has_webrtc: bool,
     base: &BaseUrl,
 ) -> (StatusCode, String) {
-    let name = path
-        .strip_suffix('/')
-        .map_or(Err(()), |name| StreamName::parse(name).map_err(|_| ()));
-    let Ok(name) = name else {
-        return nothing_here(path, "There is nothing at this address.");
-    };
-    let info = registry.stream(&name).map(|stream| stream.info());
+    let info = registry.stream(name).map(|stream| stream.info());
     let status = match info {
         Some(_) => StatusCode::OK,
         None => StatusCode::NOT_FOUND,
     };
-    (status, render(&name, info.as_ref(), has_webrtc, base))
+    (status, render(name, info.as_ref(), has_webrtc, base))
 }
 
 fn render(name: &StreamName, info: Option<&Info>, has_webrtc: bool, base: &BaseUrl) -> String {

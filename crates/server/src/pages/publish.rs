@@ -15,12 +15,6 @@ const SUFFIX: &str = "/publish";
 const BITRATES: [u32; 6] = [500, 1_000, 1_500, 2_500, 4_000, 6_000];
 const BITRATE_DEFAULT: u32 = 2_500;
 
-/// The stream that a path is the publish page of.
-pub(super) fn stream(path: &str) -> Option<StreamName> {
-    let name = path.strip_suffix(SUFFIX)?;
-    StreamName::parse(name).ok()
-}
-
 /// The page, and the status it is sent with. Without `is_served` there is nothing to publish to.
 pub(super) fn page(name: &StreamName, is_served: bool) -> (StatusCode, String) {
     if !is_served {
@@ -88,16 +82,6 @@ fn render(name: &StreamName) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_page_is_at_the_end_of_a_streams_name() {
-        let name = |path| stream(path).map(|name| name.to_string());
-        assert_eq!(name("/live/show/publish").as_deref(), Some("live/show"));
-        assert_eq!(name("/radio.mp3/publish").as_deref(), Some("radio.mp3"));
-        assert_eq!(name("/publish"), None);
-        assert_eq!(name("/live/show/publish/"), None);
-        assert_eq!(name("/a b/publish"), None);
-    }
 
     #[test]
     fn the_page_tells_its_script_where_to_publish() {

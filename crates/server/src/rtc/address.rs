@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use axum::http::Method;
 use media::StreamName;
+
+#[cfg(test)]
+use crate::routes::Endpoint;
 
 /// Which way media goes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -88,14 +90,14 @@ pub(crate) enum Place {
 impl Address {
     /// Reads a request's path. `None` when it has nothing to do with WHIP or WHEP: the page of a stream
     /// whose last segment is `whep` is its page.
-    pub(crate) fn of(method: &Method, path: &str) -> Option<Self> {
+    pub(crate) fn of(method: &str, path: &str) -> Option<Self> {
         let (front, last) = path.rsplit_once('/')?;
         let (way, name, place) = match Way::of_segment(last) {
             Some(way) => (way, front, Place::Endpoint),
             None => {
                 let (name, segment) = front.rsplit_once('/')?;
                 let place = match last {
-                    "" if method == Method::GET || method == Method::HEAD => return None,
+                    "" if matches!(method, "GET" | "HEAD") => return None,
                     "" => Place::Beside,
                     _ => Place::Session(Id::parse(last)),
                 };
@@ -124,6 +126,26 @@ impl Address {
             Place::Beside => format!("{}/", self.endpoint()),
             Place::Session(_) => format!("{}/*", self.endpoint()),
         }
+    }
+}
+
+#[cfg(test)]
+impl Address {
+    /// The row of the table that a method makes of it.
+    pub(crate) fn endpoint_for(&self, method: &str) -> Option<Endpoint> {
+        Some(match (self.way, self.place, method) {
+            (Way::Out, Place::Endpoint, "POST") => Endpoint::Whep,
+            (Way::Out, Place::Endpoint, "OPTIONS") => Endpoint::WhepOptions,
+            (Way::Out, Place::Endpoint, "GET") => Endpoint::WhepGet,
+            (Way::Out, Place::Session(Some(_)), "PATCH") => Endpoint::WhepChange,
+            (Way::Out, Place::Session(Some(_)), "DELETE") => Endpoint::WhepEnd,
+            (Way::In, Place::Endpoint, "POST") => Endpoint::Whip,
+            (Way::In, Place::Endpoint, "OPTIONS") => Endpoint::WhipOptions,
+            (Way::In, Place::Endpoint, "GET") => Endpoint::WhipGet,
+            (Way::In, Place::Session(Some(_)), "PATCH") => Endpoint::WhipChange,
+            (Way::In, Place::Session(Some(_)), "DELETE") => Endpoint::WhipEnd,
+            _ => return None,
+        })
     }
 }
 
@@ -178,13 +200,12 @@ mod tests {
             ("GET", "/live/show/", None),
         ];
         for (method, path, expected) in cases {
-            let method = Method::from_bytes(method.as_bytes()).expect("a method");
             let expected = expected.map(|(stream, way, place)| Address {
                 way,
                 stream: StreamName::parse(stream).expect("a name"),
                 place,
             });
-            assert_eq!(Address::of(&method, path), expected, "{method} {path}");
+            assert_eq!(Address::of(method, path), expected, "{method} {path}");
         }
     }
 
@@ -202,7 +223,7 @@ mod tests {
             assert_eq!(Id::parse(wrong), None, "{wrong}");
         }
         let path = format!("/live/show/whep/{id}");
-        let address = Address::of(&Method::PATCH, &path).expect("an address");
+        let address = Address::of("PATCH", &path).expect("an address");
         assert_eq!(address.session(id), path);
         assert_eq!(address.loggable(), "/live/show/whep/*");
         assert!(!format!("{address:?}").contains(&text));

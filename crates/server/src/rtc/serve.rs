@@ -304,7 +304,9 @@ impl Asked<'_> {
         let (node, peer) = (Arc::downgrade(self.node), self.visitor.peer);
         Box::new(move |reason| {
             let Some(node) = node.upgrade() else { return };
-            node.counts.reject(reason, peer);
+            if let Some(reason) = reason {
+                node.counts.reject(reason, peer);
+            }
             if let Some(rtc) = &node.rtc {
                 rtc.end(id);
             }

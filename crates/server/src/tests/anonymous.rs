@@ -90,10 +90,31 @@ pub(super) async fn rtmp_asking(address: SocketAddr, wish: &str, name: &str) -> 
     socket
 }
 
+/// The stream that is asked for: one that is there, where a stranger may ask for it.
+fn stream(endpoint: Endpoint) -> &'static str {
+    match endpoint.demand() {
+        Demand::Nothing => "radio.mp3",
+        _ => "live/show",
+    }
+}
+
+/// Whether an answer is what a public row is for. What is no row is answered with 404 or 405.
+fn is_served(endpoint: Endpoint, answer: &str) -> bool {
+    match endpoint {
+        // The session that is asked for has no such name, and only who serves the row says so.
+        Endpoint::WhepChange | Endpoint::WhepEnd => {
+            let kind = header(answer, "content-type");
+            let is_problem = kind == Some("application/problem+json");
+            is_problem && matches!(status(answer), 404 | 415)
+        }
+        _ => !matches!(status(answer), 404 | 405 | 501),
+    }
+}
+
 async fn try_it(house: &House, endpoint: Endpoint) -> String {
     let path = endpoint
         .path()
-        .replace("{stream}", "live/show")
+        .replace("{stream}", stream(endpoint))
         .replace("{*name}", "radio.mp3");
     let path = path.replace("{id}", "1");
     let query = "?mode=updinfo&mount=/radio.mp3&song=x";
@@ -113,7 +134,12 @@ async fn try_it(house: &House, endpoint: Endpoint) -> String {
             )
             .await
         }
-        Surface::Live | Surface::Page => ask(house.http, endpoint.method(), &path, "").await,
+        // A probe is answered as a listener would be, and ends.
+        Surface::Live => {
+            let probe = "Range: bytes=0-1\r\n";
+            ask(house.http, endpoint.method(), &path, probe).await
+        }
+        Surface::Page => ask(house.http, endpoint.method(), &path, "").await,
         Surface::Admin => ask(house.admin, endpoint.method(), &path, "").await,
     }
 }
@@ -134,6 +160,9 @@ async fn nobody_does_without_a_credential_what_needs_one() {
         };
         let is_guarded = endpoint.demand() != Demand::Nothing;
         assert_eq!(is_refused, is_guarded, "{endpoint:?}: {answer:?}");
+        if !is_guarded && endpoint.surface() != Surface::Rtmp {
+            assert!(is_served(endpoint, &answer), "{endpoint:?}: {answer:?}");
+        }
     }
     let names: Vec<_> = house
         .registry
@@ -165,8 +194,8 @@ async fn every_public_answer_can_be_read_by_pages_of_others() {
         (&b"GET / HTTP/1.1\r\n broken\r\n\r\n"[..], 400),
         (b"GET / HTTP/7.1\r\n\r\n", 505),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
-        (b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 405),
-        (b"GET /nothing/here HTTP/1.1\r\nHost: x\r\n\r\n", 404),
+        (b"POST / HTTP/1.0\r\nContent-Length: 0\r\n\r\n", 405),
+        (b"GET /nothing/here HTTP/1.0\r\nHost: x\r\n\r\n", 404),
     ] {
         let answer = exchange(house.http, request).await;
         assert_eq!(status(&answer), expected, "{answer}");

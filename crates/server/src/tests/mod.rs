@@ -2,11 +2,13 @@
 
 mod anonymous;
 mod doors;
+mod keep_alive;
 mod lifecycle;
 mod links;
 mod operator;
 mod rtc;
 mod secure;
+mod smuggling;
 mod strangers;
 
 use std::net::SocketAddr;

@@ -450,7 +450,8 @@ async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
     let open = async |host: u8| {
         let body = listener();
         let head = format!(
-            "POST /radio.mp3/whep HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n{SDP}\r\n",
+            "POST /radio.mp3/whep HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+             Content-Length: {}\r\n{SDP}\r\n",
             body.len()
         );
         let request = format!("{head}{body}");

@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http2::SendRequest;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -14,6 +20,8 @@ const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 struct Secure {
     house: House,
     connector: TlsConnector,
+    /// What a client offers that knows HTTP/2 as well, or whatever its library offers by default.
+    any: TlsConnector,
 }
 
 impl Secure {
@@ -39,19 +47,35 @@ impl Secure {
             .expect("versions")
             .with_root_certificates(roots)
             .with_no_client_auth();
-        // Some RTMPS clients offer what their library offers by default.
-        client.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        client.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let mut any = client.clone();
+        any.alpn_protocols.insert(0, b"h2".to_vec());
         Self {
             house,
             connector: Arc::new(client).into(),
+            any: Arc::new(any).into(),
         }
     }
 
     async fn connect(&self, address: Option<SocketAddr>) -> TlsStream<TcpStream> {
+        Self::connect_by(&self.connector, address).await
+    }
+
+    async fn connect_by(by: &TlsConnector, address: Option<SocketAddr>) -> TlsStream<TcpStream> {
         let socket = connect(address.expect("a secure port")).await;
         let name = rustls::pki_types::ServerName::try_from("localhost").expect("a name");
-        let handshake = self.connector.connect(name, socket).await;
+        let handshake = by.connect(name, socket).await;
         handshake.expect("a handshake")
+    }
+
+    /// A client of HTTP/2, which does not wait until it may send, and the task of its connection.
+    async fn http_2(&self) -> (SendRequest<Full<Bytes>>, JoinHandle<hyper::Result<()>>) {
+        let socket = Self::connect_by(&self.any, self.house.https).await;
+        assert_eq!(socket.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+        let io = TokioIo::new(socket);
+        let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
+        let (sender, connection) = handshake.expect("a handshake");
+        (sender, tokio::spawn(connection))
     }
 }
 
@@ -96,7 +120,7 @@ async fn rtmp_is_spoken_behind_tls() {
     let secure = Secure::open().await;
     let listening = format!("listening rtmps {}\n", secure.house.rtmps.expect("bound"));
     assert!(secure.house.notice.contains(&listening));
-    let mut socket = secure.connect(secure.house.rtmps).await;
+    let mut socket = Secure::connect_by(&secure.any, secure.house.rtmps).await;
     let sent = socket.write_all(&rtmp_bytes::c0_c1()).await;
     sent.expect("written");
     let mut s0_s1_s2 = vec![0; 1 + 2 * 1536];
@@ -128,5 +152,165 @@ async fn what_is_no_tls_is_turned_away() {
         page.contains("carillon_rejected_total{reason=\"tls\"} 1"),
         "{page}"
     );
+    secure.house.close().await;
+}
+
+async fn send(
+    client: &mut SendRequest<Full<Bytes>>,
+    method: &str,
+    path: &str,
+    body: &'static str,
+) -> Response<Incoming> {
+    let request = Request::builder()
+        .method(method)
+        .uri(format!("https://localhost{path}"))
+        .header("content-type", "application/sdp")
+        .body(Full::from(body))
+        .expect("a request");
+    let answer = tokio::time::timeout(SOON, client.send_request(request)).await;
+    answer.expect("in time").expect("an answer")
+}
+
+async fn text(response: Response<Incoming>) -> String {
+    let body = response.into_body().collect().await.expect("a body");
+    String::from_utf8_lossy(&body.to_bytes()).into_owned()
+}
+
+/// Reads a live body until it has given so much.
+async fn hear(body: &mut Incoming, mut bytes: usize) {
+    while bytes > 0 {
+        let frame = tokio::time::timeout(SOON, body.frame())
+            .await
+            .expect("in time");
+        let data = frame.expect("more").expect("a frame").into_data();
+        bytes = bytes.saturating_sub(data.expect("data").len());
+    }
+}
+
+#[tokio::test]
+async fn requests_of_http_2_are_answered_like_others() {
+    let secure = Secure::open().await;
+    let _source = secure.house.publish("radio.mp3").await;
+    let (mut client, _connection) = secure.http_2().await;
+    for (method, path, body, expected, words) in [
+        ("GET", "/", "", 200, "radio.mp3"),
+        ("GET", "/radio.mp3/info.json", "", 200, "\"live\":true"),
+        (
+            "GET",
+            "/status-json.xsl",
+            "",
+            200,
+            "https://localhost/radio.mp3",
+        ),
+        ("HEAD", "/", "", 200, ""),
+        ("GET", "/live/none", "", 404, "nothing at this address"),
+        (
+            "GET",
+            "/live/none.flv",
+            "",
+            404,
+            "There is no stream live/none.",
+        ),
+        ("HEAD", "/radio.mp3", "", 200, ""),
+        ("OPTIONS", "/radio.mp3", "", 204, ""),
+        ("OPTIONS", "/", "", 204, ""),
+        ("POST", "/", "", 405, ""),
+        ("POST", "/radio.mp3/whep", "hello", 400, "not SDP"),
+        ("PUT", "/live/show", "media", 505, "HTTP/1.1"),
+        ("GET", "/admin/metadata", "", 505, "HTTP/1.1"),
+    ] {
+        let answer = send(&mut client, method, path, body).await;
+        assert_eq!(answer.status(), expected, "{method} {path}");
+        let headers = answer.headers();
+        assert_eq!(
+            headers["access-control-allow-origin"], "*",
+            "{method} {path}"
+        );
+        assert!(!headers.contains_key("connection"), "{method} {path}");
+        let said = text(answer).await;
+        assert!(said.contains(words), "{method} {path}: {said}");
+        assert!(
+            !words.is_empty() || said.is_empty(),
+            "{method} {path}: {said}"
+        );
+    }
+    secure.house.close().await;
+}
+
+#[tokio::test]
+async fn streams_are_heard_over_http_2_beside_pages() {
+    let toml = "[limits]\nper_ip = 2\nlisteners = 2\n";
+    let secure = Secure::open_with(toml).await;
+    // The source has one of the two counts of its address.
+    let _source = secure.house.publish("radio.mp3").await;
+    let (mut client, connection) = secure.http_2().await;
+    let answer = send(&mut client, "GET", "/radio.mp3", "").await;
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.headers()["content-type"], "audio/mpeg");
+    let mut body = answer.into_body();
+    hear(&mut body, 2_000).await;
+    assert_eq!(send(&mut client, "GET", "/", "").await.status(), 200);
+    let second = send(&mut client, "GET", "/radio.mp3", "").await;
+    assert_eq!(
+        second.status(),
+        429,
+        "each listener but the first is counted besides"
+    );
+    let listeners = async || {
+        let page = ask(secure.house.admin, "GET", "/api/v1/listeners", "").await;
+        page.contains("radio.mp3")
+    };
+    assert!(listeners().await);
+    drop(body);
+    while listeners().await {
+        tokio::task::yield_now().await;
+    }
+    // It is idle again, and gives way to who needs its count.
+    let mut newcomer = secure.connect(secure.house.https).await;
+    let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    newcomer.write_all(request).await.expect("written");
+    read_until(&mut newcomer, "200 OK").await;
+    let ended = tokio::time::timeout(SOON, connection).await;
+    // How it ends does not matter.
+    drop(ended.expect("in time").expect("no panic"));
+    secure.house.close().await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_of_http_2_ends_when_the_server_leaves() {
+    let secure = Secure::open().await;
+    let (mut client, connection) = secure.http_2().await;
+    assert_eq!(send(&mut client, "GET", "/", "").await.status(), 200);
+    let House {
+        shutdown,
+        hurry,
+        ended,
+        ..
+    } = secure.house;
+    drop((shutdown, hurry));
+    tokio::time::timeout(SOON, connection)
+        .await
+        .expect("in time")
+        .expect("no panic")
+        .ok();
+    tokio::time::timeout(SOON, ended)
+        .await
+        .expect("in time")
+        .expect("no panic");
+}
+
+#[tokio::test]
+async fn connections_are_kept_behind_tls() {
+    let secure = Secure::open().await;
+    let _source = secure.house.publish("radio.mp3").await;
+    let mut socket = secure.connect(secure.house.https).await;
+    for _ in 0..3 {
+        let request = b"GET /_/icon.svg HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        socket.write_all(request).await.expect("written");
+        read_until(&mut socket, "</svg>").await;
+    }
+    let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    socket.write_all(request).await.expect("written");
+    read_until(&mut socket, "audio/mpeg").await;
     secure.house.close().await;
 }

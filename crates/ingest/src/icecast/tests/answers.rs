@@ -102,7 +102,8 @@ async fn a_source_that_says_much_of_itself_is_kept_in_few_words() {
             .expect("a whole head");
         let (ours, theirs) = duplex(64 * 1024);
         drop(ours);
-        let served = serve(&context, theirs, head, Bytes::new(), PEER, || {}).await;
+        let name = crate::name(&head.path());
+        let served = serve(&context, theirs, name, head, Bytes::new(), PEER, || {}).await;
         served.expect_err("nobody is there to be answered");
     }
     let source = stream(&context, "a").await.info().source;
@@ -243,7 +244,7 @@ async fn a_taken_mount_and_a_full_house_are_told_apart() {
         "{answer}"
     );
     assert_eq!(error.rejection(), Some(Rejection::Limit));
-    let ended = media::StreamName::parse("c").expect("a name");
+    let ended = StreamName::parse("c").expect("a name");
     let minute = Some(Duration::from_secs(60));
     let ended = context.registry.end(&ended, minute, now());
     assert_eq!(ended, Ok(true));

@@ -44,7 +44,7 @@ fn adts(frames: usize) -> Vec<u8> {
 }
 
 fn stream_now(context: &Context, name: &str) -> fanout::Info {
-    let name = media::StreamName::parse(name).expect("a name");
+    let name = StreamName::parse(name).expect("a name");
     let stream = context.registry.stream(&name).expect("the stream");
     stream.info()
 }
@@ -72,7 +72,10 @@ fn source(
     let context = Arc::clone(context);
     (
         ours,
-        tokio::spawn(async move { serve(&context, theirs, head, early, PEER, || {}).await }),
+        tokio::spawn(async move {
+            let name = crate::name(&head.path());
+            serve(&context, theirs, name, head, early, PEER, || {}).await
+        }),
     )
 }
 
@@ -106,6 +109,10 @@ fn source_without_type(context: &Arc<Context>) -> (DuplexStream, JoinHandle<Resu
 
 fn ask(context: &Context, request: &str) -> String {
     let (head, form) = parse(request.as_bytes());
-    let answer = update_metadata(context, &head, &form, PEER, now());
+    let dialect = match &*head.path() {
+        "/admin.cgi" => Dialect::Shoutcast,
+        _ => Dialect::Icecast,
+    };
+    let answer = update_metadata(context, dialect, &head, &form, PEER, now());
     String::from_utf8(answer).expect("answers are text")
 }

@@ -6,6 +6,10 @@
 //! nobody out. An address with a publisher, now or lately, has a few places that never weigh, so its
 //! encoder comes back through any crowd.
 //!
+//! A kept-alive connection that waits for its next request is idle. It has no place among those that wait
+//! to be served, but in the room that they leave, and gives way to any newcomer that needs its place, its
+//! count or its descriptor. Nothing is lost by that: its client connects again.
+//!
 //! A place is a value whose drop gives it back.
 
 use std::collections::HashMap;
@@ -16,8 +20,10 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use fanout::Permit;
 use net::shares::{Bounds, Crowded, Shares, Standing, Ticket};
 
+use super::limits::Seat;
 use super::publishers::Publishers;
 use super::rejected::Rejected;
 use crate::address::network;
@@ -68,6 +74,10 @@ impl Pool {
     }
 }
 
+/// Idle connections of one address: a hundred browsers behind one NAT with the six connections that each may
+/// keep, or an outage's worth of a proxy that is not trusted.
+const IDLE_SHARE: usize = 640;
+
 /// Pending connections take no more than a quarter of the descriptors, where there are enough for that:
 /// they would be refused before any had to give way.
 fn connections(max: usize, descriptors_max: Option<u64>) -> usize {
@@ -83,8 +93,9 @@ fn sessions(listeners: Option<NonZeroU32>) -> (usize, usize) {
     ((seats / 2).clamp(1, 2_048), (seats / 8).clamp(1, 1_024))
 }
 
-/// Ends what has to give way, and is told why. Called from the task of whoever came for it.
-pub(crate) type Evict = Box<dyn FnOnce(Rejected) + Send>;
+/// Ends what has to give way, and is told why it is turned away; `None` where it had been served and was
+/// idle. Called from the task of whoever came for it.
+pub(crate) type Evict = Box<dyn FnOnce(Option<Rejected>) + Send>;
 
 /// All places.
 #[derive(Debug)]
@@ -92,10 +103,26 @@ pub(super) struct Places {
     per_ip: Option<NonZeroU32>,
     connections: Tally<IpAddr>,
     pools: [Mutex<Shares<Pending>>; Pool::ALL.len()],
+    /// Connections between two requests.
+    idle: Mutex<Shares<Idle>>,
+    /// How many connections to HTTP ports may be pending and idle together.
+    http_max: usize,
     publishers: Mutex<Publishers>,
 }
 
 struct Pending(Evict);
+
+struct Idle {
+    evict: Evict,
+    /// For whom it is counted among the connections.
+    connection: Option<IpAddr>,
+}
+
+impl fmt::Debug for Idle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Idle")
+    }
+}
 
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,7 +134,14 @@ impl Places {
     /// For a process that may have so many descriptors.
     pub(super) fn new(settings: &config::Limits, descriptors_max: Option<u64>) -> Arc<Self> {
         let shares = |pool: Pool| Shares::new(pool.bounds(settings, descriptors_max));
+        let http = Pool::Http.bounds(settings, descriptors_max);
+        let idle = Bounds {
+            share: IDLE_SHARE,
+            ..http
+        };
         Arc::new(Self {
+            idle: Mutex::new(Shares::new(idle)),
+            http_max: http.max,
             per_ip: settings.per_ip,
             connections: Tally::default(),
             pools: Pool::ALL.map(|pool| Mutex::new(shares(pool))),
@@ -125,15 +159,34 @@ impl Places {
         evict: Evict,
     ) -> Result<Place, Rejected> {
         let mut place = Place::of(self);
-        if !is_proxy {
-            place.count(address)?;
+        match is_proxy {
+            true => place.proxy = Some(address),
+            false => place.count(address)?,
         }
-        let standing = match is_proxy {
-            true => Standing::Proxy,
-            false => self.standing(address),
-        };
-        place.pending = Some((pool, self.take(pool, address, standing, evict)));
+        place.wait(pool, evict);
         Ok(place)
+    }
+
+    /// A count among the connections of an address, for a request that shares its connection with those of
+    /// others.
+    pub(super) fn counted(self: &Arc<Self>, address: IpAddr) -> Result<Place, Rejected> {
+        let mut place = Place::of(self);
+        place.count(address)?;
+        Ok(place)
+    }
+
+    /// Ends an idle connection, if there is one, for a newcomer that needs its descriptor.
+    pub(super) fn evict_idle(&self) -> bool {
+        let idle = self.idle().evict_greediest();
+        let is_there = idle.is_some();
+        self.end_idle(idle);
+        is_there
+    }
+
+    /// Idle connections now.
+    #[cfg(test)]
+    fn idle_now(&self) -> usize {
+        self.idle().len()
     }
 
     /// Pending in a pool.
@@ -142,17 +195,53 @@ impl Places {
     }
 
     fn take(&self, pool: Pool, address: IpAddr, standing: Standing, evict: Evict) -> Ticket {
+        if pool == Pool::Http && self.pending(pool) + self.idle().len() >= self.http_max {
+            self.evict_idle();
+        }
         let taken = self.pool(pool).take(address, standing, Pending(evict));
         // The pool is free again: the end of what is evicted gives places back.
         let (ticket, evicted) = taken;
         if let Some((Pending(evict), crowded)) = evicted {
-            evict(match (pool, crowded) {
+            evict(Some(match (pool, crowded) {
                 (Pool::Session, _) => Rejected::PendingSessions,
                 (_, Crowded::Share) => Rejected::PendingShare,
                 (_, Crowded::Pool) => Rejected::Pending,
-            });
+            }));
         }
         ticket
+    }
+
+    fn take_idle(&self, address: IpAddr, standing: Standing, idle: Idle) -> Ticket {
+        let (ticket, evicted) = self.idle().take(address, standing, idle);
+        self.end_idle(evicted.map(|(idle, _)| idle));
+        if self.pending(Pool::Http) + self.idle().len() > self.http_max {
+            self.evict_idle();
+        }
+        ticket
+    }
+
+    fn end_idle(&self, idle: Option<Idle>) {
+        if let Some(Idle { evict, connection }) = idle {
+            if let Some(address) = connection {
+                self.connections.give_back(address);
+            }
+            evict(None);
+        }
+    }
+
+    /// One more connection of an address, for which an idle one of the same address may have to end.
+    fn count(&self, address: IpAddr, max: u32) -> bool {
+        if self.connections.take(address, max) {
+            return true;
+        }
+        let idle = self.idle().evict_of(address);
+        let is_there = idle.is_some();
+        self.end_idle(idle);
+        is_there && self.connections.take(address, max)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Shares<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn standing(&self, address: IpAddr) -> Standing {
@@ -177,12 +266,16 @@ impl Places {
 #[derive(Debug)]
 pub(crate) struct Place {
     places: Arc<Places>,
+    /// The trusted proxy whose connection it is.
+    proxy: Option<IpAddr>,
     /// Who it is, once that is known.
     address: Option<IpAddr>,
     /// For whom it is counted among the connections.
     connection: Option<IpAddr>,
     /// Until it is served.
     pending: Option<(Pool, Ticket)>,
+    /// Between two requests.
+    idle: Option<Ticket>,
     /// Whether it is among the publishers.
     is_publisher: bool,
 }
@@ -191,26 +284,32 @@ impl Place {
     fn of(places: &Arc<Places>) -> Self {
         Self {
             places: Arc::clone(places),
+            proxy: None,
             address: None,
             connection: None,
             pending: None,
+            idle: None,
             is_publisher: false,
         }
     }
 
-    /// Counts the connection for the address of a proxy's client. It is counted for one address only.
+    /// Counts the connection for whoever makes the request that has arrived: of a proxy's connection that is
+    /// its client, who may be another one each time.
     pub(crate) fn charge(&mut self, address: IpAddr) -> Result<(), Rejected> {
-        if self.address.is_some() {
-            return Ok(());
+        if self.address == Some(network(address)) {
+            return match self.connection {
+                Some(_) => Ok(()),
+                // A session was counted in its stead.
+                None => self.count(address),
+            };
         }
+        self.discharge();
         self.count(address)?;
         if let Some((pool, ticket)) = self.pending.take() {
             // Whoever was evicted meanwhile has no place, and ends.
             let returned = self.places.pool(pool).give_back(ticket);
             if let Some(Pending(evict)) = returned {
-                let standing = self.places.standing(address);
-                let ticket = self.places.take(pool, address, standing, evict);
-                self.pending = Some((pool, ticket));
+                self.wait(pool, evict);
             }
         }
         Ok(())
@@ -219,13 +318,82 @@ impl Place {
     fn count(&mut self, address: IpAddr) -> Result<(), Rejected> {
         let address = network(address);
         if let Some(max) = self.places.per_ip {
-            if !self.places.connections.take(address, max.get()) {
+            if !self.places.count(address, max.get()) {
                 return Err(Rejected::Address);
             }
             self.connection = Some(address);
         }
         self.address = Some(address);
         Ok(())
+    }
+
+    fn discharge(&mut self) {
+        self.address = None;
+        if let Some(address) = self.connection.take() {
+            self.places.connections.give_back(address);
+        }
+    }
+
+    /// Whose it is, and how that one stands. A proxy's own it is while no client is known.
+    fn holder(&self) -> Option<(IpAddr, Standing)> {
+        match (self.address, self.proxy) {
+            (Some(address), _) => Some((address, self.places.standing(address))),
+            (None, Some(proxy)) => Some((proxy, Standing::Proxy)),
+            (None, None) => None,
+        }
+    }
+
+    /// It waits to be served.
+    fn wait(&mut self, pool: Pool, evict: Evict) {
+        if let Some((address, standing)) = self.holder() {
+            let ticket = self.places.take(pool, address, standing, evict);
+            self.pending = Some((pool, ticket));
+        }
+    }
+
+    /// The connection was served and waits for its next request: it gives way first. It goes on with
+    /// [`wake`](Self::wake).
+    pub(crate) fn rest(&mut self) {
+        let Some((pool, ticket)) = self.pending.take() else {
+            return;
+        };
+        let returned = self.places.pool(pool).give_back(ticket);
+        // Whoever was evicted meanwhile ends.
+        if let Some(Pending(evict)) = returned {
+            self.rest_again(evict);
+        }
+    }
+
+    /// The same for a connection that was [held](Self::hold).
+    pub(crate) fn rest_again(&mut self, evict: Evict) {
+        if self.proxy.is_some() {
+            self.discharge();
+        }
+        if let Some((address, standing)) = self.holder() {
+            let connection = self.connection.take();
+            let idle = Idle { evict, connection };
+            self.idle = Some(self.places.take_idle(address, standing, idle));
+        }
+    }
+
+    /// The next request has begun; false when the connection had to give way, and ends.
+    pub(crate) fn wake(&mut self) -> bool {
+        let ticket = self.idle.take();
+        let returned = ticket.and_then(|ticket| self.places.idle().give_back(ticket));
+        let Some(Idle { evict, connection }) = returned else {
+            return false;
+        };
+        self.connection = connection;
+        self.wait(Pool::Http, evict);
+        true
+    }
+
+    /// The connection carries a listener and cannot give way. When it has none any more, it may
+    /// [rest](Self::rest_again) with what is returned.
+    pub(crate) fn hold(&mut self) -> Option<Evict> {
+        let (pool, ticket) = self.pending.take()?;
+        let returned = self.places.pool(pool).give_back(ticket);
+        returned.map(|Pending(evict)| evict)
     }
 
     /// The connection or session is a listener, and bounded as such from here on.
@@ -247,7 +415,7 @@ impl Place {
     }
 
     /// A place for the session that this connection has asked for. Where connections are counted, the
-    /// session is counted in the connection's stead, which is about to end.
+    /// session is counted in the connection's stead, which is counted again if it asks for more.
     fn session(&mut self, address: IpAddr, evict: Evict) -> Self {
         let places = &self.places;
         let ticket = places.take(Pool::Session, address, places.standing(address), evict);
@@ -262,6 +430,10 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.settle();
+        if let Some(ticket) = self.idle.take() {
+            let returned = self.places.idle().give_back(ticket);
+            self.connection = returned.and_then(|idle| idle.connection);
+        }
         if let Some(address) = self.connection.take() {
             self.places.connections.give_back(address);
         }
@@ -273,7 +445,7 @@ impl Drop for Place {
     }
 }
 
-/// A connection's place, for the sessions that its requests open.
+/// A connection's place, shared by the requests on it and by the sessions that they open.
 #[derive(Clone, Debug)]
 pub(crate) struct Handover(Arc<Mutex<Place>>);
 
@@ -284,8 +456,23 @@ impl Handover {
 
     /// A place for a session of a peer at this address.
     pub(crate) fn session(&self, address: IpAddr, evict: Evict) -> Place {
-        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        place.session(address, evict)
+        self.place().session(address, evict)
+    }
+
+    /// The place itself, with which whatever keeps the connection is done to it.
+    pub(crate) fn place(&self) -> MutexGuard<'_, Place> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The place, for a listener that keeps the connection.
+    pub(crate) fn into_permit(self, seat: Seat) -> Permit {
+        match Arc::try_unwrap(self.0) {
+            Ok(place) => {
+                let place = place.into_inner().unwrap_or_else(PoisonError::into_inner);
+                Permit::new((place, seat))
+            }
+            Err(shared) => Permit::new((shared, seat)),
+        }
     }
 }
 
@@ -323,199 +510,4 @@ impl<K: Eq + Hash> Tally<K> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use super::*;
-
-    const HTTP: Pool = Pool::Http;
-
-    fn address(site: u8, host: u8) -> IpAddr {
-        IpAddr::from([192, 0, site, host])
-    }
-
-    /// Places, and a count of evictions.
-    struct Crowd {
-        places: Arc<Places>,
-        evicted: Arc<AtomicU64>,
-    }
-
-    impl Crowd {
-        fn new(change: impl FnOnce(&mut config::Limits)) -> Self {
-            let mut settings = config::Limits::default();
-            change(&mut settings);
-            Self {
-                places: Places::new(&settings, None),
-                evicted: Arc::default(),
-            }
-        }
-
-        fn evict(&self) -> Evict {
-            let evicted = Arc::clone(&self.evicted);
-            Box::new(move |_| {
-                evicted.fetch_add(1, Ordering::Relaxed);
-            })
-        }
-
-        fn ask(&self, pool: Pool, address: IpAddr) -> Result<Place, Rejected> {
-            self.places.connection(pool, address, false, self.evict())
-        }
-
-        fn evicted(&self) -> u64 {
-            self.evicted.load(Ordering::Relaxed)
-        }
-
-        fn held_by(&self, pool: Pool, address: IpAddr) -> usize {
-            self.places.pool(pool).held_by(address)
-        }
-    }
-
-    #[test]
-    fn an_address_gets_its_places_back() {
-        let crowd = Crowd::new(|settings| settings.per_ip = NonZeroU32::new(2));
-        let here = address(2, 1);
-        let first = crowd.ask(HTTP, here).expect("a place");
-        let _second = crowd.ask(HTTP, here).expect("a place");
-        assert_eq!(crowd.ask(HTTP, here).err(), Some(Rejected::Address));
-        assert!(crowd.ask(HTTP, address(2, 2)).is_ok());
-        drop(first);
-        let mut proxied = crowd
-            .places
-            .connection(HTTP, address(9, 9), true, crowd.evict())
-            .expect("a proxy is not counted");
-        assert_eq!(proxied.charge(here), Ok(()));
-        assert_eq!(crowd.ask(HTTP, here).err(), Some(Rejected::Address));
-        assert_eq!(crowd.held_by(HTTP, address(9, 9)), 0, "its client is");
-        drop(proxied);
-        assert!(crowd.ask(HTTP, here).is_ok());
-        assert_eq!(crowd.places.pending(HTTP), 1, "the second is still waiting");
-    }
-
-    #[test]
-    fn an_ipv6_network_has_the_places_of_one_address() {
-        let crowd = Crowd::new(|settings| settings.per_ip = NonZeroU32::new(1));
-        let ask = |text: &str| crowd.ask(HTTP, text.parse().expect("an address"));
-        let _first = ask("2001:db8:0:1::1").expect("a place");
-        assert_eq!(ask("2001:db8:0:1:ffff::2").err(), Some(Rejected::Address));
-        assert!(ask("2001:db8:0:2::1").is_ok());
-    }
-
-    #[test]
-    fn beyond_its_share_an_address_evicts_itself() {
-        for (pool, share) in [(Pool::Http, 1_024), (Pool::Rtmp, 64)] {
-            let crowd = Crowd::new(|_| {});
-            let (here, elsewhere) = (address(2, 1), address(3, 1));
-            let honest = crowd.ask(pool, elsewhere).expect("a place");
-            let mut all: Vec<_> = (0..2 * share)
-                .map(|_| crowd.ask(pool, here).expect("a place"))
-                .collect();
-            assert_eq!(crowd.held_by(pool, here), share);
-            assert_eq!(crowd.held_by(pool, elsewhere), 1);
-            assert_eq!(crowd.evicted(), share as u64);
-            all[0].settle();
-            assert_eq!(crowd.held_by(pool, here), share, "it had none");
-            all[share].settle();
-            all[share].settle();
-            assert_eq!(crowd.held_by(pool, here), share - 1, "given back once");
-            drop((all, honest));
-            assert_eq!(crowd.places.pending(pool), 0);
-        }
-    }
-
-    #[test]
-    fn few_addresses_do_not_keep_another_out() {
-        for (pool, attackers) in [(Pool::Http, 4), (Pool::Rtmp, 16)] {
-            let crowd = Crowd::new(|_| {});
-            let max = pool.bounds(&config::Limits::default(), None).max;
-            let mut all = Vec::new();
-            for number in 0..2 * max {
-                let from = address(2, (number % attackers) as u8);
-                all.push(crowd.ask(pool, from).expect("a place"));
-            }
-            let before = crowd.evicted();
-            let honest = crowd.ask(pool, address(2, 200)).expect("a place");
-            assert_eq!(crowd.evicted(), before + 1);
-            assert_eq!(crowd.places.pending(pool), max);
-            for _ in 0..max {
-                all.push(crowd.ask(pool, address(2, 1)).expect("a place"));
-            }
-            assert_eq!(crowd.held_by(pool, address(2, 200)), 1, "it stays");
-            drop(honest);
-        }
-    }
-
-    #[test]
-    fn networks_of_one_ipv6_site_do_not_keep_another_out() {
-        let crowd = Crowd::new(|_| {});
-        let mut all = Vec::new();
-        // A thousand networks hold four each, an honest one holds eight.
-        let honest: IpAddr = "2001:db8:1::1".parse().expect("an address");
-        for _ in 0..8 {
-            all.push(crowd.ask(HTTP, honest).expect("a place"));
-        }
-        for number in 0..8_000_u16 {
-            let network = number % 1_024;
-            let from = format!("2001:db8:0:{network:x}::1");
-            let from = from.parse().expect("an address");
-            all.push(crowd.ask(HTTP, from).expect("a place"));
-        }
-        assert_eq!(crowd.places.pending(HTTP), 4_096);
-        assert_eq!(crowd.held_by(HTTP, honest), 8);
-    }
-
-    #[test]
-    fn a_publishers_address_comes_back_through_any_crowd() {
-        let crowd = Crowd::new(|_| {});
-        let studio = address(2, 1);
-        let mut publisher = crowd.ask(Pool::Rtmp, studio).expect("a place");
-        publisher.settle_publisher();
-        drop(publisher);
-        let _again = crowd.ask(Pool::Rtmp, studio).expect("a place");
-        // As many addresses as there are places, and more: nobody is greedy.
-        let all: Vec<_> = (0..4_096_u32)
-            .map(|number| IpAddr::from((0x0a00_0000 | number << 8).to_be_bytes()))
-            .map(|from| crowd.ask(Pool::Rtmp, from).expect("a place"))
-            .collect();
-        assert_eq!(crowd.held_by(Pool::Rtmp, studio), 1);
-        assert_eq!(crowd.places.pending(Pool::Rtmp), 1_024);
-        drop(all);
-    }
-
-    #[test]
-    fn a_session_has_a_place_of_its_own() {
-        let crowd = Crowd::new(|settings| settings.per_ip = NonZeroU32::new(1));
-        let here = address(2, 1);
-        let place = crowd.ask(HTTP, here).expect("a place");
-        let handover = Handover::new(place);
-        let mut session = handover.session(here, crowd.evict());
-        let pending = |pool| crowd.places.pending(pool);
-        assert_eq!((pending(HTTP), pending(Pool::Session)), (1, 1));
-        drop(handover);
-        assert_eq!((pending(HTTP), pending(Pool::Session)), (0, 1));
-        assert_eq!(
-            crowd.ask(HTTP, here).err(),
-            Some(Rejected::Address),
-            "the session is counted in the connection's stead"
-        );
-        session.settle();
-        assert_eq!(pending(Pool::Session), 0);
-        drop(session);
-        assert!(crowd.ask(HTTP, here).is_ok());
-    }
-
-    #[test]
-    fn pending_connections_leave_descriptors_to_others() {
-        assert_eq!(connections(4_096, None), 4_096);
-        assert_eq!(connections(4_096, Some(1 << 20)), 4_096);
-        assert_eq!(connections(4_096, Some(4_096)), 1_024);
-        assert_eq!(connections(4_096, Some(100)), 256);
-    }
-
-    #[test]
-    fn sessions_that_wait_leave_seats_to_others() {
-        assert_eq!(sessions(None), (2_048, 1_024));
-        assert_eq!(sessions(NonZeroU32::new(100)), (50, 12));
-        assert_eq!(sessions(NonZeroU32::new(1)), (1, 1));
-        assert_eq!(sessions(NonZeroU32::new(1_000_000)), (2_048, 1_024));
-    }
-}
+mod tests;

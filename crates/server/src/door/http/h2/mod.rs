@@ -1,0 +1,343 @@
+//! HTTP/2, by hyper: requests that share a connection. They have the routes, the limits and the answers of
+//! HTTP/1.
+//!
+//! A request is written down as the head that HTTP/1 would have, and from there on is one. A live body follows
+//! its lane in a task of its own and is given piece by piece, as the client's windows open.
+//!
+//! The connection is idle while it carries no request, and a listener's while it carries a listener. Publishers
+//! have no way in: a source's body has no end, and sources speak HTTP/1.
+
+mod body;
+mod wire;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use egress_http::{Reply, Target};
+use fanout::Permit;
+use http1::{Head, Status};
+use hyper::body::Incoming;
+use hyper::server::conn::http2::Builder;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::server::TlsStream;
+
+use self::body::{Held, Pieces};
+use self::wire::from_wire;
+use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, exchange, refusal, visitor};
+use crate::door::limits::{Evict, Handover, Place};
+use crate::door::rejected::Rejected;
+use crate::node::Node;
+use crate::pages::Visitor;
+use crate::route::{Page, Route};
+
+/// Requests at once on one connection, and bytes of each one's head: together half of what a connection may own
+/// before anybody has shown a credential. A page with its scripts, or an HLS player, needs fewer.
+const STREAMS_MAX: u32 = 16;
+const HEAD_BYTES_MAX: u32 = 8 * 1024;
+
+/// Bytes of bodies that may arrive before they are read, of one request and of all: HTTP/2's own default.
+const WINDOW_BYTES: u32 = 65_535;
+
+/// Bytes of one answer that may lie between its page and the socket.
+const SEND_BYTES_MAX: usize = 64 * 1024;
+
+/// How often a silent client is asked whether it is there, and how long it may take to say so.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Pieces of a live body between the lane and HTTP/2: whoever does not take them falls behind in the log.
+const PIECES_MAX: usize = 1;
+
+/// Serves a connection that has agreed on HTTP/2.
+pub(in crate::door) async fn serve(
+    node: &Arc<Node>,
+    site: &Router,
+    socket: TlsStream<TcpStream>,
+    place: Place,
+    peer: SocketAddr,
+) {
+    let session = Arc::new(Session {
+        node: Arc::clone(node),
+        site: site.clone(),
+        usage: Mutex::default(),
+        requests: watch::Sender::new(0),
+        place: Handover::new(place),
+        peer,
+    });
+    session.place.place().rest();
+    let service = service_fn(|request| {
+        let session = Arc::clone(&session);
+        async move { Ok::<_, Infallible>(session.answer(request).await) }
+    });
+    let connection = Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(HEAD_BYTES_MAX)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .max_send_buf_size(SEND_BYTES_MAX)
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT)
+        .serve_connection(TokioIo::new(socket), service);
+    tokio::pin!(connection);
+    let ending = async {
+        tokio::select! {
+            () = node.leaves() => {}
+            () = session.idles() => {}
+            () = sleep(LIFETIME) => {}
+        }
+    };
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        () = ending => {
+            // What it carries is served to its end.
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%peer, %error, "a connection of HTTP/2 ended");
+    }
+}
+
+/// What the requests of a connection share.
+struct Session {
+    node: Arc<Node>,
+    site: Router,
+    usage: Mutex<Use>,
+    /// How many requests it carries.
+    requests: watch::Sender<usize>,
+    place: Handover,
+    /// Who connected, maybe a proxy.
+    peer: SocketAddr,
+}
+
+/// What a connection is used for.
+#[derive(Default)]
+struct Use {
+    requests: usize,
+    listeners: usize,
+    /// Ends the connection when it is idle again; while it has listeners nobody else can.
+    evict: Option<Evict>,
+}
+
+impl Session {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response {
+        let (parts, body) = request.into_parts();
+        let head = match wire::head(&parts) {
+            Ok(head) => head,
+            Err(error) => {
+                return self.refuse(
+                    &Asked::nothing(self.peer),
+                    http1::status_of(error),
+                    &error.to_string(),
+                );
+            }
+        };
+        let visitor = visitor(&self.node, &head, self.peer, "https");
+        let asked = Asked::by(&head, visitor.peer);
+        let Some(busy) = Busy::begin(&self) else {
+            // It gave way in this moment.
+            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        };
+        let counted = match self.count(&visitor) {
+            Ok(counted) => counted,
+            Err(reason) => return self.reject(&asked, reason),
+        };
+        let route = Route::of(head.method(), &head.path(), &self.node.registry);
+        let response = match route {
+            Route::Page(page) => self.page(page, &head, visitor, body).await,
+            Route::Listen(target) => {
+                return self.listen(target, &head, &asked, busy, counted).await;
+            }
+            Route::Look(target) => self.look(target, &head, &asked).await,
+            Route::Capabilities => {
+                let answer = ingest::icecast::answer_options(&self.node.ingest.settings, &head);
+                asked.log_answer(&self.node, &answer);
+                from_wire(&answer, None)
+            }
+            Route::Source(_) | Route::Title(_) => {
+                let text = "Sources and their titles come over HTTP/1.1 here.";
+                self.refuse(&asked, Status::VERSION_NOT_SUPPORTED, text)
+            }
+            Route::Malformed => {
+                let error = http1::Error::TargetMalformed;
+                self.refuse(&asked, http1::status_of(error), &error.to_string())
+            }
+        };
+        response.map(|body| {
+            Body::new(Held {
+                body,
+                _for: (busy, counted),
+            })
+        })
+    }
+
+    /// Counts a request for its client: a connection is counted once, unless it is a proxy's.
+    fn count(&self, visitor: &Visitor) -> Result<Option<Place>, Rejected> {
+        let address = visitor.peer.ip();
+        match visitor.is_proxied {
+            true => self.node.limits.counted(address).map(Some),
+            false => self.place.place().charge(address).map(|()| None),
+        }
+    }
+
+    async fn page(&self, page: Page, head: &Head, visitor: Visitor, body: Incoming) -> Response {
+        let mut request = match exchange::request(head, Body::new(body)) {
+            Ok(request) => request,
+            Err(error) => {
+                let asked = Asked::by(head, visitor.peer);
+                return self.refuse(&asked, http1::status_of(error), &error.to_string());
+            }
+        };
+        let extensions = request.extensions_mut();
+        extensions.insert(page);
+        extensions.insert(visitor);
+        extensions.insert(self.place.clone());
+        let service = TowerToHyperService::new(self.site.clone());
+        match timeout(PAGE_TIMEOUT, service.call(request)).await {
+            Ok(response) => response.unwrap_or_else(|never| match never {}),
+            Err(_) => {
+                let asked = Asked::by(head, visitor.peer);
+                let text = "The answer was not there in time.";
+                self.refuse(&asked, Status::SERVICE_UNAVAILABLE, text)
+            }
+        }
+    }
+
+    async fn look(&self, target: Target, head: &Head, asked: &Asked) -> Response {
+        let reply =
+            egress_http::reply(&self.node.egress, target, head, asked.peer, Permit::new(()));
+        match reply.await {
+            Reply::Whole { status, bytes } => {
+                asked.log(&self.node, status, bytes.len());
+                from_wire(&bytes, None)
+            }
+            Reply::Live { head, .. } => from_wire(&head, None),
+        }
+    }
+
+    async fn listen(
+        self: &Arc<Self>,
+        target: Target,
+        head: &Head,
+        asked: &Asked,
+        mut busy: Busy,
+        counted: Option<Place>,
+    ) -> Response {
+        let node = &self.node;
+        let seat = if node.is_draining() {
+            Err(Rejected::Draining)
+        } else {
+            node.limits.listener(asked.peer.ip(), Instant::now())
+        };
+        let (seat, also) = match seat.and_then(|seat| Ok((seat, busy.listen(asked.peer)?))) {
+            Ok(both) => both,
+            Err(reason) => return self.reject(asked, reason),
+        };
+        let permit = Permit::new((seat, counted, also));
+        let reply = egress_http::reply(&node.egress, target, head, asked.peer, permit);
+        match reply.await {
+            Reply::Whole { status, bytes } => {
+                asked.log(node, status, bytes.len());
+                from_wire(&bytes, None)
+            }
+            Reply::Live { head, body } => {
+                let (sender, pieces) = mpsc::channel(PIECES_MAX);
+                // It ends with the lane, or when the client has closed its stream.
+                tokio::spawn(body.feed(sender));
+                from_wire(&head, Some(Body::new(Pieces { pieces, _for: busy })))
+            }
+        }
+    }
+
+    fn reject(&self, asked: &Asked, reason: Rejected) -> Response {
+        self.node.counts.reject(reason, asked.peer);
+        self.refuse(asked, refusal::status_of(reason), &reason.to_string())
+    }
+
+    fn refuse(&self, asked: &Asked, status: Status, text: &str) -> Response {
+        let answer = refusal::plain(&self.node, asked.version, status, text);
+        asked.log_answer(&self.node, &answer);
+        from_wire(&answer, None)
+    }
+
+    /// Resolves when no request has come for too long.
+    async fn idles(&self) {
+        let mut requests = self.requests.subscribe();
+        // The sender is this session's own.
+        while requests.wait_for(|requests| *requests == 0).await.is_ok() {
+            let next = requests.wait_for(|requests| *requests > 0);
+            if timeout(IDLE_TIMEOUT, next).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// A request that is being served: its connection is not idle.
+struct Busy {
+    session: Arc<Session>,
+    is_listener: bool,
+}
+
+impl Busy {
+    /// `None` when the connection has had to give way.
+    fn begin(session: &Arc<Session>) -> Option<Self> {
+        let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        if usage.requests == 0 && !session.place.place().wake() {
+            return None;
+        }
+        usage.requests += 1;
+        session.requests.send_replace(usage.requests);
+        Some(Self {
+            session: Arc::clone(session),
+            is_listener: false,
+        })
+    }
+
+    /// It is a listener's. The first is what the connection is counted for; each other is counted besides.
+    fn listen(&mut self, peer: SocketAddr) -> Result<Option<Place>, Rejected> {
+        let session = &self.session;
+        let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let also = match usage.listeners {
+            0 => None,
+            _ => Some(session.node.limits.counted(peer.ip())?),
+        };
+        if usage.evict.is_none() {
+            usage.evict = session.place.place().hold();
+        }
+        usage.listeners += 1;
+        self.is_listener = true;
+        Ok(also)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let session = &self.session;
+        let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        usage.requests -= 1;
+        usage.listeners -= usize::from(self.is_listener);
+        if usage.requests == 0 {
+            let evict = usage.evict.take();
+            let mut place = session.place.place();
+            match evict {
+                Some(evict) => place.rest_again(evict),
+                None => place.rest(),
+            }
+        }
+        session.requests.send_replace(usage.requests);
+    }
+}

@@ -1,0 +1,109 @@
+//! Between HTTP/2 and the bytes of HTTP/1: requests written down as heads, and answers read back.
+
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use http1::{Head, HeadReader};
+
+/// The head that HTTP/1 would have.
+pub(super) fn head(parts: &Parts) -> Result<Head, http1::Error> {
+    let target = parts.uri.path_and_query();
+    let target = target.ok_or(http1::Error::TargetMalformed)?.as_str();
+    let mut text = format!("{} {target} HTTP/1.1\r\n", parts.method).into_bytes();
+    let mut add = |name: &[u8], value: &[u8]| {
+        text.extend_from_slice(name);
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value);
+        text.extend_from_slice(b"\r\n");
+    };
+    let authority = parts.uri.authority();
+    if let Some(authority) = authority {
+        add(b"host", authority.as_str().as_bytes());
+    }
+    for (name, value) in &parts.headers {
+        if authority.is_none() || name != header::HOST {
+            add(name.as_str().as_bytes(), value.as_bytes());
+        }
+    }
+    text.extend_from_slice(b"\r\n");
+    let read = HeadReader::default().push(&text)?;
+    let (head, _) = read.ok_or(http1::Error::HeaderMalformed)?;
+    head.conforms()?;
+    Ok(head)
+}
+
+/// An answer of ours as HTTP/1 has it, in which each line is one header. `body` is used instead of its own.
+pub(super) fn from_wire(answer: &[u8], body: Option<Body>) -> Response {
+    let end = answer.windows(4).position(|end| end == b"\r\n\r\n");
+    let (head, rest) = match end {
+        Some(end) => (&answer[..end], &answer[end + 4..]),
+        None => (answer, &[][..]),
+    };
+    let text = String::from_utf8_lossy(head);
+    let mut lines = text.split("\r\n");
+    let status = lines.next().and_then(|line| line.split(' ').nth(1));
+    let status = status.and_then(|code| StatusCode::from_bytes(code.as_bytes()).ok());
+    let body = body.unwrap_or_else(|| Body::from(rest.to_vec()));
+    let mut response = Response::new(body);
+    *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let value = HeaderValue::from_bytes(value.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, value)
+            // What is about the connection has no place in HTTP/2 (RFC 9113 §8.2.2).
+            && name != header::CONNECTION
+        {
+            response.headers_mut().append(name, value);
+        }
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+    use hyper::body::Body as _;
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_the_head_that_http_1_would_have() {
+        let request = Request::builder()
+            .method("POST")
+            .uri("https://radio:8443/a%20b?c=d")
+            .header("host", "another")
+            .header("x-a", "1")
+            .header("x-a", "2");
+        let (parts, ()) = request.body(()).expect("a request").into_parts();
+        let head = head(&parts).expect("a head");
+        assert_eq!((head.method(), &*head.path()), ("POST", "/a b"));
+        assert_eq!(
+            head.header_values("host").collect::<Vec<_>>(),
+            ["radio:8443"]
+        );
+        assert_eq!(head.header_values("x-a").collect::<Vec<_>>(), ["1", "2"]);
+    }
+
+    #[test]
+    fn what_names_no_path_or_no_host_is_refused() {
+        for (method, uri) in [("CONNECT", "radio:443"), ("GET", "/")] {
+            let request = Request::builder().method(method).uri(uri);
+            let (parts, ()) = request.body(()).expect("a request").into_parts();
+            assert!(head(&parts).is_err(), "{method} {uri}");
+        }
+    }
+
+    #[test]
+    fn an_answer_keeps_all_but_what_is_about_the_connection() {
+        let answer =
+            b"HTTP/1.0 404 Not Found\r\nConnection: Close\r\nX-A: b: c\r\n\r\nwords\r\n\r\n";
+        let response = from_wire(answer, None);
+        assert_eq!(response.status(), StatusCode::NOT_FOUND);
+        assert_eq!(
+            (response.headers().len(), &response.headers()["x-a"]),
+            (1, &HeaderValue::from_static("b: c"))
+        );
+        assert_eq!(response.body().size_hint().exact(), Some(9));
+    }
+}

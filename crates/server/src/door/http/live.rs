@@ -1,0 +1,191 @@
+//! Requests that keep the connection: listeners and sources. The socket is handed over, and nothing that
+//! stands behind the request is read as another one. Titles and `OPTIONS *` end the connection, too:
+//! source clients make one for each.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use egress_http::{Outcome, Target};
+use fanout::Permit;
+use http1::{Body, Head, Status};
+use ingest::icecast::Dialect;
+use media::StreamName;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+use super::Asked;
+use super::refusal::refuse;
+use crate::door::head;
+use crate::door::limits::Handover;
+use crate::door::rejected::Rejected;
+use crate::node::Node;
+
+/// The longest form that sets a title.
+const FORM_BYTES_MAX: u64 = 16 * 1024;
+
+/// What carries requests: a socket, or TLS over one.
+pub(in crate::door) trait Carrier:
+    AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static
+{
+    /// `https` or `http`.
+    const SCHEME: &str;
+
+    /// Serves a live body on it.
+    fn listen(
+        self,
+        node: &Node,
+        target: Target,
+        head: Head,
+        peer: SocketAddr,
+        permit: Permit,
+    ) -> impl Future<Output = Outcome> + Send;
+}
+
+impl Carrier for TcpStream {
+    const SCHEME: &str = "http";
+
+    async fn listen(
+        self,
+        node: &Node,
+        target: Target,
+        head: Head,
+        peer: SocketAddr,
+        permit: Permit,
+    ) -> Outcome {
+        egress_http::serve_plain(&node.egress, self, target, head, peer, Some(permit)).await
+    }
+}
+
+impl Carrier for TlsStream<TcpStream> {
+    const SCHEME: &str = "https";
+
+    async fn listen(
+        self,
+        node: &Node,
+        target: Target,
+        head: Head,
+        peer: SocketAddr,
+        permit: Permit,
+    ) -> Outcome {
+        if let Err(error) = net::tcp::prepare_listener(self.get_ref().0) {
+            tracing::debug!(%peer, %error, "a listener was gone before it was served");
+        }
+        egress_http::serve_secure(&node.egress, self, target, head, peer, Some(permit)).await
+    }
+}
+
+/// A request that keeps its connection.
+pub(super) struct Live<'a, S> {
+    pub(super) node: &'a Arc<Node>,
+    pub(super) socket: S,
+    pub(super) head: Head,
+    /// What came behind the head: the beginning of a body.
+    pub(super) early: Bytes,
+    pub(super) place: Handover,
+    /// The client, which a proxy may have named.
+    pub(super) peer: SocketAddr,
+}
+
+impl<S: Carrier> Live<'_, S> {
+    /// Lets a listener in, if there is room for one more.
+    pub(super) async fn listen(self, target: Target) {
+        let (node, peer) = (self.node, self.peer);
+        let seat = if node.is_draining() {
+            Err(Rejected::Draining)
+        } else {
+            node.limits.listener(peer.ip(), Instant::now())
+        };
+        match seat {
+            Ok(seat) => {
+                self.place.place().settle();
+                self.pass_on(target, |place| place.into_permit(seat)).await;
+            }
+            Err(reason) => {
+                let asked = Asked::by(&self.head, peer);
+                refuse(node, self.socket, &asked, reason).await;
+            }
+        }
+    }
+
+    /// Answers who asks what listening would give.
+    pub(super) async fn look(self, target: Target) {
+        self.pass_on(target, Permit::new).await;
+    }
+
+    /// Logs a request that did not become a listener.
+    async fn pass_on(self, target: Target, permit: impl FnOnce(Handover) -> Permit) {
+        let asked = Asked::by(&self.head, self.peer);
+        let (node, head, peer, permit) = (self.node, self.head, self.peer, permit(self.place));
+        let outcome = self.socket.listen(node, target, head, peer, permit).await;
+        if let Outcome::Answered { status, bytes } = outcome {
+            asked.log(node, status, bytes);
+        }
+    }
+
+    pub(super) async fn publish(self, name: Result<StreamName, ingest::Error>) {
+        let asked = Asked::by(&self.head, self.peer);
+        let (node, peer, place) = (self.node, self.peer, &self.place);
+        let mut is_admitted = false;
+        let on_admitted = || {
+            is_admitted = true;
+            place.place().settle_publisher();
+        };
+        let served = ingest::icecast::serve(
+            &node.ingest,
+            self.socket,
+            name,
+            self.head,
+            self.early,
+            peer,
+            on_admitted,
+        );
+        let outcome = served.await;
+        let status = match &outcome {
+            Err(error) if !is_admitted => ingest::icecast::status_of(error).0,
+            _ => Status::OK,
+        };
+        asked.log(node, status, 0);
+        if let Err(error) = outcome {
+            tracing::debug!(%peer, %error, "a source's connection ended");
+        }
+    }
+
+    pub(super) async fn set_title(self, dialect: Dialect) {
+        let asked = Asked::by(&self.head, self.peer);
+        let (node, peer, head) = (self.node, self.peer, self.head);
+        let (mut socket, limit) = (self.socket, node.config.http.head_timeout);
+        let form = tokio::time::timeout(limit, form(&mut socket, &head, self.early)).await;
+        let form = form.unwrap_or_default();
+        // Written even if the client has closed its half already, as scripts do.
+        let now = Instant::now();
+        let update = ingest::icecast::update_metadata;
+        let answer = update(&node.ingest, dialect, &head, &form, peer, now);
+        asked.log_answer(node, &answer);
+        head::answer(socket, &answer).await;
+    }
+
+    pub(super) async fn tell_capabilities(self) {
+        let answer = ingest::icecast::answer_options(&self.node.ingest.settings, &self.head);
+        Asked::by(&self.head, self.peer).log_answer(self.node, &answer);
+        head::answer(self.socket, &answer).await;
+    }
+}
+
+/// The body of a form, as far as it announces its length. What is too long is nobody's title.
+async fn form<S: Carrier>(socket: &mut S, head: &Head, early: Bytes) -> Vec<u8> {
+    let Body::Length(length @ 1..=FORM_BYTES_MAX) = head.body() else {
+        return Vec::new();
+    };
+    let length = length as usize;
+    let mut form = early.to_vec();
+    form.truncate(length);
+    let missing = (length - form.len()) as u64;
+    match socket.take(missing).read_to_end(&mut form).await {
+        Ok(_) => form,
+        Err(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,323 @@
+//! The HTTP ports: requests on a connection, read and answered one after another.
+//!
+//! ```text
+//!   ┌► (idle) ─► head ─► Route ─┬─ listener, source, title ─► the socket is handed over, the loop ends
+//!   │                           └─ page, WHIP, WHEP ─► body ─► service ─► answer ─┐
+//!   └──────────────────────────────── keep-alive, pipelined requests ◄────────────┘
+//! ```
+//!
+//! * A request is read once, by `http1`, and routed once, by [`Route::of`]. Behind a request that is refused
+//!   as malformed, or that source clients alone may make, nothing is read.
+//! * A connection that waits for its next request is idle: it gives way to newcomers first
+//!   ([`Place::rest`](super::places::Place::rest)), and ends when the server leaves.
+//! * Before a client has shown a credential a connection owns a head of 16 KiB, as it arrived, as it was read
+//!   and as the service is given it, and a body of [`BODY_BYTES_MAX`]: less than 256 KiB.
+
+mod asked;
+mod exchange;
+pub(super) mod h2;
+mod live;
+mod refusal;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::Router;
+use axum::response::Response;
+use http1::{Body, Head, HttpDate, Status, Version};
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
+
+use self::asked::Asked;
+use self::exchange::Terms;
+pub(super) use self::live::Carrier;
+use self::live::Live;
+pub(super) use self::refusal::refuse_unread;
+use self::refusal::{refuse, refuse_headless, refuse_malformed, say};
+use super::head::{Inbox, NoBody, NoHead, Taken};
+use super::is_trusted;
+use super::limits::{Handover, Place};
+use super::rejected::Rejected;
+use crate::address::forwarded;
+use crate::node::Node;
+use crate::pages::Visitor;
+use crate::route::{Page, Route};
+use crate::stamp;
+
+/// How long a connection may wait for its next request. Proxies that keep connections to a server close
+/// them after 60 s (nginx) or less; the side that sends requests should be the one to close, because a
+/// request that crosses our closing is lost.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+
+/// Requests that one connection may carry: an hour of an HLS player's, who comes thrice a second.
+const REQUESTS_MAX: u32 = 10_000;
+
+/// After this time no further request is taken, so that clients spread anew over the addresses of a name.
+const LIFETIME: Duration = Duration::from_secs(3_600);
+
+/// For a body to arrive, for a page to be made, and for a client to take it; each is small, and whoever takes
+/// longer is not reading.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Bytes of a body that are kept: one more than any page takes, so that it sees that there are too many.
+const BODY_BYTES_MAX: usize = 64 * 1024 + 1;
+
+/// Serves a connection. `site` answers for pages.
+pub(super) async fn serve<S: Carrier>(
+    node: &Arc<Node>,
+    site: &Router,
+    socket: S,
+    place: Place,
+    peer: SocketAddr,
+) {
+    let connection = Connection {
+        node,
+        site,
+        socket,
+        inbox: None,
+        place: Handover::new(place),
+        peer,
+        began: Instant::now(),
+        requests: 0,
+    };
+    connection.run().await;
+}
+
+/// A connection between two requests.
+struct Connection<'a, S> {
+    node: &'a Arc<Node>,
+    site: &'a Router,
+    socket: S,
+    /// `None` before the first byte.
+    inbox: Option<Inbox>,
+    place: Handover,
+    /// Who connected, maybe a proxy.
+    peer: SocketAddr,
+    began: Instant,
+    requests: u32,
+}
+
+impl<'a, S: Carrier> Connection<'a, S> {
+    async fn run(mut self) {
+        loop {
+            self = match self.turn().await {
+                Some(next) => next,
+                None => return,
+            };
+            if !self.rest().await {
+                // Nothing is owed any more; whether the peer hears the farewell of TLS does not matter.
+                timeout(PAGE_TIMEOUT, self.socket.shutdown()).await.ok();
+                return;
+            }
+        }
+    }
+
+    /// Reads and serves one request. `None` when the connection is over, or another's.
+    async fn turn(mut self) -> Option<Self> {
+        let (node, peer) = (self.node, self.peer);
+        let head = match timeout(node.config.http.head_timeout, self.head()).await {
+            Ok(Ok(head)) => head,
+            Ok(Err(no_head)) => {
+                refuse_headless(node, self.socket, &Asked::nothing(peer), no_head).await;
+                return None;
+            }
+            Err(_) => {
+                node.counts.reject(Rejected::HeadTimeout, peer);
+                let text = "The request head did not arrive in time.";
+                let status = Status::REQUEST_TIMEOUT;
+                say(node, self.socket, &Asked::nothing(peer), status, text).await;
+                return None;
+            }
+        };
+        self.requests += 1;
+        let visitor = visitor(node, &head, peer, S::SCHEME);
+        let charged = self.place.place().charge(visitor.peer.ip());
+        if let Err(reason) = charged {
+            refuse(node, self.socket, &Asked::by(&head, visitor.peer), reason).await;
+            return None;
+        }
+        let route = Route::of(head.method(), &head.path(), &node.registry);
+        let understood = match &route {
+            Route::Malformed => Err(http1::Error::TargetMalformed),
+            route if route.is_of_sources() => Ok(()),
+            _ => head.conforms(),
+        };
+        if let Err(error) = understood {
+            let asked = Asked::by(&head, visitor.peer);
+            refuse_malformed(node, self.socket, &asked, error).await;
+            return None;
+        }
+        self.dispatch(route, head, visitor).await
+    }
+
+    async fn dispatch(self, route: Route, head: Head, visitor: Visitor) -> Option<Self> {
+        match route {
+            Route::Page(page) => return self.page(page, head, visitor).await,
+            Route::Source(name) => self.live(head, visitor).publish(name).await,
+            Route::Title(dialect) => self.live(head, visitor).set_title(dialect).await,
+            Route::Capabilities => self.live(head, visitor).tell_capabilities().await,
+            Route::Listen(target) => self.live(head, visitor).listen(target).await,
+            Route::Look(target) => self.live(head, visitor).look(target).await,
+            // Was refused.
+            Route::Malformed => {}
+        }
+        None
+    }
+
+    async fn head(&mut self) -> Result<Head, NoHead> {
+        let inbox = match &mut self.inbox {
+            Some(inbox) => inbox,
+            none => none.insert(Inbox::open(&mut self.socket).await?),
+        };
+        inbox.head(&mut self.socket).await
+    }
+
+    /// Waits for the next request, unless its first bytes are there. False when none comes.
+    async fn rest(&mut self) -> bool {
+        let Some(inbox) = &mut self.inbox else {
+            return false;
+        };
+        if !inbox.is_blank() {
+            return true;
+        }
+        self.place.place().rest();
+        let begun = tokio::select! {
+            begun = timeout(IDLE_TIMEOUT, inbox.request(&mut self.socket)) => begun,
+            () = self.node.leaves() => return false,
+        };
+        matches!(begun, Ok(Ok(true))) && self.place.place().wake()
+    }
+
+    /// Gives the connection away with its request.
+    fn live(self, head: Head, visitor: Visitor) -> Live<'a, S> {
+        Live {
+            node: self.node,
+            socket: self.socket,
+            head,
+            early: self.inbox.map(Inbox::into_bytes).unwrap_or_default(),
+            place: self.place,
+            peer: visitor.peer,
+        }
+    }
+
+    /// Answers a request that leaves the connection for the next one.
+    async fn page(mut self, page: Page, head: Head, visitor: Visitor) -> Option<Self> {
+        let (node, asked) = (self.node, Asked::by(&head, visitor.peer));
+        let body = match timeout(PAGE_TIMEOUT, self.body(&page, &head)).await {
+            Ok(Ok(body)) => body,
+            Ok(Err(NoBody::Malformed(error))) => {
+                refuse_malformed(node, self.socket, &asked, error).await;
+                return None;
+            }
+            Ok(Err(NoBody::Cut)) => {
+                let text = "The body could not be read to its end.";
+                say(node, self.socket, &asked, Status::BAD_REQUEST, text).await;
+                return None;
+            }
+            Err(_) => {
+                let text = "The body did not arrive in time.";
+                say(node, self.socket, &asked, Status::REQUEST_TIMEOUT, text).await;
+                return None;
+            }
+        };
+        let mut request = match exchange::request(&head, axum::body::Body::from(body.kept)) {
+            Ok(request) => request,
+            Err(error) => {
+                refuse_malformed(node, self.socket, &asked, error).await;
+                return None;
+            }
+        };
+        let extensions = request.extensions_mut();
+        extensions.insert(page);
+        extensions.insert(visitor);
+        extensions.insert(self.place.clone());
+        let service = TowerToHyperService::new(self.site.clone());
+        let Ok(response) = timeout(PAGE_TIMEOUT, service.call(request)).await else {
+            let text = "The answer was not there in time.";
+            say(node, self.socket, &asked, Status::SERVICE_UNAVAILABLE, text).await;
+            return None;
+        };
+        let response = response.unwrap_or_else(|never| match never {});
+        let terms = Terms {
+            version: head.version(),
+            is_head: head.method() == "HEAD",
+            persists: head.keeps_alive() && body.is_whole && self.may_go_on(),
+        };
+        self.answer(response, terms).await
+    }
+
+    /// What the request has for a body, as far as the page needs it. Of others it is read as far as it is
+    /// short, for the next request stands behind it.
+    async fn body(&mut self, page: &Page, head: &Head) -> Result<Taken, NoBody> {
+        let Some(inbox) = &mut self.inbox else {
+            return Err(NoBody::Cut);
+        };
+        let has_one = !matches!(head.body(), Body::None | Body::Length(0));
+        if has_one && head.expects_continue() && head.version() == Version::Http11 {
+            if !page.reads_body() {
+                // The client may send it or not; nobody knows where the next request begins.
+                return Ok(Taken::default());
+            }
+            let sent = self.socket.write_all(http1::CONTINUE).await;
+            sent.map_err(|_| NoBody::Cut)?;
+            self.socket.flush().await.map_err(|_| NoBody::Cut)?;
+        }
+        let kept_max = if page.reads_body() { BODY_BYTES_MAX } else { 0 };
+        inbox.body(&mut self.socket, head.body(), kept_max).await
+    }
+
+    async fn answer(mut self, response: Response, terms: Terms) -> Option<Self> {
+        let now = HttpDate(stamp::unix_seconds(SystemTime::now()));
+        let written = exchange::write(&mut self.socket, response, terms, now);
+        match timeout(PAGE_TIMEOUT, written).await {
+            Ok(Ok(true)) => return Some(self),
+            Ok(Ok(false)) => super::head::answer(self.socket, b"").await,
+            Ok(Err(error)) => {
+                tracing::debug!(peer = %self.peer, %error, "an answer could not be written");
+            }
+            Err(_) => tracing::debug!(peer = %self.peer, "a page was not read in time"),
+        }
+        None
+    }
+
+    /// Whether another request may be taken.
+    fn may_go_on(&self) -> bool {
+        self.requests < REQUESTS_MAX && self.began.elapsed() < LIFETIME && !self.node.is_draining()
+    }
+}
+
+/// Who makes a request.
+fn visitor(node: &Node, head: &Head, peer: SocketAddr, scheme: &'static str) -> Visitor {
+    let is_proxied = is_trusted(node, peer.ip());
+    let named = head.header_values("x-forwarded-for");
+    Visitor {
+        peer: match is_proxied {
+            true => SocketAddr::new(client(node, named, peer.ip()), peer.port()),
+            false => peer,
+        },
+        scheme,
+        is_proxied,
+    }
+}
+
+/// What trusted proxies say the client's address is. Each proxy appends the address it was connected from,
+/// so the last one that is not a trusted proxy's counts.
+fn client<'a>(node: &Node, named: impl Iterator<Item = &'a str>, proxy: IpAddr) -> IpAddr {
+    let named: Vec<_> = named
+        .flat_map(|value| value.split(','))
+        .map(forwarded)
+        .collect();
+    let mut client = proxy;
+    for address in named.into_iter().rev() {
+        // Nothing to the left of nonsense was vouched for.
+        let Some(address) = address else { break };
+        client = address;
+        if !is_trusted(node, address) {
+            break;
+        }
+    }
+    client
+}

@@ -1,0 +1,131 @@
+//! What a request or a connection is told that goes no further than the door.
+
+use std::time::SystemTime;
+
+use http1::{HttpDate, ResponseHead, Sniff, Status, Version};
+use tokio::net::TcpStream;
+
+use super::{Asked, Carrier};
+use crate::door::head::{self, NoHead};
+use crate::door::rejected::Rejected;
+use crate::node::Node;
+use crate::stamp;
+
+/// What a source of SHOUTcast v1 is told instead of `OK2`.
+const SHOUTCAST: &[u8] =
+    b"SHOUTcast v1 is not supported here. Choose Icecast 2 in your encoder.\r\n";
+
+/// Answers a connection that there is no place for, without waiting for it. It may be lost.
+pub(in crate::door) fn refuse_unread(node: &Node, socket: &TcpStream, reason: Rejected) {
+    let words = reason.to_string();
+    let answer = plain(node, Version::Http11, status_of(reason), &words);
+    if let Err(error) = socket.try_write(&answer) {
+        tracing::debug!(%error, "a refusal could not be written");
+    }
+}
+
+/// Answers a request for which there is no room, or no time.
+pub(super) async fn refuse<S: Carrier>(node: &Node, socket: S, asked: &Asked, reason: Rejected) {
+    node.counts.reject(reason, asked.peer);
+    let bytes = plain(node, asked.version, status_of(reason), &reason.to_string());
+    asked.log_answer(node, &bytes);
+    head::answer(socket, &bytes).await;
+}
+
+/// Answers a request that is not understood, or that a proxy may have understood otherwise. What stands
+/// behind it is not read as another one.
+pub(super) async fn refuse_malformed<S: Carrier>(
+    node: &Node,
+    socket: S,
+    asked: &Asked,
+    error: http1::Error,
+) {
+    node.counts
+        .reject_for(Rejected::HeadMalformed, asked.peer, &error);
+    let status = http1::status_of(error);
+    say(node, socket, asked, status, &error.to_string()).await;
+}
+
+/// Answers what is no request.
+pub(super) async fn refuse_headless<S: Carrier>(
+    node: &Node,
+    socket: S,
+    asked: &Asked,
+    no_head: NoHead,
+) {
+    let peer = asked.peer;
+    match no_head {
+        NoHead::Gone => {}
+        NoHead::Malformed(error) => refuse_malformed(node, socket, asked, error).await,
+        NoHead::Other(Sniff::Http2Preface) => {
+            node.counts
+                .reject_for(Rejected::Protocol, peer, &"HTTP/2 on an HTTP port");
+            let text = "HTTP/2 is not served without TLS; use HTTP/1.1.";
+            say(node, socket, asked, Status::VERSION_NOT_SUPPORTED, text).await;
+        }
+        NoHead::Other(spoken) => {
+            let detail = format!("{spoken} on an HTTP port");
+            node.counts.reject_for(Rejected::Protocol, peer, &detail);
+            if spoken == Sniff::Shoutcast {
+                head::answer(socket, SHOUTCAST).await;
+            }
+        }
+    }
+}
+
+/// Answers in a line of text, and closes.
+pub(super) async fn say<S: Carrier>(
+    node: &Node,
+    socket: S,
+    asked: &Asked,
+    status: Status,
+    text: &str,
+) {
+    let bytes = plain(node, asked.version, status, text);
+    asked.log_answer(node, &bytes);
+    head::answer(socket, &bytes).await;
+}
+
+/// The only place that decides with which status a limit is answered.
+pub(super) const fn status_of(reason: Rejected) -> Status {
+    match reason {
+        Rejected::Address | Rejected::PendingShare => Status::TOO_MANY_REQUESTS,
+        Rejected::HeadTimeout => Status::REQUEST_TIMEOUT,
+        Rejected::HeadMalformed | Rejected::Protocol | Rejected::Tls => Status::BAD_REQUEST,
+        Rejected::Pending
+        | Rejected::PendingSessions
+        | Rejected::Listeners
+        | Rejected::Joins
+        | Rejected::Egress
+        | Rejected::Turn
+        | Rejected::Lateness
+        | Rejected::SocketMemory
+        | Rejected::Memory
+        | Rejected::Descriptors
+        | Rejected::Draining => Status::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// A line of text as an answer, after which the connection ends.
+pub(super) fn plain(node: &Node, version: Version, status: Status, text: &str) -> Vec<u8> {
+    let head = ResponseHead::new(version, status)
+        .header("Server", &node.config.http.server_header)
+        .date(HttpDate(stamp::unix_seconds(SystemTime::now())))
+        .header("Content-Type", "text/plain; charset=utf-8")
+        .headers(http1::NO_CACHE)
+        .headers(http1::CORS)
+        .header("Connection", "close");
+    let waits = matches!(
+        status,
+        Status::SERVICE_UNAVAILABLE | Status::TOO_MANY_REQUESTS
+    );
+    let head = if waits {
+        head.header("Retry-After", &node.retry_after().to_string())
+    } else {
+        head
+    };
+    let mut bytes = head.content_length(text.len() as u64 + 1).finish();
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.push(b'\n');
+    bytes
+}

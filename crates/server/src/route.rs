@@ -1,0 +1,276 @@
+//! The one router: what a request on the public HTTP ports is for.
+//!
+//! [`Route::of`] reads method and path, once per request; the doors match on what it gives and read no
+//! path again. The table in [`routes`](crate::routes) lists the same for readers, and the tests here hold
+//! the two together: each row of the table has a route, and each route that is served has a row.
+
+use egress_http::Target;
+use fanout::Registry;
+use ingest::icecast::Dialect;
+use media::StreamName;
+
+use crate::routes::Endpoint;
+use crate::rtc;
+
+/// What a request is for.
+#[derive(Debug)]
+pub(crate) enum Route {
+    /// A source publishes, if its path names a stream that may be published.
+    Source(Result<StreamName, ingest::Error>),
+    /// A title is set.
+    Title(Dialect),
+    /// `OPTIONS *`: what the server can do.
+    Capabilities,
+    /// A stream is listened to.
+    Listen(Target),
+    /// What listening would give, or whether a page of others may.
+    Look(Target),
+    /// Whatever is answered without keeping the connection.
+    Page(Page),
+    /// The target is none that a method has (RFC 9112 §3.2.4).
+    Malformed,
+}
+
+/// What of the pages, of the documents beside them, and of WHIP and WHEP.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Page {
+    /// The list of public streams.
+    List,
+    /// Icecast's status document.
+    Status,
+    /// A file that is part of the binary.
+    Asset(Asset),
+    /// The player page of a stream.
+    Player(StreamName),
+    /// What that page has to know.
+    Info(StreamName),
+    /// The page that publishes a stream from a browser.
+    Publish(StreamName),
+    /// A session of WHIP or WHEP, or where they are opened.
+    Rtc(rtc::Address),
+    /// May a page of others ask for this?
+    Preflight,
+    /// There may be something, but not for this method.
+    NotAllowed,
+    /// There is nothing.
+    Nothing,
+}
+
+/// Files that are part of the binary.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Asset {
+    Favicon,
+    Icon,
+    ListScript,
+    Script,
+    InfoScript,
+    WaysScript,
+    Library,
+    Style,
+    RtcScript,
+    PublishScript,
+}
+
+/// What is at addresses that no stream's name is part of.
+static FIXED: [(Endpoint, Page); 12] = [
+    (Endpoint::List, Page::List),
+    (Endpoint::Status, Page::Status),
+    (Endpoint::Favicon, Page::Asset(Asset::Favicon)),
+    (Endpoint::Icon, Page::Asset(Asset::Icon)),
+    (Endpoint::ListScript, Page::Asset(Asset::ListScript)),
+    (Endpoint::Script, Page::Asset(Asset::Script)),
+    (Endpoint::InfoScript, Page::Asset(Asset::InfoScript)),
+    (Endpoint::WaysScript, Page::Asset(Asset::WaysScript)),
+    (Endpoint::Library, Page::Asset(Asset::Library)),
+    (Endpoint::Style, Page::Asset(Asset::Style)),
+    (Endpoint::RtcScript, Page::Asset(Asset::RtcScript)),
+    (Endpoint::PublishScript, Page::Asset(Asset::PublishScript)),
+];
+
+impl Route {
+    /// Reads a method, in its own case, and a path, percent-decoded once. The name of a stream wins over
+    /// what stands behind one: `/a/publish` is a stream while one of that name is there.
+    pub(crate) fn of(method: &str, path: &str, registry: &Registry) -> Self {
+        match (method, path) {
+            ("OPTIONS", "*") => return Self::Capabilities,
+            (_, "*") => return Self::Malformed,
+            ("SOURCE" | "PUT", _) => return Self::Source(ingest::name(path)),
+            ("GET" | "HEAD" | "POST", "/admin/metadata") => return Self::Title(Dialect::Icecast),
+            ("GET" | "HEAD" | "POST", "/admin.cgi") => return Self::Title(Dialect::Shoutcast),
+            _ => {}
+        }
+        let find = || Target::find(path, registry);
+        let target = match method {
+            "GET" => find().map(Self::Listen),
+            "HEAD" | "OPTIONS" => find().map(Self::Look),
+            _ => None,
+        };
+        target.unwrap_or_else(|| Self::Page(Page::of(method, path)))
+    }
+
+    /// Whether source clients ask for it, of whom heads are taken that nobody else may send. Nothing
+    /// behind such a request is read as another one.
+    pub(crate) fn is_of_sources(&self) -> bool {
+        match self {
+            Self::Source(_) | Self::Title(_) | Self::Capabilities => true,
+            Self::Listen(_) | Self::Look(_) | Self::Page(_) | Self::Malformed => false,
+        }
+    }
+}
+
+impl Page {
+    fn of(method: &str, path: &str) -> Self {
+        let fixed = FIXED.iter().find(|(endpoint, _)| endpoint.path() == path);
+        let fixed = fixed.map(|(_, page)| page);
+        if fixed.is_none()
+            && let Some(address) = rtc::Address::of(method, path)
+        {
+            return Self::Rtc(address);
+        }
+        match (method, fixed) {
+            ("GET" | "HEAD", Some(page)) => page.clone(),
+            ("GET" | "HEAD", None) => Self::beside(path).unwrap_or(Self::Nothing),
+            ("OPTIONS", _) => Self::Preflight,
+            _ => Self::NotAllowed,
+        }
+    }
+
+    /// What stands behind a stream's name.
+    fn beside(path: &str) -> Option<Self> {
+        let name = |suffix| StreamName::parse(path.strip_suffix(suffix)?).ok();
+        let publish = name("/publish").map(Self::Publish);
+        publish
+            .or_else(|| name("/info.json").map(Self::Info))
+            .or_else(|| name("/").map(Self::Player))
+    }
+
+    /// Whether its answer depends on the request's body.
+    pub(crate) fn reads_body(&self) -> bool {
+        matches!(self, Self::Rtc(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fanout::{Config, Fanout};
+
+    use super::*;
+    use crate::routes::Surface;
+
+    /// The row of the table that a route is; `None` for what says that there is no such row.
+    fn row(method: &str, route: &Route) -> Option<Endpoint> {
+        Some(match route {
+            Route::Source(_) if method == "SOURCE" => Endpoint::Source,
+            Route::Source(_) => Endpoint::Put,
+            Route::Title(Dialect::Icecast) if method == "POST" => Endpoint::MetadataForm,
+            Route::Title(Dialect::Icecast) => Endpoint::Metadata,
+            Route::Title(Dialect::Shoutcast) => Endpoint::ShoutcastMetadata,
+            Route::Capabilities => Endpoint::Options,
+            Route::Listen(_) => Endpoint::Listen,
+            Route::Look(_) if method == "OPTIONS" => Endpoint::ListenOptions,
+            Route::Look(_) => Endpoint::ListenHead,
+            Route::Page(page) => return page_row(method, page),
+            Route::Malformed => return None,
+        })
+    }
+
+    fn page_row(method: &str, page: &Page) -> Option<Endpoint> {
+        Some(match page {
+            Page::List | Page::Status | Page::Asset(_) => {
+                FIXED.iter().find(|(_, known)| known == page)?.0
+            }
+            Page::Player(_) => Endpoint::Player,
+            Page::Info(_) => Endpoint::Info,
+            Page::Publish(_) => Endpoint::Publish,
+            Page::Rtc(address) => return address.endpoint_for(method),
+            Page::Preflight | Page::NotAllowed | Page::Nothing => return None,
+        })
+    }
+
+    /// Without streams.
+    fn registry() -> Registry {
+        let workers = Config {
+            workers: 1,
+            target_utilisation: 0.02,
+            log_bytes_max: 1 << 20,
+        };
+        let (fanout, _departures) = Fanout::start(&workers, || {
+            net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>)
+        })
+        .expect("workers");
+        let (registry, _) = Registry::new(fanout, 0, Box::new(|_| Default::default()));
+        registry.fanout().stop();
+        registry
+    }
+
+    #[test]
+    fn each_row_of_the_table_is_a_route() {
+        let registry = registry();
+        for &endpoint in Endpoint::ALL {
+            if !matches!(endpoint.surface(), Surface::Live | Surface::Page) {
+                continue;
+            }
+            // Listening is for what ends like the address of a stream, or is one.
+            let name = match endpoint {
+                Endpoint::Listen | Endpoint::ListenHead | Endpoint::ListenOptions => "a/b.flv",
+                _ => "a/b",
+            };
+            let path = endpoint.path().replace("{stream}", name);
+            let path = path.replace("{id}", &"0".repeat(32));
+            let route = Route::of(endpoint.method(), &path, &registry);
+            let found = row(endpoint.method(), &route);
+            assert_eq!(found, Some(endpoint), "{path}: {route:?}");
+        }
+    }
+
+    #[test]
+    fn each_fixed_address_is_a_row_and_no_streams_name() {
+        let registry = registry();
+        for &endpoint in Endpoint::ALL {
+            let is_public = matches!(endpoint.surface(), Surface::Live | Surface::Page);
+            let path = endpoint.path();
+            if !is_public || path == "*" || path == "/" || path.starts_with("/{") {
+                continue;
+            }
+            assert!(ingest::name(path).is_err(), "{path} could be published");
+            let route = Route::of(endpoint.method(), path, &registry);
+            assert_eq!(row(endpoint.method(), &route), Some(endpoint), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_served_has_no_row() {
+        let registry = registry();
+        for (method, path, expected) in [
+            ("GET", "/live", Page::Nothing),
+            ("GET", "/publish", Page::Nothing),
+            ("GET", "/a b/publish", Page::Nothing),
+            (
+                "GET",
+                "/live/show/publish/",
+                Page::Player(name("live/show/publish")),
+            ),
+            ("GET", "/live//", Page::Nothing),
+            ("GET", "/../x/", Page::Nothing),
+            ("GET", "//", Page::Nothing),
+            ("POST", "/", Page::NotAllowed),
+            ("POST", "/radio.mp3", Page::NotAllowed),
+            ("get", "/", Page::NotAllowed),
+            ("DELETE", "/live/show/", Page::NotAllowed),
+            ("OPTIONS", "/", Page::Preflight),
+            ("OPTIONS", "/live/none", Page::Preflight),
+            ("CONNECT", "/h:80", Page::NotAllowed),
+        ] {
+            let route = Route::of(method, path, &registry);
+            let Route::Page(page) = route else {
+                panic!("{method} {path}: {route:?}");
+            };
+            assert_eq!(page, expected, "{method} {path}");
+        }
+        assert!(matches!(Route::of("GET", "*", &registry), Route::Malformed));
+    }
+
+    fn name(text: &str) -> StreamName {
+        StreamName::parse(text).expect("a name")
+    }
+}

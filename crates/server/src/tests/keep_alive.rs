@@ -1,0 +1,391 @@
+//! Connections that carry one request after another.
+
+use super::*;
+
+const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
+
+const ICON: &str = "/_/icon.svg";
+
+/// Longer than the server lets a connection wait for its next request.
+const IDLE: Duration = Duration::from_secs(100);
+
+/// A client that keeps its connection.
+struct Kept {
+    socket: TcpStream,
+    received: Vec<u8>,
+}
+
+impl Kept {
+    async fn open(address: SocketAddr) -> Self {
+        Self::of(connect(address).await)
+    }
+
+    fn of(socket: TcpStream) -> Self {
+        Self {
+            socket,
+            received: Vec::new(),
+        }
+    }
+
+    async fn send(&mut self, text: &str) {
+        self.socket
+            .write_all(text.as_bytes())
+            .await
+            .expect("written");
+    }
+
+    /// One answer: its head, and the body that its length announces. `method` is the request's.
+    async fn answer(&mut self, method: &str) -> String {
+        let end = loop {
+            let end = self.received.windows(4).position(|end| end == b"\r\n\r\n");
+            if let Some(end) = end {
+                break end + 4;
+            }
+            self.read().await;
+        };
+        let head = String::from_utf8_lossy(&self.received[..end]).into_owned();
+        let length =
+            header(&head, "content-length").map_or(0, |text| text.parse().expect("a length"));
+        let length: usize = if method == "HEAD" { 0 } else { length };
+        while self.received.len() < end + length {
+            self.read().await;
+        }
+        let answer: Vec<u8> = self.received.drain(..end + length).collect();
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    async fn read(&mut self) {
+        let read = self.socket.read_buf(&mut self.received);
+        let count = tokio::time::timeout(SOON, read)
+            .await
+            .expect("in time")
+            .expect("read");
+        assert_ne!(
+            count,
+            0,
+            "closed: {}",
+            String::from_utf8_lossy(&self.received)
+        );
+    }
+
+    async fn ask(&mut self, method: &str, path: &str, headers: &str) -> String {
+        self.send(&format!(
+            "{method} {path} HTTP/1.1\r\nHost: x\r\n{headers}\r\n"
+        ))
+        .await;
+        self.answer(method).await
+    }
+
+    async fn is_closed(&mut self) {
+        read_end(&mut self.socket).await;
+        assert!(
+            self.received.is_empty(),
+            "{:?}",
+            String::from_utf8_lossy(&self.received)
+        );
+    }
+}
+
+/// Lets time pass for every task of the test's runtime.
+async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+/// Whether a connection to the HTTP port is open.
+async fn has_connections(house: &House) -> bool {
+    let page = ask(house.admin, "GET", "/metrics", "").await;
+    let name = "carillon_connections{door=\"http\"} ";
+    let value = page.lines().find_map(|line| line.strip_prefix(name));
+    value.expect("a metric").parse::<f64>().expect("a number") > 0.0
+}
+
+#[tokio::test]
+async fn one_connection_fetches_a_thousand_pages_and_then_a_stream() {
+    let house = House::open(AUTH).await;
+    let _source = house.publish("radio.mp3").await;
+    let mut kept = Kept::open(house.http).await;
+    for number in 0..1_000 {
+        let path = ["/", ICON, "/radio.mp3/", "/radio.mp3/info.json"][number % 4];
+        let answer = kept.ask("GET", path, "").await;
+        assert_eq!(status(&answer), 200, "{number}: {answer}");
+        assert_eq!(header(&answer, "connection"), None, "{answer}");
+    }
+    kept.send("GET /radio.mp3 HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        .await;
+    let head = kept.answer("HEAD").await;
+    assert_eq!(header(&head, "content-type"), Some("audio/mpeg"), "{head}");
+    while kept.received.len() < 2_000 {
+        kept.read().await;
+    }
+    assert_eq!(kept.received[..4], mp3_frame()[..4]);
+    drop(kept);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_order() {
+    let house = House::open(AUTH).await;
+    let mut kept = Kept::open(house.http).await;
+    let all: String = (0..50)
+        .map(|number| match number % 3 {
+            0 => format!("GET /none-{number}/ HTTP/1.1\r\nHost: x\r\n\r\n"),
+            1 => format!("HEAD /none-{number}/ HTTP/1.1\r\nHost: x\r\n\r\n"),
+            _ => format!(
+                "POST /none-{number}/whep HTTP/1.1\r\nHost: x\r\nContent-Type: application/sdp\r\n\
+                 Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+            ),
+        })
+        .collect();
+    kept.send(&all).await;
+    for number in 0..50 {
+        let (method, expected) = [("GET", 404), ("HEAD", 404), ("POST", 400)][number % 3];
+        let answer = kept.answer(method).await;
+        assert_eq!(status(&answer), expected, "{number}: {answer}");
+        let is_named = answer.contains(&format!("none-{number}"));
+        assert_eq!(is_named, method == "GET", "{number}: {answer}");
+    }
+    drop(kept);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn old_clients_keep_a_connection_if_they_say_so() {
+    let house = House::open(AUTH).await;
+    let mut kept = Kept::open(house.http).await;
+    let request = format!("GET {ICON} HTTP/1.0\r\n");
+    for _ in 0..3 {
+        kept.send(&format!("{request}Connection: Keep-Alive\r\n\r\n"))
+            .await;
+        let answer = kept.answer("GET").await;
+        assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
+        assert_eq!(header(&answer, "connection"), Some("keep-alive"));
+    }
+    kept.send(&format!("{request}\r\n")).await;
+    assert_eq!(
+        header(&kept.answer("GET").await, "connection"),
+        Some("close")
+    );
+    kept.is_closed().await;
+    let mut kept = Kept::open(house.http).await;
+    let answer = kept.ask("GET", ICON, "Connection: close\r\n").await;
+    assert_eq!(header(&answer, "connection"), Some("close"));
+    kept.is_closed().await;
+    house.close().await;
+}
+
+#[tokio::test]
+async fn answers_without_a_body_leave_the_connection_in_step() {
+    let house = House::open(AUTH).await;
+    let mut kept = Kept::open(house.http).await;
+    let page = kept.ask("GET", "/", "").await;
+    let head = kept.ask("HEAD", "/", "").await;
+    let length = |answer: &str| header(answer, "content-length").map(ToOwned::to_owned);
+    assert_eq!((status(&head), length(&head)), (200, length(&page)));
+    let preflight = kept.ask("OPTIONS", "/", "Origin: http://y\r\n").await;
+    assert_eq!((status(&preflight), length(&preflight)), (204, None));
+    assert_eq!(header(&preflight, "access-control-allow-origin"), Some("*"));
+    let tag = header(&kept.ask("GET", ICON, "").await, "etag")
+        .expect("a tag")
+        .to_owned();
+    let same = kept
+        .ask("GET", ICON, &format!("If-None-Match: {tag}\r\n"))
+        .await;
+    assert_eq!((status(&same), body(&same)), (304, ""), "{same}");
+    let probe = kept.ask("GET", "/live/show/whep", "").await;
+    assert_eq!((status(&probe), length(&probe)), (204, None), "{probe}");
+    let missing = kept
+        .ask("DELETE", &format!("/live/show/whep/{}", "0".repeat(32)), "")
+        .await;
+    assert_eq!(status(&missing), 404, "{missing}");
+    let wrong = kept.ask("POST", "/", "Content-Length: 0\r\n").await;
+    assert_eq!(
+        (status(&wrong), header(&wrong, "allow")),
+        (405, Some("GET, HEAD, OPTIONS"))
+    );
+    assert_eq!(status(&kept.ask("GET", "/", "").await), 200);
+    drop(kept);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn bodies_are_asked_for_where_they_are_read() {
+    let house = House::open(AUTH).await;
+    let mut kept = Kept::open(house.http).await;
+    let sdp = "Content-Type: application/sdp\r\n";
+    let head = format!("{sdp}Content-Length: 5\r\nExpect: 100-continue\r\n");
+    let interim = kept.ask("POST", "/live/show/whep", &head).await;
+    assert_eq!(status(&interim), 100, "{interim}");
+    kept.send("hello").await;
+    assert_eq!(status(&kept.answer("POST").await), 400);
+    // One that no page reads stands between two requests.
+    let answer = kept
+        .ask("GET", ICON, "Content-Length: 5\r\n\r\nhello")
+        .await;
+    assert_eq!(status(&answer), 200, "{answer}");
+    let long = format!(
+        "{sdp}Content-Length: 100000\r\n\r\n{}",
+        "v".repeat(100_000 - 2)
+    );
+    assert_eq!(
+        status(&kept.ask("POST", "/live/show/whep", &long).await),
+        413
+    );
+    let answer = kept.ask("GET", ICON, &head).await;
+    assert_eq!(
+        header(&answer, "connection"),
+        Some("close"),
+        "nobody knows whether it comes"
+    );
+    kept.is_closed().await;
+
+    let mut kept = Kept::open(house.http).await;
+    let endless = "Content-Length: 1000000000\r\n\r\n".to_owned() + &"v".repeat(300_000);
+    let answer = kept
+        .ask("POST", "/live/show/whep", &format!("{sdp}{endless}"))
+        .await;
+    assert_eq!(
+        (status(&answer), header(&answer, "connection")),
+        (413, Some("close"))
+    );
+
+    let mut kept = Kept::open(house.http).await;
+    kept.send("POST /live/show/whep HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe")
+        .await;
+    kept.socket.shutdown().await.expect("half closed");
+    assert_eq!(status(&kept.answer("POST").await), 400);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_ends_after_a_while() {
+    let house = House::open(AUTH).await;
+    let mut kept = Kept::open(house.http).await;
+    assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
+    // An empty line behind a request begins none.
+    kept.send("\r\n").await;
+    while has_connections(&house).await {
+        pass(IDLE).await;
+    }
+    kept.is_closed().await;
+    house.close().await;
+}
+
+#[tokio::test]
+async fn idle_connections_end_when_the_server_leaves() {
+    let house = House::open(AUTH).await;
+    let _source = house.publish("radio.mp3").await;
+    let mut listener = connect(house.http).await;
+    listener
+        .write_all(b"GET /radio.mp3 HTTP/1.0\r\n\r\n")
+        .await
+        .expect("written");
+    read_until(&mut listener, "200 OK").await;
+    let mut kept = Kept::open(house.http).await;
+    assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
+    let House {
+        shutdown,
+        hurry,
+        ended,
+        ..
+    } = house;
+    drop(shutdown);
+    kept.is_closed().await;
+    drop((hurry, listener));
+    tokio::time::timeout(SOON, ended)
+        .await
+        .expect("in time")
+        .expect("no panic");
+}
+
+#[tokio::test]
+async fn who_sends_slowly_is_given_up() {
+    let house = House::open(AUTH).await;
+    for begun in [
+        "GET / HTTP/1.1\r\nHost:",
+        "POST /live/show/whep HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe",
+        "POST /live/show/whep HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe",
+    ] {
+        let mut kept = Kept::open(house.http).await;
+        assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
+        kept.send(begun).await;
+        // One second at a time, and the server comes to hear of what was sent before it is over.
+        while kept.socket.try_read_buf(&mut kept.received).is_err() {
+            pass(Duration::from_secs(1)).await;
+            ask(house.admin, "GET", "/livez", "").await;
+        }
+        let answer = kept.answer("POST").await;
+        assert_eq!(status(&answer), 408, "{begun:?}: {answer}");
+        kept.is_closed().await;
+    }
+    house.close().await;
+}
+
+#[tokio::test]
+async fn who_reads_nothing_is_given_up() {
+    let house = House::open(AUTH).await;
+    let mut kept = Kept::open(house.http).await;
+    let request = "GET /_/mpegts.js HTTP/1.1\r\nHost: x\r\n\r\n";
+    // More than any socket's buffers take.
+    kept.send(&request.repeat(300)).await;
+    while has_connections(&house).await {
+        pass(Duration::from_secs(10)).await;
+    }
+    drop(kept);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn idle_connections_make_room_for_newcomers_of_their_address() {
+    let house = House::open(&format!("{AUTH}[limits]\nper_ip = 2\n")).await;
+    let mut first = Kept::open(house.http).await;
+    let mut second = Kept::open(house.http).await;
+    for kept in [&mut first, &mut second] {
+        assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
+    }
+    // Both are idle once the server has come round to that; until then none gives way.
+    let mut third = loop {
+        let mut third = Kept::open(house.http).await;
+        third
+            .send(&format!("GET {ICON} HTTP/1.1\r\nHost: x\r\n\r\n"))
+            .await;
+        let answer = third.answer("GET").await;
+        if status(&answer) == 200 {
+            break third;
+        }
+        assert_eq!(status(&answer), 429, "{answer}");
+    };
+    first.is_closed().await;
+    assert_eq!(
+        status(&second.ask("GET", ICON, "").await),
+        200,
+        "the newer one stays"
+    );
+    assert_eq!(status(&third.ask("GET", ICON, "").await), 200);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn each_request_through_a_proxy_is_its_clients() {
+    let http = "[http]\nlisten = [\"127.0.0.1:0\"]\ntrusted_proxies = [\"127.0.0.0/8\"]\n";
+    let house = House::open(&format!("{http}{AUTH}[limits]\nper_ip = 1\n")).await;
+    let _source = house.publish("radio.mp3").await;
+    let mut listener = connect(house.http).await;
+    let head = "GET /radio.mp3 HTTP/1.0\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n";
+    listener.write_all(head.as_bytes()).await.expect("written");
+    read_until(&mut listener, "200 OK").await;
+    let mut proxy = Kept::open(house.http).await;
+    for (client, expected) in [("192.0.2.2", 200), ("192.0.2.3", 200), ("192.0.2.2", 200)] {
+        let answer = proxy
+            .ask("GET", ICON, &format!("X-Forwarded-For: {client}\r\n"))
+            .await;
+        assert_eq!(status(&answer), expected, "{client}: {answer}");
+    }
+    let refused = proxy
+        .ask("GET", ICON, "X-Forwarded-For: 192.0.2.1\r\n")
+        .await;
+    assert_eq!(status(&refused), 429, "{refused}");
+    proxy.is_closed().await;
+    house.close().await;
+}
