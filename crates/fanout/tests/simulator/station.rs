@@ -218,7 +218,7 @@ impl Station {
         let track = |id, kind, config| Track {
             id,
             kind,
-            codec: Codec::Opaque,
+            codec: Codec::UNKNOWN,
             framing: Framing::SelfFramed,
             config,
             sample_rate: 0,

@@ -263,7 +263,7 @@ fn what_cannot_be_carried_says_why() {
         Codec::Vp9,
         Codec::Vorbis,
         Codec::Flac,
-        Codec::Opaque,
+        Codec::UNKNOWN,
     ] {
         assert_eq!(
             check(codec, Framing::Bare, b""),

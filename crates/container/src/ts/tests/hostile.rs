@@ -13,7 +13,7 @@ const CODECS: [Codec; 9] = [
     Codec::Ac3,
     Codec::Eac3,
     Codec::Av1,
-    Codec::Opaque,
+    Codec::UNKNOWN,
 ];
 
 fn config() -> impl Strategy<Value = Vec<u8>> {
