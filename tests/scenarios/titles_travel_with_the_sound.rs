@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use testkit::http::{self, Listener, deinterleave};
 use testkit::{Clip, PUBLISH_KEY, Server};
 
-use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
+use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 
 /// Sets a title of `/radio.mp3` as an encoder does.
 fn set_title(server: &Server, query: &str) -> u16 {
@@ -15,9 +15,13 @@ fn set_title(server: &Server, query: &str) -> u16 {
 
 /// The same on any server like Icecast, whose source password is `password`.
 pub(crate) fn update(server: SocketAddr, password: &str, query: &str) -> u16 {
+    update_mount(server, password, "/radio.mp3", query)
+}
+
+fn update_mount(server: SocketAddr, password: &str, mount: &str, query: &str) -> u16 {
     let credential = base64(format!("source:{password}").as_bytes());
     let request = format!(
-        "GET /admin/metadata?mode=updinfo&mount=/radio.mp3&{query} HTTP/1.0\r\n\
+        "GET /admin/metadata?mode=updinfo&mount={mount}&{query} HTTP/1.0\r\n\
          Authorization: Basic {credential}\r\nUser-Agent: Mozilla/4.0\r\n\r\n"
     );
     http::request(server, request.as_bytes(), DEADLINE).status
@@ -71,6 +75,37 @@ fn a_title_arrives_within_one_interval_and_the_sound_is_untouched() {
         &audio[..4 * interval],
         &file,
     );
+}
+
+/// The sound of an RTMP stream has titles as a source's has, and is what its plain listeners hear.
+#[test]
+fn a_title_of_an_rtmp_stream_arrives_within_one_interval() {
+    let server = Server::start();
+    let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
+    wait_for_stream(&server, "live/show");
+    let mut plain = server.listen("/live/show.aac");
+    let mut icy = Listener::get_icy(server.addr("http"), "/live/show.aac");
+    assert_eq!(icy.status(), 200);
+    let interval: usize = icy.header("icy-metaint").unwrap().parse().unwrap();
+    assert_eq!(plain.header("icy-metaint"), None);
+    icy.read_bytes(2 * interval, DEADLINE);
+    let set = update_mount(
+        server.addr("http"),
+        PUBLISH_KEY,
+        "/live/show",
+        "song=On%20air",
+    );
+    assert_eq!(set, 200);
+    let at = icy.body().len();
+    icy.read_bytes(at + 3 * interval, DEADLINE);
+    let (audio, titles) = deinterleave(icy.body(), interval);
+    let told = titles
+        .iter()
+        .find(|(_, text)| text.contains("StreamTitle='On air';"));
+    let (position, _) = told.unwrap_or_else(|| panic!("{titles:?}"));
+    assert!(*position <= at + 2 * interval, "{position} after {at}");
+    plain.read_bytes(icy.body().len(), DEADLINE);
+    assert_is_run("ICY sound in the plain listener's", &audio, plain.body());
 }
 
 /// Demands that `part`, less the beginning up to where both have begun, lies in `whole` in one

@@ -65,6 +65,6 @@ pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, 
 pub use seat::Seat;
 pub use stream::{
     Claim, Derivation, DerivedWriter, Deriver, Info, Keyframes, LaneRefused, Offer, Phase,
-    PictureOrder, Publisher, Settings, Source, Stream, Superseded, Tap, Tapped,
+    PictureOrder, Publisher, Rate, Settings, Source, Stream, Superseded, Tap, Tapped,
 };
 pub use worker::{Departure, ListenerReport};

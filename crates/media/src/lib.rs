@@ -8,11 +8,13 @@
 //! Codec configuration and frame headers are parsed in [`codec`].
 
 pub mod codec;
+mod description;
 mod item;
 mod name;
 mod time;
 mod track;
 
+pub use description::Description;
 pub use item::{Item, Sample, Script, Title};
 pub use name::{NameError, StreamName};
 pub use time::{Span, TICKS_PER_SECOND, Timestamp};

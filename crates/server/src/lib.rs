@@ -40,6 +40,7 @@ mod running;
 mod signals;
 mod stamp;
 mod status;
+mod track_view;
 
 #[cfg(test)]
 mod tests;

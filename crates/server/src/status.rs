@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::config::BaseUrl;
 use crate::stamp;
+use crate::track_view::TrackView;
 
 /// Streams told of at once, here and on the page that lists them. More than that nobody reads, and
 /// everybody may ask as often as they like.
@@ -101,6 +102,7 @@ fn source(info: &Info, base: &BaseUrl) -> Value {
     set("dummy", Value::Null);
     sound(info, &mut fields);
     song(info, &mut fields);
+    fields.insert("tracks".to_owned(), json!(TrackView::all(info)));
     Value::Object(fields)
 }
 
@@ -242,6 +244,7 @@ mod tests {
             has_media: true,
             header: None,
             bitrate: None,
+            rates: Vec::new(),
             tracks: Vec::new(),
             picture_order: fanout::PictureOrder::Unknown,
             keyframes: None,

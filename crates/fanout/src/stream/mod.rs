@@ -8,6 +8,7 @@
 mod backlog;
 mod derived;
 mod keyframes;
+mod meter;
 mod order;
 mod publisher;
 mod replaced;
@@ -26,6 +27,7 @@ use media::{Container, Item, Kind, Sample, Script, Span, StreamName, Title, Trac
 pub(crate) use derived::DeriverCell;
 pub use derived::{Derivation, DerivedWriter, Deriver, Offer};
 pub use keyframes::Keyframes;
+pub use meter::Rate;
 pub use order::PictureOrder;
 pub use publisher::{Claim, Publisher, Superseded};
 pub use tap::{Tap, Tapped};
@@ -33,6 +35,7 @@ pub use tap::{Tap, Tapped};
 use self::backlog::Backlog;
 use self::derived::{Derived, Turn};
 use self::keyframes::PictureGroups;
+use self::meter::Meters;
 use self::order::OrderWatch;
 use self::replaced::Replaced;
 use self::tap::TapWriter;
@@ -145,6 +148,8 @@ pub struct Info {
     pub has_media: bool,
     /// Its tracks, in the order they appeared.
     pub tracks: Vec<Arc<Track>>,
+    /// What each of them sends, in the same order; `None` before two seconds of it have come.
+    pub rates: Vec<Option<Rate>>,
     /// In which order the pictures of this epoch come.
     pub picture_order: PictureOrder,
     /// How far apart its keyframes are; `None` without a picture track.
@@ -233,6 +238,7 @@ struct Core {
     backlog: Backlog,
     picture_order: OrderWatch,
     picture_groups: PictureGroups,
+    meters: Meters,
     timeline: Timeline,
     lanes: Vec<LaneWriter>,
     taps: Vec<TapWriter>,
@@ -295,6 +301,7 @@ impl Stream {
             backlog: Backlog::default(),
             picture_order: OrderWatch::default(),
             picture_groups: PictureGroups::default(),
+            meters: Meters::default(),
             timeline: Timeline::default(),
             lanes: Vec::new(),
             taps: Vec::new(),
@@ -342,6 +349,7 @@ impl Stream {
             announced_type: core.announced_type.clone(),
             has_media: core.has_media,
             tracks: core.tracks.clone(),
+            rates: core.rates(),
             picture_order: core.picture_order.order(),
             keyframes: core.keyframes(),
             offer: core.offer.clone(),
@@ -685,6 +693,7 @@ impl Core {
                     self.timeline.place(sample);
                     self.has_media = true;
                     self.ingest_bytes += sample.bytes() as u64;
+                    self.meters.push(sample);
                     if self.video() == Some(sample.track) {
                         self.picture_order.saw(sample);
                     }
@@ -727,6 +736,11 @@ impl Core {
             }
             !lane.has_failed()
         });
+    }
+
+    fn rates(&self) -> Vec<Option<Rate>> {
+        let tracks = self.tracks.iter();
+        tracks.map(|track| self.meters.rate(track.id)).collect()
     }
 
     fn remember_track(&mut self, track: &Arc<Track>, now: Instant) {
@@ -787,6 +801,7 @@ impl Core {
         self.backlog.clear();
         self.picture_order = OrderWatch::default();
         self.picture_groups = PictureGroups::default();
+        self.meters = Meters::default();
         self.wish.set_heeded(false);
         self.timeline.begin_epoch();
         for lane in &mut self.lanes {

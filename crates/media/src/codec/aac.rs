@@ -113,6 +113,28 @@ impl AudioSpecificConfig {
         if self.short_frames { 960 } else { 1_024 }
     }
 
+    /// The name of what a decoder must know; `None` for object types that are hardly used (ISO/IEC 14496-3 table
+    /// 1.17).
+    pub const fn profile_name(&self) -> Option<&'static str> {
+        match (self.extension, self.object_type) {
+            (
+                Some(Extension {
+                    parametric_stereo: true,
+                    ..
+                }),
+                _,
+            ) => Some("HE-AAC v2"),
+            (Some(_), _) => Some("HE-AAC"),
+            (None, 1) => Some("AAC Main"),
+            (None, 2) => Some("AAC-LC"),
+            (None, 4) => Some("AAC-LTP"),
+            (None, 23) => Some("AAC-LD"),
+            (None, 39) => Some("AAC-ELD"),
+            (None, 42) => Some("xHE-AAC"),
+            (None, _) => None,
+        }
+    }
+
     /// RFC 6381 codec string, e.g. `mp4a.40.2`.
     pub fn codec_string(&self) -> String {
         let object_type = match self.extension {

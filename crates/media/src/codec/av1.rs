@@ -2,6 +2,7 @@
 //! configuration record that a sequence header makes (AV1 in ISOBMFF §2.3).
 
 use super::bits::Bits;
+use crate::Description;
 
 /// Unit types (AV1 specification §6.2.2) that a relay tells apart.
 pub mod obu {
@@ -122,6 +123,30 @@ pub const fn leb128_bytes(value: usize) -> usize {
 pub fn record_units(record: &[u8]) -> Option<&[u8]> {
     let (head, units) = record.split_first_chunk::<RECORD_HEAD_BYTES>()?;
     (head[0] == 0x81).then_some(units)
+}
+
+/// Profile, level and size of a configuration record (AV1 annex A).
+pub fn description(record: &[u8]) -> Option<Description> {
+    let units = record_units(record)?;
+    let [_, profile_and_level, format, _] = *record.first_chunk()?;
+    let profile = match profile_and_level >> 5 {
+        0 => Some("Main"),
+        1 => Some("High"),
+        2 => Some("Professional"),
+        _ => None,
+    };
+    // The index of the level; 31 sets no limit.
+    let level = profile_and_level & 0x1F;
+    let tier = if format & 0x80 == 0 { "" } else { " high tier" };
+    let mut headers = obus(units).filter(|unit| unit.kind() == obu::SEQUENCE_HEADER);
+    let header = headers
+        .next()
+        .and_then(|unit| SequenceHeader::parse(unit.payload));
+    Some(Description {
+        profile: profile.map(str::to_owned),
+        level: (level < 31).then(|| format!("{}.{}{tier}", 2 + level / 4, level % 4)),
+        dimensions: header.map(|header| (header.width, header.height)),
+    })
 }
 
 /// RFC 6381 codec string of a configuration record, e.g. `av01.0.04M.08` (AV1 in ISOBMFF §5). Colour

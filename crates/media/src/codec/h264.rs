@@ -82,6 +82,34 @@ impl<'a> AvcConfig<'a> {
         )
     }
 
+    /// The profile's name (H.264 §A.2); `None` for one that is not in use.
+    pub const fn profile_name(&self) -> Option<&'static str> {
+        // constraint_set1_flag of Baseline: what Main decoders can play as well.
+        let is_constrained = self.compatibility & 0x40 != 0;
+        Some(match self.profile {
+            66 if is_constrained => "Constrained Baseline",
+            66 => "Baseline",
+            77 => "Main",
+            88 => "Extended",
+            100 => "High",
+            110 => "High 10",
+            122 => "High 4:2:2",
+            244 => "High 4:4:4 Predictive",
+            _ => return None,
+        })
+    }
+
+    /// The level as people write it: `3.1`, `1b` (H.264 §A.3.4.1).
+    pub fn level_name(&self) -> String {
+        // constraint_set3_flag, which says so in the profiles that are older than level 1b.
+        let is_1b = self.level == 11 && self.compatibility & 0x10 != 0 && self.profile < 100;
+        match self.level {
+            9 => "1b".to_owned(),
+            11 if is_1b => "1b".to_owned(),
+            level => format!("{}.{}", level / 10, level % 10),
+        }
+    }
+
     /// Width and height of the picture in luma samples, cropped, when the first sequence parameter
     /// set can be read.
     pub fn dimensions(&self) -> Option<(u32, u32)> {

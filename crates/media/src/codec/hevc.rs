@@ -3,6 +3,7 @@
 
 use super::bits::Bits;
 use super::nal::without_emulation_prevention;
+use crate::Description;
 
 /// Parameter sets of one kind that are read from a record: there are 16 numbers of video and
 /// sequence ones and 64 of picture ones.
@@ -162,6 +163,30 @@ impl<'a> HevcConfig<'a> {
         }
         Some(record)
     }
+}
+
+/// Profile, level and size of a record (H.265 annex A).
+pub fn description(record: &[u8]) -> Option<Description> {
+    let head: &[u8; RECORD_HEAD_BYTES] = record.first_chunk()?;
+    let profile = match head[1] & 0x1F {
+        1 => Some("Main"),
+        2 => Some("Main 10"),
+        3 => Some("Main Still Picture"),
+        4 => Some("Range Extensions"),
+        _ => None,
+    };
+    let tier = if head[1] & 0x20 == 0 {
+        ""
+    } else {
+        " high tier"
+    };
+    // Thirty times the level.
+    let level = head[12];
+    Some(Description {
+        profile: profile.map(str::to_owned),
+        level: Some(format!("{}.{}{tier}", level / 30, level % 30 / 3)),
+        dimensions: HevcConfig::parse(record).and_then(|config| config.dimensions()),
+    })
 }
 
 /// RFC 6381 codec string of a record, e.g. `hvc1.1.6.L93.B0` (ISO/IEC 14496-15 §E.3).

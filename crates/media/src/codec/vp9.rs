@@ -2,6 +2,7 @@
 //! configuration record it makes (VP codec ISO media file format binding §2.2).
 
 use super::bits::Bits;
+use crate::Description;
 
 /// Levels, ten times, by the luma samples of their largest picture (annex A).
 const LEVELS: [(u32, u8); 9] = [
@@ -117,6 +118,16 @@ pub fn bare_record(record: &[u8]) -> Option<&[u8; RECORD_BYTES]> {
         .strip_prefix(&FULL_BOX)
         .unwrap_or(record)
         .first_chunk()
+}
+
+/// Profile and level of a configuration record; the size stands in keyframes only.
+pub fn description(record: &[u8]) -> Option<Description> {
+    let [profile, level, ..] = *bare_record(record)?;
+    Some(Description {
+        profile: Some(format!("Profile {profile}")),
+        level: (level > 0).then(|| format!("{}.{}", level / 10, level % 10)),
+        dimensions: None,
+    })
 }
 
 /// RFC 6381 codec string of a configuration record, e.g. `vp09.00.31.08` (VP codec ISO media file

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::links::Row;
 use crate::node::Node;
 use crate::stamp;
+use crate::track_view::TrackView;
 use crate::{audio, config};
 
 /// `GET /api/v1/streams`.
@@ -40,18 +41,6 @@ pub(super) async fn streams(State(node): State<Arc<Node>>) -> Json<Value> {
 }
 
 fn stream(info: &Info, has_room: bool) -> Value {
-    let tracks: Vec<_> = info
-        .tracks
-        .iter()
-        .map(|track| {
-            json!({
-                "kind": match track.kind { Kind::Audio => "audio", Kind::Video => "video" },
-                "codec": track.codec.to_string(),
-                "sample_rate": (track.sample_rate > 0).then_some(track.sample_rate),
-                "channels": (track.channels > 0).then_some(track.channels),
-            })
-        })
-        .collect();
     json!({
         "name": info.name.as_str(),
         "state": match info.phase {
@@ -68,7 +57,7 @@ fn stream(info: &Info, has_room: bool) -> Value {
         "agent": info.source.agent,
         "content_type": info.source.content_type,
         "announced_type": info.announced_type.as_deref(),
-        "tracks": tracks,
+        "tracks": TrackView::all(info),
         "opus": opus(info, has_room),
         "pictures": pictures(info),
         "keyframes": info.keyframes.as_ref().map(keyframes),

@@ -6,10 +6,11 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use fanout::{Info, Offer, Phase, Registry};
-use media::{Codec, Framing, Kind, StreamName};
+use media::{Codec, Framing, StreamName};
 use serde_json::{Value, json};
 
 use crate::rtc::Way;
+use crate::track_view::TrackView;
 
 /// The answer; 404 has the document of a stream that is not live.
 pub(super) fn answer(registry: &Registry, name: &StreamName, has_webrtc: bool) -> Response {
@@ -24,24 +25,13 @@ pub(super) fn answer(registry: &Registry, name: &StreamName, has_webrtc: bool) -
 /// With `has_webrtc` it offers that as well. A stream whose publisher is away has its addresses: who
 /// connects now hears it again when it goes on.
 pub(super) fn document(info: Option<&Info>, has_webrtc: bool) -> Value {
-    let tracks: Vec<_> = info
-        .into_iter()
-        .flat_map(|info| &info.tracks)
-        .map(|track| {
-            let kind = match track.kind {
-                Kind::Audio => "audio",
-                Kind::Video => "video",
-            };
-            json!({ "kind": kind, "codec": track.codec.to_string(), "label": track.codec.label() })
-        })
-        .collect();
     let webrtc = info
         .filter(|info| has_webrtc && !info.tracks.is_empty())
         .map(|info| json!({ "path": Way::Out.segment(), "audio": has_opus(info) }));
     json!({
         "live": info.is_some_and(Info::is_on_air),
         "away": info.is_some_and(|info| info.phase == Phase::Lingering),
-        "tracks": tracks,
+        "tracks": info.map(TrackView::all).unwrap_or_default(),
         "title": info.and_then(|info| info.title.as_ref()).map(|title| title.text.as_str()),
         "notes": info.map(notes).unwrap_or_default(),
         "addresses": info.map(addresses).unwrap_or_default(),

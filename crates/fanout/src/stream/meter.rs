@@ -1,0 +1,125 @@
+//! How much a track sends, of late.
+
+use media::{Sample, Span, Timestamp, TrackId};
+
+/// What one figure is taken over: several pictures at any rate, and soon after a change.
+const WINDOW: Span = Span::from_millis(2_000);
+
+/// Tracks metered: as many as a stream has.
+const METERS_MAX: usize = super::TRACKS_MAX;
+
+/// How much a track sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Bits of samples per second of media time.
+    pub bits_per_second: u64,
+    /// Samples per second of media time: of pictures the frame rate.
+    pub samples_per_second: f64,
+}
+
+/// Meters all tracks of an epoch.
+#[derive(Debug, Default)]
+pub(super) struct Meters(Vec<Meter>);
+
+#[derive(Debug)]
+struct Meter {
+    track: TrackId,
+    /// When the present window began.
+    since: Timestamp,
+    bytes: u64,
+    samples: u32,
+    /// Of the last whole window.
+    rate: Option<Rate>,
+}
+
+impl Meters {
+    /// A sample of any track.
+    pub(super) fn push(&mut self, sample: &Sample) {
+        let count = self.0.len();
+        match self.0.iter_mut().find(|meter| meter.track == sample.track) {
+            Some(meter) => meter.push(sample),
+            None if count < METERS_MAX => self.0.push(Meter {
+                track: sample.track,
+                since: sample.dts,
+                bytes: sample.data.len() as u64,
+                samples: 1,
+                rate: None,
+            }),
+            None => {}
+        }
+    }
+
+    /// What a track sends; `None` for the first two seconds.
+    pub(super) fn rate(&self, track: TrackId) -> Option<Rate> {
+        self.0.iter().find(|meter| meter.track == track)?.rate
+    }
+}
+
+impl Meter {
+    fn push(&mut self, sample: &Sample) {
+        let elapsed = sample.dts - self.since;
+        if elapsed >= WINDOW {
+            let seconds = elapsed.seconds();
+            self.rate = Some(Rate {
+                bits_per_second: (self.bytes as f64 * 8.0 / seconds) as u64,
+                samples_per_second: f64::from(self.samples) / seconds,
+            });
+            (self.since, self.bytes, self.samples) = (sample.dts, 0, 0);
+        }
+        self.bytes += sample.data.len() as u64;
+        self.samples += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn sample(track: TrackId, millis: i64, bytes: usize) -> Sample {
+        let at = Timestamp::from_millis(millis);
+        Sample {
+            track,
+            dts: at,
+            pts: at,
+            duration: Span::ZERO,
+            keyframe: true,
+            data: Bytes::from(vec![0; bytes]),
+            flv: None,
+        }
+    }
+
+    #[test]
+    fn tracks_are_metered_apart_over_whole_windows() {
+        let mut meters = Meters::default();
+        for number in 0..100 {
+            meters.push(&sample(TrackId::VIDEO, 40 * number, 5_000));
+            meters.push(&sample(TrackId::AUDIO, 40 * number, 500));
+            if number < 50 {
+                assert_eq!(meters.rate(TrackId::VIDEO), None, "at {number}");
+            }
+        }
+        let rate = meters
+            .rate(TrackId::VIDEO)
+            .expect("two seconds have passed");
+        assert_eq!(
+            (rate.bits_per_second, rate.samples_per_second),
+            (1_000_000, 25.0)
+        );
+        let rate = meters
+            .rate(TrackId::AUDIO)
+            .expect("two seconds have passed");
+        assert_eq!(rate.bits_per_second, 100_000);
+        assert_eq!(meters.rate(TrackId(7)), None);
+    }
+
+    #[test]
+    fn there_are_no_more_meters_than_tracks() {
+        let mut meters = Meters::default();
+        for id in 0..=u8::MAX {
+            meters.push(&sample(TrackId(id), 0, 1));
+        }
+        assert_eq!(meters.0.len(), METERS_MAX);
+    }
+}
