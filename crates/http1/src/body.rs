@@ -10,7 +10,7 @@ pub enum Body {
     /// After this many bytes. `Length(0)` on a `SOURCE` or `PUT` is libshout's probe for what the
     /// server wants, not a stream.
     Length(u64),
-    /// By the last chunk; see [`ChunkedDecoder`](crate::ChunkedDecoder).
+    /// By the last chunk; see [`ChunkedDecoder`].
     Chunked,
     /// When the peer hangs up.
     UntilClose,

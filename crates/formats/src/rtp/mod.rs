@@ -2,9 +2,9 @@
 //!
 //! One track of each kind is carried: of those that a payload format carries the one with the lowest
 //! id, so that a publisher's own sound comes before what was derived from another. Sequence numbers
-//! go on over epochs, format by format, and so does the one clock of all, [`LaneClock`], while nobody
-//! publishes: the times of the lane's units are that clock's. A unit is a frame; viewers join at keyframes, or
-//! anywhere in a stream without pictures.
+//! go on over epochs, format by format. All have one clock, which goes on while there is no publisher: the times of
+//! the lane's units are that clock's. A unit is a frame; viewers join at keyframes, or anywhere in a stream
+//! without pictures.
 
 pub mod codes;
 mod lane_clock;
