@@ -25,11 +25,17 @@ pub(super) struct Prelude {
 }
 
 impl Prelude {
-    fn new(bytes: &[u8]) -> Self {
+    /// Of so many bytes, which the compiler knows.
+    #[inline]
+    fn new<const N: usize>(bytes: [u8; N]) -> Self {
         let mut prelude = Self::default();
-        prelude.bytes[..bytes.len()].copy_from_slice(bytes);
-        prelude.length = bytes.len() as u8;
+        prelude.bytes[..N].copy_from_slice(&bytes);
+        prelude.length = N as u8;
         prelude
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.length as usize
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {
@@ -44,44 +50,45 @@ impl Prelude {
             return None;
         }
         match track.codec {
-            Codec::H264 => Some(Self::new(&[
+            Codec::H264 => Some(Self::new([
                 0x10 | VIDEO_AVC,
                 PACKET_SEQUENCE_HEADER,
                 0,
                 0,
                 0,
             ])),
-            Codec::Aac => Some(Self::new(&[SOUND_AAC, PACKET_SEQUENCE_HEADER])),
+            Codec::Aac => Some(Self::new([SOUND_AAC, PACKET_SEQUENCE_HEADER])),
             Codec::Opus => Some(Self::opus(EX_SEQUENCE_START)),
             codec => {
                 let [a, b, c, d] = enhanced_picture(codec)?;
-                Some(Self::new(&[0x90 | EX_SEQUENCE_START, a, b, c, d]))
+                Some(Self::new([0x90 | EX_SEQUENCE_START, a, b, c, d]))
             }
         }
     }
 
     /// Of a sample of such a track, which must be one that [`is_plain`] allows.
     pub(super) fn of_sample(track: &Track, sample: &Sample) -> Self {
-        let composition = (sample.pts.millis() - sample.dts.millis()).clamp(0, 0x7F_FFFF) as u32;
-        let [_, high, middle, low] = composition.to_be_bytes();
         match track.codec {
             Codec::H264 => {
+                let [high, middle, low] = composition(sample);
                 let frame = if sample.keyframe { 0x10 } else { 0x20 };
-                Self::new(&[frame | VIDEO_AVC, PACKET_CODED, high, middle, low])
+                Self::new([frame | VIDEO_AVC, PACKET_CODED, high, middle, low])
             }
-            Codec::Aac => Self::new(&[SOUND_AAC, PACKET_CODED]),
+            Codec::Aac => Self::new([SOUND_AAC, PACKET_CODED]),
             Codec::Opus => Self::opus(EX_CODED_FRAMES),
             codec => match enhanced_picture(codec) {
-                None => Self::new(&[mp3_sound(track)]),
+                None => Self::new([mp3_sound(track)]),
                 Some([a, b, c, d]) => {
                     let frame = if sample.keyframe { 0x90 } else { 0xA0 };
                     // Of these only HEVC has pictures that are decoded earlier than presented.
-                    match (codec, composition) {
-                        (Codec::Hevc, 0) => Self::new(&[frame | EX_CODED_FRAMES_X, a, b, c, d]),
-                        (Codec::Hevc, _) => {
-                            Self::new(&[frame | EX_CODED_FRAMES, a, b, c, d, high, middle, low])
+                    match (codec, composition(sample)) {
+                        (Codec::Hevc, [0, 0, 0]) => {
+                            Self::new([frame | EX_CODED_FRAMES_X, a, b, c, d])
                         }
-                        _ => Self::new(&[frame | EX_CODED_FRAMES, a, b, c, d]),
+                        (Codec::Hevc, [high, middle, low]) => {
+                            Self::new([frame | EX_CODED_FRAMES, a, b, c, d, high, middle, low])
+                        }
+                        _ => Self::new([frame | EX_CODED_FRAMES, a, b, c, d]),
                     }
                 }
             },
@@ -90,8 +97,15 @@ impl Prelude {
 
     fn opus(packet: u8) -> Self {
         let [a, b, c, d] = FOURCC_OPUS;
-        Self::new(&[AUDIO_EX_HEADER << 4 | packet, a, b, c, d])
+        Self::new([AUDIO_EX_HEADER << 4 | packet, a, b, c, d])
     }
+}
+
+/// Presentation minus decoding time in milliseconds, as an `SI24`.
+fn composition(sample: &Sample) -> [u8; 3] {
+    let millis = (sample.pts.millis() - sample.dts.millis()).clamp(0, 0x7F_FFFF) as u32;
+    let [_, time @ ..] = millis.to_be_bytes();
+    time
 }
 
 /// Whether there is a prelude for each sample of `track`. A body that names no track is the first track's, so

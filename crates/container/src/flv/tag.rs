@@ -65,9 +65,8 @@ impl<'a> Tag<'a> {
                 None => (Prelude::default(), [&[][..], &[]]),
             },
         };
-        let says_something = move |index: usize, body: &[u8]| {
-            !body.is_empty() || index == 0 && !prelude.as_slice().is_empty()
-        };
+        let says_something =
+            move |index: usize, body: &[u8]| !body.is_empty() || index == 0 && prelude.len() > 0;
         let bodies = bodies.into_iter().enumerate();
         let bodies = bodies.filter(move |(index, body)| says_something(*index, body));
         bodies.filter_map(move |(_, body)| Self::media(track, at, prelude, body))
@@ -102,7 +101,7 @@ impl<'a> Tag<'a> {
             Kind::Audio => TagKind::Audio,
             Kind::Video => TagKind::Video,
         };
-        let fits = prelude.as_slice().len() + payload.len() <= BODY_BYTES_MAX;
+        let fits = prelude.len() + payload.len() <= BODY_BYTES_MAX;
         fits.then_some(Self {
             kind,
             at,
@@ -118,7 +117,7 @@ impl<'a> Tag<'a> {
 
     /// The length of the body, below 16 MiB.
     pub fn body_bytes(&self) -> usize {
-        self.prelude.as_slice().len() + self.payload.len()
+        self.prelude.len() + self.payload.len()
     }
 
     /// Writes the tag as FLV has it: a header, the body, and the size of both.
