@@ -398,7 +398,7 @@
   });
   setInterval(async () => {
     if (document.hidden) return;
-    const codecs = () => JSON.stringify(offer.tracks);
+    const codecs = () => JSON.stringify(offer.tracks.map(({ kind, codec }) => [kind, codec]));
     const before = codecs();
     if (!await refresh() || !offer.live || codecs() === before) return;
     // What nothing could be done with may have become something else, or a picture has come late.

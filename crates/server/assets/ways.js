@@ -26,6 +26,8 @@ globalThis.ways = (() => {
   const isFlv = (address) => address.type === FLV;
 
   // The first track of a kind: that is the one which plays.
+  // What a player element follows by itself without falling behind: no FLV, no fragments, no transport stream.
+  const isPlain = (one) => !isFlv(one) && !/^(audio|video)\/mp(4|2t)\b/.test(one.type);
   const track = (offer, kind) => offer.tracks.find((one) => one.kind === kind);
 
   const playsInFlv = (one) => {
@@ -54,7 +56,7 @@ globalThis.ways = (() => {
   // What the browser's own player takes.
   const overHttp = (offer) => {
     const player = document.createElement("video");
-    const address = offer.addresses.find((one) => !isFlv(one) && player.canPlayType(one.type) !== "");
+    const address = offer.addresses.find((one) => isPlain(one) && player.canPlayType(one.type) !== "");
     return address && {
       name: "http",
       path: address.path,
