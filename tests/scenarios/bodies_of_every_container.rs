@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use testkit::framemd5::{self, Frame};
-use testkit::{Clip, PUBLISH_KEY, Process, Publisher, Server, Tool, require, wait_until};
+use testkit::{Clip, PUBLISH_KEY, Process, Publisher, Server, Tool, vlc, wait_until};
 
 use crate::browser::Browser;
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
@@ -91,36 +91,23 @@ fn pictures_are_those_that_were_sent() {
 /// VLC decodes, and says which tracks it found.
 #[test]
 fn vlc_plays_them() {
-    require("cvlc");
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
     wait_for_stream(&server, "live/show");
     for suffix in [".ts", ".mp4"] {
-        let mut player = Tool::new("setpriv")
-            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "cvlc"])
-            .env("HOME", "/nonexistent")
-            .args([
-                "-vv",
-                "--intf",
-                "dummy",
-                "--no-video-title-show",
-                "--vout",
-                "dummy",
-            ])
+        let mut player = vlc()
+            .args(["-vv", "--intf", "dummy", "--no-video-title-show"])
+            .args(["--vout", "dummy"])
             .args(["--aout", "dummy", "--run-time", "4"])
             .arg(server.http_url(&format!("/live/show{suffix}")))
             .arg("vlc://quit")
             .start();
         player.wait(DEADLINE);
         let said = player.stderr();
-        for decoder in ["avcodec decoder: using", "faad decoder"] {
-            let found = said.contains(decoder) || said.contains("using audio decoder module");
-            assert!(found, "{suffix}: no {decoder}: {said}");
+        for kind in ["audio", "video"] {
+            let found = said.contains(&format!("using {kind} decoder module"));
+            assert!(found, "{suffix}: no {kind}: {said}");
         }
-        assert!(
-            said.contains("using video decoder module"),
-            "{suffix}: {said}"
-        );
         assert!(!said.contains("cannot start codec"), "{suffix}: {said}");
     }
 }

@@ -38,7 +38,7 @@ pub use self::impaired::{Impaired, Impairment, Passage};
 pub use self::media::Clip;
 pub use self::metrics::Metrics;
 pub use self::nginx::Nginx;
-pub use self::player::{Player, Playing};
+pub use self::player::{Player, Playing, vlc};
 pub use self::process::{Process, Signal};
 pub use self::proxy::Proxy;
 pub use self::publisher::Publisher;

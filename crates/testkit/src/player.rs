@@ -182,8 +182,12 @@ fn copying(ffmpeg: Tool, url: &str) -> Tool {
         .args(["-c", "copy", "-flush_packets", "1", "-f", "flv"])
 }
 
-/// VLC does not run as root; where the tests do, it becomes nobody.
-fn vlc() -> Tool {
+/// VLC, without a window. It does not run as root; where the tests do, it becomes nobody.
+///
+/// # Panics
+/// When it is not installed.
+#[must_use]
+pub fn vlc() -> Tool {
     crate::require("cvlc");
     if rustix::process::geteuid().is_root() {
         Tool::new("setpriv")

@@ -73,8 +73,8 @@ struct Frame<'a> {
 }
 
 impl Packetizer {
-    /// A packetizer of `track`, which [`Format::of`] says has the format `format`, into payloads of at most `payload_bytes`; usually [`PAYLOAD_BYTES`]. Fewer than 64
-    /// are taken for 64.
+    /// A packetizer of `track`, which [`Format::of`] says has the format `format`, into payloads of at most
+    /// `payload_bytes`; usually [`PAYLOAD_BYTES`]. Fewer than 64 are taken for 64.
     ///
     /// Samples of H.264 without a configuration are taken for Annex B.
     ///
