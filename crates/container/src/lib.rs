@@ -24,6 +24,7 @@ pub mod ts;
 pub mod webm;
 
 mod demuxer;
+mod joins;
 mod sniff;
 #[cfg(test)]
 mod testing;

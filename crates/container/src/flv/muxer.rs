@@ -16,6 +16,7 @@ use media::codec::aac::AdtsHeader;
 use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use super::tag::{self, Tag, TagKind};
+use crate::joins::Joins;
 
 /// Tracks carried at the most: as many as a stream announces.
 const TRACKS_MAX: usize = 16;
@@ -23,17 +24,6 @@ const TRACKS_MAX: usize = 16;
 /// Frames of sound share a preamble for this long. Its tags are stamped with the time it was made,
 /// so a joiner sees them at most this much before its first frame, and no frame costs an allocation.
 const PREAMBLE_SHARED_FOR: Span = Span::from_millis(1_000);
-
-/// How long sound waits for a picture that the metadata announces. Publishers send both within the
-/// first packets.
-const VIDEO_AWAITED: Span = Span::from_millis(2_000);
-
-/// A picture track that has been silent for this long does not hold joiners up any more: the
-/// publisher switched the camera off, or the next one has none.
-const VIDEO_SILENT_MAX: Span = Span::from_millis(10_000);
-
-/// Keys of `onMetaData` that only a stream with pictures has.
-const VIDEO_KEYS: [&[u8]; 2] = [b"videocodecid", b"width"];
 
 /// Where a muxer writes: one wire format's framing, and what lies behind it.
 pub trait Sink {
@@ -91,8 +81,7 @@ pub struct Muxer<P> {
     preamble: Option<(Timestamp, P)>,
     /// The time of the latest unit; it never goes back, although the tracks' times interleave.
     at: Timestamp,
-    first_sample: Option<Timestamp>,
-    last_picture: Option<Timestamp>,
+    joins: Joins,
     has_begun: bool,
 }
 
@@ -124,8 +113,7 @@ impl<P: Clone> Muxer<P> {
             generation: 0,
             preamble: None,
             at: Timestamp::ZERO,
-            first_sample: None,
-            last_picture: None,
+            joins: Joins::default(),
             has_begun: false,
         }
     }
@@ -169,8 +157,7 @@ impl<P: Clone> Muxer<P> {
     fn begin_epoch(&mut self) {
         self.tracks.clear();
         self.metadata = None;
-        self.first_sample = None;
-        self.last_picture = None;
+        self.joins = Joins::default();
         self.renew();
     }
 
@@ -179,6 +166,10 @@ impl<P: Clone> Muxer<P> {
             return;
         }
         self.metadata = Some(body.clone());
+        // Pictures that are not selected are not waited for.
+        if self.selection.video {
+            self.joins.metadata(body);
+        }
         self.renew();
         // It describes what follows, whatever time the publisher gave it; most say zero.
         self.script(TagKind::Metadata, self.at, body, sink);
@@ -222,18 +213,13 @@ impl<P: Clone> Muxer<P> {
     fn may_join(&mut self, kind: Kind, sample: &Sample) -> bool {
         match (kind, self.picture_track()) {
             (Kind::Video, Some(track)) if track == sample.track => {
-                self.last_picture = Some(self.at);
+                self.joins.picture(self.at);
                 sample.keyframe
             }
             (Kind::Video, _) => false,
-            (Kind::Audio, Some(_)) => {
-                let last = *self.last_picture.get_or_insert(self.at);
-                sample.keyframe && self.at - last >= VIDEO_SILENT_MAX
-            }
-            (Kind::Audio, None) => {
-                let first = *self.first_sample.get_or_insert(self.at);
-                let waits = self.at - first < VIDEO_AWAITED && self.announces_pictures();
-                sample.keyframe && !waits
+            (Kind::Audio, pictures) => {
+                let may_join = self.joins.at_sound(self.at, pictures.is_some());
+                may_join && sample.keyframe
             }
         }
     }
@@ -243,14 +229,6 @@ impl<P: Clone> Muxer<P> {
         tracks
             .find(|track| track.kind == Kind::Video)
             .map(|track| track.id)
-    }
-
-    fn announces_pictures(&self) -> bool {
-        self.selection.video
-            && self.metadata.as_ref().is_some_and(|metadata| {
-                let mut keys = VIDEO_KEYS.iter();
-                keys.any(|key| metadata.windows(key.len()).any(|window| window == *key))
-            })
     }
 
     /// The preamble for a unit at `at`: for a picture made for it, for sound perhaps shared.

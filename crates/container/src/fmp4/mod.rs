@@ -21,7 +21,6 @@ mod clock;
 mod entry;
 mod fragment;
 mod init;
-mod joins;
 mod muxer;
 mod name;
 mod sink;

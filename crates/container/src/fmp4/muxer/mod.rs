@@ -15,8 +15,8 @@ use super::PICTURE_TIMESCALE;
 use super::carried::Carried;
 use super::clock::{PictureClock, SoundClock, to_time};
 use super::fragment::{Fragment, Piece};
-use super::joins::Joins;
 use super::sink::{Fragmentation, Init, Sink};
+use crate::joins::Joins;
 
 /// Tracks remembered at the most: as many as a stream announces.
 const TRACKS_MAX: usize = 16;

@@ -1,4 +1,4 @@
-//! Where a listener may start: at keyframes where there are pictures, else at sound.
+//! Where a listener of a muxer may start: at keyframes where there are pictures, else at sound.
 
 use media::{Span, Timestamp};
 
@@ -21,7 +21,7 @@ const AUDIO_KEYS: &[&[u8]] = &[b"audiocodecid"];
 
 /// What is known of an epoch.
 #[derive(Debug, Default)]
-pub(super) struct Joins {
+pub(crate) struct Joins {
     announces_pictures: bool,
     announces_sound: bool,
     first_sample: Option<Timestamp>,
@@ -31,27 +31,27 @@ pub(super) struct Joins {
 
 impl Joins {
     /// Takes `onMetaData` and its values.
-    pub(super) fn metadata(&mut self, body: &[u8]) {
+    pub(crate) fn metadata(&mut self, body: &[u8]) {
         let has = |key: &&[u8]| body.windows(key.len()).any(|window| window == *key);
         self.announces_pictures = VIDEO_KEYS.iter().any(has);
         self.announces_sound = AUDIO_KEYS.iter().any(has);
     }
 
     /// A picture has come.
-    pub(super) fn picture(&mut self, now: Timestamp) {
+    pub(crate) fn picture(&mut self, now: Timestamp) {
         self.first_picture.get_or_insert(now);
         self.last_picture = Some(now);
     }
 
     /// Whether pictures of which none has been written wait for sound of which nothing is known yet, but
     /// perhaps that there is a track of it.
-    pub(super) fn awaits_sound(&self, now: Timestamp, has_sound_track: bool) -> bool {
+    pub(crate) fn awaits_sound(&self, now: Timestamp, has_sound_track: bool) -> bool {
         let first = self.first_picture.unwrap_or(now);
         (has_sound_track || self.announces_sound) && now - first < SOUND_AWAITED
     }
 
     /// Whether a listener may start at sound that has come.
-    pub(super) fn at_sound(&mut self, now: Timestamp, has_picture_track: bool) -> bool {
+    pub(crate) fn at_sound(&mut self, now: Timestamp, has_picture_track: bool) -> bool {
         if has_picture_track {
             let last = *self.last_picture.get_or_insert(now);
             return now - last >= VIDEO_SILENT_MAX;
