@@ -1,0 +1,518 @@
+//! What is behind a stream's lock: its epochs, what its publisher announced, the recent past, and the
+//! writing ends of its lanes and taps.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use media::{Container, Item, Kind, Sample, Script, Span, Title, Track, TrackId};
+
+use super::backlog::Backlog;
+use super::derived::{Derived, Turn};
+use super::keyframes::PictureGroups;
+use super::meter::Meters;
+use super::order::OrderWatch;
+use super::replaced::Replaced;
+use super::tap::TapWriter;
+use super::timeline::Timeline;
+use super::{DeriverCell, Keyframes, Offer, Phase, Rate, Settings, Source};
+use crate::gate::Credential;
+use crate::keyframe::KeyframeWish;
+use crate::lane::LaneWriter;
+use crate::policy::{Class, Policy};
+use crate::task_bells::TaskBells;
+
+/// Tracks of one stream at the most.
+pub(super) const TRACKS_MAX: usize = 16;
+
+/// How long after an epoch began a stream without a video track is taken for one that will not get
+/// any: publishers announce both tracks within the first packets.
+const VIDEO_TRACK_AWAITED: Duration = Duration::from_secs(2);
+
+/// While somebody listens who cannot ask, keyframes are no further apart than this, so that whoever comes
+/// finds one. A browser sends none by itself for minutes.
+const KEYFRAME_INTERVAL: Span = Span::from_millis(3_000);
+
+pub(super) struct Core {
+    pub(super) phase: Phase,
+    pub(super) epoch: u32,
+    pub(super) credential: Credential,
+    pub(super) source: Arc<Source>,
+    pub(super) announced_type: Option<Arc<str>>,
+    /// Container and media type that the present lanes' listeners were promised.
+    pub(super) promised: (Container, String),
+    pub(super) has_media: bool,
+    pub(super) settings: Settings,
+    pub(super) since: SystemTime,
+    pub(super) began: Instant,
+    /// When the publisher was last heard of, or the epoch began.
+    pub(super) last_item: Instant,
+    /// When a lingering stream ends; `None` from when its publisher leaves to the next
+    /// [look](Stream::is_over) at it.
+    pub(super) linger_until: Option<Instant>,
+    /// When the present epoch began, if it did by taking over from another publisher.
+    pub(super) taken_over: Option<Instant>,
+    pub(super) replaced: Replaced,
+    pub(super) tracks: Vec<Arc<Track>>,
+    pub(super) header: Option<Bytes>,
+    pub(super) metadata: Option<Script>,
+    pub(super) title: Option<Arc<Title>>,
+    pub(super) backlog: Backlog,
+    pub(super) picture_order: OrderWatch,
+    pub(super) picture_groups: PictureGroups,
+    pub(super) meters: Meters,
+    pub(super) timeline: Timeline,
+    pub(super) lanes: Vec<LaneWriter>,
+    pub(super) taps: Vec<TapWriter>,
+    pub(super) deriver: DeriverCell,
+    pub(super) offer: Offer,
+    pub(super) derived: Option<Derived>,
+    /// Names the next derivation.
+    pub(super) next_turn: Turn,
+    /// Tells the present publisher that it has been superseded.
+    pub(super) superseded: Option<Waker>,
+    /// Rung at the end.
+    pub(super) over: Arc<TaskBells>,
+    pub(super) wish: Arc<KeyframeWish>,
+    pub(super) ingest_bytes: u64,
+    pub(super) listeners_peak: usize,
+}
+
+/// What the core shares with who looks without its lock.
+pub(super) struct Shared {
+    pub(super) deriver: DeriverCell,
+    pub(super) over: Arc<TaskBells>,
+    pub(super) wish: Arc<KeyframeWish>,
+}
+
+impl Core {
+    pub(super) fn new(
+        credential: Credential,
+        source: Source,
+        settings: Settings,
+        shared: Shared,
+        now: Instant,
+    ) -> Self {
+        let Shared {
+            deriver,
+            over,
+            wish,
+        } = shared;
+        Self {
+            phase: Phase::Lingering,
+            epoch: 0,
+            credential,
+            promised: (source.container, source.content_type.clone()),
+            source: Arc::new(source),
+            announced_type: None,
+            has_media: false,
+            settings,
+            since: SystemTime::now(),
+            began: now,
+            last_item: now,
+            linger_until: None,
+            taken_over: None,
+            replaced: Replaced::default(),
+            tracks: Vec::new(),
+            header: None,
+            metadata: None,
+            title: None,
+            backlog: Backlog::default(),
+            picture_order: OrderWatch::default(),
+            picture_groups: PictureGroups::default(),
+            meters: Meters::default(),
+            timeline: Timeline::default(),
+            lanes: Vec::new(),
+            taps: Vec::new(),
+            deriver,
+            offer: Offer::Nothing,
+            derived: None,
+            next_turn: 0,
+            superseded: None,
+            over,
+            wish,
+            ingest_bytes: 0,
+            listeners_peak: 0,
+        }
+    }
+
+    /// Counts the listeners, and remembers the most there were.
+    pub(super) fn listeners(&mut self) -> usize {
+        let now = self.lanes.iter().map(|lane| lane.lane.listeners()).sum();
+        self.listeners_peak = self.listeners_peak.max(now);
+        now
+    }
+
+    pub(super) fn video(&self) -> Option<TrackId> {
+        self.tracks
+            .iter()
+            .find(|track| track.kind == Kind::Video)
+            .map(|track| track.id)
+    }
+
+    pub(super) fn keyframes(&self) -> Option<Keyframes> {
+        self.video()?;
+        Some(self.picture_groups.facts(self.wish.is_heeded()))
+    }
+
+    /// Whether those who listen and cannot ask lack a keyframe for who comes next.
+    pub(super) fn wants_keyframe(&self) -> bool {
+        let is_old = self.picture_groups.lack_keyframe_since(KEYFRAME_INTERVAL);
+        let lacks_one = |lane: &LaneWriter| is_old || lane.has_lost_join();
+        let mut lanes = self.lanes.iter();
+        lanes.any(|lane| lane.depends_on_joins() && lacks_one(lane))
+    }
+
+    pub(super) fn class(&self, now: Instant) -> Class {
+        let has_video = self.video().is_some();
+        let is_young = now.saturating_duration_since(self.began) < VIDEO_TRACK_AWAITED;
+        let may_get_video =
+            self.source.container == Container::Tracks && (is_young || self.tracks.is_empty());
+        if has_video || may_get_video {
+            Class::Video
+        } else {
+            Class::Audio
+        }
+    }
+
+    pub(super) fn policy(&self, class: Class) -> Policy {
+        match class {
+            Class::Audio => self.settings.audio,
+            Class::Video => self.settings.video,
+        }
+    }
+
+    /// Brings a lane that has just opened to the present.
+    pub(super) fn replay(&self, lane: &mut LaneWriter, now: Instant) {
+        let derived = self.derived.as_ref().filter(|_| lane.takes_derived);
+        let mut track = derived.and_then(|derived| derived.track.clone());
+        let mut samples = derived
+            .into_iter()
+            .flat_map(|derived| derived.samples())
+            .peekable();
+        self.recall(|item, _| {
+            // After the publisher's own tracks, and each sample before the later ones of others.
+            let is_track = matches!(item, Item::Track(_));
+            if let Some(track) = track.take_if(|_| !is_track) {
+                lane.push(&Item::Track(track), now);
+            }
+            if let Item::Sample(own) = item {
+                while let Some(earlier) = samples.next_if(|sample| sample.dts < own.dts) {
+                    lane.push(&Item::Sample(earlier.clone()), now);
+                }
+            }
+            lane.push(item, now);
+        });
+        if let Some(track) = track {
+            lane.push(&Item::Track(track), now);
+        }
+        for later in samples {
+            lane.push(&Item::Sample(later.clone()), now);
+        }
+        lane.publish();
+    }
+
+    /// Tells what was announced and what was sent lately, by the publisher; with each sample the kind
+    /// of its track.
+    pub(super) fn recall(&self, mut tell: impl FnMut(&Item, Option<Kind>)) {
+        for track in &self.tracks {
+            tell(&Item::Track(Arc::clone(track)), None);
+        }
+        if let Some(header) = &self.header {
+            tell(&Item::Header(header.clone()), None);
+        }
+        if let Some(metadata) = &self.metadata {
+            tell(&Item::Metadata(metadata.clone()), None);
+        }
+        if let Some(title) = &self.title {
+            tell(&Item::Title(Arc::clone(title)), None);
+        }
+        for sample in self.backlog.samples() {
+            let kind = self.kind(sample.track);
+            tell(&Item::Sample(sample.clone()), kind);
+        }
+    }
+
+    pub(super) fn kind(&self, id: TrackId) -> Option<Kind> {
+        let track = self.tracks.iter().find(|track| track.id == id);
+        track.map(|track| track.kind)
+    }
+
+    /// Takes over items, in order, and passes them to every lane.
+    pub(super) fn write(&mut self, items: &mut Vec<Item>, now: Instant) {
+        let video = self.video();
+        let burst = self.settings.audio.burst;
+        for mut item in items.drain(..) {
+            match &mut item {
+                // The stream alone says it.
+                Item::Epoch => continue,
+                // That number is taken.
+                Item::Track(track) if track.id == TrackId::DERIVED => continue,
+                Item::Sample(sample) if sample.track == TrackId::DERIVED => continue,
+                Item::Track(track) => self.remember_track(track, now),
+                Item::Header(header) => {
+                    // What was sent under the old header cannot be decoded with this one.
+                    self.backlog.clear();
+                    self.header = Some(header.clone());
+                }
+                Item::Metadata(script) => {
+                    self.timeline.place_script(script);
+                    self.metadata = Some(script.clone());
+                }
+                Item::Script(script) => self.timeline.place_script(script),
+                Item::Title(title) => {
+                    self.title = (!title.is_empty()).then(|| Arc::clone(title));
+                }
+                Item::Sample(sample) => {
+                    self.timeline.place(sample);
+                    self.has_media = true;
+                    self.ingest_bytes += sample.bytes() as u64;
+                    self.meters.push(sample);
+                    if self.video() == Some(sample.track) {
+                        self.picture_order.saw(sample);
+                    }
+                }
+            }
+            for lane in &mut self.lanes {
+                lane.push(&item, now);
+            }
+            if !self.taps.is_empty() {
+                let kind = match &item {
+                    Item::Sample(sample) => self.kind(sample.track),
+                    _ => None,
+                };
+                self.taps.iter().for_each(|tap| tap.push(&item, kind));
+            }
+            if let Item::Sample(sample) = item {
+                let video = video.or_else(|| self.video());
+                if video == Some(sample.track) {
+                    self.picture_groups.push(&sample);
+                    if sample.keyframe {
+                        self.wish.clear();
+                    }
+                }
+                self.backlog.push(sample, video, burst);
+            }
+        }
+        self.publish_lanes();
+        self.taps.iter().for_each(TapWriter::publish);
+    }
+
+    /// Makes what was pushed readable, and closes lanes that there is no memory for.
+    pub(super) fn publish_lanes(&mut self) {
+        self.lanes.retain_mut(|lane| {
+            lane.publish();
+            if lane.has_failed() {
+                tracing::warn!(
+                    format = lane.lane.format.name,
+                    "a format of a stream is closed: the memory for streams (fanout.log_mib) is used up"
+                );
+            }
+            !lane.has_failed()
+        });
+    }
+
+    pub(super) fn rates(&self) -> Vec<Option<Rate>> {
+        let tracks = self.tracks.iter();
+        tracks.map(|track| self.meters.rate(track.id)).collect()
+    }
+
+    pub(super) fn remember_track(&mut self, track: &Arc<Track>, now: Instant) {
+        if self.tracks.contains(track) {
+            return;
+        }
+        if self.tracks.is_empty() {
+            // Between a publisher's admission and its first track may lie a handshake; how long the others
+            // are awaited counts from here.
+            self.began = now;
+            self.since = SystemTime::now();
+        }
+        self.note_track(track);
+        self.offer = match self.deriver.get() {
+            Some(deriver) => deriver.offer(self.source.container, &self.tracks),
+            None => Offer::Nothing,
+        };
+    }
+
+    pub(super) fn note_track(&mut self, track: &Arc<Track>) {
+        let count = self.tracks.len();
+        match self.tracks.iter_mut().find(|known| known.id == track.id) {
+            Some(known) => {
+                *known = Arc::clone(track);
+                // What was coded under the old configuration cannot be decoded with this one.
+                self.backlog.clear();
+                if track.kind == Kind::Video {
+                    self.picture_order = OrderWatch::default();
+                }
+            }
+            None if count < TRACKS_MAX => self.tracks.push(Arc::clone(track)),
+            None => tracing::warn!(
+                track = track.id.0,
+                "a track beyond the limit is not announced"
+            ),
+        }
+    }
+
+    /// Another publisher's turn begins.
+    pub(super) fn begin_epoch(
+        &mut self,
+        credential: Credential,
+        source: Source,
+        settings: Settings,
+        now: Instant,
+    ) {
+        if let Some(waker) = self.superseded.take() {
+            waker.wake();
+        }
+        self.promise(&source);
+        // Each epoch announces its own; a picture track that does not come back must not be
+        // waited for, and the last programme's title is not the next one's.
+        self.title = None;
+        self.header = None;
+        self.tracks.clear();
+        self.metadata = None;
+        self.offer = Offer::Nothing;
+        self.backlog.clear();
+        self.picture_order = OrderWatch::default();
+        self.picture_groups = PictureGroups::default();
+        self.meters = Meters::default();
+        self.wish.set_heeded(false);
+        self.timeline.begin_epoch();
+        for lane in &mut self.lanes {
+            lane.push(&Item::Epoch, now);
+        }
+        self.begin_derived_epoch(now);
+        for tap in &self.taps {
+            tap.push(&Item::Epoch, None);
+            tap.publish();
+        }
+        self.taken_over = (self.phase == Phase::Live).then_some(now);
+        self.phase = Phase::Live;
+        self.epoch += 1;
+        self.credential = credential;
+        self.source = Arc::new(source);
+        self.announced_type = None;
+        self.has_media = false;
+        self.settings = settings;
+        self.since = SystemTime::now();
+        self.began = now;
+        self.last_item = now;
+    }
+
+    /// Listeners that were promised another format are let go, and may ask again. What a source of
+    /// an unknown one sends is decided by its first bytes.
+    pub(super) fn promise(&mut self, source: &Source) {
+        if source.container == Container::Unknown {
+            return;
+        }
+        let (container, content_type) = &self.promised;
+        let is_same = *container == source.container && *content_type == source.content_type;
+        if !is_same && *container != Container::Unknown {
+            self.lanes.clear();
+        }
+        self.promised = (source.container, source.content_type.clone());
+    }
+
+    /// The present publisher's bytes are of this kind, whatever it called them.
+    pub(super) fn identify(&mut self, container: Container, content_type: &str) {
+        let mut source = (*self.source).clone();
+        source.container = container;
+        let announced = std::mem::replace(&mut source.content_type, content_type.to_owned());
+        if announced != content_type {
+            self.announced_type = Some(announced.into());
+        }
+        self.promise(&source);
+        self.source = Arc::new(source);
+    }
+
+    /// Lanes that take the derived track.
+    pub(super) fn takers(&mut self) -> impl Iterator<Item = &mut LaneWriter> {
+        self.lanes.iter_mut().filter(|lane| lane.takes_derived)
+    }
+
+    pub(super) fn derived_wanted(&self) -> usize {
+        let takers = self.lanes.iter().filter(|lane| lane.takes_derived);
+        takers.map(|lane| lane.lane.connected()).sum()
+    }
+
+    /// Whether a track is on offer that nobody makes.
+    pub(super) fn lacks_derived(&self) -> bool {
+        self.derived.is_none() && self.offer.track().is_some()
+    }
+
+    pub(super) fn is_derived_by(&self, turn: Turn) -> bool {
+        let derived = self.derived.as_ref();
+        derived.is_some_and(|derived| derived.turn == turn)
+    }
+
+    /// Whether a derived track is announced.
+    pub(super) fn is_deriving(&self) -> bool {
+        let derived = self.derived.as_ref();
+        derived.is_some_and(|derived| derived.track.is_some())
+    }
+
+    pub(super) fn announce_derived(&mut self, turn: Turn, track: Arc<Track>, now: Instant) {
+        let Some(derived) = self.derived.as_mut().filter(|one| one.turn == turn) else {
+            return;
+        };
+        if derived.track.as_ref() != Some(&track) {
+            derived.forget();
+        }
+        derived.track = Some(Arc::clone(&track));
+        let item = Item::Track(track);
+        for lane in self.takers() {
+            lane.push(&item, now);
+            lane.publish();
+        }
+    }
+
+    pub(super) fn write_derived(&mut self, turn: Turn, sample: Sample, now: Instant) {
+        let derived = self.derived.as_mut().filter(|one| one.turn == turn);
+        let Some(derived) = derived.filter(|one| one.track.is_some()) else {
+            return;
+        };
+        let sample = derived.place(sample);
+        derived.keep(sample.clone(), &self.backlog);
+        let item = Item::Sample(sample);
+        for lane in self.takers() {
+            lane.push(&item, now);
+            lane.publish();
+        }
+    }
+
+    /// The derived track goes on in the new epoch.
+    pub(super) fn begin_derived_epoch(&mut self, now: Instant) {
+        let Some(derived) = &mut self.derived else {
+            return;
+        };
+        derived.forget();
+        if let Some(track) = derived.track.clone() {
+            let item = Item::Track(track);
+            self.takers().for_each(|lane| lane.push(&item, now));
+        }
+    }
+
+    pub(super) fn end_derived(&mut self, turn: Turn) {
+        if !self.is_derived_by(turn) {
+            return;
+        }
+        self.derived = None;
+        // What an idle lane holds is the past; whoever comes next begins with the present.
+        self.lanes
+            .retain(|lane| !lane.takes_derived || lane.lane.listeners() > 0);
+    }
+
+    pub(super) fn end(&mut self) {
+        self.phase = Phase::Ended;
+        self.lanes.clear();
+        self.taps.clear();
+        self.derived = None;
+        // Whoever still holds the stream holds no media.
+        self.backlog.clear();
+        self.over.ring();
+        if let Some(waker) = self.superseded.take() {
+            waker.wake();
+        }
+    }
+}

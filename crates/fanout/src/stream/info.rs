@@ -1,0 +1,123 @@
+//! What is said of a stream: its rules, its publisher, and what everybody may know of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use media::{Container, StreamName, Title, Track};
+
+use super::{Keyframes, Offer, PictureOrder, Rate};
+use crate::policy::{Class, Policy};
+use crate::registry::Takeover;
+
+/// The rules for one stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// For lanes of streams without pictures.
+    pub audio: Policy,
+    /// For lanes of streams with pictures.
+    pub video: Policy,
+    /// How long listeners are kept while the publisher is away.
+    pub linger: Duration,
+    /// Whether the stream is listed to everybody.
+    pub public: bool,
+    /// Who may replace a publisher that is there.
+    pub takeover: Takeover,
+    /// A publisher that was replaced may not take the stream back for so long after its last attempt,
+    /// as long as the one that replaced it sends.
+    pub takeover_back: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            audio: Policy::default_for(Class::Audio),
+            video: Policy::default_for(Class::Video),
+            linger: Duration::from_secs(15),
+            public: true,
+            takeover: Takeover::SameCredential,
+            takeover_back: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What is known of a publisher and of what it sends.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// `rtmp`, `icecast`, `demo`: the metric label.
+    pub protocol: &'static str,
+    /// Where it connects from; `None` for one inside the server.
+    pub peer: Option<SocketAddr>,
+    /// What the publishing program calls itself. Untrusted text.
+    pub agent: String,
+    /// What kind of bytes it sends.
+    pub container: Container,
+    /// The media type of those bytes, for listeners that take them as they are.
+    pub content_type: String,
+    /// `ice-*` and `icy-*` headers as the source sent them. Untrusted text.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Where a stream is in its life.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Phase {
+    /// A publisher is sending.
+    Live,
+    /// The publisher is away; listeners are kept.
+    Lingering,
+    /// It is over.
+    Ended,
+}
+
+/// What everybody may know of a stream.
+#[derive(Clone, Debug)]
+pub struct Info {
+    /// Its name.
+    pub name: StreamName,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// How many publishers it has had.
+    pub epoch: u32,
+    /// Since when the current publisher has been sending.
+    pub since: SystemTime,
+    /// Its publisher, or the last one.
+    pub source: Arc<Source>,
+    /// What that one called its bytes, where they turned out to be something else.
+    pub announced_type: Option<Arc<str>>,
+    /// Whether the present publisher has sent media.
+    pub has_media: bool,
+    /// Its tracks, in the order they appeared.
+    pub tracks: Vec<Arc<Track>>,
+    /// What each of them sends, in the same order; `None` before two seconds of it have come.
+    pub rates: Vec<Option<Rate>>,
+    /// In which order the pictures of this epoch come.
+    pub picture_order: PictureOrder,
+    /// How far apart its keyframes are; `None` without a picture track.
+    pub keyframes: Option<Keyframes>,
+    /// What is offered beside them.
+    pub offer: Offer,
+    /// Whether that is being made now.
+    pub is_deriving: bool,
+    /// What is playing.
+    pub title: Option<Arc<Title>>,
+    /// The container header in force.
+    pub header: Option<Bytes>,
+    /// Bits per second of late, of a stream without pictures.
+    pub bitrate: Option<u32>,
+    /// Listeners of all lanes.
+    pub listeners: usize,
+    /// The most listeners there have been at once.
+    pub listeners_peak: usize,
+    /// Media bytes received in all epochs.
+    pub ingest_bytes: u64,
+    /// Its rules.
+    pub settings: Settings,
+}
+
+impl Info {
+    /// Whether there is something to be heard or seen of it now.
+    pub fn is_on_air(&self) -> bool {
+        self.phase == Phase::Live && self.has_media
+    }
+}
