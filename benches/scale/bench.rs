@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -51,6 +51,11 @@ impl Bench {
 
     pub(crate) fn rounds(&self) -> usize {
         self.options.rounds
+    }
+
+    /// Another build of the server to measure beside this one.
+    pub(crate) fn before(&self) -> Option<PathBuf> {
+        self.options.before.clone()
     }
 
     pub(crate) fn window(&self) -> Duration {

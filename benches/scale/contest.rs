@@ -1,10 +1,11 @@
 //! Servers in turn with the same media and the same audience: ours, the floor at equal sends, a peer.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use testkit::{Icecast, Nginx, PUBLISH_KEY, Process, Server, Tool, wait_until};
+use testkit::{Icecast, Nginx, PUBLISH_KEY, Process, Server, ServerBuilder, Tool, wait_until};
 
 use crate::bench::Bench;
 use crate::crowd::{Crowd, Report};
@@ -26,6 +27,10 @@ pub(crate) enum Way {
     /// An RTMP publisher, listeners over HTTP.
     Flv,
 }
+
+/// This build, and another one, in notes and figures.
+const OURS: &str = "carillon";
+pub(crate) const BEFORE: &str = "before";
 
 /// The name of streams that go over RTMP.
 const SHOW: &str = "show";
@@ -142,6 +147,8 @@ pub(crate) struct Round {
     pub(crate) flow: Flow,
     pub(crate) floor: Option<Turn>,
     pub(crate) peer: Option<Turn>,
+    /// Another build of our server.
+    pub(crate) before: Option<Turn>,
 }
 
 /// All rounds of a contest.
@@ -160,12 +167,18 @@ impl Contest {
     /// Likewise, fewer times than was asked for.
     pub(crate) fn run_rounds(&self, bench: &mut Bench, rounds: usize) -> Rounds {
         let rounds = (0..rounds).map(|round| {
-            let (ours, flow) = self.ours(bench, round);
+            let server = serve(bench, self.settings);
+            let (ours, flow) = self.ours(bench, round, OURS, &server);
+            drop(server);
+            let before = bench.before().map(|build| {
+                let server = serve_build(&build, self.settings);
+                self.ours(bench, round, BEFORE, &server).0
+            });
             let floor = self.with_floor.then(|| self.floor(bench, round, &flow));
             let peer = self
                 .peer
                 .map(|(peer, settle)| self.peer(bench, round, peer, settle));
-            for (who, turn) in [("floor", &floor), ("peer", &peer)] {
+            for (who, turn) in [("floor", &floor), ("peer", &peer), (BEFORE, &before)] {
                 if let Some(turn) = turn {
                     // Who costs less may only have sent less.
                     let share = turn.bytes() / ours.bytes();
@@ -177,6 +190,7 @@ impl Contest {
                 flow,
                 floor,
                 peer,
+                before,
             }
         });
         Rounds {
@@ -185,15 +199,15 @@ impl Contest {
         }
     }
 
-    fn ours(&self, bench: &mut Bench, round: usize) -> (Turn, Flow) {
-        let server = serve(bench, self.settings);
-        let _publisher = source::publish(&self.way.source_url(&server), &self.media);
-        source::wait_for_publisher(&server);
-        let (turn, flow) = attend(&server, &self.crowds, &self.way.url(&server));
-        bench.note(round, "carillon", &turn.0.iter().collect::<Vec<_>>());
+    /// A turn of a build of our server.
+    fn ours(&self, bench: &mut Bench, round: usize, who: &str, server: &Server) -> (Turn, Flow) {
+        let _publisher = source::publish(&self.way.source_url(server), &self.media);
+        source::wait_for_publisher(server);
+        let (turn, flow) = attend(server, &self.crowds, &self.way.url(server));
+        bench.note(round, who, &turn.0.iter().collect::<Vec<_>>());
         bench.note_value(
             round,
-            "carillon",
+            who,
             json!({
                 "sends_per_second": flow.sends_per_second(),
                 "bytes_per_send": flow.bytes_per_send(),
@@ -241,13 +255,20 @@ impl Contest {
 
 /// Our server with its defaults but for `settings`.
 pub(crate) fn serve(bench: &mut Bench, settings: &[(&str, &str, &str)]) -> Server {
-    let server = Server::builder().release();
-    let server = settings.iter().fold(server, |server, (table, key, value)| {
-        server.set(table, key, value)
-    });
-    let server = server.start();
+    let server = set(Server::builder().release(), settings).start();
     bench.learn_backend(&server);
     server
+}
+
+/// Another build of it, likewise.
+pub(crate) fn serve_build(build: &Path, settings: &[(&str, &str, &str)]) -> Server {
+    set(Server::builder().build(build), settings).start()
+}
+
+fn set(server: ServerBuilder, settings: &[(&str, &str, &str)]) -> ServerBuilder {
+    settings.iter().fold(server, |server, (table, key, value)| {
+        server.set(table, key, value)
+    })
 }
 
 /// All `crowds` listen to our server at `url`, which is looked at meanwhile.
@@ -344,7 +365,12 @@ impl Rounds {
             let theirs = self.cpu_of(|round| round.peer.as_ref());
             let theirs = Against::Peer(peer.name(), theirs);
             let target = Some(Target::AtMost(limit));
-            bench.figure("CPU", Unit::Core, ours, Some(theirs), target);
+            bench.figure("CPU", Unit::Core, ours.clone(), Some(theirs), target);
+        }
+        let before = self.cpu_of(|round| round.before.as_ref());
+        if !before.is_empty() {
+            let before = Some(Against::Itself(BEFORE, before));
+            bench.figure("CPU", Unit::Core, ours, before, None);
         }
     }
 

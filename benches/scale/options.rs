@@ -15,6 +15,8 @@ pub(crate) struct Options {
     pub(crate) window: Duration,
     /// Where the figures go.
     pub(crate) json: PathBuf,
+    /// Another build of the server, which has its turn in every round where servers take turns.
+    pub(crate) before: Option<PathBuf>,
     pub(crate) list: bool,
 }
 
@@ -25,6 +27,7 @@ impl Options {
             rounds: 5,
             window: Duration::from_secs(10),
             json: PathBuf::from("bench.json"),
+            before: None,
             list: false,
         };
         let mut arguments = arguments;
@@ -41,6 +44,10 @@ impl Options {
                 "--json" => {
                     let file = arguments.next().ok_or("--json needs a file")?;
                     options.json = PathBuf::from(file);
+                }
+                "--before" => {
+                    let file = arguments.next().ok_or("--before needs a file")?;
+                    options.before = Some(PathBuf::from(file));
                 }
                 "--list" => options.list = true,
                 name if scenario::ALL.iter().any(|scenario| scenario.name == name) => {
@@ -75,15 +82,24 @@ mod tests {
 
     #[test]
     fn scenarios_and_options_mix() {
-        let options = parse("ogg-14k --rounds 2 idle --seconds 4").expect("all of it is known");
+        let line = "ogg-14k --rounds 2 idle --seconds 4 --before old/carillon";
+        let options = parse(line).expect("all of it is known");
         assert_eq!((options.rounds, options.window.as_secs()), (2, 4));
+        assert_eq!(options.before, Some(PathBuf::from("old/carillon")));
         assert!(options.wants("idle") && options.wants("ogg-14k") && !options.wants("delay"));
         assert!(parse("").expect("nothing is everything").wants("delay"));
     }
 
     #[test]
     fn the_unknown_is_refused() {
-        for line in ["ogg", "--rounds", "--rounds 0", "--seconds 1", "--json"] {
+        for line in [
+            "ogg",
+            "--rounds",
+            "--rounds 0",
+            "--seconds 1",
+            "--json",
+            "--before",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

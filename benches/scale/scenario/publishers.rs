@@ -5,7 +5,7 @@ use std::time::Duration;
 use testkit::{Nginx, PUBLISH_KEY, Process, Tool};
 
 use crate::bench::Bench;
-use crate::contest::{Peer, serve};
+use crate::contest::{BEFORE, Peer, serve, serve_build};
 use crate::crowd::Report;
 use crate::figure::{Against, Target, Unit};
 
@@ -26,6 +26,7 @@ const CALLS: [&str; 5] = ["read", "readv", "recvfrom", "recvmsg", "io_uring_ente
 pub(crate) fn publishers(bench: &mut Bench) {
     let peer = Peer::Nginx.name();
     let [mut ours, mut theirs] = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
+    let mut before = Vec::new();
     for round in 0..bench.rounds() {
         let server = serve(bench, &[]);
         let url = server.rtmp_url("live/show{n}", PUBLISH_KEY);
@@ -40,6 +41,14 @@ pub(crate) fn publishers(bench: &mut Bench) {
         ours.1.extend(calls);
         drop(server);
 
+        if let Some(build) = bench.before() {
+            let server = serve_build(&build, &[]);
+            let url = server.rtmp_url("live/show{n}", PUBLISH_KEY);
+            let (report, _) = publish(bench, &url, &[server.pid()]);
+            bench.note(round, BEFORE, &[&report]);
+            before.push(report.cpu());
+        }
+
         let server = Nginx::with("");
         let (report, calls) = publish(bench, &server.rtmp_url("show{n}"), &server.pids());
         bench.note(round, peer, &[&report]);
@@ -50,6 +59,10 @@ pub(crate) fn publishers(bench: &mut Bench) {
         );
         theirs.0.push(report.cpu());
         theirs.1.extend(calls);
+    }
+    if !before.is_empty() {
+        let against = Some(Against::Itself(BEFORE, before));
+        bench.figure("CPU", Unit::Core, ours.0.clone(), against, None);
     }
     let against = Some(Against::Peer(peer, theirs.0));
     bench.figure(

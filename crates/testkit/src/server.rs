@@ -28,7 +28,7 @@ pub struct ServerBuilder {
     fragment: String,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
-    release: bool,
+    build: Option<PathBuf>,
     descriptors: Option<u32>,
     log: Option<PathBuf>,
 }
@@ -69,8 +69,14 @@ impl ServerBuilder {
 
     /// Uses the release build, whatever the environment names: for measuring.
     #[must_use]
-    pub fn release(mut self) -> Self {
-        self.release = true;
+    pub fn release(self) -> Self {
+        self.build(&release())
+    }
+
+    /// Uses this binary, whatever the environment names: for measuring one build beside another.
+    #[must_use]
+    pub fn build(mut self, binary: &Path) -> Self {
+        self.build = Some(binary.to_owned());
         self
     }
 
@@ -99,7 +105,7 @@ impl ServerBuilder {
         let config = folder.path().join("carillon.toml");
         std::fs::write(&config, self.render())
             .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
-        let binary = if self.release { release() } else { binary() };
+        let binary = self.build.clone().unwrap_or_else(binary);
         // Wrappers become the server, so that the process is still our child.
         let mut words: Vec<OsString> = Vec::new();
         if let Some(path) = self.log {
