@@ -2,14 +2,22 @@
 //! messages grow only under load.
 //!
 //! What is late is compared with words from one thread of this program to another, over a socket, at the
-//! same time: on a machine that is busy some of those are late as well. A sample takes that way twice, to
-//! the thread that reads and to the worker.
+//! same time: on a machine that is busy some of those are late as well. They come as often as the server's
+//! visits, and the thread that has them works for as long, because a thread that works is interrupted more often
+//! than one that only wakes. A sample takes that way twice, to the thread that reads and to the worker.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use testkit::http::Listener;
 use testkit::{Clip, Hops, Metrics, Server};
 
 use crate::support::{publish_rtmp, wait_for_stream};
+
+const LISTENERS: usize = 10;
+/// Media that the server's work and pace are learnt from, and that its delays are taken from, per listener.
+const LEARNT_BYTES: usize = 300_000;
+const MEASURED_BYTES: usize = 1_600_000;
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Observations at or below a bound, and all of them.
 fn observed(metrics: &Metrics, bound: &str) -> (f64, f64) {
@@ -23,29 +31,44 @@ fn ten_listeners() {
     let server = Server::start();
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(60), "live/show");
     wait_for_stream(&server, "live/show");
-    let mut listeners: Vec<_> = (0..10).map(|_| server.listen("/live/show.flv")).collect();
+    let mut listeners: Vec<_> = (0..LISTENERS)
+        .map(|_| server.listen("/live/show.flv"))
+        .collect();
+
+    let (begin, cpu_before) = (Instant::now(), server.cpu_time());
+    let (_, all_before) = observed(&server.metrics(), "0.005");
+    read(&mut listeners, LEARNT_BYTES);
+    let (_, all) = observed(&server.metrics(), "0.005");
+    let visits = (all - all_before) / LISTENERS as f64;
+    let pace = begin.elapsed().div_f64(visits);
+    let work = (server.cpu_time() - cpu_before).div_f64(visits);
+
     let (below_before, all_before) = observed(&server.metrics(), "0.005");
-    let hops = Hops::watch();
-    let length = listeners[0].body().len();
-    std::thread::scope(|scope| {
-        for listener in &mut listeners {
-            scope.spawn(move || {
-                listener
-                    .read_bytes(length.max(1) + 1_600_000, Duration::from_secs(60))
-                    .len()
-            });
-        }
-    });
+    let hops = Hops::watch(pace, work);
+    read(&mut listeners, MEASURED_BYTES);
     let (below, all) = observed(&server.metrics(), "0.005");
     let (below, all) = (below - below_before, all - all_before);
     let hop_late = hops.share_above(Duration::from_millis(5));
     let late = 1.0 - below / all;
     println!(
-        "{late:.4} of {all} messages took longer than 5 ms; of words between two threads {hop_late:.4}"
+        "{late:.4} of {all} messages took longer than 5 ms; {hop_late:.4} of words between two threads every \
+         {pace:?} with {work:?} of work"
     );
     assert!(all > 1_000.0, "{all} messages");
     assert!(
         late <= 0.01 + 2.0 * hop_late,
         "{below} of {all} within 5 ms; {hop_late} of the words between two threads were late"
     );
+}
+
+/// All of them read so much more.
+fn read(listeners: &mut [Listener], bytes: usize) {
+    std::thread::scope(|scope| {
+        for listener in listeners {
+            scope.spawn(move || {
+                let length = listener.body().len();
+                listener.read_bytes(length.max(1) + bytes, PATIENCE).len()
+            });
+        }
+    });
 }

@@ -13,9 +13,6 @@ use std::time::{Duration, Instant};
 /// Bytes sent at a time on a control's connection: a frame of sound.
 const PIECE_BYTES: usize = 400;
 
-/// Between two words of [`Hops`].
-const HOP_PACE: Duration = Duration::from_millis(5);
-
 /// The near ends of `count` connections on which a thread sends a piece every `pace`, until they are closed.
 pub(crate) fn paced(count: usize, pace: Duration) -> Vec<TcpStream> {
     let (near, mut far): (Vec<_>, Vec<_>) = (0..count).map(|_| pair()).unzip();
@@ -42,7 +39,9 @@ fn pair() -> (TcpStream, TcpStream) {
     connected.unwrap_or_else(|error| panic!("no connection to ourselves: {error}"))
 }
 
-/// How long a word takes from one thread to another over a socket: once through the kernel, and a wake-up.
+/// How long a word takes from one thread to another over a socket, and the receiver to work for a while: once
+/// through the kernel, a wake-up, and a thread that the scheduler may interrupt as it may any other that does as
+/// much as often.
 #[derive(Debug)]
 pub struct Hops {
     stop: Arc<AtomicBool>,
@@ -50,19 +49,20 @@ pub struct Hops {
 }
 
 impl Hops {
-    /// Measures from now on.
+    /// Measures from now on: a word every `pace`, after which the receiver works for `work`. The work counts to
+    /// what the word took.
     ///
     /// # Panics
     /// When there is no socket to be had.
     #[must_use]
-    pub fn watch() -> Self {
+    pub fn watch(pace: Duration, work: Duration) -> Self {
         let (mut near, mut far) = pair();
         let stop = Arc::new(AtomicBool::new(false));
         let begin = Instant::now();
         let is_over = Arc::clone(&stop);
         let sender = std::thread::spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
-                std::thread::sleep(HOP_PACE);
+                std::thread::sleep(pace);
                 let sent = begin.elapsed().as_nanos() as u64;
                 if far.write_all(&sent.to_be_bytes()).is_err() {
                     return;
@@ -74,6 +74,10 @@ impl Hops {
             let mut word = [0; 8];
             while near.read_exact(&mut word).is_ok() {
                 let sent = Duration::from_nanos(u64::from_be_bytes(word));
+                let done = Instant::now() + work;
+                while Instant::now() < done {
+                    std::hint::spin_loop();
+                }
                 delays.push(begin.elapsed().saturating_sub(sent));
             }
             delays
@@ -107,8 +111,9 @@ mod tests {
 
     #[test]
     fn hops_take_time_but_not_for_ever() {
-        let hops = Hops::watch();
-        std::thread::sleep(20 * HOP_PACE);
+        let pace = Duration::from_millis(5);
+        let hops = Hops::watch(pace, pace / 10);
+        std::thread::sleep(20 * pace);
         assert!(hops.share_above(crate::DEADLINE) == 0.0);
     }
 
