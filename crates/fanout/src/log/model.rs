@@ -10,10 +10,10 @@ use std::time::Instant;
 use bytes::Bytes;
 use media::{Span, Timestamp};
 
-use super::{Entry, Preamble, Retention, Unit, View, Writer};
+use super::{Entry, Preamble, Limits, Unit, View, Writer};
 use crate::budget::{Account, Budget};
 
-const RETENTION: Retention = Retention {
+const LIMITS: Limits = Limits {
     page_bytes: 16,
     page_units: 4,
     pages_max: 5,
@@ -53,7 +53,7 @@ struct Model {
 pub(crate) fn run(script: &[u8]) {
     // Every other script finds memory short.
     let is_short = script.first().is_some_and(|byte| byte % 2 == 1);
-    let page_weight = RETENTION.floor() / 2;
+    let page_weight = LIMITS.floor() / 2;
     let max = if is_short {
         SHORT_PAGES * page_weight
     } else {
@@ -61,7 +61,7 @@ pub(crate) fn run(script: &[u8]) {
     };
     let budget = Arc::new(Budget::new(max));
     let account = Account::new(&budget, &Arc::default());
-    let writer = Writer::new(RETENTION, account).expect("there is room for a page");
+    let writer = Writer::new(LIMITS, account).expect("there is room for a page");
     let views = (0..VIEWS)
         .map(|_| View::new(Arc::clone(writer.shared())))
         .collect();
@@ -119,7 +119,7 @@ impl Model {
     /// The retention holds after each commit, less only what a unit still open needs.
     fn check_memory(&self) {
         let open = (self.oracle.bytes.len() as u64 - self.oracle.committed) as usize;
-        let pages_max = RETENTION.pages_max + open.div_ceil(RETENTION.page_bytes);
+        let pages_max = LIMITS.pages_max + open.div_ceil(LIMITS.page_bytes);
         let pages = self.budget.used() / self.page_weight;
         assert!(self.budget.used() <= self.budget.bound());
         assert!(
