@@ -69,11 +69,11 @@ pub struct Lost {
 #[derive(Debug)]
 pub struct ArchiveReader {
     guard: LaneGuard,
-    bytes_max: usize,
     /// Its place among those that wait for the lane.
     slot: usize,
-    /// `None` until there is a join point.
-    hold: Option<Hold>,
+    hold: Hold,
+    /// It is at a join point, or behind one.
+    has_begun: bool,
     /// What was said last; `None` if it is to be said again.
     epoch: Option<u32>,
     generation: Option<u32>,
@@ -83,12 +83,16 @@ pub struct ArchiveReader {
 
 impl ArchiveReader {
     pub(crate) fn new(guard: LaneGuard, bytes_max: usize) -> Self {
-        let slot = guard.lane().readers().enter();
+        let lane = guard.lane();
+        let slot = lane.readers().enter();
+        let view = View::new(lane.log.clone());
+        let begin = view.newest_join().map_or(view.end(), |join| join.offset);
+        let hold = Hold::new(&lane.log, begin, bytes_max.min(ARCHIVE_BYTES_MAX));
         Self {
             guard,
-            bytes_max: bytes_max.min(ARCHIVE_BYTES_MAX),
             slot,
-            hold: None,
+            hold,
+            has_begun: false,
             epoch: None,
             generation: None,
             reached: Timestamp::ZERO,
@@ -139,12 +143,12 @@ impl ArchiveReader {
     }
 
     fn step(&mut self, is_over: bool) -> Step {
-        let Some(hold) = &self.hold else {
-            return self.begin();
-        };
-        let behind = hold.look();
+        let behind = self.hold.look();
         if behind.at < behind.view.start() {
             return self.skip(&behind, is_over);
+        }
+        if !self.has_begun {
+            return self.begin(&behind);
         }
         let Some(first) = behind.view.unit_from(behind.at) else {
             return Step::Wait(behind.view.end());
@@ -163,31 +167,32 @@ impl ArchiveReader {
         self.run(&behind.view, first)
     }
 
-    /// Begins at the newest join point.
-    fn begin(&mut self) -> Step {
-        let log = &self.guard.lane().log;
-        let view = View::new(log.clone());
-        let Some(join) = view.newest_join() else {
-            return Step::Wait(view.end());
-        };
-        // If it has been dropped meanwhile there is a newer one, or none.
-        self.hold = Hold::new(log, join.offset, self.bytes_max);
-        Step::Again
+    /// Begins at the first join point; what comes before it is of no use.
+    fn begin(&mut self, behind: &Behind) -> Step {
+        let view = &behind.view;
+        match first_join(view, behind.at) {
+            Some(join) => {
+                self.has_begun = true;
+                self.hold.advance(join.offset, join.at);
+                Step::Again
+            }
+            None => {
+                self.hold.advance(view.end(), self.reached);
+                Step::Wait(view.end())
+            }
+        }
     }
 
     /// Goes on at the first join point of what is left, or at the end of it all.
     fn skip(&mut self, behind: &Behind, is_over: bool) -> Step {
         let Behind { at, lost, view } = behind;
-        let is_join = |unit: &&Unit| matches!(unit.entry, Entry::Join(_));
-        let join = view.units_from(view.start()).find(is_join);
-        let (offset, to) = match (join, view.newest()) {
+        let (offset, to) = match (first_join(view, view.start()), view.newest()) {
             (Some(join), _) => (join.offset, join.at),
             (None, Some(newest)) if is_over => (view.end(), newest.at),
             (None, _) => return Step::Wait(view.end()),
         };
-        if let Some(hold) = &self.hold {
-            hold.advance(offset, to);
-        }
+        self.hold.advance(offset, to);
+        self.has_begun = true;
         self.generation = None;
         Step::Give(Archived::Lost(Lost {
             from: lost.unwrap_or(self.reached),
@@ -219,11 +224,15 @@ impl ArchiveReader {
         };
         self.reached = last.at;
         let next = view.unit_from(end).map_or(last.at, |next| next.at);
-        if let Some(hold) = &self.hold {
-            hold.advance(end, next);
-        }
+        self.hold.advance(end, next);
         Step::Give(Archived::Media { units, bytes })
     }
+}
+
+/// The first unit from `offset` on that a listener may start at.
+fn first_join(view: &View, offset: u64) -> Option<&Unit> {
+    let is_join = |unit: &&Unit| matches!(unit.entry, Entry::Join(_));
+    view.units_from(offset).find(is_join)
 }
 
 impl Drop for ArchiveReader {

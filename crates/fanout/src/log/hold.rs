@@ -27,12 +27,12 @@ pub(crate) struct Behind {
 }
 
 impl Hold {
-    /// Holds the unit that begins at `at`, and all that follow, in up to `bytes_max` bytes of pages
-    /// that the log would drop. `None` if the log has dropped that unit.
-    pub(crate) fn new(shared: &Arc<Shared>, at: u64, bytes_max: usize) -> Option<Self> {
-        let id = shared.pages().hold(at, bytes_max)?;
+    /// Holds what begins at `at`, and all that follows, in up to `bytes_max` bytes of pages that the log
+    /// would drop. What the log has dropped already is not held, and not lost either.
+    pub(crate) fn new(shared: &Arc<Shared>, at: u64, bytes_max: usize) -> Self {
+        let id = shared.pages().hold(at, bytes_max);
         let shared = Arc::clone(shared);
-        Some(Self { shared, id })
+        Self { shared, id }
     }
 
     /// What there is now.

@@ -149,12 +149,10 @@ impl Pages {
         freed
     }
 
-    /// Holds what begins at `at`, if that is kept, and all that follows, in up to `bytes_max` bytes of
-    /// pages that the log would drop.
-    pub(super) fn hold(&mut self, at: u64, bytes_max: usize) -> Option<HoldId> {
-        if at < self.start() {
-            return None;
-        }
+    /// Holds what begins at `at`, as far as it is kept, and all that follows, in up to `bytes_max` bytes
+    /// of pages that the log would drop.
+    pub(super) fn hold(&mut self, at: u64, bytes_max: usize) -> HoldId {
+        let at = at.max(self.start());
         let id = self.next_id;
         self.next_id += 1;
         self.holds.push(Holding {
@@ -163,7 +161,7 @@ impl Pages {
             bytes_max,
             lost: None,
         });
-        Some(id)
+        id
     }
 
     /// Where a hold is, and the time of the unit there if that is gone.
