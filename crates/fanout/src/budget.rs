@@ -203,7 +203,7 @@ mod tests {
     use media::{Span, Timestamp};
 
     use super::*;
-    use crate::log::{Entry, Preamble, Limits, Writer};
+    use crate::log::{Entry, Limits, Preamble, Writer};
 
     const LIMITS: Limits = Limits {
         page_bytes: 1_000,

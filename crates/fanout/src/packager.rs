@@ -42,11 +42,7 @@ pub struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    pub(crate) fn new(
-        writer: &'a mut Writer,
-        marks: &'a mut Vec<Mark>,
-        arrived: Instant,
-    ) -> Self {
+    pub(crate) fn new(writer: &'a mut Writer, marks: &'a mut Vec<Mark>, arrived: Instant) -> Self {
         Self {
             writer,
             marks,

@@ -94,11 +94,7 @@ fn a_reader_that_sleeps_within_its_bound_loses_nothing() {
     encoder.write(3).unwrap();
     let mut reader = archive(&house, ARCHIVE_BYTES_MAX);
     let first = read(&mut reader);
-    let expected = [
-        Told::Epoch(1),
-        Told::Preamble(0),
-        Told::Frames(vec![2]),
-    ];
+    let expected = [Told::Epoch(1), Told::Preamble(0), Told::Frames(vec![2])];
     assert_eq!(first, expected, "the newest join point");
     let before = house.registry.fanout().log_bytes();
     encoder.write(997).unwrap();
@@ -199,11 +195,7 @@ fn what_is_lost_at_the_end_is_told_too() {
     encoder.key_every = u64::MAX;
     encoder.write(1).unwrap();
     let mut reader = archive(&house, 0);
-    let begin = [
-        Told::Epoch(1),
-        Told::Preamble(0),
-        Told::Frames(vec![0]),
-    ];
+    let begin = [Told::Epoch(1), Told::Preamble(0), Told::Frames(vec![0])];
     assert_eq!(read(&mut reader), begin);
     encoder.write(200).unwrap();
     // No join point is left, and one may come.
@@ -245,7 +237,12 @@ fn it_is_no_listener_and_keeps_its_lane_open() {
 #[test]
 fn when_memory_is_short_what_is_held_goes_first() {
     let memory = 4 << 20;
-    let house = House::with_memory(Settings::default(), fanout::Takeover::SameCredential, 0, memory);
+    let house = House::with_memory(
+        Settings::default(),
+        fanout::Takeover::SameCredential,
+        0,
+        memory,
+    );
     let mut encoder = encoder(&house, 1);
     encoder.write(1).unwrap();
     let mut reader = archive(&house, ARCHIVE_BYTES_MAX);

@@ -127,7 +127,14 @@ fn numbers_that_are_passed_over_are_gaps() {
     let list = marker.list();
     let shape: Vec<_> = list
         .iter()
-        .map(|it| (it.number, it.is_gap, it.start.millis(), it.duration.millis()))
+        .map(|it| {
+            (
+                it.number,
+                it.is_gap,
+                it.start.millis(),
+                it.duration.millis(),
+            )
+        })
         .collect();
     assert_eq!(
         shape,

@@ -28,12 +28,12 @@
 //! use [`View`].
 
 mod cells;
+mod hold;
+mod lead;
 #[cfg(all(test, loom))]
 mod loom_model;
 #[cfg(any(all(test, not(loom)), fuzzing))]
 pub(crate) mod model;
-mod hold;
-mod lead;
 mod page;
 mod pages;
 mod view;
@@ -45,8 +45,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use media::Span;
 
-pub use lead::Lead;
 pub(crate) use hold::{Behind, Hold};
+pub use lead::Lead;
 use page::Page;
 pub(crate) use page::Unit;
 use pages::Pages;

@@ -165,7 +165,11 @@ impl Model {
         let to = if at < view.start() {
             assert!(!held.is_safe || held.pages_max != usize::MAX);
             let missed = self.oracle.units.iter().find(|unit| unit.0 == at);
-            assert_eq!(behind.lost, missed.map(|unit| unit.1), "the first that is lost");
+            assert_eq!(
+                behind.lost,
+                missed.map(|unit| unit.1),
+                "the first that is lost"
+            );
             let left = view.units_from(view.start()).next();
             left.map_or(view.end(), |unit| unit.offset)
         } else {
@@ -173,7 +177,8 @@ impl Model {
             view.end()
         };
         let next = view.unit_from(to).or(view.newest());
-        held.hold.advance(to, next.map_or(Timestamp::ZERO, |unit| unit.at));
+        held.hold
+            .advance(to, next.map_or(Timestamp::ZERO, |unit| unit.at));
         held.at = to;
         held.is_safe = self.budget.bound() == usize::MAX;
     }
@@ -349,7 +354,16 @@ mod tests {
         let write = [0, 15, 3, 1, 5, 0].repeat(40);
         super::run(&[&[0, 15, 3, 0, 5, 0, 9, 3], &write[..], &[8, 0, 8, 0]].concat());
         // The same with a bound of three pages, twice.
-        super::run(&[&[0, 15, 3, 0, 5, 0, 9, 2], &write[..], &[8, 0], &write[..], &[8, 0]].concat());
+        super::run(
+            &[
+                &[0, 15, 3, 0, 5, 0, 9, 2],
+                &write[..],
+                &[8, 0],
+                &write[..],
+                &[8, 0],
+            ]
+            .concat(),
+        );
     }
 
     #[test]

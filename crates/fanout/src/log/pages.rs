@@ -200,7 +200,9 @@ impl Pages {
         }
         let mut pieces = Vec::new();
         while let Some(page) = all.next().filter(|page| page.base < range.end) {
-            let end = all.peek().map_or(range.end, |next| next.base.min(range.end));
+            let end = all
+                .peek()
+                .map_or(range.end, |next| next.base.min(range.end));
             let from = page.base.max(range.start);
             if from < end {
                 pieces.push((Arc::clone(page), from..end));

@@ -116,16 +116,14 @@ impl fmp4::Sink for Fragments<'_, '_> {
 
     fn splits_at(&self, next: Next) -> bool {
         match &self.segmenter {
-            Some(segmenter) => {
-                segmenter.splits_at(next.at, next.is_independent, self.sink.epoch())
-            }
+            Some(segmenter) => segmenter.splits_at(next.at, next.is_independent, self.sink.epoch()),
             None => next.is_picture && next.is_independent,
         }
     }
 
     fn split(&mut self, next: Next) {
         if let Some(segmenter) = &mut self.segmenter {
-            segmenter.split(next.at);
+            segmenter.split(next.at, self.sink.epoch());
         }
     }
 
