@@ -86,7 +86,9 @@ impl ArchiveReader {
         let lane = guard.lane();
         let slot = lane.readers().enter();
         let view = View::new(lane.log.clone());
-        let begin = view.newest_join().map_or(view.end(), |join| join.offset);
+        let begin = view
+            .newest_join()
+            .map_or_else(|| view.end(), |join| join.offset);
         let hold = Hold::new(&lane.log, begin, bytes_max.min(ARCHIVE_BYTES_MAX));
         Self {
             guard,
@@ -208,7 +210,9 @@ impl ArchiveReader {
         let mut following = view.units_from(first.offset).peekable();
         let mut units: Vec<LaneUnit> = Vec::new();
         while let Some(unit) = following.next_if(belongs) {
-            let end = following.peek().map_or(view.end(), |next| next.offset);
+            let end = following
+                .peek()
+                .map_or_else(|| view.end(), |next| next.offset);
             if !units.is_empty() && end - first.offset > RUN_BYTES_MAX {
                 break;
             }

@@ -111,7 +111,10 @@ impl Pages {
         let Some(page) = self.held.pop_front() else {
             return 0;
         };
-        let end = self.held.front().map_or(self.start(), |next| next.base);
+        let end = self
+            .held
+            .front()
+            .map_or_else(|| self.start(), |next| next.base);
         self.miss(&page, end);
         page.weight()
     }
@@ -138,7 +141,10 @@ impl Pages {
     fn trim(&mut self) -> usize {
         let mut freed = 0;
         while let Some(oldest) = self.held.front() {
-            let end = self.held.get(1).map_or(self.start(), |next| next.base);
+            let end = self
+                .held
+                .get(1)
+                .map_or_else(|| self.start(), |next| next.base);
             let weight = self.held.len() * oldest.weight();
             let allows = |hold: &Holding| hold.at < end && weight <= hold.bytes_max;
             if self.holds.iter().any(allows) {

@@ -94,7 +94,7 @@ impl Node {
         announced.for_each(|item| node.push(item));
         let is_key = |item: &Item| matches!(item, Item::Sample(sample) if sample.track == TrackId::VIDEO && sample.keyframe);
         let burst = past.iter().rposition(is_key);
-        let recent = &past[burst.unwrap_or(past.len().saturating_sub(150))..];
+        let recent = &past[burst.unwrap_or_else(|| past.len().saturating_sub(150))..];
         let samples = recent.iter().filter(|it| matches!(it, Item::Sample(_)));
         samples.for_each(|sample| node.push(sample));
         future.iter().for_each(|item| node.push(item));
