@@ -217,8 +217,10 @@ fn it_is_no_listener_and_keeps_its_lane_open() {
     encoder.write(1).unwrap();
     let reader = archive(&house, 0);
     let name = StreamName::parse("radio").unwrap();
-    let info = house.registry.stream(&name).unwrap().info();
+    let stream = house.registry.stream(&name).unwrap();
+    let info = stream.info();
     assert_eq!((info.listeners, info.listeners_peak), (0, 0));
+    assert!(stream.is_read());
     assert_eq!(house.registry.fanout().listeners(), 0);
     let mut now = Instant::now();
     let mut pass = |encoder: &mut Encoder| {
@@ -231,6 +233,7 @@ fn it_is_no_listener_and_keeps_its_lane_open() {
     };
     assert!(pass(&mut encoder));
     drop(reader);
+    assert!(!stream.is_read());
     assert!(!pass(&mut encoder));
 }
 

@@ -11,7 +11,7 @@
 //! The stream's time is divided into slots. A segment begins at the first keyframe of a slot, or, if the
 //! slot has none, with the last part that would still lie in it. Its number is that of the slot, and one more for each
 //! epoch; for where one epoch follows another, a slot has two segments. So a lane that opens at any time,
-//! on any node, numbers what follows alike, and no segment is longer than two slots.
+//! on any node, numbers alike what follows the slot that it opens in, and no segment is longer than two slots.
 //!
 //! What begins without its turn, because the headers changed, has the next number all the same; the slots
 //! that follow then have one segment less.
@@ -21,16 +21,16 @@ use std::sync::Arc;
 use fanout::{Preamble, SegmentStart, Segmentation};
 use media::Timestamp;
 
-/// How many slots a segment's number may be behind its slot: one whose keyframe is still to come, and one
-/// more where an epoch ends before that. More than that there was no media.
+/// How far a segment's number is behind its slot when there is a segment to make up for it: the slot's keyframe
+/// is still to come, and the last slot ended before one came. If it is further behind, there was no media.
 const LAG_MAX: u64 = 2;
 
 /// Decides for one lane.
 #[derive(Debug)]
 pub(crate) struct Segmenter {
     bounds: Segmentation,
-    /// It saw an epoch begin.
-    knows_beginning: bool,
+    /// The slot in which the lane opened, without regard to epochs.
+    opened: Option<u64>,
     open: Option<Open>,
     /// What a reader needs first.
     preamble: Arc<Preamble>,
@@ -53,7 +53,7 @@ impl Segmenter {
     pub(crate) fn new(bounds: Segmentation) -> Self {
         Self {
             bounds,
-            knows_beginning: false,
+            opened: None,
             open: None,
             preamble: Arc::default(),
             is_new: false,
@@ -64,21 +64,16 @@ impl Segmenter {
         self.bounds
     }
 
-    /// Another epoch begins.
-    pub(crate) fn begin_epoch(&mut self) {
-        self.knows_beginning = true;
-    }
-
     /// Whether a segment begins with what is to be decoded at `at`, in that epoch.
     pub(crate) fn splits_at(&self, at: Timestamp, is_independent: bool, epoch: u32) -> bool {
         let Some(open) = &self.open else {
             return true;
         };
         let part = self.bounds.part_max;
-        let is_due = open.number < self.slot(at, epoch);
+        let behind = self.slot(at, epoch).saturating_sub(open.number);
         let is_last_moment = self.slot(at + part, epoch) > self.slot(at, epoch);
         let is_long = at - open.start + part > self.bounds.segment_max();
-        is_due && (is_independent || is_last_moment) || is_long
+        behind > 0 && (is_independent || is_last_moment) || behind >= LAG_MAX || is_long
     }
 
     /// A segment begins at `at`, with the next part.
@@ -122,10 +117,13 @@ impl Segmenter {
         if !std::mem::take(&mut open.is_empty) {
             return None;
         }
+        let open = *open;
+        let slot = self.slot(open.start, 0);
+        let opened = *self.opened.get_or_insert(slot);
         Some(SegmentStart {
             number: open.number,
-            // A lane that opens amidst an epoch cannot know whether it begins where the segment does.
-            is_whole: !open.is_first || is_first && self.knows_beginning,
+            // Of that slot the lane may know too little.
+            is_whole: slot > opened,
             is_discontinuous: is_new && !open.is_first,
             preamble: Arc::clone(&self.preamble),
         })
@@ -159,7 +157,7 @@ mod tests {
 
     /// The numbers of the segments that a lane has which opens at picture `from`, and when they begin.
     /// The headers change before the pictures at `changes`.
-    fn segments(pictures: &[Picture], from: usize, changes: &[i64]) -> Vec<(u64, i64)> {
+    fn marked(pictures: &[Picture], from: usize, changes: &[i64]) -> Vec<(u64, i64, bool)> {
         let mut segmenter = Segmenter::new(BOUNDS);
         segmenter.describe(Arc::default());
         let mut all = Vec::new();
@@ -175,16 +173,13 @@ mod tests {
             if let Some(start) = segmenter.part(at(millis), is_first, epoch) {
                 let is_changed = changes.contains(&millis) && !all.is_empty();
                 assert_eq!(start.is_discontinuous, is_changed);
-                all.push((start.number, millis));
+                all.push((start.number, millis, start.is_whole));
             }
         };
-        for (index, &picture) in pictures[from..].iter().enumerate() {
+        for &picture in &pictures[from..] {
             let (millis, is_key, epoch, is_first) = picture;
             if is_first || part.len() == PART || changes.contains(&millis) {
                 end(&mut segmenter, &mut part);
-            }
-            if is_first && index > 0 {
-                segmenter.begin_epoch();
             }
             if segmenter.splits_at(at(millis), is_key, epoch) {
                 end(&mut segmenter, &mut part);
@@ -194,6 +189,12 @@ mod tests {
         }
         end(&mut segmenter, &mut part);
         all
+    }
+
+    /// The same of a lane that was there from the beginning.
+    fn segments(pictures: &[Picture], changes: &[i64]) -> Vec<(u64, i64)> {
+        let all = marked(pictures, 0, changes).into_iter();
+        all.map(|(number, millis, _)| (number, millis)).collect()
     }
 
     /// Epochs of pictures at 25 a second with a keyframe every so many.
@@ -213,7 +214,7 @@ mod tests {
     fn a_segment_begins_at_the_first_keyframe_of_a_slot_or_at_its_end() {
         let every_two = epochs(&[(50, 500)]);
         let begins = [(1, 0), (2, 4_000), (3, 6_000), (4, 10_000), (5, 12_000)];
-        assert_eq!(segments(&every_two, 0, &[])[..5], begins);
+        assert_eq!(segments(&every_two, &[])[..5], begins);
         let every_eight = epochs(&[(200, 500)]);
         let begins = [
             (1, 0),
@@ -223,14 +224,14 @@ mod tests {
             (5, 14_520),
             (6, 16_000),
         ];
-        assert_eq!(segments(&every_eight, 0, &[])[..6], begins);
+        assert_eq!(segments(&every_eight, &[])[..6], begins);
     }
 
     #[test]
     fn an_epoch_takes_one_number_more_than_its_slots() {
         // The first ends before the third slot's keyframe has come, the second after the fourth's.
         let pictures = epochs(&[(75, 160), (50, 100), (25, 225)]);
-        let all = segments(&pictures, 0, &[]);
+        let all = segments(&pictures, &[]);
         let numbers: Vec<_> = all.iter().map(|segment| segment.0).collect();
         assert!(numbers.iter().copied().eq(1..=numbers.len() as u64));
         let last = pictures.last().expect("some").0;
@@ -246,7 +247,7 @@ mod tests {
                 .into_iter()
                 .map(|(millis, is_key, epoch, _)| (millis + 60_000, is_key, epoch, false)),
         );
-        let numbers = segments(&pictures, 0, &[])
+        let numbers = segments(&pictures, &[])
             .into_iter()
             .map(|segment| segment.0);
         assert!(numbers.eq([1, 2, 21, 22]));
@@ -255,7 +256,7 @@ mod tests {
     #[test]
     fn what_begins_out_of_turn_is_caught_up_with() {
         let pictures = epochs(&[(25, 1_000)]);
-        let numbers = segments(&pictures, 0, &[10_000, 11_000, 11_040, 20_000]);
+        let numbers = segments(&pictures, &[10_000, 11_000, 11_040, 20_000]);
         assert!(numbers.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1));
         let longest = numbers.windows(2).map(|pair| pair[1].1 - pair[0].1).max();
         assert!(longest <= Some(6_000), "{numbers:?}");
@@ -277,7 +278,7 @@ mod tests {
             from in 0_usize..10_000,
         ) {
             let pictures = epochs(&groups);
-            let all = segments(&pictures, 0, &[]);
+            let all = segments(&pictures, &[]);
             prop_assert!(all.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1));
             for pair in all.windows(2) {
                 prop_assert!(at(pair[1].1) - at(pair[0].1) <= BOUNDS.segment_max());
@@ -286,14 +287,14 @@ mod tests {
             let from = from % pictures.len();
             let keys = pictures.iter().enumerate().skip(from).find(|(_, picture)| picture.1);
             if let Some((key, _)) = keys {
-                let late = segments(&pictures, key, &[]);
-                let (first, others) = late.split_first().expect("one at least");
-                // Of its first it does not have all, and where an epoch has just begun it does not know
-                // whether the slot has had its segment.
-                let there = all.iter().rfind(|it| it.1 <= first.1).expect("one at least");
-                prop_assert!(there.0.abs_diff(first.0) <= 1, "{first:?} {there:?}");
-                for segment in others {
-                    prop_assert!(all.contains(segment), "{segment:?} of {all:?}");
+                let late = marked(&pictures, key, &[]);
+                for &(number, millis, is_whole) in &late {
+                    let same = all.contains(&(number, millis));
+                    prop_assert!(same || !is_whole, "{number} at {millis} of {all:?}");
+                    // What the lane has of the slot that it opened in, it may number by one more.
+                    let there = all.iter().rfind(|it| it.1 <= millis).expect("one at least");
+                    prop_assert!(there.0.abs_diff(number) <= 1, "{number} at {millis}");
+                    prop_assert_eq!(is_whole, millis / 3_000 > pictures[key].0 / 3_000);
                 }
             }
         }

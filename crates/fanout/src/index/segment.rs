@@ -51,7 +51,7 @@ pub struct Part {
 pub struct SegmentStart {
     /// Its number, larger than that of the segment before.
     pub number: u64,
-    /// It begins where it should. Not so if the lane was opened amidst of it.
+    /// Any node has it, with that number and beginning. Not so if the lane was opened amidst of it.
     pub is_whole: bool,
     /// It does not go on from the segment before, although it is of the same epoch.
     pub is_discontinuous: bool,
@@ -95,8 +95,8 @@ pub struct Segment {
     pub preamble: Arc<Preamble>,
     /// Its parts, in order; none in a gap.
     pub parts: Vec<ListedPart>,
-    /// It begins where it should. Not so if the lane was opened amidst of it: another node may have more
-    /// of it, so what has its number must not be cached for others.
+    /// Any node has it, with that number and beginning. Not so if the lane was opened amidst of it: another
+    /// node may have more of it, so what has its number must not be cached for others.
     pub is_whole: bool,
     /// There was no media in its time.
     pub is_gap: bool,

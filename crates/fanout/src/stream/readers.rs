@@ -11,6 +11,12 @@ use crate::packager::Packager;
 use crate::ranges::RangeReader;
 
 impl Stream {
+    /// Whether it has listeners, or readers that are none.
+    pub fn is_read(&self) -> bool {
+        let core = self.core();
+        core.lanes.iter().any(|lane| lane.lane.listeners() > 0)
+    }
+
     /// Reads the lane of a format by ranges. The lane is opened, and stays open, as for a listener; but none
     /// is counted.
     ///

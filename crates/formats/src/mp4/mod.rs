@@ -65,9 +65,6 @@ impl Mp4 {
 
 impl Packager for Mp4 {
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
-        if let (Item::Epoch, Some(segmenter)) = (item, &mut self.segmenter) {
-            segmenter.begin_epoch();
-        }
         let segmenter = self.segmenter.as_mut();
         self.muxer.push(item, &mut Fragments { sink, segmenter });
     }
