@@ -171,12 +171,12 @@ impl Model {
                 "the first that is lost"
             );
             let left = view.units_from(view.start()).next();
-            left.map_or(view.end(), |unit| unit.offset)
+            left.map_or_else(|| view.end(), |unit| unit.offset)
         } else {
             assert_eq!(behind.lost, None);
             view.end()
         };
-        let next = view.unit_from(to).or(view.newest());
+        let next = view.unit_from(to).or_else(|| view.newest());
         held.hold
             .advance(to, next.map_or(Timestamp::ZERO, |unit| unit.at));
         held.at = to;
