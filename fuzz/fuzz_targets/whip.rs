@@ -118,6 +118,7 @@ fn watch(presented: &Presented<'_>) -> LaneGuard {
     let format = fanout::Format {
         name: "watch",
         protocol: fanout::Protocol::Http,
+        retention: fanout::Retention::Live,
     };
     let lane = stream.lane(
         &permission,

@@ -35,6 +35,7 @@ pub(crate) fn format(shape: Shape) -> Option<Format> {
     Some(Format {
         name,
         protocol: Protocol::Rtmp,
+        retention: fanout::Retention::Live,
     })
 }
 

@@ -203,9 +203,9 @@ mod tests {
     use media::{Span, Timestamp};
 
     use super::*;
-    use crate::log::{Entry, Preamble, Retention, Writer};
+    use crate::log::{Entry, Limits, Preamble, Writer};
 
-    const RETENTION: Retention = Retention {
+    const LIMITS: Limits = Limits {
         page_bytes: 1_000,
         page_units: 8,
         pages_max: 1_000,
@@ -214,7 +214,7 @@ mod tests {
     };
 
     /// What a page takes.
-    const PAGE: usize = RETENTION.floor() / 2;
+    const PAGE: usize = LIMITS.floor() / 2;
 
     /// A budget of so many pages, with a tenth for headroom.
     fn budget(pages: usize) -> Arc<Budget> {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     fn log(budget: &Arc<Budget>, stream: &Arc<AtomicUsize>) -> Writer {
-        Writer::new(RETENTION, Account::new(budget, stream)).expect("there is room")
+        Writer::new(LIMITS, Account::new(budget, stream)).expect("there is room")
     }
 
     /// Writes units of a page each, of which the first may be joined.
@@ -286,7 +286,7 @@ mod tests {
     fn a_first_lane_is_let_in_where_a_further_one_is_not() {
         let budget = budget(40);
         let greedy = Arc::default();
-        let floor = RETENTION.floor();
+        let floor = LIMITS.floor();
         let mut lanes: Vec<_> = (0..5).map(|_| log(&budget, &greedy)).collect();
         assert!(!budget.refuses(floor, false), "there is memory");
         fill(&mut lanes[0], 100);

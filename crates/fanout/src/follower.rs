@@ -13,7 +13,7 @@ use media::{Span, Timestamp};
 
 use crate::cursor::{Reason, Verdict, judge, start};
 use crate::lane::{Lane, LaneGuard};
-use crate::log::{Entry, View};
+use crate::log::{Entry, Unit, View};
 use crate::policy::Policy;
 
 /// See the module's description.
@@ -36,6 +36,18 @@ pub struct LaneUnit {
     pub arrived: Instant,
     /// A listener may start here.
     pub is_join: bool,
+}
+
+impl LaneUnit {
+    /// What a reader is told of `unit`, which ends at `end`.
+    pub(crate) fn new(unit: &Unit, end: u64) -> Self {
+        Self {
+            range: unit.offset..end,
+            at: unit.at,
+            arrived: unit.arrived,
+            is_join: matches!(unit.entry, Entry::Join(_)),
+        }
+    }
 }
 
 /// What to do with a listener that has not kept up.
@@ -103,12 +115,8 @@ impl Follower {
         std::iter::from_fn(move || {
             let unit = units.next()?;
             let next = units.peek().map(|next| next.offset);
-            Some(LaneUnit {
-                range: unit.offset..next.unwrap_or_else(|| self.view.end()),
-                at: unit.at,
-                arrived: unit.arrived,
-                is_join: matches!(unit.entry, Entry::Join(_)),
-            })
+            let end = next.unwrap_or_else(|| self.view.end());
+            Some(LaneUnit::new(unit, end))
         })
     }
 

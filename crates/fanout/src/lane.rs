@@ -8,10 +8,12 @@ use media::{Item, Span};
 
 use crate::bell::Bell;
 use crate::budget::Account;
+use crate::index::{Mark, SharedIndex};
 use crate::keyframe::KeyframeWish;
-use crate::log::{Retention, Shared, Writer};
+use crate::log::{Shared, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, JOIN_AGE_MAX, JOIN_PATIENCE, Policy};
+use crate::retention::Retention;
 use crate::task_bells::TaskBells;
 use crate::worker::Summons;
 
@@ -46,13 +48,16 @@ impl Protocol {
     }
 }
 
-/// What a lane carries: the key under which a stream keeps it, and how its listeners count.
+/// What a lane carries: the key under which a stream keeps it, how its listeners count, and how much
+/// of the past it keeps.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Format {
     /// Unique among the formats of a stream.
     pub name: &'static str,
     /// How its listeners are counted.
     pub protocol: Protocol,
+    /// How much of the past its log keeps.
+    pub retention: Retention,
 }
 
 /// Names a lane for the life of the process.
@@ -77,14 +82,19 @@ pub(crate) struct Lane {
     pub(crate) class: Class,
     pub(crate) policy: Policy,
     pub(crate) log: Arc<Shared>,
+    /// What its packager marks; `None` if it marks nothing.
+    pub(crate) index: Option<SharedIndex>,
     /// One per worker.
     pub(crate) bells: Box<[Bell]>,
     /// How to reach the workers whose bells those are.
     summons: Arc<[Summons]>,
     readers: TaskBells,
+    /// Who keeps it open: its listeners, and readers that are none.
     listeners: AtomicUsize,
     /// Those among them who have yet to connect.
     waiting: AtomicUsize,
+    /// Those among them that are no listeners.
+    uncounted: AtomicUsize,
     /// The worker that serves it while its audience is small; [`HOMELESS`] until somebody listens.
     home: AtomicUsize,
     /// Nothing more will be written.
@@ -98,11 +108,18 @@ impl Lane {
         self.ended.load(Ordering::Acquire)
     }
 
+    /// Who keeps it open: its listeners, and readers that are none.
     pub(crate) fn listeners(&self) -> usize {
         self.listeners.load(Ordering::Relaxed)
     }
 
-    /// Listeners who are there, and not only expected.
+    /// Its listeners, those among them who have yet to connect.
+    pub(crate) fn audience(&self) -> usize {
+        let uncounted = self.uncounted.load(Ordering::Relaxed);
+        self.listeners().saturating_sub(uncounted)
+    }
+
+    /// Who is there, and not only expected.
     pub(crate) fn connected(&self) -> usize {
         let waiting = self.waiting.load(Ordering::Relaxed);
         self.listeners().saturating_sub(waiting)
@@ -150,6 +167,8 @@ pub struct LaneGuard {
     lane: Arc<Lane>,
     /// Its listener has yet to connect.
     is_waiting: bool,
+    /// It is of a reader that is no listener.
+    is_uncounted: bool,
 }
 
 impl LaneGuard {
@@ -158,7 +177,16 @@ impl LaneGuard {
         Self {
             lane,
             is_waiting: false,
+            is_uncounted: false,
         }
+    }
+
+    /// For a reader that keeps the lane open and is no listener.
+    pub(crate) fn uncounted(mut self) -> Self {
+        if !std::mem::replace(&mut self.is_uncounted, true) {
+            self.lane.uncounted.fetch_add(1, Ordering::Relaxed);
+        }
+        self
     }
 
     /// For a listener who has yet to connect.
@@ -193,17 +221,23 @@ impl LaneGuard {
 
 impl Clone for LaneGuard {
     fn clone(&self) -> Self {
-        let copy = Self::new(Arc::clone(&self.lane));
-        match self.is_waiting {
-            true => copy.reserved(),
-            false => copy,
+        let mut copy = Self::new(Arc::clone(&self.lane));
+        if self.is_waiting {
+            copy = copy.reserved();
         }
+        if self.is_uncounted {
+            copy = copy.uncounted();
+        }
+        copy
     }
 }
 
 impl Drop for LaneGuard {
     fn drop(&mut self) {
         self.connected();
+        if self.is_uncounted {
+            self.lane.uncounted.fetch_sub(1, Ordering::Relaxed);
+        }
         let before = self.lane.listeners.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "each guard counts once");
     }
@@ -216,6 +250,8 @@ pub(crate) struct LaneWriter {
     pub(crate) takes_derived: bool,
     packager: Box<dyn Packager>,
     writer: Writer,
+    /// What the packager has marked since the last commit.
+    marks: Vec<Mark>,
     /// When the newest item arrived.
     arrived: Option<Instant>,
     /// Since when nobody has listened.
@@ -225,9 +261,6 @@ pub(crate) struct LaneWriter {
 /// A lane outlives its last listener by this much, so that a player that reconnects finds its
 /// burst and the packager's state where they were.
 const IDLE_MAX: Duration = Duration::from_secs(30);
-
-/// Beyond the time after which a laggard is dropped, so that the log, and not its end, decides.
-const RETENTION_MARGIN: Span = Span::from_millis(2_000);
 
 impl LaneWriter {
     pub(crate) fn open(
@@ -240,18 +273,21 @@ impl LaneWriter {
         wish: Arc<KeyframeWish>,
     ) -> Option<Self> {
         let policy = policy.in_order();
-        let writer = Writer::new(retention(class, &policy), account)?;
+        let limits = format.retention.limits(class, &policy);
+        let writer = Writer::new(limits, account)?;
         let lane = Arc::new(Lane {
             id: LaneId::next(),
             format,
             class,
             policy,
             log: Arc::clone(writer.shared()),
+            index: packager.segmentation().map(SharedIndex::new),
             bells: summons.iter().map(|_| Bell::new()).collect(),
             summons,
             readers: TaskBells::default(),
             listeners: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
+            uncounted: AtomicUsize::new(0),
             home: AtomicUsize::new(HOMELESS),
             ended: AtomicBool::new(false),
             wish,
@@ -261,27 +297,49 @@ impl LaneWriter {
             takes_derived: packager.takes_derived(),
             packager,
             writer,
+            marks: Vec::new(),
             arrived: None,
             idle_since: None,
         })
     }
 
     /// Bytes that a lane needs whatever happens.
-    pub(crate) fn floor(class: Class, policy: &Policy) -> usize {
-        retention(class, policy).floor()
+    pub(crate) fn floor(format: Format, class: Class, policy: &Policy) -> usize {
+        format.retention.limits(class, policy).floor()
+    }
+
+    /// The stream is in that epoch.
+    pub(crate) fn set_epoch(&mut self, epoch: u32) {
+        self.writer.set_epoch(epoch);
+    }
+
+    /// Another epoch begins.
+    pub(crate) fn begin_epoch(&mut self, epoch: u32, now: Instant) {
+        // What the packager writes because of that still belongs to the epoch that is over.
+        self.push(&Item::Epoch, now);
+        self.writer.set_epoch(epoch);
     }
 
     /// Packages one item; listeners see it after [`publish`](Self::publish).
     pub(crate) fn push(&mut self, item: &Item, arrived: Instant) {
         self.arrived = Some(arrived);
-        self.packager
-            .push(item, &mut Sink::new(&mut self.writer, arrived));
+        let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived);
+        self.packager.push(item, &mut sink);
     }
 
     /// Makes what was pushed readable and wakes who waits for it.
     pub(crate) fn publish(&mut self) {
         if self.writer.commit() {
+            self.list_marks();
             self.lane.ring();
+        }
+    }
+
+    /// Adds to the index what was marked, now that it is readable.
+    fn list_marks(&mut self) {
+        match &self.lane.index {
+            Some(index) => index.add(&mut self.marks, self.lane.log.start()),
+            None => debug_assert!(self.marks.is_empty(), "see Packager::segmentation"),
         }
     }
 
@@ -319,28 +377,12 @@ impl std::fmt::Debug for LaneWriter {
 impl Drop for LaneWriter {
     fn drop(&mut self) {
         if let Some(arrived) = self.arrived {
-            self.packager.end(&mut Sink::new(&mut self.writer, arrived));
+            let mut sink = Sink::new(&mut self.writer, &mut self.marks, arrived);
+            self.packager.end(&mut sink);
             self.writer.commit();
+            self.list_marks();
         }
         self.lane.ended.store(true, Ordering::Release);
         self.lane.ring();
-    }
-}
-
-fn retention(class: Class, policy: &Policy) -> Retention {
-    // Pages are the granularity of eviction and of one slice of a send: a second or two of a usual
-    // stream of that class. The page limit holds twice the largest unit that any publisher can
-    // send, and a stream of 40 Mb/s for the default times.
-    let (page_bytes, page_units, pages_max) = match class {
-        Class::Audio => (64 * 1024, 512, 256),
-        Class::Video => (256 * 1024, 512, 256),
-    };
-    let time_max = policy.drop_after.max(policy.burst) + RETENTION_MARGIN;
-    Retention {
-        page_bytes,
-        page_units,
-        pages_max,
-        time_max,
-        join_max: JOIN_AGE_MAX.max(policy.skip_after) + RETENTION_MARGIN,
     }
 }

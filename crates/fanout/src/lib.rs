@@ -15,12 +15,15 @@
 //!   plain socket follows a lane through a [`LogReader`] ([`Fanout::follow`]). A thread that serves
 //!   many listeners by itself has a [`Seat`] for each ([`Fanout::seat`]) and a [`Follower`] for each
 //!   lane.
+//! * A lane made of segments has an index, and is read by ranges ([`Stream::ranges`]). What must not lose
+//!   anything reads it by an [`ArchiveReader`] ([`Stream::archive`]). Neither is a listener.
 //! * A listener may speak while it listens: its [`Conversation`] answers.
 //! * Nobody gets in without an [`Authorized`](gate::Authorized) value from the [`gate`].
 //!
 //! The laws of the data plane hold here: per listener and visit no allocation, no lock, no look-up
 //! and one send; one owner for each piece of state; a bound for each loop, queue and buffer.
 
+mod archive;
 mod bell;
 mod blocks;
 mod budget;
@@ -31,6 +34,7 @@ mod directory;
 mod fanout;
 mod follower;
 pub mod gate;
+mod index;
 mod keyframe;
 mod lane;
 mod log;
@@ -39,8 +43,10 @@ mod placement;
 mod policy;
 #[cfg(any(test, feature = "testing"))]
 pub mod probe;
+mod ranges;
 mod reader;
 mod registry;
+mod retention;
 mod seat;
 pub mod stats;
 mod stream;
@@ -50,18 +56,22 @@ mod task_bells;
 pub mod testing;
 mod worker;
 
+pub use archive::{ARCHIVE_BYTES_MAX, ArchiveReader, Archived, Lost, Waits};
 pub use blocks::{BLOCK_MAX, BLOCKS_MAX, TooManyBlocks};
 pub use conversation::{Conversation, Heard, Released};
 pub use cursor::Reason;
 pub use directory::{Directory, ListenerRecord, Permit};
 pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
 pub use follower::{Follower, Judgement, LaneUnit};
+pub use index::{LaneIndex, ListedPart, Part, Place, Segment, SegmentStart, Segmentation};
 pub use lane::{Format, LaneGuard, LaneId, Protocol};
 pub use log::{Entry, Lead, Preamble};
 pub use packager::{Packager, Sink};
 pub use policy::{BURST_MARGIN, Class, Policy};
+pub use ranges::RangeReader;
 pub use reader::LogReader;
 pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Supply, Takeover};
+pub use retention::{LIVE_BYTES_MAX, Retention};
 pub use seat::Seat;
 pub use stream::{
     Claim, Derivation, DerivedWriter, Deriver, Info, Keyframes, LaneRefused, Offer, Phase,

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use media::{Item, Timestamp};
 
+use crate::index::{Mark, Part, Segmentation};
 use crate::log::{Entry, Writer};
 
 /// Turns items into one wire format, once per stream, however many listeners there are.
@@ -24,18 +25,29 @@ pub trait Packager: Send {
     fn takes_derived(&self) -> bool {
         false
     }
+
+    /// The bounds of the parts and segments that it marks with [`Sink::end_part`]; `None` if it marks
+    /// none. They never change.
+    fn segmentation(&self) -> Option<Segmentation> {
+        None
+    }
 }
 
 /// Where a packager writes.
 #[derive(Debug)]
 pub struct Sink<'a> {
     writer: &'a mut Writer,
+    marks: &'a mut Vec<Mark>,
     arrived: Instant,
 }
 
 impl<'a> Sink<'a> {
-    pub(crate) fn new(writer: &'a mut Writer, arrived: Instant) -> Self {
-        Self { writer, arrived }
+    pub(crate) fn new(writer: &'a mut Writer, marks: &'a mut Vec<Mark>, arrived: Instant) -> Self {
+        Self {
+            writer,
+            marks,
+            arrived,
+        }
     }
 
     /// When the item that is being packaged arrived: now, on a lane that opens with the past.
@@ -43,13 +55,40 @@ impl<'a> Sink<'a> {
         self.arrived
     }
 
+    /// The number of the stream's present epoch; the first has 1.
+    pub fn epoch(&self) -> u32 {
+        self.writer.epoch()
+    }
+
     /// Appends to the open unit; readers see nothing of it before the unit has ended.
     pub fn put(&mut self, bytes: &[u8]) {
         self.writer.put(bytes);
     }
 
-    /// Ends the open unit: the smallest run of bytes that makes sense alone.
+    /// Ends the open unit: the smallest run of bytes that makes sense alone. It lasts until the next one
+    /// begins.
     pub fn end_unit(&mut self, at: Timestamp, entry: Entry) {
         self.writer.end_unit(at, self.arrived, entry);
+    }
+
+    /// Ends the open unit, which is a part of a segment and lasts as long as `part` says.
+    pub fn end_part(&mut self, at: Timestamp, entry: Entry, part: Part) {
+        if let Some(range) = self.writer.open_range() {
+            self.marks.push(Mark {
+                range,
+                at,
+                epoch: self.writer.epoch(),
+                part,
+            });
+        }
+        self.end_unit(at, entry);
+    }
+
+    /// Writes what a packager still had of the epoch before, after [`Item::Epoch`].
+    pub fn of_last_epoch(&mut self, write: impl FnOnce(&mut Self)) {
+        let epoch = self.writer.epoch();
+        self.writer.set_epoch(epoch.saturating_sub(1));
+        write(self);
+        self.writer.set_epoch(epoch);
     }
 }

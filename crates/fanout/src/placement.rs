@@ -87,7 +87,7 @@ impl Placement {
             demand < HOME_DEMAND_MAX || score(least) > demand * CLEARLY_LESS
         };
         let chosen = match lane.home() {
-            _ if lane.listeners() >= SPREAD_FROM => least,
+            _ if lane.audience() >= SPREAD_FROM => least,
             Some(home) if stays(home) => home,
             _ => {
                 lane.settle(least);
@@ -127,6 +127,7 @@ mod tests {
     use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
     use crate::packager::{Packager, Sink};
     use crate::policy::{Class, Policy};
+    use crate::retention::Retention;
 
     /// A packager of nothing.
     struct Mute;
@@ -139,6 +140,7 @@ mod tests {
         let format = Format {
             name: "mute",
             protocol: Protocol::Http,
+            retention: Retention::Live,
         };
         let policy = Policy::default_for(Class::Audio);
         let writer = LaneWriter::open(

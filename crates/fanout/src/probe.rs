@@ -12,9 +12,10 @@ use net::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot, Waker};
 use crate::budget::Account;
 use crate::cursor;
 use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
-use crate::log::{Entry, Preamble, Retention, View, Writer};
+use crate::log::{Entry, Limits, Preamble, View, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, Policy};
+use crate::retention::Retention;
 use crate::stats::WorkerStats;
 use crate::worker::{Joins, Summons, Visits};
 
@@ -36,14 +37,14 @@ pub struct LogProbe {
 impl LogProbe {
     /// An empty log with the retention of a radio stream.
     pub fn new() -> Self {
-        let retention = Retention {
+        let limits = Limits {
             page_bytes: 64 * 1024,
             page_units: 512,
             pages_max: 128,
             time_max: Span::from_millis(32_000),
             join_max: Span::from_millis(32_000),
         };
-        let writer = Writer::new(retention, Account::unlimited());
+        let writer = Writer::new(limits, Account::unlimited());
         let writer = writer.expect("memory is not limited");
         let view = View::new(Arc::clone(writer.shared()));
         let join = Entry::Join(Arc::new(Preamble::default()));
@@ -231,6 +232,7 @@ impl ProbeLane {
         let format = Format {
             name: "probe",
             protocol: Protocol::Http,
+            retention: Retention::Live,
         };
         let writer = LaneWriter::open(
             format,

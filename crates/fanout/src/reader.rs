@@ -1,5 +1,5 @@
-//! The asynchronous way to follow a lane: for TLS, recording, pushing to others: whatever is not a
-//! plain TCP socket.
+//! The asynchronous way to follow a lane as a listener does: for TLS, pushing to others: whatever is not a
+//! plain TCP socket. What must not lose anything follows it by an [`ArchiveReader`](crate::ArchiveReader).
 
 use std::task::{Context, Poll};
 use std::time::Duration;

@@ -12,12 +12,18 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use media::Item;
 use net::{Backend, Event};
 
+use crate::budget::Account;
 use crate::clock::Clock;
+use crate::lane::{LaneGuard, LaneWriter};
 pub use crate::worker::Next;
 use crate::worker::Worker;
-use crate::{Config, Departure, Fanout, LaneId, ListenerReport};
+use crate::{
+    ArchiveReader, Class, Config, Departure, Fanout, Format, LaneId, ListenerReport, Packager,
+    Policy, RangeReader,
+};
 
 /// A worker that runs when it is stepped.
 pub struct SteppedWorker(Worker);
@@ -67,5 +73,64 @@ impl Fanout {
         let (fanout, workers, departed) = Self::assemble(config, clock, backend)?;
         let workers = workers.into_iter().map(SteppedWorker).collect();
         Ok((Arc::new(fanout), workers, departed))
+    }
+}
+
+/// A lane of no stream, for tests of packagers.
+pub struct BareLane {
+    writer: LaneWriter,
+    epoch: u32,
+}
+
+impl BareLane {
+    /// A lane with the default rules of `class`, opened in that epoch.
+    ///
+    /// # Panics
+    /// Never: its memory is not limited.
+    pub fn open(format: Format, class: Class, epoch: u32, packager: Box<dyn Packager>) -> Self {
+        let writer = LaneWriter::open(
+            format,
+            class,
+            Policy::default_for(class),
+            packager,
+            Arc::new([]),
+            Account::unlimited(),
+            Arc::default(),
+        );
+        let mut writer = writer.expect("memory is not limited");
+        writer.set_epoch(epoch);
+        Self { writer, epoch }
+    }
+
+    /// Packages one item, which readers see then.
+    pub fn push(&mut self, item: &Item) {
+        let now = Instant::now();
+        if matches!(item, Item::Epoch) {
+            self.epoch += 1;
+            self.writer.begin_epoch(self.epoch, now);
+        } else {
+            self.writer.push(item, now);
+        }
+        self.writer.publish();
+    }
+
+    /// Reads it by ranges.
+    pub fn ranges(&self) -> RangeReader {
+        RangeReader::new(self.guard().uncounted())
+    }
+
+    /// Reads all of it.
+    pub fn archive(&self, bytes_max: usize) -> ArchiveReader {
+        ArchiveReader::new(self.guard().uncounted(), bytes_max)
+    }
+
+    fn guard(&self) -> LaneGuard {
+        LaneGuard::new(Arc::clone(&self.writer.lane))
+    }
+}
+
+impl std::fmt::Debug for BareLane {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("BareLane").field(&self.writer).finish()
     }
 }

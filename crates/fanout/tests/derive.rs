@@ -67,6 +67,7 @@ fn listen(house: &House, stream: &Arc<Stream>, takes_derived: bool) -> (LaneGuar
     let format = Format {
         name: if takes_derived { "both" } else { "own" },
         protocol: Protocol::Http,
+        retention: fanout::Retention::Live,
     };
     let permission = house.gatekeeper.authorize(Play {
         stream: stream.name().clone(),
@@ -92,6 +93,7 @@ fn expect(house: &House, stream: &Arc<Stream>) -> Result<Seat, LaneRefused> {
     let format = Format {
         name: "both",
         protocol: Protocol::Http,
+        retention: fanout::Retention::Live,
     };
     let make = || {
         Box::new(Ear {
@@ -452,6 +454,7 @@ fn what_there_is_no_room_for_is_refused_or_made_later() {
     let format = Format {
         name: "both",
         protocol: Protocol::Http,
+        retention: fanout::Retention::Live,
     };
     let nothing = || -> Box<dyn Packager> { unreachable!("the lane is open") };
     let refused = stream.lane(&permission, format, nothing, Instant::now());

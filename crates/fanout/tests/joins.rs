@@ -23,7 +23,12 @@ const MIB: usize = 1024 * 1024;
 const NEVER: u64 = u64::MAX;
 
 fn of(name: &'static str, protocol: Protocol) -> Format {
-    Format { name, protocol }
+    let retention = fanout::Retention::Live;
+    Format {
+        name,
+        protocol,
+        retention,
+    }
 }
 
 fn camera(house: &House, name: &str, size: usize) -> Encoder {

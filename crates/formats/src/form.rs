@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use container::{fmp4, ts};
-use fanout::{Format, Info, Offer, Packager, Protocol};
+use fanout::{Format, Info, Offer, Packager, Protocol, Retention};
 use media::{Codec, Container, Kind, Track};
 
 use crate::{Elementary, Flv, Icy, Mp4, Opus, Raw, Ts};
@@ -95,6 +95,8 @@ struct Row {
     name: &'static str,
     /// How its listeners are counted.
     protocol: Protocol,
+    /// How much of the past the lane keeps.
+    retention: Retention,
     /// For people.
     label: &'static str,
     /// The end of its address; `None` for what has the stream's own name.
@@ -148,6 +150,7 @@ impl Form {
             Self::Source => Row {
                 name: "source",
                 protocol: Protocol::Http,
+                retention: Retention::Live,
                 label: "source",
                 extension: None,
                 media_type: "",
@@ -168,6 +171,7 @@ impl Form {
             Self::Flv => Row {
                 name: "flv",
                 protocol: Protocol::Flv,
+                retention: Retention::Live,
                 label: "FLV",
                 extension: Some(Extension::Flv),
                 media_type: "video/x-flv",
@@ -181,6 +185,7 @@ impl Form {
             Self::Mp4 => Row {
                 name: "mp4",
                 protocol: Protocol::Http,
+                retention: Retention::Live,
                 label: "MP4",
                 extension: Some(Extension::Mp4),
                 media_type: "video/mp4",
@@ -194,6 +199,7 @@ impl Form {
             Self::Ts => Row {
                 name: "ts",
                 protocol: Protocol::Http,
+                retention: Retention::Live,
                 label: "MPEG-TS",
                 extension: Some(Extension::Ts),
                 media_type: ts::MEDIA_TYPE,
@@ -207,6 +213,7 @@ impl Form {
             Self::Aac => Row {
                 name: "aac",
                 protocol: Protocol::Http,
+                retention: Retention::Live,
                 label: "AAC",
                 extension: Some(Extension::Aac),
                 media_type: "audio/aac",
@@ -227,6 +234,7 @@ impl Form {
             Self::Mp3 => Row {
                 name: "mp3",
                 protocol: Protocol::Http,
+                retention: Retention::Live,
                 label: "MP3",
                 extension: Some(Extension::Mp3),
                 media_type: "audio/mpeg",
@@ -247,6 +255,7 @@ impl Form {
             Self::Opus => Row {
                 name: "opus",
                 protocol: Protocol::Http,
+                retention: Retention::Live,
                 label: "Opus",
                 extension: Some(Extension::Ogg),
                 media_type: "audio/ogg",
@@ -342,10 +351,19 @@ impl Form {
         self.row().label
     }
 
-    /// The lane's key, and how its listeners are counted.
+    /// The lane's key, how its listeners are counted, and how much of the past it keeps.
     pub const fn format(self) -> Format {
-        let Row { name, protocol, .. } = self.row();
-        Format { name, protocol }
+        let Row {
+            name,
+            protocol,
+            retention,
+            ..
+        } = self.row();
+        Format {
+            name,
+            protocol,
+            retention,
+        }
     }
 
     /// Whether titles stand between its frames, every [`METAINT`](crate::METAINT) bytes.

@@ -8,6 +8,7 @@
 //!   it to [`fanout::Stream::lane`], and never looks into its bytes.
 //! * [`Form`] is the table of what HTTP listeners can have of a stream: which address, which packager, which
 //!   media type, which codecs.
+//! * [`Mp4::segmented`] is the lane that HLS reads by ranges.
 //! * [`rtmp`] has the lanes of RTMP players, [`rtp`] those of WebRTC viewers.
 //!
 //! A lane that opens in the middle of a stream is first given the tracks, the header, the metadata, the title
@@ -23,6 +24,7 @@ mod opus;
 mod raw;
 pub mod rtmp;
 pub mod rtp;
+mod segmenter;
 mod ts;
 
 pub use elementary::Elementary;

@@ -169,6 +169,7 @@ async fn open(context: &Context, name: &str, with_times: bool) -> LogReader {
     let format = Format {
         name: "transcript",
         protocol: fanout::Protocol::Http,
+        retention: fanout::Retention::Live,
     };
     let lane = stream
         .lane(

@@ -108,6 +108,11 @@ impl Fragment {
         self.pictures.first().is_some_and(|first| first.is_sync)
     }
 
+    /// Whether it has a keyframe.
+    pub(super) fn has_keyframe(&self) -> bool {
+        self.pictures.iter().any(|picture| picture.is_sync)
+    }
+
     /// Writes the fragment with its number, and forgets the samples.
     pub(super) fn write(&mut self, number: u32, put: &mut impl FnMut(&[u8])) {
         let tables = [

@@ -30,7 +30,7 @@ mod tests;
 
 pub use muxer::Muxer;
 pub use name::{can_mux, codec_string, media_type};
-pub use sink::{Content, Fragmentation, Init, Sink, Unit};
+pub use sink::{Content, Fragmentation, Init, Next, Sink, Turn, Unit};
 
 /// The tracks of every initialization segment, whatever the stream calls them.
 const PICTURE_ID: u32 = 1;

@@ -56,6 +56,33 @@ pub trait Sink {
         let _ = at;
         None
     }
+
+    /// Whether a fragment has to begin with `next`, however short the one before it is. It is asked of each
+    /// picture, and of sound where there are no pictures.
+    fn splits_at(&self, next: Next) -> bool {
+        next.is_picture && next.is_independent
+    }
+
+    /// What [`splits_at`](Self::splits_at) wanted: all before `next` has been written.
+    fn split(&mut self, next: Next) {
+        let _ = next;
+    }
+
+    /// That segment is in force from the next fragment on.
+    fn init(&mut self, init: &Init) {
+        let _ = init;
+    }
+}
+
+/// A sample that a fragment could begin with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Next {
+    /// When it is to be decoded.
+    pub at: Timestamp,
+    /// It is a picture, and no sound.
+    pub is_picture: bool,
+    /// A listener may start at it.
+    pub is_independent: bool,
 }
 
 /// A run of bytes that makes sense alone.
@@ -68,6 +95,21 @@ pub struct Unit {
     pub at: Timestamp,
     /// How long its pictures, or without any its sound, last.
     pub duration: Span,
+    /// It has a picture that depends on none before it; or it is sound at which a listener may start.
+    pub is_independent: bool,
+    /// Where in its epoch it is.
+    pub turn: Turn,
+}
+
+/// Where in an epoch a unit is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Turn {
+    /// It is the epoch's first fragment.
+    First,
+    /// It follows another.
+    Further,
+    /// It was left over when the next epoch began.
+    Late,
 }
 
 /// What a unit is.

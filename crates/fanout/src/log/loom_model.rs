@@ -6,20 +6,20 @@ use std::time::Instant;
 use loom::thread;
 use media::{Span, Timestamp};
 
-use super::{Entry, Retention, View, Writer};
+use super::{Entry, Limits, View, Writer};
 use crate::bell::Bell;
 use crate::budget::Account;
 
 /// Pages of three bytes and two units, so that a few units turn several pages.
 fn writer() -> Writer {
-    let retention = Retention {
+    let limits = Limits {
         page_bytes: 3,
         page_units: 2,
         pages_max: 2,
         time_max: Span::from_millis(1_000),
         join_max: Span::from_millis(1_000),
     };
-    Writer::new(retention, Account::unlimited()).unwrap()
+    Writer::new(limits, Account::unlimited()).unwrap()
 }
 
 fn write(writer: &mut Writer, unit: &[u8]) {

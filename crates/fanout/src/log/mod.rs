@@ -20,30 +20,37 @@
 //!   is short, by whoever needs some (see [`budget`](crate::budget)); never the last two, and none
 //!   that holds bytes not yet committed. A [`View`] keeps alive the pages it still knows, until its
 //!   next refresh.
+//! * A dropped page that a [`Hold`] still needs is kept for it, up to the hold's own bound, and counted as
+//!   if it had not been dropped. When memory is short such pages are the first to go.
 //! * Each page carries the index of the units that begin in it, append-only like the bytes.
 //!
 //! The lane's writer side is in [`Writer`], used under the stream's lock; workers and `LogReader`
 //! use [`View`].
 
 mod cells;
+mod hold;
 mod lead;
 #[cfg(all(test, loom))]
 mod loom_model;
 #[cfg(any(all(test, not(loom)), fuzzing))]
 pub(crate) mod model;
 mod page;
+mod pages;
 mod view;
 mod writer;
 
-use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use media::Span;
 
+pub(crate) use hold::{Behind, Hold};
 pub use lead::Lead;
 use page::Page;
 pub(crate) use page::Unit;
+use pages::Pages;
+use view::PageBytes;
 pub(crate) use view::View;
 pub(crate) use writer::Writer;
 
@@ -78,7 +85,7 @@ pub enum Entry {
 
 /// How much a log keeps, and in which pieces.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Retention {
+pub(crate) struct Limits {
     /// Bytes of one page.
     pub(crate) page_bytes: usize,
     /// Units that may begin in one page.
@@ -91,7 +98,7 @@ pub(crate) struct Retention {
     pub(crate) join_max: Span,
 }
 
-impl Retention {
+impl Limits {
     /// Bytes of memory that the log keeps whatever happens.
     pub(crate) const fn floor(&self) -> usize {
         PAGES_MIN * self.page_weight()
@@ -112,9 +119,9 @@ pub(crate) struct Shared {
     committed: AtomicU64,
     /// First byte of the oldest page.
     start: AtomicU64,
-    /// All retained pages, oldest first; never empty. Locked when a page is added or dropped and
-    /// when a reader (re)builds its view, never during a visit that keeps up.
-    pages: Mutex<VecDeque<Arc<Page>>>,
+    /// Locked when a page is added or dropped, when a reader (re)builds its view, and by readers of
+    /// ranges; never during a visit that keeps up.
+    pages: Mutex<Pages>,
     account: Account,
 }
 
@@ -124,40 +131,64 @@ impl Shared {
         self.committed.load(Ordering::Acquire)
     }
 
+    /// First byte that the log keeps.
+    pub(crate) fn start(&self) -> u64 {
+        self.start.load(Ordering::Acquire)
+    }
+
     /// What the stream holds, and this log of it.
     pub(crate) fn held(&self) -> (usize, usize) {
         self.account.held()
     }
 
-    /// Drops the oldest page, whoever would want it. `false` when there is none to spare.
+    /// Gives up the oldest page, which may be one that only a [`Hold`] still has. `false` when there is
+    /// none to spare.
     pub(crate) fn give_up(&self) -> bool {
-        let mut is_first = true;
-        self.evict(|_| std::mem::take(&mut is_first)).dropped > 0
-    }
-
-    /// Drops pages from the old end for as long as `is_due` says so.
-    fn evict(&self, mut is_due: impl FnMut(&VecDeque<Arc<Page>>) -> bool) -> Evicted {
         let committed = self.committed.load(Ordering::Relaxed);
-        let mut dropped = 0;
         let mut pages = self.pages();
-        while pages.len() > PAGES_MIN
-            && pages.get(1).is_some_and(|next| next.base <= committed)
-            && is_due(&pages)
-        {
-            if let Some(page) = pages.pop_front() {
-                self.account.release(page.weight());
-                dropped += 1;
-            }
-        }
-        let left = pages.len();
-        let start = pages.front().map_or(0, |oldest| oldest.base);
-        drop(pages);
-        // Of two who drop pages at once the one that dropped more has the last word.
-        self.start.fetch_max(start, Ordering::Release);
-        Evicted { dropped, left }
+        let freed = match pages.let_go_held() {
+            0 if pages.may_drop(committed) => pages.drop_oldest(false),
+            freed => freed,
+        };
+        self.dropped(&pages, freed);
+        freed > 0
     }
 
-    fn pages(&self) -> MutexGuard<'_, VecDeque<Arc<Page>>> {
+    /// Drops pages from the old end for as long as `is_due` says so of the two oldest, and tells how
+    /// many are left.
+    fn evict(&self, mut is_due: impl FnMut(&Pages) -> bool) -> usize {
+        let committed = self.committed.load(Ordering::Relaxed);
+        let mut pages = self.pages();
+        let mut freed = 0;
+        while pages.may_drop(committed) && is_due(&pages) {
+            freed += pages.drop_oldest(true);
+        }
+        self.dropped(&pages, freed);
+        pages.len()
+    }
+
+    /// Says which pages are left, after some were dropped and `freed` bytes were let go.
+    fn dropped(&self, pages: &Pages, freed: usize) {
+        self.account.release(freed);
+        self.start.store(pages.start(), Ordering::Release);
+    }
+
+    /// The bytes of `range`, in the pages they lie in; `None` unless all of them can be read. A page
+    /// stays in memory for as long as something of it is held.
+    pub(crate) fn rope(&self, range: Range<u64>) -> Option<Vec<Bytes>> {
+        // Loaded before the pages are looked at: those of all bytes below it are there by then.
+        if range.end > self.committed() {
+            return None;
+        }
+        let pieces = self.pages().pieces(&range)?;
+        let bytes = pieces.into_iter().map(|(page, range)| {
+            let piece = PageBytes::new(page, range.start, range.end);
+            Bytes::from_owner(piece)
+        });
+        Some(bytes.collect())
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
         // The list is valid between any two statements of its users.
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -165,13 +196,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let held: usize = self.pages().iter().map(|page| page.weight()).sum();
+        let held = self.pages().weight();
         self.account.release(held);
     }
-}
-
-/// What became of a log's pages.
-struct Evicted {
-    dropped: usize,
-    left: usize,
 }

@@ -1,6 +1,6 @@
 //! The log against an oracle that keeps everything in plain vectors.
 //!
-//! [`run`] interprets arbitrary bytes as a sequence of operations on a writer and three views and
+//! [`run`] interprets arbitrary bytes as a sequence of operations on a writer, three views and a hold, and
 //! compares after each; the property test below and a fuzz target feed it.
 
 use std::io::IoSlice;
@@ -10,10 +10,10 @@ use std::time::Instant;
 use bytes::Bytes;
 use media::{Span, Timestamp};
 
-use super::{Entry, Preamble, Retention, Unit, View, Writer};
+use super::{Entry, Hold, Limits, Preamble, Unit, View, Writer};
 use crate::budget::{Account, Budget};
 
-const RETENTION: Retention = Retention {
+const LIMITS: Limits = Limits {
     page_bytes: 16,
     page_units: 4,
     pages_max: 5,
@@ -41,10 +41,23 @@ struct Model {
     budget: Arc<Budget>,
     oracle: Oracle,
     views: Vec<View>,
+    hold: Option<Held>,
     arrived: Instant,
     /// What one page takes of the budget.
     page_weight: usize,
 }
+
+/// A hold, and where it should be.
+struct Held {
+    hold: Hold,
+    at: u64,
+    pages_max: usize,
+    /// Nothing has been given up since it was there last, so its own bound alone counts.
+    is_safe: bool,
+}
+
+/// Pages that a hold may have.
+const HOLD_PAGES: [usize; 4] = [0, 1, 3, usize::MAX];
 
 /// Carries out the operations that `script` spells and checks the log after each.
 ///
@@ -53,7 +66,7 @@ struct Model {
 pub(crate) fn run(script: &[u8]) {
     // Every other script finds memory short.
     let is_short = script.first().is_some_and(|byte| byte % 2 == 1);
-    let page_weight = RETENTION.floor() / 2;
+    let page_weight = LIMITS.floor() / 2;
     let max = if is_short {
         SHORT_PAGES * page_weight
     } else {
@@ -61,7 +74,7 @@ pub(crate) fn run(script: &[u8]) {
     };
     let budget = Arc::new(Budget::new(max));
     let account = Account::new(&budget, &Arc::default());
-    let writer = Writer::new(RETENTION, account).expect("there is room for a page");
+    let writer = Writer::new(LIMITS, account).expect("there is room for a page");
     let views = (0..VIEWS)
         .map(|_| View::new(Arc::clone(writer.shared())))
         .collect();
@@ -78,6 +91,7 @@ pub(crate) fn run(script: &[u8]) {
         budget: Arc::clone(&budget),
         oracle,
         views,
+        hold: None,
         arrived: Instant::now(),
     };
     for operation in script.chunks_exact(2) {
@@ -89,10 +103,11 @@ pub(crate) fn run(script: &[u8]) {
 
 impl Model {
     fn step(&mut self, operation: u8, argument: usize) {
-        match operation % 8 {
+        match operation % 10 {
             0 | 1 => self.put(argument % 40),
             2 => {
                 self.writer.shared().give_up();
+                self.hold.iter_mut().for_each(|held| held.is_safe = false);
             }
             3 | 4 => self.end_unit(argument),
             5 => {
@@ -105,21 +120,90 @@ impl Model {
                 self.views[view].refresh();
                 self.check_fresh(view);
             }
-            _ => {
+            7 => {
                 let view = argument % VIEWS;
                 self.views[view] = View::new(Arc::clone(self.writer.shared()));
                 self.check_fresh(view);
             }
+            8 => self.read_hold(),
+            _ => self.renew_hold(argument),
         }
         for view in &self.views {
             self.oracle.check_bytes(view);
         }
+        self.check_ranges(argument as u64);
+    }
+
+    /// Ends the hold, and begins another at the newest join point.
+    fn renew_hold(&mut self, argument: usize) {
+        self.hold = None;
+        let shared = self.writer.shared();
+        let view = View::new(Arc::clone(shared));
+        let Some(join) = view.newest_join() else {
+            return;
+        };
+        let pages_max = HOLD_PAGES[argument % HOLD_PAGES.len()];
+        let bytes_max = pages_max.saturating_mul(self.page_weight);
+        let hold = Hold::new(shared, join.offset, bytes_max);
+        self.hold = Some(Held {
+            hold,
+            at: join.offset,
+            pages_max,
+            is_safe: self.budget.bound() == usize::MAX,
+        });
+    }
+
+    /// Reads all that the hold has, or learns what it has lost and goes on behind that.
+    fn read_hold(&mut self) {
+        let Some(held) = &mut self.hold else {
+            return;
+        };
+        let behind = held.hold.look();
+        let (at, view) = (behind.at, &behind.view);
+        assert_eq!(at, held.at);
+        self.oracle.check_bytes(view);
+        let to = if at < view.start() {
+            assert!(!held.is_safe || held.pages_max != usize::MAX);
+            let missed = self.oracle.units.iter().find(|unit| unit.0 == at);
+            assert_eq!(
+                behind.lost,
+                missed.map(|unit| unit.1),
+                "the first that is lost"
+            );
+            let left = view.units_from(view.start()).next();
+            left.map_or_else(|| view.end(), |unit| unit.offset)
+        } else {
+            assert_eq!(behind.lost, None);
+            view.end()
+        };
+        let next = view.unit_from(to).or_else(|| view.newest());
+        held.hold
+            .advance(to, next.map_or(Timestamp::ZERO, |unit| unit.at));
+        held.at = to;
+        held.is_safe = self.budget.bound() == usize::MAX;
+    }
+
+    /// A range is what was written, or nothing.
+    fn check_ranges(&self, argument: u64) {
+        let shared = self.writer.shared();
+        let (start, end) = (shared.start(), shared.committed());
+        let from = argument * end / 256;
+        for range in [start..end, from..end, from..end / 2 + from / 2, 0..end] {
+            let expected = &self.oracle.bytes[range.start as usize..range.end as usize];
+            match shared.rope(range.clone()) {
+                Some(rope) => assert_eq!(rope.concat(), expected, "{range:?}"),
+                None => assert!(range.start < start, "{range:?} of {start}..{end}"),
+            }
+        }
+        assert_eq!(shared.rope(start..end + 1), None);
     }
 
     /// The retention holds after each commit, less only what a unit still open needs.
     fn check_memory(&self) {
         let open = (self.oracle.bytes.len() as u64 - self.oracle.committed) as usize;
-        let pages_max = RETENTION.pages_max + open.div_ceil(RETENTION.page_bytes);
+        let held = self.hold.as_ref().map_or(0, |held| held.pages_max);
+        let pages_max = LIMITS.pages_max + open.div_ceil(LIMITS.page_bytes);
+        let pages_max = pages_max.saturating_add(held);
         let pages = self.budget.used() / self.page_weight;
         assert!(self.budget.used() <= self.budget.bound());
         assert!(
@@ -262,6 +346,24 @@ mod tests {
     fn a_unit_larger_than_the_whole_retention_is_read_whole() {
         let put = [0, 39].repeat(20);
         super::run(&[&put[..], &[3, 0, 5, 0, 6, 0, 6, 1]].concat());
+    }
+
+    #[test]
+    fn what_is_held_is_not_lost() {
+        // A join, a hold without a bound, more than the log keeps, and then a look.
+        let write = [0, 15, 3, 1, 5, 0].repeat(40);
+        super::run(&[&[0, 15, 3, 0, 5, 0, 9, 3], &write[..], &[8, 0, 8, 0]].concat());
+        // The same with a bound of three pages, twice.
+        super::run(
+            &[
+                &[0, 15, 3, 0, 5, 0, 9, 2],
+                &write[..],
+                &[8, 0],
+                &write[..],
+                &[8, 0],
+            ]
+            .concat(),
+        );
     }
 
     #[test]

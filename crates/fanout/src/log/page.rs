@@ -22,6 +22,8 @@ pub(crate) struct Unit {
     pub(crate) arrived: Instant,
     /// The generation of codec headers it belongs to.
     pub(crate) generation: u32,
+    /// The epoch it belongs to.
+    pub(crate) epoch: u32,
     /// Who may start or leave here.
     pub(crate) entry: Entry,
 }

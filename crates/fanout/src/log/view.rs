@@ -27,7 +27,7 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let pages = shared.pages().clone();
+        let pages = shared.pages().kept().clone();
         let mut view = Self {
             shared,
             pages,
@@ -36,6 +36,17 @@ impl View {
         };
         view.refresh();
         view
+    }
+
+    /// A view of `pages`, which go back further than the log does, up to `end`. It is for one look:
+    /// refreshed it would let go of what the log has dropped.
+    pub(super) fn of(shared: Arc<Shared>, pages: VecDeque<Arc<Page>>, end: u64) -> Self {
+        Self {
+            shared,
+            pages,
+            end,
+            newest_join: None,
+        }
     }
 
     /// Learns of everything committed so far, and lets go of pages the log has dropped.
@@ -49,7 +60,7 @@ impl View {
                 Some(page) => self.pages.push_back(page),
                 // This reader slept through the whole retention: begin anew at the oldest page.
                 None => {
-                    self.pages = self.shared.pages().clone();
+                    self.pages = self.shared.pages().kept().clone();
                     self.end = self.shared.committed();
                     seen = 0;
                 }
@@ -122,11 +133,7 @@ impl View {
         let index = self.page_index(from);
         let available = self.page_bytes(index, from).len().min(max);
         let page = Arc::clone(&self.pages[index]);
-        Bytes::from_owner(PageBytes {
-            page,
-            from,
-            to: from + available as u64,
-        })
+        Bytes::from_owner(PageBytes::new(page, from, from + available as u64))
     }
 
     /// The `len` bytes at `from` in one piece: where they lie, or copied to `scratch` if a page ends
@@ -264,10 +271,18 @@ pub(crate) struct PageBytes {
     to: u64,
 }
 
+impl PageBytes {
+    /// The bytes `from..to` of `page`. `to` must not exceed a value of `committed` that this thread
+    /// loaded with acquire ordering.
+    pub(super) fn new(page: Arc<Page>, from: u64, to: u64) -> Self {
+        Self { page, from, to }
+    }
+}
+
 impl AsRef<[u8]> for PageBytes {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: made by `View::chunk` from a range below the view's `end`, which its thread had
-        // loaded with acquire ordering; whoever received this value since is ordered after it.
+        // SAFETY: made of a range below a value of `committed` that the maker's thread had loaded with
+        // acquire ordering; whoever received this value since is ordered after it.
         #[allow(unsafe_code)]
         unsafe {
             self.page.read(self.from, self.to)

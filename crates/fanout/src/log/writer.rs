@@ -1,13 +1,14 @@
 //! The one writer of a log.
 
-use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use media::Timestamp;
 
 use super::page::{Page, Unit};
-use super::{Entry, Retention, Shared};
+use super::pages::Pages;
+use super::{Entry, Limits, Shared};
 use crate::budget::Account;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -20,7 +21,7 @@ use crate::sync::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(crate) struct Writer {
     shared: Arc<Shared>,
-    retention: Retention,
+    limits: Limits,
     current: Arc<Page>,
     /// Pages retained, as of the last change.
     page_count: usize,
@@ -30,6 +31,8 @@ pub(crate) struct Writer {
     open: Option<OpenUnit>,
     next_ordinal: u64,
     generation: u32,
+    /// The epoch of the units that end now.
+    epoch: u32,
     /// The time of the newest unit.
     newest: Option<Timestamp>,
     /// Where and when the newest unit begins that a listener may start at.
@@ -46,27 +49,28 @@ struct OpenUnit {
 
 impl Writer {
     /// A log whose pages are counted to `account`; `None` when there is no memory for the first.
-    pub(crate) fn new(retention: Retention, account: Account) -> Option<Self> {
-        if !account.reserve(retention.page_weight()) {
+    pub(crate) fn new(limits: Limits, account: Account) -> Option<Self> {
+        if !account.reserve(limits.page_weight()) {
             return None;
         }
-        let page = Arc::new(Page::new(0, retention.page_bytes, retention.page_units));
+        let page = Arc::new(Page::new(0, limits.page_bytes, limits.page_units));
         let shared = Arc::new(Shared {
             committed: AtomicU64::new(0),
             start: AtomicU64::new(0),
-            pages: Mutex::new(VecDeque::from([Arc::clone(&page)])),
+            pages: Mutex::new(Pages::new(Arc::clone(&page))),
             account,
         });
-        shared.account.enter(&shared, retention.floor());
+        shared.account.enter(&shared, limits.floor());
         Some(Self {
             shared,
-            retention,
+            limits,
             current: page,
             page_count: 1,
             written: 0,
             open: None,
             next_ordinal: 0,
             generation: 0,
+            epoch: 0,
             newest: None,
             newest_join: None,
             has_failed: false,
@@ -119,9 +123,25 @@ impl Writer {
             at,
             arrived,
             generation: self.generation,
+            epoch: self.epoch,
             entry,
         });
         self.next_ordinal += 1;
+    }
+
+    /// The bytes of the open unit.
+    pub(crate) fn open_range(&self) -> Option<Range<u64>> {
+        self.open.as_ref().map(|open| open.offset..self.written)
+    }
+
+    /// The epoch of the units that end now.
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// The units that end from now on are of another epoch.
+    pub(crate) fn set_epoch(&mut self, epoch: u32) {
+        self.epoch = epoch;
     }
 
     /// Makes all ended units readable and drops what exceeds the retention. `false` when there was
@@ -132,7 +152,7 @@ impl Writer {
             return false;
         }
         self.shared.committed.store(end, Ordering::Release);
-        if self.page_count > self.retention.pages_max {
+        if self.page_count > self.limits.pages_max {
             self.evict();
         }
         true
@@ -162,21 +182,21 @@ impl Writer {
     }
 
     fn turn_page(&mut self) -> bool {
-        if !self.shared.account.reserve(self.retention.page_weight()) {
+        if !self.shared.account.reserve(self.limits.page_weight()) {
             self.has_failed = true;
             if let Some(open) = self.open.take() {
                 self.written = open.offset;
             }
             return false;
         }
-        let Retention {
+        let Limits {
             page_bytes,
             page_units,
             ..
-        } = self.retention;
+        } = self.limits;
         let page = Arc::new(Page::new(self.written, page_bytes, page_units));
         self.current.link(&page);
-        self.shared.pages().push_back(Arc::clone(&page));
+        self.shared.pages().push(Arc::clone(&page));
         self.page_count += 1;
         self.current = page;
         self.evict();
@@ -186,19 +206,19 @@ impl Writer {
     /// Drops pages beyond the page limit, and those whose successor is already older than the time
     /// limit. What a joiner would start at stays within its own time, for as long as there is memory.
     fn evict(&mut self) {
-        let Retention {
+        let Limits {
             pages_max,
             time_max,
             join_max,
             ..
-        } = self.retention;
+        } = self.limits;
         let newest = self.newest;
         let age = |at: Timestamp| newest.map(|newest| newest - at);
         let kept_join = self
             .newest_join
             .filter(|(_, at)| age(*at).is_some_and(|age| age <= join_max));
-        let evicted = self.shared.evict(|pages| {
-            let Some(next) = pages.get(1) else {
+        self.page_count = self.shared.evict(|pages| {
+            let Some(next) = pages.kept().get(1) else {
                 return false;
             };
             let next_begins = next.units().next().map(|unit| unit.at);
@@ -206,6 +226,5 @@ impl Writer {
             let is_wanted = kept_join.is_some_and(|(offset, _)| next.base > offset);
             pages.len() > pages_max || is_old && !is_wanted
         });
-        self.page_count = evicted.left;
     }
 }

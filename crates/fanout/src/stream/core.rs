@@ -139,7 +139,7 @@ impl Core {
 
     /// Counts the listeners, and remembers the most there were.
     pub(super) fn listeners(&mut self) -> usize {
-        let now = self.lanes.iter().map(|lane| lane.lane.listeners()).sum();
+        let now = self.lanes.iter().map(|lane| lane.lane.audience()).sum();
         self.listeners_peak = self.listeners_peak.max(now);
         now
     }
@@ -380,7 +380,7 @@ impl Core {
         self.wish.set_heeded(false);
         self.timeline.begin_epoch();
         for lane in &mut self.lanes {
-            lane.push(&Item::Epoch, now);
+            lane.begin_epoch(self.epoch + 1, now);
         }
         self.begin_derived_epoch(now);
         for tap in &self.taps {

@@ -13,6 +13,7 @@ mod keyframes;
 mod meter;
 mod order;
 mod publisher;
+mod readers;
 mod replaced;
 mod tap;
 mod timeline;
@@ -177,12 +178,25 @@ impl Stream {
         make: impl FnOnce() -> Box<dyn Packager>,
         now: Instant,
     ) -> Result<LaneGuard, LaneRefused> {
+        self.lane_for(permission, format, make, now, |guard| guard)
+    }
+
+    /// The lane of a format, for whom `holder` makes of its guard.
+    fn lane_for(
+        self: &Arc<Self>,
+        permission: &Authorized<Play>,
+        format: Format,
+        make: impl FnOnce() -> Box<dyn Packager>,
+        now: Instant,
+        holder: impl FnOnce(LaneGuard) -> LaneGuard,
+    ) -> Result<LaneGuard, LaneRefused> {
         debug_assert_eq!(permission.action().stream, self.name);
         let (guard, takes_derived) = {
             let mut core = self.core();
-            let opened = self.open_lane(&mut core, format, make, now)?;
+            let (guard, takes_derived) = self.open_lane(&mut core, format, make, now)?;
+            let guard = holder(guard);
             core.listeners();
-            opened
+            (guard, takes_derived)
         };
         match !takes_derived || self.want_derived() {
             true => Ok(guard),
@@ -240,7 +254,7 @@ impl Stream {
         }
         let class = core.class(now);
         let policy = core.policy(class);
-        let floor = LaneWriter::floor(class, &policy);
+        let floor = LaneWriter::floor(format, class, &policy);
         if self.budget.refuses(floor, core.lanes.is_empty()) {
             return Err(LaneRefused::Memory);
         }
@@ -254,6 +268,7 @@ impl Stream {
             Arc::clone(&self.wish),
         );
         let mut lane = lane.ok_or(LaneRefused::Memory)?;
+        lane.set_epoch(core.epoch);
         core.replay(&mut lane, now);
         if lane.has_failed() {
             return Err(LaneRefused::Memory);

@@ -66,6 +66,7 @@ mod tests {
     use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
     use crate::policy::{Class, Policy};
     use crate::probe::{Bottomless, Verbatim};
+    use crate::retention::Retention;
     use crate::stats::WorkerStats;
     use crate::worker::carousel::Carousel;
     use crate::worker::listener::Listener;
@@ -98,6 +99,7 @@ mod tests {
             let format = Format {
                 name: "test",
                 protocol: Protocol::Http,
+                retention: Retention::Live,
             };
             let lane = LaneWriter::open(
                 format,

@@ -116,6 +116,7 @@ impl World {
         let format = Format {
             name: format_name,
             protocol: Protocol::Http,
+            retention: fanout::Retention::Live,
         };
         let name = crate::station::name(stream);
         let permission = self.gatekeeper.authorize(Play {

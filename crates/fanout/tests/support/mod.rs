@@ -72,6 +72,7 @@ pub(crate) struct Frames;
 pub(crate) const FORMAT: Format = Format {
     name: "frames",
     protocol: Protocol::Http,
+    retention: fanout::Retention::Live,
 };
 
 impl Packager for Frames {

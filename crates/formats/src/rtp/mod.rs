@@ -26,6 +26,7 @@ pub use self::media_clock::MediaClock;
 pub const RTP: fanout::Format = fanout::Format {
     name: "rtp",
     protocol: Protocol::Webrtc,
+    retention: fanout::Retention::Live,
 };
 
 /// What a publisher has to change whose pictures come in another order than they are shown in. Players

@@ -176,6 +176,7 @@ impl House {
         let format = Format {
             name: "ear",
             protocol: Protocol::Http,
+            retention: fanout::Retention::Live,
         };
         let make = || Box::new(ear.clone()) as Box<dyn Packager>;
         let guard = self
@@ -316,6 +317,7 @@ async fn no_more_streams_are_transcoded_than_there_may_be() {
     let format = Format {
         name: "ear",
         protocol: Protocol::Http,
+        retention: fanout::Retention::Live,
     };
     for attempt in 1..=2 {
         let make = || Box::new(Ear::default()) as Box<dyn Packager>;

@@ -194,7 +194,7 @@ impl OnDemand for Line {
 
     fn is_heard(&self) -> bool {
         let present = self.node.registry.stream(&self.rule.stream);
-        present.is_some_and(|stream| stream.info().listeners > 0)
+        present.is_some_and(|stream| stream.is_read())
     }
 
     fn clear(&self) {

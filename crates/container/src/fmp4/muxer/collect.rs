@@ -6,7 +6,7 @@ use media::{Kind, Sample, Span, Timestamp};
 use super::super::PICTURE_TIMESCALE;
 use super::super::clock::{Place, to_time, to_units};
 use super::super::fragment::Piece;
-use super::super::sink::Sink;
+use super::super::sink::{Next, Sink};
 use super::{Muxer, picture_span};
 
 /// Sound waits for its fragment's pictures so much longer than the fragment should span: long enough
@@ -49,9 +49,15 @@ impl<P: Clone> Muxer<P> {
         self.settle(at, sink);
         let spans = self.fragment.pictures().map(picture_span);
         let is_due = spans.is_some_and(|span| span >= self.span) && !self.awaits_sound();
-        if sample.keyframe || is_due || self.fragment.is_full() {
+        if is_due || self.fragment.is_full() {
             self.end_fragment(sink);
         }
+        let next = Next {
+            at: to_time(at, PICTURE_TIMESCALE),
+            is_picture: true,
+            is_independent: sample.keyframe,
+        };
+        self.split_at(next, sink);
         let shown = to_units(sample.pts, PICTURE_TIMESCALE) as i64;
         let composition = (shown - at as i64).clamp(i32::MIN.into(), i32::MAX.into());
         self.pending = Some(Piece {
@@ -110,6 +116,14 @@ impl<P: Clone> Muxer<P> {
             return;
         }
         self.close_epoch(sink);
+        if self.pending.is_none() && self.fragment.pictures().is_none() {
+            let next = Next {
+                at: dts,
+                is_picture: false,
+                is_independent: may_join,
+            };
+            self.split_at(next, sink);
+        }
         self.sound_clock.set_rate(rate);
         let at = match self.sound_clock.place(dts, duration) {
             Place::Next(at) => at,
@@ -136,6 +150,14 @@ impl<P: Clone> Muxer<P> {
         let end = sound.end();
         self.fragment.push_sound(sound);
         self.end_fragment_after_sound(end, sink);
+    }
+
+    /// Ends the fragment if another one has to begin with `next`.
+    fn split_at(&mut self, next: Next, sink: &mut impl Sink<Preamble = P>) {
+        if sink.splits_at(next) {
+            self.end_fragment(sink);
+            sink.split(next);
+        }
     }
 
     /// Ends the fragment if sound must not wait any longer that ends at `end`.

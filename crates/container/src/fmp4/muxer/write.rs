@@ -3,7 +3,7 @@
 use media::{Kind, Span};
 
 use super::super::clock::to_time;
-use super::super::sink::{Content, Init, Sink, Unit};
+use super::super::sink::{Content, Init, Sink, Turn, Unit};
 use super::super::{PICTURE_TIMESCALE, init};
 use super::{Muxer, picture_span};
 
@@ -27,18 +27,26 @@ impl<P: Clone> Muxer<P> {
             return;
         }
         self.at = self.at.max(begin);
+        let turn = match (self.is_closing, self.is_first) {
+            (true, _) => Turn::Late,
+            (false, true) => Turn::First,
+            (false, false) => Turn::Further,
+        };
         if !self.is_closing {
             self.renew_init(sink);
             self.is_first = false;
         }
         let join = may_join.then(|| self.preamble(sink)).flatten();
         self.number = self.number.wrapping_add(1);
+        let is_independent = self.fragment.has_keyframe() || is_sound && self.joins_at_sound;
         self.fragment
             .write(self.number, &mut |bytes| sink.put(bytes));
         let unit = Unit {
             content: Content::Fragment,
             at: self.at,
             duration,
+            is_independent,
+            turn,
         };
         sink.end_unit(unit, join);
     }
@@ -61,16 +69,20 @@ impl<P: Clone> Muxer<P> {
                     content: Content::Init,
                     at: self.at,
                     duration: Span::ZERO,
+                    is_independent: false,
+                    turn: Turn::Further,
                 };
                 sink.end_unit(unit, None);
                 known.generation.wrapping_add(1)
             }
             None => 0,
         };
-        self.init = Some(Init {
+        let init = Init {
             bytes: bytes.into(),
             generation,
-        });
+        };
+        sink.init(&init);
+        self.init = Some(init);
         self.preamble = None;
     }
 

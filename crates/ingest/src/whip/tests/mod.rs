@@ -107,6 +107,7 @@ impl Recording {
             name: "recording",
             // It asks for keyframes itself, so the requests seen are for what the publisher lost.
             protocol: fanout::Protocol::Webrtc,
+            retention: fanout::Retention::Live,
         };
         let items = Arc::new(Mutex::new(Vec::new()));
         let recorder = Recorder(Arc::clone(&items));

@@ -1,0 +1,187 @@
+//! The index of a lane that is made of segments and parts: what a playlist lists, and where in the log it is.
+//!
+//! ```text
+//!  segment 41            segment 42                 segment 43
+//!  ┌──────┬──────┬─────┐ ┌──────┬──────┬──────┬───┐ ┌──────┬ ─ ─
+//!  │ 0  I │ 1    │ 2   │ │ 0  I │ 1    │ 2  I │ 3 │ │ 0  I │ 1
+//!  └──────┴──────┴─────┘ └──────┴──────┴──────┴───┘ └──────┴ ─ ─
+//! ```
+//!
+//! * A part is a unit of the log, a segment a run of parts. The packager marks them
+//!   ([`Sink::end_part`](crate::Sink::end_part)); what it does not mark belongs to no segment.
+//! * Numbers are the packager's, which derives them from the stream's times and epochs, so that any node
+//!   has the same. They are listed without a hole: a number that it passes over is a gap.
+//! * What is listed can be read: a segment goes when the log drops the first byte of it.
+//!
+//! The stream's writer adds to it behind each commit, and readers of ranges look at it; both under its
+//! lock. Workers never do.
+
+mod place;
+mod segment;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use media::{Span, Timestamp};
+
+pub use place::Place;
+pub(crate) use segment::Mark;
+pub use segment::{ListedPart, Part, Segment, SegmentStart, Segmentation};
+
+/// Segments listed at the most: of three seconds each, an hour and 42 minutes. Each takes about half a
+/// kilobyte.
+const SEGMENTS_MAX: usize = 2_048;
+
+/// The segments of a lane at one moment.
+#[derive(Clone, Debug)]
+pub struct LaneIndex {
+    /// The bounds of parts and segments; `None` for a lane that has no segments.
+    pub segmentation: Option<Segmentation>,
+    /// Oldest first, with consecutive numbers. The last one may still grow.
+    pub segments: Vec<Arc<Segment>>,
+    /// Nothing follows.
+    pub is_ended: bool,
+}
+
+/// What writer and readers of a lane share of its index.
+#[derive(Debug)]
+pub(crate) struct SharedIndex {
+    segmentation: Segmentation,
+    segments: Mutex<Segments>,
+}
+
+impl SharedIndex {
+    pub(crate) fn new(segmentation: Segmentation) -> Self {
+        Self {
+            segmentation,
+            segments: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn segmentation(&self) -> Segmentation {
+        self.segmentation
+    }
+
+    /// Takes what was marked, all of which is committed, and forgets what begins before `start`.
+    pub(crate) fn add(&self, marks: &mut Vec<Mark>, start: u64) {
+        let mut segments = self.segments();
+        marks.drain(..).for_each(|mark| segments.add(mark));
+        segments.forget_before(start);
+    }
+
+    /// The segments of a log that has nothing before `start`.
+    pub(crate) fn list(&self, start: u64) -> Vec<Arc<Segment>> {
+        let mut segments = self.segments();
+        segments.forget_before(start);
+        segments.list.iter().cloned().collect()
+    }
+
+    /// Where a part is in a log that has nothing before `start`; `None` if it may still come.
+    pub(crate) fn place(&self, start: u64, number: u64, part: usize) -> Option<Place> {
+        let mut segments = self.segments();
+        segments.forget_before(start);
+        place::find(&segments.list, &self.segmentation, number, part)
+    }
+
+    fn segments(&self) -> MutexGuard<'_, Segments> {
+        // The list is valid between any two statements of its users.
+        self.segments.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The segments of a lane, oldest first.
+#[derive(Debug, Default)]
+struct Segments {
+    list: VecDeque<Arc<Segment>>,
+    /// What follows goes on from here, even if all has been forgotten.
+    last: Option<Last>,
+}
+
+/// The newest segment, as the next one sees it.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    number: u64,
+    epoch: u32,
+    discontinuity: u64,
+    /// When its parts end.
+    end: Timestamp,
+    /// Where they end in the log.
+    end_offset: u64,
+}
+
+impl Segments {
+    fn add(&mut self, mut mark: Mark) {
+        if let Some(start) = mark.part.starts.take() {
+            self.begin(&mark, start);
+        }
+        // Without a segment that it belongs to it is not listed: a packager begins with one, and the log
+        // may drop the beginning of one that is open.
+        if let Some(open) = self.list.back_mut() {
+            Arc::make_mut(open).grow(&mark);
+        }
+        if let Some(last) = &mut self.last {
+            last.end = last.end.max(mark.end());
+            last.end_offset = mark.range.end;
+        }
+    }
+
+    fn begin(&mut self, mark: &Mark, start: SegmentStart) {
+        if let Some(open) = self.list.back_mut() {
+            Arc::make_mut(open).is_complete = true;
+        }
+        let (number, discontinuity) = match self.last {
+            None => (start.number, mark.epoch.into()),
+            Some(last) => {
+                let epochs = mark.epoch.saturating_sub(last.epoch);
+                let changes = u64::from(epochs.max(start.is_discontinuous.into()));
+                let number = start.number.max(last.number + 1);
+                self.pass_over(last, number, mark.at);
+                (number, last.discontinuity + changes)
+            }
+        };
+        let segment = Segment::begin(mark, start, number, discontinuity);
+        self.list.push_back(Arc::new(segment));
+        self.last = Some(Last {
+            number,
+            epoch: mark.epoch,
+            discontinuity,
+            end: mark.at,
+            end_offset: mark.range.start,
+        });
+    }
+
+    /// Lists the numbers between `last` and `next`, which begins at `until`, as gaps of equal length.
+    fn pass_over(&mut self, last: Last, next: u64, until: Timestamp) {
+        let count = next - last.number - 1;
+        if count >= SEGMENTS_MAX as u64 {
+            self.list.clear();
+            return;
+        }
+        let pause = i128::from((until - last.end).ticks().max(0));
+        let begin = |gap: u64| {
+            let ticks = pause * i128::from(gap) / i128::from(count);
+            last.end + Span::from_ticks(ticks as i64)
+        };
+        // Between segments that are there; a hole before the first one is none.
+        let Some(before) = self.list.back().map(Arc::clone) else {
+            return;
+        };
+        for gap in 0..count {
+            let times = (begin(gap), begin(gap + 1));
+            let number = last.number + 1 + gap;
+            let segment = before.gap_after(number, times, last.end_offset);
+            self.list.push_back(Arc::new(segment));
+        }
+    }
+
+    /// Forgets what begins before `start`, and what is too much.
+    fn forget_before(&mut self, start: u64) {
+        while let Some(oldest) = self.list.front()
+            && (oldest.range.start < start || oldest.is_gap || self.list.len() > SEGMENTS_MAX)
+        {
+            self.list.pop_front();
+        }
+    }
+}

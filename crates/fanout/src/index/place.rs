@@ -1,0 +1,66 @@
+//! Where a part is that a reader asks for: the rules of blocking playlist reloads (RFC 8216bis §6.2.5.2).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use media::Span;
+
+use super::{Segment, Segmentation};
+
+/// Segments that may be asked for beyond the newest one: further ones are a mistake (§6.2.5.2).
+const SEGMENTS_AHEAD_MAX: u64 = 2;
+
+/// Parts that may be asked for beyond the newest one last so long, and are so many at least (§6.2.5.2).
+const PARTS_AHEAD_SPAN: Span = Span::from_millis(3_000);
+const PARTS_AHEAD_MIN: i64 = 3;
+
+/// What can be said to a reader that asks for a part.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Place {
+    /// It is there. One beyond the last part of a segment is the first part of the next.
+    There {
+        /// The segment's number.
+        number: u64,
+        /// Which of its parts it is.
+        part: usize,
+    },
+    /// The log has it no longer.
+    Gone,
+    /// Nothing follows what is there.
+    Ended,
+    /// It is so far ahead that no reader who follows asks for it.
+    TooFarAhead,
+}
+
+/// Where part `part` of segment `number` is; `None` if it may still come.
+pub(super) fn find(
+    list: &VecDeque<Arc<Segment>>,
+    segmentation: &Segmentation,
+    mut number: u64,
+    mut part: usize,
+) -> Option<Place> {
+    let (first, last) = (list.front()?.number, list.back()?.number);
+    if number < first {
+        return Some(Place::Gone);
+    }
+    let mut has = 0;
+    for segment in list.iter().skip((number - first).try_into().ok()?) {
+        if part < segment.parts.len() {
+            return Some(Place::There { number, part });
+        }
+        if !segment.is_complete {
+            has = segment.parts.len();
+            break;
+        }
+        (number, part) = (number + 1, 0);
+    }
+    let is_far = number > last + SEGMENTS_AHEAD_MAX || part - has >= parts_ahead(segmentation);
+    is_far.then_some(Place::TooFarAhead)
+}
+
+/// Parts that may be asked for beyond the newest one.
+fn parts_ahead(segmentation: &Segmentation) -> usize {
+    let part = segmentation.part_max.ticks().max(1);
+    let count = PARTS_AHEAD_SPAN.ticks() / part;
+    count.max(PARTS_AHEAD_MIN) as usize
+}

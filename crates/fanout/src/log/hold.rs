@@ -1,0 +1,62 @@
+//! A place in a log whose bytes are not dropped, up to a bound.
+
+use std::sync::Arc;
+
+use media::Timestamp;
+
+use super::pages::HoldId;
+use super::{Shared, View};
+
+/// Keeps what follows a place in a log readable, in pages that the log would drop, until it is told that
+/// they are read, or until they have more bytes than it may hold.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    shared: Arc<Shared>,
+    id: HoldId,
+}
+
+/// What one who holds a place finds there.
+#[derive(Debug)]
+pub(crate) struct Behind {
+    /// The place.
+    pub(crate) at: u64,
+    /// The time of the unit that began there, if that is gone.
+    pub(crate) lost: Option<Timestamp>,
+    /// Everything there is, held pages included. For one look: while it lives, so do its pages.
+    pub(crate) view: View,
+}
+
+impl Hold {
+    /// Holds what begins at `at`, and all that follows, in up to `bytes_max` bytes of pages that the log
+    /// would drop. What the log has dropped already is not held, and not lost either.
+    pub(crate) fn new(shared: &Arc<Shared>, at: u64, bytes_max: usize) -> Self {
+        let id = shared.pages().hold(at, bytes_max);
+        let shared = Arc::clone(shared);
+        Self { shared, id }
+    }
+
+    /// What there is now.
+    pub(crate) fn look(&self) -> Behind {
+        // Loaded first: the pages of all bytes below it are there by then.
+        let end = self.shared.committed();
+        let pages = self.shared.pages();
+        let (at, lost) = pages.behind(self.id).unwrap_or((end, None));
+        let all = pages.all().cloned().collect();
+        drop(pages);
+        let view = View::of(Arc::clone(&self.shared), all, end);
+        Behind { at, lost, view }
+    }
+
+    /// What lies before `at` is not needed any more. `begins` is the time of the unit that begins there.
+    pub(crate) fn advance(&self, at: u64, begins: Timestamp) {
+        let freed = self.shared.pages().advance(self.id, at, begins);
+        self.shared.account.release(freed);
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let freed = self.shared.pages().release(self.id);
+        self.shared.account.release(freed);
+    }
+}

@@ -1,0 +1,83 @@
+//! The way to read a lane by ranges, for what is asked for in pieces: playlists, segments, parts.
+//!
+//! Control plane only. A reader holds no page and has no place of its own: each request says what it wants.
+
+use std::ops::Range;
+use std::task::Poll;
+
+use bytes::Bytes;
+
+use crate::index::{LaneIndex, Place};
+use crate::lane::{Format, Lane, LaneGuard};
+use crate::task_bells;
+
+/// Keeps a lane open and reads it by ranges; got from [`Stream::ranges`](crate::Stream::ranges). It is no listener: who
+/// asks for pieces is counted by whoever answers.
+#[derive(Clone, Debug)]
+pub struct RangeReader {
+    guard: LaneGuard,
+}
+
+impl RangeReader {
+    pub(crate) fn new(guard: LaneGuard) -> Self {
+        Self { guard }
+    }
+
+    /// What the lane carries.
+    pub fn format(&self) -> Format {
+        self.guard.format()
+    }
+
+    /// The segments that can be read now.
+    pub fn index(&self) -> LaneIndex {
+        let lane = self.lane();
+        // Looked at first: whatever is marked is in the index when a lane ends.
+        let is_ended = lane.ended();
+        let index = lane.index.as_ref();
+        LaneIndex {
+            segmentation: index.map(|index| index.segmentation()),
+            segments: index.map_or_else(Vec::new, |index| index.list(lane.log.start())),
+            is_ended,
+        }
+    }
+
+    /// The bytes of `range` of the log, in pieces that share its pages; `None` unless it has all of them. A
+    /// page stays in memory for as long as a piece of it is held.
+    pub fn range(&self, range: Range<u64>) -> Option<Vec<Bytes>> {
+        self.lane().log.rope(range)
+    }
+
+    /// Where part `part` of segment `number` is; `None` if it may still come. Before the first segment
+    /// anything may.
+    pub fn place(&self, number: u64, part: usize) -> Option<Place> {
+        let lane = self.lane();
+        let is_ended = lane.ended();
+        let index = lane.index.as_ref();
+        let place = index.map_or(Some(Place::Gone), |index| {
+            index.place(lane.log.start(), number, part)
+        });
+        match place {
+            None | Some(Place::TooFarAhead) if is_ended => Some(Place::Ended),
+            place => place,
+        }
+    }
+
+    /// Waits until it is known where part `part` of segment `number` is. That of a segment which is
+    /// complete is told by its successor's first part. The lane's writer wakes it; it waits as long as it
+    /// takes, and may be dropped.
+    pub async fn wait_for(&self, number: u64, part: usize) -> Place {
+        let bell = task_bells::Place::new(self.lane().readers());
+        std::future::poll_fn(|cx| {
+            bell.arm(cx.waker());
+            match self.place(number, part) {
+                Some(place) => Poll::Ready(place),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    fn lane(&self) -> &Lane {
+        self.guard.lane()
+    }
+}

@@ -1,0 +1,262 @@
+//! A reader that must not lose anything, and a publisher that waits for no one.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_fanout as fanout;
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use fanout::gate::Play;
+use fanout::{ARCHIVE_BYTES_MAX, ArchiveReader, Archived, Lost, Settings};
+use media::{StreamName, Timestamp};
+use support::{Alarm, Encoder, FORMAT, Frames, House, frames};
+
+/// Bytes of a frame, each of a second: six fill a page of 64 KiB, and the log keeps 32 of them.
+const FRAME: u64 = 10_000;
+
+fn archive(house: &House, bytes_max: usize) -> ArchiveReader {
+    let name = StreamName::parse("radio").unwrap();
+    let permission = house.gatekeeper.authorize(Play {
+        stream: name.clone(),
+    });
+    let stream = house.registry.stream(&name).expect("the stream exists");
+    let make = || Box::new(Frames) as _;
+    let now = Instant::now();
+    stream
+        .archive(&permission, FORMAT, make, bytes_max, now)
+        .unwrap()
+}
+
+fn encoder(house: &House, credential: u64) -> Encoder {
+    let mut encoder = Encoder::audio(house.publish("radio", credential).unwrap());
+    encoder.size = FRAME as usize;
+    encoder.frame_millis = 1_000;
+    encoder
+}
+
+/// What a reader was told, media as the numbers of its frames.
+#[derive(Debug, Eq, PartialEq)]
+enum Told {
+    Epoch(u32),
+    Preamble(u32),
+    Frames(Vec<u64>),
+    Lost(Lost),
+    End,
+}
+
+/// Everything there is now.
+fn read(reader: &mut ArchiveReader) -> Vec<Told> {
+    let mut told = Vec::new();
+    let mut numbers = Vec::new();
+    while let Ok(next) = reader.at_hand() {
+        let next = match next {
+            Some(Archived::Media { units, bytes }) => {
+                let bytes = bytes.concat();
+                assert_eq!(frames(&bytes).len(), units.len());
+                let range = units[0].range.start..units[units.len() - 1].range.end;
+                assert_eq!(range.end - range.start, bytes.len() as u64);
+                numbers.extend(frames(&bytes));
+                continue;
+            }
+            Some(Archived::Epoch(epoch)) => Told::Epoch(epoch),
+            Some(Archived::Preamble { generation, .. }) => Told::Preamble(generation),
+            Some(Archived::Lost(lost)) => Told::Lost(lost),
+            None => Told::End,
+        };
+        if !numbers.is_empty() {
+            told.push(Told::Frames(std::mem::take(&mut numbers)));
+        }
+        let is_end = next == Told::End;
+        told.push(next);
+        if is_end {
+            break;
+        }
+    }
+    if !numbers.is_empty() {
+        told.push(Told::Frames(numbers));
+    }
+    told
+}
+
+#[test]
+fn a_reader_that_sleeps_within_its_bound_loses_nothing() {
+    let house = House::new(Settings::default());
+    let mut encoder = encoder(&house, 1);
+    encoder.write(3).unwrap();
+    let mut reader = archive(&house, ARCHIVE_BYTES_MAX);
+    let first = read(&mut reader);
+    let expected = [Told::Epoch(1), Told::Preamble(0), Told::Frames(vec![2])];
+    assert_eq!(first, expected, "the newest join point");
+    let before = house.registry.fanout().log_bytes();
+    encoder.write(997).unwrap();
+    let held = house.registry.fanout().log_bytes();
+    assert!(held > before + 900 * FRAME as usize, "it is all there");
+    assert_eq!(read(&mut reader), [Told::Frames((3..1_000).collect())]);
+    let left = house.registry.fanout().log_bytes();
+    assert!(left < 100 * FRAME as usize, "and not for longer: {left}");
+    encoder.write(5).unwrap();
+    assert_eq!(read(&mut reader), [Told::Frames((1_000..1_005).collect())]);
+}
+
+#[test]
+fn a_reader_that_sleeps_beyond_its_bound_is_told_exactly_what_it_lost() {
+    for bytes_max in [0, 500_000, 3_000_000] {
+        let house = House::new(Settings::default());
+        let mut encoder = encoder(&house, 1);
+        encoder.key_every = 7;
+        encoder.write(1).unwrap();
+        let mut reader = archive(&house, bytes_max);
+        encoder.write(9).unwrap();
+        let begin = [
+            Told::Epoch(1),
+            Told::Preamble(0),
+            Told::Frames((0..10).collect()),
+        ];
+        assert_eq!(read(&mut reader), begin);
+        let mut next = 10;
+        for _ in 0..3 {
+            encoder.write(700).unwrap();
+            let told = read(&mut reader);
+            let [Told::Lost(lost), Told::Preamble(0), Told::Frames(got)] = &told[..] else {
+                panic!("{told:?}");
+            };
+            let resumed = got[0];
+            assert_eq!(resumed % 7, 0, "at a join point");
+            assert_eq!(
+                *lost,
+                Lost {
+                    from: Timestamp::from_millis(1_000 * next as i64),
+                    to: Timestamp::from_millis(1_000 * resumed as i64),
+                    range: FRAME * next..FRAME * resumed,
+                }
+            );
+            assert!(got.iter().copied().eq(resumed..next + 700), "and then all");
+            // What it could have: the log's 32 frames and its own pages, less what lies before a join.
+            let pages = bytes_max as u64 / (64 * 1024 + 512 * 72);
+            let least = 32 + 6 * pages - 7 - 6;
+            assert!(got.len() as u64 >= least, "{} {least}", got.len());
+            next += 700;
+        }
+    }
+}
+
+#[test]
+fn a_reader_hears_of_epochs_and_of_the_end() {
+    let house = House::new(Settings::default());
+    let mut first = encoder(&house, 1);
+    first.write(1).unwrap();
+    let mut reader = archive(&house, 0);
+    first.write(2).unwrap();
+    let mut second = encoder(&house, 1);
+    second.next = 10;
+    second.write(2).unwrap();
+    assert_eq!(
+        read(&mut reader),
+        [
+            Told::Epoch(1),
+            Told::Preamble(0),
+            Told::Frames(vec![0, 1, 2]),
+            Told::Epoch(2),
+            Told::Frames(vec![10, 11]),
+        ]
+    );
+    let alarm = Arc::new(Alarm::default());
+    let waker = Waker::from(Arc::clone(&alarm));
+    let cx = Context::from_waker(&waker);
+    assert!(reader.poll_next(&cx).is_pending());
+    second.write(1).unwrap();
+    assert_eq!(alarm.count(), 1);
+    assert!(matches!(
+        reader.poll_next(&cx),
+        Poll::Ready(Some(Archived::Media { .. }))
+    ));
+    assert!(reader.poll_next(&cx).is_pending());
+    drop(second);
+    let now = Instant::now();
+    house.registry.tick(now);
+    house.registry.tick(now + Settings::default().linger);
+    assert_eq!(alarm.count(), 2);
+    assert!(matches!(reader.poll_next(&cx), Poll::Ready(None)));
+}
+
+#[test]
+fn what_is_lost_at_the_end_is_told_too() {
+    let house = House::new(Settings::default());
+    let mut encoder = encoder(&house, 1);
+    encoder.key_every = u64::MAX;
+    encoder.write(1).unwrap();
+    let mut reader = archive(&house, 0);
+    let begin = [Told::Epoch(1), Told::Preamble(0), Told::Frames(vec![0])];
+    assert_eq!(read(&mut reader), begin);
+    encoder.write(200).unwrap();
+    // No join point is left, and one may come.
+    assert_eq!(read(&mut reader), []);
+    house.registry.end_all();
+    let told = read(&mut reader);
+    let [Told::Lost(lost), Told::End] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(lost.from, Timestamp::from_millis(1_000));
+    assert_eq!(lost.to, Timestamp::from_millis(200_000));
+    assert_eq!(lost.range, FRAME..201 * FRAME);
+}
+
+#[test]
+fn it_is_no_listener_and_keeps_its_lane_open() {
+    let house = House::new(Settings::default());
+    let mut encoder = encoder(&house, 1);
+    encoder.write(1).unwrap();
+    let reader = archive(&house, 0);
+    let name = StreamName::parse("radio").unwrap();
+    let stream = house.registry.stream(&name).unwrap();
+    let info = stream.info();
+    assert_eq!((info.listeners, info.listeners_peak), (0, 0));
+    assert!(stream.is_read());
+    assert_eq!(house.registry.fanout().listeners(), 0);
+    let mut now = Instant::now();
+    let mut pass = |encoder: &mut Encoder| {
+        for _ in 0..2 {
+            now += Duration::from_secs(40);
+            house.registry.tick(now);
+        }
+        encoder.write(1).unwrap();
+        encoder.publisher.is_followed()
+    };
+    assert!(pass(&mut encoder));
+    drop(reader);
+    assert!(!stream.is_read());
+    assert!(!pass(&mut encoder));
+}
+
+#[test]
+fn when_memory_is_short_what_is_held_goes_first() {
+    let memory = 4 << 20;
+    let house = House::with_memory(
+        Settings::default(),
+        fanout::Takeover::SameCredential,
+        0,
+        memory,
+    );
+    let mut encoder = encoder(&house, 1);
+    encoder.write(1).unwrap();
+    let mut reader = archive(&house, ARCHIVE_BYTES_MAX);
+    read(&mut reader);
+    encoder.write(1_000).unwrap();
+    assert!(house.registry.fanout().log_bytes() <= memory);
+    let told = read(&mut reader);
+    let [Told::Lost(lost), Told::Preamble(0), Told::Frames(got)] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(lost.range.end, FRAME * got[0]);
+    assert!(got.len() > 100, "the rest of the memory is its own");
+    assert_eq!(got.last(), Some(&1_000));
+}

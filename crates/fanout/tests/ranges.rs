@@ -1,0 +1,265 @@
+//! A lane that is made of segments is read by ranges.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_fanout as fanout;
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use fanout::gate::Play;
+use fanout::{
+    Entry, Format, Packager, Part, Place, Preamble, Protocol, RangeReader, Retention, SegmentStart,
+    Segmentation, Settings, Sink,
+};
+use media::{Item, Span, StreamName};
+use support::{Alarm, Encoder, House, frames};
+
+/// Each frame is a part, and each keyframe begins a segment.
+#[derive(Default)]
+struct Parts {
+    segments: u64,
+}
+
+impl Packager for Parts {
+    fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
+        let Item::Sample(sample) = item else {
+            return;
+        };
+        sink.put(&sample.data);
+        let starts = sample.keyframe.then(|| {
+            self.segments += 1;
+            SegmentStart {
+                number: self.segments,
+                is_whole: true,
+                is_discontinuous: false,
+                preamble: Arc::default(),
+            }
+        });
+        let entry = match &starts {
+            Some(_) => Entry::Join(Arc::new(Preamble::default())),
+            None => Entry::None,
+        };
+        let part = Part {
+            duration: sample.duration,
+            is_independent: sample.keyframe,
+            starts,
+        };
+        sink.end_part(sample.dts, entry, part);
+    }
+
+    fn segmentation(&self) -> Option<Segmentation> {
+        Some(Segmentation::DEFAULT)
+    }
+}
+
+/// A stream with segments of five frames, of a second and 10,000 bytes each.
+struct Scene {
+    house: House,
+    encoder: Encoder,
+    reader: RangeReader,
+}
+
+fn scene(retention: Retention) -> Scene {
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::audio(house.publish("show", 1).unwrap());
+    encoder.size = 10_000;
+    encoder.frame_millis = 1_000;
+    encoder.key_every = 5;
+    let name = StreamName::parse("show").unwrap();
+    let permission = house.gatekeeper.authorize(Play {
+        stream: name.clone(),
+    });
+    let stream = house.registry.stream(&name).unwrap();
+    let format = Format {
+        name: "parts",
+        protocol: Protocol::Http,
+        retention,
+    };
+    let make = || Box::new(Parts::default()) as _;
+    let reader = stream.ranges(&permission, format, make, Instant::now());
+    Scene {
+        house,
+        encoder,
+        reader: reader.unwrap(),
+    }
+}
+
+#[test]
+fn segments_and_parts_are_ranges_of_the_log() {
+    let mut scene = scene(Retention::Live);
+    assert!(scene.reader.index().segments.is_empty());
+    scene.encoder.write(13).unwrap();
+    let index = scene.reader.index();
+    assert_eq!(index.segmentation, Some(Segmentation::DEFAULT));
+    let numbers: Vec<_> = index.segments.iter().map(|it| it.number).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    let read = |range| frames(&scene.reader.range(range).expect("it is there").concat());
+    let mut next = 0;
+    for segment in &index.segments {
+        let whole = read(segment.range.clone());
+        assert!(
+            whole
+                .iter()
+                .copied()
+                .eq(next..next + segment.parts.len() as u64)
+        );
+        for part in &segment.parts {
+            assert_eq!(read(part.range.clone()), [next]);
+            assert_eq!(part.start.millis(), 1_000 * next as i64);
+            next += 1;
+        }
+        let seconds = Span::from_millis(1_000 * segment.parts.len() as i64);
+        assert_eq!(segment.duration, seconds);
+    }
+    assert_eq!(next, 13);
+    assert_eq!(scene.reader.range(0..130_001), None, "not written yet");
+    assert_eq!(scene.reader.range(7..7), Some(vec![]));
+}
+
+#[test]
+fn the_index_goes_with_the_log() {
+    let window = Retention::Window {
+        time: Span::from_millis(120_000),
+        bytes_max: 0,
+    };
+    for (retention, seconds) in [(Retention::Live, 32), (window, 120)] {
+        let mut scene = scene(retention);
+        scene.encoder.write(5).unwrap();
+        let first = Arc::clone(&scene.reader.index().segments[0]);
+        let held = scene
+            .reader
+            .range(first.range.clone())
+            .expect("it is there");
+        scene.encoder.write(995).unwrap();
+        let index = scene.reader.index();
+        let oldest = &index.segments[0];
+        assert!(scene.reader.range(oldest.range.clone()).is_some());
+        assert!(scene.reader.range(first.range.clone()).is_none());
+        let kept = 1_000 - oldest.start.millis() / 1_000;
+        // Less by a segment's beginning, more by two pages of six frames and a half.
+        assert!(
+            (seconds - 5..seconds + 14).contains(&kept),
+            "{kept} s of {seconds}"
+        );
+        assert!(oldest.number > 1);
+        assert_eq!(scene.reader.place(oldest.number - 1, 0), Some(Place::Gone));
+        let place = Place::There {
+            number: oldest.number,
+            part: 0,
+        };
+        assert_eq!(scene.reader.place(oldest.number, 0), Some(place));
+        let numbers = index.segments.iter().map(|segment| segment.number);
+        assert!(numbers.eq(oldest.number..=200));
+        // What a reader holds outlives its page.
+        assert_eq!(frames(&held.concat()), [0, 1, 2, 3, 4]);
+    }
+}
+
+#[test]
+fn one_who_waits_for_a_part_is_woken_once_when_it_is_complete() {
+    let mut scene = scene(Retention::Live);
+    scene.encoder.write(7).unwrap();
+    let alarm = Arc::new(Alarm::default());
+    let waker = Waker::from(Arc::clone(&alarm));
+    let mut cx = Context::from_waker(&waker);
+    let there = |number, part| Poll::Ready(Place::There { number, part });
+    let gone = pin!(scene.reader.wait_for(0, 0));
+    assert_eq!(gone.poll(&mut cx), Poll::Ready(Place::Gone));
+    let present = pin!(scene.reader.wait_for(2, 1));
+    assert_eq!(present.poll(&mut cx), there(2, 1));
+    let far = pin!(scene.reader.wait_for(9, 0));
+    assert_eq!(far.poll(&mut cx), Poll::Ready(Place::TooFarAhead));
+
+    let mut next = pin!(scene.reader.wait_for(2, 2));
+    let mut later = pin!(scene.reader.wait_for(3, 0));
+    assert!(next.as_mut().poll(&mut cx).is_pending());
+    assert!(later.as_mut().poll(&mut cx).is_pending());
+    assert_eq!(alarm.count(), 0);
+    scene.encoder.write(1).unwrap();
+    assert_eq!(alarm.count(), 2);
+    assert_eq!(next.poll(&mut cx), there(2, 2));
+    assert!(later.as_mut().poll(&mut cx).is_pending());
+    scene.encoder.write(3).unwrap();
+    assert_eq!(alarm.count(), 3, "once in a wait");
+    assert_eq!(later.poll(&mut cx), there(3, 0));
+    // A part that its segment turned out not to have is the next one's first.
+    let beyond = pin!(scene.reader.wait_for(2, 5));
+    assert_eq!(beyond.poll(&mut cx), there(3, 0));
+
+    let mut never = pin!(scene.reader.wait_for(3, 3));
+    assert!(never.as_mut().poll(&mut cx).is_pending());
+    scene.house.registry.end_all();
+    assert_eq!(never.poll(&mut cx), Poll::Ready(Place::Ended));
+    assert!(scene.reader.index().is_ended);
+    let last = pin!(scene.reader.wait_for(3, 0));
+    assert_eq!(last.poll(&mut cx), there(3, 0), "what there is can be had");
+}
+
+#[test]
+fn a_reader_in_another_thread_is_woken() {
+    let mut scene = scene(Retention::Live);
+    let reader = scene.reader.clone();
+    let thread = std::thread::spawn(move || {
+        let runner = std::thread::current();
+        struct Unpark(std::thread::Thread);
+        impl std::task::Wake for Unpark {
+            fn wake(self: Arc<Self>) {
+                self.0.unpark();
+            }
+        }
+        let waker = Waker::from(Arc::new(Unpark(runner)));
+        let mut cx = Context::from_waker(&waker);
+        let mut places = Vec::new();
+        for part in 0..20 {
+            let mut wait = pin!(reader.wait_for(1 + part / 5, part as usize % 5));
+            places.push(loop {
+                match wait.as_mut().poll(&mut cx) {
+                    Poll::Ready(place) => break place,
+                    Poll::Pending => std::thread::park_timeout(support::PATIENCE),
+                }
+            });
+        }
+        places
+    });
+    for _ in 0..20 {
+        scene.encoder.write(1).unwrap();
+        std::thread::yield_now();
+    }
+    let there = |part: u64| Place::There {
+        number: 1 + part / 5,
+        part: part as usize % 5,
+    };
+    assert!(thread.join().unwrap().into_iter().eq((0..20).map(there)));
+}
+
+#[test]
+fn readers_of_ranges_are_no_listeners_and_keep_the_lane_open() {
+    let mut scene = scene(Retention::Live);
+    let name = StreamName::parse("show").unwrap();
+    let info = scene.house.registry.stream(&name).unwrap().info();
+    assert_eq!((info.listeners, info.listeners_peak), (0, 0));
+    let copy = scene.reader.clone();
+    drop(scene.reader);
+    let mut now = Instant::now();
+    let mut pass = |encoder: &mut Encoder| {
+        for _ in 0..2 {
+            now += Duration::from_secs(40);
+            scene.house.registry.tick(now);
+        }
+        encoder.write(1).unwrap();
+        encoder.publisher.is_followed()
+    };
+    assert!(pass(&mut scene.encoder));
+    drop(copy);
+    assert!(!pass(&mut scene.encoder));
+}

@@ -1,0 +1,302 @@
+//! Where segments begin, and which numbers they have (RFC 8216bis §6.2.1).
+//!
+//! ```text
+//! slot        0          1          2          3
+//!        ├──────────┼──────────┼──────────┼──────────┤  stream time
+//! key    K    K    K    K    K    K                K
+//! begins │0         │1        │2        ╎3         │4
+//!                                       └ no keyframe came in slot 3: at its last moment
+//! ```
+//!
+//! The stream's time is divided into slots. A segment begins at the first keyframe of a slot, or, if the
+//! slot has none, with the last part that would still lie in it. Its number is that of the slot, and one more for each
+//! epoch; for where one epoch follows another, a slot has two segments. So a lane that opens at any time,
+//! on any node, numbers alike what follows the slot that it opens in, and no segment is longer than two slots.
+//!
+//! What begins without its turn, because the headers changed, has the next number all the same; the slots
+//! that follow then have one segment less.
+
+use std::sync::Arc;
+
+use fanout::{Preamble, SegmentStart, Segmentation};
+use media::Timestamp;
+
+/// How far a segment's number is behind its slot when there is a segment to make up for it: the slot's keyframe
+/// is still to come, and the last slot ended before one came. If it is further behind, there was no media.
+const LAG_MAX: u64 = 2;
+
+/// Decides for one lane.
+#[derive(Debug)]
+pub(crate) struct Segmenter {
+    bounds: Segmentation,
+    /// The slot in which the lane opened, without regard to epochs.
+    opened: Option<u64>,
+    open: Option<Open>,
+    /// What a reader needs first.
+    preamble: Arc<Preamble>,
+    /// No part has been described by that yet.
+    is_new: bool,
+}
+
+/// The segment that parts are added to.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    number: u64,
+    start: Timestamp,
+    /// It has no part yet.
+    is_empty: bool,
+    /// It is the lane's first.
+    is_first: bool,
+}
+
+impl Segmenter {
+    pub(crate) fn new(bounds: Segmentation) -> Self {
+        Self {
+            bounds,
+            opened: None,
+            open: None,
+            preamble: Arc::default(),
+            is_new: false,
+        }
+    }
+
+    pub(crate) fn bounds(&self) -> Segmentation {
+        self.bounds
+    }
+
+    /// Whether a segment begins with what is to be decoded at `at`, in that epoch.
+    pub(crate) fn splits_at(&self, at: Timestamp, is_independent: bool, epoch: u32) -> bool {
+        let Some(open) = &self.open else {
+            return true;
+        };
+        let part = self.bounds.part_max;
+        let behind = self.slot(at, epoch).saturating_sub(open.number);
+        let is_last_moment = self.slot(at + part, epoch) > self.slot(at, epoch);
+        let is_long = at - open.start + part > self.bounds.segment_max();
+        behind > 0 && (is_independent || is_last_moment) || behind >= LAG_MAX || is_long
+    }
+
+    /// A segment begins at `at`, with the next part.
+    pub(crate) fn split(&mut self, at: Timestamp, epoch: u32) {
+        let slot = self.slot(at, epoch);
+        let number = match self.open {
+            None => slot,
+            // No one has heard of it.
+            Some(open) if open.is_empty => open.number,
+            // Slots without media are passed over.
+            Some(open) if slot > open.number + LAG_MAX => slot,
+            Some(open) => open.number + 1,
+        };
+        self.open = Some(Open {
+            number,
+            start: at,
+            is_empty: true,
+            is_first: self.open.is_none_or(|open| open.is_first && open.is_empty),
+        });
+    }
+
+    /// What follows is described by `preamble`, and so is in another segment.
+    pub(crate) fn describe(&mut self, preamble: Arc<Preamble>) {
+        self.preamble = preamble;
+        self.is_new = true;
+    }
+
+    /// The segment that the part begins which begins at `at`, if it does. The first of an epoch always does.
+    pub(crate) fn part(
+        &mut self,
+        at: Timestamp,
+        is_first: bool,
+        epoch: u32,
+    ) -> Option<SegmentStart> {
+        let is_new = std::mem::take(&mut self.is_new);
+        let has_begun = self.open.is_some_and(|open| open.is_empty);
+        if !has_begun && (is_new || is_first || self.open.is_none()) {
+            self.split(at, epoch);
+        }
+        let open = self.open.as_mut()?;
+        if !std::mem::take(&mut open.is_empty) {
+            return None;
+        }
+        let open = *open;
+        let slot = self.slot(open.start, 0);
+        let opened = *self.opened.get_or_insert(slot);
+        Some(SegmentStart {
+            number: open.number,
+            // Of that slot the lane may know too little.
+            is_whole: slot > opened,
+            is_discontinuous: is_new && !open.is_first,
+            preamble: Arc::clone(&self.preamble),
+        })
+    }
+
+    /// The slot that `at` lies in, of that epoch.
+    fn slot(&self, at: Timestamp, epoch: u32) -> u64 {
+        let ticks = (at - Timestamp::ZERO).ticks().max(0);
+        let slot = ticks / self.bounds.segment.ticks().max(1);
+        slot.unsigned_abs() + u64::from(epoch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BOUNDS: Segmentation = Segmentation::DEFAULT;
+
+    /// A picture: milliseconds, whether it is a keyframe, its epoch, and whether it is the epoch's first.
+    type Picture = (i64, bool, u32, bool);
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// Pictures of one part.
+    const PART: usize = 12;
+
+    /// The numbers of the segments that a lane has which opens at picture `from`, and when they begin.
+    /// The headers change before the pictures at `changes`.
+    fn marked(pictures: &[Picture], from: usize, changes: &[i64]) -> Vec<(u64, i64, bool)> {
+        let mut segmenter = Segmenter::new(BOUNDS);
+        segmenter.describe(Arc::default());
+        let mut all = Vec::new();
+        let mut part: Vec<Picture> = Vec::new();
+        let mut end = |segmenter: &mut Segmenter, part: &mut Vec<Picture>| {
+            let pictures = std::mem::take(part);
+            let Some(&(millis, _, epoch, is_first)) = pictures.first() else {
+                return;
+            };
+            if changes.contains(&millis) {
+                segmenter.describe(Arc::default());
+            }
+            if let Some(start) = segmenter.part(at(millis), is_first, epoch) {
+                let is_changed = changes.contains(&millis) && !all.is_empty();
+                assert_eq!(start.is_discontinuous, is_changed);
+                all.push((start.number, millis, start.is_whole));
+            }
+        };
+        for &picture in &pictures[from..] {
+            let (millis, is_key, epoch, is_first) = picture;
+            if is_first || part.len() == PART || changes.contains(&millis) {
+                end(&mut segmenter, &mut part);
+            }
+            if segmenter.splits_at(at(millis), is_key, epoch) {
+                end(&mut segmenter, &mut part);
+                segmenter.split(at(millis), epoch);
+            }
+            part.push(picture);
+        }
+        end(&mut segmenter, &mut part);
+        all
+    }
+
+    /// The same of a lane that was there from the beginning.
+    fn segments(pictures: &[Picture], changes: &[i64]) -> Vec<(u64, i64)> {
+        let all = marked(pictures, 0, changes).into_iter();
+        all.map(|(number, millis, _)| (number, millis)).collect()
+    }
+
+    /// Epochs of pictures at 25 a second with a keyframe every so many.
+    fn epochs(groups: &[(usize, usize)]) -> Vec<Picture> {
+        let mut pictures = Vec::new();
+        for (epoch, &(group, count)) in groups.iter().enumerate() {
+            let begin = pictures.len();
+            for n in 0..count {
+                let millis = (begin + n) as i64 * 40;
+                pictures.push((millis, n % group == 0, epoch as u32 + 1, n == 0));
+            }
+        }
+        pictures
+    }
+
+    #[test]
+    fn a_segment_begins_at_the_first_keyframe_of_a_slot_or_at_its_end() {
+        let every_two = epochs(&[(50, 500)]);
+        let begins = [(1, 0), (2, 4_000), (3, 6_000), (4, 10_000), (5, 12_000)];
+        assert_eq!(segments(&every_two, &[])[..5], begins);
+        let every_eight = epochs(&[(200, 500)]);
+        let begins = [
+            (1, 0),
+            (2, 5_520),
+            (3, 8_000),
+            (4, 11_520),
+            (5, 14_520),
+            (6, 16_000),
+        ];
+        assert_eq!(segments(&every_eight, &[])[..6], begins);
+    }
+
+    #[test]
+    fn an_epoch_takes_one_number_more_than_its_slots() {
+        // The first ends before the third slot's keyframe has come, the second after the fourth's.
+        let pictures = epochs(&[(75, 160), (50, 100), (25, 225)]);
+        let all = segments(&pictures, &[]);
+        let numbers: Vec<_> = all.iter().map(|segment| segment.0).collect();
+        assert!(numbers.iter().copied().eq(1..=numbers.len() as u64));
+        let last = pictures.last().expect("some").0;
+        let slot = last / 3_000;
+        assert_eq!(numbers.last(), Some(&(slot as u64 + 3)));
+    }
+
+    #[test]
+    fn slots_without_media_are_passed_over() {
+        let mut pictures = epochs(&[(25, 100)]);
+        pictures.extend(
+            epochs(&[(25, 100)])
+                .into_iter()
+                .map(|(millis, is_key, epoch, _)| (millis + 60_000, is_key, epoch, false)),
+        );
+        let numbers = segments(&pictures, &[])
+            .into_iter()
+            .map(|segment| segment.0);
+        assert!(numbers.eq([1, 2, 21, 22]));
+    }
+
+    #[test]
+    fn what_begins_out_of_turn_is_caught_up_with() {
+        let pictures = epochs(&[(25, 1_000)]);
+        let numbers = segments(&pictures, &[10_000, 11_000, 11_040, 20_000]);
+        assert!(numbers.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1));
+        let longest = numbers.windows(2).map(|pair| pair[1].1 - pair[0].1).max();
+        assert!(longest <= Some(6_000), "{numbers:?}");
+        for change in [10_000, 11_000, 11_040, 20_000] {
+            assert!(numbers.iter().any(|segment| segment.1 == change));
+        }
+        let (number, millis) = numbers[numbers.len() - 1];
+        assert_eq!(
+            number,
+            millis as u64 / 3_000 + 1,
+            "where it would have been"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_lane_that_opens_late_has_the_numbers_of_one_that_was_there(
+            groups in proptest::collection::vec((1_usize..300, 30_usize..700), 1..6),
+            from in 0_usize..10_000,
+        ) {
+            let pictures = epochs(&groups);
+            let all = segments(&pictures, &[]);
+            prop_assert!(all.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1));
+            for pair in all.windows(2) {
+                prop_assert!(at(pair[1].1) - at(pair[0].1) <= BOUNDS.segment_max());
+            }
+            // A lane begins with a keyframe.
+            let from = from % pictures.len();
+            let keys = pictures.iter().enumerate().skip(from).find(|(_, picture)| picture.1);
+            if let Some((key, _)) = keys {
+                let late = marked(&pictures, key, &[]);
+                for &(number, millis, is_whole) in &late {
+                    let same = all.contains(&(number, millis));
+                    prop_assert!(same || !is_whole, "{number} at {millis} of {all:?}");
+                    // What the lane has of the slot that it opened in, it may number by one more.
+                    let there = all.iter().rfind(|it| it.1 <= millis).expect("one at least");
+                    prop_assert!(there.0.abs_diff(number) <= 1, "{number} at {millis}");
+                    prop_assert_eq!(is_whole, millis / 3_000 > pictures[key].0 / 3_000);
+                }
+            }
+        }
+    }
+}
