@@ -16,6 +16,7 @@
 //!   many listeners by itself has a [`Seat`] for each ([`Fanout::seat`]) and a [`Follower`] for each
 //!   lane.
 //! * A listener may speak while it listens: its [`Conversation`] answers.
+//! * What happens is told to [`events`]' readers.
 //! * Nobody gets in without an [`Authorized`](gate::Authorized) value from the [`gate`].
 //!
 //! The laws of the data plane hold here: per listener and visit no allocation, no lock, no look-up
@@ -28,6 +29,7 @@ mod clock;
 mod conversation;
 mod cursor;
 mod directory;
+pub mod events;
 mod fanout;
 mod follower;
 pub mod gate;

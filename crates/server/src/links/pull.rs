@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fanout::events::EndReason;
 use fanout::{Phase, Supply};
 use ingest::Protocol;
 use ingest::pull::{self, Asked, Pull};
@@ -203,7 +204,7 @@ impl OnDemand for Line {
         };
         let info = present.info();
         if info.phase == Phase::Lingering && info.source.protocol == Protocol::Pull.label() {
-            present.end();
+            present.end(EndReason::Unwanted);
             self.node.registry.tick(Instant::now().into_std());
         }
     }
