@@ -30,7 +30,7 @@ pub enum News {
 
 impl EventReader {
     pub(super) fn new(events: Arc<Events>, position: u64, is_lost: bool) -> Self {
-        let slot = events.news().enter();
+        let slot = events.enter();
         Self {
             events,
             position,
@@ -84,6 +84,6 @@ impl EventReader {
 
 impl Drop for EventReader {
     fn drop(&mut self) {
-        self.events.news().leave(self.slot);
+        self.events.leave(self.slot);
     }
 }

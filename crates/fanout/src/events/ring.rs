@@ -1,6 +1,7 @@
 //! The recent events, and who waits for the next.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -24,6 +25,7 @@ const NUMBERS_PER_SECOND: u64 = 1 << 20;
 pub struct Events {
     ring: Mutex<Ring>,
     news: TaskBells,
+    readers: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -87,6 +89,7 @@ impl Events {
                 is_closed: false,
             }),
             news: TaskBells::default(),
+            readers: AtomicUsize::new(0),
         }
     }
 
@@ -139,6 +142,22 @@ impl Events {
     pub(super) fn ring(&self) -> MutexGuard<'_, Ring> {
         // A push is a few moves; none of them panics half way.
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many read.
+    pub fn readers(&self) -> usize {
+        self.readers.load(Ordering::Relaxed)
+    }
+
+    /// Lets a reader in; gives its slot among the bells.
+    pub(super) fn enter(&self) -> usize {
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        self.news.enter()
+    }
+
+    pub(super) fn leave(&self, slot: usize) {
+        self.news.leave(slot);
+        self.readers.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(super) fn news(&self) -> &TaskBells {

@@ -239,6 +239,8 @@ mod tests {
     use std::cell::Cell;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+    use fanout::events::Events;
+
     use super::*;
     use crate::links::Board;
 
@@ -348,7 +350,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_pull_that_a_defect_ended_is_back_after_a_while() {
-        let board = Arc::new(Board::default());
+        let events = Arc::new(Events::new(std::time::SystemTime::now()));
+        let board = Arc::new(Board::new("pull", &events));
         let row = Row {
             stream: StreamName::parse("live/show").expect("a name"),
             url: "rtmp://h/a".to_owned(),
