@@ -157,3 +157,77 @@ impl Directory {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+    use crate::events::{EventReader, News, Topic};
+    use crate::{Protocol, Reason};
+
+    fn record(id: u64) -> ListenerRecord {
+        ListenerRecord {
+            id: ListenerId(id),
+            stream: StreamName::parse("radio").expect("a name"),
+            format: Format {
+                name: "mp3",
+                protocol: Protocol::Http,
+            },
+            peer: (Ipv4Addr::LOCALHOST, 1).into(),
+            request: String::new(),
+            agent: String::new(),
+            referer: String::new(),
+            since: SystemTime::now(),
+            requested: Instant::now(),
+            permit: None,
+        }
+    }
+
+    fn departure(id: u64) -> Departure {
+        Departure {
+            id: ListenerId(id),
+            reason: Reason::Left,
+            sent_bytes: 0,
+            skips: 0,
+        }
+    }
+
+    fn told(reader: &mut EventReader) -> Vec<Topic> {
+        let mut all = Vec::new();
+        let cx = Context::from_waker(Waker::noop());
+        while let Poll::Ready(Some(News::Event(event))) = reader.poll_next(&cx) {
+            all.push(event.kind.topic());
+        }
+        all
+    }
+
+    #[test]
+    fn who_leaves_at_once_has_come_before() {
+        let events = Arc::new(Events::new(SystemTime::now()));
+        let mut reader = events.subscribe();
+        let directory = Directory::new(events);
+        directory.enter(record(1));
+        assert!(directory.leave(&departure(1)).is_some());
+        directory.joined(ListenerId(1));
+        assert_eq!(
+            told(&mut reader),
+            [Topic::ListenerJoined, Topic::ListenerLeft]
+        );
+        assert!(directory.leave(&departure(1)).is_none());
+        assert_eq!(told(&mut reader), []);
+    }
+
+    #[test]
+    fn who_never_arrived_has_neither_come_nor_left() {
+        let events = Arc::new(Events::new(SystemTime::now()));
+        let mut reader = events.subscribe();
+        let directory = Directory::new(events);
+        directory.enter(record(1));
+        assert!(directory.withdraw(ListenerId(1)).is_some());
+        directory.joined(ListenerId(1));
+        assert_eq!(told(&mut reader), []);
+        assert!(directory.list().is_empty());
+    }
+}

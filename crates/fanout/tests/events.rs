@@ -11,13 +11,15 @@ extern crate carillon_fanout as fanout;
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod support;
 
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use fanout::events::{EndReason, Event, EventKind, EventReader, News, Topic};
 use fanout::gate::UpdateMetadata;
-use fanout::{Reason, Settings};
+use fanout::{NewListener, Reason, Settings};
 use media::{StreamName, Title};
 use support::{Encoder, House, frames, wait_until};
 
@@ -149,6 +151,36 @@ fn a_takeover_is_told_before_the_new_epoch() {
     let all = happened(&mut reader);
     assert_eq!(topics(&all), [Topic::TakenOver, Topic::Epoch]);
     assert!(matches!(all[0].kind, EventKind::TakenOver { epoch: 1, .. }));
+}
+
+#[test]
+fn a_listener_that_no_worker_takes_is_told_to_be_refused() {
+    let house = House::new(Settings::default());
+    let _encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let fanout = house.registry.fanout();
+    let mut reader = fanout.events().subscribe();
+    let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let listener = NewListener {
+        record: house.record("radio"),
+        socket: TcpStream::connect(door.local_addr().unwrap()).unwrap(),
+        head: Bytes::new(),
+        lane: house.lane("radio"),
+        conversation: None,
+        after: None,
+    };
+    // A worker that has ended takes nobody in, as one whose inbox is full.
+    fanout.stop();
+    assert!(fanout.attach(listener).is_err());
+    let all = happened(&mut reader);
+    let [event] = &all[..] else { panic!("{all:?}") };
+    let EventKind::Refused(refusal) = &event.kind else {
+        panic!("{event:?}");
+    };
+    assert_eq!(
+        (refusal.reason, refusal.protocol),
+        ("worker_inbox", Some("http"))
+    );
+    assert!(fanout.directory().list().is_empty());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Publishers and requests that are turned away: counted, and told to whoever follows events.
+//! Publishers and requests that are turned away: counted, and emitted.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! What happens: one bounded broadcast of it, for whoever keeps track of the server from outside its
+//! What happens: one bounded broadcast of it, for what keeps track of the server from outside its
 //! media path (the API's event stream; webhooks, a dashboard and other nodes are further readers).
 //!
 //! ```text

@@ -11,7 +11,7 @@ pub struct EventReader {
     events: Arc<Events>,
     /// The number of the event that it needs next.
     position: u64,
-    /// It has missed events of another run, and nobody can tell how many.
+    /// It has missed events of another run; how many cannot be told.
     is_lost: bool,
     slot: usize,
 }

@@ -21,7 +21,7 @@ const CONNECTIONS: Bounds = Bounds {
 };
 
 /// For a connection, from its first byte to its last. It carries one request, so that this bounds
-/// how long somebody may take to read an answer, of which the longest, the list of all listeners,
+/// how long a client may take to read an answer, of which the longest, the list of all listeners,
 /// has tens of megabytes.
 const LIFETIME: Duration = Duration::from_secs(60);
 
@@ -58,7 +58,7 @@ impl Connections {
     }
 }
 
-/// A connection's right to be there, shared with whoever answers the request on it. The connection's
+/// A connection's right to be there, shared with the answer to the request on it. The connection's
 /// place is given back when the last of them is dropped, or before if it outlasts the others.
 #[derive(Clone, Debug)]
 pub(super) struct Lease(Arc<Terms>);
@@ -71,7 +71,7 @@ struct Terms {
 }
 
 impl Lease {
-    /// The connection may last for as long as it [goes on](Self::went_on). To be called by whoever bounds
+    /// The connection may last for as long as it [goes on](Self::went_on). The caller bounds
     /// the number of those.
     pub(super) fn outlast(&self) {
         self.went_on();

@@ -169,10 +169,8 @@ mod tests {
 
     #[test]
     fn a_link_is_there_once_and_what_it_did_is_not_forgotten() {
-        let board = Arc::new(Board::new(
-            "pull",
-            &Arc::new(Events::new(SystemTime::now())),
-        ));
+        let events = Arc::new(Events::new(SystemTime::now()));
+        let board = Arc::new(Board::new("pull", &events));
         let entry = board.enter(7, row()).expect("the first");
         assert!(board.enter(7, row()).is_none());
         assert!(board.contains(&7));
@@ -194,5 +192,10 @@ mod tests {
         let again = board.enter(7, row()).expect("free again");
         again.status().add_bytes(1);
         assert_eq!(board.totals().bytes, 6);
+        let before = events.subscribe().reached();
+        again.status().enter(State::Running);
+        drop(again);
+        let reached = events.subscribe().reached();
+        assert_eq!(reached, before + 2, "it was up, and is down");
     }
 }

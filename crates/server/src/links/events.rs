@@ -1,4 +1,4 @@
-//! Tells whoever follows events when a link comes up and goes down.
+//! Emits when a link comes up and goes down.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

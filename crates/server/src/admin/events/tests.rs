@@ -63,6 +63,29 @@ fn a_query_that_means_nothing_is_refused_with_words() {
     }
 }
 
+#[test]
+fn every_kind_is_documented() {
+    let page = include_str!("../../../../../docs/events.md");
+    let table = page
+        .split("| kind | when | with |")
+        .nth(1)
+        .expect("the table");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
+    let documented: Vec<_> = rows.filter_map(|row| row.split('`').next()).collect();
+    let kinds = Topic::ALL.map(Topic::label);
+    assert_eq!(documented, [&kinds[..], &["missed"]].concat());
+    for (bound, words) in [
+        (RECENT_MAX, "The last 4,096 events"),
+        (EVENT_STREAMS_MAX, "At most 32 clients"),
+    ] {
+        let digits: String = words.chars().filter(char::is_ascii_digit).collect();
+        assert!(
+            page.contains(words) && digits == bound.to_string(),
+            "{words}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn an_event_is_told_in_the_words_of_the_standard() {
     let events = Arc::new(Events::new(SystemTime::now()));
