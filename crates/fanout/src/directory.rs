@@ -164,7 +164,7 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use super::*;
-    use crate::events::{EventReader, News, Topic};
+    use crate::events::{EventReader, Received, Topic};
     use crate::{Protocol, Reason};
 
     fn record(id: u64) -> ListenerRecord {
@@ -197,7 +197,7 @@ mod tests {
     fn told(reader: &mut EventReader) -> Vec<Topic> {
         let mut all = Vec::new();
         let cx = Context::from_waker(Waker::noop());
-        while let Poll::Ready(Some(News::Event(event))) = reader.poll_next(&cx) {
+        while let Poll::Ready(Some(Received::Event(event))) = reader.poll_next(&cx) {
             all.push(event.kind.topic());
         }
         all

@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fanout::events::{EndReason, Event, EventKind, EventReader, News, Topic};
+use fanout::events::{EndReason, Event, EventKind, EventReader, Received, Topic};
 use fanout::gate::UpdateMetadata;
 use fanout::{NewListener, Reason, Settings};
 use media::{StreamName, Title};
@@ -28,7 +28,7 @@ fn happened(reader: &mut EventReader) -> Vec<Event> {
     let mut all = Vec::new();
     loop {
         match reader.poll_next(&Context::from_waker(Waker::noop())) {
-            Poll::Ready(Some(News::Event(event))) => all.push(event),
+            Poll::Ready(Some(Received::Event(event))) => all.push(event),
             Poll::Ready(other) => panic!("{other:?}"),
             Poll::Pending => return all,
         }

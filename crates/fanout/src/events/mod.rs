@@ -28,7 +28,7 @@ use std::time::{Duration, SystemTime};
 use media::{StreamName, Title, Track};
 
 pub(crate) use self::conditions::{ConditionSender, Conditions};
-pub use self::reader::{EventReader, News};
+pub use self::reader::{EventReader, Received};
 pub use self::refusals::{REFUSALS_PER_SECOND, Refusal};
 pub(crate) use self::ring::StreamEvents;
 pub use self::ring::{Events, RECENT_MAX};

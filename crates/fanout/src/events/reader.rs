@@ -16,9 +16,9 @@ pub struct EventReader {
     slot: usize,
 }
 
-/// What a reader is told.
+/// What a reader receives.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum Received {
     /// The next event.
     Event(Event),
     /// Events that are not kept any more. What follows is the oldest that is.
@@ -45,36 +45,36 @@ impl EventReader {
         self.position - 1
     }
 
-    /// The next news; `None` when there will be none any more.
-    pub async fn next(&mut self) -> Option<News> {
+    /// Waits for what is next; `None` when nothing is any more.
+    pub async fn next(&mut self) -> Option<Received> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
     /// See [`next`](Self::next).
-    pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<News>> {
+    pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Received>> {
         let at_hand = self.at_hand();
         if at_hand.is_ready() {
             return at_hand;
         }
-        self.events.news().arm(self.slot, cx.waker());
+        self.events.bells().arm(self.slot, cx.waker());
         self.at_hand()
     }
 
-    fn at_hand(&mut self) -> Poll<Option<News>> {
+    fn at_hand(&mut self) -> Poll<Option<Received>> {
         let ring = self.events.ring();
         if std::mem::take(&mut self.is_lost) {
-            return Poll::Ready(Some(News::Missed { count: None }));
+            return Poll::Ready(Some(Received::Missed { count: None }));
         }
         let missed = ring.oldest().saturating_sub(self.position);
         if missed > 0 {
             self.position += missed;
             let count = Some(missed);
-            return Poll::Ready(Some(News::Missed { count }));
+            return Poll::Ready(Some(Received::Missed { count }));
         }
         match ring.get(self.position) {
             Some(event) => {
                 self.position += 1;
-                Poll::Ready(Some(News::Event(event.clone())))
+                Poll::Ready(Some(Received::Event(event.clone())))
             }
             None if ring.is_closed() => Poll::Ready(None),
             None => Poll::Pending,

@@ -24,7 +24,7 @@ const NUMBERS_PER_SECOND: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Events {
     ring: Mutex<Ring>,
-    news: TaskBells,
+    bells: TaskBells,
     readers: AtomicUsize,
 }
 
@@ -88,7 +88,7 @@ impl Events {
                 refusals: Limit::default(),
                 is_closed: false,
             }),
-            news: TaskBells::default(),
+            bells: TaskBells::default(),
             readers: AtomicUsize::new(0),
         }
     }
@@ -96,7 +96,7 @@ impl Events {
     /// Tells that something has happened. Never waits for a reader, and allocates nothing.
     pub fn emit(&self, stream: Option<&StreamName>, kind: EventKind) {
         self.ring().push(stream, kind);
-        self.news.ring();
+        self.bells.ring();
     }
 
     /// Tells that a peer was turned away. Strangers cause these, as many as they like, so only
@@ -110,7 +110,7 @@ impl Events {
             };
             ring.push(stream, EventKind::Refused(Refusal { others, ..refusal }));
         }
-        self.news.ring();
+        self.bells.ring();
     }
 
     /// A reader of what happens from here on. The caller bounds how many there are.
@@ -136,7 +136,7 @@ impl Events {
     /// Ends its readers, once they have read what there is.
     pub fn close(&self) {
         self.ring().is_closed = true;
-        self.news.ring();
+        self.bells.ring();
     }
 
     pub(super) fn ring(&self) -> MutexGuard<'_, Ring> {
@@ -152,16 +152,16 @@ impl Events {
     /// Lets a reader in; gives its slot among the bells.
     pub(super) fn enter(&self) -> usize {
         self.readers.fetch_add(1, Ordering::Relaxed);
-        self.news.enter()
+        self.bells.enter()
     }
 
     pub(super) fn leave(&self, slot: usize) {
-        self.news.leave(slot);
+        self.bells.leave(slot);
         self.readers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(super) fn news(&self) -> &TaskBells {
-        &self.news
+    pub(super) fn bells(&self) -> &TaskBells {
+        &self.bells
     }
 }
 

@@ -15,9 +15,9 @@ fn emit(events: &Events, count: usize) {
 }
 
 /// What the reader is told next; `None` when it would wait.
-fn read(reader: &mut EventReader) -> Option<News> {
+fn read(reader: &mut EventReader) -> Option<Received> {
     match reader.poll_next(&Context::from_waker(Waker::noop())) {
-        Poll::Ready(news) => Some(news.expect("not closed")),
+        Poll::Ready(received) => Some(received.expect("not closed")),
         Poll::Pending => None,
     }
 }
@@ -25,10 +25,10 @@ fn read(reader: &mut EventReader) -> Option<News> {
 /// The numbers of all events at hand.
 fn sequences(reader: &mut EventReader) -> Vec<u64> {
     let mut all = Vec::new();
-    while let Some(news) = read(reader) {
-        match news {
-            News::Event(event) => all.push(event.sequence),
-            News::Missed { count } => unreachable!("{count:?} events are missed"),
+    while let Some(received) = read(reader) {
+        match received {
+            Received::Event(event) => all.push(event.sequence),
+            Received::Missed { count } => unreachable!("{count:?} events are missed"),
         }
     }
     all
@@ -65,7 +65,7 @@ fn a_slow_reader_is_told_how_many_it_has_missed() {
     emit(&events, RECENT_MAX + 7);
     assert!(matches!(
         read(&mut reader),
-        Some(News::Missed { count: Some(7) })
+        Some(Received::Missed { count: Some(7) })
     ));
     assert_eq!(reader.reached(), before + 7);
     let all = sequences(&mut reader);
@@ -88,7 +88,7 @@ fn a_reader_that_comes_back_goes_on_where_it_was() {
     let mut late = events.subscribe_after(first + 3);
     assert!(matches!(
         read(&mut late),
-        Some(News::Missed { count: Some(2) })
+        Some(Received::Missed { count: Some(2) })
     ));
     assert_eq!(sequences(&mut late).len(), RECENT_MAX);
 }
@@ -107,7 +107,7 @@ fn numbers_of_another_run_are_known_as_such() {
         let mut reader = events.subscribe_after(foreign);
         let lost = read(&mut reader);
         assert!(
-            matches!(lost, Some(News::Missed { count: None })),
+            matches!(lost, Some(Received::Missed { count: None })),
             "{foreign}: {lost:?}"
         );
         assert_eq!(sequences(&mut reader), [of_this_run - 1, of_this_run]);
@@ -142,7 +142,7 @@ fn what_has_happened_is_read_before_the_end() {
     let mut reader = events.subscribe();
     emit(&events, 1);
     events.close();
-    assert!(matches!(read(&mut reader), Some(News::Event(_))));
+    assert!(matches!(read(&mut reader), Some(Received::Event(_))));
     let end = reader.poll_next(&Context::from_waker(Waker::noop()));
     assert!(matches!(end, Poll::Ready(None)));
 }
@@ -162,7 +162,7 @@ fn a_flood_of_refusals_leaves_the_other_events() {
     for _ in 0..10 * RECENT_MAX {
         events.refuse(None, refusal.clone());
     }
-    let Some(News::Event(first)) = read(&mut reader) else {
+    let Some(Received::Event(first)) = read(&mut reader) else {
         unreachable!("an event is missed");
     };
     assert_eq!(first.kind.topic(), Topic::Began);

@@ -94,7 +94,7 @@ mod tests {
     use std::task::{Context, Poll, Waker};
     use std::time::SystemTime;
 
-    use fanout::events::{EventReader, News};
+    use fanout::events::{EventReader, Received};
     use net::link::Status;
 
     use super::*;
@@ -103,7 +103,7 @@ mod tests {
     fn told(reader: &mut EventReader) -> Vec<Result<(), Option<String>>> {
         let mut all = Vec::new();
         let cx = Context::from_waker(Waker::noop());
-        while let Poll::Ready(Some(News::Event(event))) = reader.poll_next(&cx) {
+        while let Poll::Ready(Some(Received::Event(event))) = reader.poll_next(&cx) {
             all.push(match event.kind {
                 EventKind::LinkUp { .. } => Ok(()),
                 EventKind::LinkDown { error, .. } => Err(error.map(|text| text.to_string())),

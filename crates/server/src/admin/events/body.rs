@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fanout::events::{EventReader, News};
+use fanout::events::{EventReader, Received};
 use hyper::body::{Body, Frame};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep, sleep};
@@ -23,8 +23,8 @@ pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Bytes of one piece, but for the event that goes beyond.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// News looked at for one piece, so that a task whose client asked for little gives others their turn.
-const NEWS_PER_PIECE: usize = 256;
+/// Events looked at for one piece, so that a task whose client asked for little gives others their turn.
+const EVENTS_PER_PIECE: usize = 256;
 
 /// See the module's description.
 #[derive(Debug)]
@@ -58,9 +58,9 @@ impl EventBody {
     /// What there is to say now; `None` when there will be nothing any more.
     fn piece(&mut self, cx: &Context<'_>) -> Poll<Option<String>> {
         let mut piece = String::new();
-        for _ in 0..NEWS_PER_PIECE {
+        for _ in 0..EVENTS_PER_PIECE {
             match self.reader.poll_next(cx) {
-                Poll::Ready(Some(news)) => self.write(&mut piece, &news),
+                Poll::Ready(Some(received)) => self.write(&mut piece, &received),
                 Poll::Ready(None) if piece.is_empty() => return Poll::Ready(None),
                 Poll::Pending if piece.is_empty() => return Poll::Pending,
                 Poll::Ready(None) | Poll::Pending => return Poll::Ready(Some(piece)),
@@ -77,11 +77,15 @@ impl EventBody {
         Poll::Ready(Some(piece))
     }
 
-    fn write(&mut self, piece: &mut String, news: &News) {
-        let (kind, data) = match news {
-            News::Event(event) if !self.filter.admits(event) => return,
-            News::Event(event) => (event.kind.topic().label(), EventView::of(event).to_string()),
-            News::Missed { count } => ("missed", serde_json::json!({ "count": count }).to_string()),
+    fn write(&mut self, piece: &mut String, received: &Received) {
+        let (kind, data) = match received {
+            Received::Event(event) if !self.filter.admits(event) => return,
+            Received::Event(event) => {
+                (event.kind.topic().label(), EventView::of(event).to_string())
+            }
+            Received::Missed { count } => {
+                ("missed", serde_json::json!({ "count": count }).to_string())
+            }
         };
         self.told = self.reader.reached();
         writeln!(piece, "id: {}\nevent: {kind}\ndata: {data}\n", self.told)
