@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn an_observer_is_told_of_changes() {
         let status = Status::default();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, told) = std::sync::mpsc::sync_channel(8);
         status.observe(move |report| drop(tell.send((report.state, report.error.clone()))));
         status.enter(State::Idle);
         status.enter(State::Connecting);
