@@ -10,8 +10,9 @@ use std::time::{Instant, SystemTime};
 
 use media::StreamName;
 
-use crate::ListenerId;
+use crate::events::{EventKind, Events};
 use crate::lane::Format;
+use crate::{Departure, ListenerId};
 
 /// One listener, as it introduced itself.
 #[derive(Debug)]
@@ -54,36 +55,179 @@ impl std::fmt::Debug for Permit {
     }
 }
 
-/// All listeners by id.
-#[derive(Debug, Default)]
+/// All listeners by id. Who comes and goes is emitted here.
+#[derive(Debug)]
 pub struct Directory {
-    records: Mutex<HashMap<ListenerId, Arc<ListenerRecord>>>,
+    entries: Mutex<HashMap<ListenerId, Entry>>,
+    events: Arc<Events>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    record: Arc<ListenerRecord>,
+    /// Its coming is emitted.
+    is_told: bool,
 }
 
 impl Directory {
+    pub(crate) fn new(events: Arc<Events>) -> Self {
+        Self {
+            entries: Mutex::default(),
+            events,
+        }
+    }
+
     /// A listener.
     pub fn get(&self, id: ListenerId) -> Option<Arc<ListenerRecord>> {
-        self.records().get(&id).cloned()
+        let entries = self.entries();
+        entries.get(&id).map(|entry| Arc::clone(&entry.record))
     }
 
     /// All listeners, the oldest first.
     pub fn list(&self) -> Vec<Arc<ListenerRecord>> {
-        let mut all: Vec<_> = self.records().values().cloned().collect();
+        let entries = self.entries();
+        let records = entries.values().map(|entry| Arc::clone(&entry.record));
+        let mut all: Vec<_> = records.collect();
+        drop(entries);
         all.sort_by_key(|record| record.id);
         all
     }
 
-    /// Forgets a listener whose [`Departure`](crate::Departure) was read, and returns its record
-    /// for the access log.
-    pub fn leave(&self, id: ListenerId) -> Option<Arc<ListenerRecord>> {
-        self.records().remove(&id)
+    /// Forgets a listener whose [`Departure`] was read, and returns its record for the access log.
+    pub fn leave(&self, departure: &Departure) -> Option<Arc<ListenerRecord>> {
+        let mut entries = self.entries();
+        let mut entry = entries.remove(&departure.id)?;
+        // It may be gone before the thread that attached it has said that it came.
+        self.tell_joined(&mut entry);
+        let record = entry.record;
+        let left = EventKind::ListenerLeft {
+            listener: record.id,
+            protocol: record.format.protocol,
+            reason: departure.reason,
+            sent_bytes: departure.sent_bytes,
+            skips: departure.skips,
+            lasted: record.requested.elapsed(),
+        };
+        self.events.emit(Some(&record.stream), left);
+        Some(record)
     }
 
+    /// Lists a listener on its way to whoever serves it.
     pub(crate) fn enter(&self, record: ListenerRecord) {
-        self.records().insert(record.id, Arc::new(record));
+        let entry = Entry {
+            record: Arc::new(record),
+            is_told: false,
+        };
+        self.entries().insert(entry.record.id, entry);
     }
 
-    fn records(&self) -> MutexGuard<'_, HashMap<ListenerId, Arc<ListenerRecord>>> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    /// It has arrived, unless it is gone already.
+    pub(crate) fn joined(&self, id: ListenerId) {
+        if let Some(entry) = self.entries().get_mut(&id) {
+            self.tell_joined(entry);
+        }
+    }
+
+    /// Forgets a listener that never arrived.
+    pub(crate) fn withdraw(&self, id: ListenerId) -> Option<Arc<ListenerRecord>> {
+        self.entries().remove(&id).map(|entry| entry.record)
+    }
+
+    /// Emits something that has happened to a listener, unless it is gone.
+    pub(crate) fn emit_of(&self, id: ListenerId, kind: EventKind) {
+        if let Some(entry) = self.entries().get(&id) {
+            self.events.emit(Some(&entry.record.stream), kind);
+        }
+    }
+
+    fn tell_joined(&self, entry: &mut Entry) {
+        if std::mem::replace(&mut entry.is_told, true) {
+            return;
+        }
+        let record = &entry.record;
+        let joined = EventKind::ListenerJoined {
+            listener: record.id,
+            format: record.format,
+            peer: record.peer,
+        };
+        self.events.emit(Some(&record.stream), joined);
+    }
+
+    fn entries(&self) -> MutexGuard<'_, HashMap<ListenerId, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+    use crate::events::{EventReader, Received, Topic};
+    use crate::{Protocol, Reason};
+
+    fn record(id: u64) -> ListenerRecord {
+        ListenerRecord {
+            id: ListenerId(id),
+            stream: StreamName::parse("radio").expect("a name"),
+            format: Format {
+                name: "mp3",
+                protocol: Protocol::Http,
+            },
+            peer: (Ipv4Addr::LOCALHOST, 1).into(),
+            request: String::new(),
+            agent: String::new(),
+            referer: String::new(),
+            since: SystemTime::now(),
+            requested: Instant::now(),
+            permit: None,
+        }
+    }
+
+    fn departure(id: u64) -> Departure {
+        Departure {
+            id: ListenerId(id),
+            reason: Reason::Left,
+            sent_bytes: 0,
+            skips: 0,
+        }
+    }
+
+    fn told(reader: &mut EventReader) -> Vec<Topic> {
+        let mut all = Vec::new();
+        let cx = Context::from_waker(Waker::noop());
+        while let Poll::Ready(Some(Received::Event(event))) = reader.poll_next(&cx) {
+            all.push(event.kind.topic());
+        }
+        all
+    }
+
+    #[test]
+    fn who_leaves_at_once_has_come_before() {
+        let events = Arc::new(Events::new(SystemTime::now()));
+        let mut reader = events.subscribe();
+        let directory = Directory::new(events);
+        directory.enter(record(1));
+        assert!(directory.leave(&departure(1)).is_some());
+        directory.joined(ListenerId(1));
+        assert_eq!(
+            told(&mut reader),
+            [Topic::ListenerJoined, Topic::ListenerLeft]
+        );
+        assert!(directory.leave(&departure(1)).is_none());
+        assert_eq!(told(&mut reader), []);
+    }
+
+    #[test]
+    fn who_never_arrived_has_neither_come_nor_left() {
+        let events = Arc::new(Events::new(SystemTime::now()));
+        let mut reader = events.subscribe();
+        let directory = Directory::new(events);
+        directory.enter(record(1));
+        assert!(directory.withdraw(ListenerId(1)).is_some());
+        directory.joined(ListenerId(1));
+        assert_eq!(told(&mut reader), []);
+        assert!(directory.list().is_empty());
     }
 }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use media::Timestamp;
@@ -17,6 +17,7 @@ use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::conversation::Conversation;
 use crate::directory::{Directory, ListenerRecord};
+use crate::events::{Conditions, Events, Refusal};
 use crate::lane::LaneGuard;
 use crate::placement::{Load, Placement};
 use crate::reader::LogReader;
@@ -90,6 +91,8 @@ pub struct Fanout {
     budget: Arc<Budget>,
     next_id: AtomicU64,
     directory: Directory,
+    events: Arc<Events>,
+    conditions: Conditions,
     /// Listeners that have a [`Seat`].
     seats: Mutex<HashMap<ListenerId, Arc<Control>>>,
     reader_stats: WorkerStats,
@@ -131,6 +134,8 @@ impl Fanout {
     ) -> io::Result<(Self, Vec<Worker>, Receiver<Departure>)> {
         let now = clock.now();
         let (departures, departed) = sync_channel(DEPARTURES_MAX);
+        let events = Arc::new(Events::new(SystemTime::now()));
+        let conditions = Conditions::default();
         let mut handles = Vec::new();
         let mut workers = Vec::new();
         let mut stats = Vec::new();
@@ -146,6 +151,7 @@ impl Fanout {
                 summons: summons.clone(),
                 stats: Arc::clone(&counts),
                 departures: departures.clone(),
+                conditions: conditions.sender().clone(),
             };
             workers.push(Worker::new(
                 index,
@@ -171,7 +177,9 @@ impl Fanout {
             summons,
             budget: Arc::new(Budget::new(config.log_bytes_max)),
             next_id: AtomicU64::new(1),
-            directory: Directory::default(),
+            directory: Directory::new(Arc::clone(&events)),
+            events,
+            conditions,
             seats: Mutex::default(),
             reader_stats: WorkerStats::new(),
             readers_now: Counter::default(),
@@ -190,6 +198,20 @@ impl Fanout {
     /// Everybody who is listening.
     pub fn directory(&self) -> &Directory {
         &self.directory
+    }
+
+    /// What happens, to streams and listeners and whatever else the server emits.
+    pub fn events(&self) -> &Arc<Events> {
+        &self.events
+    }
+
+    /// Emits what the threads that carry media have left. To be called a few times a second.
+    pub(crate) fn emit_conditions(&self) {
+        self.conditions.emit(&self.directory);
+    }
+
+    pub(crate) fn conditions(&self) -> &Conditions {
+        &self.conditions
     }
 
     /// Gives a listener's socket to a worker. From here on it is reported by a [`Departure`].
@@ -220,9 +242,8 @@ impl Fanout {
         };
         // Entered first, so that the departure of a listener that leaves at once finds its record.
         self.directory.enter(record);
-        worker.attach(attach).map_err(|back| {
-            self.directory.leave(id);
-            self.refused.add(1);
+        let attached = worker.attach(attach).map_err(|back| {
+            self.refuse(id);
             let Attach {
                 socket,
                 conversation,
@@ -232,7 +253,22 @@ impl Fanout {
                 socket,
                 conversation,
             }
-        })
+        });
+        attached.inspect(|()| self.directory.joined(id))
+    }
+
+    /// Counts and forgets a listener that its worker had no time for.
+    fn refuse(&self, id: ListenerId) {
+        self.refused.add(1);
+        if let Some(record) = self.directory.withdraw(id) {
+            let refusal = Refusal {
+                reason: "worker_inbox",
+                protocol: Some(record.format.protocol.label()),
+                peer: Some(record.peer),
+                others: 0,
+            };
+            self.events.refuse(Some(&record.stream), refusal);
+        }
     }
 
     /// Follows a lane without a socket of its own.
@@ -245,6 +281,7 @@ impl Fanout {
         let (id, requested) = (record.id, record.requested);
         let control = Arc::new(Control::default());
         self.directory.enter(record);
+        self.directory.joined(id);
         self.seats().insert(id, Arc::clone(&control));
         Seat::new(id, Arc::clone(self), lane, control, requested)
     }
@@ -373,10 +410,11 @@ impl Fanout {
     pub(crate) fn reader_left(&self, departure: Departure) {
         self.seats().remove(&departure.id);
         self.reader_stats.departures[departure.reason as usize].add(1);
-        let id = departure.id;
-        if self.departures.try_send(departure).is_err() {
+        if let Err(TrySendError::Full(departure) | TrySendError::Disconnected(departure)) =
+            self.departures.try_send(departure)
+        {
             // Its place under the limits must be given back all the same.
-            self.directory.leave(id);
+            self.directory.leave(&departure);
             tracing::warn!(
                 "a departure is missing from the access log: whoever reads them is too slow"
             );

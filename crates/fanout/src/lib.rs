@@ -18,6 +18,7 @@
 //! * A lane made of segments has an index, and is read by ranges ([`Stream::ranges`]). What must not lose
 //!   anything reads it by an [`ArchiveReader`] ([`Stream::archive`]). Neither is a listener.
 //! * A listener may speak while it listens: its [`Conversation`] answers.
+//! * What happens is told to [`events`]' readers.
 //! * Nobody gets in without an [`Authorized`](gate::Authorized) value from the [`gate`].
 //!
 //! The laws of the data plane hold here: per listener and visit no allocation, no lock, no look-up
@@ -31,6 +32,7 @@ mod clock;
 mod conversation;
 mod cursor;
 mod directory;
+pub mod events;
 mod fanout;
 mod follower;
 pub mod gate;

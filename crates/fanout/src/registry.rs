@@ -10,6 +10,7 @@ use media::StreamName;
 
 use crate::Fanout;
 use crate::blocks::{Blocks, TooManyBlocks};
+use crate::events::EndReason;
 use crate::gate::{Authorized, Gatekeeper, Publish};
 use crate::stream::{Commons, Deriver, DeriverCell, Phase, Publisher, Settings, Source, Stream};
 use crate::task_bells::{Place, TaskBells};
@@ -151,6 +152,7 @@ impl Registry {
                             summons: Arc::clone(self.fanout.summons()),
                             budget: Arc::clone(self.fanout.budget()),
                             deriver: Arc::clone(&self.deriver),
+                            events: Arc::clone(self.fanout.events()),
                         },
                         now,
                     ));
@@ -211,7 +213,9 @@ impl Registry {
         // One that has ended is still known until the next tick.
         let is_there = |stream: &Arc<Stream>| stream.phase() != Phase::Ended;
         let stream = self.stream(name).filter(is_there);
-        stream.iter().for_each(|stream| stream.end());
+        stream
+            .iter()
+            .for_each(|stream| stream.end(EndReason::Operator));
         Ok(is_known || stream.is_some())
     }
 
@@ -306,10 +310,10 @@ impl Registry {
         all
     }
 
-    /// Ends streams that have lingered long enough, closes idle lanes, and has made what there was no
-    /// room for. To be called a few times
-    /// a second.
+    /// Ends streams that have lingered long enough, closes idle lanes, has made what there was no room
+    /// for, and emits which listeners were degraded. To be called a few times a second.
     pub fn tick(&self, now: Instant) {
+        self.fanout.emit_conditions();
         self.streams().retain(|_, stream| !stream.is_over(now));
         for stream in self.list() {
             stream.retry_derived();
@@ -319,7 +323,7 @@ impl Registry {
     /// Ends every stream.
     pub fn end_all(&self) {
         for (_, stream) in self.streams().drain() {
-            stream.end();
+            stream.end(EndReason::Shutdown);
         }
     }
 

@@ -29,6 +29,8 @@ pub struct Seat {
     /// When the listener asked; cleared with its first media.
     requested: Option<Instant>,
     is_degraded: bool,
+    /// Whether it was degraded when that was last told.
+    is_told_degraded: bool,
     reason: Reason,
 }
 
@@ -78,6 +80,7 @@ impl Seat {
             control,
             requested: Some(requested),
             is_degraded: false,
+            is_told_degraded: false,
             reason: Reason::Left,
         };
         seat.stats().listeners[seat.protocol()].add(1);
@@ -157,6 +160,14 @@ impl Seat {
 
     /// Whether it was moved forward within the last seconds.
     pub fn set_degraded(&mut self, is_degraded: bool) {
+        self.count_degraded(is_degraded);
+        let conditions = self.fanout.conditions().sender();
+        if is_degraded != self.is_told_degraded && conditions.tell(self.id, is_degraded) {
+            self.is_told_degraded = is_degraded;
+        }
+    }
+
+    fn count_degraded(&mut self, is_degraded: bool) {
         let before = std::mem::replace(&mut self.is_degraded, is_degraded);
         match (before, is_degraded) {
             (false, true) => self.stats().degraded.add(1),
@@ -203,7 +214,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.set_degraded(false);
+        self.count_degraded(false);
         self.stats().listeners[self.protocol()].sub(1);
         self.fanout.reader_left(Departure {
             id: self.id,

@@ -50,7 +50,7 @@ fn whoever_waits_for_a_stream_is_woken_when_it_begins() {
     assert_eq!(stream.name(), &name);
 
     // A stream that has ended and is still in the books is not there.
-    stream.end();
+    stream.end(fanout::events::EndReason::Operator);
     drop(publisher);
     let mut again = pin!(house.registry.appearance(&name));
     assert!(again.as_mut().poll(&mut cx).is_pending());

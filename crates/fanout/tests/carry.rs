@@ -236,7 +236,7 @@ fn an_operator_can_remove_a_listener() {
         report.iter().map(|entry| entry.id).collect::<Vec<_>>(),
         [stays.id]
     );
-    let record = house.registry.fanout().directory().leave(departure.id);
+    let record = house.registry.fanout().directory().leave(&departure);
     assert_eq!(record.map(|record| record.id), Some(departure.id));
 }
 

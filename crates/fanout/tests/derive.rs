@@ -328,7 +328,7 @@ fn it_goes_on_when_the_publisher_comes_back() {
         ]
     );
 
-    stream.end();
+    stream.end(fanout::events::EndReason::Operator);
     assert!(drain(&mut tap).1);
     writer.sample(packet(60), Instant::now());
     assert!(take(&heard).is_empty());

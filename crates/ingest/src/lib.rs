@@ -27,6 +27,7 @@ mod admission;
 mod error;
 pub mod icecast;
 pub mod pull;
+mod refusal;
 pub mod rtmp;
 mod stats;
 pub mod whip;

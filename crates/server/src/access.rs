@@ -217,7 +217,7 @@ impl Departures {
 }
 
 fn leave(fanout: &Fanout, log: &AccessLog, departure: &Departure) {
-    let Some(record) = fanout.directory().leave(departure.id) else {
+    let Some(record) = fanout.directory().leave(departure) else {
         return;
     };
     let duration = record.requested.elapsed();

@@ -132,7 +132,7 @@ impl Node {
             egress: Arc::new(egress),
             players: Arc::new(players),
             limits: Limits::new(config.limits.clone(), host::descriptors_max(), now),
-            counts: Counts::default(),
+            counts: Counts::new(registry.fanout().events()),
             started: SystemTime::now(),
             demo_bytes: AtomicU64::new(0),
             load: Load::new(registry.fanout().worker_stats().len()),

@@ -153,6 +153,8 @@ endpoints! {
     EndStream: Admin "DELETE" "/api/v1/streams/{*name}", Password;
     /// All listeners.
     Listeners: Admin "GET" "/api/v1/listeners", Password;
+    /// What happens, as it happens.
+    Events: Admin "GET" "/api/v1/events", Password;
     /// Where streams are pushed to, and how that goes.
     Pushes: Admin "GET" "/api/v1/push", Password;
     /// Where streams are pulled from, and how that goes.

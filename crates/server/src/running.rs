@@ -153,6 +153,7 @@ impl Running {
         self.node.registry.end_all();
         say_goodbye(&self.node).await;
         let fanout = Arc::clone(self.node.registry.fanout());
+        let events = Arc::clone(fanout.events());
         let ingest = Arc::clone(&self.node.ingest);
         let webrtc = self.node.rtc.as_ref().map(|rtc| rtc.stage.port());
         let (departures, access) = (self.departures, self.node.access.clone());
@@ -171,6 +172,16 @@ impl Running {
         });
         if ended.await.is_err() {
             tracing::error!("the workers did not end in order");
+        }
+        // The last listeners have left, and whoever follows events is told so.
+        events.close();
+        let read = async {
+            while events.readers() > 0 {
+                tokio::time::sleep(POLL).await;
+            }
+        };
+        if tokio::time::timeout(GOODBYE, read).await.is_err() {
+            tracing::debug!("an event stream is cut off");
         }
     }
 }

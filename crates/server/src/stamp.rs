@@ -43,6 +43,12 @@ pub(crate) fn iso8601(at: SystemTime, zone: &str) -> String {
     )
 }
 
+/// `2026-11-21T04:54:26.512Z`.
+pub(crate) fn iso8601_millis(at: SystemTime) -> String {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    iso8601(at, &format!(".{:03}Z", since.subsec_millis()))
+}
+
 /// The pieces of an IMF-fixdate.
 struct Parts {
     day: String,
@@ -77,6 +83,8 @@ mod tests {
         assert_eq!(log_date(at), "06/Nov/1994:08:49:37 +0000");
         assert_eq!(rfc2822(at), "Sun, 06 Nov 1994 08:49:37 +0000");
         assert_eq!(iso8601(at, "Z"), "1994-11-06T08:49:37Z");
+        let later = at + Duration::from_micros(45_999);
+        assert_eq!(iso8601_millis(later), "1994-11-06T08:49:37.045Z");
         assert_eq!(unix_seconds(UNIX_EPOCH - Duration::from_secs(1)), 0);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::config::BaseUrl;
 use crate::stamp;
-use crate::track_view::TrackView;
+use crate::stream_view::StreamView;
 
 /// Streams told of at once, here and on the page that lists them. More than that nobody reads, and
 /// everybody may ask as often as they like.
@@ -50,7 +50,7 @@ fn render(infos: impl Iterator<Item = Info>, question: Question<'_>) -> Value {
     let mut sources: Vec<_> = infos
         .filter(Info::is_on_air)
         .take(STREAMS_MAX)
-        .map(|info| source(&info, question.base))
+        .map(|info| source(&StreamView::of(&info), question.base))
         .collect();
     let mut stats = json!({
         "admin": "icemaster@localhost",
@@ -76,17 +76,17 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-fn source(info: &Info, base: &BaseUrl) -> Value {
+fn source(view: &StreamView<'_>, base: &BaseUrl) -> Value {
     let mut fields = Map::new();
     let mut set = |key: &str, value: Value| fields.insert(key.to_owned(), value);
-    set("listenurl", format!("{base}/{}", info.name).into());
-    set("listeners", info.listeners.into());
-    set("listener_peak", info.listeners_peak.into());
-    set("server_type", info.source.content_type.as_str().into());
-    set("stream_start", stamp::rfc2822(info.since).into());
+    set("listenurl", format!("{base}/{}", view.name).into());
+    set("listeners", view.listeners.into());
+    set("listener_peak", view.listeners_peak.into());
+    set("server_type", view.content_type.into());
+    set("stream_start", stamp::rfc2822(view.since).into());
     set(
         "stream_start_iso8601",
-        stamp::iso8601(info.since, "+0000").into(),
+        stamp::iso8601(view.since, "+0000").into(),
     );
     for (header, key) in [
         ("name", "server_name"),
@@ -95,23 +95,23 @@ fn source(info: &Info, base: &BaseUrl) -> Value {
         ("genre", "genre"),
         ("audio-info", "audio_info"),
     ] {
-        if let Some(text) = header_of(info, header) {
+        if let Some(text) = view.header(header) {
             set(key, text.into());
         }
     }
     set("dummy", Value::Null);
-    sound(info, &mut fields);
-    song(info, &mut fields);
-    fields.insert("tracks".to_owned(), json!(TrackView::all(info)));
+    sound(view, &mut fields);
+    song(view, &mut fields);
+    fields.insert("tracks".to_owned(), json!(view.tracks()));
     Value::Object(fields)
 }
 
 /// Bit rate, sample rate and channels: what the source says of them, else what its bytes say.
-fn sound(info: &Info, fields: &mut Map<String, Value>) {
+fn sound(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     let mut set = |key: &str, value: Value| {
         fields.entry(key).or_insert(value);
     };
-    for (key, value) in audio_info(info) {
+    for (key, value) in audio_info(view) {
         let plain = key.strip_prefix("ice-").unwrap_or(key);
         if ["bitrate", "samplerate", "channels", "quality"].contains(&plain) {
             set(key, number(value));
@@ -125,11 +125,16 @@ fn sound(info: &Info, fields: &mut Map<String, Value>) {
         ("sr", "samplerate"),
         ("channels", "channels"),
     ] {
-        if let Some(value) = header_of(info, header) {
+        if let Some(value) = view.header(header) {
             set(key, number(value));
         }
     }
-    if let Some(track) = info.tracks.iter().find(|track| track.kind == Kind::Audio) {
+    if let Some(track) = view
+        .info
+        .tracks
+        .iter()
+        .find(|track| track.kind == Kind::Audio)
+    {
         for (key, value) in [
             ("samplerate", track.sample_rate),
             ("channels", track.channels.into()),
@@ -140,21 +145,20 @@ fn sound(info: &Info, fields: &mut Map<String, Value>) {
             }
         }
     }
-    if let Some(bits) = info.bitrate {
+    if let Some(bits) = view.info.bitrate {
         set("bitrate", bits.saturating_add(500).div_euclid(1000).into());
     }
 }
 
 /// What is playing. Ogg tells artist and title apart.
-fn song(info: &Info, fields: &mut Map<String, Value>) {
+fn song(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     let mut set = |key: &str, value: Value| fields.insert(key.to_owned(), value);
-    let title = info.title.as_ref().filter(|title| !title.text.is_empty());
-    if let Some(title) = title {
-        set("title", title.text.as_str().into());
-        set("yp_currently_playing", title.text.as_str().into());
+    if let Some(title) = view.title.filter(|title| !title.is_empty()) {
+        set("title", title.into());
+        set("yp_currently_playing", title.into());
     }
-    let header = info.header.as_deref();
-    let Some(header) = header.filter(|_| info.source.container == Container::Ogg) else {
+    let header = view.info.header.as_deref();
+    let Some(header) = header.filter(|_| view.info.source.container == Container::Ogg) else {
         return;
     };
     let ogg = container::ogg::describe(header);
@@ -181,8 +185,8 @@ const fn subtype(codec: Codec) -> Option<&'static str> {
 }
 
 /// The pairs of `ice-bitrate=128;ice-channels=2`.
-fn audio_info(info: &Info) -> impl Iterator<Item = (&str, &str)> {
-    let pairs = header_of(info, "audio-info").unwrap_or_default().split(';');
+fn audio_info<'a>(view: &StreamView<'a>) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+    let pairs = view.header("audio-info").unwrap_or_default().split(';');
     pairs.filter_map(|pair| {
         let (key, value) = pair.split_once('=')?;
         Some((key.trim(), value.trim()))
@@ -193,19 +197,6 @@ fn audio_info(info: &Info) -> impl Iterator<Item = (&str, &str)> {
 fn number(text: &str) -> Value {
     text.parse::<u32>()
         .map_or_else(|_| text.into(), Value::from)
-}
-
-/// What the source said under `ice-…` or `icy-…`.
-pub(crate) fn header_of<'a>(info: &'a Info, name: &str) -> Option<&'a str> {
-    let headers = info.source.headers.iter();
-    let mut values = headers.filter(|(key, _)| {
-        let key = key.to_ascii_lowercase();
-        let suffix = ["ice-", "icy-"]
-            .iter()
-            .find_map(|prefix| key.strip_prefix(prefix));
-        suffix.unwrap_or(&key) == name
-    });
-    values.next().map(|(_, value)| value.as_str())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A stream's tracks as the API, the pages and the status show them.
 
-use fanout::{Info, Rate};
+use fanout::{Info, Keyframes, Rate};
 use media::{Description, Kind, Track};
 use serde::Serialize;
 
@@ -40,18 +40,19 @@ impl TrackView {
         let rates = info.rates.iter().copied().chain(std::iter::repeat(None));
         let tracks = info.tracks.iter().zip(rates);
         tracks
-            .map(|(track, rate)| Self::of(info, track, rate))
+            .map(|(track, rate)| Self::of(track, rate, info.keyframes))
             .collect()
     }
 
-    fn of(info: &Info, track: &Track, rate: Option<Rate>) -> Self {
+    /// One track, with what is known of how it comes.
+    pub(crate) fn of(track: &Track, rate: Option<Rate>, keyframes: Option<Keyframes>) -> Self {
         let Description {
             profile,
             level,
             dimensions,
         } = Description::of(track);
         let is_picture = track.kind == Kind::Video;
-        let keyframes = info.keyframes.filter(|_| is_picture);
+        let keyframes = keyframes.filter(|_| is_picture);
         Self {
             kind: if is_picture { "video" } else { "audio" },
             codec: track.codec.to_string(),

@@ -457,7 +457,7 @@ async fn a_secure_listener_is_let_go_when_the_stream_ends_or_it_is_kicked() {
         serving.await.unwrap();
         let departure = house.departures.recv_timeout(PATIENCE).unwrap();
         assert_eq!(departure.reason, reason);
-        registry.fanout().directory().leave(departure.id);
+        registry.fanout().directory().leave(&departure);
     }
 }
 

@@ -17,6 +17,7 @@ use super::replaced::Replaced;
 use super::tap::TapWriter;
 use super::timeline::Timeline;
 use super::{DeriverCell, Keyframes, Offer, Phase, Rate, Settings, Source};
+use crate::events::{EndReason, StreamEvents};
 use crate::gate::Credential;
 use crate::keyframe::KeyframeWish;
 use crate::lane::LaneWriter;
@@ -75,6 +76,7 @@ pub(super) struct Core {
     /// Rung at the end.
     pub(super) over: Arc<TaskBells>,
     pub(super) wish: Arc<KeyframeWish>,
+    pub(super) events: StreamEvents,
     pub(super) ingest_bytes: u64,
     pub(super) listeners_peak: usize,
 }
@@ -84,6 +86,7 @@ pub(super) struct Shared {
     pub(super) deriver: DeriverCell,
     pub(super) over: Arc<TaskBells>,
     pub(super) wish: Arc<KeyframeWish>,
+    pub(super) events: StreamEvents,
 }
 
 impl Core {
@@ -98,6 +101,7 @@ impl Core {
             deriver,
             over,
             wish,
+            events,
         } = shared;
         Self {
             phase: Phase::Lingering,
@@ -132,6 +136,7 @@ impl Core {
             superseded: None,
             over,
             wish,
+            events,
             ingest_bytes: 0,
             listeners_peak: 0,
         }
@@ -243,6 +248,7 @@ impl Core {
     pub(super) fn write(&mut self, items: &mut Vec<Item>, now: Instant) {
         let video = self.video();
         let burst = self.settings.audio.burst;
+        let mut has_new_tracks = false;
         for mut item in items.drain(..) {
             match &mut item {
                 // The stream alone says it.
@@ -250,7 +256,7 @@ impl Core {
                 // That number is taken.
                 Item::Track(track) if track.id == TrackId::DERIVED => continue,
                 Item::Sample(sample) if sample.track == TrackId::DERIVED => continue,
-                Item::Track(track) => self.remember_track(track, now),
+                Item::Track(track) => has_new_tracks |= self.remember_track(track, now),
                 Item::Header(header) => {
                     // What was sent under the old header cannot be decoded with this one.
                     self.backlog.clear();
@@ -262,7 +268,10 @@ impl Core {
                 }
                 Item::Script(script) => self.timeline.place_script(script),
                 Item::Title(title) => {
-                    self.title = (!title.is_empty()).then(|| Arc::clone(title));
+                    if std::mem::take(&mut has_new_tracks) {
+                        self.tell_tracks();
+                    }
+                    self.remember_title(title);
                 }
                 Item::Sample(sample) => {
                     self.timeline.place(sample);
@@ -295,6 +304,9 @@ impl Core {
                 self.backlog.push(sample, video, burst);
             }
         }
+        if has_new_tracks {
+            self.tell_tracks();
+        }
         self.publish_lanes();
         self.taps.iter().for_each(TapWriter::publish);
     }
@@ -318,9 +330,10 @@ impl Core {
         tracks.map(|track| self.meters.rate(track.id)).collect()
     }
 
-    pub(super) fn remember_track(&mut self, track: &Arc<Track>, now: Instant) {
+    /// Whether it is one that was not known.
+    pub(super) fn remember_track(&mut self, track: &Arc<Track>, now: Instant) -> bool {
         if self.tracks.contains(track) {
-            return;
+            return false;
         }
         if self.tracks.is_empty() {
             // Between a publisher's admission and its first track may lie a handshake; how long the others
@@ -328,14 +341,16 @@ impl Core {
             self.began = now;
             self.since = SystemTime::now();
         }
-        self.note_track(track);
+        let is_news = self.note_track(track);
         self.offer = match self.deriver.get() {
             Some(deriver) => deriver.offer(self.source.container, &self.tracks),
             None => Offer::Nothing,
         };
+        is_news
     }
 
-    pub(super) fn note_track(&mut self, track: &Arc<Track>) {
+    /// Whether there was room for it.
+    pub(super) fn note_track(&mut self, track: &Arc<Track>) -> bool {
         let count = self.tracks.len();
         match self.tracks.iter_mut().find(|known| known.id == track.id) {
             Some(known) => {
@@ -347,11 +362,15 @@ impl Core {
                 }
             }
             None if count < TRACKS_MAX => self.tracks.push(Arc::clone(track)),
-            None => tracing::warn!(
-                track = track.id.0,
-                "a track beyond the limit is not announced"
-            ),
+            None => {
+                tracing::warn!(
+                    track = track.id.0,
+                    "a track beyond the limit is not announced"
+                );
+                return false;
+            }
         }
+        true
     }
 
     /// Another publisher's turn begins.
@@ -398,6 +417,7 @@ impl Core {
         self.since = SystemTime::now();
         self.began = now;
         self.last_item = now;
+        self.tell_epoch();
     }
 
     /// Listeners that were promised another format are let go, and may ask again. What a source of
@@ -503,7 +523,8 @@ impl Core {
             .retain(|lane| !lane.takes_derived || lane.lane.listeners() > 0);
     }
 
-    pub(super) fn end(&mut self) {
+    pub(super) fn end(&mut self, reason: EndReason) {
+        self.tell_end(reason);
         self.phase = Phase::Ended;
         self.lanes.clear();
         self.taps.clear();

@@ -8,6 +8,7 @@
 mod backlog;
 mod core;
 mod derived;
+mod emit;
 mod info;
 mod keyframes;
 mod meter;
@@ -38,6 +39,7 @@ use self::core::{Core, Shared};
 use self::derived::Derived;
 use self::tap::TapWriter;
 use crate::budget::{Account, Budget};
+use crate::events::{EndReason, Events, StreamEvents};
 use crate::gate::{Authorized, Credential, Play};
 use crate::keyframe::KeyframeWish;
 use crate::lane::{Format, LaneGuard, LaneWriter};
@@ -90,6 +92,7 @@ pub(crate) struct Commons {
     pub(crate) summons: Arc<[Summons]>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) deriver: DeriverCell,
+    pub(crate) events: Arc<Events>,
 }
 
 impl Stream {
@@ -105,6 +108,7 @@ impl Stream {
             summons,
             budget,
             deriver,
+            events,
         } = commons;
         let over = Arc::new(TaskBells::default());
         let wish = Arc::new(KeyframeWish::default());
@@ -112,6 +116,7 @@ impl Stream {
             deriver: Arc::clone(&deriver),
             over: Arc::clone(&over),
             wish: Arc::clone(&wish),
+            events: StreamEvents::new(&events, &name),
         };
         let core = Core::new(credential, source, settings, shared, now);
         Self {
@@ -337,8 +342,8 @@ impl Stream {
     }
 
     /// Ends the stream now: its listeners are let go and its publisher is told.
-    pub fn end(&self) {
-        self.core().end();
+    pub fn end(&self, reason: EndReason) {
+        self.core().end(reason);
     }
 
     /// Waits until it has ended.
@@ -360,7 +365,7 @@ impl Stream {
             let linger = core.settings.linger;
             let until = *core.linger_until.get_or_insert(now + linger);
             if now >= until {
-                core.end();
+                core.end(EndReason::Abandoned);
             }
         }
         core.lanes.retain_mut(|lane| !lane.is_idle(now));

@@ -174,9 +174,7 @@ impl Drop for Publisher {
     fn drop(&mut self) {
         let mut core = self.stream.core();
         if core.phase == Phase::Live && core.epoch == self.epoch {
-            core.phase = Phase::Lingering;
-            core.linger_until = None;
-            core.superseded = None;
+            core.publisher_left();
         }
     }
 }

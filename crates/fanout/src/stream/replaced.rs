@@ -125,6 +125,7 @@ impl Core {
     ) {
         let before = Arc::clone(&self.source);
         self.replaced.note(&before, settings.takeover_back, now);
+        self.tell_takeover();
         let (peer, agent) = (source.peer, &source.agent);
         let (before_peer, before_agent) = (before.peer, &before.agent);
         if is_same(&before, source) {

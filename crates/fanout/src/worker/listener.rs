@@ -1,5 +1,6 @@
 //! One listener of a worker: a socket and an offset.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
@@ -33,6 +34,8 @@ pub(super) struct Listener {
     pub(super) sent_bytes: u64,
     pub(super) skips: u32,
     skipped_at: Option<Instant>,
+    /// Whether it was degraded when that was last told.
+    pub(super) is_told_degraded: Cell<bool>,
     /// When it asked; cleared with its first media byte.
     requested: Option<Instant>,
     pub(super) guard: LaneGuard,
@@ -116,6 +119,7 @@ impl Listener {
             sent_bytes: 0,
             skips: 0,
             skipped_at: None,
+            is_told_degraded: Cell::new(false),
             requested: Some(requested),
             guard,
             talk,

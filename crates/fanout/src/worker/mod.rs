@@ -44,6 +44,7 @@ use self::carousel::{Carousel, Leaver};
 use self::listener::Listener;
 use self::slab::{Seat, Slab};
 use self::survey::CHECKUP_INTERVAL;
+use crate::events::ConditionSender;
 use crate::lane::LaneId;
 use crate::stats::WorkerStats;
 
@@ -82,6 +83,7 @@ pub(crate) struct Links {
     pub(crate) summons: Summons,
     pub(crate) stats: Arc<WorkerStats>,
     pub(crate) departures: SyncSender<Departure>,
+    pub(crate) conditions: ConditionSender,
 }
 
 /// Everything that one fan-out thread owns.
@@ -93,6 +95,7 @@ pub(crate) struct Worker {
     summons: Summons,
     stats: Arc<WorkerStats>,
     departures: SyncSender<Departure>,
+    conditions: ConditionSender,
     /// Departures that found that channel full.
     unsent_departures: Vec<Departure>,
     lanes: Vec<Option<Carousel>>,
@@ -125,6 +128,7 @@ impl Worker {
             summons,
             stats,
             departures,
+            conditions,
         } = links;
         Self {
             index,
@@ -134,6 +138,7 @@ impl Worker {
             summons,
             stats,
             departures,
+            conditions,
             unsent_departures: Vec::new(),
             lanes: Vec::new(),
             free_lanes: Vec::new(),

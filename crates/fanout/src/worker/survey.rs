@@ -72,7 +72,13 @@ impl Worker {
         let mut hopeless = Vec::new();
         let (mut degraded, mut in_step) = (0, 0);
         for (seat, lane, listener) in self.listeners() {
-            degraded += u64::from(listener.is_degraded(now));
+            let is_degraded = listener.is_degraded(now);
+            degraded += u64::from(is_degraded);
+            if is_degraded != listener.is_told_degraded.get()
+                && self.conditions.tell(listener.id, is_degraded)
+            {
+                listener.is_told_degraded.set(is_degraded);
+            }
             if !listener.blocked {
                 in_step += 1;
                 continue;

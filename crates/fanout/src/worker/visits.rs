@@ -12,6 +12,7 @@ use super::carousel::Carousel;
 use super::listener::Listener;
 use super::{Attach, Departure, Links, Summons, Worker};
 use crate::ListenerId;
+use crate::events::Conditions;
 use crate::lane::LaneGuard;
 use crate::stats::WorkerStats;
 
@@ -84,6 +85,7 @@ impl Joins {
             summons,
             stats: Arc::new(WorkerStats::new()),
             departures,
+            conditions: Conditions::default().sender().clone(),
         };
         Self {
             worker: Worker::new(0, 0.02, backend, links, Instant::now()),

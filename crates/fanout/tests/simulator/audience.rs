@@ -286,7 +286,7 @@ impl World {
     pub(crate) fn see_off(&mut self, departure: &Departure) {
         // Each that ever came has the next number, and the next name.
         let peer = (departure.id.0 - 1) as usize;
-        let record = self.fanout.directory().leave(departure.id);
+        let record = self.fanout.directory().leave(departure);
         let known = &self.listeners[peer];
         self.check(record.is_some() && known.reason.is_none(), || {
             format!("listener {peer} leaves twice")

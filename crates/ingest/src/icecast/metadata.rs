@@ -8,6 +8,7 @@ use http1::{Head, Password, Query};
 use media::{Container, StreamName, Title};
 
 use super::{Credentials, answer};
+use crate::refusal::Refused;
 use crate::stats::Protocol;
 use crate::{Context, Error};
 
@@ -67,7 +68,12 @@ pub fn update_metadata(
             )
         }
         Err(error) => {
-            context.stats.reject(&error);
+            let refused = Refused {
+                protocol: Protocol::Icecast,
+                peer: Some(peer),
+                stream: None,
+            };
+            refused.note(&context.registry, &context.stats, &error);
             // Many clients ask without credentials first.
             if !matches!(error, Error::Denied(Denied::Missing)) {
                 tracing::info!(%peer, reason = %error, "title refused");

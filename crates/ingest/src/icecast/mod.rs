@@ -31,6 +31,7 @@ use tokio::time::{sleep_until, timeout};
 use self::content::Content;
 use self::pace::Pace;
 use crate::admission::Turn;
+use crate::refusal::Refused;
 use crate::stats::Protocol;
 use crate::{Context, Error, Settings, admission, now};
 
@@ -66,7 +67,12 @@ where
     let admitted = match name.and_then(|name| admit(context, name, &head, peer)) {
         Ok(admitted) => admitted,
         Err(error) => {
-            context.stats.reject(&error);
+            let refused = Refused {
+                protocol: Protocol::Icecast,
+                peer: Some(peer),
+                stream: stream.as_ref(),
+            };
+            refused.note(&context.registry, &context.stats, &error);
             log_refusal(stream.as_ref(), &head, peer, &error);
             let words = answer::refusal(&context.settings, &head, &error);
             closing::say(socket, &words).await;

@@ -25,13 +25,14 @@ use ::rtmp::server::{Asked, Config, Event, Request, Session, TurnedAway};
 use bytes::{Buf, Bytes, BytesMut};
 use fanout::Source;
 use fanout::gate::{self, Denied, Presented};
-use media::Container;
+use media::{Container, StreamName};
 use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use self::publication::Publication;
+use crate::refusal::Refused;
 use crate::stats::Protocol;
 use crate::{Context, Error, admission, now};
 
@@ -326,7 +327,7 @@ impl Connection {
             self.ask_to_reconnect();
         }
         if let Err(error) = result {
-            self.context.stats.reject(error);
+            self.note_end(error);
             if let Some((rejection, description)) = words::of(error) {
                 self.session.close_with(rejection, &description);
             }
@@ -347,6 +348,24 @@ impl Connection {
             }
         }
         std::mem::take(self.session.output())
+    }
+
+    /// Counts an end for which the peer is to blame, and tells of it if it was never let in.
+    fn note_end(&self, error: &Error) {
+        let Context {
+            registry, stats, ..
+        } = &*self.context;
+        if self.publication.is_some() {
+            return stats.reject(error);
+        }
+        let shown = self.refused.as_deref();
+        let stream = shown.and_then(|name| StreamName::parse(name).ok());
+        let refused = Refused {
+            protocol: Protocol::Rtmp,
+            peer: Some(self.peer),
+            stream: stream.as_ref(),
+        };
+        refused.note(registry, stats, error);
     }
 
     /// Works off received bytes; what they brought is written even if they end badly.

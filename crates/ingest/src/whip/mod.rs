@@ -58,6 +58,7 @@ use webrtc::srtp::Keys;
 
 use self::session::Session;
 use crate::admission::{self, Turn};
+use crate::refusal::Refused;
 use crate::stats::Protocol;
 use crate::{Context, Error, Settings, Stats};
 
@@ -109,7 +110,12 @@ impl Claim {
 
     /// Counts and logs that nothing came of it.
     fn fail(&self, error: &Error) {
-        self.stats.reject(error);
+        let refused = Refused {
+            protocol: Protocol::Whip,
+            peer: self.source.peer,
+            stream: Some(&self.permission.action().stream),
+        };
+        refused.note(&self.registry, &self.stats, error);
         tracing::info!(
             stream = %self.permission.action().stream,
             peer = ?self.source.peer,
@@ -168,7 +174,12 @@ pub fn admit(
         Ok(permission)
     });
     let permission = permitted.inspect_err(|error| {
-        context.stats.reject(error);
+        let refused = Refused {
+            protocol: Protocol::Whip,
+            peer: source.peer,
+            stream: None,
+        };
+        refused.note(&context.registry, &context.stats, error);
         // Clients may well ask without a token first.
         if !matches!(error, Error::Denied(Denied::Missing)) {
             tracing::info!(peer = %presented.peer, ?agent, reason = %error, "publisher refused");

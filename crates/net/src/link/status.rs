@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 /// The longest error text that is kept, bytes.
@@ -58,6 +58,16 @@ pub struct Report {
 pub struct Status {
     report: Mutex<Report>,
     bytes: AtomicU64,
+    observer: OnceLock<Observer>,
+}
+
+/// Is told of each change of state.
+struct Observer(Box<dyn Fn(&Report) + Send + Sync>);
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observer")
+    }
 }
 
 impl Status {
@@ -69,16 +79,35 @@ impl Status {
         }
     }
 
+    /// Has `observer` told of each change of state from now on, by the task that changes it. The first
+    /// one stays.
+    pub fn observe(&self, observer: impl Fn(&Report) + Send + Sync + 'static) {
+        // The caller made the cell; there is no other observer.
+        self.observer.set(Observer(Box::new(observer))).ok();
+    }
+
     /// Says what the task is doing from now on. [`State::Connecting`] counts as an attempt.
     pub fn enter(&self, state: State) {
+        if !self.change(state) {
+            return;
+        }
+        if let Some(Observer(observer)) = self.observer.get() {
+            observer(&self.report());
+        }
+    }
+
+    /// Whether it was another state before.
+    fn change(&self, state: State) -> bool {
         let mut report = self.cell();
         if state == State::Connecting {
             report.attempts += 1;
         }
-        if report.state != state {
+        let is_news = report.state != state;
+        if is_news {
             report.state = state;
             report.since = SystemTime::now();
         }
+        is_news
     }
 
     /// Says why the task has failed; `error` shows no secrets.
@@ -112,6 +141,7 @@ impl Default for Status {
                 bytes: 0,
             }),
             bytes: AtomicU64::new(0),
+            observer: OnceLock::new(),
         }
     }
 }
@@ -139,5 +169,20 @@ mod tests {
         assert_eq!((report.attempts, report.failures, report.bytes), (2, 2, 7));
         assert_eq!(report.error.map(|text| text.len()), Some(510));
         assert!(report.since >= first.since);
+    }
+
+    #[test]
+    fn an_observer_is_told_of_changes() {
+        let status = Status::default();
+        let (tell, told) = std::sync::mpsc::sync_channel(8);
+        status.observe(move |report| drop(tell.send((report.state, report.error.clone()))));
+        status.enter(State::Idle);
+        status.enter(State::Connecting);
+        status.enter(State::Connecting);
+        status.fail(&"no answer");
+        status.enter(State::Waiting);
+        let all: Vec<_> = told.try_iter().collect();
+        let error = Some("no answer".to_owned());
+        assert_eq!(all, [(State::Connecting, None), (State::Waiting, error)]);
     }
 }

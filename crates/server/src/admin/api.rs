@@ -8,29 +8,23 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fanout::{
-    Info, Keyframes, ListenerId, ListenerRecord, ListenerReport, Offer, Phase, PictureOrder,
-};
-use media::codec::opus::plain_head_channels;
-use media::{Codec, Framing, Kind, StreamName, Track};
+use fanout::{ListenerId, ListenerRecord, ListenerReport};
+use media::StreamName;
 use net::link::Report;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::links::Row;
 use crate::node::Node;
-use crate::stamp;
-use crate::track_view::TrackView;
-use crate::{audio, config};
+use crate::stream_view::StreamView;
+use crate::{config, stamp};
 
 /// `GET /api/v1/streams`.
 pub(super) async fn streams(State(node): State<Arc<Node>>) -> Json<Value> {
-    let all: Vec<_> = node
-        .registry
-        .list()
+    let infos: Vec<_> = node.registry.list().iter().map(|one| one.info()).collect();
+    let all: Vec<_> = infos
         .iter()
-        .map(|one| one.info())
-        .map(|info| stream(&info, node.audio.has_room(&info)))
+        .map(|info| StreamView::of(info).with_opus(node.audio.has_room(info)))
         .collect();
     let blocks = node.registry.blocks(Instant::now());
     let blocked: Vec<_> = blocks
@@ -38,82 +32,6 @@ pub(super) async fn streams(State(node): State<Arc<Node>>) -> Json<Value> {
         .map(|(name, time)| json!({ "name": name.as_str(), "seconds": time.as_secs().max(1) }))
         .collect();
     Json(json!({ "streams": all, "blocked": blocked }))
-}
-
-fn stream(info: &Info, has_room: bool) -> Value {
-    json!({
-        "name": info.name.as_str(),
-        "state": match info.phase {
-            Phase::Live if info.has_media => "live",
-            Phase::Live => "starting",
-            Phase::Lingering => "lingering",
-            Phase::Ended => "ended",
-        },
-        "epoch": info.epoch,
-        "since": stamp::iso8601(info.since, "Z"),
-        "public": info.settings.public,
-        "protocol": info.source.protocol,
-        "peer": info.source.peer.map(|peer| peer.to_string()),
-        "agent": info.source.agent,
-        "content_type": info.source.content_type,
-        "announced_type": info.announced_type.as_deref(),
-        "tracks": TrackView::all(info),
-        "opus": opus(info, has_room),
-        "pictures": pictures(info),
-        "keyframes": info.keyframes.as_ref().map(keyframes),
-        "title": info.title.as_ref().map(|title| title.text.as_str()),
-        "listeners": info.listeners,
-        "listeners_peak": info.listeners_peak,
-        "ingest_bytes": info.ingest_bytes,
-    })
-}
-
-/// What there is for those who take nothing but Opus.
-fn opus(info: &Info, has_room: bool) -> Value {
-    let is_own = info
-        .tracks
-        .iter()
-        .any(|track| track.codec == Codec::Opus && is_heard_as_it_is(track));
-    let state = match &info.offer {
-        _ if is_own => "own",
-        Offer::Nothing => "none",
-        Offer::Track { .. } if info.is_deriving => "made",
-        Offer::Track { .. } if !has_room => "full",
-        Offer::Track { .. } => "offered",
-        Offer::Impossible(_) => "impossible",
-    };
-    let words = match state {
-        "full" => Some(audio::FULL_WORDS),
-        _ => info.offer.words(),
-    };
-    json!({ "state": state, "words": words })
-}
-
-/// Whether Opus can be had in Ogg: pages as they came, or packets of one stream.
-fn is_heard_as_it_is(track: &Track) -> bool {
-    track.framing == Framing::SelfFramed || plain_head_channels(&track.config).is_some()
-}
-
-/// What shows in the pictures, if there are any, and what it means for WebRTC.
-fn pictures(info: &Info) -> Value {
-    if info.tracks.iter().all(|track| track.kind != Kind::Video) {
-        return Value::Null;
-    }
-    let (b_frames, words) = match info.picture_order {
-        PictureOrder::Unknown => (None, None),
-        PictureOrder::Presented => (Some(false), None),
-        PictureOrder::Reordered => (Some(true), Some(formats::rtp::REORDERED)),
-    };
-    json!({ "b_frames": b_frames, "words": words })
-}
-
-/// How soon a joiner sees a picture, and what the encoder should change.
-fn keyframes(keyframes: &Keyframes) -> Value {
-    json!({
-        "interval_seconds": keyframes.interval.map(|interval| interval.seconds()),
-        "on_request": keyframes.on_request,
-        "words": keyframes.words(),
-    })
 }
 
 /// For how long.
@@ -253,6 +171,6 @@ fn not_found(text: &str) -> Response {
     refuse(StatusCode::NOT_FOUND, text)
 }
 
-fn refuse(status: StatusCode, text: &str) -> Response {
+pub(super) fn refuse(status: StatusCode, text: &str) -> Response {
     (status, Json(json!({ "error": text }))).into_response()
 }

@@ -1,10 +1,16 @@
-//! The connections to the operator's port: how many, and who gives way.
+//! The connections to the operator's port: how many, who gives way, and how long each may last.
+//!
+//! A connection that has become an event stream lasts for as long as its client reads. It has given back
+//! its place then, so that it neither gives way to newcomers nor leaves them less room; event streams are
+//! bounded by themselves.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use net::shares::{Bounds, Shares, Standing, Ticket};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{sleep, timeout};
 
 /// Connections to this port at a time: a few scrapers, a few people, and no more than half of them from
 /// one address.
@@ -13,6 +19,15 @@ const CONNECTIONS: Bounds = Bounds {
     share: 64,
     reserve: 0,
 };
+
+/// For a connection, from its first byte to its last. It carries one request, so that this bounds
+/// how long a client may take to read an answer, of which the longest, the list of all listeners,
+/// has tens of megabytes.
+const LIFETIME: Duration = Duration::from_secs(60);
+
+/// For a connection that lasts, from one piece of its answer that it takes to the next. An event stream
+/// has one every fifteen seconds.
+const STALLED_AFTER: Duration = Duration::from_secs(60);
 
 type Places = Mutex<Shares<oneshot::Sender<()>>>;
 
@@ -27,22 +42,83 @@ impl Default for Connections {
 }
 
 impl Connections {
-    /// A place for a connection from this address, and what tells that it has to give way.
-    pub(super) fn enter(&self, address: IpAddr) -> (Place, oneshot::Receiver<()>) {
-        let (tell, told) = oneshot::channel();
-        let (ticket, evicted) = shares(&self.0).take(address, Standing::Stranger, tell);
-        if let Some((evicted, _)) = evicted {
+    /// Lets a connection from this address in, and gives what tells when it has to end.
+    pub(super) fn enter(&self, address: IpAddr) -> (Lease, Expiry) {
+        let (tell, evicted) = oneshot::channel();
+        let (ticket, to_evict) = shares(&self.0).take(address, Standing::Stranger, tell);
+        if let Some((to_evict, _)) = to_evict {
             // Unless it has just ended by itself.
-            evicted.send(()).ok();
+            to_evict.send(()).ok();
         }
         let places = Arc::clone(&self.0);
-        (Place { places, ticket }, told)
+        let place = Mutex::new(Some(Place { places, ticket }));
+        let (lasts, progress) = watch::channel(false);
+        let lease = Lease(Arc::new(Terms { place, lasts }));
+        (lease, Expiry { evicted, progress })
+    }
+}
+
+/// A connection's right to be there, shared with the answer to the request on it. The connection's
+/// place is given back when the last of them is dropped, or before if it outlasts the others.
+#[derive(Clone, Debug)]
+pub(super) struct Lease(Arc<Terms>);
+
+#[derive(Debug)]
+struct Terms {
+    place: Mutex<Option<Place>>,
+    /// Turns true when the connection outlasts others; then told of each piece that it has taken.
+    lasts: watch::Sender<bool>,
+}
+
+impl Lease {
+    /// The connection may last for as long as it [goes on](Self::went_on). The caller bounds
+    /// the number of those.
+    pub(super) fn outlast(&self) {
+        self.went_on();
+        let place = &self.0.place;
+        place.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// The client has room for more of the answer.
+    pub(super) fn went_on(&self) {
+        self.0.lasts.send_replace(true);
+    }
+}
+
+/// Tells when a connection has to end.
+#[derive(Debug)]
+pub(super) struct Expiry {
+    evicted: oneshot::Receiver<()>,
+    progress: watch::Receiver<bool>,
+}
+
+impl Expiry {
+    /// Waits until it has to end, and gives the reason for the log.
+    pub(super) async fn reached(self) -> &'static str {
+        let Self {
+            evicted,
+            mut progress,
+        } = self;
+        tokio::select! {
+            biased;
+            Ok(_) = progress.wait_for(|lasts| *lasts) => {}
+            Ok(()) = evicted => return "it gave way to another",
+            () = sleep(LIFETIME) => return "its answer was not read",
+        }
+        loop {
+            match timeout(STALLED_AFTER, progress.changed()).await {
+                Ok(Ok(())) => {}
+                // The connection is ending by itself.
+                Ok(Err(_)) => std::future::pending().await,
+                Err(_) => return "it reads no more",
+            }
+        }
     }
 }
 
 /// A connection's place. Dropping it gives it back.
 #[derive(Debug)]
-pub(super) struct Place {
+struct Place {
     places: Arc<Places>,
     ticket: Ticket,
 }
@@ -55,4 +131,57 @@ impl Drop for Place {
 
 fn shares(places: &Places) -> MutexGuard<'_, Shares<oneshot::Sender<()>>> {
     places.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_lasts_as_long_as_its_client_reads() {
+        let connections = Connections::default();
+        let began = tokio::time::Instant::now();
+        let (_short, expiry) = connections.enter(HERE);
+        assert_eq!(expiry.reached().await, "its answer was not read");
+        assert_eq!(began.elapsed(), LIFETIME);
+
+        let (lease, expiry) = connections.enter(HERE);
+        let reading = async {
+            lease.outlast();
+            for _ in 0..100 {
+                sleep(STALLED_AFTER / 2).await;
+                lease.went_on();
+            }
+            tokio::time::Instant::now()
+        };
+        let (reason, last) = tokio::join!(expiry.reached(), reading);
+        assert_eq!(reason, "it reads no more");
+        assert_eq!(last.elapsed(), STALLED_AFTER);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_lasts_does_not_give_way_and_leaves_its_place() {
+        let connections = Connections::default();
+        let (lasting, expiry) = connections.enter(HERE);
+        lasting.outlast();
+        let (first, to_evict) = connections.enter(HERE);
+        let crowd: Vec<_> = (1..CONNECTIONS.share)
+            .map(|_| connections.enter(HERE))
+            .collect();
+        let still = timeout(LIFETIME / 2, to_evict.reached()).await;
+        assert!(still.is_err(), "the lasting one takes no place");
+        drop(first);
+        drop(crowd);
+        let (_second, evicted) = connections.enter(HERE);
+        let _crowd: Vec<_> = (0..CONNECTIONS.share)
+            .map(|_| connections.enter(HERE))
+            .collect();
+        assert_eq!(evicted.reached().await, "it gave way to another");
+        let still = timeout(STALLED_AFTER / 8, expiry.reached()).await;
+        assert!(still.is_err(), "it is still there");
+    }
 }

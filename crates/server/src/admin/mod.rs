@@ -1,4 +1,4 @@
-//! The operator's port: metrics, health, and the API.
+//! The operator's port: metrics, health, the API, and what happens as it happens.
 //!
 //! It asks for the password (Basic, any user) whenever one is configured, and always when it is
 //! bound to an address beyond this host. On loopback without a configured password it is open to
@@ -9,6 +9,7 @@
 
 mod api;
 mod connections;
+mod events;
 mod health;
 mod metrics;
 
@@ -31,22 +32,20 @@ use hyper_util::service::TowerToHyperService;
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use tokio::net::TcpListener;
 
+#[cfg(test)]
+pub(crate) use self::events::EVENT_STREAMS_MAX;
 pub(crate) use self::health::{Unhealthy, ask_readiness};
 #[cfg(test)]
 pub(crate) use self::metrics::METRICS;
 
 use self::connections::Connections;
+use self::events::EventStreams;
 use crate::door::AcceptWarning;
 use crate::node::Node;
 use crate::routes::{Demand, Endpoint, Surface};
 
 /// For a request's head to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// For a connection, from its first byte to its last. It carries one request, so that this bounds
-/// how long somebody may take to read an answer, of which the longest, the list of all listeners,
-/// has tens of megabytes.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Serves the port until it is dropped.
 pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>) {
@@ -63,26 +62,24 @@ pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>) {
                 continue;
             }
         };
-        let (place, evicted) = connections.enter(peer.ip());
-        let service = TowerToHyperService::new(router.clone().layer(Extension(Peer(peer))));
+        let (lease, expiry) = connections.enter(peer.ip());
+        let router = router.clone().layer(Extension(Peer(peer)));
+        let service = TowerToHyperService::new(router.layer(Extension(lease.clone())));
         tokio::spawn(async move {
             let served = hyper_http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIMEOUT)
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(socket), service);
-            let served = tokio::time::timeout(CONNECTION_TIMEOUT, served);
             tokio::select! {
-                served = served => match served {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => {
-                        tracing::debug!(%peer, %error, "a connection to the operator's port failed");
-                    }
-                    Err(_) => tracing::debug!(%peer, "an answer of the operator's port was not read"),
+                served = served => if let Err(error) = served {
+                    tracing::debug!(%peer, %error, "a connection to the operator's port failed");
                 },
-                _ = evicted => tracing::debug!(%peer, "a connection to the operator's port gave way"),
+                reason = expiry.reached() => {
+                    tracing::debug!(%peer, reason, "a connection to the operator's port is ended");
+                }
             }
-            drop(place);
+            drop(lease);
         });
     }
 }
@@ -93,6 +90,7 @@ struct Peer(SocketAddr);
 
 fn router(node: &Arc<Node>) -> Router {
     let metrics = metrics::page(Arc::clone(node));
+    let streams = EventStreams::new(node.registry.fanout().events());
     let mut open = Router::new();
     let mut guarded = Router::new();
     for endpoint in Endpoint::on(Surface::Admin) {
@@ -109,6 +107,10 @@ fn router(node: &Arc<Node>) -> Router {
             Endpoint::EndStream => on(filter, api::end_stream),
             Endpoint::Listeners => on(filter, api::listeners),
             Endpoint::Kick => on(filter, api::kick),
+            Endpoint::Events => {
+                let streams = streams.clone();
+                on(filter, move |ask: events::Ask| streams.answer(ask))
+            }
             Endpoint::Pushes => on(filter, api::pushes),
             Endpoint::Pulls => on(filter, api::pulls),
             // Not of this surface.

@@ -297,7 +297,7 @@ async fn what_is_impossible_is_counted_when_somebody_wants_it() {
     until(|| house.audio.sums().streams == 1).await;
     until(|| ear.heard().len() == 1).await;
     assert!(house.stream().info().is_deriving);
-    house.stream().end();
+    house.stream().end(fanout::events::EndReason::Operator);
     until(|| house.audio.sums().streams == 0).await;
 }
 

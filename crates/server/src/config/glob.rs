@@ -12,7 +12,7 @@ const PATTERN_BYTES_MAX: usize = 255;
 
 impl Glob {
     /// Accepts a pattern, or says what is wrong with it.
-    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".~_-/*?".contains(&byte);
         if text.is_empty() {
             return Err("is empty; `**` matches every stream");

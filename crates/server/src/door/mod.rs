@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use fanout::events::{Events, Refusal};
 use net::accept::{EXHAUSTED_BACKOFF, Failure, classify};
 use net::panics::{self, Part};
 use tokio::net::{TcpListener, TcpStream};
@@ -60,15 +61,27 @@ impl Door {
 }
 
 /// What the doors count.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Counts {
     accepted: [AtomicU64; Door::LABELS.len()],
     open: [AtomicU64; Door::LABELS.len()],
     failures: [AtomicU64; Failure::ALL.len()],
     rejected: [AtomicU64; Rejected::ALL.len()],
+    events: Arc<Events>,
 }
 
 impl Counts {
+    /// Nothing yet. Who is turned away is emitted, too.
+    pub(crate) fn new(events: &Arc<Events>) -> Self {
+        Self {
+            accepted: Default::default(),
+            open: Default::default(),
+            failures: Default::default(),
+            rejected: std::array::from_fn(|_| AtomicU64::new(0)),
+            events: Arc::clone(events),
+        }
+    }
+
     /// By door: connections accepted so far, and open now.
     pub(crate) fn connections(&self) -> impl Iterator<Item = (&'static str, u64, u64)> {
         Door::LABELS.iter().enumerate().map(|(at, label)| {
@@ -107,6 +120,13 @@ impl Counts {
 
     fn note(&self, reason: Rejected, peer: SocketAddr, detail: Option<&dyn Display>) {
         self.rejected[reason as usize].fetch_add(1, Ordering::Relaxed);
+        let refusal = Refusal {
+            reason: reason.label(),
+            protocol: None,
+            peer: Some(peer),
+            others: 0,
+        };
+        self.events.refuse(None, refusal);
         let detail = detail.map(tracing::field::display);
         tracing::info!(%peer, reason = reason.label(), detail, "turned away: {reason}");
     }

@@ -3,12 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fanout::events::Events;
 use media::StreamName;
 use net::link::{Report, State, Status};
 
+use super::events::LinkEvents;
+
 /// All links of one direction, by what tells them apart.
 #[derive(Debug)]
-pub(crate) struct Board<K: Ord>(Mutex<Rows<K>>);
+pub(crate) struct Board<K: Ord> {
+    /// `push` or `pull`.
+    direction: &'static str,
+    events: Arc<Events>,
+    rows: Mutex<Rows<K>>,
+}
 
 #[derive(Debug)]
 struct Rows<K> {
@@ -44,16 +52,19 @@ impl Totals {
     }
 }
 
-impl<K: Ord> Default for Board<K> {
-    fn default() -> Self {
-        Self(Mutex::new(Rows {
-            present: BTreeMap::new(),
-            past: Totals::default(),
-        }))
-    }
-}
-
 impl<K: Clone + Ord> Board<K> {
+    /// Without links. Whether they are up is emitted.
+    pub(super) fn new(direction: &'static str, events: &Arc<Events>) -> Self {
+        Self {
+            direction,
+            events: Arc::clone(events),
+            rows: Mutex::new(Rows {
+                present: BTreeMap::new(),
+                past: Totals::default(),
+            }),
+        }
+    }
+
     /// Enters a link, which is there for as long as the returned value is. `None` when there is one
     /// of that key.
     pub(super) fn enter(self: &Arc<Self>, key: K, row: Row) -> Option<Entry<K>> {
@@ -63,10 +74,14 @@ impl<K: Clone + Ord> Board<K> {
         }
         let row = Arc::new(row);
         rows.present.insert(key.clone(), Arc::clone(&row));
+        let emitter = Arc::new(LinkEvents::new(self.direction, &self.events, &row));
+        let observer = Arc::clone(&emitter);
+        row.status.observe(move |report| observer.saw(report));
         Some(Entry {
             board: Arc::clone(self),
             key,
             row,
+            events: emitter,
         })
     }
 
@@ -109,7 +124,7 @@ impl<K: Clone + Ord> Board<K> {
     }
 
     fn rows(&self) -> MutexGuard<'_, Rows<K>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -119,6 +134,7 @@ pub(super) struct Entry<K: Clone + Ord> {
     board: Arc<Board<K>>,
     key: K,
     row: Arc<Row>,
+    events: Arc<LinkEvents>,
 }
 
 impl<K: Clone + Ord> Entry<K> {
@@ -130,6 +146,7 @@ impl<K: Clone + Ord> Entry<K> {
 
 impl<K: Clone + Ord> Drop for Entry<K> {
     fn drop(&mut self) {
+        self.events.ended();
         let mut rows = self.board.rows();
         rows.present.remove(&self.key);
         rows.past.add(&self.row.status.report());
@@ -138,6 +155,8 @@ impl<K: Clone + Ord> Drop for Entry<K> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     fn row() -> Row {
@@ -150,7 +169,8 @@ mod tests {
 
     #[test]
     fn a_link_is_there_once_and_what_it_did_is_not_forgotten() {
-        let board = Arc::new(Board::default());
+        let events = Arc::new(Events::new(SystemTime::now()));
+        let board = Arc::new(Board::new("pull", &events));
         let entry = board.enter(7, row()).expect("the first");
         assert!(board.enter(7, row()).is_none());
         assert!(board.contains(&7));
@@ -172,5 +192,10 @@ mod tests {
         let again = board.enter(7, row()).expect("free again");
         again.status().add_bytes(1);
         assert_eq!(board.totals().bytes, 6);
+        let before = events.subscribe().reached();
+        again.status().enter(State::Running);
+        drop(again);
+        let reached = events.subscribe().reached();
+        assert_eq!(reached, before + 2, "it was up, and is down");
     }
 }

@@ -13,6 +13,7 @@
 //! most of its parts, so what is shown of it was made when the configuration was read.
 
 mod board;
+mod events;
 mod pull;
 mod push;
 mod trust;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use fanout::events::Events;
 use media::StreamName;
 use net::link::Connector;
 use tokio::sync::watch;
@@ -52,13 +54,13 @@ pub(crate) struct Links {
 
 impl Links {
     /// The links of a configuration. None has begun.
-    pub(crate) fn new(config: &Config, connector: Connector) -> Self {
+    pub(crate) fn new(config: &Config, connector: Connector, events: &Arc<Events>) -> Self {
         Self {
             connector,
             demands: Arc::new(Demands::new(config)),
             is_crowded: AtomicBool::new(false),
-            pushes: Arc::default(),
-            pulls: Arc::default(),
+            pushes: Arc::new(Board::new("push", events)),
+            pulls: Arc::new(Board::new("pull", events)),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fanout::events::EndReason;
 use fanout::{Phase, Supply};
 use ingest::Protocol;
 use ingest::pull::{self, Asked, Pull};
@@ -203,7 +204,7 @@ impl OnDemand for Line {
         };
         let info = present.info();
         if info.phase == Phase::Lingering && info.source.protocol == Protocol::Pull.label() {
-            present.end();
+            present.end(EndReason::Unwanted);
             self.node.registry.tick(Instant::now().into_std());
         }
     }
@@ -237,6 +238,8 @@ async fn unwanted(is_heard: impl Fn() -> bool, demand: &mut Asked, patience: Dur
 mod tests {
     use std::cell::Cell;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use fanout::events::Events;
 
     use super::*;
     use crate::links::Board;
@@ -347,7 +350,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_pull_that_a_defect_ended_is_back_after_a_while() {
-        let board = Arc::new(Board::default());
+        let events = Arc::new(Events::new(std::time::SystemTime::now()));
+        let board = Arc::new(Board::new("pull", &events));
         let row = Row {
             stream: StreamName::parse("live/show").expect("a name"),
             url: "rtmp://h/a".to_owned(),

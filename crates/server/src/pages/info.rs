@@ -5,12 +5,12 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fanout::{Info, Offer, Phase, Registry};
+use fanout::{Info, Offer, Registry};
 use media::{Codec, Framing, StreamName};
 use serde_json::{Value, json};
 
 use crate::rtc::Way;
-use crate::track_view::TrackView;
+use crate::stream_view::{State, StreamView};
 
 /// The answer; 404 has the document of a stream that is not live.
 pub(super) fn answer(registry: &Registry, name: &StreamName, has_webrtc: bool) -> Response {
@@ -28,11 +28,13 @@ pub(super) fn document(info: Option<&Info>, has_webrtc: bool) -> Value {
     let webrtc = info
         .filter(|info| has_webrtc && !info.tracks.is_empty())
         .map(|info| json!({ "path": Way::Out.segment(), "audio": has_opus(info) }));
+    let view = info.map(StreamView::of);
+    let is = |state| view.as_ref().is_some_and(|view| view.state == state);
     json!({
-        "live": info.is_some_and(Info::is_on_air),
-        "away": info.is_some_and(|info| info.phase == Phase::Lingering),
-        "tracks": info.map(TrackView::all).unwrap_or_default(),
-        "title": info.and_then(|info| info.title.as_ref()).map(|title| title.text.as_str()),
+        "live": is(State::Live),
+        "away": is(State::Lingering),
+        "tracks": view.as_ref().map(StreamView::tracks).unwrap_or_default(),
+        "title": view.as_ref().and_then(|view| view.title),
         "notes": info.map(notes).unwrap_or_default(),
         "addresses": info.map(addresses).unwrap_or_default(),
         "webrtc": webrtc,

@@ -6,7 +6,8 @@ use fanout::{Info, Registry};
 
 use super::html::{Page, escape};
 use crate::config::BaseUrl;
-use crate::status::{STREAMS_MAX, header_of};
+use crate::status::STREAMS_MAX;
+use crate::stream_view::StreamView;
 
 pub(super) fn page(registry: &Registry, base: &BaseUrl) -> String {
     let infos = registry.list().into_iter().map(|stream| stream.info());
@@ -38,10 +39,11 @@ fn render(infos: &[Info], base: &BaseUrl) -> String {
 }
 
 fn entry(out: &mut String, info: &Info) {
-    let name = escape(info.name.as_str());
-    let shown = header_of(info, "name").filter(|text| !text.is_empty());
+    let view = StreamView::of(info);
+    let name = escape(view.name);
+    let shown = view.header("name").filter(|text| !text.is_empty());
     let shown = shown.map_or_else(|| name.clone(), escape);
-    let listeners = match info.listeners {
+    let listeners = match view.listeners {
         1 => "1 listener".to_owned(),
         count => format!("{count} listeners"),
     };
@@ -50,15 +52,12 @@ fn entry(out: &mut String, info: &Info) {
         "<li><a href=\"./{name}/\">{shown}</a> <span class=\"count\">{listeners}</span>"
     )
     .expect("a String takes all text");
-    for detail in [
-        header_of(info, "description").map(str::to_owned),
-        info.title.as_ref().map(|title| title.text.clone()),
-    ]
-    .into_iter()
-    .flatten()
-    .filter(|text| !text.is_empty())
+    for detail in [view.header("description"), view.title]
+        .into_iter()
+        .flatten()
+        .filter(|text| !text.is_empty())
     {
-        write!(out, "<br><span class=\"detail\">{}</span>", escape(&detail))
+        write!(out, "<br><span class=\"detail\">{}</span>", escape(detail))
             .expect("a String takes all text");
     }
     out.push_str("</li>\n");

@@ -12,7 +12,7 @@ use media::{Kind, StreamName};
 use super::html::{Page, escape};
 use super::info;
 use crate::config::BaseUrl;
-use crate::status::header_of;
+use crate::stream_view::StreamView;
 
 /// The page, and the status it is sent with. With `has_webrtc` it offers that as well.
 pub(super) fn page(
@@ -31,7 +31,7 @@ pub(super) fn page(
 
 fn render(name: &StreamName, info: Option<&Info>, has_webrtc: bool, base: &BaseUrl) -> String {
     let said = |header| {
-        let text = info.and_then(|info| header_of(info, header));
+        let text = info.and_then(|info| StreamView::of(info).header(header));
         text.filter(|text| !text.is_empty())
     };
     let shown = said("name").unwrap_or(name.as_str());

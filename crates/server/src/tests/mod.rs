@@ -2,6 +2,7 @@
 
 mod anonymous;
 mod doors;
+mod events;
 mod keep_alive;
 mod lifecycle;
 mod links;

@@ -158,7 +158,9 @@ async fn a_panic_over_a_publisher_s_media_ends_its_epoch_and_no_other() {
 async fn a_stream_that_the_server_ends_is_not_called_taken() {
     for context in houses(Takeover::SameCredential).map(Arc::new) {
         let (_client, task) = Client::publish(&context, &at("show", KEY)).await;
-        stream(&context, "live/show").await.end();
+        stream(&context, "live/show")
+            .await
+            .end(fanout::events::EndReason::Operator);
         assert!(matches!(ended(task).await, Error::Ended));
     }
 }

@@ -140,7 +140,9 @@ async fn a_connection_may_publish_again() {
 async fn a_stream_that_the_server_ends_is_not_called_taken() {
     let context = house(Takeover::SameCredential, 0);
     let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
-    stream(&context, "live/show").await.end();
+    stream(&context, "live/show")
+        .await
+        .end(fanout::events::EndReason::Operator);
     assert!(client.last_words().await.contains("NetStream.Failed"));
     assert!(matches!(ended(task).await, Error::Ended));
 }

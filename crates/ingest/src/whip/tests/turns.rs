@@ -166,7 +166,7 @@ fn the_next_publisher_takes_over_and_listeners_stay() {
     assert!(trial.publishers.is_empty());
     assert_eq!(context.stats.publishers(Protocol::Whip), 1);
     // And it learns it, too, when it sends nothing.
-    context.registry.list()[0].end();
+    context.registry.list()[0].end(fanout::events::EndReason::Operator);
     publishers.turn(now + 2 * SECOND, &mut said);
     assert_eq!(said.closed, [handle(8)]);
     assert!(publishers.is_empty());

@@ -18,7 +18,7 @@ use std::time::SystemTime;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fanout::stats::{Counter, Histogram, HistogramValue, WorkerStats};
-use fanout::{Class, Info, Phase, Protocol, Reason};
+use fanout::{Class, Protocol, Reason};
 use net::accept::Failure;
 use net::intake::Intake;
 use net::panics::Part;
@@ -36,6 +36,7 @@ use crate::door::rejected::Rejected;
 use crate::door::tls::Facts;
 use crate::log::MESSAGES;
 use crate::node::Node;
+use crate::stream_view::StreamView;
 use crate::{demo, stamp};
 
 /// Streams that have series of their own; the rest are added up under `_other`. Prometheus pays for
@@ -132,13 +133,10 @@ impl Gather {
     fn publishers(&self, page: &mut Page<'_>) -> fmt::Result {
         let stats = &self.0.ingest.stats;
         let protocols = ingest::Protocol::ALL;
-        let demo = self
-            .0
-            .registry
-            .list()
-            .iter()
-            .map(|stream| stream.info())
-            .any(is_demo);
+        let infos = self.0.registry.list().into_iter().map(|one| one.info());
+        let demo = infos
+            .into_iter()
+            .any(|info| is_demo(&StreamView::of(&info)));
         let now = protocols.map(|one| (one.label(), stats.publishers(one) as f64));
         let demo = [(demo::NAME, f64::from(u8::from(demo)))];
         page.gauges(PUBLISHERS, now.into_iter().chain(demo))?;
@@ -253,6 +251,7 @@ impl Gather {
             .iter()
             .map(|one| one.info())
             .collect();
+        let views: Vec<_> = infos.iter().map(StreamView::of).collect();
         page.gauge(STREAMS, infos.len() as f64)?;
         page.gauge(
             STREAMS_FOLDED,
@@ -260,17 +259,17 @@ impl Gather {
         )?;
         page.gauges(
             STREAM_UP,
-            by_stream(&infos, |info| {
-                f64::from(u8::from(info.phase == Phase::Live))
+            by_stream(&views, |view| {
+                f64::from(u8::from(view.state.has_publisher()))
             }),
         )?;
         page.gauges(
             STREAM_LISTENERS,
-            by_stream(&infos, |info| info.listeners as f64),
+            by_stream(&views, |view| view.listeners as f64),
         )?;
         page.counters(
             STREAM_INGEST,
-            by_stream(&infos, |info| info.ingest_bytes as f64),
+            by_stream(&views, |view| view.ingest_bytes as f64),
         )
     }
 
@@ -293,13 +292,16 @@ fn unix_time(at: SystemTime) -> f64 {
     stamp::unix_seconds(at) as f64
 }
 
-fn is_demo(info: Info) -> bool {
-    info.phase == Phase::Live && info.source.protocol == demo::NAME
+fn is_demo(view: &StreamView<'_>) -> bool {
+    view.state.has_publisher() && view.protocol == demo::NAME
 }
 
 /// One value per stream, those beyond the limit added up.
-fn by_stream(infos: &[Info], value: impl Fn(&Info) -> f64) -> Vec<(String, f64)> {
-    capped(infos.iter().map(|info| (info.name.as_str(), value(info))))
+fn by_stream(
+    views: &[StreamView<'_>],
+    value: impl Fn(&StreamView<'_>) -> f64,
+) -> Vec<(String, f64)> {
+    capped(views.iter().map(|view| (view.name, value(view))))
 }
 
 fn capped<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> Vec<(String, f64)> {

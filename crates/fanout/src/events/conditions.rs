@@ -1,0 +1,69 @@
+//! From the threads that carry media to the events: which listeners were degraded, and which have
+//! recovered.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+use super::EventKind;
+use crate::ListenerId;
+use crate::directory::Directory;
+
+/// Changes that may wait for the next tick, which comes four times a second. A thread that finds no room
+/// tries again a second later.
+const CONDITIONS_MAX: usize = 1_024;
+
+/// A listener's condition has changed.
+#[derive(Clone, Copy, Debug)]
+struct Condition {
+    id: ListenerId,
+    is_degraded: bool,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Conditions {
+    sender: ConditionSender,
+    /// Locked by the control plane only.
+    changed: Mutex<Receiver<Condition>>,
+}
+
+/// Tells changes without ever waiting.
+#[derive(Clone, Debug)]
+pub(crate) struct ConditionSender(SyncSender<Condition>);
+
+impl ConditionSender {
+    /// Tells that a listener is degraded or has recovered. False when there was no room for it; it is to
+    /// be told again then.
+    pub(crate) fn tell(&self, id: ListenerId, is_degraded: bool) -> bool {
+        self.0.try_send(Condition { id, is_degraded }).is_ok()
+    }
+}
+
+impl Default for Conditions {
+    fn default() -> Self {
+        let (sender, changed) = sync_channel(CONDITIONS_MAX);
+        Self {
+            sender: ConditionSender(sender),
+            changed: Mutex::new(changed),
+        }
+    }
+}
+
+impl Conditions {
+    pub(crate) fn sender(&self) -> &ConditionSender {
+        &self.sender
+    }
+
+    /// Emits what has changed since the last time. Listeners that are gone by now have left, whatever
+    /// their condition was.
+    pub(crate) fn emit(&self, directory: &Directory) {
+        let changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        for Condition { id, is_degraded } in changed.try_iter().take(CONDITIONS_MAX) {
+            let kind = match is_degraded {
+                true => EventKind::Degraded { listener: id },
+                false => EventKind::Recovered { listener: id },
+            };
+            directory.emit_of(id, kind);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! What happens: one bounded broadcast of it, for what keeps track of the server from outside its
+//! media path (the API's event stream; webhooks, a dashboard and other nodes are further readers).
+//!
+//! ```text
+//!  stream, registry, directory ──emit──► Events: the last RECENT_MAX events ──► EventReader, …
+//!  server: doors, links ─────────emit──►                                   ──► EventReader
+//!  workers, seats ──Condition──► bounded channel ──tick──►
+//! ```
+//!
+//! Each thing is emitted in the one place where it is decided, under the lock that decides it, so the
+//! events of a stream, and those of a listener, come in the order in which they were. Emitting never
+//! waits for a reader and allocates nothing: an event is a few words and counted references to what is
+//! there anyway. A reader that is slow, or comes back later, goes on where it was as far as recent events
+//! reach, and is told how many it has missed.
+//!
+//! The threads that visit listeners take no lock here. What they know (who left, who is degraded) they
+//! leave in bounded channels, and the control plane emits it.
+
+mod conditions;
+mod reader;
+mod refusals;
+mod ring;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use media::{StreamName, Title, Track};
+
+pub(crate) use self::conditions::{ConditionSender, Conditions};
+pub use self::reader::{EventReader, Received};
+pub use self::refusals::{REFUSALS_PER_SECOND, Refusal};
+pub(crate) use self::ring::StreamEvents;
+pub use self::ring::{Events, RECENT_MAX};
+use crate::ListenerId;
+use crate::cursor::Reason;
+use crate::lane::{Format, Protocol};
+use crate::stream::Source;
+
+/// Something that has happened.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Its number: one more than that of the event before. Numbers grow across restarts, too.
+    pub sequence: u64,
+    /// When it was emitted.
+    pub at: SystemTime,
+    /// The stream it belongs to, if it belongs to one.
+    pub stream: Option<StreamName>,
+    /// What it was.
+    pub kind: EventKind,
+}
+
+/// What has happened, with its facts.
+#[derive(Clone, Debug)]
+pub enum EventKind {
+    /// A stream is there that was not. Its first epoch begins.
+    Began,
+    /// A publisher has the stream from here on.
+    EpochBegan {
+        /// The number of the epoch, from 1.
+        epoch: u32,
+        /// The publisher.
+        source: Arc<Source>,
+    },
+    /// The publisher was replaced by another, whose epoch begins next.
+    TakenOver {
+        /// The epoch that ended so.
+        epoch: u32,
+        /// The publisher that was replaced.
+        source: Arc<Source>,
+    },
+    /// The publisher has announced its tracks, or other ones.
+    TracksChanged {
+        /// The epoch they belong to.
+        epoch: u32,
+        /// All of them, in the order they appeared.
+        tracks: Arc<[Arc<Track>]>,
+    },
+    /// Something else is playing.
+    TitleChanged {
+        /// `None` when it was cleared.
+        title: Option<Arc<Title>>,
+    },
+    /// The publisher is gone; the stream lingers.
+    PublisherLeft {
+        /// The epoch that ended so.
+        epoch: u32,
+        /// How long listeners are kept for the next publisher.
+        linger: Duration,
+    },
+    /// The stream is over.
+    Ended {
+        /// Why.
+        reason: EndReason,
+    },
+    /// A listener was given a lane.
+    ListenerJoined {
+        /// Which one.
+        listener: ListenerId,
+        /// What it listens to.
+        format: Format,
+        /// Where it connects from.
+        peer: SocketAddr,
+    },
+    /// A listener is gone.
+    ListenerLeft {
+        /// Which one.
+        listener: ListenerId,
+        /// What it spoke.
+        protocol: Protocol,
+        /// Why.
+        reason: Reason,
+        /// Bytes it was sent.
+        sent_bytes: u64,
+        /// How often it was moved forward.
+        skips: u32,
+        /// How long it was there, from its request.
+        lasted: Duration,
+    },
+    /// A listener was moved forward because it, or the server, fell behind.
+    Degraded {
+        /// Which one.
+        listener: ListenerId,
+    },
+    /// A listener that was degraded has not been moved for a while. One that leaves does not recover first.
+    Recovered {
+        /// Which one.
+        listener: ListenerId,
+    },
+    /// A publisher, a listener or a connection was turned away.
+    Refused(Refusal),
+    /// A link to another server passes its stream on.
+    LinkUp {
+        /// `push` or `pull`.
+        direction: &'static str,
+        /// The other server, without secrets.
+        url: Arc<str>,
+    },
+    /// A link to another server does not pass its stream on any more, or failed before it ever did. It is
+    /// told once, however often it fails again.
+    LinkDown {
+        /// `push` or `pull`.
+        direction: &'static str,
+        /// The other server, without secrets.
+        url: Arc<str>,
+        /// What failed, without secrets; `None` when it ended in order. May hold untrusted text.
+        error: Option<Arc<str>>,
+    },
+}
+
+impl EventKind {
+    /// What it is about.
+    pub fn topic(&self) -> Topic {
+        match self {
+            Self::Began => Topic::Began,
+            Self::EpochBegan { .. } => Topic::Epoch,
+            Self::TakenOver { .. } => Topic::TakenOver,
+            Self::TracksChanged { .. } => Topic::Tracks,
+            Self::TitleChanged { .. } => Topic::Title,
+            Self::PublisherLeft { .. } => Topic::PublisherLeft,
+            Self::Ended { .. } => Topic::Ended,
+            Self::ListenerJoined { .. } => Topic::ListenerJoined,
+            Self::ListenerLeft { .. } => Topic::ListenerLeft,
+            Self::Degraded { .. } => Topic::Degraded,
+            Self::Recovered { .. } => Topic::Recovered,
+            Self::Refused(_) => Topic::Refused,
+            Self::LinkUp { .. } => Topic::LinkUp,
+            Self::LinkDown { .. } => Topic::LinkDown,
+        }
+    }
+}
+
+/// The kinds of events by name, for those who choose among them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Topic {
+    /// [`EventKind::Began`].
+    Began,
+    /// [`EventKind::EpochBegan`].
+    Epoch,
+    /// [`EventKind::TakenOver`].
+    TakenOver,
+    /// [`EventKind::TracksChanged`].
+    Tracks,
+    /// [`EventKind::TitleChanged`].
+    Title,
+    /// [`EventKind::PublisherLeft`].
+    PublisherLeft,
+    /// [`EventKind::Ended`].
+    Ended,
+    /// [`EventKind::ListenerJoined`].
+    ListenerJoined,
+    /// [`EventKind::ListenerLeft`].
+    ListenerLeft,
+    /// [`EventKind::Degraded`].
+    Degraded,
+    /// [`EventKind::Recovered`].
+    Recovered,
+    /// [`EventKind::Refused`].
+    Refused,
+    /// [`EventKind::LinkUp`].
+    LinkUp,
+    /// [`EventKind::LinkDown`].
+    LinkDown,
+}
+
+impl Topic {
+    /// Every topic, in the order of their indices.
+    pub const ALL: [Self; 14] = [
+        Self::Began,
+        Self::Epoch,
+        Self::TakenOver,
+        Self::Tracks,
+        Self::Title,
+        Self::PublisherLeft,
+        Self::Ended,
+        Self::ListenerJoined,
+        Self::ListenerLeft,
+        Self::Degraded,
+        Self::Recovered,
+        Self::Refused,
+        Self::LinkUp,
+        Self::LinkDown,
+    ];
+
+    /// Its name in the API.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Began => "began",
+            Self::Epoch => "epoch",
+            Self::TakenOver => "taken_over",
+            Self::Tracks => "tracks",
+            Self::Title => "title",
+            Self::PublisherLeft => "publisher_left",
+            Self::Ended => "ended",
+            Self::ListenerJoined => "listener_joined",
+            Self::ListenerLeft => "listener_left",
+            Self::Degraded => "degraded",
+            Self::Recovered => "recovered",
+            Self::Refused => "refused",
+            Self::LinkUp => "link_up",
+            Self::LinkDown => "link_down",
+        }
+    }
+}
+
+/// Why a stream is over.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum EndReason {
+    /// Its publisher left and none came within the time it lingers.
+    Abandoned,
+    /// The operator ended it.
+    Operator,
+    /// It came on demand, and is listened to no more.
+    Unwanted,
+    /// The server ends.
+    Shutdown,
+}
+
+impl EndReason {
+    /// Its name in the API.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Abandoned => "abandoned",
+            Self::Operator => "operator",
+            Self::Unwanted => "unwanted",
+            Self::Shutdown => "shutdown",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! One who reads events, at its own pace.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::{Event, Events};
+
+/// Reads events in their order, each once. See [`Events::subscribe`].
+#[derive(Debug)]
+pub struct EventReader {
+    events: Arc<Events>,
+    /// The number of the event that it needs next.
+    position: u64,
+    /// It has missed events of another run; how many cannot be told.
+    is_lost: bool,
+    slot: usize,
+}
+
+/// What a reader receives.
+#[derive(Clone, Debug)]
+pub enum Received {
+    /// The next event.
+    Event(Event),
+    /// Events that are not kept any more. What follows is the oldest that is.
+    Missed {
+        /// How many; `None` when that cannot be told, because the server has started anew since.
+        count: Option<u64>,
+    },
+}
+
+impl EventReader {
+    pub(super) fn new(events: Arc<Events>, position: u64, is_lost: bool) -> Self {
+        let slot = events.enter();
+        Self {
+            events,
+            position,
+            is_lost,
+            slot,
+        }
+    }
+
+    /// The number of the last event that it has read or missed: where
+    /// [`subscribe_after`](Events::subscribe_after) goes on.
+    pub fn reached(&self) -> u64 {
+        self.position - 1
+    }
+
+    /// Waits for what is next; `None` when nothing is any more.
+    pub async fn next(&mut self) -> Option<Received> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// See [`next`](Self::next).
+    pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Received>> {
+        let at_hand = self.at_hand();
+        if at_hand.is_ready() {
+            return at_hand;
+        }
+        self.events.bells().arm(self.slot, cx.waker());
+        self.at_hand()
+    }
+
+    fn at_hand(&mut self) -> Poll<Option<Received>> {
+        let ring = self.events.ring();
+        if std::mem::take(&mut self.is_lost) {
+            return Poll::Ready(Some(Received::Missed { count: None }));
+        }
+        let missed = ring.oldest().saturating_sub(self.position);
+        if missed > 0 {
+            self.position += missed;
+            let count = Some(missed);
+            return Poll::Ready(Some(Received::Missed { count }));
+        }
+        match ring.get(self.position) {
+            Some(event) => {
+                self.position += 1;
+                Poll::Ready(Some(Received::Event(event.clone())))
+            }
+            None if ring.is_closed() => Poll::Ready(None),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for EventReader {
+    fn drop(&mut self) {
+        self.events.leave(self.slot);
+    }
+}

@@ -1,0 +1,186 @@
+//! The recent events, and who waits for the next.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use media::StreamName;
+
+use super::refusals::Limit;
+use super::{Event, EventKind, EventReader, Refusal};
+use crate::task_bells::TaskBells;
+
+/// Events that are kept: four seconds of a crowd of a thousand joins a second, so that a reader that has
+/// lost its connection finds what it missed. They take half a megabyte.
+pub const RECENT_MAX: usize = 4_096;
+
+/// Sequence numbers that a second of the server's life may take up: the first number of a run is the time
+/// of its start in seconds, times this. So numbers grow across restarts, and stay below 2⁵³, which is as
+/// far as JavaScript counts, until the year 2242.
+const NUMBERS_PER_SECOND: u64 = 1 << 20;
+
+/// See [`super`].
+#[derive(Debug)]
+pub struct Events {
+    ring: Mutex<Ring>,
+    bells: TaskBells,
+    readers: AtomicUsize,
+}
+
+#[derive(Debug)]
+pub(super) struct Ring {
+    /// The newest last; at most [`RECENT_MAX`].
+    recent: VecDeque<Event>,
+    /// The number of the first event of this run.
+    first: u64,
+    /// The number of the next event.
+    next: u64,
+    refusals: Limit,
+    is_closed: bool,
+}
+
+impl Ring {
+    /// The number of the oldest event that is kept; that of the next if none is.
+    pub(super) fn oldest(&self) -> u64 {
+        self.next - self.recent.len() as u64
+    }
+
+    /// Whether an event of this number, or the one after it, is of this run.
+    pub(super) fn knows(&self, sequence: u64) -> bool {
+        (self.first..=self.next).contains(&sequence.saturating_add(1))
+    }
+
+    pub(super) fn get(&self, sequence: u64) -> Option<&Event> {
+        let index = sequence.checked_sub(self.oldest())?;
+        self.recent.get(usize::try_from(index).ok()?)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    fn push(&mut self, stream: Option<&StreamName>, kind: EventKind) {
+        if self.recent.len() >= RECENT_MAX {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Event {
+            sequence: self.next,
+            at: SystemTime::now(),
+            stream: stream.cloned(),
+            kind,
+        });
+        self.next += 1;
+    }
+}
+
+impl Events {
+    /// Nothing has happened yet. `started` is when the server did.
+    pub fn new(started: SystemTime) -> Self {
+        let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+        // One at the least: readers say 0 who have seen nothing.
+        let first = (since.as_secs() * NUMBERS_PER_SECOND).max(1);
+        Self {
+            ring: Mutex::new(Ring {
+                recent: VecDeque::with_capacity(RECENT_MAX),
+                first,
+                next: first,
+                refusals: Limit::default(),
+                is_closed: false,
+            }),
+            bells: TaskBells::default(),
+            readers: AtomicUsize::new(0),
+        }
+    }
+
+    /// Tells that something has happened. Never waits for a reader, and allocates nothing.
+    pub fn emit(&self, stream: Option<&StreamName>, kind: EventKind) {
+        self.ring().push(stream, kind);
+        self.bells.ring();
+    }
+
+    /// Tells that a peer was turned away. Strangers cause these, as many as they like, so only
+    /// [`REFUSALS_PER_SECOND`](super::REFUSALS_PER_SECOND) are told in a second; the next one says how
+    /// many were not.
+    pub fn refuse(&self, stream: Option<&StreamName>, refusal: Refusal) {
+        {
+            let mut ring = self.ring();
+            let Some(others) = ring.refusals.admit(Instant::now()) else {
+                return;
+            };
+            ring.push(stream, EventKind::Refused(Refusal { others, ..refusal }));
+        }
+        self.bells.ring();
+    }
+
+    /// A reader of what happens from here on. The caller bounds how many there are.
+    pub fn subscribe(self: &Arc<Self>) -> EventReader {
+        let next = self.ring().next;
+        EventReader::new(Arc::clone(self), next, false)
+    }
+
+    /// A reader that goes on after the event of this number. What is not kept any more it is told to
+    /// have missed.
+    pub fn subscribe_after(self: &Arc<Self>, sequence: u64) -> EventReader {
+        let (position, is_lost) = {
+            let ring = self.ring();
+            match ring.knows(sequence) {
+                true => (sequence.saturating_add(1), false),
+                // Of another run.
+                false => (ring.oldest(), true),
+            }
+        };
+        EventReader::new(Arc::clone(self), position, is_lost)
+    }
+
+    /// Ends its readers, once they have read what there is.
+    pub fn close(&self) {
+        self.ring().is_closed = true;
+        self.bells.ring();
+    }
+
+    pub(super) fn ring(&self) -> MutexGuard<'_, Ring> {
+        // A push is a few moves; none of them panics half way.
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many read.
+    pub fn readers(&self) -> usize {
+        self.readers.load(Ordering::Relaxed)
+    }
+
+    /// Lets a reader in; gives its slot among the bells.
+    pub(super) fn enter(&self) -> usize {
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        self.bells.enter()
+    }
+
+    pub(super) fn leave(&self, slot: usize) {
+        self.bells.leave(slot);
+        self.readers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn bells(&self) -> &TaskBells {
+        &self.bells
+    }
+}
+
+/// Emits what happens to one stream.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamEvents {
+    events: Arc<Events>,
+    stream: StreamName,
+}
+
+impl StreamEvents {
+    pub(crate) fn new(events: &Arc<Events>, stream: &StreamName) -> Self {
+        Self {
+            events: Arc::clone(events),
+            stream: stream.clone(),
+        }
+    }
+
+    pub(crate) fn emit(&self, kind: EventKind) {
+        self.events.emit(Some(&self.stream), kind);
+    }
+}

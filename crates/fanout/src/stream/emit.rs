@@ -1,0 +1,66 @@
+//! What a stream emits. All of it under the stream's lock, so that it is told in the order in which it
+//! was.
+
+use std::sync::Arc;
+
+use media::Title;
+
+use super::Phase;
+use super::core::Core;
+use crate::events::{EndReason, EventKind};
+
+impl Core {
+    /// An epoch has begun.
+    pub(super) fn tell_epoch(&self) {
+        if self.epoch == 1 {
+            self.events.emit(EventKind::Began);
+        }
+        self.events.emit(EventKind::EpochBegan {
+            epoch: self.epoch,
+            source: Arc::clone(&self.source),
+        });
+    }
+
+    /// The publisher is about to be replaced.
+    pub(super) fn tell_takeover(&self) {
+        self.events.emit(EventKind::TakenOver {
+            epoch: self.epoch,
+            source: Arc::clone(&self.source),
+        });
+    }
+
+    /// The publisher has announced tracks.
+    pub(super) fn tell_tracks(&self) {
+        self.events.emit(EventKind::TracksChanged {
+            epoch: self.epoch,
+            tracks: self.tracks.as_slice().into(),
+        });
+    }
+
+    /// Something else is playing, or the same.
+    pub(super) fn remember_title(&mut self, title: &Arc<Title>) {
+        let title = (!title.is_empty()).then(|| Arc::clone(title));
+        if title != self.title {
+            self.title.clone_from(&title);
+            self.events.emit(EventKind::TitleChanged { title });
+        }
+    }
+
+    /// The publisher's turn is over, and there is no other.
+    pub(super) fn publisher_left(&mut self) {
+        self.phase = Phase::Lingering;
+        self.linger_until = None;
+        self.superseded = None;
+        self.events.emit(EventKind::PublisherLeft {
+            epoch: self.epoch,
+            linger: self.settings.linger,
+        });
+    }
+
+    /// The stream is about to end, unless it has.
+    pub(super) fn tell_end(&self, reason: EndReason) {
+        if self.phase != Phase::Ended {
+            self.events.emit(EventKind::Ended { reason });
+        }
+    }
+}

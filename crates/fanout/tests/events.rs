@@ -1,0 +1,233 @@
+//! What is told of streams and listeners while they live.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_fanout as fanout;
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fanout::events::{EndReason, Event, EventKind, EventReader, Received, Topic};
+use fanout::gate::UpdateMetadata;
+use fanout::{NewListener, Reason, Settings};
+use media::{StreamName, Title};
+use support::{Encoder, House, frames, wait_until};
+
+/// Everything that has happened since the last time.
+fn happened(reader: &mut EventReader) -> Vec<Event> {
+    let mut all = Vec::new();
+    loop {
+        match reader.poll_next(&Context::from_waker(Waker::noop())) {
+            Poll::Ready(Some(Received::Event(event))) => all.push(event),
+            Poll::Ready(other) => panic!("{other:?}"),
+            Poll::Pending => return all,
+        }
+    }
+}
+
+fn topics(events: &[Event]) -> Vec<Topic> {
+    events.iter().map(|event| event.kind.topic()).collect()
+}
+
+fn title(house: &House, name: &str, text: &str) {
+    let stream = StreamName::parse(name).unwrap();
+    let action = UpdateMetadata {
+        stream: stream.clone(),
+    };
+    let permission = house.gatekeeper.authorize(action);
+    let title = Title {
+        text: text.to_owned(),
+        url: String::new(),
+    };
+    let stream = house.registry.stream(&stream).unwrap();
+    stream.set_title(&permission, title, Instant::now());
+}
+
+#[test]
+fn a_streams_life_is_told_in_order() {
+    let linger = Duration::from_secs(3_600);
+    let house = House::new(Settings {
+        linger,
+        ..Settings::default()
+    });
+    let mut reader = house.registry.fanout().events().subscribe();
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    title(&house, "radio", "noon");
+    title(&house, "radio", "noon");
+    let mut listener = house.listen("radio", "");
+    encoder.write(3).unwrap();
+    listener.read(3 * encoder.size);
+    listener.hang_up();
+    encoder.write(1).unwrap();
+    let departure = house.departure();
+    house.registry.fanout().directory().leave(&departure);
+    drop(encoder);
+    let again = Encoder::audio(house.publish("radio", 1).unwrap());
+    title(&house, "radio", "");
+    let name = StreamName::parse("radio").unwrap();
+    house.registry.end(&name, None, Instant::now()).unwrap();
+    house
+        .registry
+        .stream(&name)
+        .unwrap()
+        .end(EndReason::Shutdown);
+    drop(again);
+
+    let all = happened(&mut reader);
+    assert_eq!(
+        topics(&all),
+        [
+            Topic::Began,
+            Topic::Epoch,
+            Topic::Tracks,
+            Topic::Title,
+            Topic::ListenerJoined,
+            Topic::ListenerLeft,
+            Topic::PublisherLeft,
+            Topic::Epoch,
+            Topic::Tracks,
+            Topic::Ended,
+        ],
+        "a title that does not change is no event"
+    );
+    assert!(all.iter().all(|event| event.stream.as_ref() == Some(&name)));
+    let EventKind::ListenerJoined { listener, .. } = all[4].kind else {
+        panic!("{:?}", all[4]);
+    };
+    let EventKind::ListenerLeft {
+        listener: left,
+        reason,
+        sent_bytes,
+        ..
+    } = all[5].kind
+    else {
+        panic!("{:?}", all[5]);
+    };
+    assert_eq!((left, reason), (listener, Reason::Left));
+    assert!(sent_bytes >= 300);
+    assert!(
+        matches!(all[6].kind, EventKind::PublisherLeft { epoch: 1, linger: told } if told == linger)
+    );
+    assert!(matches!(
+        all[7].kind,
+        EventKind::EpochBegan { epoch: 2, .. }
+    ));
+    let operator = EndReason::Operator;
+    assert!(matches!(all[9].kind, EventKind::Ended { reason } if reason == operator));
+}
+
+#[test]
+fn a_stream_without_a_publisher_ends_abandoned() {
+    let house = House::new(Settings {
+        linger: Duration::ZERO,
+        ..Settings::default()
+    });
+    let mut reader = house.registry.fanout().events().subscribe();
+    drop(house.publish("radio", 1).unwrap());
+    house.registry.tick(Instant::now());
+    let all = happened(&mut reader);
+    let [.., last] = &all[..] else { panic!() };
+    let abandoned = EndReason::Abandoned;
+    assert!(matches!(last.kind, EventKind::Ended { reason } if reason == abandoned));
+}
+
+#[test]
+fn a_takeover_is_told_before_the_new_epoch() {
+    let house = House::new(Settings::default());
+    let first = house.publish("radio", 1).unwrap();
+    let mut reader = house.registry.fanout().events().subscribe();
+    let _second = house.publish("radio", 1).unwrap();
+    drop(first);
+    let all = happened(&mut reader);
+    assert_eq!(topics(&all), [Topic::TakenOver, Topic::Epoch]);
+    assert!(matches!(all[0].kind, EventKind::TakenOver { epoch: 1, .. }));
+}
+
+#[test]
+fn a_listener_that_no_worker_takes_is_told_to_be_refused() {
+    let house = House::new(Settings::default());
+    let _encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let fanout = house.registry.fanout();
+    let mut reader = fanout.events().subscribe();
+    let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let listener = NewListener {
+        record: house.record("radio"),
+        socket: TcpStream::connect(door.local_addr().unwrap()).unwrap(),
+        head: Bytes::new(),
+        lane: house.lane("radio"),
+        conversation: None,
+        after: None,
+    };
+    // A worker that has ended takes nobody in, as one whose inbox is full.
+    fanout.stop();
+    assert!(fanout.attach(listener).is_err());
+    let all = happened(&mut reader);
+    let [event] = &all[..] else { panic!("{all:?}") };
+    let EventKind::Refused(refusal) = &event.kind else {
+        panic!("{event:?}");
+    };
+    assert_eq!(
+        (refusal.reason, refusal.protocol),
+        ("worker_inbox", Some("http"))
+    );
+    assert!(fanout.directory().list().is_empty());
+}
+
+#[test]
+fn who_is_degraded_is_told_once_and_recovers_once() {
+    let house = House::new(Settings::default());
+    let _encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let fanout = Arc::clone(house.registry.fanout());
+    let mut seat = fanout.seat(house.record("radio"), house.lane("radio"));
+    let mut reader = fanout.events().subscribe();
+    for is_degraded in [true, true, false, false, true] {
+        seat.set_degraded(is_degraded);
+    }
+    house.registry.tick(Instant::now());
+    let all = happened(&mut reader);
+    assert_eq!(
+        topics(&all),
+        [Topic::Degraded, Topic::Recovered, Topic::Degraded]
+    );
+    // One that is gone when that is told has left, and no more.
+    seat.set_degraded(false);
+    drop(seat);
+    fanout.directory().leave(&house.departure());
+    house.registry.tick(Instant::now());
+    assert_eq!(topics(&happened(&mut reader)), [Topic::ListenerLeft]);
+}
+
+#[test]
+fn a_worker_tells_that_its_listener_fell_behind() {
+    const SIZE: usize = 50_000;
+    let house = House::new(Settings::default());
+    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    encoder.write(1).unwrap();
+    let mut slow = house.listen("show", "");
+    let mut reader = house.registry.fanout().events().subscribe();
+    let mut told = Vec::new();
+    // A worker looks at its listeners once a second, and the machine may be busy: it falls behind anew
+    // until that is seen.
+    wait_until(|| {
+        // More media than `skip_after` and less than `drop_after`, none of which it takes.
+        encoder.write(125 + 60).unwrap();
+        while frames(&slow.read(SIZE)) != [encoder.next - 1] {}
+        house.registry.tick(Instant::now());
+        told.extend(happened(&mut reader));
+        !told.is_empty()
+    });
+    let EventKind::Degraded { listener } = told[0].kind else {
+        panic!("{told:?}");
+    };
+    assert_eq!(listener, slow.id);
+}

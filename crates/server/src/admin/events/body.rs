@@ -1,0 +1,126 @@
+//! An event stream as the body of an answer: it makes a piece when the connection has room for one.
+
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fanout::events::{EventReader, Received};
+use hyper::body::{Body, Frame};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::Filter;
+use super::view::EventView;
+use crate::admin::connections::Lease;
+
+/// Between two pieces of a stream in which nothing happens: proxies end what is silent for a minute, and a
+/// client that is gone is found out.
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Bytes of one piece, but for the event that goes beyond.
+const PIECE_BYTES: usize = 16 * 1024;
+
+/// Events looked at for one piece, so that a task whose client asked for little gives others their turn.
+const EVENTS_PER_PIECE: usize = 256;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(super) struct EventBody {
+    reader: EventReader,
+    filter: Filter,
+    /// The last number that the client knows.
+    told: u64,
+    silence: Pin<Box<Sleep>>,
+    lease: Lease,
+    _place: OwnedSemaphorePermit,
+}
+
+impl EventBody {
+    pub(super) fn new(
+        reader: EventReader,
+        filter: Filter,
+        lease: Lease,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        Self {
+            told: reader.reached(),
+            reader,
+            filter,
+            silence: Box::pin(sleep(KEEP_ALIVE)),
+            lease,
+            _place: place,
+        }
+    }
+
+    /// What there is to say now; `None` when there will be nothing any more.
+    fn piece(&mut self, cx: &Context<'_>) -> Poll<Option<String>> {
+        let mut piece = String::new();
+        for _ in 0..EVENTS_PER_PIECE {
+            match self.reader.poll_next(cx) {
+                Poll::Ready(Some(received)) => self.write(&mut piece, &received),
+                Poll::Ready(None) if piece.is_empty() => return Poll::Ready(None),
+                Poll::Pending if piece.is_empty() => return Poll::Pending,
+                Poll::Ready(None) | Poll::Pending => return Poll::Ready(Some(piece)),
+            }
+            if piece.len() >= PIECE_BYTES {
+                return Poll::Ready(Some(piece));
+            }
+        }
+        if piece.is_empty() {
+            // There may be more.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(Some(piece))
+    }
+
+    fn write(&mut self, piece: &mut String, received: &Received) {
+        let (kind, data) = match received {
+            Received::Event(event) if !self.filter.admits(event) => return,
+            Received::Event(event) => {
+                (event.kind.topic().label(), EventView::of(event).to_string())
+            }
+            Received::Missed { count } => {
+                ("missed", serde_json::json!({ "count": count }).to_string())
+            }
+        };
+        self.told = self.reader.reached();
+        writeln!(piece, "id: {}\nevent: {kind}\ndata: {data}\n", self.told)
+            .expect("a String takes all text");
+    }
+
+    /// A comment; with it, where the client goes on if it comes back, when that has changed by what it
+    /// did not ask for.
+    fn keep_alive(&mut self) -> String {
+        let reached = self.reader.reached();
+        match std::mem::replace(&mut self.told, reached) == reached {
+            true => ":\n\n".to_owned(),
+            false => format!(":\nid: {reached}\n\n"),
+        }
+    }
+}
+
+impl Body for EventBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = self.get_mut();
+        let piece = match this.piece(cx) {
+            Poll::Ready(Some(piece)) => piece,
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Pending if this.silence.as_mut().poll(cx).is_ready() => this.keep_alive(),
+            Poll::Pending => return Poll::Pending,
+        };
+        this.silence.as_mut().reset(Instant::now() + KEEP_ALIVE);
+        // Not when there is nothing to say: it would have this very task polled again.
+        this.lease.went_on();
+        Poll::Ready(Some(Ok(Frame::data(piece.into()))))
+    }
+}

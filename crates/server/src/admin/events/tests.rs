@@ -1,0 +1,174 @@
+//! Event streams without a server around them.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::SystemTime;
+
+use fanout::ListenerId;
+use fanout::events::{EventKind, RECENT_MAX};
+use http_body_util::BodyExt;
+use media::StreamName;
+use tokio::time::Instant;
+
+use super::body::KEEP_ALIVE;
+use super::*;
+use crate::admin::connections::Connections;
+
+fn name(text: &str) -> StreamName {
+    StreamName::parse(text).expect("a name")
+}
+
+fn emit(events: &Events, stream: &str, kind: EventKind) {
+    events.emit(Some(&name(stream)), kind);
+}
+
+fn which(stream: Option<&str>, kind: Option<&str>) -> Which {
+    Which {
+        stream: stream.map(str::to_owned),
+        kind: kind.map(str::to_owned),
+    }
+}
+
+/// A stream of those events that the query asks for, from `last` on.
+fn open(events: &Arc<Events>, which: &Which, last: Option<u64>) -> EventBody {
+    let places = Arc::new(Semaphore::new(1));
+    let reader = match last {
+        Some(last) => events.subscribe_after(last),
+        None => events.subscribe(),
+    };
+    let filter = Filter::parse(which).expect("valid");
+    let (lease, _) = Connections::default().enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let place = places.try_acquire_owned().expect("one place");
+    EventBody::new(reader, filter, lease, place)
+}
+
+async fn piece(body: &mut EventBody) -> String {
+    let frame = body.frame().await.expect("not over").expect("infallible");
+    let bytes = frame.into_data().expect("data");
+    String::from_utf8(bytes.into()).expect("text")
+}
+
+#[test]
+fn a_query_that_means_nothing_is_refused_with_words() {
+    for (stream, kind, expected) in [
+        (Some("live/*"), Some("began, ended"), None),
+        (Some("live//"), None, Some("stream: has an empty segment")),
+        (None, Some("began,over"), Some("there is no \"over\"")),
+        (None, Some(""), Some("there is no \"\"")),
+    ] {
+        let parsed = Filter::parse(&which(stream, kind));
+        match expected {
+            None => assert!(parsed.is_ok(), "{parsed:?}"),
+            Some(words) => assert!(parsed.expect_err("refused").contains(words)),
+        }
+    }
+}
+
+#[test]
+fn every_kind_is_documented() {
+    let page = include_str!("../../../../../docs/events.md");
+    let table = page
+        .split("| kind | when | with |")
+        .nth(1)
+        .expect("the table");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
+    let documented: Vec<_> = rows.filter_map(|row| row.split('`').next()).collect();
+    let kinds = Topic::ALL.map(Topic::label);
+    assert_eq!(documented, [&kinds[..], &["missed"]].concat());
+    for (bound, words) in [
+        (RECENT_MAX, "The last 4,096 events"),
+        (EVENT_STREAMS_MAX, "At most 32 clients"),
+    ] {
+        let digits: String = words.chars().filter(char::is_ascii_digit).collect();
+        assert!(
+            page.contains(words) && digits == bound.to_string(),
+            "{words}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_event_is_told_in_the_words_of_the_standard() {
+    let events = Arc::new(Events::new(SystemTime::now()));
+    let mut body = open(&events, &which(None, None), None);
+    let listener = ListenerId(7);
+    emit(&events, "live/show", EventKind::Degraded { listener });
+    let text = piece(&mut body).await;
+    let lines: Vec<_> = text.lines().collect();
+    let [id, kind, data, ""] = lines[..] else {
+        unreachable!("{text:?}");
+    };
+    let id: u64 = id.strip_prefix("id: ").expect(id).parse().expect(id);
+    assert_eq!(kind, "event: degraded");
+    let data = data.strip_prefix("data: ").expect(data);
+    let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    assert_eq!(data["sequence"], id);
+    assert_eq!(data["kind"], "degraded");
+    assert_eq!(data["stream"], "live/show");
+    assert_eq!(data["listener"], 7);
+    assert!(
+        data["time"]
+            .as_str()
+            .is_some_and(|time| time.ends_with('Z'))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_was_asked_for_is_told() {
+    let events = Arc::new(Events::new(SystemTime::now()));
+    let before = events.subscribe().reached();
+    let mut body = open(&events, &which(Some("live/*"), Some("began")), None);
+    let listener = ListenerId(1);
+    emit(&events, "live/a", EventKind::Began);
+    emit(&events, "radio", EventKind::Began);
+    emit(&events, "live/a", EventKind::Degraded { listener });
+    events.emit(None, EventKind::Began);
+    emit(&events, "live/b", EventKind::Began);
+    let text = piece(&mut body).await;
+    assert_eq!(text.matches("event: began\n").count(), 2, "{text}");
+    assert!(text.contains("live/a") && text.contains("live/b"), "{text}");
+    // What was passed over need not be looked through again by a client that comes back.
+    emit(&events, "radio", EventKind::Began);
+    let began = Instant::now();
+    assert_eq!(piece(&mut body).await, format!(":\nid: {}\n\n", before + 6));
+    assert_eq!(began.elapsed(), KEEP_ALIVE);
+    assert_eq!(piece(&mut body).await, ":\n\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_asks_for_little_holds_nothing_up() {
+    let events = Arc::new(Events::new(SystemTime::now()));
+    let mut body = open(&events, &which(None, Some("ended")), None);
+    (0..RECENT_MAX).for_each(|_| emit(&events, "radio", EventKind::Began));
+    // All of them are looked through, in several turns, and then there is silence.
+    assert!(piece(&mut body).await.starts_with(":\nid: "));
+}
+
+#[tokio::test]
+async fn what_was_missed_is_told_whatever_was_asked_for() {
+    let events = Arc::new(Events::new(SystemTime::now()));
+    let before = events.subscribe().reached();
+    (0..RECENT_MAX + 3).for_each(|_| emit(&events, "radio", EventKind::Began));
+    let mut body = open(&events, &which(None, Some("ended")), Some(before));
+    let text = piece(&mut body).await;
+    let missed = format!(
+        "id: {}\nevent: missed\ndata: {{\"count\":3}}\n\n",
+        before + 3
+    );
+    assert_eq!(text, missed);
+    let mut body = open(&events, &which(None, Some("ended")), Some(17));
+    let text = piece(&mut body).await;
+    assert!(
+        text.contains("event: missed\ndata: {\"count\":null}\n\n"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_stream_ends_after_the_last_event() {
+    let events = Arc::new(Events::new(SystemTime::now()));
+    let mut body = open(&events, &which(None, None), None);
+    emit(&events, "radio", EventKind::Began);
+    events.close();
+    assert!(piece(&mut body).await.contains("event: began\n"));
+    assert!(body.frame().await.is_none());
+}

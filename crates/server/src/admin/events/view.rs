@@ -1,0 +1,193 @@
+//! An event as JSON.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use fanout::Source;
+use fanout::events::{Event, EventKind, Refusal};
+use serde::Serialize;
+
+use crate::stamp;
+use crate::track_view::TrackView;
+
+/// One event. Names are those of the API's lists.
+#[derive(Debug, Serialize)]
+pub(super) struct EventView<'a> {
+    sequence: u64,
+    kind: &'static str,
+    time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<&'a str>,
+    #[serde(flatten)]
+    facts: Facts<'a>,
+}
+
+/// What there is to say beside, by kind.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Facts<'a> {
+    None {},
+    Publisher {
+        epoch: u32,
+        protocol: &'static str,
+        peer: Option<SocketAddr>,
+        agent: &'a str,
+        content_type: &'a str,
+    },
+    Tracks {
+        epoch: u32,
+        tracks: Vec<TrackView>,
+    },
+    Title {
+        title: Option<&'a str>,
+    },
+    Left {
+        epoch: u32,
+        linger_seconds: f64,
+    },
+    Ended {
+        reason: &'static str,
+    },
+    Joined {
+        listener: u64,
+        protocol: &'static str,
+        format: &'static str,
+        peer: SocketAddr,
+    },
+    Gone {
+        listener: u64,
+        protocol: &'static str,
+        reason: &'static str,
+        bytes: u64,
+        skips: u32,
+        seconds: f64,
+    },
+    Condition {
+        listener: u64,
+    },
+    Refused {
+        reason: &'static str,
+        protocol: Option<&'static str>,
+        peer: Option<SocketAddr>,
+        /// Refusals before it that were not told.
+        others: u64,
+    },
+    Link {
+        direction: &'static str,
+        url: &'a str,
+    },
+    Failure {
+        direction: &'static str,
+        url: &'a str,
+        error: Option<&'a str>,
+    },
+}
+
+impl<'a> EventView<'a> {
+    pub(super) fn of(event: &'a Event) -> Self {
+        Self {
+            sequence: event.sequence,
+            kind: event.kind.topic().label(),
+            time: stamp::iso8601_millis(event.at),
+            stream: event.stream.as_ref().map(|name| name.as_str()),
+            facts: Facts::of(&event.kind),
+        }
+    }
+}
+
+/// As JSON on one line.
+impl fmt::Display for EventView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = serde_json::to_string(self).map_err(|_| fmt::Error)?;
+        f.write_str(&text)
+    }
+}
+
+impl<'a> Facts<'a> {
+    fn of(kind: &'a EventKind) -> Self {
+        match kind {
+            EventKind::Began => Self::None {},
+            EventKind::EpochBegan { epoch, source } | EventKind::TakenOver { epoch, source } => {
+                Self::publisher(*epoch, source)
+            }
+            EventKind::TracksChanged { epoch, tracks } => Self::Tracks {
+                epoch: *epoch,
+                tracks: tracks
+                    .iter()
+                    .map(|track| TrackView::of(track, None, None))
+                    .collect(),
+            },
+            EventKind::TitleChanged { title } => Self::Title {
+                title: title.as_ref().map(|title| title.text.as_str()),
+            },
+            EventKind::PublisherLeft { epoch, linger } => Self::Left {
+                epoch: *epoch,
+                linger_seconds: linger.as_secs_f64(),
+            },
+            EventKind::Ended { reason } => Self::Ended {
+                reason: reason.label(),
+            },
+            EventKind::ListenerJoined {
+                listener,
+                format,
+                peer,
+            } => Self::Joined {
+                listener: listener.0,
+                protocol: format.protocol.label(),
+                format: format.name,
+                peer: *peer,
+            },
+            EventKind::ListenerLeft {
+                listener,
+                protocol,
+                reason,
+                sent_bytes,
+                skips,
+                lasted,
+            } => Self::Gone {
+                listener: listener.0,
+                protocol: protocol.label(),
+                reason: reason.label(),
+                bytes: *sent_bytes,
+                skips: *skips,
+                // To milliseconds; the rest is the clock's noise.
+                seconds: lasted.as_millis() as f64 / 1e3,
+            },
+            EventKind::Degraded { listener } | EventKind::Recovered { listener } => {
+                Self::Condition {
+                    listener: listener.0,
+                }
+            }
+            EventKind::Refused(refusal) => Self::refused(refusal),
+            EventKind::LinkUp { direction, url } => Self::Link { direction, url },
+            EventKind::LinkDown {
+                direction,
+                url,
+                error,
+            } => Self::Failure {
+                direction,
+                url,
+                error: error.as_deref(),
+            },
+        }
+    }
+
+    fn publisher(epoch: u32, source: &'a Source) -> Self {
+        Self::Publisher {
+            epoch,
+            protocol: source.protocol,
+            peer: source.peer,
+            agent: &source.agent,
+            content_type: &source.content_type,
+        }
+    }
+
+    fn refused(refusal: &Refusal) -> Self {
+        Self::Refused {
+            reason: refusal.reason,
+            protocol: refusal.protocol,
+            peer: refusal.peer,
+            others: refusal.others,
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! What happens, told at the operator's port while it happens.
+
+use std::collections::VecDeque;
+
+use fanout::events::{EventKind, RECENT_MAX};
+use serde_json::Value;
+
+use super::*;
+use crate::admin::EVENT_STREAMS_MAX;
+
+const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
+
+/// A client of an event stream.
+struct Follower {
+    socket: TcpStream,
+    head: String,
+    /// Read, and not yet an event.
+    text: String,
+    events: VecDeque<(String, Value)>,
+}
+
+impl Follower {
+    async fn open(house: &House, query: &str, headers: &str) -> Self {
+        Self::on(connect(house.admin).await, house, query, headers).await
+    }
+
+    async fn on(mut socket: TcpStream, house: &House, query: &str, headers: &str) -> Self {
+        let request = format!(
+            "GET /api/v1/events{query} HTTP/1.1\r\nHost: {}\r\n{headers}\r\n",
+            house.admin
+        );
+        socket.write_all(request.as_bytes()).await.expect("written");
+        let mut follower = Self {
+            socket,
+            head: String::new(),
+            text: String::new(),
+            events: VecDeque::new(),
+        };
+        while follower.head.is_empty() {
+            follower.read().await.expect("an answer");
+        }
+        follower
+    }
+
+    /// Reads once. `None` at the end.
+    async fn read(&mut self) -> Option<()> {
+        let mut bytes = vec![0; 64 * 1024];
+        let read = tokio::time::timeout(SOON, self.socket.read(&mut bytes)).await;
+        let count = read.expect("in time").expect("read");
+        // All that is said here is ASCII.
+        self.text
+            .push_str(std::str::from_utf8(&bytes[..count]).expect("text"));
+        if self.head.is_empty()
+            && let Some((head, rest)) = self.text.split_once("\r\n\r\n")
+        {
+            (self.head, self.text) = (head.to_owned(), rest.to_owned());
+        }
+        (count > 0).then_some(())
+    }
+
+    /// The next event's kind and data; `None` at the end.
+    async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            // Chunks are pieces of whole events, so that their sizes stand between events.
+            while let Some((event, rest)) = self.text.split_once("\n\n") {
+                let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
+                if let Some(kind) = field("event: ") {
+                    let data = field("data: ").expect("data");
+                    let mut data: Value = serde_json::from_str(data).expect("JSON");
+                    data["id"] = field("id: ").expect("an id").into();
+                    self.events.push_back((kind.to_owned(), data));
+                }
+                self.text = rest.to_owned();
+            }
+            if let Some(event) = self.events.pop_front() {
+                return Some(event);
+            }
+            self.read().await?;
+        }
+    }
+
+    /// The next event, which is of this kind.
+    async fn expect(&mut self, kind: &str) -> Value {
+        let (found, data) = self.next().await.expect("an event");
+        assert_eq!(found, kind, "{data}");
+        data
+    }
+}
+
+/// Publishes and listens for a moment, with a title in between; then ends the stream.
+async fn broadcast(house: &House, follower: &mut Follower) -> Vec<Value> {
+    let mut all = Vec::new();
+    let source = house.publish("radio.mp3").await;
+    for kind in ["began", "epoch", "tracks"] {
+        all.push(follower.expect(kind).await);
+    }
+    let path = "/admin/metadata?mode=updinfo&mount=/radio.mp3&song=Noon";
+    let headers = format!("Authorization: Basic {}\r\n", basic("source", KEY));
+    assert_eq!(status(&ask(house.http, "GET", path, &headers).await), 200);
+    all.push(follower.expect("title").await);
+    let mut listener = connect(house.http).await;
+    let request = b"GET /radio.mp3 HTTP/1.0\r\n\r\n";
+    listener.write_all(request).await.expect("written");
+    let mut byte = [0];
+    listener.read_exact(&mut byte).await.expect("let in");
+    all.push(follower.expect("listener_joined").await);
+    drop(listener);
+    all.push(follower.expect("listener_left").await);
+    drop(source);
+    all.push(follower.expect("publisher_left").await);
+    let end = ask(house.admin, "DELETE", "/api/v1/streams/radio.mp3", "").await;
+    assert_eq!(status(&end), 204);
+    all.push(follower.expect("ended").await);
+    all
+}
+
+#[tokio::test]
+async fn a_broadcast_is_told_from_its_beginning_to_its_end() {
+    let house = House::open(AUTH).await;
+    let mut follower = Follower::open(&house, "?stream=*.mp3", "").await;
+    for (name, expected) in [
+        ("content-type", "text/event-stream"),
+        ("cache-control", "no-store"),
+        ("x-accel-buffering", "no"),
+    ] {
+        assert_eq!(header(&follower.head, name), Some(expected));
+    }
+    let all = broadcast(&house, &mut follower).await;
+    let [_, epoch, tracks, title, joined, left, away, ended] = &all[..] else {
+        unreachable!("{all:?}");
+    };
+    assert_eq!(
+        (&epoch["epoch"], &epoch["protocol"]),
+        (&1.into(), &"icecast".into())
+    );
+    assert_eq!(tracks["tracks"][0]["codec"], "mp3");
+    assert_eq!(title["title"], "Noon");
+    assert_eq!(joined["listener"], left["listener"]);
+    assert_eq!(
+        (&joined["protocol"], &left["reason"]),
+        (&"http".into(), &"left".into())
+    );
+    assert!(
+        left["bytes"].as_u64().is_some_and(|bytes| bytes > 0),
+        "{left}"
+    );
+    assert_eq!(away["linger_seconds"], 15.0);
+    assert_eq!(ended["reason"], "operator");
+    for (event, next) in all.iter().zip(&all[1..]) {
+        assert_eq!(event["stream"], "radio.mp3");
+        let number = |event: &Value| event["sequence"].as_u64();
+        assert!(number(event) < number(next));
+        assert_eq!(event["id"].as_str(), Some(&*event["sequence"].to_string()));
+    }
+
+    // The same again for one who comes later, after what it has seen.
+    let headers = format!(
+        "Last-Event-ID: {}\r\n",
+        tracks["id"].as_str().expect("an id")
+    );
+    let mut later = Follower::open(&house, "?stream=radio.mp3&kind=title,ended", &headers).await;
+    assert_eq!(&later.expect("title").await, title);
+    assert_eq!(&later.expect("ended").await, ended);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn who_is_turned_away_is_told() {
+    let house = House::open(AUTH).await;
+    let mut follower = Follower::open(&house, "?kind=refused", "").await;
+    let headers = format!(
+        "Authorization: Basic {}\r\nContent-Type: audio/mpeg\r\n",
+        basic("source", "not-the-key")
+    );
+    let put = format!("PUT /radio.mp3 HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
+    assert_eq!(status(&exchange(house.http, put.as_bytes()).await), 401);
+    let told = follower.expect("refused").await;
+    assert_eq!(told["reason"], "credential_wrong");
+    assert_eq!(
+        (&told["protocol"], &told["stream"]),
+        (&"icecast".into(), &"radio.mp3".into())
+    );
+    assert!(
+        told["peer"]
+            .as_str()
+            .is_some_and(|peer| peer.starts_with("127.0.0.1:"))
+    );
+    let broken = exchange(house.rtmp, b"GET / HTTP/1.1\r\n\r\n").await;
+    assert!(broken.starts_with("HTTP/1.1 "), "{broken}");
+    assert_eq!(follower.expect("refused").await["reason"], "wrong_protocol");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn one_who_does_not_read_holds_nothing_up_and_is_told_what_it_missed() {
+    let house = House::open(AUTH).await;
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4_096).expect("set");
+    let socket = socket.connect(house.admin).await.expect("connected");
+    let mut idle = Follower::on(socket, &house, "?kind=title", "").await;
+    let mut keen = Follower::open(&house, "?kind=began", "").await;
+    let events = std::sync::Arc::clone(house.registry.fanout().events());
+    // Far more than its connection and the recent events hold.
+    let text = "x".repeat(4_000);
+    let title = std::sync::Arc::new(media::Title {
+        text,
+        url: String::new(),
+    });
+    for _ in 0..4 * RECENT_MAX {
+        let title = Some(std::sync::Arc::clone(&title));
+        events.emit(None, EventKind::TitleChanged { title });
+        // Lets the connections' tasks fill what there is to fill.
+        tokio::task::yield_now().await;
+    }
+    events.emit(None, EventKind::Began);
+    loop {
+        // It reads at its own pace, and may itself have been overtaken by this loop.
+        let (kind, _) = keen.next().await.expect("an event");
+        match kind.as_str() {
+            "began" => break,
+            other => assert_eq!(other, "missed"),
+        }
+    }
+    let mut last = None;
+    let missed = loop {
+        let (kind, data) = idle.next().await.expect("an event");
+        if kind == "missed" {
+            break data;
+        }
+        last = data["sequence"].as_u64();
+    };
+    let count = missed["count"].as_u64().expect("a number");
+    let before = last.expect("some were in time");
+    let reached: u64 = missed["id"]
+        .as_str()
+        .expect("an id")
+        .parse()
+        .expect("a number");
+    assert_eq!(before + count, reached);
+    let next = idle.expect("title").await;
+    assert_eq!(next["sequence"].as_u64(), Some(reached + 1));
+    house.close().await;
+}
+
+#[tokio::test]
+async fn there_are_so_many_event_streams_and_room_for_everybody_else() {
+    let house = House::open(AUTH).await;
+    let mut all = Vec::new();
+    for _ in 0..EVENT_STREAMS_MAX {
+        let follower = Follower::open(&house, "", "").await;
+        assert_eq!(status(&follower.head), 200);
+        all.push(follower);
+    }
+    let refused = ask(house.admin, "GET", "/api/v1/events", "").await;
+    assert_eq!(status(&refused), 503, "{refused}");
+    // Idle connections do not drive them out, nor they the scrapers.
+    let mut idle = Vec::new();
+    for _ in 0..150 {
+        idle.push(connect(house.admin).await);
+    }
+    assert_eq!(status(&ask(house.admin, "GET", "/livez", "").await), 200);
+    house
+        .registry
+        .fanout()
+        .events()
+        .emit(None, EventKind::Began);
+    for follower in &mut all {
+        follower.expect("began").await;
+    }
+    // One that leaves makes room for another.
+    drop(all.pop());
+    let room = async { while status(&Follower::open(&house, "", "").await.head) != 200 {} };
+    tokio::time::timeout(SOON, room).await.expect("in time");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn event_streams_are_asked_for_in_order() {
+    let house = House::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
+    let right = format!("Authorization: Basic {}\r\n", basic("admin", PASSWORD));
+    let bad_id = format!("{right}Last-Event-ID: noon\r\n");
+    for (method, query, headers, expected) in [
+        ("GET", "", "", 401),
+        ("HEAD", "", right.as_str(), 200),
+        ("POST", "", &right, 405),
+        ("GET", "?kind=over", &right, 400),
+        ("GET", "?stream=%2F", &right, 400),
+        ("GET", "", &bad_id, 400),
+    ] {
+        let path = format!("/api/v1/events{query}");
+        let answer = ask(house.admin, method, &path, headers).await;
+        assert_eq!(status(&answer), expected, "{method} {query}: {answer}");
+        if expected == 405 {
+            assert_eq!(header(&answer, "allow"), Some("GET,HEAD"));
+        }
+    }
+    house.close().await;
+}
+
+#[tokio::test]
+async fn an_event_stream_ends_with_the_server_after_it_has_told_the_end() {
+    let house = House::open(AUTH).await;
+    let source = house.publish("radio.mp3").await;
+    let mut follower = Follower::open(&house, "?kind=ended", "").await;
+    let (closed, rest) = tokio::join!(house.close(), async {
+        let ended = follower.expect("ended").await;
+        (ended, follower.next().await)
+    });
+    let ((), (ended, rest)) = (closed, rest);
+    assert_eq!(ended["reason"], "shutdown");
+    assert!(rest.is_none(), "{rest:?}");
+    drop(source);
+}
