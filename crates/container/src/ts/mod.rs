@@ -23,7 +23,6 @@
 
 mod clock;
 mod dolby;
-mod joins;
 mod muxer;
 mod opus;
 mod packet;
