@@ -78,7 +78,10 @@ mod tests {
         let (parts, ()) = request.body(()).expect("a request").into_parts();
         let head = head(&parts).expect("a head");
         assert_eq!((head.method(), &*head.path()), ("POST", "/a b"));
-        assert_eq!((head.version(), head.keeps_alive()), (http1::Version::Http2, true));
+        assert_eq!(
+            (head.version(), head.keeps_alive()),
+            (http1::Version::Http2, true)
+        );
         assert_eq!(
             head.header_values("host").collect::<Vec<_>>(),
             ["radio:8443"]
