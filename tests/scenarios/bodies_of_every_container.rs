@@ -62,9 +62,9 @@ const HEVC: Coding = Coding {
     extension: "hevc",
     filter: &[],
 };
-/// Decoded, because what GStreamer writes of AV1 has no delimiters by which ffmpeg would find pictures. Of a fragment with
-/// one picture its `qtdemux` (1.22) says that there is no frame rate, upon which its decoder of AV1, and none of the
-/// others, begins anew within a group and fails, with files of ffmpeg's as well; so the rate is said.
+/// Decoded, because what GStreamer writes of AV1 has no delimiters by which ffmpeg would find pictures. Of a fragment
+/// with one picture its `qtdemux` (1.22) says that there is no frame rate, upon which its decoder of AV1, and none of
+/// the others, begins anew within a group and fails, with files of ffmpeg's as well; so the rate is said.
 const AV1: Coding = Coding {
     gstreamer: "capssetter caps=video/x-av1,framerate=25/1 ! av1dec ! videoconvert ! video/x-raw,format=I420",
     extension: DECODED,

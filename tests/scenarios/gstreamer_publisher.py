@@ -26,7 +26,8 @@ H264 = """
 HEVC = """
     videoscale ! video/x-raw,format=I420,width=320,height=180
         ! x265enc tune=zerolatency speed-preset=ultrafast key-int-max=25 bitrate=500
-        option-string=scenecut=0:open-gop=0 ! h265parse config-interval=-1 ! tee name=coded ! queue ! rtph265pay config-interval=-1 ! application/x-rtp,media=video,encoding-name=H265,payload=96
+        option-string=scenecut=0:open-gop=0 ! h265parse config-interval=-1 ! tee name=coded
+        ! queue ! rtph265pay config-interval=-1 ! application/x-rtp,media=video,encoding-name=H265,payload=96
 """
 FILE = "coded. ! queue ! video/x-h265,stream-format=byte-stream ! filesink buffer-mode=unbuffered location={file}"
 
