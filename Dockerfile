@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 
-FROM rust:1.95-slim-bookworm AS build
+FROM rust:1.95.0-slim-bookworm AS build
 # aws-lc, the cryptography under TLS, and libopus are C.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends cmake g++ make \

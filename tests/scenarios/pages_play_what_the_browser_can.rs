@@ -120,6 +120,53 @@ fn a_page_that_is_refused_over_webrtc_plays_another_way_and_says_why() {
     );
 }
 
+/// Every publisher of a stream that nobody leaves has other tracks than the one before. The page starts its player
+/// again when it hears of that, and does not wait for what never comes.
+#[test]
+fn a_page_follows_publishers_with_other_tracks() {
+    const NOTE_WORDS: &str = "window.said = []; \
+        const status = document.querySelector('#status'); \
+        new MutationObserver(() => said.push(status.textContent)) \
+            .observe(status, {childList: true, characterData: true, subtree: true}); \
+        return null;";
+    // What is decoded of the element that is shown: pictures and bytes of sound.
+    const DECODED: &str = "const m = [...document.querySelectorAll('video, audio')].find(m => !m.hidden); \
+        return m && !m.paused && m.currentTime > 1 \
+            ? [m.webkitVideoDecodedByteCount > 0, m.webkitAudioDecodedByteCount > 0] : null;";
+    let server = Server::start();
+    let browser = Browser::open();
+    let clip = Clip::Flv.seconds(60);
+    let tracks: [(&[&str], [bool; 2]); 4] = [
+        (&["-an"], [true, false]),
+        (&[], [true, true]),
+        (&["-an"], [true, false]),
+        (&["-vn"], [false, true]),
+    ];
+    for (turn, (options, expected)) in tracks.into_iter().enumerate() {
+        let mut publisher = Tool::ffmpeg()
+            .args(["-re", "-i"])
+            .arg(&clip)
+            .args(["-c", "copy"])
+            .args(options)
+            .args(["-f", "flv"])
+            .arg(server.rtmp_url("live/show", PUBLISH_KEY))
+            .start();
+        if turn == 0 {
+            wait_for_stream(&server, "live/show");
+            browser.go(&server.http_url("/live/show/"));
+            browser.run(NOTE_WORDS);
+        }
+        let what = format!("publisher {turn} with pictures and sound {expected:?}");
+        wait_until(&what, DEADLINE, || {
+            browser.run(DECODED) == serde_json::json!(expected)
+        });
+        says(&browser, "Playing.");
+        publisher.kill();
+    }
+    let said = browser.run("return said;").to_string();
+    assert!(!said.contains("has stopped"), "it waited in vain: {said}");
+}
+
 #[test]
 fn without_media_source_extensions_pictures_come_by_webrtc() {
     let server = Server::start();

@@ -99,6 +99,18 @@ const NEEDS: &[Need] = &[
         &["gst-inspect-1.0", "--exists", "webrtcbin"],
         "gstreamer1.0-plugins-bad",
     ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "tsdemux"],
+        "gstreamer1.0-plugins-bad",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "av1dec"],
+        "gstreamer1.0-plugins-bad",
+    ),
+    gstreamer(
+        &["gst-inspect-1.0", "--exists", "x265enc"],
+        "gstreamer1.0-plugins-bad",
+    ),
     // Its version is not GStreamer's, by which `--exists` asks.
     need(
         "nicesrc",

@@ -1,4 +1,5 @@
-//! Where a listener of a muxer may start: at keyframes where there are pictures, else at sound.
+//! Where a listener of a muxer (FLV, fragmented MP4, MPEG-TS) may start: at keyframes where there are pictures,
+//! else at sound.
 
 use media::{Span, Timestamp};
 

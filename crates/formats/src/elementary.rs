@@ -81,9 +81,11 @@ impl Frames {
         Self::Track { codec, heard: None }
     }
 
-    /// The frame that `item` brings.
+    /// The frame that `item` brings. A sample without bytes is none: FLV keeps bodies that hold nothing of
+    /// the codec's, such as the end of a sequence.
     pub(crate) fn take<'a>(&mut self, item: &'a Item) -> Option<Frame<'a>> {
         match (self, item) {
+            (_, Item::Sample(sample)) if sample.data.is_empty() => None,
             (Self::Track { codec, heard }, Item::Track(track)) => {
                 hear(*codec, heard, track);
                 None
@@ -124,6 +126,60 @@ impl Framer {
                 adts::Writer::new(&track.config).map(Self::Aac)
             }
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use media::{Span, Timestamp};
+
+    use super::*;
+
+    const DATA: &[u8] = b"an access unit";
+
+    /// What a player of `codec` is sent of a track with this configuration.
+    fn written(codec: Codec, config: &'static [u8], samples: &[&'static [u8]]) -> Vec<Vec<u8>> {
+        let mut frames = Frames::of_track(codec);
+        let track = Track {
+            id: TrackId::AUDIO,
+            kind: Kind::Audio,
+            codec,
+            framing: Framing::Bare,
+            config: config.into(),
+            sample_rate: 48_000,
+            channels: 2,
+            flv: None,
+        };
+        assert!(frames.take(&Item::Track(Arc::new(track))).is_none());
+        let items = samples.iter().map(|data| {
+            Item::Sample(Sample {
+                track: TrackId::AUDIO,
+                dts: Timestamp::ZERO,
+                pts: Timestamp::ZERO,
+                duration: Span::ZERO,
+                keyframe: true,
+                data: Bytes::from_static(data),
+                flv: None,
+            })
+        });
+        let items: Vec<_> = items.collect();
+        let frames = items.iter().filter_map(|item| frames.take(item));
+        let bytes = frames.map(|frame| [frame.header(), &frame.sample.data].concat());
+        bytes.collect()
+    }
+
+    #[test]
+    fn a_sample_without_bytes_is_no_frame() {
+        for (codec, config, header_bytes) in [
+            (Codec::Aac, &[0x11, 0x90][..], AdtsHeader::BYTES),
+            (Codec::Mp3, &[], 0),
+        ] {
+            let frames = written(codec, config, &[b"", DATA, b""]);
+            let lengths: Vec<_> = frames.iter().map(Vec::len).collect();
+            assert_eq!(lengths, [header_bytes + DATA.len()], "{codec:?}");
+            assert!(frames[0].ends_with(DATA), "{codec:?}");
         }
     }
 }

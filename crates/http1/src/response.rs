@@ -123,7 +123,7 @@ impl ResponseHead {
     /// understand HTTP/1.0.
     pub fn new(version: Version, status: Status) -> Self {
         let version = match version {
-            Version::Http11 => "HTTP/1.1",
+            Version::Http11 | Version::Http2 => "HTTP/1.1",
             Version::Http10 | Version::Ice10 | Version::XAudiocast => "HTTP/1.0",
         };
         Self(format!("{version} {} {}\r\n", status.code(), status.reason()).into_bytes())

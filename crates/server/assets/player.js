@@ -13,6 +13,8 @@
   const WATCH_MS = 1000;
   // How often a page that is looked at asks what is playing.
   const INFO_MS = 15000;
+  // The next publisher announces its tracks within this time, one after the other.
+  const TRACKS_MS = 1000;
   // A connection that was lost comes back within this time, or not at all.
   const LOST_MS = 4000;
   // Who was paused for longer goes on live, and not where it was.
@@ -50,6 +52,7 @@
   let retryTimer = null;
   let watchTimer = null;
   let lostTimer = null;
+  let tracksTimer = null;
   // Whether the element has played since it was given this stream.
   let hasPlayed = false;
   let pausedAt = null;
@@ -80,6 +83,7 @@
     clearTimeout(retryTimer);
     clearInterval(watchTimer);
     clearTimeout(lostTimer);
+    clearTimeout(tracksTimer);
     session?.end();
     library?.destroy();
     if (element) {
@@ -273,6 +277,12 @@
     );
     const unlessOver = (act) => (...all) => { if (!isOver()) act(...all); };
     library.on(mpegts.Events.ERROR, unlessOver(onFlvError));
+    // The publisher describes its stream anew: it may be another one, and have other tracks.
+    library.on(mpegts.Events.METADATA_ARRIVED, unlessOver(() => {
+      if (!hasPlayed) return;
+      clearTimeout(tracksTimer);
+      tracksTimer = setTimeout(followTracks, TRACKS_MS);
+    }));
     library.on(mpegts.Events.LOADING_COMPLETE, unlessOver(() => retry("The stream has ended. Waiting for it.")));
     library.attachMediaElement(element);
     library.load();
@@ -288,6 +298,18 @@
     element.src = way.path;
     watch();
     begin();
+  };
+
+  // Starts again when there are other tracks than are played: neither the buffers of a MediaSource nor a
+  // session can be given one more, and an element waits for ever for one that has ended.
+  const followTracks = async () => {
+    const codecs = () => JSON.stringify(offer.tracks.map(({ kind, codec }) => [kind, codec]));
+    const before = codecs();
+    if (!await refresh() || !offer.live || codecs() === before) return;
+    // What nothing could be done with may have become something else.
+    const [best] = ways.of(offer, wantsLowDelay);
+    const isPlayed = way && best && best.picture === way.picture && best.sound === way.sound;
+    if (!isPlayed) chooseLowDelay(wantsLowDelay);
   };
 
   // Ways that have not failed.
@@ -396,14 +418,8 @@
   addEventListener("pageshow", (event) => {
     if (event.persisted) start();
   });
-  setInterval(async () => {
-    if (document.hidden) return;
-    const codecs = () => JSON.stringify(offer.tracks.map(({ kind, codec }) => [kind, codec]));
-    const before = codecs();
-    if (!await refresh() || !offer.live || codecs() === before) return;
-    // What nothing could be done with may have become something else, or a picture has come late.
-    const [best] = choices();
-    if (!way || best?.picture && !way.picture) chooseLowDelay(wantsLowDelay);
+  setInterval(() => {
+    if (!document.hidden) followTracks();
   }, INFO_MS);
 
   start();

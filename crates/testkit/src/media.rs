@@ -27,7 +27,9 @@ pub enum Clip {
     FlvHevc,
     /// FLV: the same with AV1.
     FlvAv1,
-    /// FLV: the same with VP9.
+    /// FLV: the same with AV1 and Opus.
+    FlvAv1Opus,
+    /// FLV: as `FlvHevc` with VP9.
     FlvVp9,
     /// FLV: H.264 as in `Flv` with Opus.
     FlvOpus,
@@ -105,10 +107,11 @@ const REPEATABLE: &[&str] = &[
     "-1",
 ];
 const AAC: &[&str] = &["-c:a", "aac", "-b:a", "96k"];
+const OPUS: &[&str] = &["-c:a", "libopus", "-b:a", "64k"];
 
 impl Clip {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Flv,
         Self::FlvBframes,
         Self::FlvLarger,
@@ -116,6 +119,7 @@ impl Clip {
         Self::FlvHd,
         Self::FlvHevc,
         Self::FlvAv1,
+        Self::FlvAv1Opus,
         Self::FlvVp9,
         Self::FlvOpus,
         Self::FlvMultitrack,
@@ -164,9 +168,12 @@ impl Clip {
     #[must_use]
     pub fn ffmpeg(self) -> Tool {
         match self {
-            Self::FlvHevc | Self::FlvAv1 | Self::FlvVp9 | Self::FlvOpus | Self::FlvMultitrack => {
-                Tool::current_ffmpeg()
-            }
+            Self::FlvHevc
+            | Self::FlvAv1
+            | Self::FlvAv1Opus
+            | Self::FlvVp9
+            | Self::FlvOpus
+            | Self::FlvMultitrack => Tool::current_ffmpeg(),
             _ => Tool::ffmpeg(),
         }
     }
@@ -182,6 +189,7 @@ impl Clip {
             | Self::FlvHd
             | Self::FlvHevc
             | Self::FlvAv1
+            | Self::FlvAv1Opus
             | Self::FlvVp9
             | Self::FlvOpus
             | Self::FlvMultitrack => "flv",
@@ -222,6 +230,7 @@ impl Clip {
             Self::OggOpus
             | Self::WebM
             | Self::FlvOpus
+            | Self::FlvAv1Opus
             | Self::FlvLarger
             | Self::FlvMegabit
             | Self::FlvHd => 48_000,
@@ -242,8 +251,9 @@ impl Clip {
             Self::FlvMegabit | Self::FlvHd => [MEGABIT, BASELINE, AAC].concat(),
             Self::FlvHevc => [HEVC, AAC].concat(),
             Self::FlvAv1 => [AV1, AAC].concat(),
+            Self::FlvAv1Opus => [AV1, OPUS].concat(),
             Self::FlvVp9 => [VP9, AAC].concat(),
-            Self::FlvOpus => [H264, BASELINE, &["-c:a", "libopus", "-b:a", "64k"]].concat(),
+            Self::FlvOpus => [H264, BASELINE, OPUS].concat(),
             Self::FlvMultitrack => [
                 H264,
                 BASELINE,
@@ -264,7 +274,7 @@ impl Clip {
             Self::Mp3 => vec!["-c:a", "libmp3lame", "-b:a", "128k", "-write_xing", "0"],
             Self::Adts => AAC.to_vec(),
             Self::OggVorbis => vec!["-c:a", "libvorbis", "-b:a", "96k"],
-            Self::OggOpus => vec!["-c:a", "libopus", "-b:a", "64k"],
+            Self::OggOpus => OPUS.to_vec(),
             Self::OggFlac => vec!["-c:a", "flac", "-sample_fmt", "s16"],
             Self::WebM => "-c:v libvpx -deadline realtime -b:v 400k -g 25 -c:a libopus -b:a 64k \
                            -cluster_time_limit 1000"

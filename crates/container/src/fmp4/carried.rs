@@ -172,7 +172,11 @@ impl Carried {
     pub(super) fn payload(&self, sample: &Sample) -> Option<Bytes> {
         let data = &sample.data;
         if !self.is_adts {
-            return (!data.is_empty()).then(|| data.clone());
+            let data = match self.codec {
+                Codec::Av1 => without_delimiter(data),
+                _ => data.clone(),
+            };
+            return Some(data).filter(|data| !data.is_empty());
         }
         let header = AdtsHeader::parse(data).filter(|header| header.blocks == 1)?;
         let unit = data.get(header.header_bytes..)?;
@@ -282,6 +286,16 @@ impl Carried {
         entry::audio(kind, frame.channels, frame.sample_rate, |entry| {
             entry.put_box(record_box, |content| content.put(&made));
         })
+    }
+}
+
+/// A temporal unit of AV1 without the delimiter that it may begin with: a sample is one unit, and should have none
+/// (AV1 in ISOBMFF §2.4).
+fn without_delimiter(data: &Bytes) -> Bytes {
+    let mut rest = &data[..];
+    match av1::Obu::take(&mut rest) {
+        Some(unit) if unit.kind() == av1::obu::TEMPORAL_DELIMITER => data.slice_ref(rest),
+        _ => data.clone(),
     }
 }
 

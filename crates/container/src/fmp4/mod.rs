@@ -9,6 +9,10 @@
 //! first sound track that MP4 can carry; where it writes them is its [`Sink`]'s. What a stream can
 //! be asked for is told by [`can_mux`], [`codec_string`] and [`media_type`].
 //!
+//! A fragment ends before each keyframe, and so may have one picture. GStreamer's `qtdemux` (1.22) then says that the
+//! stream has no frame rate, upon which its decoder of AV1 begins anew within a group, and fails or loses pictures; it
+//! does so with files that ffmpeg has cut like that. Its other decoders, and other players, show every picture.
+//!
 //! The boxes are written here and not by a library: codecs' records go into them as they came, the
 //! fragments are the data path, and what is left is two hundred lines of constants.
 //!

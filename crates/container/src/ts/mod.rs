@@ -18,12 +18,16 @@
 //! * Frames of sound share PES packets ([`Muxer`] says for how long they wait for each other), and
 //!   what is held is written before any picture that is not earlier.
 //!
+//! A listener that skips ahead sees a gap in the continuity counters of each PID. ISO/IEC 13818-1 §2.4.3.5 has a flag
+//! for that, in a packet without payload before the first one behind the gap, and listeners are not given it: ffmpeg
+//! and GStreamer decode the same with it and without, and VLC 3, which is told of the gap by its table reader all the
+//! same, loses three frames of sound instead of one.
+//!
 //! Everything is pure and bounded: [`TRACKS_MAX`] tracks, and 32 KiB of sound that is held for each.
 //! Pictures are not copied but into the packet being filled.
 
 mod clock;
 mod dolby;
-mod joins;
 mod muxer;
 mod opus;
 mod packet;

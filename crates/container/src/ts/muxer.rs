@@ -3,12 +3,12 @@
 use media::{Item, Kind, Sample, Span, Timestamp, Track};
 
 use super::clock::CLOCK_EVERY;
-use super::joins::Joins;
 use super::picture::Picture;
 use super::program::{Program, Unit};
 use super::sound::{Held, Sound};
 use super::stream::{Coding, Stream, Unsupported};
 use super::{Join, Sink};
+use crate::joins::Joins;
 
 /// Tracks carried at the most: as many as a stream announces.
 pub const TRACKS_MAX: usize = 16;
@@ -64,7 +64,8 @@ impl Muxer {
             Item::Track(track) => self.track(track, sink),
             Item::Sample(sample) => self.sample(sample, sink),
             Item::Epoch => self.begin_epoch(sink),
-            Item::Header(_) | Item::Metadata(_) | Item::Script(_) | Item::Title(_) => {}
+            Item::Metadata(script) => self.joins.metadata(&script.body),
+            Item::Header(_) | Item::Script(_) | Item::Title(_) => {}
         }
     }
 
@@ -130,9 +131,7 @@ impl Muxer {
 
     fn sound(&mut self, index: usize, sample: &Sample, sink: &mut impl Sink) {
         let has_pictures = self.picture_track().is_some();
-        let may_join = self
-            .joins
-            .allow_sound(self.at.max(sample.dts), has_pictures);
+        let may_join = self.joins.at_sound(self.at.max(sample.dts), has_pictures);
         if !may_join && !self.has_begun {
             return;
         }
@@ -168,7 +167,7 @@ impl Muxer {
         };
         let Some(began) = held.began() else { return };
         let at = self.at.max(began);
-        let may_join = self.joins.allow_sound(at, has_pictures);
+        let may_join = self.joins.at_sound(at, has_pictures);
         let is_join = may_join && (self.program.wants_tables(at) || !self.has_begun);
         if is_join || self.has_begun {
             let unit = Unit {

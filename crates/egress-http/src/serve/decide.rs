@@ -318,6 +318,7 @@ impl Request<'_> {
 
     fn version(&self) -> &'static str {
         match self.head.version() {
+            http1::Version::Http2 => "HTTP/2.0",
             http1::Version::Http11 => "HTTP/1.1",
             http1::Version::Http10 => "HTTP/1.0",
             http1::Version::Ice10 | http1::Version::XAudiocast => "ICE/1.0",

@@ -21,6 +21,8 @@ pub enum Version {
     /// x-audiocast, the login before Icecast 2: `SOURCE password /mount`, headers that begin with
     /// `x-audiocast-`. Such a client waits for a bare `OK`.
     XAudiocast,
+    /// HTTP/2 (RFC 9113). No head that is parsed has it: see [`Head::over_http2`].
+    Http2,
 }
 
 /// A complete request head.
@@ -68,6 +70,14 @@ impl Head {
     /// The version.
     pub fn version(&self) -> Version {
         self.version
+    }
+
+    /// The same request, which came over HTTP/2 and was written down as a head of HTTP/1.1. It is answered
+    /// as that would be, and named what it is.
+    #[must_use]
+    pub fn over_http2(mut self) -> Self {
+        self.version = Version::Http2;
+        self
     }
 
     /// How the body is delimited.
@@ -182,7 +192,7 @@ impl Head {
     pub fn keeps_alive(&self) -> bool {
         self.body != Body::UntilClose
             && match self.version {
-                Version::Http11 => !self.connection_has("close"),
+                Version::Http11 | Version::Http2 => !self.connection_has("close"),
                 Version::Http10 => {
                     self.connection_has("keep-alive") && !self.connection_has("close")
                 }

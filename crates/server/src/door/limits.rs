@@ -150,6 +150,11 @@ impl Limits {
         connections.into_iter().sum::<usize>() as u64
     }
 
+    /// Kept-alive connections that wait for their next request.
+    pub(crate) fn idle(&self) -> u64 {
+        self.places.idle_now() as u64
+    }
+
     /// WebRTC sessions whose peers have not connected.
     pub(crate) fn pending_sessions(&self) -> u64 {
         self.places.pending(Pool::Session) as u64

@@ -93,12 +93,21 @@ async fn pass(time: Duration) {
     tokio::time::resume();
 }
 
+/// What the metrics say of the connections to the HTTP port.
+async fn gauge(house: &House, name: &str) -> f64 {
+    let page = ask(house.admin, "GET", "/metrics", "").await;
+    let value = page.lines().find_map(|line| line.strip_prefix(name));
+    value.expect("a metric").parse().expect("a number")
+}
+
 /// Whether a connection to the HTTP port is open.
 async fn has_connections(house: &House) -> bool {
-    let page = ask(house.admin, "GET", "/metrics", "").await;
-    let name = "carillon_connections{door=\"http\"} ";
-    let value = page.lines().find_map(|line| line.strip_prefix(name));
-    value.expect("a metric").parse::<f64>().expect("a number") > 0.0
+    gauge(house, "carillon_connections{door=\"http\"} ").await > 0.0
+}
+
+/// How many of them wait for their next request.
+async fn idle_connections(house: &House) -> f64 {
+    gauge(house, "carillon_idle_connections ").await
 }
 
 #[tokio::test]
@@ -262,12 +271,17 @@ async fn bodies_are_asked_for_where_they_are_read() {
 async fn an_idle_connection_ends_after_a_while() {
     let house = House::open(AUTH).await;
     let mut kept = Kept::open(house.http).await;
+    assert_eq!(idle_connections(&house).await, 0.0, "it has asked nothing");
     assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
+    while idle_connections(&house).await != 1.0 {
+        tokio::task::yield_now().await;
+    }
     // An empty line behind a request begins none.
     kept.send("\r\n").await;
     while has_connections(&house).await {
         pass(IDLE).await;
     }
+    assert_eq!(idle_connections(&house).await, 0.0);
     kept.is_closed().await;
     house.close().await;
 }

@@ -189,7 +189,9 @@ async fn hear(body: &mut Incoming, mut bytes: usize) {
 
 #[tokio::test]
 async fn requests_of_http_2_are_answered_like_others() {
-    let secure = Secure::open().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let access = folder.path().join("access.log");
+    let secure = Secure::open_with(&format!("[log]\naccess = {access:?}\n")).await;
     let _source = secure.house.publish("radio.mp3").await;
     let (mut client, _connection) = secure.http_2().await;
     for (method, path, body, expected, words) in [
@@ -234,7 +236,21 @@ async fn requests_of_http_2_are_answered_like_others() {
             "{method} {path}: {said}"
         );
     }
+    let heard = send(&mut client, "GET", "/radio.mp3", "").await;
     secure.house.close().await;
+    drop(heard);
+    let access = std::fs::read_to_string(access).expect("an access log");
+    for line in [
+        "\"GET / HTTP/2.0\" 200",
+        "\"GET /live/none.flv HTTP/2.0\" 404",
+        "\"PUT /live/show HTTP/2.0\" 505",
+        "\"GET /radio.mp3 HTTP/2.0\" 200",
+    ] {
+        assert!(access.contains(line), "{line}: {access}");
+    }
+    // The source's own request is the only other.
+    let others = access.lines().filter(|line| !line.contains(" HTTP/2.0\" "));
+    assert!(others.count() <= 1, "{access}");
 }
 
 #[tokio::test]

@@ -99,6 +99,23 @@ fn vp9_says_in_its_keyframes_how_large_it_is() {
 }
 
 #[test]
+fn av1_has_no_temporal_delimiters() {
+    const DELIMITER: &[u8] = &[0x12, 0];
+    const SHOWN_AGAIN: &[u8] = &[0x1A, 1, 0xA8];
+    let with = |unit: &[u8]| [DELIMITER, unit].concat();
+    let items = [
+        Item::Track(track(Codec::Av1, AV1_RECORD).into()),
+        picture_of(&with(&AV1_RECORD[4..]), 0, true),
+        picture_of(&with(SHOWN_AGAIN), 40, false),
+        picture_of(DELIMITER, 80, false),
+        picture_of(SHOWN_AGAIN, 120, false),
+    ];
+    let file = Log::of(&items).file();
+    let rows: Vec<_> = file.rows(1).map(|row| &row.data[..]).collect();
+    assert_eq!(rows, [&AV1_RECORD[4..], SHOWN_AGAIN, SHOWN_AGAIN]);
+}
+
+#[test]
 fn av1_may_have_its_sequence_header_in_band() {
     let units = &AV1_RECORD[4..];
     let (trak, _) = trak_of(

@@ -1,5 +1,7 @@
 //! Where listeners start, they can decode.
 
+use media::Script;
+
 use super::*;
 
 /// What a listener gets who starts at each join.
@@ -53,11 +55,17 @@ fn sound_alone_is_joined_where_the_tables_are() {
 #[test]
 fn sound_waits_for_an_announced_picture_but_not_for_ever() {
     // About 21 ms each.
-    let sound = (0..300).map(frame);
+    let sound = |count| (0..count).map(frame);
+    let first = |items: Vec<Item>| Recorder::of(&items).units[0].at.millis();
+    let metadata = Item::Metadata(Script {
+        at: Timestamp::ZERO,
+        body: b"\x02\x00\x0AonMetaData videocodecid"[..].into(),
+    });
+    let by_metadata = [metadata, announce(aac())].into_iter().chain(sound(300));
+    assert_eq!(first(by_metadata.collect()), 2_005);
     let announced = [announce(h264()), announce(aac())];
-    let items: Vec<_> = announced.iter().cloned().chain(sound).collect();
-    let recorder = Recorder::of(&items);
-    assert_eq!(recorder.units[0].at.millis(), 2_005);
+    let by_track = announced.iter().cloned().chain(sound(600));
+    assert_eq!(first(by_track.collect()), 10_005, "the camera stays off");
     let mut items: Vec<_> = announced.to_vec();
     items.extend((0..50).map(frame));
     items.extend([picture(1_000, false), picture(1_040, true)]);

@@ -240,6 +240,7 @@ impl Gather {
             .map(|(door, accepted, _)| (door, accepted as f64));
         page.counters(ACCEPTED, accepted)?;
         page.gauge(PENDING, node.limits.pending() as f64)?;
+        page.gauge(IDLE, node.limits.idle() as f64)?;
         page.gauge(PENDING_SESSIONS, node.limits.pending_sessions() as f64)
     }
 

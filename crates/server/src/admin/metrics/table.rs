@@ -77,6 +77,7 @@ metrics! {
     CONNECTIONS Gauge "carillon_connections" ["door"] "Connections that a door or a publisher's driver serves now; listeners handed to a worker are not among them";
     ACCEPTED Counter "carillon_connections_accepted" ["door"] "Connections accepted";
     PENDING Gauge "carillon_pending_connections" [] "Connections that are neither sources nor listeners, yet";
+    IDLE Gauge "carillon_idle_connections" [] "HTTP connections, kept alive, that carry no request now; they give way to newcomers";
     PENDING_SESSIONS Gauge "carillon_pending_sessions" [] "WebRTC sessions whose peers have not connected, yet";
     BUSY Gauge "carillon_worker_busy_ratio" ["worker"] "Share of a core that a worker spent on visits during the last second";
     PRESSURE Gauge "carillon_pressure" ["kind"] "How near it is that newcomers are turned away; at 1 they are";

@@ -75,6 +75,7 @@ impl Asked {
 
 const fn words(version: Version) -> &'static str {
     match version {
+        Version::Http2 => "HTTP/2.0",
         Version::Http11 => "HTTP/1.1",
         Version::Http10 => "HTTP/1.0",
         Version::Ice10 => "ICE/1.0",

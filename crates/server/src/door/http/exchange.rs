@@ -30,6 +30,7 @@ pub(super) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::E
     *request.method_mut() = method.map_err(|_| http1::Error::RequestLineMalformed)?;
     *request.uri_mut() = Uri::from(target);
     *request.version_mut() = match head.version() {
+        Version::Http2 => http::Version::HTTP_2,
         Version::Http11 => http::Version::HTTP_11,
         Version::Http10 | Version::Ice10 | Version::XAudiocast => http::Version::HTTP_10,
     };
@@ -142,7 +143,7 @@ pub(super) async fn write<S: AsyncWrite + Unpin>(
 /// The head of an answer. What it says of the body's length is decided here.
 fn head(response: &Response, framing: Framing, terms: Terms, now: HttpDate) -> Vec<u8> {
     let version = match terms.version {
-        Version::Http11 => "HTTP/1.1",
+        Version::Http11 | Version::Http2 => "HTTP/1.1",
         Version::Http10 | Version::Ice10 | Version::XAudiocast => "HTTP/1.0",
     };
     let status = response.status();

@@ -184,8 +184,7 @@ impl Places {
     }
 
     /// Idle connections now.
-    #[cfg(test)]
-    fn idle_now(&self) -> usize {
+    pub(super) fn idle_now(&self) -> usize {
         self.idle().len()
     }
 

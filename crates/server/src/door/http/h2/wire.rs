@@ -6,7 +6,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use http1::{Head, HeadReader};
 
-/// The head that HTTP/1 would have.
+/// The head that HTTP/1 would have, which says that it came over HTTP/2.
 pub(super) fn head(parts: &Parts) -> Result<Head, http1::Error> {
     let target = parts.uri.path_and_query();
     let target = target.ok_or(http1::Error::TargetMalformed)?.as_str();
@@ -30,7 +30,7 @@ pub(super) fn head(parts: &Parts) -> Result<Head, http1::Error> {
     let read = HeadReader::default().push(&text)?;
     let (head, _) = read.ok_or(http1::Error::HeaderMalformed)?;
     head.conforms()?;
-    Ok(head)
+    Ok(head.over_http2())
 }
 
 /// An answer of ours as HTTP/1 has it, in which each line is one header. `body` is used instead of its own.
@@ -78,6 +78,10 @@ mod tests {
         let (parts, ()) = request.body(()).expect("a request").into_parts();
         let head = head(&parts).expect("a head");
         assert_eq!((head.method(), &*head.path()), ("POST", "/a b"));
+        assert_eq!(
+            (head.version(), head.keeps_alive()),
+            (http1::Version::Http2, true)
+        );
         assert_eq!(
             head.header_values("host").collect::<Vec<_>>(),
             ["radio:8443"]

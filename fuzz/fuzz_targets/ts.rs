@@ -1,0 +1,75 @@
+//! MPEG-TS to listeners: whatever a stream brings, what is written can be read by a demuxer that takes nothing for
+//! granted, from the start and from every join, and is no longer than what it was made of allows.
+
+#![no_main]
+
+#[allow(dead_code, reason = "the muxer's own tests ask it for more")]
+#[path = "../../crates/container/src/ts/tests/demuxer.rs"]
+mod demuxer;
+#[path = "../shared/script.rs"]
+mod script;
+
+use container::ts::{Join, Muxer, PACKET_BYTES, Sink};
+use demuxer::demux;
+use libfuzzer_sys::fuzz_target;
+use media::Timestamp;
+
+/// Each byte of a sample becomes so many at the most: a NAL unit of one byte behind a length of one byte gets a
+/// start code of four.
+const GROWTH: usize = 6;
+
+/// What an item costs beside its bytes: tables, clock, parameter sets, and headers of the sound of all tracks.
+const ITEM_BYTES: usize = 16 * 1024;
+
+/// Joins that are read from, of many.
+const JOINS: usize = 8;
+
+#[derive(Default)]
+struct Log {
+    bytes: Vec<u8>,
+    units: usize,
+    /// Where units begin that listeners may start at.
+    joins: Vec<usize>,
+    /// Where the open unit begins.
+    open: usize,
+    at: Option<Timestamp>,
+}
+
+impl Sink for Log {
+    fn packet(&mut self, packet: &[u8; PACKET_BYTES]) {
+        self.bytes.extend_from_slice(packet);
+    }
+
+    fn end_unit(&mut self, at: Timestamp, join: Option<Join>) {
+        assert!(self.open < self.bytes.len(), "a unit has bytes");
+        assert!(
+            self.at.replace(at).is_none_or(|last| last <= at),
+            "units go forward"
+        );
+        assert!(self.units > 0 || join.is_some(), "the first is a join");
+        if join.is_some() {
+            self.joins.push(self.open);
+        }
+        self.units += 1;
+        self.open = self.bytes.len();
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let mut log = Log::default();
+    let mut muxer = Muxer::default();
+    let mut allowed = ITEM_BYTES;
+    for item in script::items(data) {
+        allowed += GROWTH * script::bytes_of(&item) + ITEM_BYTES;
+        muxer.push(&item, &mut log);
+        assert!(log.bytes.len() <= allowed);
+    }
+    muxer.flush(&mut log);
+    assert_eq!(log.open, log.bytes.len(), "every unit ends");
+    let read = demux(&log.bytes);
+    assert_eq!(read.packets.len(), log.units, "each unit is one PES packet");
+    let step = log.joins.len().div_ceil(JOINS).max(1);
+    for join in log.joins.iter().step_by(step) {
+        demux(&log.bytes[*join..]);
+    }
+});
