@@ -14,7 +14,7 @@ use media::{Span, Timestamp};
 use crate::cursor::{Reason, Verdict, judge, start};
 use crate::lane::{Lane, LaneGuard};
 use crate::log::{Entry, View};
-use crate::policy::Policy;
+use crate::policy::{Class, Policy};
 
 /// See the module's description.
 #[derive(Debug)]
@@ -130,6 +130,11 @@ impl Follower {
     /// How far back a listener may start that has waited for so long.
     pub(crate) fn reach(&self, waited: Duration) -> Span {
         self.lane.reach(waited)
+    }
+
+    /// The lane's set of defaults.
+    pub(crate) fn class(&self) -> Class {
+        self.lane.class
     }
 
     pub(crate) fn view(&self) -> &View {

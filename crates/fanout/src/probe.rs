@@ -15,7 +15,7 @@ use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
 use crate::log::{Entry, Preamble, Retention, View, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, Policy};
-use crate::stats::WorkerStats;
+use crate::books::{Books, Plane};
 use crate::worker::{Joins, Summons, Visits};
 
 /// Runs the log against its oracle; see `log/model.rs`.
@@ -83,7 +83,7 @@ pub struct VisitProbe {
     lane: ProbeLane,
     visits: Visits,
     backend: Box<dyn Backend>,
-    stats: WorkerStats,
+    books: Books,
 }
 
 impl VisitProbe {
@@ -106,7 +106,7 @@ impl VisitProbe {
             lane,
             visits,
             backend,
-            stats: WorkerStats::new(),
+            books: Books::new(Plane::Worker, 0),
         };
         probe.turn(&[0; 418]);
         probe
@@ -119,10 +119,10 @@ impl VisitProbe {
 
     /// Visits every listener. Returns how many sends that took.
     pub fn visit(&mut self) -> u64 {
-        let before = self.stats.sends.value();
+        let before = self.books.sends.value();
         self.visits
-            .turn(&mut *self.backend, &self.stats, Instant::now());
-        self.stats.sends.value() - before
+            .turn(&mut *self.backend, &self.books, Instant::now());
+        self.books.sends.value() - before
     }
 
     /// Appends a unit and visits every listener with it. Returns how many sends that took.
@@ -327,7 +327,7 @@ impl Backend for Bottomless {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::LATE_AFTER;
+    use crate::books::LATE_AFTER;
 
     #[test]
     fn messages_long_after_their_window_are_late() {
@@ -335,11 +335,11 @@ mod tests {
         let mut probe = VisitProbe::new(LISTENERS).expect("a waker");
         let window = Policy::default_for(Class::Audio).max_wait;
         let mut late_by = |delay: Duration| {
-            let before = probe.stats.late_messages.value();
+            let before = probe.books.late_messages.value();
             probe.append(&[0; 100]);
             let now = Instant::now() + delay;
-            probe.visits.turn(&mut *probe.backend, &probe.stats, now);
-            probe.stats.late_messages.value() - before
+            probe.visits.turn(&mut *probe.backend, &probe.books, now);
+            probe.books.late_messages.value() - before
         };
         assert_eq!(late_by(window + LATE_AFTER / 2), 0);
         let late = late_by(window + LATE_AFTER + Duration::from_millis(1));
