@@ -9,13 +9,13 @@ use bytes::Bytes;
 use media::{Item, Span, Timestamp};
 use net::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot, Waker};
 
+use crate::books::{Books, Plane};
 use crate::budget::Account;
 use crate::cursor;
 use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
 use crate::log::{Entry, Preamble, Retention, View, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, Policy};
-use crate::books::{Books, Plane};
 use crate::worker::{Joins, Summons, Visits};
 
 /// Runs the log against its oracle; see `log/model.rs`.

@@ -41,6 +41,7 @@ mod signals;
 mod stamp;
 mod status;
 mod track_view;
+mod workload;
 
 #[cfg(test)]
 mod tests;

@@ -15,10 +15,10 @@ use super::cost::Cost;
 use super::listener::{HEAD_PARTS, Listener, Plan};
 use super::message::Message;
 use super::pace::Pace;
+use crate::books::{Books, LATE_AFTER};
 use crate::cursor::{Reason, sample_interval};
 use crate::lane::Lane;
 use crate::log::View;
-use crate::books::{Books, LATE_AFTER};
 
 /// Sends handed to the back-end together. Enough to make a submission cheap, few enough that the
 /// scratch space stays in the first-level cache.

@@ -62,11 +62,11 @@ mod tests {
     use media::{Item, Script, Span, Timestamp};
 
     use crate::ListenerId;
+    use crate::books::{Books, Plane};
     use crate::budget::Account;
     use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
     use crate::policy::{Class, Policy};
     use crate::probe::{Bottomless, Verbatim};
-    use crate::books::{Books, Plane};
     use crate::worker::carousel::Carousel;
     use crate::worker::listener::Listener;
 

@@ -78,8 +78,7 @@ impl Worker {
                 continue;
             }
             if !listener.is_waiting() {
-                self.books
-                    .sampled_lag(lag(&lane.view, listener.offset), 1);
+                self.books.sampled_lag(lag(&lane.view, listener.offset), 1);
             }
             // Whoever waits for a place has the greatest offset of all.
             if listener.offset < lane.view.end()
