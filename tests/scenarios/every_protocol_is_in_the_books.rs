@@ -221,11 +221,17 @@ fn every_metric_of_listeners_counts_each_of_them() {
         let sent = of_protocol(&metrics, "carillon_egress_bytes_total", protocol);
         // RTMP and FLV have other headers, and answers have heads.
         let ratio = sent / received as f64;
-        assert!((0.95..1.1).contains(&ratio), "{protocol}: {sent} of {received}");
+        assert!(
+            (0.95..1.1).contains(&ratio),
+            "{protocol}: {sent} of {received}"
+        );
     }
     let received = report["bytes"].as_f64().unwrap();
     let sent = of_protocol(&metrics, "carillon_egress_bytes_total", "webrtc");
-    assert!((0.95..1.1).contains(&(sent / received)), "{sent} of {received}");
+    assert!(
+        (0.95..1.1).contains(&(sent / received)),
+        "{sent} of {received}"
+    );
 
     let sum = |name: &str, label: &str| metrics.sum(name, &[label]);
     let gone = sum("carillon_departures_total", "");
@@ -234,7 +240,12 @@ fn every_metric_of_listeners_counts_each_of_them() {
     assert!(metrics.sum("carillon_forward_delay_seconds_count", &[]) > 0.0);
     assert!(metrics.sum("carillon_listener_lag_seconds_count", &[]) > 0.0);
     for plane in [["0", "1"].as_slice(), &["webrtc-0", "webrtc-1"], &["tasks"]] {
-        let worker = |worker: &&str| sum("carillon_turn_seconds_count", &format!("worker=\"{worker}\""));
+        let worker = |worker: &&str| {
+            sum(
+                "carillon_turn_seconds_count",
+                &format!("worker=\"{worker}\""),
+            )
+        };
         let turns: f64 = plane.iter().map(|label| worker(label)).sum();
         assert!(turns > 0.0, "{plane:?}");
     }

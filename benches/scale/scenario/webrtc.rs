@@ -263,10 +263,26 @@ fn admission(bench: &mut Bench, window: Duration) {
     let joined = turn.report.number("/joined");
     let gone = joined - turn.report.number("/alive");
     for (what, value, target) in [
-        ("viewers let in", joined, Some(Target::AtLeast(LISTENERS as f64))),
-        ("viewers turned away", turn.rejected, Some(Target::AtLeast(1.0))),
-        ("viewers lost that were let in", gone, Some(Target::NeverAbove(0.0))),
-        ("viewers degraded that were let in", turn.degraded, Some(Target::NeverAbove(0.0))),
+        (
+            "viewers let in",
+            joined,
+            Some(Target::AtLeast(LISTENERS as f64)),
+        ),
+        (
+            "viewers turned away",
+            turn.rejected,
+            Some(Target::AtLeast(1.0)),
+        ),
+        (
+            "viewers lost that were let in",
+            gone,
+            Some(Target::NeverAbove(0.0)),
+        ),
+        (
+            "viewers degraded that were let in",
+            turn.degraded,
+            Some(Target::NeverAbove(0.0)),
+        ),
         (
             "packets lost of a million to those let in",
             turn.lost() * 1e6,

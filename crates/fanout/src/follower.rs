@@ -15,6 +15,7 @@ use crate::cursor::{Reason, Verdict, judge, start};
 use crate::lane::{Lane, LaneGuard};
 use crate::log::{Entry, View};
 use crate::policy::{Class, Policy};
+use crate::task_bells::TaskSlot;
 
 /// See the module's description.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct Follower {
     lane: Arc<Lane>,
     view: View,
     /// Its place among those that wait for the lane.
-    slot: usize,
+    slot: Arc<TaskSlot>,
 }
 
 /// A unit of the log: the smallest run of bytes that makes sense alone.
@@ -66,7 +67,7 @@ impl Follower {
     /// Asks for one wake-up at the next news. False when there is news already, since the last
     /// [`refresh`](Self::refresh), or the end: the caller must look again before it sleeps.
     pub fn arm(&self, waker: &Waker) -> bool {
-        self.lane.readers().arm(self.slot, waker);
+        self.lane.readers().arm(&self.slot, waker);
         !(self.view.is_stale() || self.lane.ended())
     }
 
@@ -144,6 +145,6 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        self.lane.readers().leave(self.slot);
+        self.lane.readers().leave(&self.slot);
     }
 }

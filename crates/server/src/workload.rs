@@ -134,10 +134,12 @@ impl Workload {
         }
     }
 
-    /// The share of a core that each worker has spent on visits lately, by its label.
-    pub(crate) fn busy_ratios(&self) -> Vec<(String, f64)> {
+    /// The share of a core that the worker of this label has spent on visits lately; 0 until it is known.
+    pub(crate) fn busy_ratio(&self, label: &str) -> f64 {
         let ratios = self.busy_ratios.lock();
-        ratios.unwrap_or_else(PoisonError::into_inner).clone()
+        let ratios = ratios.unwrap_or_else(PoisonError::into_inner);
+        let own = ratios.iter().find(|(worker, _)| worker == label);
+        own.map_or(0.0, |(_, ratio)| *ratio)
     }
 
     /// Takes the counts of now; gives rates when an interval has passed.
@@ -285,9 +287,9 @@ mod tests {
         let workload = Workload::new(2);
         let rates = rates_of(&workload, work);
         assert!(is(rates.core_share, 0.75), "{rates:?}");
-        let busy = workload.busy_ratios();
-        assert!(busy[0].0 == "0" && is(busy[0].1, 0.25), "{busy:?}");
-        assert!(busy[1].0 == "1" && is(busy[1].1, 1.0), "{busy:?}");
+        assert_eq!(workload.busy_ratio("elsewhere"), 0.0);
+        let busy = ["0", "1"].map(|worker| workload.busy_ratio(worker));
+        assert!(is(busy[0], 0.25) && is(busy[1], 1.0), "{busy:?}");
     }
 
     #[test]

@@ -212,7 +212,12 @@ impl Gather {
             .iter()
             .map(|books| (books.label(), books.turn_seconds.value()));
         page.histograms(TURN, turns)?;
-        page.gauges(BUSY, self.0.workload.busy_ratios())
+        let busy = all.iter().map(|books| {
+            let label = books.label();
+            let ratio = self.0.workload.busy_ratio(&label);
+            (label, ratio)
+        });
+        page.gauges(BUSY, busy)
     }
 
     fn doors(&self, page: &mut Page<'_>) -> fmt::Result {
