@@ -240,13 +240,10 @@ fn every_metric_of_listeners_counts_each_of_them() {
     assert!(metrics.sum("carillon_forward_delay_seconds_count", &[]) > 0.0);
     assert!(metrics.sum("carillon_listener_lag_seconds_count", &[]) > 0.0);
     for plane in [["0", "1"].as_slice(), &["webrtc-0", "webrtc-1"], &["tasks"]] {
-        let worker = |worker: &&str| {
-            sum(
-                "carillon_turn_seconds_count",
-                &format!("worker=\"{worker}\""),
-            )
-        };
-        let turns: f64 = plane.iter().map(|label| worker(label)).sum();
+        let labels = plane.iter().map(|worker| format!("worker=\"{worker}\""));
+        let turns: f64 = labels
+            .map(|label| sum("carillon_turn_seconds_count", &label))
+            .sum();
         assert!(turns > 0.0, "{plane:?}");
     }
 }

@@ -175,7 +175,7 @@ mod tests {
         let bells = Arc::<TaskBells>::default();
         let slot = bells.enter();
         let joining = bells.slots();
-        let (tell, told) = mpsc::channel();
+        let (tell, told) = mpsc::sync_channel(1);
         let thread = std::thread::spawn({
             let bells = Arc::clone(&bells);
             move || {
