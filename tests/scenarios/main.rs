@@ -22,6 +22,7 @@ mod browsers_play_the_page;
 mod browsers_watch_and_publish;
 mod demo_clip_loops_in_step;
 mod enhanced_codecs_are_relayed;
+mod every_protocol_is_in_the_books;
 mod everybody_hears_the_same;
 mod hostile_publishers_are_refused;
 mod icecast_sources_are_heard_unchanged;

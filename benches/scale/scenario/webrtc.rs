@@ -40,6 +40,8 @@ const MOST_STEP: u64 = 500;
 const MOST_LAST: u64 = 10_000;
 const MOST_RAMP: u64 = 100;
 const MOST_WINDOW: Duration = Duration::from_secs(20);
+/// More than two cores can send to: all of them come, and those who are let in must see nothing of the rest.
+const TOO_MANY: u64 = 5_000;
 /// The share of packets from which on a viewer sees that some are missing.
 const LOSS_MAX: f64 = 0.001;
 
@@ -48,6 +50,7 @@ const SETTINGS: &[(&str, &str, &str)] = &[("webrtc", "listen", "\"127.0.0.1:0\""
 
 /// Names of what the server says of its sessions, with their labels.
 mod names {
+    pub(super) const REJECTED: &str = "carillon_rejected_total";
     pub(super) const SKIPS: &str = "carillon_skips_total";
     pub(super) const DEGRADED: &str = "carillon_degraded_listeners";
     pub(super) const SENDS: &str = "carillon_webrtc_sends_total";
@@ -68,6 +71,16 @@ mod names {
 struct Turn {
     report: Report,
     degraded: f64,
+    /// Newcomers that it turned away.
+    rejected: f64,
+}
+
+impl Turn {
+    /// The share of packets that viewers did not get.
+    fn lost(&self) -> f64 {
+        let lost = self.report.number("/packets/lost");
+        lost / (lost + self.report.number("/packets/received")).max(1.0)
+    }
 }
 
 /// The longest time that viewers waited for the next packet of a picture, in seconds, round by round: ours,
@@ -209,9 +222,11 @@ pub(crate) fn most(bench: &mut Bench) {
     );
     let mut carried = 0;
     for listeners in (MOST_FIRST..=MOST_LAST).step_by(MOST_STEP as usize) {
-        let Turn { report, degraded } = serve_crowd(bench, 0, listeners, MOST_RAMP, window);
-        let lost = report.number("/packets/lost");
-        let share = lost / (lost + report.number("/packets/received"));
+        let turn = serve_crowd(bench, 0, listeners, MOST_RAMP, window);
+        let share = turn.lost();
+        let Turn {
+            report, degraded, ..
+        } = turn;
         writeln!(
             table,
             "| {listeners} | {:.1} % | {:.0} MiB | {:.3} % | {degraded:.0} | {:.0} ms | {:.0} % | {} |",
@@ -236,9 +251,47 @@ pub(crate) fn most(bench: &mut Bench) {
         Some(Target::AtLeast(LISTENERS as f64)),
     );
     bench.add_table(
-        "viewers over WebRTC until one sees that it is too many",
+        "viewers over WebRTC until one sees that it is too many, or is turned away",
         table,
     );
+    admission(bench, window);
+}
+
+/// What those see who were let in, where more come than can be sent to.
+fn admission(bench: &mut Bench, window: Duration) {
+    let turn = serve_crowd(bench, 0, TOO_MANY, MOST_RAMP, window);
+    let joined = turn.report.number("/joined");
+    let gone = joined - turn.report.number("/alive");
+    for (what, value, target) in [
+        (
+            "viewers let in",
+            joined,
+            Some(Target::AtLeast(LISTENERS as f64)),
+        ),
+        (
+            "viewers turned away",
+            turn.rejected,
+            Some(Target::AtLeast(1.0)),
+        ),
+        (
+            "viewers lost that were let in",
+            gone,
+            Some(Target::NeverAbove(0.0)),
+        ),
+        (
+            "viewers degraded that were let in",
+            turn.degraded,
+            Some(Target::NeverAbove(0.0)),
+        ),
+        (
+            "packets lost of a million to those let in",
+            turn.lost() * 1e6,
+            Some(Target::NeverAbove(LOSS_MAX * 1e6)),
+        ),
+    ] {
+        let what = format!("{what}, of {TOO_MANY} who come");
+        bench.figure(&what, Unit::Count, vec![value], None, target);
+    }
 }
 
 /// Our server with a publisher and a crowd of viewers.
@@ -262,6 +315,7 @@ fn serve_crowd(
     Turn {
         report,
         degraded: sum(names::SKIPS) + sum(names::DEGRADED),
+        rejected: sum(names::REJECTED),
     }
 }
 

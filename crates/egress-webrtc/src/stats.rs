@@ -1,48 +1,53 @@
-//! What one worker's viewers count.
+//! What one worker's viewers count beside the [books](fanout::Books) that all listeners have: packets, what was
+//! lost of them, and what viewers ask for.
 //!
 //! [`Viewers`](crate::Viewers) count without sharing and publish once in a turn; whoever reads sums
-//! over the workers. Bytes, sends, joins, skips and departures are in the books of `fanout`, too,
-//! with those of all other listeners.
+//! over the workers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts since the worker began, but for the first two, which are of now.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Counters {
-    /// Viewers that are connected.
-    pub viewers: u64,
-    /// Viewers that were moved forward within the last seconds.
-    pub degraded: u64,
-    /// Packets sent, repeated ones included.
-    pub packets: u64,
-    /// Their bytes as sealed.
-    pub bytes: u64,
-    /// Send calls that took them.
-    pub sends: u64,
-    /// Send calls that found no room.
-    pub blocked_sends: u64,
-    /// Viewers moved to a newer keyframe.
-    pub skips: u64,
-    /// Messages that asked for packets again.
-    pub nacks: u64,
-    /// Packets they named.
-    pub nacked: u64,
-    /// Packets sent again.
-    pub retransmissions: u64,
-    /// Packets asked for and not sent: too soon after the last time, beyond the viewer's share, or no
-    /// longer known.
-    pub nacks_refused: u64,
-    /// Picture loss indications and full intra requests.
-    pub keyframe_requests: u64,
-    /// Packets lost, as the viewers report.
-    pub lost: u64,
-    /// Sum of the round trips that reports told, in microseconds.
-    pub round_trip_micros: u64,
-    /// How many told one.
-    pub round_trips: u64,
+/// Declares [`Counters`], and the order in which [`Stats`] has them.
+macro_rules! counters {
+    ($($(#[$meta:meta])* $name:ident,)*) => {
+        /// Counts since the worker began.
+        #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+        pub struct Counters {
+            $($(#[$meta])* pub $name: u64,)*
+        }
+
+        const WORDS: usize = [$(stringify!($name)),*].len();
+
+        impl Counters {
+            fn cells(&mut self) -> [&mut u64; WORDS] {
+                [$(&mut self.$name),*]
+            }
+        }
+    };
 }
 
-const WORDS: usize = 15;
+counters! {
+    /// Packets sent, repeated ones included.
+    packets,
+    /// Send calls that found no room.
+    blocked_sends,
+    /// Messages that asked for packets again.
+    nacks,
+    /// Packets they named.
+    nacked,
+    /// Packets sent again.
+    retransmissions,
+    /// Packets asked for and not sent: too soon after the last time, beyond the viewer's share, or no
+    /// longer known.
+    nacks_refused,
+    /// Picture loss indications and full intra requests.
+    keyframe_requests,
+    /// Packets lost, as the viewers report.
+    lost,
+    /// Sum of the round trips that reports told, in microseconds.
+    round_trip_micros,
+    /// How many told one.
+    round_trips,
+}
 
 impl Counters {
     /// Adds another worker's.
@@ -54,43 +59,6 @@ impl Counters {
 
     fn words(mut self) -> [u64; WORDS] {
         self.cells().map(|cell| *cell)
-    }
-
-    fn cells(&mut self) -> [&mut u64; WORDS] {
-        let Self {
-            viewers,
-            degraded,
-            packets,
-            bytes,
-            sends,
-            blocked_sends,
-            skips,
-            nacks,
-            nacked,
-            retransmissions,
-            nacks_refused,
-            keyframe_requests,
-            lost,
-            round_trip_micros,
-            round_trips,
-        } = self;
-        [
-            viewers,
-            degraded,
-            packets,
-            bytes,
-            sends,
-            blocked_sends,
-            skips,
-            nacks,
-            nacked,
-            retransmissions,
-            nacks_refused,
-            keyframe_requests,
-            lost,
-            round_trip_micros,
-            round_trips,
-        ]
     }
 }
 
@@ -124,7 +92,7 @@ mod tests {
         let mut one = Counters::default();
         let cells = one.cells().into_iter();
         cells.zip(1..).for_each(|(cell, number)| *cell = number);
-        assert_eq!((one.viewers, one.round_trips), (1, WORDS as u64));
+        assert_eq!((one.packets, one.round_trips), (1, WORDS as u64));
         let stats = Stats::default();
         stats.publish(&one);
         let mut sum = stats.value();

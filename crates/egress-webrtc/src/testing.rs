@@ -306,6 +306,12 @@ impl Wire {
             closed: Vec::new(),
         }
     }
+
+    /// Bytes sent so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        let lengths = self.sendings.iter().flat_map(|sending| &sending.lengths);
+        lengths.map(|length| *length as u64).sum()
+    }
 }
 
 impl Out for Wire {

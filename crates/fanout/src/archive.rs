@@ -13,6 +13,7 @@
 //! and is never dropped. It needs not be polled for pages to be held.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -21,6 +22,7 @@ use media::Timestamp;
 use crate::follower::LaneUnit;
 use crate::lane::{Format, LaneGuard};
 use crate::log::{Behind, Entry, Hold, Unit, View};
+use crate::task_bells::TaskSlot;
 
 /// Bytes of pages that the log would drop and that are held for one reader at the most: half a minute of
 /// 16 Mb/s. They are counted to the lane, within `fanout.log_mib`; when memory is short they go first.
@@ -70,7 +72,7 @@ pub struct Lost {
 pub struct ArchiveReader {
     guard: LaneGuard,
     /// Its place among those that wait for the lane.
-    slot: usize,
+    slot: Arc<TaskSlot>,
     hold: Hold,
     /// It is at a join point, or behind one.
     has_begun: bool,
@@ -118,7 +120,7 @@ impl ArchiveReader {
                 Ok(next) => return Poll::Ready(next),
                 Err(Waits { end }) => {
                     let lane = self.guard.lane();
-                    lane.readers().arm(self.slot, cx.waker());
+                    lane.readers().arm(&self.slot, cx.waker());
                     if lane.log.committed() == end && !lane.ended() {
                         return Poll::Pending;
                     }
@@ -241,7 +243,7 @@ fn first_join(view: &View, offset: u64) -> Option<&Unit> {
 
 impl Drop for ArchiveReader {
     fn drop(&mut self) {
-        self.guard.lane().readers().leave(self.slot);
+        self.guard.lane().readers().leave(&self.slot);
     }
 }
 

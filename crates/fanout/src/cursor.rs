@@ -135,6 +135,22 @@ pub(crate) fn lag(view: &View, offset: u64) -> Option<Span> {
     Some(view.newest()?.at - unit.at)
 }
 
+/// Units looked at to measure the time between samples.
+const INTERVAL_UNITS: usize = 16;
+
+/// The media time between two samples, as of the newest; zero when unknown.
+pub(crate) fn sample_interval(view: &View) -> Span {
+    let mut units = view.units_back();
+    let Some(newest) = units.next() else {
+        return Span::ZERO;
+    };
+    let Some(older) = units.take(INTERVAL_UNITS).last() else {
+        return Span::ZERO;
+    };
+    let count = (newest.ordinal - older.ordinal) as i64;
+    Span::from_ticks((newest.at - older.at).ticks() / count.max(1))
+}
+
 /// Judges a reader that stands at `offset`, below the view's end.
 pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     let (Some(lag), Some(unit)) = (lag(view, offset), view.unit_containing(offset)) else {

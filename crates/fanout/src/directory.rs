@@ -174,6 +174,7 @@ mod tests {
             format: Format {
                 name: "mp3",
                 protocol: Protocol::Http,
+                retention: crate::Retention::Live,
             },
             peer: (Ipv4Addr::LOCALHOST, 1).into(),
             request: String::new(),

@@ -13,7 +13,9 @@ use bytes::Bytes;
 use media::Timestamp;
 use net::Backend;
 
+use crate::books::{Books, Plane};
 use crate::budget::Budget;
+use crate::checkup::Standing;
 use crate::clock::Clock;
 use crate::conversation::Conversation;
 use crate::directory::{Directory, ListenerRecord};
@@ -22,7 +24,7 @@ use crate::lane::LaneGuard;
 use crate::placement::{Load, Placement};
 use crate::reader::LogReader;
 use crate::seat::{Control, Seat};
-use crate::stats::{Counter, WorkerStats};
+use crate::stats::Counter;
 use crate::worker::{
     Attach, Command, Departure, Handle, INBOX_MAX, Links, ListenerReport, Summons, Worker,
 };
@@ -81,7 +83,8 @@ pub struct AttachRefused {
 #[derive(Debug)]
 pub struct Fanout {
     workers: Vec<Handle>,
-    stats: Vec<Arc<WorkerStats>>,
+    /// By worker.
+    worker_books: Vec<Arc<Books>>,
     backend: &'static str,
     target_utilisation: f64,
     summons: Arc<[Summons]>,
@@ -95,12 +98,17 @@ pub struct Fanout {
     conditions: Conditions,
     /// Listeners that have a [`Seat`].
     seats: Mutex<HashMap<ListenerId, Arc<Control>>>,
-    reader_stats: WorkerStats,
-    /// How many of those are [`LogReader`]s.
+    /// Of listeners that tasks serve, and of those with a [`Seat`] that no thread serves yet.
+    task_books: Arc<Books>,
+    /// Of threads that serve listeners by themselves.
+    other_books: Mutex<Vec<Arc<Books>>>,
+    /// [`LogReader`]s now.
     readers_now: Counter,
+    next_checkup: Mutex<Option<Instant>>,
     departures: SyncSender<Departure>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     clock: Clock,
+    started: Instant,
 }
 
 impl Fanout {
@@ -138,18 +146,18 @@ impl Fanout {
         let conditions = Conditions::default();
         let mut handles = Vec::new();
         let mut workers = Vec::new();
-        let mut stats = Vec::new();
+        let mut books = Vec::new();
         let mut backend_name = "";
         for index in 0..config.workers.max(1) {
             let backend = backend()?;
             backend_name = backend.name();
             let summons = Summons::new(backend.waker());
             let (inbox, commands) = sync_channel(INBOX_MAX);
-            let counts = Arc::new(WorkerStats::new());
+            let own = Arc::new(Books::new(Plane::Worker, index));
             let links = Links {
                 inbox: commands,
                 summons: summons.clone(),
-                stats: Arc::clone(&counts),
+                books: Arc::clone(&own),
                 departures: departures.clone(),
                 conditions: conditions.sender().clone(),
             };
@@ -161,7 +169,7 @@ impl Fanout {
                 now,
             ));
             handles.push(Handle::new(inbox, summons));
-            stats.push(counts);
+            books.push(own);
         }
         let summons = handles
             .iter()
@@ -171,7 +179,7 @@ impl Fanout {
             placement: Placement::new(handles.len(), now),
             refused: Counter::default(),
             workers: handles,
-            stats,
+            worker_books: books,
             backend: backend_name,
             target_utilisation: config.target_utilisation,
             summons,
@@ -181,11 +189,14 @@ impl Fanout {
             events,
             conditions,
             seats: Mutex::default(),
-            reader_stats: WorkerStats::new(),
+            task_books: Arc::new(Books::new(Plane::Tasks, 0)),
+            other_books: Mutex::default(),
             readers_now: Counter::default(),
+            next_checkup: Mutex::default(),
             departures,
             threads: Mutex::default(),
             clock,
+            started: now,
         };
         Ok((fanout, workers, departed))
     }
@@ -273,13 +284,24 @@ impl Fanout {
 
     /// Follows a lane without a socket of its own.
     pub fn follow(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> LogReader {
-        LogReader::new(self.seat(record, lane))
+        let standing = Standing::new(lane.lane());
+        LogReader::new(self.enter(record, lane, Some(standing)))
     }
 
-    /// A place for a listener that somebody else serves.
+    /// A place for a listener that another thread serves, which takes it over by
+    /// [`Seat::serve_in`].
     pub fn seat(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> Seat {
+        self.enter(record, lane, None)
+    }
+
+    fn enter(
+        self: &Arc<Self>,
+        record: ListenerRecord,
+        lane: LaneGuard,
+        standing: Option<Standing>,
+    ) -> Seat {
         let (id, requested) = (record.id, record.requested);
-        let control = Arc::new(Control::default());
+        let control = Arc::new(Control::new(standing));
         self.directory.enter(record);
         self.directory.joined(id);
         self.seats().insert(id, Arc::clone(&control));
@@ -339,14 +361,32 @@ impl Fanout {
         }
     }
 
-    /// What each worker counts.
-    pub fn worker_stats(&self) -> &[Arc<WorkerStats>] {
-        &self.stats
+    /// Opens the books of a thread that serves listeners by itself: one set for each, for as long as the
+    /// process runs.
+    pub fn open_books(&self, plane: Plane) -> Arc<Books> {
+        let mut all = self.other_books();
+        let number = all.iter().filter(|books| books.plane == plane).count();
+        let books = Arc::new(Books::new(plane, number));
+        all.push(Arc::clone(&books));
+        books
     }
 
-    /// What those who have a [`Seat`] count, together.
-    pub fn reader_stats(&self) -> &WorkerStats {
-        &self.reader_stats
+    /// Everybody's books: the workers' in their order, those of tasks, and those that were opened.
+    pub fn books(&self) -> Vec<Arc<Books>> {
+        let own = self.worker_books.iter().chain([&self.task_books]);
+        own.chain(self.other_books().iter())
+            .map(Arc::clone)
+            .collect()
+    }
+
+    /// The workers' books.
+    pub fn worker_books(&self) -> &[Arc<Books>] {
+        &self.worker_books
+    }
+
+    /// The books of listeners that tasks serve.
+    pub fn task_books(&self) -> &Arc<Books> {
+        &self.task_books
     }
 
     /// The name of the workers' back-end.
@@ -382,8 +422,11 @@ impl Fanout {
     /// Listeners now, those on their way to a worker among them.
     pub fn listeners(&self) -> u64 {
         let at_workers = (0..self.workers.len()).map(|worker| self.load(worker).listeners);
-        let readers = self.reader_stats.listeners.iter().map(Counter::value);
-        at_workers.chain(readers).sum()
+        let others = self.other_books();
+        let others = others.iter().chain([&self.task_books]);
+        at_workers
+            .chain(others.map(|books| books.listeners_now()))
+            .sum()
     }
 
     pub(crate) fn readers_now(&self) -> &Counter {
@@ -399,6 +442,25 @@ impl Fanout {
         self.clock.now()
     }
 
+    /// When the workers were started.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Everybody whom a task serves.
+    pub(crate) fn readers(&self) -> Vec<Arc<Control>> {
+        let seats = self.seats();
+        let readers = seats.values().filter(|one| one.standing().is_some());
+        readers.map(Arc::clone).collect()
+    }
+
+    /// When those are looked after again; `None` before the first time.
+    pub(crate) fn next_checkup(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.next_checkup
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn summons(&self) -> &Arc<[Summons]> {
         &self.summons
     }
@@ -409,7 +471,6 @@ impl Fanout {
 
     pub(crate) fn reader_left(&self, departure: Departure) {
         self.seats().remove(&departure.id);
-        self.reader_stats.departures[departure.reason as usize].add(1);
         if let Err(TrySendError::Full(departure) | TrySendError::Disconnected(departure)) =
             self.departures.try_send(departure)
         {
@@ -422,12 +483,18 @@ impl Fanout {
     }
 
     fn load(&self, worker: usize) -> Load {
-        let stats = &self.stats[worker];
-        let gone: u64 = stats.departures.iter().map(Counter::value).sum();
+        let books = &self.worker_books[worker];
+        let gone: u64 = books.departures.iter().map(Counter::value).sum();
         Load {
-            demand: stats.demand_nanos.value() as f64 / 1e9,
+            demand: books.demand_nanos.value() as f64 / 1e9,
             listeners: (self.workers[worker].attached() as u64).saturating_sub(gone),
         }
+    }
+
+    fn other_books(&self) -> MutexGuard<'_, Vec<Arc<Books>>> {
+        self.other_books
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn seats(&self) -> MutexGuard<'_, HashMap<ListenerId, Arc<Control>>> {

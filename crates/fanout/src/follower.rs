@@ -14,7 +14,8 @@ use media::{Span, Timestamp};
 use crate::cursor::{Reason, Verdict, judge, start};
 use crate::lane::{Lane, LaneGuard};
 use crate::log::{Entry, Unit, View};
-use crate::policy::Policy;
+use crate::policy::{Class, Policy};
+use crate::task_bells::TaskSlot;
 
 /// See the module's description.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct Follower {
     lane: Arc<Lane>,
     view: View,
     /// Its place among those that wait for the lane.
-    slot: usize,
+    slot: Arc<TaskSlot>,
 }
 
 /// A unit of the log: the smallest run of bytes that makes sense alone.
@@ -78,7 +79,7 @@ impl Follower {
     /// Asks for one wake-up at the next news. False when there is news already, since the last
     /// [`refresh`](Self::refresh), or the end: the caller must look again before it sleeps.
     pub fn arm(&self, waker: &Waker) -> bool {
-        self.lane.readers().arm(self.slot, waker);
+        self.lane.readers().arm(&self.slot, waker);
         !(self.view.is_stale() || self.lane.ended())
     }
 
@@ -140,6 +141,11 @@ impl Follower {
         self.lane.reach(waited)
     }
 
+    /// The lane's set of defaults.
+    pub(crate) fn class(&self) -> Class {
+        self.lane.class
+    }
+
     pub(crate) fn view(&self) -> &View {
         &self.view
     }
@@ -147,6 +153,6 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        self.lane.readers().leave(self.slot);
+        self.lane.readers().leave(&self.slot);
     }
 }

@@ -13,8 +13,8 @@
 //!   stream as its derived track ([`Stream::derive`]), for the lanes that take it.
 //! * [`Fanout`] has the workers: threads that own plain sockets ([`Fanout::attach`]); what is not a
 //!   plain socket follows a lane through a [`LogReader`] ([`Fanout::follow`]). A thread that serves
-//!   many listeners by itself has a [`Seat`] for each ([`Fanout::seat`]) and a [`Follower`] for each
-//!   lane.
+//!   many listeners by itself has a [`Seat`] for each ([`Fanout::seat`]), a [`Follower`] for each
+//!   lane, and [`Books`] of its own ([`Fanout::open_books`]).
 //! * A lane made of segments has an index, and is read by ranges ([`Stream::ranges`]). What must not lose
 //!   anything reads it by an [`ArchiveReader`] ([`Stream::archive`]). Neither is a listener.
 //! * A listener may speak while it listens: its [`Conversation`] answers.
@@ -27,7 +27,9 @@
 mod archive;
 mod bell;
 mod blocks;
+pub mod books;
 mod budget;
+mod checkup;
 mod clock;
 mod conversation;
 mod cursor;
@@ -60,6 +62,7 @@ mod worker;
 
 pub use archive::{ARCHIVE_BYTES_MAX, ArchiveReader, Archived, Lost, Waits};
 pub use blocks::{BLOCK_MAX, BLOCKS_MAX, TooManyBlocks};
+pub use books::{Books, Plane};
 pub use conversation::{Conversation, Heard, Released};
 pub use cursor::Reason;
 pub use directory::{Directory, ListenerRecord, Permit};

@@ -50,6 +50,9 @@ pub struct Policy {
 /// How long a new listener may take over its burst before it counts as behind.
 pub const BURST_MARGIN: Span = Span::from_millis(2_000);
 
+/// No lane is visited more often for its samples: the shortest that any codec has are 2.5 ms long.
+const PERIOD_MIN: Duration = Duration::from_millis(1);
+
 /// The furthest back that anybody starts: a picture group this long is joined at its keyframe, as behind
 /// as that is; in a longer one joiners wait for the next.
 pub(crate) const JOIN_AGE_MAX: Span = Span::from_millis(30_000);
@@ -116,6 +119,15 @@ impl Policy {
             return cap;
         }
         Duration::from_secs_f64(wanted).max(self.min_wait.min(cap))
+    }
+
+    /// The longest time between two visits of a listener, while there is something new: the longest window,
+    /// or a sample's time where that is longer.
+    pub(crate) fn period_max(&self, sample_interval: Span) -> Duration {
+        // A publisher's times may run backwards.
+        let interval = Duration::try_from_secs_f64(sample_interval.seconds()).unwrap_or_default();
+        // However short the window, there is no visit without a sample.
+        self.cap(sample_interval).max(interval).max(PERIOD_MIN)
     }
 
     /// The longest window.

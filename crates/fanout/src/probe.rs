@@ -9,6 +9,7 @@ use bytes::Bytes;
 use media::{Item, Span, Timestamp};
 use net::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot, Waker};
 
+use crate::books::{Books, Plane};
 use crate::budget::Account;
 use crate::cursor;
 use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
@@ -16,7 +17,6 @@ use crate::log::{Entry, Limits, Preamble, View, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, Policy};
 use crate::retention::Retention;
-use crate::stats::WorkerStats;
 use crate::worker::{Joins, Summons, Visits};
 
 /// Runs the log against its oracle; see `log/model.rs`.
@@ -84,7 +84,7 @@ pub struct VisitProbe {
     lane: ProbeLane,
     visits: Visits,
     backend: Box<dyn Backend>,
-    stats: WorkerStats,
+    books: Books,
 }
 
 impl VisitProbe {
@@ -107,7 +107,7 @@ impl VisitProbe {
             lane,
             visits,
             backend,
-            stats: WorkerStats::new(),
+            books: Books::new(Plane::Worker, 0),
         };
         probe.turn(&[0; 418]);
         probe
@@ -120,10 +120,10 @@ impl VisitProbe {
 
     /// Visits every listener. Returns how many sends that took.
     pub fn visit(&mut self) -> u64 {
-        let before = self.stats.sends.value();
+        let before = self.books.sends.value();
         self.visits
-            .turn(&mut *self.backend, &self.stats, Instant::now());
-        self.stats.sends.value() - before
+            .turn(&mut *self.backend, &self.books, Instant::now());
+        self.books.sends.value() - before
     }
 
     /// Appends a unit and visits every listener with it. Returns how many sends that took.
@@ -329,7 +329,7 @@ impl Backend for Bottomless {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::LATE_AFTER;
+    use crate::books::LATE_AFTER;
 
     #[test]
     fn messages_long_after_their_window_are_late() {
@@ -337,11 +337,11 @@ mod tests {
         let mut probe = VisitProbe::new(LISTENERS).expect("a waker");
         let window = Policy::default_for(Class::Audio).max_wait;
         let mut late_by = |delay: Duration| {
-            let before = probe.stats.late_messages.value();
+            let before = probe.books.late_messages.value();
             probe.append(&[0; 100]);
             let now = Instant::now() + delay;
-            probe.visits.turn(&mut *probe.backend, &probe.stats, now);
-            probe.stats.late_messages.value() - before
+            probe.visits.turn(&mut *probe.backend, &probe.books, now);
+            probe.books.late_messages.value() - before
         };
         assert_eq!(late_by(window + LATE_AFTER / 2), 0);
         let late = late_by(window + LATE_AFTER + Duration::from_millis(1));

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use media::{Span, Timestamp};
 
 use crate::ListenerId;
+use crate::books::LATE_AFTER;
 use crate::cursor::{Reason, Start, Verdict, first, judge, lag};
 use crate::follower::Follower;
 use crate::log::View;
@@ -19,7 +20,7 @@ use crate::seat::Seat;
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
 
 /// CPU time of one message to one reader: waking its task, sealing a record, the send.
-const MESSAGE_COST: Duration = Duration::from_micros(15);
+pub(crate) const MESSAGE_COST: Duration = Duration::from_micros(15);
 
 /// Follows one lane from a join point on, under the same rules as the workers' listeners.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct LogReader {
     offset: Option<u64>,
     /// What the listener has had before it began to follow.
     after: Option<Timestamp>,
+    /// It had everything there was when it last looked.
+    is_in_step: bool,
 }
 
 impl LogReader {
@@ -41,6 +44,7 @@ impl LogReader {
             follower,
             offset: None,
             after: None,
+            is_in_step: false,
         }
     }
 
@@ -106,11 +110,9 @@ impl LogReader {
     /// not cost one small message per sample and listener. The cost of a turn grows with the number
     /// of readers.
     pub fn window(&self) -> Duration {
-        let fanout = self.seat.fanout();
-        let readers = fanout.readers_now().value();
-        let turn_cost = MESSAGE_COST.saturating_mul(readers.try_into().unwrap_or(u32::MAX));
-        let utilisation = fanout.target_utilisation();
-        self.policy().window(turn_cost, utilisation, Span::ZERO)
+        let utilisation = self.seat.fanout().target_utilisation();
+        self.policy()
+            .window(self.turn_cost(), utilisation, Span::ZERO)
     }
 
     /// The rest of the unit that was begun, in pieces; `None` between units, where a protocol may
@@ -123,7 +125,7 @@ impl LogReader {
         }
         let max = CHUNK_BYTES_MAX.min((pause - offset) as usize);
         let chunk = self.view().chunk(offset, max);
-        self.offset = Some(offset + chunk.len() as u64);
+        self.stand(offset + chunk.len() as u64);
         Some(self.give(chunk))
     }
 
@@ -142,28 +144,31 @@ impl LogReader {
                 None => Step::Wait,
             };
         };
-        let behind = lag(self.view(), offset).unwrap_or(Span::from_ticks(i64::MAX));
-        self.seat.lags(behind);
+        self.seat.lags(lag(self.view(), offset));
         if offset >= self.view().end() {
+            self.is_in_step = true;
             return Step::Wait;
+        }
+        if std::mem::take(&mut self.is_in_step) {
+            self.count_message(offset);
         }
         let to = match judge(self.view(), offset, self.policy()) {
             Verdict::Keep => self.view().end(),
             Verdict::Finish(exit) => exit,
             Verdict::Drop(reason) => return Step::Finish(reason),
             Verdict::Skip(start) => {
-                self.seat.skipped();
+                self.count_skip();
                 return self.go(start);
             }
         };
         let max = CHUNK_BYTES_MAX.min((to - offset) as usize);
         let chunk = self.view().chunk(offset, max);
-        self.offset = Some(offset + chunk.len() as u64);
+        self.stand(offset + chunk.len() as u64);
         Step::Give(chunk)
     }
 
     fn go(&mut self, start: Start) -> Step {
-        self.offset = Some(start.offset);
+        self.stand(start.offset);
         if start.preamble.is_empty() {
             Step::Again
         } else {
@@ -171,8 +176,49 @@ impl LogReader {
         }
     }
 
+    fn stand(&mut self, offset: u64) {
+        self.offset = Some(offset);
+        if let Some(standing) = self.seat.standing() {
+            standing.at(offset);
+        }
+    }
+
+    /// CPU time of a message to each reader.
+    fn turn_cost(&self) -> Duration {
+        let readers = self.seat.fanout().readers_now().value();
+        MESSAGE_COST.saturating_mul(readers.try_into().unwrap_or(u32::MAX))
+    }
+
+    /// Counts a message that begins at `offset`, where the reader had everything before.
+    fn count_message(&self, offset: u64) {
+        let (view, books) = (self.view(), self.seat.books());
+        let (Some(oldest), Some(newest)) = (view.unit_from(offset), view.newest()) else {
+            return;
+        };
+        let samples = (newest.ordinal + 1).saturating_sub(oldest.ordinal);
+        books.message_samples.observe(samples as f64, 1);
+        let window = self.window();
+        let now = self.seat.fanout().now();
+        let delay = now.saturating_duration_since(oldest.arrived);
+        books.forwarded(delay, window + LATE_AFTER, 1);
+        books.window_seconds[self.follower.class() as usize].observe_duration(window, 1);
+        books.turn_costs(self.turn_cost());
+    }
+
+    fn count_skip(&self) {
+        self.seat.skipped();
+        let fanout = self.seat.fanout();
+        if let Some(standing) = self.seat.standing() {
+            standing.skipped(fanout.now().saturating_duration_since(fanout.started()));
+        }
+    }
+
     fn give(&mut self, bytes: Bytes) -> Bytes {
         self.seat.sent(bytes.len() as u64, 1);
+        self.seat
+            .books()
+            .busy_nanos
+            .add(MESSAGE_COST.as_nanos() as u64);
         if self.seat.awaits_media() {
             let now = self.seat.fanout().now();
             self.seat.began(now);

@@ -318,6 +318,7 @@ impl Registry {
         for stream in self.list() {
             stream.retry_derived();
         }
+        self.fanout.check_up(now);
     }
 
     /// Ends every stream.

@@ -1,20 +1,21 @@
 //! A listener that somebody outside the workers serves: what the core knows of it.
 //!
 //! A [`Seat`] has a listener counted, listed, reported and removable for as long as it lives, and
-//! ends in a [`Departure`]. Who serves the listener tells the seat what it does; nothing else keeps
-//! these books for listeners that are not the workers' own. [`LogReader`](crate::LogReader) is built
-//! on it.
+//! ends in a [`Departure`]. The thread that serves the listener tells the seat what it does, and takes it into
+//! [books](Books) of its own; until then, and for as long as a task serves it, it is in those of tasks.
+//! [`LogReader`](crate::LogReader) is built on it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use media::Span;
 
+use crate::books::Books;
+use crate::checkup::Standing;
 use crate::cursor::Reason;
 use crate::lane::LaneGuard;
-use crate::stats::WorkerStats;
 use crate::stream::Stream;
 use crate::worker::{Departure, ListenerReport};
 use crate::{Fanout, ListenerId};
@@ -24,6 +25,8 @@ use crate::{Fanout, ListenerId};
 pub struct Seat {
     id: ListenerId,
     fanout: Arc<Fanout>,
+    /// Those it is in.
+    books: Arc<Books>,
     guard: LaneGuard,
     control: Arc<Control>,
     /// When the listener asked; cleared with its first media.
@@ -41,10 +44,31 @@ pub(crate) struct Control {
     waker: Mutex<Option<Waker>>,
     sent_bytes: AtomicU64,
     skips: AtomicU64,
-    lag_ticks: AtomicU64,
+    /// [`LAG_UNKNOWN`] when it is further behind than the log reaches back.
+    lag_ticks: AtomicI64,
+    /// Of a reader on a task.
+    standing: Option<Standing>,
 }
 
+const LAG_UNKNOWN: i64 = i64::MAX;
+
 impl Control {
+    pub(crate) fn new(standing: Option<Standing>) -> Self {
+        Self {
+            standing,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn standing(&self) -> Option<&Standing> {
+        self.standing.as_ref()
+    }
+
+    pub(crate) fn set_lag(&self, lag: Option<Span>) {
+        let ticks = lag.map_or(LAG_UNKNOWN, Span::ticks);
+        self.lag_ticks.store(ticks, Ordering::Relaxed);
+    }
+
     pub(crate) fn kick(&self) {
         self.kicked.store(true, Ordering::Release);
         let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,13 +78,12 @@ impl Control {
     }
 
     pub(crate) fn report(&self, id: ListenerId) -> ListenerReport {
+        let ticks = self.lag_ticks.load(Ordering::Relaxed);
         ListenerReport {
             id,
             sent_bytes: self.sent_bytes.load(Ordering::Relaxed),
             skips: self.skips.load(Ordering::Relaxed) as u32,
-            lag: Some(Span::from_ticks(
-                self.lag_ticks.load(Ordering::Relaxed) as i64
-            )),
+            lag: (ticks != LAG_UNKNOWN).then(|| Span::from_ticks(ticks)),
         }
     }
 }
@@ -75,6 +98,7 @@ impl Seat {
     ) -> Self {
         let seat = Self {
             id,
+            books: Arc::clone(fanout.task_books()),
             fanout,
             guard,
             control,
@@ -83,13 +107,23 @@ impl Seat {
             is_told_degraded: false,
             reason: Reason::Left,
         };
-        seat.stats().listeners[seat.protocol()].add(1);
+        seat.books.listeners[seat.protocol()].add(1);
         seat
     }
 
     /// Which listener this is.
     pub fn id(&self) -> ListenerId {
         self.id
+    }
+
+    /// The thread that keeps `books` serves it from here on, and it is in those.
+    pub fn serve_in(&mut self, books: &Arc<Books>) {
+        let (protocol, degraded) = (self.protocol(), u64::from(self.is_degraded));
+        let before = std::mem::replace(&mut self.books, Arc::clone(books));
+        self.books.listeners[protocol].add(1);
+        self.books.degraded.add(degraded);
+        before.listeners[protocol].sub(1);
+        before.degraded.sub(degraded);
     }
 
     /// The listener of a [reserved](Stream::reserve_lane) lane has connected: what it needs of its
@@ -139,26 +173,26 @@ impl Seat {
     pub fn began(&mut self, now: Instant) {
         if let Some(requested) = self.requested.take() {
             let took = now.saturating_duration_since(requested);
-            self.stats().join_seconds[self.protocol()].observe_duration(took, 1);
+            self.books.join_seconds[self.protocol()].observe_duration(took, 1);
         }
     }
 
-    /// Counts what it was sent, and by how many calls. These books are shared by all seats, so a
-    /// thread that serves many adds up for a while first.
+    /// Counts what it was sent, and by how many calls. A thread that serves many may add up for a while
+    /// first, so that its visits touch less memory.
     pub fn sent(&self, bytes: u64, sends: u64) {
-        let stats = self.stats();
-        stats.sends.add(sends);
-        stats.egress_bytes[self.protocol()].add(bytes);
+        self.books.sends.add(sends);
+        self.books.egress_bytes[self.protocol()].add(bytes);
         self.control.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// It was moved to a newer join point.
     pub fn skipped(&self) {
         self.control.skips.fetch_add(1, Ordering::Relaxed);
-        self.stats().skips.add(1);
+        self.books.skips.add(1);
     }
 
-    /// Whether it was moved forward within the last seconds.
+    /// Whether it was moved forward within [`DEGRADED_FOR`](crate::books::DEGRADED_FOR). Not for listeners that
+    /// a task serves: whoever looks after those counts them anew each second.
     pub fn set_degraded(&mut self, is_degraded: bool) {
         self.count_degraded(is_degraded);
         let conditions = self.fanout.conditions().sender();
@@ -170,22 +204,15 @@ impl Seat {
     fn count_degraded(&mut self, is_degraded: bool) {
         let before = std::mem::replace(&mut self.is_degraded, is_degraded);
         match (before, is_degraded) {
-            (false, true) => self.stats().degraded.add(1),
-            (true, false) => self.stats().degraded.sub(1),
+            (false, true) => self.books.degraded.add(1),
+            (true, false) => self.books.degraded.sub(1),
             _ => {}
         }
     }
 
-    /// How far behind it is now; negative when nobody knows.
-    pub fn lags(&self, lag: Span) {
-        let ticks = lag.ticks() as u64;
-        self.control.lag_ticks.store(ticks, Ordering::Relaxed);
-    }
-
-    /// Counts `messages` that carried media which had arrived `delay` before.
-    pub fn forwarded(&self, delay: Duration, messages: u64) {
-        let histogram = &self.stats().forward_delay_seconds;
-        histogram.observe_duration(delay, messages);
+    /// How far behind it is now; `None` when it is further behind than the log reaches back.
+    pub fn lags(&self, lag: Option<Span>) {
+        self.control.set_lag(lag);
     }
 
     /// It cannot go on without a keyframe: tells the publisher, if that can ask its encoder for one.
@@ -203,8 +230,13 @@ impl Seat {
         self.reason = reason;
     }
 
-    fn stats(&self) -> &WorkerStats {
-        self.fanout.reader_stats()
+    pub(crate) fn books(&self) -> &Books {
+        &self.books
+    }
+
+    /// Where the reader stands whose seat it is.
+    pub(crate) fn standing(&self) -> Option<&Standing> {
+        self.control.standing()
     }
 
     fn protocol(&self) -> usize {
@@ -215,7 +247,8 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.count_degraded(false);
-        self.stats().listeners[self.protocol()].sub(1);
+        self.books.listeners[self.protocol()].sub(1);
+        self.books.departures[self.reason as usize].add(1);
         self.fanout.reader_left(Departure {
             id: self.id,
             reason: self.reason,

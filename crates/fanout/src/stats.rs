@@ -1,12 +1,8 @@
-//! What workers count. Each worker has a set of its own, so that counting touches no cache line
-//! that another core writes; whoever reads sums over the sets.
+//! Numbers that one thread writes and any thread reads: counters, gauges and histograms. [`Books`](crate::Books)
+//! are made of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-use crate::cursor::Reason;
-use crate::lane::Protocol;
-use crate::policy::Class;
 
 /// A number.
 #[derive(Debug, Default)]
@@ -96,94 +92,15 @@ impl HistogramValue {
     }
 }
 
-/// Seconds, for delays and costs that lie between 50 µs and a second.
-const FINE_SECONDS: &[f64] = &[
-    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
-    1.0,
-];
-
-/// Seconds, for windows and lags.
-const COARSE_SECONDS: &[f64] = &[
-    0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 1.0, 2.0, 5.0, 10.0, 30.0,
-];
-
-/// Samples in one message.
-const SAMPLES: &[f64] = &[
-    1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 512.0,
-];
-
-/// A message that comes so much later than its window allows is late. Players have more in store, so
-/// nobody hears it yet; and a thread that waits for its core among a few busy ones is back sooner.
-pub const LATE_AFTER: Duration = Duration::from_millis(500);
-
-/// Everything one worker counts.
-#[derive(Debug)]
-pub struct WorkerStats {
-    /// Send calls.
-    pub sends: Counter,
-    /// Bytes taken by listeners' sockets, by [`Protocol`].
-    pub egress_bytes: [Counter; Protocol::ALL.len()],
-    /// Listeners now, by [`Protocol`].
-    pub listeners: [Counter; Protocol::ALL.len()],
-    /// Listeners moved to a newer join point.
-    pub skips: Counter,
-    /// Listeners gone, by [`Reason`].
-    pub departures: [Counter; Reason::ALL.len()],
-    /// Listeners that were moved forward within the last seconds.
-    pub degraded: Counter,
-    /// Nanoseconds of CPU spent on visits.
-    pub busy_nanos: Counter,
-    /// Nanoseconds of CPU spent on everything, as of the last visit.
-    pub cpu_nanos: Counter,
-    /// Nanoseconds of CPU per second that visits would take if every window were as wide as it may
-    /// become: the least that the present listeners need.
-    pub demand_nanos: Counter,
-    /// Messages that came more than [`LATE_AFTER`] behind their window.
-    pub late_messages: Counter,
-    /// Samples per message.
-    pub message_samples: Histogram,
-    /// CPU seconds of one full turn.
-    pub turn_seconds: Histogram,
-    /// The window chosen, by [`Class`].
-    pub window_seconds: [Histogram; Class::ALL.len()],
-    /// From a sample's arrival to the send that carried it, per message for its oldest sample.
-    pub forward_delay_seconds: Histogram,
-    /// How far behind listeners are, sampled once a second.
-    pub lag_seconds: Histogram,
-    /// From request to first media byte, by [`Protocol`].
-    pub join_seconds: [Histogram; Protocol::ALL.len()],
-}
-
-impl WorkerStats {
-    pub(crate) fn new() -> Self {
-        Self {
-            sends: Counter::default(),
-            egress_bytes: Default::default(),
-            listeners: Default::default(),
-            skips: Counter::default(),
-            departures: Default::default(),
-            degraded: Counter::default(),
-            busy_nanos: Counter::default(),
-            cpu_nanos: Counter::default(),
-            demand_nanos: Counter::default(),
-            late_messages: Counter::default(),
-            message_samples: Histogram::new(SAMPLES),
-            turn_seconds: Histogram::new(FINE_SECONDS),
-            window_seconds: Class::ALL.map(|_| Histogram::new(COARSE_SECONDS)),
-            forward_delay_seconds: Histogram::new(FINE_SECONDS),
-            lag_seconds: Histogram::new(COARSE_SECONDS),
-            join_seconds: Protocol::ALL.map(|_| Histogram::new(COARSE_SECONDS)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const BOUNDS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 6.0];
+
     #[test]
     fn an_observation_on_the_bound_belongs_to_that_bucket() {
-        let histogram = Histogram::new(SAMPLES);
+        let histogram = Histogram::new(BOUNDS);
         histogram.observe(4.0, 3);
         histogram.observe(4.5, 1);
         histogram.observe(10_000.0, 1);

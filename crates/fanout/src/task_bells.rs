@@ -2,55 +2,70 @@
 //!
 //! The same law as a worker's bell, for whoever is woken through a waker: *arm*, then look once
 //! more. Unlike that one it may be rung by anybody and waited for by any number.
+//!
+//! Two kinds of locks: one over the list of those who may wait, for who comes, who goes and who rings; and one for
+//! each of them over its own waker. To arm takes the latter only, so a thread that serves listeners by itself
+//! waits for no join.
 
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker as TaskWaker;
 
 /// Wakes tasks that wait for news: the asynchronous readers of a lane, players of a stream to come.
 #[derive(Debug, Default)]
 pub(crate) struct TaskBells {
-    /// How many wakers are armed; lets a writer for whom nobody waits pass by without the lock.
+    /// How many wakers are armed; lets a writer for whom nobody waits pass by without a lock.
     armed: AtomicUsize,
-    slots: Mutex<TaskSlots>,
+    slots: Mutex<Vec<Arc<TaskSlot>>>,
 }
 
-/// One waker per task, by the slot the task was given.
+/// A task's place among those that may wait, from [`TaskBells::enter`] to [`TaskBells::leave`].
 #[derive(Debug, Default)]
-struct TaskSlots {
-    wakers: Vec<Option<TaskWaker>>,
-    free: Vec<usize>,
+pub(crate) struct TaskSlot {
+    /// Its index in the list, changed under the list's lock.
+    index: AtomicUsize,
+    waker: Mutex<Option<TaskWaker>>,
+}
+
+impl TaskSlot {
+    fn waker(&self) -> MutexGuard<'_, Option<TaskWaker>> {
+        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl TaskBells {
-    fn slots(&self) -> MutexGuard<'_, TaskSlots> {
+    fn slots(&self) -> MutexGuard<'_, Vec<Arc<TaskSlot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn enter(&self) -> usize {
+    pub(crate) fn enter(&self) -> Arc<TaskSlot> {
         let mut slots = self.slots();
-        slots.free.pop().unwrap_or_else(|| {
-            slots.wakers.push(None);
-            slots.wakers.len() - 1
-        })
+        let slot = Arc::new(TaskSlot {
+            index: AtomicUsize::new(slots.len()),
+            waker: Mutex::default(),
+        });
+        slots.push(Arc::clone(&slot));
+        slot
     }
 
-    pub(crate) fn leave(&self, slot: usize) {
+    pub(crate) fn leave(&self, slot: &TaskSlot) {
         let mut slots = self.slots();
-        if slots.wakers[slot].take().is_some() {
-            self.armed.fetch_sub(1, Ordering::Relaxed);
+        let index = slot.index.load(Ordering::Relaxed);
+        slots.swap_remove(index);
+        if let Some(moved) = slots.get(index) {
+            moved.index.store(index, Ordering::Relaxed);
         }
-        slots.free.push(slot);
+        self.disarm(slot);
     }
 
     /// Asks for a wake-up at the next ring. The caller must look for news once more afterwards.
-    pub(crate) fn arm(&self, slot: usize, waker: &TaskWaker) {
-        let mut slots = self.slots();
-        if slots.wakers[slot].replace(waker.clone()).is_none() {
+    pub(crate) fn arm(&self, slot: &TaskSlot, waker: &TaskWaker) {
+        let mut place = slot.waker();
+        if place.replace(waker.clone()).is_none() {
             // Counted under the lock, so that a ring in between cannot take what is not counted.
             self.armed.fetch_add(1, Ordering::Relaxed);
         }
-        drop(slots);
+        drop(place);
         fence(Ordering::SeqCst);
     }
 
@@ -59,10 +74,20 @@ impl TaskBells {
         if self.armed.load(Ordering::Relaxed) == 0 {
             return;
         }
-        for waker in self.slots().wakers.iter_mut().filter_map(Option::take) {
-            self.armed.fetch_sub(1, Ordering::Relaxed);
-            waker.wake();
+        for slot in self.slots().iter() {
+            if let Some(waker) = self.disarm(slot) {
+                waker.wake();
+            }
         }
+    }
+
+    fn disarm(&self, slot: &TaskSlot) -> Option<TaskWaker> {
+        let mut place = slot.waker();
+        let waker = place.take();
+        if waker.is_some() {
+            self.armed.fetch_sub(1, Ordering::Relaxed);
+        }
+        waker
     }
 }
 
@@ -70,7 +95,7 @@ impl TaskBells {
 #[derive(Debug)]
 pub(crate) struct Place<'a> {
     bells: &'a TaskBells,
-    slot: usize,
+    slot: Arc<TaskSlot>,
 }
 
 impl<'a> Place<'a> {
@@ -81,12 +106,85 @@ impl<'a> Place<'a> {
 
     /// See [`TaskBells::arm`].
     pub(crate) fn arm(&self, waker: &TaskWaker) {
-        self.bells.arm(self.slot, waker);
+        self.bells.arm(&self.slot, waker);
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.bells.leave(self.slot);
+        self.bells.leave(&self.slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::task::Wake;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Alarm(AtomicUsize);
+
+    impl Wake for Alarm {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn alarm() -> (Arc<Alarm>, TaskWaker) {
+        let alarm = Arc::<Alarm>::default();
+        (Arc::clone(&alarm), TaskWaker::from(alarm))
+    }
+
+    #[test]
+    fn each_is_woken_once_for_each_time_it_armed_and_never_after_it_left() {
+        let bells = TaskBells::default();
+        let all: Vec<_> = (0..5).map(|_| (bells.enter(), alarm())).collect();
+        let wakes = || -> Vec<_> {
+            let each = all.iter();
+            each.map(|(_, (alarm, _))| alarm.0.load(Ordering::Relaxed))
+                .collect()
+        };
+        let arm = |who: &[usize]| {
+            for (slot, (_, waker)) in who.iter().map(|index| &all[*index]) {
+                bells.arm(slot, waker);
+                bells.arm(slot, waker);
+            }
+        };
+        arm(&[0, 2, 4]);
+        bells.ring();
+        bells.ring();
+        assert_eq!(wakes(), [1, 0, 1, 0, 1]);
+        arm(&[0, 1, 4]);
+        for gone in [1, 0] {
+            bells.leave(&all[gone].0);
+        }
+        bells.ring();
+        assert_eq!(wakes(), [1, 0, 1, 0, 2], "the last has moved into a gap");
+        for gone in [4, 2, 3] {
+            bells.leave(&all[gone].0);
+        }
+        assert!(bells.slots().is_empty());
+        assert_eq!(bells.armed.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn to_arm_waits_for_nobody_who_comes_or_goes() {
+        let bells = Arc::<TaskBells>::default();
+        let slot = bells.enter();
+        let joining = bells.slots();
+        let (tell, told) = mpsc::sync_channel(1);
+        let thread = std::thread::spawn({
+            let bells = Arc::clone(&bells);
+            move || {
+                bells.arm(&slot, TaskWaker::noop());
+                tell.send(()).ok();
+            }
+        });
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(()));
+        drop(joining);
+        thread.join().expect("no panic");
     }
 }

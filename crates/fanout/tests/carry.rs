@@ -136,7 +136,7 @@ fn a_slow_listener_skips_to_a_keyframe_between_whole_frames() {
         let report = fanout.report();
         assert_eq!(report.len(), 1);
         let counted: u64 = fanout
-            .worker_stats()
+            .worker_books()
             .iter()
             .map(|worker| worker.skips.value())
             .sum();
@@ -253,7 +253,7 @@ fn what_a_worker_has_to_do_is_known_and_forgotten() {
     for listener in &mut listeners {
         listener.read(SIZE);
     }
-    let stats = house.registry.fanout().worker_stats();
+    let stats = house.registry.fanout().worker_books();
     let demands = || -> Vec<u64> { stats.iter().map(|set| set.demand_nanos.value()).collect() };
     wait_until(|| demands().iter().filter(|demand| **demand > 0).count() == 1);
     assert!(demands().iter().all(|demand| *demand < 500_000_000));

@@ -13,7 +13,7 @@ mod support;
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fanout::{LogReader, Reason, Settings};
 use support::{Alarm, Encoder, House, frames};
@@ -82,6 +82,82 @@ fn a_reader_that_sleeps_skips_and_one_that_sleeps_longer_is_dropped() {
     drop(sleeper);
     let departure = house.departure();
     assert_eq!((departure.reason, departure.skips), (Reason::Lag, 1));
+}
+
+fn count(histogram: &fanout::stats::Histogram) -> u64 {
+    histogram.value().counts.iter().sum()
+}
+
+#[test]
+fn readers_are_in_the_books_as_the_workers_listeners_are() {
+    let house = House::new(Settings::default());
+    let fanout = Arc::clone(house.registry.fanout());
+    let books = fanout.task_books();
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(10).unwrap();
+    let cx = Context::from_waker(Waker::noop());
+    let (mut keeps_up, mut stalls) = (reader(&house), reader(&house));
+    let burst = drain(&mut keeps_up, &cx).0.len() + drain(&mut stalls, &cx).0.len();
+    assert_eq!(
+        count(&books.forward_delay_seconds),
+        0,
+        "nobody waited for the past"
+    );
+    assert_eq!(books.listeners_now(), 2);
+    assert_eq!(count(&books.join_seconds[0]), 2);
+
+    // Four messages of 50 samples; one reader takes none of them.
+    let mut sent = burst;
+    for _ in 0..4 {
+        encoder.write(50).unwrap();
+        sent += drain(&mut keeps_up, &cx).0.len();
+    }
+    assert_eq!(count(&books.forward_delay_seconds), 4);
+    assert_eq!(books.message_samples.value().sum, 200.0);
+    assert_eq!(books.egress_bytes[0].value(), sent as u64);
+    assert!(books.busy_nanos.value() > 0 && count(&books.turn_seconds) == 4);
+
+    let now = Instant::now();
+    house.registry.tick(now);
+    house.registry.tick(now + Duration::from_millis(500));
+    let lags = books.lag_seconds.value();
+    assert_eq!(lags.counts.iter().sum::<u64>(), 2, "once a second");
+    assert!((3.9..4.1).contains(&lags.sum), "{lags:?}");
+    assert!(books.demand_nanos.value() > 0);
+    let report = fanout.report();
+    let fares = report.iter().find(|one| one.id == stalls.id()).unwrap();
+    assert!(fares.lag.unwrap().seconds() > 3.9, "though it says nothing");
+
+    // Fifteen seconds: more than `skip_after`, less than `drop_after`.
+    encoder.write(750).unwrap();
+    drain(&mut stalls, &cx);
+    drain(&mut keeps_up, &cx);
+    assert_eq!(books.skips.value(), 2);
+    let later = |seconds| now + Duration::from_secs(seconds);
+    house.registry.tick(later(2));
+    assert_eq!(books.degraded.value(), 2);
+    house.registry.tick(later(60));
+    assert_eq!(books.degraded.value(), 0);
+    drop((keeps_up, stalls));
+    assert_eq!(books.departures[Reason::Left as usize].value(), 2);
+    house.registry.tick(later(90));
+    assert_eq!((books.listeners_now(), books.demand_nanos.value()), (0, 0));
+}
+
+#[test]
+fn what_a_reader_was_given_late_is_counted() {
+    let house = House::new(Settings::default());
+    let books = Arc::clone(house.registry.fanout().task_books());
+    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    encoder.write(1).unwrap();
+    let cx = Context::from_waker(Waker::noop());
+    let mut reader = reader(&house);
+    drain(&mut reader, &cx);
+    let late = Duration::from_secs(2);
+    encoder.write_as_of(1, Instant::now() - late).unwrap();
+    drain(&mut reader, &cx);
+    assert_eq!(books.late_messages.value(), 1);
+    assert!(books.forward_delay_seconds.value().sum >= late.as_secs_f64());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use fanout::{Follower, Judgement, Reason, Seat, Settings};
+use fanout::{Follower, Judgement, Plane, Reason, Seat, Settings};
 use media::Span;
 use support::{Alarm, Encoder, House, frames};
 
@@ -101,6 +101,8 @@ fn a_seat_is_counted_listed_reported_and_removed() {
     let _encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
     let mut taken = seat(&house);
     let other = seat(&house);
+    let books = fanout.open_books(Plane::Webrtc);
+    taken.serve_in(&books);
     let listed = fanout.directory().list();
     let ids: Vec<_> = listed.iter().map(|record| record.id).collect();
     assert_eq!(ids, [taken.id(), other.id()]);
@@ -111,20 +113,18 @@ fn a_seat_is_counted_listed_reported_and_removed() {
     taken.sent(1_000, 3);
     taken.sent(500, 1);
     taken.skipped();
-    taken.lags(Span::from_millis(70));
+    taken.lags(Some(Span::from_millis(70)));
     taken.set_degraded(true);
     taken.set_degraded(true);
-    taken.forwarded(Duration::from_millis(3), 2);
     assert!(!taken.awaits_media());
-    let stats = fanout.reader_stats();
-    assert_eq!((stats.sends.value(), stats.skips.value()), (4, 1));
-    assert_eq!(stats.degraded.value(), 1);
-    let delays = stats.forward_delay_seconds.value();
-    assert_eq!(delays.counts.iter().sum::<u64>(), 2);
+    assert_eq!((books.sends.value(), books.skips.value()), (4, 1));
+    assert_eq!(books.degraded.value(), 1);
     let report = fanout.report();
     let fares = report.iter().find(|one| one.id == taken.id()).unwrap();
     assert_eq!((fares.sent_bytes, fares.skips), (1_500, 1));
     assert_eq!(fares.lag, Some(Span::from_millis(70)));
+    taken.lags(None);
+    assert!(fanout.report().iter().any(|one| one.lag.is_none()));
 
     let alarm = Arc::new(Alarm::default());
     taken.wake_if_kicked(&Waker::from(Arc::clone(&alarm)));
@@ -137,8 +137,36 @@ fn a_seat_is_counted_listed_reported_and_removed() {
     let departure = house.departure();
     assert_eq!((departure.id, departure.reason), (id, Reason::Kicked));
     assert_eq!((departure.sent_bytes, departure.skips), (1_500, 1));
-    assert_eq!(stats.degraded.value(), 0);
+    assert_eq!(books.degraded.value(), 0);
+    assert_eq!(books.departures[Reason::Kicked as usize].value(), 1);
     assert_eq!(fanout.listeners(), 1);
+}
+
+#[test]
+fn a_seat_is_in_the_books_of_the_thread_that_serves_it() {
+    let house = House::new(Settings::default());
+    let fanout = Arc::clone(house.registry.fanout());
+    let _encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
+    let [one, other] = [(); 2].map(|()| fanout.open_books(Plane::Webrtc));
+    assert_eq!(
+        (one.label(), other.label()),
+        ("webrtc-0".to_owned(), "webrtc-1".to_owned())
+    );
+    let labels: Vec<_> = fanout.books().iter().map(|books| books.label()).collect();
+    assert_eq!(labels, ["0", "1", "tasks", "webrtc-0", "webrtc-1"]);
+    let mut seat = seat(&house);
+    let counts = || [fanout.task_books(), &one, &other].map(|books| books.listeners_now());
+    assert_eq!(counts(), [1, 0, 0], "it has yet to connect");
+    seat.serve_in(&other);
+    assert_eq!(counts(), [0, 0, 1]);
+    seat.set_degraded(true);
+    seat.sent(100, 1);
+    assert_eq!((one.degraded.value(), other.degraded.value()), (0, 1));
+    assert_eq!((one.sends.value(), other.sends.value()), (0, 1));
+    assert_eq!(fanout.listeners(), 1);
+    drop(seat);
+    assert_eq!(counts(), [0; 3]);
+    assert_eq!(other.departures[Reason::Left as usize].value(), 1);
 }
 
 #[test]

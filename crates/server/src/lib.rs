@@ -42,6 +42,7 @@ mod stamp;
 mod status;
 mod stream_view;
 mod track_view;
+mod workload;
 
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,8 @@ use crate::access::{AccessLog, Departures};
 use crate::audio::Audio;
 use crate::config::{self, Config};
 use crate::door::Door;
+use crate::door::host;
+use crate::door::pressure::Marks;
 use crate::door::tls::{Acceptors, Certificate, TlsError};
 use crate::gate::Gatehouse;
 use crate::keys::{self, Generated};
@@ -131,6 +133,7 @@ pub struct Relay {
     connector: Connector,
     demo: bool,
     log: Log,
+    marks: Marks,
 }
 
 impl Relay {
@@ -158,6 +161,7 @@ impl Relay {
             connector,
             demo: false,
             log: Log::default(),
+            marks: Marks::default(),
         })
     }
 
@@ -175,6 +179,14 @@ impl Relay {
         self
     }
 
+    /// Has it turn newcomers away at other marks.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) fn with_marks(mut self, marks: Marks) -> Self {
+        self.marks = marks;
+        self
+    }
+
     /// Starts everything. To be called within a tokio runtime.
     ///
     /// # Errors
@@ -189,6 +201,7 @@ impl Relay {
             connector,
             demo,
             log,
+            marks,
         } = self;
         let config = Arc::new(config);
         let backend =
@@ -225,6 +238,7 @@ impl Relay {
             password_demanded,
             challenge_key,
             jitter_seed,
+            marks,
         });
         open_webrtc(&mut node)?;
         let mut running = Running::new(Arc::new(node), generated, demo, departures);
@@ -327,16 +341,14 @@ fn choose_method(
 const CORES_PER_INTAKE: usize = 4;
 
 fn start_intake(config: &Config, method: Method) -> io::Result<Intake> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.div_ceil(CORES_PER_INTAKE);
+    let threads = host::cores().div_ceil(CORES_PER_INTAKE);
     Intake::start(threads, method, config.fanout.target_utilisation)
 }
 
 fn start_workers(config: &Config, backend: MakeBackend) -> io::Result<Workers> {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let settings = fanout::Config {
         workers: if config.fanout.workers == 0 {
-            cores()
+            host::cores()
         } else {
             config.fanout.workers
         },

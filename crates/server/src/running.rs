@@ -224,7 +224,7 @@ impl std::fmt::Debug for Running {
     }
 }
 
-/// Looks at what the host has left, where a file that is slow to read holds nobody up.
+/// Looks at what is being done and what the host has left, where a file that is slow to read holds nobody up.
 async fn watch_host(node: Arc<Node>) {
     let host = Arc::new(Host::new());
     let mut interval = tokio::time::interval(TICK);
@@ -232,7 +232,10 @@ async fn watch_host(node: Arc<Node>) {
     loop {
         let now = interval.tick().await.into_std();
         let (host, node) = (Arc::clone(&host), Arc::clone(&node));
-        let look = move || host.look(&node.limits.pressure, now);
+        let look = move || {
+            host.look(&node.limits.pressure, now);
+            node.measure(now);
+        };
         if tokio::task::spawn_blocking(look).await.is_err() {
             tracing::error!("looking at the host has failed");
             return;

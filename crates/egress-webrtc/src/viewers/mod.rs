@@ -15,6 +15,7 @@
 
 mod bells;
 mod line;
+mod meter;
 mod pace;
 mod repair;
 mod report;
@@ -32,13 +33,14 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use fanout::{LaneId, Reason, Seat};
+use fanout::{Books, LaneId, Reason, Seat};
 use webrtc::ice::Path;
 use webrtc::mux::{self, Handle};
 use webrtc::rtcp::{Packet, packets};
 use webrtc::srtp::Keys;
 
 use self::bells::{Bells, LANES_MAX};
+use self::meter::Meter;
 use self::room::{BLOCKED_MAX, BLOCKED_RETRY, Room, Work};
 use self::viewer::{PACKET_BYTES_MAX, Viewer};
 use crate::agree::Agreed;
@@ -82,6 +84,9 @@ pub struct Viewers {
     schedule: BinaryHeap<Reverse<(Instant, u32)>>,
     desk: Desk,
     stats: Arc<Stats>,
+    meter: Option<Meter>,
+    /// In the last call of [`turn`](Self::turn).
+    visits: u32,
 }
 
 /// What rooms share.
@@ -92,6 +97,10 @@ struct Desk {
     places: Vec<Option<Place>>,
     scratch: Box<[u8; PACKET_BYTES_MAX]>,
     compound: Vec<u8>,
+    /// How many there are.
+    viewers: u32,
+    /// This worker's.
+    books: Arc<Books>,
     counters: Counters,
     /// Visits since the last one that found room.
     blocked_in_a_row: u32,
@@ -122,15 +131,14 @@ impl Desk {
 
     /// CPU time of a visit to everybody.
     fn turn_cost(&self) -> Duration {
-        let viewers = u32::try_from(self.counters.viewers).unwrap_or(u32::MAX);
-        VISIT_COST.saturating_mul(viewers)
+        VISIT_COST.saturating_mul(self.viewers)
     }
 }
 
 impl Viewers {
-    /// A worker without viewers. `waker` rings the worker's bell, upon which it is to call
-    /// [`turn`](Self::turn).
-    pub fn new(waker: Waker, rules: Rules) -> Self {
+    /// A worker without viewers, which keeps `books`. `waker` rings the worker's bell, upon which it is to
+    /// call [`turn`](Self::turn).
+    pub fn new(waker: Waker, rules: Rules, books: Arc<Books>) -> Self {
         Self {
             rooms: Vec::new(),
             free: Vec::new(),
@@ -144,21 +152,31 @@ impl Viewers {
                 places: Vec::new(),
                 scratch: Box::new([0; PACKET_BYTES_MAX]),
                 compound: Vec::new(),
+                viewers: 0,
+                books,
                 counters: Counters::default(),
                 blocked_in_a_row: 0,
             },
             stats: Arc::default(),
+            meter: None,
+            visits: 0,
         }
     }
 
-    /// What it counts, for other threads.
+    /// Says that the calling thread is the worker's. To be called before anything else.
+    pub fn start(&mut self, now: Instant) {
+        self.desk.books.enter_thread();
+        self.meter = Some(Meter::new(now));
+    }
+
+    /// What it counts beside its books, for other threads.
     pub fn stats(&self) -> Arc<Stats> {
         Arc::clone(&self.stats)
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.desk.counters.viewers as usize
+        self.desk.viewers as usize
     }
 
     /// Whether there are none.
@@ -176,7 +194,8 @@ impl Viewers {
         now: Instant,
         out: &mut O,
     ) {
-        let Ticket { agreed, seat } = ticket;
+        let Ticket { agreed, mut seat } = ticket;
+        seat.serve_in(&self.desk.books);
         let room = self.room_of(&seat, now);
         let viewer = Viewer::new(session, path, keys, &agreed, seat, now);
         let (Some(index), Some(viewer)) = (room, viewer) else {
@@ -287,6 +306,7 @@ impl Viewers {
                 Work::Until(due) => self.schedule(index, due),
             }
         }
+        self.visits = VISITS_PER_TURN - quota;
         self.publish();
         if is_blocked {
             // The port calls as soon as there is room.
@@ -296,6 +316,15 @@ impl Viewers {
             return Some(now);
         }
         self.schedule.peek().map(|Reverse((due, _))| *due)
+    }
+
+    /// Notes what the last [`turn`](Self::turn) cost: `busy` is its CPU time, `cpu` that of the thread since
+    /// it began.
+    pub fn took(&mut self, busy: Duration, cpu: Duration, now: Instant) {
+        let Desk { viewers, books, .. } = &self.desk;
+        if let Some(meter) = &mut self.meter {
+            meter.visited(self.visits, busy, cpu, *viewers, now, books);
+        }
     }
 
     /// The server leaves: everybody is let go. Whoever owns the sessions says goodbye.

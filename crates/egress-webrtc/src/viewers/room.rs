@@ -8,6 +8,7 @@
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use fanout::books::CHECKUP_INTERVAL as LAG_INTERVAL;
 use fanout::{Follower, LaneGuard, LaneId, Reason};
 use media::{Kind, Span, Timestamp};
 use webrtc::ice::Transport;
@@ -30,6 +31,10 @@ pub(super) const BLOCKED_RETRY: Duration = Duration::from_millis(10);
 /// How often viewers are looked through for what has nothing to do with news.
 const CHECKUP_INTERVAL: Duration = Duration::from_millis(250);
 
+/// A message that comes later than this is late. Sound may wait up to [`SOUND_WAIT_MAX`] of it; the rest is three
+/// pictures' time, which a player's jitter buffer hides, and more than which it shows as a pause.
+const LATE_AFTER: Duration = Duration::from_millis(150);
+
 /// Sends in a row that find no room before a worker takes it that its socket is full.
 pub(super) const BLOCKED_MAX: u32 = 4;
 
@@ -50,11 +55,15 @@ pub(super) struct Room {
     /// The format of the newest sound and picture.
     formats: [Option<usize>; 2],
     clock: MediaClock,
+    /// Arrivals are told in microseconds after this.
+    epoch: Instant,
     viewers: Vec<Viewer>,
     round: Round,
     /// When the next round begins at the latest, news or not.
     again: Option<Instant>,
     checkup: Instant,
+    /// When lags are sampled next.
+    lags_sampled: Instant,
     /// When it is in the worker's schedule.
     pub(super) scheduled: Option<Instant>,
     /// It waits in the worker's queue.
@@ -68,10 +77,6 @@ struct Round {
     cursor: usize,
     left: usize,
     began: Option<Instant>,
-    /// When the oldest unit arrived that it carries, if there is a new one.
-    since: Option<Instant>,
-    /// Sends in it.
-    sends: u64,
 }
 
 /// What was found in the log.
@@ -105,22 +110,20 @@ impl Room {
             newest: Timestamp::ZERO,
             formats: [None; 2],
             clock: MediaClock::default(),
+            epoch: now,
             viewers: Vec::new(),
             round: Round {
                 cursor: 0,
                 left: 0,
                 began: None,
-                since: None,
-                sends: 0,
             },
             again: None,
             checkup: now,
+            lags_sampled: now,
             scheduled: None,
             is_queued: false,
         };
         room.absorb();
-        // The past is nobody's news.
-        room.round.since = None;
         room
     }
 
@@ -151,7 +154,7 @@ impl Room {
         };
         desk.set(viewer.session, Some(place));
         self.viewers.push(viewer);
-        desk.counters.viewers += 1;
+        desk.viewers += 1;
         self.visit(self.viewers.len() - 1, desk, now, out);
     }
 
@@ -159,8 +162,7 @@ impl Room {
     pub(super) fn remove(&mut self, index: usize, reason: Reason, desk: &mut Desk) {
         let mut viewer = self.viewers.swap_remove(index);
         desk.set(viewer.session, None);
-        desk.counters.viewers -= 1;
-        desk.counters.degraded -= u64::from(viewer.is_degraded());
+        desk.viewers -= 1;
         viewer.settle_books();
         viewer.books.seat.ends_by(reason);
         if let Some(moved) = self.viewers.get(index) {
@@ -214,7 +216,6 @@ impl Room {
         if self.round.left > 0 {
             return Work::Unfinished;
         }
-        self.end_round(now);
         if self.follower.has_ended() && self.absorbed >= self.follower.end() {
             for viewer in &self.viewers {
                 out.close(viewer.session);
@@ -243,6 +244,7 @@ impl Room {
         let mut scratch = [0; PEEK_BYTES];
         for unit in self.follower.units(self.absorbed) {
             let mut at = unit.range.start;
+            let arrived = micros(self.epoch, unit.arrived);
             while at < unit.range.end {
                 let peeked = self.follower.bytes(at, PEEK_BYTES, &mut scratch);
                 let Some(record) = Record::peek(peeked) else {
@@ -254,6 +256,7 @@ impl Room {
                     at: unit.at,
                     len: record.len,
                     begins,
+                    arrived,
                 };
                 let kind = record.format.kind();
                 self.tracks[record.format as usize].push(
@@ -269,7 +272,6 @@ impl Room {
             self.absorbed = unit.range.end;
             self.newest = self.newest.max(unit.at);
             self.clock.saw(unit.at, unit.arrived);
-            self.round.since.get_or_insert(unit.arrived);
         }
         let start = self.follower.start();
         for track in &mut self.tracks {
@@ -299,17 +301,6 @@ impl Room {
         self.again = None;
     }
 
-    fn end_round(&mut self, now: Instant) {
-        let messages = std::mem::take(&mut self.round.sends);
-        let Some(first) = self.viewers.first().filter(|_| messages > 0) else {
-            return;
-        };
-        if let Some(since) = self.round.since.take() {
-            let delay = now.saturating_duration_since(since);
-            first.books.seat.forwarded(delay, messages);
-        }
-    }
-
     /// Has a round begin at `due`, if not sooner.
     fn come_again(&mut self, due: Instant) {
         self.again = Some(self.again.map_or(due, |again| again.min(due)));
@@ -325,12 +316,16 @@ impl Room {
         let Some(viewer) = self.viewers.get_mut(index) else {
             return false;
         };
-        let sends = desk.counters.sends;
+        let packets = desk.counters.packets;
+        let oldest = viewer.oldest_unsent(&self.tracks);
         let visit = viewer.visit(lane, now, out, &mut desk.scratch, &mut desk.counters);
-        let sends = desk.counters.sends - sends;
-        self.round.sends += sends;
-        if sends > 0 {
+        if desk.counters.packets > packets {
             desk.blocked_in_a_row = 0;
+            if let Some(oldest) = oldest {
+                let delay = micros(self.epoch, now).wrapping_sub(oldest);
+                let delay = Duration::from_micros(delay.into());
+                desk.books.forwarded(delay, LATE_AFTER, 1);
+            }
         }
         if viewer.is_due_for_report(now) {
             report(viewer, &self.clock, desk, now, out);
@@ -356,6 +351,10 @@ impl Room {
     /// Lets those go who were removed or were promised another codec, and keeps the books.
     fn check_up<O: Out>(&mut self, desk: &mut Desk, now: Instant, out: &mut O) {
         self.checkup = now + CHECKUP_INTERVAL;
+        let samples_lags = now >= self.lags_sampled;
+        if samples_lags {
+            self.lags_sampled = now + LAG_INTERVAL;
+        }
         let mut index = 0;
         while index < self.viewers.len() {
             if let Some(reason) = self.must_leave(index) {
@@ -369,7 +368,10 @@ impl Room {
                 newest: self.newest,
             };
             let viewer = &mut self.viewers[index];
-            viewer.tell(lane, now, &mut desk.counters);
+            let lag = viewer.tell(lane, now);
+            if samples_lags {
+                desk.books.sampled_lag(lag, 1);
+            }
             if viewer.is_due_for_report(now) {
                 report(viewer, &self.clock, desk, now, out);
             }
@@ -412,6 +414,11 @@ impl Room {
         let (millis, scratch) = (desk.wall.millis(now), &mut desk.scratch);
         viewer.repeat(kind, lost, lane, millis, out, scratch, &mut desk.counters);
     }
+}
+
+/// A moment in microseconds after another, counted over wraps: after 71 minutes no log has what was then.
+fn micros(epoch: Instant, at: Instant) -> u32 {
+    at.saturating_duration_since(epoch).as_micros() as u32
 }
 
 fn report<O: Out>(

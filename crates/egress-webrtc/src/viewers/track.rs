@@ -19,6 +19,8 @@ pub(super) struct Packet {
     pub(super) len: u16,
     /// It is its frame's first.
     pub(super) begins: bool,
+    /// When its frame arrived: microseconds after the room's epoch, counted over wraps.
+    pub(super) arrived: u32,
 }
 
 /// The packets of one format by their endless sequence numbers, which are contiguous.
@@ -102,6 +104,7 @@ mod tests {
             at: Timestamp::ZERO,
             len: 100,
             begins,
+            arrived: 0,
         }
     }
 

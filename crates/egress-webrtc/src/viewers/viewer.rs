@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use container::rtp::{Format, HEADER_BYTES};
+use fanout::books::DEGRADED_FOR;
 use fanout::{Follower, Judgement, Reason, Seat};
 use media::{Kind, Span, Timestamp};
-use webrtc::ice::Path;
+use webrtc::ice::{Path, Transport};
 use webrtc::mux::Handle;
 use webrtc::srtp::{Keys, Sealer};
 
@@ -19,9 +20,6 @@ use crate::out::{Out, Sent};
 use crate::stats::Counters;
 use formats::rtp::codes::{self, FORMATS, PICTURE, SOUND};
 use formats::rtp::record;
-
-/// A viewer counts as degraded for this long after it was moved forward.
-const DEGRADED_FOR: Duration = Duration::from_secs(10);
 
 /// Between two requests of one viewer for a keyframe.
 const KEYFRAME_INTERVAL: Duration = Duration::from_secs(1);
@@ -55,6 +53,8 @@ pub(super) struct Viewer {
     /// Bytes and sends that its seat does not know of yet.
     unsaid: (u32, u32),
     has_begun: bool,
+    /// It had everything there was after its last visit.
+    is_in_step: bool,
     /// Its path is gone; it may come back on another, until its session ends.
     is_adrift: bool,
     /// When it is next told how its lines fare.
@@ -117,6 +117,7 @@ impl Viewer {
             credit: Credit::default(),
             unsaid: (0, 0),
             has_begun: false,
+            is_in_step: false,
             is_adrift: false,
             report_at: now,
             books: Box::new(Books {
@@ -147,8 +148,41 @@ impl Viewer {
         })
     }
 
+    /// When the oldest frame arrived that it lacks, if it had everything before; see [`Packet::arrived`].
+    pub(super) fn oldest_unsent(&self, tracks: &[Track; FORMATS]) -> Option<u32> {
+        if !self.is_in_step {
+            return None;
+        }
+        let lines = self.lines.iter().flatten();
+        let next = lines.filter_map(|line| tracks[line.format as usize].get(line.next()));
+        // The earlier one, also where the count wrapped between the two.
+        next.map(|packet| packet.arrived).reduce(|one, other| {
+            match one.wrapping_sub(other) as i32 {
+                ..0 => one,
+                _ => other,
+            }
+        })
+    }
+
     /// Sends what it lacks.
     pub(super) fn visit<O: Out>(
+        &mut self,
+        lane: Lane<'_>,
+        now: Instant,
+        out: &mut O,
+        scratch: &mut [u8; PACKET_BYTES_MAX],
+        counters: &mut Counters,
+    ) -> Visit {
+        let visit = self.give(lane, now, out, scratch, counters);
+        // Whom a full socket of ours keeps waiting was in step.
+        let is_ours = visit == Visit::Blocked && self.path.transport == Transport::Udp;
+        if !is_ours {
+            self.is_in_step = visit == Visit::Settled && !self.is_adrift;
+        }
+        visit
+    }
+
+    fn give<O: Out>(
         &mut self,
         lane: Lane<'_>,
         now: Instant,
@@ -160,24 +194,18 @@ impl Viewer {
             self.pace.caught_up();
             return Visit::Settled;
         }
-        if let Err(reason) = self.place(lane, now, counters) {
+        if let Err(reason) = self.place(lane, now) {
             return Visit::Leave(reason);
         }
         self.send(lane, now, out, scratch, counters)
     }
 
     /// Finds places for lines that have none, and moves those that have fallen behind.
-    fn place(
-        &mut self,
-        lane: Lane<'_>,
-        now: Instant,
-        counters: &mut Counters,
-    ) -> Result<(), Reason> {
+    fn place(&mut self, lane: Lane<'_>, now: Instant) -> Result<(), Reason> {
         let sound = self.place_sound(lane);
         let picture = self.place_picture(lane, now)?;
         if sound || picture {
-            counters.skips += 1;
-            counters.degraded += u64::from(!self.is_degraded());
+            self.is_in_step = false;
             self.books.seat.skipped();
             self.books.skipped_at = Some(now);
             self.books.seat.set_degraded(true);
@@ -382,9 +410,7 @@ impl Viewer {
     }
 
     fn count(&mut self, run: &Run, counters: &mut Counters) {
-        counters.sends += 1;
         counters.packets += run.count() as u64;
-        counters.bytes += run.len() as u64;
         self.unsaid.0 = self.unsaid.0.saturating_add(run.len() as u32);
         self.unsaid.1 = self.unsaid.1.saturating_add(1);
     }
@@ -482,23 +508,31 @@ impl Viewer {
         true
     }
 
-    /// Tells its seat what it was sent, and how far behind it is.
-    pub(super) fn tell(&mut self, lane: Lane<'_>, now: Instant, counters: &mut Counters) {
-        let lags = [SOUND, PICTURE].map(|kind| {
-            let packet = self.next(self.track(lane, kind)?, kind)?;
-            Some(lane.newest - packet.at)
-        });
-        let lag = lags.into_iter().flatten().max();
+    /// Tells its seat what it was sent, and how far behind it is, which it gives.
+    pub(super) fn tell(&mut self, lane: Lane<'_>, now: Instant) -> Option<Span> {
+        let lag = self.lag(lane);
         let Books {
             seat, skipped_at, ..
         } = &mut *self.books;
-        seat.lags(lag.unwrap_or_default());
+        seat.lags(lag);
         if skipped_at.is_some_and(|at| now.saturating_duration_since(at) >= DEGRADED_FOR) {
             *skipped_at = None;
             seat.set_degraded(false);
-            counters.degraded -= 1;
         }
         self.settle_books();
+        lag
+    }
+
+    /// How far behind it is; `None` when it is further behind than the lane reaches back.
+    fn lag(&self, lane: Lane<'_>) -> Option<Span> {
+        let mut most = Span::ZERO;
+        for line in self.lines.iter().flatten() {
+            let track = &lane.tracks[line.format as usize];
+            if !line.is_waiting() && line.next() < track.end() {
+                most = most.max(lane.newest - track.get(line.next())?.at);
+            }
+        }
+        Some(most)
     }
 
     /// Tells its seat what it was sent.
@@ -507,10 +541,6 @@ impl Viewer {
         if sends > 0 {
             self.books.seat.sent(bytes.into(), sends.into());
         }
-    }
-
-    pub(super) fn is_degraded(&self) -> bool {
-        self.books.skipped_at.is_some()
     }
 
     /// Whether it is time to tell it how its lines fare.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{Event, Events};
+use crate::task_bells::TaskSlot;
 
 /// Reads events in their order, each once. See [`Events::subscribe`].
 #[derive(Debug)]
@@ -13,7 +14,7 @@ pub struct EventReader {
     position: u64,
     /// It has missed events of another run; how many cannot be told.
     is_lost: bool,
-    slot: usize,
+    slot: Arc<TaskSlot>,
 }
 
 /// What a reader receives.
@@ -56,7 +57,7 @@ impl EventReader {
         if at_hand.is_ready() {
             return at_hand;
         }
-        self.events.bells().arm(self.slot, cx.waker());
+        self.events.bells().arm(&self.slot, cx.waker());
         self.at_hand()
     }
 
@@ -84,6 +85,6 @@ impl EventReader {
 
 impl Drop for EventReader {
     fn drop(&mut self) {
-        self.events.leave(self.slot);
+        self.events.leave(&self.slot);
     }
 }

@@ -9,7 +9,7 @@ use media::StreamName;
 
 use super::refusals::Limit;
 use super::{Event, EventKind, EventReader, Refusal};
-use crate::task_bells::TaskBells;
+use crate::task_bells::{TaskBells, TaskSlot};
 
 /// Events that are kept: four seconds of a crowd of a thousand joins a second, so that a reader that has
 /// lost its connection finds what it missed. They take half a megabyte.
@@ -150,12 +150,12 @@ impl Events {
     }
 
     /// Lets a reader in; gives its slot among the bells.
-    pub(super) fn enter(&self) -> usize {
+    pub(super) fn enter(&self) -> Arc<TaskSlot> {
         self.readers.fetch_add(1, Ordering::Relaxed);
         self.bells.enter()
     }
 
-    pub(super) fn leave(&self, slot: usize) {
+    pub(super) fn leave(&self, slot: &TaskSlot) {
         self.bells.leave(slot);
         self.readers.fetch_sub(1, Ordering::Relaxed);
     }

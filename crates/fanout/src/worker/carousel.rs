@@ -15,10 +15,10 @@ use super::cost::Cost;
 use super::listener::{HEAD_PARTS, Listener, Plan};
 use super::message::Message;
 use super::pace::Pace;
-use crate::cursor::Reason;
+use crate::books::{Books, LATE_AFTER};
+use crate::cursor::{Reason, sample_interval};
 use crate::lane::Lane;
 use crate::log::View;
-use crate::stats::{LATE_AFTER, WorkerStats};
 
 /// Sends handed to the back-end together. Enough to make a submission cheap, few enough that the
 /// scratch space stays in the first-level cache.
@@ -31,12 +31,6 @@ const _: () = assert!(
     HEAD_PARTS < SendOp::SLICES_MAX,
     "a send has room for the log's bytes"
 );
-
-/// Units looked at to measure the time between samples.
-const INTERVAL_UNITS: usize = 16;
-
-/// No lane is visited more often for its samples: the shortest that any codec has are 2.5 ms long.
-const PERIOD_MIN: Duration = Duration::from_millis(1);
 
 /// Listeners visited together.
 #[derive(Debug, Default)]
@@ -175,7 +169,7 @@ impl Carousel {
         &mut self,
         index: usize,
         backend: &mut dyn Backend,
-        stats: &WorkerStats,
+        books: &Books,
         now: Instant,
         leavers: &mut Vec<Leaver>,
     ) {
@@ -185,7 +179,7 @@ impl Carousel {
             let mut from = 0;
             while from < count {
                 let to = count.min(from + BATCH);
-                self.carry(index, from..to, backend, stats, now, leavers);
+                self.carry(index, from..to, backend, books, now, leavers);
                 from = to;
             }
             if !self.groups[index].unfinished {
@@ -201,12 +195,12 @@ impl Carousel {
         group: usize,
         member: usize,
         backend: &mut dyn Backend,
-        stats: &WorkerStats,
+        books: &Books,
         now: Instant,
         leavers: &mut Vec<Leaver>,
     ) {
         for _ in 0..SENDS_IN_A_ROW_MAX {
-            self.carry(group, member..member + 1, backend, stats, now, leavers);
+            self.carry(group, member..member + 1, backend, books, now, leavers);
             let listener = &self.groups[group].members[member];
             if listener.blocked || listener.is_settled(self.view.end()) || !leavers.is_empty() {
                 break;
@@ -220,7 +214,7 @@ impl Carousel {
         index: usize,
         range: Range<usize>,
         backend: &mut dyn Backend,
-        stats: &WorkerStats,
+        books: &Books,
         now: Instant,
         leavers: &mut Vec<Leaver>,
     ) {
@@ -246,7 +240,7 @@ impl Carousel {
                 skips += u64::from(member.skips - before);
             }
         }
-        stats.skips.add(skips);
+        books.skips.add(skips);
 
         let common = Message::between(view, seen, end);
         let mut own = [None; BATCH];
@@ -277,7 +271,7 @@ impl Carousel {
         }
         let mut outcomes = [SendOutcome::Blocked; BATCH];
         backend.send_batch(&batch[..used], &mut outcomes[..used]);
-        stats.sends.add(used as u64);
+        books.sends.add(used as u64);
 
         let protocol = lane.format.protocol as usize;
         let (mut bytes, mut in_step) = (0, 0);
@@ -290,11 +284,11 @@ impl Carousel {
             if outcome == SendOutcome::Closed {
                 plans[offset] = Plan::Leave(Reason::Left);
             } else if let Some(join) = member.account(outcome, offered, now) {
-                stats.join_seconds[protocol].observe_duration(join, 1);
+                books.join_seconds[protocol].observe_duration(join, 1);
             }
         }
-        stats.egress_bytes[protocol].add(bytes);
-        group.observe(view, in_step, late_after, stats, now);
+        books.egress_bytes[protocol].add(bytes);
+        group.observe(view, in_step, late_after, books, now);
 
         for (offset, plan) in plans.iter().enumerate().take(range.len()) {
             let member = &group.members[range.start + offset];
@@ -327,11 +321,8 @@ impl Carousel {
     /// Measures the lane's demand anew. Gives what it was and what it is: the share of a core that its
     /// visits take when the window is as wide as it may become.
     pub(super) fn learn_demand(&mut self, sample_interval: Span) -> (f64, f64) {
-        // A publisher's times may run backwards.
-        let interval = Duration::try_from_secs_f64(sample_interval.seconds()).unwrap_or_default();
-        // However short the window, there is no visit without a sample.
-        let period = self.lane.policy.cap(sample_interval).max(interval);
-        let demand = self.cost().as_secs_f64() / period.max(PERIOD_MIN).as_secs_f64();
+        let period = self.lane.policy.period_max(sample_interval);
+        let demand = self.cost().as_secs_f64() / period.as_secs_f64();
         (std::mem::replace(&mut self.demand, demand), demand)
     }
 
@@ -347,15 +338,7 @@ impl Carousel {
 
     /// The media time between two samples, as of the newest; zero when unknown.
     pub(super) fn sample_interval(&self) -> Span {
-        let mut units = self.view.units_back();
-        let Some(newest) = units.next() else {
-            return Span::ZERO;
-        };
-        let Some(older) = units.take(INTERVAL_UNITS).last() else {
-            return Span::ZERO;
-        };
-        let count = (newest.ordinal - older.ordinal) as i64;
-        Span::from_ticks((newest.at - older.at).ticks() / count.max(1))
+        sample_interval(&self.view)
     }
 }
 
@@ -376,7 +359,7 @@ impl Group {
         view: &View,
         in_step: u64,
         late_after: Duration,
-        stats: &WorkerStats,
+        books: &Books,
         now: Instant,
     ) {
         if in_step == 0 {
@@ -387,13 +370,10 @@ impl Group {
         if samples == 0 {
             return;
         }
-        stats.message_samples.observe(samples as f64, in_step);
+        books.message_samples.observe(samples as f64, in_step);
         if let Some(oldest) = view.unit_from(self.seen) {
             let delay = now.saturating_duration_since(oldest.arrived);
-            stats.forward_delay_seconds.observe_duration(delay, in_step);
-            if delay > late_after {
-                stats.late_messages.add(in_step);
-            }
+            books.forwarded(delay, late_after, in_step);
         }
     }
 }

@@ -113,7 +113,7 @@ impl Worker {
             group,
             index,
             &mut *self.backend,
-            &self.stats,
+            &self.books,
             now,
             &mut self.leavers,
         );

@@ -8,6 +8,7 @@ use media::Timestamp;
 use net::{SendOutcome, Slot};
 
 use crate::ListenerId;
+use crate::books::DEGRADED_FOR;
 use crate::conversation::Talk;
 use crate::cursor::{Reason, Start, Verdict, first, judge, lost};
 use crate::lane::LaneGuard;
@@ -16,9 +17,6 @@ use crate::policy::Policy;
 
 /// The offset of a listener for whom there has been no join point yet.
 const WAITING: u64 = u64::MAX;
-
-/// A listener counts as degraded for this long after it was moved forward.
-const DEGRADED_FOR: Duration = Duration::from_secs(10);
 
 /// State of one listener, kept small: thousands lie side by side in a subgroup.
 #[derive(Debug)]

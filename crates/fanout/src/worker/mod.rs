@@ -43,10 +43,9 @@ pub(crate) use visits::{Joins, Visits};
 use self::carousel::{Carousel, Leaver};
 use self::listener::Listener;
 use self::slab::{Seat, Slab};
-use self::survey::CHECKUP_INTERVAL;
+use crate::books::{Books, CHECKUP_INTERVAL};
 use crate::events::ConditionSender;
 use crate::lane::LaneId;
-use crate::stats::WorkerStats;
 
 /// Lanes one worker may serve at once. Bounds the set of marks a wake-up has to look through.
 pub(crate) const LANES_MAX: u32 = 16_384;
@@ -81,7 +80,7 @@ pub enum Next {
 pub(crate) struct Links {
     pub(crate) inbox: Receiver<Command>,
     pub(crate) summons: Summons,
-    pub(crate) stats: Arc<WorkerStats>,
+    pub(crate) books: Arc<Books>,
     pub(crate) departures: SyncSender<Departure>,
     pub(crate) conditions: ConditionSender,
 }
@@ -93,7 +92,7 @@ pub(crate) struct Worker {
     backend: Box<dyn Backend>,
     inbox: Receiver<Command>,
     summons: Summons,
-    stats: Arc<WorkerStats>,
+    books: Arc<Books>,
     departures: SyncSender<Departure>,
     conditions: ConditionSender,
     /// Departures that found that channel full.
@@ -126,7 +125,7 @@ impl Worker {
         let Links {
             inbox,
             summons,
-            stats,
+            books,
             departures,
             conditions,
         } = links;
@@ -136,7 +135,7 @@ impl Worker {
             backend,
             inbox,
             summons,
-            stats,
+            books,
             departures,
             conditions,
             unsent_departures: Vec::new(),
@@ -250,7 +249,7 @@ impl Worker {
             lane.visit(
                 group,
                 &mut *self.backend,
-                &self.stats,
+                &self.books,
                 now,
                 &mut self.leavers,
             );
@@ -258,20 +257,18 @@ impl Worker {
             cost = ended.saturating_sub(began);
             let (before, after) = lane.learn_cost(group, cost);
             self.turn_cost = (self.turn_cost + after).saturating_sub(before);
-            self.stats.busy_nanos.add(cost.as_nanos() as u64);
-            self.stats.turn_seconds.observe_duration(self.turn_cost, 1);
-
-            self.stats.cpu_nanos.set(ended.as_nanos() as u64);
+            self.books.visited(cost, ended);
+            self.books.turn_costs(self.turn_cost);
 
             let interval = lane.sample_interval();
             let (before, after) = lane.learn_demand(interval);
             self.demand = (self.demand + after - before).max(0.0);
-            self.stats.demand_nanos.set((self.demand * 1e9) as u64);
+            self.books.demands(self.demand);
             let window = lane
                 .lane
                 .policy
                 .window(self.turn_cost, self.target_utilisation, interval);
-            self.stats.window_seconds[lane.lane.class as usize].observe_duration(window, 1);
+            self.books.window_seconds[lane.lane.class as usize].observe_duration(window, 1);
             lane.pace(window, now);
             self.dismiss_leavers(index, group);
         }
@@ -307,7 +304,7 @@ impl Worker {
             lane.visit(
                 group,
                 &mut *self.backend,
-                &self.stats,
+                &self.books,
                 now,
                 &mut self.leavers,
             );

@@ -62,12 +62,12 @@ mod tests {
     use media::{Item, Script, Span, Timestamp};
 
     use crate::ListenerId;
+    use crate::books::{Books, Plane};
     use crate::budget::Account;
     use crate::lane::{Format, LaneGuard, LaneWriter, Protocol};
     use crate::policy::{Class, Policy};
     use crate::probe::{Bottomless, Verbatim};
     use crate::retention::Retention;
-    use crate::stats::WorkerStats;
     use crate::worker::carousel::Carousel;
     use crate::worker::listener::Listener;
 
@@ -82,7 +82,7 @@ mod tests {
         lane: LaneWriter,
         carousel: Carousel,
         backend: Bottomless,
-        stats: WorkerStats,
+        books: Books,
         now: Instant,
         next_sample: Instant,
         /// When each subgroup was visited.
@@ -116,7 +116,7 @@ mod tests {
                 carousel: Carousel::new(Arc::clone(&lane.lane), now),
                 lane,
                 backend: Bottomless::new().expect("a descriptor for the waker"),
-                stats: WorkerStats::new(),
+                books: Books::new(Plane::Worker, 0),
                 now,
                 next_sample: now,
                 visits: Vec::new(),
@@ -157,11 +157,11 @@ mod tests {
                     let Self {
                         carousel,
                         backend,
-                        stats,
+                        books,
                         now,
                         ..
                     } = self;
-                    carousel.visit(group, backend, stats, *now, &mut Vec::new());
+                    carousel.visit(group, backend, books, *now, &mut Vec::new());
                     carousel.pace(WINDOW, *now);
                     self.visits[group].push(self.now);
                 }

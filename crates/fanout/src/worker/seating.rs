@@ -76,7 +76,7 @@ impl Worker {
             talk.announce_leave();
         }
         members.push(Listener::new(id, slot, head, requested, guard, talk));
-        self.stats.listeners[protocol as usize].add(1);
+        self.books.listeners[protocol as usize].add(1);
         lane.view.refresh();
         self.flush(seat, now);
         // The first listener of a lane is also what asks for the lane's news.
@@ -117,11 +117,11 @@ impl Worker {
             lane.lane.bells[self.index].disarm();
             self.turn_cost = self.turn_cost.saturating_sub(lane.cost());
             self.demand = (self.demand - lane.demand()).max(0.0);
-            self.stats.demand_nanos.set((self.demand * 1e9) as u64);
+            self.books.demands(self.demand);
             self.lane_index.remove(&lane.lane.id);
             if self.lane_index.is_empty() {
                 // Nobody is left to be degraded, and no checkup will come to say so.
-                self.stats.degraded.set(0);
+                self.books.degraded.set(0);
             }
             self.free_lanes.push(index);
             self.schedule
@@ -199,7 +199,7 @@ impl Worker {
         };
         self.slab.remove(gone.slot);
         let protocol = gone.guard.lane().format.protocol;
-        self.stats.listeners[protocol as usize].sub(1);
+        self.books.listeners[protocol as usize].sub(1);
         self.depart(gone.id, reason, gone.sent_bytes, gone.skips);
         // Last, so that whoever gets it finds the listener gone from all books.
         if let (Some((talk, why)), Some(socket)) = (back, socket) {
@@ -208,7 +208,7 @@ impl Worker {
     }
 
     fn depart(&mut self, id: ListenerId, reason: Reason, sent_bytes: u64, skips: u32) {
-        self.stats.departures[reason as usize].add(1);
+        self.books.departures[reason as usize].add(1);
         self.unsent_departures.push(Departure {
             id,
             reason,

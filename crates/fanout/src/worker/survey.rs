@@ -3,16 +3,16 @@
 
 use std::time::{Duration, Instant};
 
+use media::Span;
+
 use super::Worker;
 use super::carousel::Carousel;
 use super::handle::ListenerReport;
 use super::listener::Listener;
 use super::slab::Seat;
 use crate::ListenerId;
+use crate::books::CHECKUP_INTERVAL;
 use crate::cursor::{Reason, Verdict, judge, lag};
-
-/// How often lags are measured and blocked listeners judged.
-pub(super) const CHECKUP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a listener may still drain what was sent to it after its stream ended.
 const ENDED_GRACE: Duration = Duration::from_secs(5);
@@ -84,9 +84,7 @@ impl Worker {
                 continue;
             }
             if !listener.is_waiting() {
-                let lag = lag(&lane.view, listener.offset);
-                let seconds = lag.map_or(f64::MAX, |lag| lag.seconds());
-                self.stats.lag_seconds.observe(seconds.min(3_600.0), 1);
+                self.books.sampled_lag(lag(&lane.view, listener.offset), 1);
             }
             // Whoever waits for a place has the greatest offset of all.
             if listener.offset < lane.view.end()
@@ -98,8 +96,8 @@ impl Worker {
             }
             debug_assert!(self.slab.seat(listener.slot) == Some(seat));
         }
-        self.stats.lag_seconds.observe(0.0, in_step);
-        self.stats.degraded.set(degraded);
+        self.books.sampled_lag(Some(Span::ZERO), in_step);
+        self.books.degraded.set(degraded);
         for (slot, reason) in hopeless {
             if let Some(seat) = self.slab.seat(slot) {
                 self.dismiss(seat, reason);

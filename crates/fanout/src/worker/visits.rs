@@ -12,9 +12,9 @@ use super::carousel::Carousel;
 use super::listener::Listener;
 use super::{Attach, Departure, Links, Summons, Worker};
 use crate::ListenerId;
+use crate::books::{Books, Plane};
 use crate::events::Conditions;
 use crate::lane::LaneGuard;
-use crate::stats::WorkerStats;
 
 /// One lane with a full audience.
 #[derive(Debug)]
@@ -40,14 +40,14 @@ impl Visits {
     }
 
     /// Visits every subgroup that has something to do, once.
-    pub(crate) fn turn(&mut self, backend: &mut dyn Backend, stats: &WorkerStats, now: Instant) {
+    pub(crate) fn turn(&mut self, backend: &mut dyn Backend, books: &Books, now: Instant) {
         let mut leavers = Vec::new();
         for _ in 0..self.carousel.groups.len() {
             let Some(group) = self.carousel.take_due() else {
                 return;
             };
             self.carousel
-                .visit(group, backend, stats, now, &mut leavers);
+                .visit(group, backend, books, now, &mut leavers);
         }
         debug_assert!(leavers.is_empty());
     }
@@ -83,7 +83,7 @@ impl Joins {
         let links = Links {
             inbox,
             summons,
-            stats: Arc::new(WorkerStats::new()),
+            books: Arc::new(Books::new(Plane::Worker, 0)),
             departures,
             conditions: Conditions::default().sender().clone(),
         };
@@ -117,6 +117,6 @@ impl Joins {
     }
 
     pub(crate) fn sends(&self) -> u64 {
-        self.worker.stats.sends.value()
+        self.worker.books.sends.value()
     }
 }

@@ -46,7 +46,7 @@ impl World {
         let workers = self.plan.workers as u64;
         let visits: u64 = self
             .fanout
-            .worker_stats()
+            .worker_books()
             .iter()
             .map(|stats| {
                 let turns = stats.turn_seconds.value();
@@ -72,7 +72,7 @@ impl World {
         });
         let mut egress = 0;
         let mut departures = [0; Reason::ALL.len()];
-        for stats in self.fanout.worker_stats() {
+        for stats in self.fanout.worker_books() {
             egress += stats
                 .egress_bytes
                 .iter()

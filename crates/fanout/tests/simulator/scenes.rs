@@ -140,7 +140,7 @@ fn a_slow_listener_skips_and_is_told_of() {
     // The reader knows whether it was to a keyframe, and between whole units.
     let seen = world.sockets().peers[slow].reader.skips;
     let report = world.report();
-    let counted: u64 = world.fanout.worker_stats()[0].skips.value();
+    let counted: u64 = world.fanout.worker_books()[0].skips.value();
     assert!(seen >= 1 && report[0].skips >= seen, "{report:?}");
     assert_eq!(counted, u64::from(report[0].skips));
 }

@@ -341,6 +341,15 @@ impl Encoder {
     }
 
     pub(crate) fn write(&mut self, count: u64) -> Result<(), fanout::Superseded> {
+        self.write_as_of(count, Instant::now())
+    }
+
+    /// Writes samples that arrived then.
+    pub(crate) fn write_as_of(
+        &mut self,
+        count: u64,
+        arrived: Instant,
+    ) -> Result<(), fanout::Superseded> {
         for _ in 0..count {
             let number = self.next;
             self.next += 1;
@@ -355,7 +364,7 @@ impl Encoder {
                 flv: None,
             };
             self.publisher
-                .write(&mut vec![Item::Sample(sample)], Instant::now())?;
+                .write(&mut vec![Item::Sample(sample)], arrived)?;
         }
         Ok(())
     }

@@ -11,6 +11,11 @@ use rustix::process::{Resource, getrlimit};
 
 use super::pressure::{Kind, Pressure, level};
 
+/// Cores that this process may use.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Descriptors that this process may have; `None` is no limit.
 pub(crate) fn descriptors_max() -> Option<u64> {
     getrlimit(Resource::Nofile).current

@@ -12,7 +12,7 @@ use super::bucket::Bucket;
 use super::egress::Egress;
 use super::places::Places;
 pub(crate) use super::places::{Evict, Handover, Place, Pool};
-use super::pressure::Pressure;
+use super::pressure::{Pressure, Transport};
 use super::rejected::Rejected;
 use crate::address::network;
 use crate::allowance::Allowances;
@@ -101,13 +101,31 @@ impl Limits {
         self.places.counted(address)
     }
 
-    /// A place for a listener at `address`.
+    /// A place for a listener at `address` that is sent to over its connection.
     pub(crate) fn listener(
         self: &Arc<Self>,
         address: IpAddr,
         now: Instant,
     ) -> Result<Seat, Rejected> {
-        if let Some(reason) = self.pressure.refusal() {
+        self.admit(Transport::Tcp, address, now)
+    }
+
+    /// A place for a listener at `address` that is sent to over WebRTC.
+    pub(crate) fn webrtc_listener(
+        self: &Arc<Self>,
+        address: IpAddr,
+        now: Instant,
+    ) -> Result<Seat, Rejected> {
+        self.admit(Transport::Webrtc, address, now)
+    }
+
+    fn admit(
+        self: &Arc<Self>,
+        transport: Transport,
+        address: IpAddr,
+        now: Instant,
+    ) -> Result<Seat, Rejected> {
+        if let Some(reason) = self.pressure.refusal(transport) {
             return Err(reason);
         }
         let seat = Seat(Arc::clone(self));
@@ -274,6 +292,23 @@ mod tests {
         assert!(connect(&limits).is_ok(), "it may ask");
         assert_eq!(limits.seated(), 1, "nothing was kept");
         drop(present);
+    }
+
+    #[test]
+    fn full_webrtc_workers_let_no_viewer_in_and_keep_those_they_have() {
+        let (limits, start) = (limits(|_| {}), Instant::now());
+        let present = limits.webrtc_listener(HERE, start).expect("a seat");
+        let later = start + Duration::from_secs(1);
+        for now in [start, later] {
+            limits.pressure.note(Kind::WebrtcTurn, Some(1.0), now);
+        }
+        let refused = limits.webrtc_listener(HERE, later).err();
+        assert_eq!(refused, Some(Rejected::WebrtcTurn));
+        assert_eq!(limits.seated(), 1, "it stays");
+        assert!(limits.listener(HERE, later).is_ok(), "others serve it");
+        drop(present);
+        limits.pressure.note(Kind::WebrtcTurn, Some(0.8), later);
+        assert!(limits.webrtc_listener(HERE, later).is_ok());
     }
 
     #[test]

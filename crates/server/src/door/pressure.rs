@@ -2,7 +2,9 @@
 //!
 //! A background task tells what it has measured ([`Pressure::note`]); each join asks for the verdict
 //! ([`Pressure::refusal`]), which is a few loads. Everything is measured in levels: 1 is the mark at which
-//! newcomers are refused, and they are let in again at somewhat less, so that the door does not flutter.
+//! newcomers are refused, and they are let in again at somewhat less, so that the door does not flutter. A newcomer is
+//! refused for what would be at the cost of those it shares with: a thread's lack of time concerns those whom
+//! that kind of thread would serve, everything else concerns everybody.
 //!
 //! Descriptors are counted on between two measurements, because a second of joins may take more of
 //! them than there are to spare.
@@ -13,11 +15,22 @@ use std::time::{Duration, Instant};
 
 use super::rejected::Rejected;
 
+/// How a listener is sent to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Transport {
+    /// By a fan-out worker or a task.
+    Tcp,
+    /// By a worker of the WebRTC port.
+    Webrtc,
+}
+
 /// What may press.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
-    /// The least that the listeners of the worker with the least to do need of its core.
+    /// The least that the listeners of the fan-out worker with the least to do need of its core.
     Turn,
+    /// What the viewers of the WebRTC worker with the most to do need of its core.
+    WebrtcTurn,
     /// The share of messages that came long after their window.
     Lateness,
     /// Memory that the kernel holds for all TCP connections of the host.
@@ -27,15 +40,30 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const COUNT: usize = 4;
+    const COUNT: usize = 5;
 
-    pub(crate) const ALL: [Self; Self::COUNT] =
-        [Self::Turn, Self::Lateness, Self::SocketMemory, Self::Memory];
+    pub(crate) const ALL: [Self; Self::COUNT] = [
+        Self::Turn,
+        Self::WebrtcTurn,
+        Self::Lateness,
+        Self::SocketMemory,
+        Self::Memory,
+    ];
+
+    /// Whether it is a reason to refuse who comes this way.
+    const fn concerns(self, transport: Transport) -> bool {
+        match self {
+            Self::Turn => matches!(transport, Transport::Tcp),
+            Self::WebrtcTurn => matches!(transport, Transport::Webrtc),
+            Self::Lateness | Self::SocketMemory | Self::Memory => true,
+        }
+    }
 
     /// The metric label.
     pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::Turn => "turn",
+            Self::WebrtcTurn => "webrtc_turn",
             Self::Lateness => "lateness",
             Self::SocketMemory => "socket_memory",
             Self::Memory => "memory",
@@ -45,6 +73,7 @@ impl Kind {
     const fn rejected(self) -> Rejected {
         match self {
             Self::Turn => Rejected::Turn,
+            Self::WebrtcTurn => Rejected::WebrtcTurn,
             Self::Lateness => Rejected::Lateness,
             Self::SocketMemory => Rejected::SocketMemory,
             Self::Memory => Rejected::Memory,
@@ -54,7 +83,7 @@ impl Kind {
     const fn rule(self) -> Rule {
         match self {
             // A storm of joins is work as well, and passes.
-            Self::Turn => Rule {
+            Self::Turn | Self::WebrtcTurn => Rule {
                 leave_below: 0.9,
                 sustained: Duration::from_secs(1),
             },
@@ -84,12 +113,29 @@ struct Rule {
     sustained: Duration,
 }
 
-/// The share of its core at which a worker is full. The rest is for what comes between visits, and for
-/// the next costly moment.
-const CORE_SHARE_MAX: f64 = 0.9;
+/// Where what the workload measures is at its mark.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marks {
+    /// The share of its core at which a fan-out worker is full. The rest is for what comes between visits, and
+    /// for the next costly moment.
+    pub(crate) core_share: f64,
+    /// The same of a WebRTC worker. It has no windows to widen when it is short of time, a keyframe costs
+    /// it several pictures' time, and those who were let in in the two seconds until a mark is seen to be
+    /// passed have yet to shake hands, which is a millisecond each.
+    pub(crate) webrtc_share: f64,
+    /// The share of messages that may be late.
+    pub(crate) late_share: f64,
+}
 
-/// The share of messages that may be late.
-const LATE_SHARE_MAX: f64 = 0.5;
+impl Default for Marks {
+    fn default() -> Self {
+        Self {
+            core_share: 0.9,
+            webrtc_share: 0.8,
+            late_share: 0.5,
+        }
+    }
+}
 
 /// The part of `tcp_mem`'s second number, from which on the kernel shortens everybody's buffers, that
 /// TCP may take.
@@ -112,16 +158,6 @@ const DESCRIPTORS_LAST_PART: u64 = 4;
 /// Levels by what was measured.
 pub(crate) mod level {
     use super::*;
-
-    /// From the share of a core.
-    pub(crate) fn turn(core_share: f64) -> f64 {
-        core_share / CORE_SHARE_MAX
-    }
-
-    /// From the share of messages.
-    pub(crate) fn lateness(late_share: f64) -> f64 {
-        late_share / LATE_SHARE_MAX
-    }
 
     /// From pages, and those at which the kernel feels pressed.
     pub(crate) fn socket_memory(used: u64, pressed: u64) -> f64 {
@@ -186,13 +222,16 @@ impl Pressure {
         self.descriptors.taken.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Why a listener is to be refused, if one is.
-    pub(crate) fn refusal(&self) -> Option<Rejected> {
+    /// Why a listener that comes this way is to be refused, if it is.
+    pub(crate) fn refusal(&self, transport: Transport) -> Option<Rejected> {
         if self.descriptors.held() > self.descriptors.listeners_max() {
             return Some(Rejected::Descriptors);
         }
         let refuses = |kind: &Kind| self.gauges[*kind as usize].refuses.load(Ordering::Relaxed);
-        Kind::ALL.into_iter().find(refuses).map(Kind::rejected)
+        let concerning = Kind::ALL
+            .into_iter()
+            .filter(|kind| kind.concerns(transport));
+        concerning.into_iter().find(refuses).map(Kind::rejected)
     }
 
     /// Whether a connection is to be closed before it has said what it wants.
@@ -294,10 +333,16 @@ mod tests {
         Pressure::new(Some(1_000))
     }
 
+    /// Why somebody is refused, whichever way they come.
+    fn refusal(pressure: &Pressure) -> Option<Rejected> {
+        let ways = [Transport::Tcp, Transport::Webrtc];
+        ways.into_iter().find_map(|way| pressure.refusal(way))
+    }
+
     #[test]
     fn nothing_is_known_at_first_and_nobody_refused() {
         let pressure = Pressure::new(None);
-        assert_eq!(pressure.refusal(), None);
+        assert_eq!(refusal(&pressure), None);
         let labels: Vec<_> = pressure.levels().map(|(label, _)| label).collect();
         assert_eq!(labels, ["descriptors"]);
     }
@@ -308,19 +353,19 @@ mod tests {
             let (pressure, start) = (pressure(), Instant::now());
             pressure.note(kind, Some(1.0), start);
             pressure.note(kind, Some(1.0), start + SECOND);
-            assert_eq!(pressure.refusal(), Some(kind.rejected()));
+            assert_eq!(refusal(&pressure), Some(kind.rejected()));
             assert!(kind.rule().leave_below < 1.0);
             pressure.note(kind, Some(kind.rule().leave_below), start + SECOND);
-            assert_eq!(pressure.refusal(), Some(kind.rejected()), "still too much");
+            assert_eq!(refusal(&pressure), Some(kind.rejected()), "still too much");
             let calm = kind.rule().leave_below - 0.01;
             pressure.note(kind, Some(calm), start + SECOND);
-            assert_eq!(pressure.refusal(), None);
+            assert_eq!(refusal(&pressure), None);
         }
     }
 
     #[test]
     fn a_bad_moment_refuses_nobody() {
-        for kind in [Kind::Turn, Kind::Lateness] {
+        for kind in [Kind::Turn, Kind::WebrtcTurn, Kind::Lateness] {
             let (pressure, start) = (pressure(), Instant::now());
             let levels = [
                 (1.5, 0),
@@ -332,20 +377,35 @@ mod tests {
             for (level, millis) in levels {
                 let now = start + Duration::from_millis(millis);
                 pressure.note(kind, Some(level), now);
-                assert_eq!(pressure.refusal(), None, "{kind:?} at {millis} ms");
+                assert_eq!(refusal(&pressure), None, "{kind:?} at {millis} ms");
             }
             pressure.note(kind, Some(2.0), start + Duration::from_millis(2_250));
-            assert_eq!(pressure.refusal(), Some(kind.rejected()));
+            assert_eq!(refusal(&pressure), Some(kind.rejected()));
         }
+    }
+
+    #[test]
+    fn workers_that_are_full_refuse_their_own_and_late_ones_everybody() {
+        let (pressure, start) = (pressure(), Instant::now());
+        let full = |kind| {
+            pressure.note(kind, Some(1.1), start);
+            pressure.note(kind, Some(1.1), start + SECOND);
+            let refused = [Transport::Tcp, Transport::Webrtc].map(|way| pressure.refusal(way));
+            pressure.note(kind, Some(0.0), start + SECOND);
+            refused
+        };
+        assert_eq!(full(Kind::Turn), [Some(Rejected::Turn), None]);
+        assert_eq!(full(Kind::WebrtcTurn), [None, Some(Rejected::WebrtcTurn)]);
+        assert_eq!(full(Kind::Lateness), [Some(Rejected::Lateness); 2]);
     }
 
     #[test]
     fn what_the_host_does_not_tell_refuses_nobody() {
         let (pressure, now) = (pressure(), Instant::now());
         pressure.note(Kind::Memory, Some(1.2), now);
-        assert_eq!(pressure.refusal(), Some(Rejected::Memory));
+        assert_eq!(refusal(&pressure), Some(Rejected::Memory));
         pressure.note(Kind::Memory, None, now);
-        assert_eq!(pressure.refusal(), None);
+        assert_eq!(refusal(&pressure), None);
         assert!(pressure.levels().all(|(label, _)| label != "memory"));
     }
 
@@ -355,10 +415,10 @@ mod tests {
         pressure.count_descriptors(|| Some(900));
         for _ in 0..50 {
             pressure.accepted();
-            assert_eq!(pressure.refusal(), None);
+            assert_eq!(refusal(&pressure), None);
         }
         pressure.accepted();
-        assert_eq!(pressure.refusal(), Some(Rejected::Descriptors));
+        assert_eq!(refusal(&pressure), Some(Rejected::Descriptors));
         assert!(!pressure.refuses_connections(), "publishers have room");
         for _ in 0..38 {
             pressure.accepted();
@@ -370,7 +430,7 @@ mod tests {
             pressure.accepted();
             Some(100)
         });
-        assert_eq!(pressure.refusal(), None);
+        assert_eq!(refusal(&pressure), None);
         assert_eq!(
             pressure.descriptors.held(),
             101,
@@ -395,8 +455,6 @@ mod tests {
         assert!(level::memory(63 * GIB, 64 * GIB) < 1.0);
         assert!(level::memory(64 * GIB - (500 << 20), 64 * GIB) > 1.0);
         assert!(level::memory(1, 0) >= 1.0, "no division by nothing");
-        assert!(level::turn(0.89) < 1.0 && level::turn(0.91) > 1.0);
         assert!(level::socket_memory(89, 100) < 1.0 && level::socket_memory(91, 100) > 1.0);
-        assert!(level::lateness(0.49) < 1.0);
     }
 }

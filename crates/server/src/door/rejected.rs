@@ -19,6 +19,8 @@ pub(crate) enum Rejected {
     Egress,
     #[error("the server has as much to do as it can do in time")]
     Turn,
+    #[error("the server has as many WebRTC viewers as it can send to in time")]
+    WebrtcTurn,
     #[error("the server is behind with what it has to do")]
     Lateness,
     #[error("the connections that are there need all memory for connections")]
@@ -40,7 +42,7 @@ pub(crate) enum Rejected {
 }
 
 impl Rejected {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Address,
         Self::Pending,
         Self::PendingShare,
@@ -49,6 +51,7 @@ impl Rejected {
         Self::Joins,
         Self::Egress,
         Self::Turn,
+        Self::WebrtcTurn,
         Self::Lateness,
         Self::SocketMemory,
         Self::Memory,
@@ -71,6 +74,7 @@ impl Rejected {
             Self::Joins => "limit_joins",
             Self::Egress => "limit_egress",
             Self::Turn => "pressure_turn",
+            Self::WebrtcTurn => "pressure_webrtc_turn",
             Self::Lateness => "pressure_lateness",
             Self::SocketMemory => "pressure_socket_memory",
             Self::Memory => "pressure_memory",

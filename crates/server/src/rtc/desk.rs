@@ -126,6 +126,10 @@ impl egress_webrtc::Out for Out<'_, '_> {
 impl Role for Desk {
     type Ticket = Ticket;
 
+    fn start(&mut self, now: Instant) {
+        self.viewers.start(now);
+    }
+
     fn connected(
         &mut self,
         session: Handle,
@@ -225,7 +229,10 @@ impl Role for Desk {
             guests,
         };
         let publishers = self.publishers.turn(now, out);
+        let began = net::cpu::thread_time();
         let viewers = self.viewers.turn(now, out);
+        let ended = net::cpu::thread_time();
+        self.viewers.took(ended.saturating_sub(began), ended, now);
         publishers.into_iter().chain(viewers).min()
     }
 

@@ -221,7 +221,7 @@ impl Asked<'_> {
         let seat = self
             .node
             .limits
-            .listener(self.visitor.peer.ip(), Instant::now())?;
+            .webrtc_listener(self.visitor.peer.ip(), Instant::now())?;
         let info = self.tracks(&stream).await?;
         let agreed = stage::agree(offer, &info)?;
         let session = self.session(rtc, offer, &agreed.sections(), handover)?;

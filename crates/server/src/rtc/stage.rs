@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use egress_webrtc::{Rules, Stats, Viewers};
 use fanout::gate::{Authorized, Play, Presented};
-use fanout::{Fanout, Format, Info, ListenerRecord, Stream};
+use fanout::{Fanout, Format, Info, ListenerRecord, Plane, Stream};
 use formats::rtp::Tally;
 use formats::rtp::codes::CNAME;
 use ingest::whip::{self, Agreed, Publishers};
@@ -50,7 +50,7 @@ pub(super) struct Opening<'a> {
 pub(crate) struct Stage {
     fanout: Arc<Fanout>,
     port: Port<Ticket>,
-    /// What each worker counts of its listeners.
+    /// What each worker counts of its listeners beside its books.
     workers: Vec<Arc<Stats>>,
     tally: Arc<Tally>,
 }
@@ -80,7 +80,8 @@ impl Stage {
         };
         let mut workers = Vec::new();
         let port = Port::start(&port_config, Identity::generate()?, |_, waker| {
-            let viewers = Viewers::new(waker, rules);
+            let books = fanout.open_books(Plane::Webrtc);
+            let viewers = Viewers::new(waker, rules, books);
             workers.push(viewers.stats());
             let publishers = Publishers::new(ingest.settings.clone(), Arc::clone(&ingest.stats));
             Desk::new(viewers, publishers)
@@ -110,7 +111,7 @@ impl Stage {
         self.port.sessions()
     }
 
-    /// What all workers counted of listeners.
+    /// What all workers counted of listeners beside their books.
     pub(crate) fn listeners(&self) -> egress_webrtc::Counters {
         let mut sum = egress_webrtc::Counters::default();
         for worker in &self.workers {

@@ -1,5 +1,6 @@
 //! A relay on ports of the system's choosing, and clients that are plain sockets.
 
+mod admission;
 mod anonymous;
 mod doors;
 mod events;
@@ -11,6 +12,7 @@ mod rtc;
 mod secure;
 mod smuggling;
 mod strangers;
+mod viewer;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -22,6 +24,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::config::Config;
+use crate::door::pressure::Marks;
 use crate::relay::{Port, Relay};
 
 /// For whatever should happen at once.
@@ -54,19 +57,25 @@ struct House {
 
 impl House {
     async fn open(toml: &str) -> Self {
-        Self::start("", toml, false).await
+        Self::start("", toml, |relay| relay).await
     }
 
     /// With keys that stand before all sections.
     async fn open_before(keys: &str, toml: &str) -> Self {
-        Self::start(keys, toml, false).await
+        Self::start(keys, toml, |relay| relay).await
     }
 
     async fn open_with_demo(toml: &str) -> Self {
-        Self::start("", toml, true).await
+        Self::start("", toml, |relay| relay.with_demo(true)).await
     }
 
-    async fn start(keys: &str, toml: &str, demo: bool) -> Self {
+    /// With the demo and other marks at which newcomers are turned away.
+    async fn open_with_demo_and_marks(marks: Marks) -> Self {
+        let change = |relay: Relay| relay.with_demo(true).with_marks(marks);
+        Self::start("", "", change).await
+    }
+
+    async fn start(keys: &str, toml: &str, change: impl FnOnce(Relay) -> Relay) -> Self {
         let rtmp = if toml.contains("[rtmp]") {
             ""
         } else {
@@ -85,7 +94,7 @@ impl House {
         };
         let source = format!("{keys}{base}{http}{webrtc}{toml}");
         let config = Config::parse("test", &source, std::iter::empty()).expect("valid");
-        let relay = Relay::load(config).expect("loaded").with_demo(demo);
+        let relay = change(Relay::load(config).expect("loaded"));
         let running = relay.start().await.expect("started");
         let address = |port| running.address(port).expect("bound");
         let (shutdown, shut) = oneshot::channel();

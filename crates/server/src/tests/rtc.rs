@@ -8,7 +8,7 @@ const SDP: &str = "Content-Type: application/sdp\r\n";
 const FRAGMENT: &str = "Content-Type: application/trickle-ice-sdpfrag\r\n";
 
 /// A description by somebody who speaks DTLS as anybody does, with these media sections.
-fn offer(sections: &[&str]) -> String {
+pub(super) fn offer(sections: &[&str]) -> String {
     let mids: String = (0..sections.len()).map(|mid| format!(" {mid}")).collect();
     let mut text = format!(
         "v=0\r\no=- 4611732854375898212 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n\
@@ -28,7 +28,7 @@ fn offer(sections: &[&str]) -> String {
 
 const SOUND: &str = "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=rtpmap:111 opus/48000/2\r\n\
     a=fmtp:111 minptime=10;useinbandfec=1\r\n";
-const PICTURE: &str = "m=video 9 UDP/TLS/RTP/SAVPF 96 107\r\na=rtpmap:96 VP8/90000\r\n\
+pub(super) const PICTURE: &str = "m=video 9 UDP/TLS/RTP/SAVPF 96 107\r\na=rtpmap:96 VP8/90000\r\n\
     a=rtpmap:107 H264/90000\r\na=rtcp-fb:107 nack\r\na=rtcp-fb:107 nack pli\r\n\
     a=fmtp:107 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f\r\n";
 const UNKNOWN: &str = "m=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=rtpmap:0 PCMU/8000\r\n";
@@ -54,7 +54,7 @@ fn bearer(key: &str) -> String {
 }
 
 /// Asserts what all refusals have.
-fn assert_problem(answer: &str, expected: u16, words: &str) {
+pub(super) fn assert_problem(answer: &str, expected: u16, words: &str) {
     assert_eq!(status(answer), expected, "{answer}");
     assert_eq!(
         header(answer, "content-type"),

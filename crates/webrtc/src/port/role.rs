@@ -17,6 +17,11 @@ pub trait Role: Send + 'static {
     /// What a session is for, as given to [`Port::expect`](super::Port::expect).
     type Ticket: Send + 'static;
 
+    /// The worker's thread has begun; nothing was called before.
+    fn start(&mut self, now: Instant) {
+        let _ = now;
+    }
+
     /// A peer has proved who it is. Media for it goes to `path`, sealed with `keys`.
     fn connected(
         &mut self,

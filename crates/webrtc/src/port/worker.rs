@@ -91,6 +91,7 @@ impl<R: Role> Worker<R> {
     /// supervisor starts it anew.
     pub(super) fn run(mut self) {
         let _guard = net::AbortOnPanic(format!("WebRTC worker {}", self.number));
+        self.role.start(Instant::now());
         let mut arrivals = udp::Inbox::default();
         let mut ready = Vec::new();
         while !self.shared.is_stopping() {

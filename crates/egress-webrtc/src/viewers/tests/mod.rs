@@ -1,16 +1,18 @@
 //! Viewers against a wire that keeps everything, with time as an argument. What they receive is opened
 //! by another implementation of SRTP.
 
+mod books;
 mod keeping_up;
 mod play;
 mod repairs;
 mod reports;
 
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use container::rtp::{Format, PAYLOAD_BYTES, Packet, Packetizer, Payloads};
-use fanout::Seat;
+use fanout::{Books, Plane, Seat};
 use media::{Kind, Sample, Track};
 use rtc_crypto::RTCCryptoProvider;
 use rtc_crypto::providers::AwsLcRsProvider;
@@ -36,6 +38,7 @@ const TURNS_MAX: usize = 10_000;
 struct Theatre {
     house: House,
     viewers: Viewers,
+    books: Arc<Books>,
     wire: Wire,
     now: Instant,
     guests: u32,
@@ -66,11 +69,16 @@ impl Theatre {
         let rules = Rules {
             target_utilisation: 0.02,
         };
+        let (house, now) = (House::new(), Instant::now());
+        let books = house.registry.fanout().open_books(Plane::Webrtc);
+        let mut viewers = Viewers::new(Waker::noop().clone(), rules, Arc::clone(&books));
+        viewers.start(now);
         Self {
-            house: House::new(),
-            viewers: Viewers::new(Waker::noop().clone(), rules),
+            house,
+            viewers,
+            books,
             wire: Wire::new(),
-            now: Instant::now(),
+            now,
             guests: 0,
         }
     }

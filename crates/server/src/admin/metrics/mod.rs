@@ -17,8 +17,8 @@ use std::time::SystemTime;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use fanout::stats::{Counter, Histogram, HistogramValue, WorkerStats};
-use fanout::{Class, Protocol, Reason};
+use fanout::stats::{Counter, Histogram, HistogramValue};
+use fanout::{Books, Class, Protocol, Reason};
 use net::accept::Failure;
 use net::intake::Intake;
 use net::panics::Part;
@@ -92,23 +92,21 @@ impl Collector for Gather {
 }
 
 impl Gather {
-    fn sets(&self) -> Vec<&WorkerStats> {
-        let fanout = self.0.registry.fanout();
-        let workers = fanout.worker_stats().iter().map(AsRef::as_ref);
-        workers.chain([fanout.reader_stats()]).collect()
+    /// Those of all who serve listeners, whatever the protocol.
+    fn books(&self) -> Vec<Arc<Books>> {
+        self.0.registry.fanout().books()
     }
 
-    fn sum(&self, counter: impl Fn(&WorkerStats) -> &Counter) -> u64 {
-        self.sets()
-            .into_iter()
-            .map(|set| counter(set).value())
-            .sum()
+    fn sum(&self, counter: impl Fn(&Books) -> &Counter) -> u64 {
+        let all = self.books();
+        all.iter().map(|books| counter(books).value()).sum()
     }
 
-    fn merged(&self, histogram: impl Fn(&WorkerStats) -> &Histogram) -> HistogramValue {
-        let mut sets = self.sets().into_iter().map(|set| histogram(set).value());
-        let mut total = sets.next().expect("there is at least one worker");
-        sets.for_each(|value| total.merge(&value));
+    fn merged(&self, histogram: impl Fn(&Books) -> &Histogram) -> HistogramValue {
+        let all = self.books();
+        let mut values = all.iter().map(|books| histogram(books).value());
+        let mut total = values.next().expect("tasks have books");
+        values.for_each(|value| total.merge(&value));
         total
     }
 
@@ -151,7 +149,7 @@ impl Gather {
     }
 
     fn listeners(&self, page: &mut Page<'_>) -> fmt::Result {
-        let by_protocol = |counts: fn(&WorkerStats) -> &[Counter]| {
+        let by_protocol = |counts: fn(&Books) -> &[Counter]| {
             Protocol::ALL.map(|protocol| {
                 let sum = self.sum(|set| &counts(set)[protocol as usize]);
                 (protocol.label(), sum as f64)
@@ -207,11 +205,17 @@ impl Gather {
             )
         });
         page.histograms(WINDOW, windows)?;
-        let workers = self.0.registry.fanout().worker_stats().iter().enumerate();
-        let turns = workers.map(|(at, set)| (at.to_string(), set.turn_seconds.value()));
+        let all = self.books();
+        let turns = all
+            .iter()
+            .map(|books| (books.label(), books.turn_seconds.value()));
         page.histograms(TURN, turns)?;
-        let busy = self.0.load.busy_ratios().enumerate();
-        page.gauges(BUSY, busy.map(|(at, ratio)| (at.to_string(), ratio)))
+        let busy = all.iter().map(|books| {
+            let label = books.label();
+            let ratio = self.0.workload.busy_ratio(&label);
+            (label, ratio)
+        });
+        page.gauges(BUSY, busy)
     }
 
     fn doors(&self, page: &mut Page<'_>) -> fmt::Result {

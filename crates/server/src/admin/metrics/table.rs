@@ -116,8 +116,6 @@ metrics! {
     WEBRTC_ROUND_TRIPS Counter "carillon_webrtc_round_trips" [] "How many were added up";
     WEBRTC_JITTER Counter "carillon_webrtc_jitter_seconds" [] "Jitter of publishers' tracks, each second of each, added up";
     WEBRTC_JITTERS Counter "carillon_webrtc_jitter_reports" [] "How many were added up";
-    WEBRTC_DEGRADED Gauge "carillon_webrtc_degraded_listeners" [] "WebRTC listeners that were moved forward within the last seconds";
-    WEBRTC_DEGRADED_RATIO Gauge "carillon_webrtc_degraded_listeners_ratio" [] "Their share of all WebRTC listeners";
     WEBRTC_LEFT_OUT Counter "carillon_webrtc_left_out_frames" ["reason"] "Frames that WebRTC listeners were not sent, or that publishers did not send whole";
     WEBRTC_REORDERED Counter "carillon_webrtc_reordered_frames" [] "B-frames sent although WebRTC players show them late or not at all";
     PUSHES Gauge "carillon_pushes" ["state"] "Pushes to other servers: one for each [[push]] and stream it sends on";

@@ -73,9 +73,6 @@ fn media(node: &Node, page: &mut Page<'_>) -> fmt::Result {
     page.counter(WEBRTC_ROUND_TRIPS, out.round_trips as f64)?;
     page.counter(WEBRTC_JITTER, into.jitter.as_secs_f64())?;
     page.counter(WEBRTC_JITTERS, into.reports as f64)?;
-    page.gauge(WEBRTC_DEGRADED, out.degraded as f64)?;
-    let ratio = out.degraded as f64 / out.viewers.max(1) as f64;
-    page.gauge(WEBRTC_DEGRADED_RATIO, ratio)?;
     let tally = stage.map(|stage| stage.tally());
     let frames = [
         ("b_frame", tally.map_or(0, |tally| tally.left_out())),

@@ -98,6 +98,7 @@ pub(super) const fn status_of(reason: Rejected) -> Status {
         | Rejected::Joins
         | Rejected::Egress
         | Rejected::Turn
+        | Rejected::WebrtcTurn
         | Rejected::Lateness
         | Rejected::SocketMemory
         | Rejected::Memory

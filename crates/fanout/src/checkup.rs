@@ -1,0 +1,123 @@
+//! Looking after the listeners that tasks serve, once a second, as a worker looks after its own.
+//!
+//! A task that waits for its client to take something cannot say how far behind that client is; so each
+//! reader leaves word of where it [stands](Standing), and the registry's housekeeping reads that. No lock is
+//! held here that a reader takes while it reads.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use media::Span;
+
+use crate::Fanout;
+use crate::books::{CHECKUP_INTERVAL, DEGRADED_FOR};
+use crate::cursor::{lag, sample_interval};
+use crate::lane::{Lane, LaneId};
+use crate::log::View;
+use crate::reader::MESSAGE_COST;
+
+/// The offset of a reader that has found no join point yet.
+const NOWHERE: u64 = u64::MAX;
+
+/// Where a reader stands, written by it and read by the check-up.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    lane: Arc<Lane>,
+    /// The next byte it lacks, or [`NOWHERE`].
+    offset: AtomicU64,
+    /// When it was last moved forward, in milliseconds after the workers were started, counted from one; 0 is
+    /// never.
+    skipped_at: AtomicU64,
+}
+
+impl Standing {
+    pub(crate) fn new(lane: &Arc<Lane>) -> Self {
+        Self {
+            lane: Arc::clone(lane),
+            offset: AtomicU64::new(NOWHERE),
+            skipped_at: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn at(&self, offset: u64) {
+        self.offset.store(offset, Ordering::Relaxed);
+    }
+
+    /// It was moved forward, so long after the workers were started.
+    pub(crate) fn skipped(&self, since_start: Duration) {
+        let millis = since_start.as_millis() as u64 + 1;
+        self.skipped_at.store(millis, Ordering::Relaxed);
+    }
+
+    fn is_degraded(&self, since_start: Duration) -> bool {
+        let skipped_at = self.skipped_at.load(Ordering::Relaxed);
+        let age = (since_start.as_millis() as u64 + 1).saturating_sub(skipped_at);
+        skipped_at > 0 && u128::from(age) < DEGRADED_FOR.as_millis()
+    }
+
+    /// How far behind it is; `None` when it is further behind than the log reaches back.
+    fn lag(&self, view: &View) -> Option<Span> {
+        match self.offset.load(Ordering::Relaxed) {
+            NOWHERE => Some(Span::ZERO),
+            offset => lag(view, offset),
+        }
+    }
+}
+
+/// A lane that readers follow.
+struct Followed {
+    view: View,
+    /// The share of a core that a reader of it needs at the widest window.
+    demand_each: f64,
+}
+
+impl Followed {
+    fn new(lane: &Lane) -> Self {
+        let view = View::new(Arc::clone(&lane.log));
+        let period = lane.policy.period_max(sample_interval(&view));
+        Self {
+            demand_each: MESSAGE_COST.as_secs_f64() / period.as_secs_f64(),
+            view,
+        }
+    }
+}
+
+impl Fanout {
+    /// Looks after the listeners that tasks serve, if a second has passed since the last time.
+    pub(crate) fn check_up(&self, now: Instant) {
+        if !self.checkup_is_due(now) {
+            return;
+        }
+        let books = self.task_books();
+        let since_start = now.saturating_duration_since(self.started());
+        let mut lanes: HashMap<LaneId, Followed> = HashMap::new();
+        let (mut degraded, mut demand) = (0, 0.0);
+        for control in self.readers() {
+            let Some(standing) = control.standing() else {
+                continue;
+            };
+            let lane = &standing.lane;
+            let followed = lanes.entry(lane.id).or_insert_with(|| Followed::new(lane));
+            let lag = standing.lag(&followed.view);
+            books.sampled_lag(lag, 1);
+            control.set_lag(lag);
+            degraded += u64::from(standing.is_degraded(since_start));
+            demand += followed.demand_each;
+        }
+        books.degraded.set(degraded);
+        books.demands(demand);
+        // What messages cost is all that is known of these tasks.
+        books.cpu_nanos.set(books.busy_nanos.value());
+    }
+
+    fn checkup_is_due(&self, now: Instant) -> bool {
+        let mut next = self.next_checkup();
+        let is_due = next.is_none_or(|next| now >= next);
+        if is_due {
+            *next = Some(now + CHECKUP_INTERVAL);
+        }
+        is_due
+    }
+}

@@ -1,0 +1,114 @@
+//! A viewer over WebRTC that counts what it is sent and opens none of it.
+
+use std::time::Instant;
+
+use tokio::net::UdpSocket;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use webrtc::client::{
+    Answer, Event, Identity, OfferedFormat, OfferedMedia, Peer, is_media, write_offer,
+};
+use webrtc::ice::{Credentials, RANDOM_LEN, Transport};
+use webrtc::sdp::{Direction, MediaKind};
+use webrtc::srtp::Profile;
+
+use super::{House, SOON, body, exchange, status};
+
+const FORMATS: &[OfferedFormat<'_>] = &[OfferedFormat {
+    payload_type: 102,
+    rtpmap: "H264/90000",
+    parameters: "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f",
+    rtx: None,
+}];
+
+/// A datagram of any size.
+const DATAGRAM_BYTES: usize = 2_048;
+
+/// See the module's description. It leaves without a word when it is dropped.
+pub(super) struct Viewer {
+    /// Packets so far.
+    received: watch::Receiver<u64>,
+    task: JoinHandle<()>,
+}
+
+impl Viewer {
+    /// Watches the pictures of a stream.
+    pub(super) async fn watch(house: &House, stream: &str) -> Self {
+        let identity = Identity::generate(&[Profile::Aes128Gcm]).expect("an identity");
+        let mut random = [0; RANDOM_LEN];
+        getrandom::fill(&mut random).expect("random bytes");
+        let local = Credentials::generate(&random);
+        let media = OfferedMedia {
+            kind: MediaKind::Video,
+            direction: Direction::RecvOnly,
+            formats: FORMATS,
+            ssrc: None,
+        };
+        let offer = write_offer(&local, identity.fingerprint(), &[media]).expect("an offer");
+        let answer = ask_to_watch(house, stream, &offer).await;
+        assert_eq!(status(&answer), 201, "{answer}");
+        let answer = Answer::parse(body(&answer)).expect("an answer");
+        let random = u64::from_le_bytes([random[0]; 8]);
+        let peer = Peer::new(&identity, local, &answer, random, Instant::now());
+        let mut candidates = answer.candidates.iter();
+        let server = candidates.find(|one| one.transport == Transport::Udp);
+        let server = server.expect("a candidate over UDP").address;
+        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+        socket.connect(server).await.expect("a path");
+        let (count, received) = watch::channel(0);
+        let task = tokio::spawn(drive(peer, socket, count));
+        Self { received, task }
+    }
+
+    /// Waits until it has been sent so many packets more.
+    pub(super) async fn receives(&mut self, packets: u64) {
+        let enough = *self.received.borrow() + packets;
+        let waited = self.received.wait_for(|count| *count >= enough);
+        let waited = tokio::time::timeout(SOON, waited).await;
+        waited.expect("in time").expect("its session goes on");
+    }
+}
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The answer to a viewer's offer.
+pub(super) async fn ask_to_watch(house: &House, stream: &str, offer: &str) -> String {
+    let request = format!(
+        "POST /{stream}/whep HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+         Content-Type: application/sdp\r\nContent-Length: {}\r\n\r\n{offer}",
+        offer.len()
+    );
+    exchange(house.http, request.as_bytes()).await
+}
+
+/// Keeps a session going until the server ends it.
+async fn drive(mut peer: Peer, socket: UdpSocket, received: watch::Sender<u64>) {
+    let server = socket.peer_addr().expect("a path");
+    let mut room = [0; DATAGRAM_BYTES];
+    loop {
+        while let Some(datagram) = peer.poll_transmit() {
+            // What a full socket does not take is lost, as datagrams are.
+            socket.send(&datagram).await.ok();
+        }
+        tokio::select! {
+            read = socket.recv(&mut room) => {
+                let len = read.expect("the server's port is open");
+                if is_media(&room[..len]) {
+                    received.send_modify(|count| *count += 1);
+                    continue;
+                }
+                let event = peer.receive(&room[..len], server, Instant::now());
+                if let Some(Event::Closed) = event.expect("a server in order") {
+                    return;
+                }
+            }
+            () = tokio::time::sleep_until(peer.timeout().into()) => {
+                peer.handle_timeout(Instant::now()).expect("the server answers");
+            }
+        }
+    }
+}

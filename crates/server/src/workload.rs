@@ -1,0 +1,380 @@
+//! What is being done per second, and how much of their cores those who serve listeners need: measured
+//! from everybody's books once a second, for the limits and for the metrics.
+//!
+//! A thread's share is what it needs of the time that others leave it:
+//! `(demand + what it does besides visits) / (1 - waited)`. Demand is the least that its listeners need, at the
+//! widest windows (WebRTC has no windows to widen: there it is what visits take). Waited is the share of
+//! time in which the thread had something to do and no core ran it, as the kernel counts it, so the other
+//! planes, publishers, transcoders and foreign processes on the same cores are in it. A thread that never
+//! sleeps needs 1, however little of a core it gets.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fanout::stats::Counter;
+use fanout::{Books, Plane};
+
+/// How often rates are measured.
+const MEASURE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The least of its core that others are taken to leave a thread: below it the quotient says nothing.
+const LEFT_MIN: f64 = 0.05;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    last: Mutex<Option<Sample>>,
+    /// By worker's label: the share of a core.
+    busy_ratios: Mutex<Vec<(String, f64)>>,
+    /// Tasks run on any of these.
+    cores: f64,
+}
+
+/// What was counted up to a moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    pub(crate) at: Instant,
+    pub(crate) ingest_bytes: u64,
+    /// Now.
+    pub(crate) publishers: u64,
+    pub(crate) work: Vec<Work>,
+}
+
+/// What the books of a thread, or of all tasks, say.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    plane: Plane,
+    label: String,
+    egress_bytes: u64,
+    /// Messages to listeners that had everything before.
+    forwarded: u64,
+    /// Those that were late.
+    late: u64,
+    busy_nanos: u64,
+    cpu_nanos: u64,
+    /// Now, per second.
+    demand_nanos: u64,
+    waited: Option<Duration>,
+}
+
+/// What was done in the last interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rates {
+    /// Bit/s sent to listeners.
+    pub(crate) egress_bits: u64,
+    /// Bit/s that a publisher sends on average.
+    pub(crate) stream_bits: u64,
+    /// The share of its core that the fan-out worker with the least to do needs, for newcomers go there; or
+    /// that tasks need of all cores, if that is more.
+    pub(crate) core_share: f64,
+    /// The share of its core that the WebRTC worker with the most to do needs, for the kernel decides where
+    /// newcomers go; `None` without WebRTC.
+    pub(crate) webrtc_share: Option<f64>,
+    /// The share of messages that were late, where it is greater: over WebRTC, or otherwise.
+    pub(crate) late_share: f64,
+}
+
+impl Work {
+    pub(crate) fn of(books: &Books) -> Self {
+        let egress = books.egress_bytes.iter().map(Counter::value);
+        let delays = books.forward_delay_seconds.value();
+        Self {
+            plane: books.plane,
+            label: books.label(),
+            egress_bytes: egress.sum(),
+            forwarded: delays.counts.iter().sum(),
+            late: books.late_messages.value(),
+            busy_nanos: books.busy_nanos.value(),
+            cpu_nanos: books.cpu_nanos.value(),
+            demand_nanos: books.demand_nanos.value(),
+            waited: books.waited(),
+        }
+    }
+}
+
+/// The difference that an interval makes to somebody's work.
+struct Progress<'a> {
+    before: &'a Work,
+    after: &'a Work,
+    seconds: f64,
+}
+
+impl Progress<'_> {
+    fn per_second(&self, of: fn(&Work) -> u64) -> f64 {
+        of(self.after).saturating_sub(of(self.before)) as f64 / self.seconds
+    }
+
+    fn busy(&self) -> f64 {
+        self.per_second(|work| work.busy_nanos) / 1e9
+    }
+
+    /// The share of time in which it waited for a core.
+    fn waited(&self) -> f64 {
+        let waited = self.after.waited.zip(self.before.waited);
+        waited.map_or(0.0, |(after, before)| {
+            after.saturating_sub(before).as_secs_f64() / self.seconds
+        })
+    }
+
+    /// See the module's description.
+    fn share(&self) -> f64 {
+        let besides = self.per_second(|work| work.cpu_nanos) / 1e9 - self.busy();
+        let needed = self.after.demand_nanos as f64 / 1e9 + besides.max(0.0);
+        needed / (1.0 - self.waited()).max(LEFT_MIN)
+    }
+}
+
+impl Workload {
+    /// On a host with so many cores.
+    pub(crate) fn new(cores: usize) -> Self {
+        Self {
+            last: Mutex::default(),
+            busy_ratios: Mutex::default(),
+            cores: cores as f64,
+        }
+    }
+
+    /// The share of a core that the worker of this label has spent on visits lately; 0 until it is known.
+    pub(crate) fn busy_ratio(&self, label: &str) -> f64 {
+        let ratios = self.busy_ratios.lock();
+        let ratios = ratios.unwrap_or_else(PoisonError::into_inner);
+        let own = ratios.iter().find(|(worker, _)| worker == label);
+        own.map_or(0.0, |(_, ratio)| *ratio)
+    }
+
+    /// Takes the counts of now; gives rates when an interval has passed.
+    pub(crate) fn measure(&self, now: Instant, sample: impl FnOnce() -> Sample) -> Option<Rates> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = |last: &Sample| now.saturating_duration_since(last.at);
+        if last
+            .as_ref()
+            .is_some_and(|last| passed(last) < MEASURE_INTERVAL)
+        {
+            return None;
+        }
+        let sample = sample();
+        let before = last.replace(sample.clone())?;
+        let seconds = now.saturating_duration_since(before.at).as_secs_f64();
+        let all: Vec<_> = sample
+            .work
+            .iter()
+            .filter_map(|after| {
+                let before = before.work.iter().find(|one| one.label == after.label)?;
+                Some(Progress {
+                    before,
+                    after,
+                    seconds,
+                })
+            })
+            .collect();
+        self.note_busy(&all);
+        let ingest = sample.ingest_bytes.saturating_sub(before.ingest_bytes) as f64 / seconds;
+        let egress: f64 = all
+            .iter()
+            .map(|one| one.per_second(|work| work.egress_bytes))
+            .sum();
+        Some(Rates {
+            egress_bits: (egress * 8.0) as u64,
+            stream_bits: (ingest * 8.0 / sample.publishers.max(1) as f64) as u64,
+            core_share: self.core_share(&all),
+            webrtc_share: shares(&all, Plane::Webrtc).reduce(f64::max),
+            late_share: late_share(&all, |plane| plane == Plane::Webrtc)
+                .max(late_share(&all, |plane| plane != Plane::Webrtc)),
+        })
+    }
+
+    fn note_busy(&self, all: &[Progress<'_>]) {
+        let ratios = all.iter().map(|one| (one.after.label.clone(), one.busy()));
+        let mut noted = self
+            .busy_ratios
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *noted = ratios.collect();
+    }
+
+    fn core_share(&self, all: &[Progress<'_>]) -> f64 {
+        let workers = shares(all, Plane::Worker).reduce(f64::min);
+        let tasks: f64 = shares(all, Plane::Tasks).sum();
+        workers.unwrap_or(0.0).max(tasks / self.cores)
+    }
+}
+
+fn shares<'a>(all: &'a [Progress<'_>], plane: Plane) -> impl Iterator<Item = f64> + 'a {
+    let own = all.iter().filter(move |one| one.after.plane == plane);
+    own.map(Progress::share)
+}
+
+fn late_share(all: &[Progress<'_>], is_of: impl Fn(Plane) -> bool) -> f64 {
+    let own = || all.iter().filter(|one| is_of(one.after.plane));
+    let late: f64 = own().map(|one| one.per_second(|work| work.late)).sum();
+    let forwarded: f64 = own().map(|one| one.per_second(|work| work.forwarded)).sum();
+    if forwarded > 0.0 {
+        late / forwarded
+    } else {
+        0.0
+    }
+}
+
+/// What everybody's books say now.
+pub(crate) fn work(books: &[Arc<Books>]) -> Vec<Work> {
+    books.iter().map(|books| Work::of(books)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn idle(plane: Plane, label: &str) -> Work {
+        Work {
+            plane,
+            label: label.to_owned(),
+            egress_bytes: 0,
+            forwarded: 0,
+            late: 0,
+            busy_nanos: 0,
+            cpu_nanos: 0,
+            demand_nanos: 0,
+            waited: Some(Duration::ZERO),
+        }
+    }
+
+    /// Everybody in idleness.
+    fn all_idle() -> Vec<Work> {
+        vec![
+            idle(Plane::Worker, "0"),
+            idle(Plane::Worker, "1"),
+            idle(Plane::Tasks, "tasks"),
+            idle(Plane::Webrtc, "webrtc-0"),
+            idle(Plane::Webrtc, "webrtc-1"),
+        ]
+    }
+
+    /// What two seconds come to in which this was done.
+    fn rates(work: Vec<Work>) -> Rates {
+        rates_of(&Workload::new(2), work)
+    }
+
+    fn rates_of(workload: &Workload, work: Vec<Work>) -> Rates {
+        let start = Instant::now();
+        let sample = |at, work| Sample {
+            at,
+            ingest_bytes: 0,
+            publishers: 0,
+            work,
+        };
+        let begun = workload.measure(start, || sample(start, all_idle()));
+        assert_eq!(begun, None);
+        let end = start + MEASURE_INTERVAL * 2;
+        let rates = workload.measure(end, || sample(end, work));
+        rates.expect("an interval has passed")
+    }
+
+    fn is(value: f64, expected: f64) -> bool {
+        (value - expected).abs() < 1e-9
+    }
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn newcomers_over_tcp_go_where_there_is_least_to_do() {
+        let mut work = all_idle();
+        work[0].busy_nanos = SECOND / 2;
+        work[0].cpu_nanos = SECOND * 6 / 10;
+        work[0].demand_nanos = SECOND * 7 / 10;
+        work[1].busy_nanos = 2 * SECOND;
+        work[1].cpu_nanos = 2 * SECOND;
+        work[1].demand_nanos = SECOND * 99 / 100;
+        let workload = Workload::new(2);
+        let rates = rates_of(&workload, work);
+        assert!(is(rates.core_share, 0.75), "{rates:?}");
+        assert_eq!(workload.busy_ratio("elsewhere"), 0.0);
+        let busy = ["0", "1"].map(|worker| workload.busy_ratio(worker));
+        assert!(is(busy[0], 0.25) && is(busy[1], 1.0), "{busy:?}");
+    }
+
+    #[test]
+    fn newcomers_over_webrtc_may_come_to_the_fullest_worker() {
+        let mut work = all_idle();
+        for (index, part) in [(3, 2), (4, 9)] {
+            work[index].busy_nanos = 2 * SECOND * part / 10;
+            work[index].cpu_nanos = work[index].busy_nanos;
+            work[index].demand_nanos = SECOND * part / 10;
+        }
+        let rates = rates(work);
+        assert!(rates.webrtc_share.is_some_and(|share| is(share, 0.9)));
+        assert!(
+            is(rates.core_share, 0.0),
+            "fan-out workers have nothing to do"
+        );
+        let without = rates_of(&Workload::new(2), all_idle()[..3].to_vec());
+        assert_eq!(without.webrtc_share, None);
+    }
+
+    #[test]
+    fn what_others_do_on_the_core_counts() {
+        let mut work = all_idle();
+        // Of two seconds it ran for 1.2, and waited for the rest: it never slept.
+        work[3].busy_nanos = 2 * SECOND / 2;
+        work[3].cpu_nanos = 2 * SECOND * 6 / 10;
+        work[3].demand_nanos = SECOND / 2;
+        work[3].waited = Some(Duration::from_millis(800));
+        // This one has little to do, and waits long for that.
+        work[4].busy_nanos = 2 * SECOND / 100;
+        work[4].cpu_nanos = 2 * SECOND / 100;
+        work[4].demand_nanos = SECOND / 100;
+        work[4].waited = Some(Duration::from_millis(1_000));
+        let crowded = rates(work.clone()).webrtc_share;
+        assert!(crowded.is_some_and(|share| is(share, 1.0)), "{crowded:?}");
+        work[3] = idle(Plane::Webrtc, "webrtc-0");
+        let calm = rates(work.clone()).webrtc_share;
+        assert!(calm.is_some_and(|share| is(share, 0.02)), "{calm:?}");
+        work[4].waited = None;
+        let untold = rates(work).webrtc_share;
+        assert!(untold.is_some_and(|share| is(share, 0.01)), "{untold:?}");
+    }
+
+    #[test]
+    fn tasks_need_their_share_of_all_cores() {
+        let mut work = all_idle();
+        work[2].demand_nanos = SECOND * 18 / 10;
+        assert!(is(rates(work).core_share, 0.9));
+    }
+
+    #[test]
+    fn the_plane_that_is_late_is_not_hidden_by_the_others() {
+        let mut work = all_idle();
+        work[0].forwarded = 100_000;
+        work[2].forwarded = 100_000;
+        work[2].late = 20_000;
+        work[3].forwarded = 100;
+        work[3].late = 75;
+        assert!(is(rates(work.clone()).late_share, 0.75));
+        work[3].late = 0;
+        assert!(is(rates(work).late_share, 0.1));
+        assert!(is(rates(all_idle()).late_share, 0.0));
+    }
+
+    #[test]
+    fn bytes_of_everybody_are_egress() {
+        let mut work = all_idle();
+        for one in &mut work {
+            one.egress_bytes = 1_000;
+        }
+        assert_eq!(rates(work).egress_bits, 20_000);
+        let workload = Workload::new(1);
+        let start = Instant::now();
+        let sample = |at, ingest_bytes| Sample {
+            at,
+            ingest_bytes,
+            publishers: 2,
+            work: Vec::new(),
+        };
+        assert_eq!(workload.measure(start, || sample(start, 0)), None);
+        let soon = start + MEASURE_INTERVAL / 2;
+        let none = workload.measure(soon, || unreachable!("it is too soon to look"));
+        assert_eq!(none, None);
+        let later = start + MEASURE_INTERVAL;
+        let rates = workload.measure(later, || sample(later, 500));
+        assert_eq!(rates.map(|rates| rates.stream_bits), Some(2_000));
+    }
+}
