@@ -150,15 +150,14 @@ fn watch_over_webrtc(server: &Server) -> Value {
     report.unwrap_or_else(|error| panic!("{error}: {}", watching.stderr()))
 }
 
-/// Freezes everybody whose class of limits has pictures, and lets each go on once it is far enough behind to be
-/// moved forward.
+/// Freezes those who see pictures, one after another, until each is far enough behind to be moved forward. Over HTTP/2
+/// the buffers of library and kernel hold minutes of this stream.
 fn stall(server: &Server, clients: &mut [Client]) {
-    let is_picture = |client: &&mut Client| matches!(client.protocol, "flv" | "rtmp");
-    for client in clients.iter_mut().filter(is_picture) {
-        client.process().signal(Signal::STOP);
-    }
-    for client in clients.iter_mut().filter(is_picture) {
+    let is_stalled =
+        |client: &&mut Client| matches!(client.protocol, "flv" | "rtmp") && client.what != "h2";
+    for client in clients.iter_mut().filter(is_stalled) {
         let (what, id) = (client.what, client.id);
+        client.process().signal(Signal::STOP);
         wait_until(&format!("{what} to fall behind"), DEADLINE, || {
             figure(server, id, "lag_seconds") > BEHIND_SECONDS
         });
@@ -233,16 +232,16 @@ fn every_metric_of_listeners_counts_each_of_them() {
         "{sent} of {received}"
     );
 
-    let sum = |name: &str, label: &str| metrics.sum(name, &[label]);
-    let gone = sum("carillon_departures_total", "");
-    assert_eq!(gone, clients.len() as f64 + VIEWERS as f64);
-    assert_eq!(sum("carillon_drops_total", ""), 0.0);
-    assert!(metrics.sum("carillon_forward_delay_seconds_count", &[]) > 0.0);
-    assert!(metrics.sum("carillon_listener_lag_seconds_count", &[]) > 0.0);
+    let sum = |name: &str| metrics.sum(name, &[]);
+    let gone = clients.len() as f64 + VIEWERS as f64;
+    assert_eq!(sum("carillon_departures_total"), gone);
+    assert_eq!(sum("carillon_drops_total"), 0.0);
+    assert!(sum("carillon_forward_delay_seconds_count") > 0.0);
+    assert!(sum("carillon_listener_lag_seconds_count") > 0.0);
     for plane in [["0", "1"].as_slice(), &["webrtc-0", "webrtc-1"], &["tasks"]] {
         let labels = plane.iter().map(|worker| format!("worker=\"{worker}\""));
         let turns: f64 = labels
-            .map(|label| sum("carillon_turn_seconds_count", &label))
+            .map(|label| metrics.sum("carillon_turn_seconds_count", &[&label]))
             .sum();
         assert!(turns > 0.0, "{plane:?}");
     }
