@@ -16,6 +16,8 @@
 //!   many listeners by itself has a [`Seat`] for each ([`Fanout::seat`]) and a [`Follower`] for each
 //!   lane.
 //! * A listener may speak while it listens: its [`Conversation`] answers.
+//! * A listener of any protocol comes in by [`join`]: permission, stream, tracks; what that gives opens lanes.
+//!   Streams that are not here may be brought by the registry's [`Origin`].
 //! * Nobody gets in without an [`Authorized`](gate::Authorized) value from the [`gate`].
 //!
 //! The laws of the data plane hold here: per listener and visit no allocation, no lock, no look-up
@@ -31,9 +33,11 @@ mod directory;
 mod fanout;
 mod follower;
 pub mod gate;
+mod join;
 mod keyframe;
 mod lane;
 mod log;
+mod origin;
 mod packager;
 mod placement;
 mod policy;
@@ -56,12 +60,14 @@ pub use cursor::Reason;
 pub use directory::{Directory, ListenerRecord, Permit};
 pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
 pub use follower::{Follower, Judgement, LaneUnit};
+pub use join::{Choice, Introduction, JoinRefused, Joined, Presence, Subscription, Waits, Wish, join};
 pub use lane::{Format, LaneGuard, LaneId, Protocol};
 pub use log::{Entry, Lead, Preamble};
+pub use origin::{Expected, Located, Origin, UNKNOWN_KEPT};
 pub use packager::{Packager, Sink};
 pub use policy::{BURST_MARGIN, Class, Policy};
 pub use reader::LogReader;
-pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Supply, Takeover};
+pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Takeover};
 pub use seat::Seat;
 pub use stream::{
     Claim, Derivation, DerivedWriter, Deriver, Info, Keyframes, LaneRefused, Offer, Phase,

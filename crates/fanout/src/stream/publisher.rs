@@ -177,6 +177,7 @@ impl Drop for Publisher {
             core.phase = Phase::Lingering;
             core.linger_until = None;
             core.superseded = None;
+            core.news.ring();
         }
     }
 }
