@@ -53,6 +53,7 @@ impl Pulling {
             source: url.parse().unwrap(),
             status: Arc::clone(&status),
             asked,
+            persistence: Persistence::Keep,
         };
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)

@@ -2,15 +2,16 @@
 //! streams from them.
 //!
 //! ```text
-//!  [[pull]] ──► one task each ──────────────────────────► publisher, like any other
+//!  [[pull]] ──► one task each, or per stream ────────────► publisher, like any other
 //!  [[push]] ──► one task per rule and live stream ──────► listener, like any other
 //!                 each writes its net::link::Status, which API and metrics read
 //! ```
 //!
 //! The tasks connect again by themselves and touch nothing of each other's. This module decides which
 //! of them there are: a push begins when its stream is live and ends with it, a pull on demand begins
-//! with the first listener and ends some time after the last. Where other servers are is a secret in
-//! most of its parts, so what is shown of it was made when the configuration was read.
+//! with the first listener and ends some time after the last, one for each stream that a pattern brings.
+//! Where other servers are is a secret in most of its parts, so what is shown of it was made when the
+//! configuration was read.
 
 mod board;
 mod pull;
@@ -28,10 +29,9 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval};
 
 pub(crate) use self::board::{Board, Row, Totals};
-use self::pull::Demands;
+use self::pull::{Key, Pulls};
 pub use self::trust::TrustError;
 pub(crate) use self::trust::connector;
-use crate::config::Config;
 use crate::node::Node;
 
 /// How often it is looked for streams that have begun, so how late a push is.
@@ -41,21 +41,19 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Links {
     connector: Connector,
-    demands: Arc<Demands>,
     /// There have been more streams to push than can be; said once.
     is_crowded: AtomicBool,
     /// By the stream and the number of the rule.
     pub(crate) pushes: Arc<Board<(StreamName, usize)>>,
-    /// By the number of the rule.
-    pub(crate) pulls: Arc<Board<usize>>,
+    /// By the number of the rule and the stream.
+    pub(crate) pulls: Arc<Board<Key>>,
 }
 
 impl Links {
-    /// The links of a configuration. None has begun.
-    pub(crate) fn new(config: &Config, connector: Connector) -> Self {
+    /// No link has begun.
+    pub(crate) fn new(connector: Connector) -> Self {
         Self {
             connector,
-            demands: Arc::new(Demands::new(config)),
             is_crowded: AtomicBool::new(false),
             pushes: Arc::default(),
             pulls: Arc::default(),
@@ -67,7 +65,7 @@ impl Links {
 pub(crate) async fn supervise(node: Arc<Node>, stop: watch::Receiver<bool>) {
     let mut stopped = stop.clone();
     let mut tasks = JoinSet::new();
-    pull::begin(&node, &mut tasks, &stop);
+    let mut pulls = Pulls::begin(&node, &mut tasks, &stop);
     let mut ticks = interval(LOOK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -76,16 +74,22 @@ pub(crate) async fn supervise(node: Arc<Node>, stop: watch::Receiver<bool>) {
             _ = ticks.tick(), if !node.config.pushes.is_empty() => {
                 push::begin(&node, &mut tasks, &stop);
             }
+            Some(question) = pulls.question() => pulls.answer(question, &mut tasks),
             Some(ended) = tasks.join_next() => reap(ended),
         }
     }
+    // Whoever still asks is told that nobody looks.
+    drop(pulls);
     while let Some(ended) = tasks.join_next().await {
         reap(ended);
     }
 }
 
 fn reap(ended: Result<(), JoinError>) {
-    if let Err(error) = ended {
+    // One that was cancelled has given way to another.
+    if let Err(error) = ended
+        && !error.is_cancelled()
+    {
         tracing::error!(%error, "a link ended out of order");
     }
 }
