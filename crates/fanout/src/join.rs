@@ -240,6 +240,9 @@ async fn present(
         Ok(Located::Unavailable) => (waits.absent, JoinRefused::Unavailable),
         Err(_) => return Err(JoinRefused::Late),
     };
+    if patience.is_zero() {
+        return Err(refused);
+    }
     let appeared = timeout_at(asked + patience, appearance).await;
     appeared.map_err(|_| refused)
 }

@@ -337,7 +337,7 @@ async fn a_stream_that_ends_or_does_not_fit_is_waited_for_no_longer() {
     // What has ended and is still in the books is not here.
     let joined = join(&house, "show", Waits::default(), take).await;
     assert!(matches!(joined, Err(JoinRefused::NotFound)));
-    assert_took(asked, Duration::ZERO);
+    assert_eq!(asked.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
@@ -346,7 +346,7 @@ async fn what_nobody_knows_of_is_waited_for_only_by_who_wants_to() {
     let asked = Instant::now();
     let joined = join(&house, "show", Waits::default(), take).await;
     assert!(matches!(joined, Err(JoinRefused::NotFound)));
-    assert_took(asked, Duration::ZERO);
+    assert_eq!(asked.elapsed(), Duration::ZERO);
     let patient = Waits {
         absent: Duration::from_secs(20),
         ..Waits::default()
@@ -423,7 +423,7 @@ async fn a_thousand_requests_for_an_unknown_name_ask_once() {
         assert!(matches!(joined, Err(JoinRefused::NotFound)));
     }
     assert_eq!(far.asked(), 1);
-    assert!(asked.elapsed() < fanout::UNKNOWN_KEPT, "and wait for nothing");
+    assert_eq!(asked.elapsed(), Duration::ZERO, "and wait for nothing");
     // An unknown name may be published here all the same.
     let _publisher = publish(&house, "far/none", Container::Tracks);
     assert!(join(&house, "far/none", Waits::default(), take).await.is_ok());
@@ -461,7 +461,7 @@ async fn what_must_be_live_is_not_joined_while_it_lingers() {
     let asked = Instant::now();
     let joined = join(&house, "show", live, take).await;
     assert!(matches!(joined, Err(JoinRefused::NotFound)));
-    assert_took(asked, Duration::ZERO);
+    assert_eq!(asked.elapsed(), Duration::ZERO);
 
     let house = House::new(Settings::default());
     let far = Far::of(&house, Located::Coming);

@@ -180,24 +180,75 @@ impl Pulls {
         Some((entry, line))
     }
 
-    /// Makes room for one more pull of a pattern; false when all that there are bring something.
+    /// Makes room for one more pull of a pattern; false when all that there are have found something.
     fn make_room(&mut self, rule: usize) -> bool {
         let board = &self.node.links.pulls;
         self.known
             .retain(|stream, known| board.contains(&(known.rule, stream.clone())));
-        let of_rule = self.known.iter().filter(|(_, known)| known.rule == rule);
-        if of_rule.clone().count() < LINES_MAX {
-            return true;
-        }
-        let looking = of_rule.filter(|(_, known)| *known.finding.borrow() == Finding::Looking);
-        let oldest = looking.min_by_key(|(_, known)| known.began);
-        let Some(oldest) = oldest.map(|(stream, _)| stream.clone()) else {
+        let has_room = give_way(&mut self.known, rule, LINES_MAX);
+        if !has_room {
             tracing::warn!(rule, LINES_MAX, "as many pulls of one pattern as can be");
-            return false;
-        };
-        if let Some(known) = self.known.remove(&oldest) {
-            known.task.abort();
         }
-        true
+        has_room
+    }
+}
+
+/// Ends the pull of a rule that has looked for the longest in vain, if there are `max`. False when none does.
+fn give_way(known: &mut HashMap<StreamName, Known>, rule: usize, max: usize) -> bool {
+    let of_rule = known.iter().filter(|(_, known)| known.rule == rule);
+    if of_rule.clone().count() < max {
+        return true;
+    }
+    let looking = of_rule.filter(|(_, known)| *known.finding.borrow() == Finding::Looking);
+    let oldest = looking.min_by_key(|(_, known)| known.began);
+    let oldest = oldest.map(|(stream, _)| stream.clone());
+    let evicted = oldest.and_then(|oldest| known.remove(&oldest));
+    evicted.inspect(|known| known.task.abort()).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn name(text: &str) -> StreamName {
+        StreamName::parse(text).expect("a name")
+    }
+
+    /// A pull of rule 1 that began so many seconds ago.
+    fn known(tasks: &mut JoinSet<()>, now: Instant, seconds: u64, finding: Finding) -> Known {
+        Known {
+            rule: 1,
+            ask: watch::channel(None).0,
+            finding: watch::channel(finding).1,
+            began: now.checked_sub(Duration::from_secs(seconds)).expect("a clock that has run"),
+            task: tasks.spawn(std::future::pending()),
+        }
+    }
+
+    #[tokio::test]
+    async fn who_has_looked_for_the_longest_in_vain_gives_way_and_who_has_found_does_not() {
+        let (mut tasks, now) = (JoinSet::new(), Instant::now() + Duration::from_secs(60));
+        let mut all: HashMap<_, _> = [
+            ("found", 40, Finding::Found),
+            ("old", 30, Finding::Looking),
+            ("new", 20, Finding::Looking),
+        ]
+        .into_iter()
+        .map(|(text, age, finding)| (name(text), known(&mut tasks, now, age, finding)))
+        .collect();
+        let is_there = |all: &HashMap<StreamName, Known>, text| all.contains_key(&name(text));
+        assert!(give_way(&mut all, 1, 4) && all.len() == 3, "there is room");
+        assert!(give_way(&mut all, 2, 3) && all.len() == 3, "another rule's");
+        for gone in ["old", "new"] {
+            let max = all.len();
+            assert!(is_there(&all, gone) && give_way(&mut all, 1, max));
+            assert!(!is_there(&all, gone), "{gone}");
+            let ended = tasks.join_next().await.expect("a task");
+            assert!(ended.is_err_and(|ended| ended.is_cancelled()));
+        }
+        assert!(!give_way(&mut all, 1, 1), "one that brings something stays");
+        assert!(is_there(&all, "found"));
     }
 }
