@@ -223,8 +223,7 @@ fn each_stream_of_a_pattern_is_pulled_on_demand() {
         ("web/**", origin.http_url("/{rest}.flv")),
         ("nginx/*", nginx.rtmp_url("{name}")),
     ] {
-        config +=
-            &format!("[[pull]]\nstream = \"{pattern}\"\nurl = \"{url}\"\non_demand = true\n");
+        config += &format!("[[pull]]\nstream = \"{pattern}\"\nurl = \"{url}\"\non_demand = true\n");
     }
     let edge = Server::builder()
         .set("ingest", "linger", "\"1s\"")

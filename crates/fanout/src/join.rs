@@ -73,7 +73,7 @@ impl Presence {
     }
 }
 
-/// How long a listener waits, counted from its request unless said otherwise.
+/// How long a listener waits once the gate has let it in.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
     /// For a stream that no origin knows of: somebody may be about to publish it.

@@ -60,7 +60,9 @@ pub use cursor::Reason;
 pub use directory::{Directory, ListenerRecord, Permit};
 pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
 pub use follower::{Follower, Judgement, LaneUnit};
-pub use join::{Choice, Introduction, JoinRefused, Joined, Presence, Subscription, Waits, Wish, join};
+pub use join::{
+    Choice, Introduction, JoinRefused, Joined, Presence, Subscription, Waits, Wish, join,
+};
 pub use lane::{Format, LaneGuard, LaneId, Protocol};
 pub use log::{Entry, Lead, Preamble};
 pub use origin::{Expected, Located, Origin, UNKNOWN_KEPT};

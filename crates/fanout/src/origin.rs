@@ -182,7 +182,11 @@ impl Unknown {
         if self.oldest_first.len() >= UNKNOWN_MAX {
             self.forget_oldest();
         }
-        if self.until.insert(name.clone(), now + UNKNOWN_KEPT).is_none() {
+        if self
+            .until
+            .insert(name.clone(), now + UNKNOWN_KEPT)
+            .is_none()
+        {
             self.oldest_first.push_back(name.clone());
         }
     }

@@ -23,8 +23,9 @@ use fanout::gate::{
     Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
 };
 use fanout::{
-    Choice, Expected, Info, Introduction, JoinRefused, Joined, LaneRefused, ListenerRecord, Located,
-    Origin, Permit, Phase, PictureOrder, Presence, Publisher, Settings, Source, Waits, Wish,
+    Choice, Expected, Info, Introduction, JoinRefused, Joined, LaneRefused, ListenerRecord,
+    Located, Origin, Permit, Phase, PictureOrder, Presence, Publisher, Settings, Source, Waits,
+    Wish,
 };
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
@@ -36,11 +37,7 @@ use tokio::time::{Instant, sleep, timeout};
 struct Doorkeeper<'a>(&'a Gatekeeper);
 
 impl Gate for Doorkeeper<'_> {
-    fn publish(
-        &self,
-        _: &StreamName,
-        _: &Presented<'_>,
-    ) -> Result<Authorized<Publish>, Denied> {
+    fn publish(&self, _: &StreamName, _: &Presented<'_>) -> Result<Authorized<Publish>, Denied> {
         Err(Denied::Wrong)
     }
 
@@ -142,9 +139,7 @@ fn picture() -> Item {
 }
 
 fn write(publisher: &mut Publisher, item: Item) {
-    publisher
-        .write(&mut vec![item], StdInstant::now())
-        .unwrap();
+    publisher.write(&mut vec![item], StdInstant::now()).unwrap();
 }
 
 /// Time that a timer may be late by.
@@ -189,36 +184,50 @@ async fn what_is_here_is_joined_at_once_and_its_lanes_can_be_opened_again() {
 #[test]
 fn what_a_listener_says_of_itself_is_cut() {
     let long = "ü".repeat(1_000);
-    assert_eq!(ListenerRecord::cut(&long).len(), ListenerRecord::TEXT_BYTES_MAX);
+    assert_eq!(
+        ListenerRecord::cut(&long).len(),
+        ListenerRecord::TEXT_BYTES_MAX
+    );
     assert_eq!(ListenerRecord::cut("short"), "short");
     let odd = format!("x{long}");
-    assert_eq!(ListenerRecord::cut(&odd).len(), ListenerRecord::TEXT_BYTES_MAX - 1);
+    assert_eq!(
+        ListenerRecord::cut(&odd).len(),
+        ListenerRecord::TEXT_BYTES_MAX - 1
+    );
 }
 
 /// What happens on a stream, and how it shows.
-type Event = (
-    &'static str,
-    fn(&mut Option<Publisher>),
-    fn(&Info) -> bool,
-);
+type Event = (&'static str, fn(&mut Option<Publisher>), fn(&Info) -> bool);
 
 const EVENTS: [Event; 6] = [
     (
         "a container is known",
         |publisher| {
             let publisher = publisher.as_mut().unwrap();
-            publisher.identify(Container::Tracks, "video/x-flv").unwrap();
+            publisher
+                .identify(Container::Tracks, "video/x-flv")
+                .unwrap();
         },
         |info| info.source.container == Container::Tracks,
     ),
     (
         "a track is announced",
-        |publisher| write(publisher.as_mut().unwrap(), track(TrackId::AUDIO, Kind::Audio)),
+        |publisher| {
+            write(
+                publisher.as_mut().unwrap(),
+                track(TrackId::AUDIO, Kind::Audio),
+            )
+        },
         |info| info.tracks.len() == 1,
     ),
     (
         "another one is",
-        |publisher| write(publisher.as_mut().unwrap(), track(TrackId::VIDEO, Kind::Video)),
+        |publisher| {
+            write(
+                publisher.as_mut().unwrap(),
+                track(TrackId::VIDEO, Kind::Video),
+            )
+        },
         |info| info.tracks.len() == 2,
     ),
     (
@@ -330,10 +339,7 @@ async fn a_stream_that_ends_or_does_not_fit_is_waited_for_no_longer() {
     let unclear = |_: &Info| -> Choice<()> { Choice::Unclear };
     let joining = join(&house, "show", Waits::default(), unclear);
     let (joined, ()) = tokio::join!(joining, ending);
-    assert!(matches!(
-        joined,
-        Err(JoinRefused::Lane(LaneRefused::Ended))
-    ));
+    assert!(matches!(joined, Err(JoinRefused::Lane(LaneRefused::Ended))));
     // What has ended and is still in the books is not here.
     let joined = join(&house, "show", Waits::default(), take).await;
     assert!(matches!(joined, Err(JoinRefused::NotFound)));
@@ -409,7 +415,9 @@ async fn what_an_origin_brings_is_waited_for_for_a_while() {
     assert!(joined.is_ok());
     assert_took(asked, Waits::COMING / 2);
     assert_eq!(far.asked(), 2);
-    join(&house, "far/show", Waits::default(), take).await.unwrap();
+    join(&house, "far/show", Waits::default(), take)
+        .await
+        .unwrap();
     assert_eq!(far.asked(), 2, "it is here");
 }
 
@@ -426,7 +434,11 @@ async fn a_thousand_requests_for_an_unknown_name_ask_once() {
     assert_eq!(asked.elapsed(), Duration::ZERO, "and wait for nothing");
     // An unknown name may be published here all the same.
     let _publisher = publish(&house, "far/none", Container::Tracks);
-    assert!(join(&house, "far/none", Waits::default(), take).await.is_ok());
+    assert!(
+        join(&house, "far/none", Waits::default(), take)
+            .await
+            .is_ok()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -483,6 +495,9 @@ async fn a_join_that_is_given_up_leaves_nobody_counted() {
     let joining = join(&house, "show", Waits::default(), unclear);
     assert!(timeout(Waits::TRACKS / 2, joining).await.is_err());
     let stream = house.registry.stream(&name("show")).unwrap();
-    assert_eq!((stream.info().listeners, stream.info().listeners_peak), (0, 0));
+    assert_eq!(
+        (stream.info().listeners, stream.info().listeners_peak),
+        (0, 0)
+    );
     assert_eq!(house.registry.fanout().listeners(), 0);
 }

@@ -119,7 +119,11 @@ impl Request<'_> {
         })
     }
 
-    async fn join(&self, target: &Target, permit: Option<Permit>) -> Result<Joined<Wanted>, Answer> {
+    async fn join(
+        &self,
+        target: &Target,
+        permit: Option<Permit>,
+    ) -> Result<Joined<Wanted>, Answer> {
         let basic = self.head.basic_auth();
         let bearer = self.head.bearer_token();
         let key = self.head.query().get("key");
@@ -175,9 +179,7 @@ impl Request<'_> {
             JoinRefused::NotFound | JoinRefused::Late => {
                 self.not_found(&format!("There is no stream {}.\n", target.name))
             }
-            JoinRefused::Unavailable => {
-                self.busy("The stream cannot be fetched at the moment.\n")
-            }
+            JoinRefused::Unavailable => self.busy("The stream cannot be fetched at the moment.\n"),
             JoinRefused::Unclear(info) if info.tracks.is_empty() => {
                 let words = "The stream has not begun yet.\n";
                 self.text(Status::SERVICE_UNAVAILABLE, &[BEGINS_SOON], words)
@@ -192,8 +194,9 @@ impl Request<'_> {
             JoinRefused::Lane(LaneRefused::Memory) => {
                 self.busy("The server has no memory for this stream.\n")
             }
-            JoinRefused::Lane(LaneRefused::Derivation) => self
-                .busy("The server makes Opus of as many streams as it may. Try again later.\n"),
+            JoinRefused::Lane(LaneRefused::Derivation) => {
+                self.busy("The server makes Opus of as many streams as it may. Try again later.\n")
+            }
             JoinRefused::Lane(LaneRefused::TooMany) => {
                 self.busy("The stream has no room for this format.\n")
             }

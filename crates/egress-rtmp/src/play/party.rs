@@ -233,7 +233,10 @@ impl Party {
 
     /// How long it waits from now on: however many streams it asks for that are not there, not longer in all.
     fn waits(&mut self) -> Waits {
-        let waited = self.waiting_since.get_or_insert_with(Instant::now).elapsed();
+        let waited = self
+            .waiting_since
+            .get_or_insert_with(Instant::now)
+            .elapsed();
         let play_wait = self.context.play_wait;
         Waits {
             absent: play_wait.saturating_sub(waited),

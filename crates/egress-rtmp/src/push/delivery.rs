@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use ::rtmp::client::{Address, Event};
 use bytes::Bytes;
-use fanout::{
-    Introduction, LaneGuard, LogReader, Phase, Reason, Registry, Stream, Subscription,
-};
+use fanout::{Introduction, LaneGuard, LogReader, Phase, Reason, Registry, Stream, Subscription};
 use net::closing;
 use net::link::{Connector, State};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::rtmp::client::Address;
-use fanout::gate::{Authorized, Play};
 use fanout::Registry;
+use fanout::gate::{Authorized, Play};
 use net::link::{Backoff, Connector, State, Status};
 use tokio::time::sleep;
 

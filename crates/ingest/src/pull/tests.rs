@@ -398,7 +398,10 @@ async fn a_pull_that_looks_whether_there_is_a_stream_ends_when_there_is_none() {
     let outcome = timeout(PATIENCE, looking.task).await.unwrap().unwrap();
     assert_eq!(outcome, Outcome::FoundNothing);
     let report = looking.status.report();
-    assert_eq!((report.state, report.attempts, report.failures), (State::Idle, 1, 1));
+    assert_eq!(
+        (report.state, report.attempts, report.failures),
+        (State::Idle, 1, 1)
+    );
 
     // What has brought a stream tries again while that is here.
     let found = Pulling::persisting(&context, &url, None, Persistence::WhileHere);

@@ -184,8 +184,12 @@ fn pull_of_one(rule: &PullRule, stream: &StreamName, earlier: &[PullRule], walk:
 
 fn pull_of_many(rule: &PullRule, pattern: &Glob, earlier: &[PullRule], walk: &mut Walk<'_>) {
     let (stream, url) = (format!("{}.stream", rule.key), format!("{}.url", rule.key));
-    if earlier.iter().any(|earlier| earlier.stream == rule.stream) {
-        let message = format!("never applies: `{pattern}` stands before it");
+    let covering = earlier.iter().find_map(|earlier| match &earlier.stream {
+        Pulled::Fitting(all) if all == pattern || all.as_str() == "**" => Some(all),
+        _ => None,
+    });
+    if let Some(covering) = covering {
+        let message = format!("never applies: `{covering}` stands before it");
         walk.problem(&stream, message, Some("the first match wins"));
     }
     let first = pattern.front().split_once('/');
@@ -194,20 +198,31 @@ fn pull_of_many(rule: &PullRule, pattern: &Glob, earlier: &[PullRule], walk: &mu
     };
     if first.is_some_and(is_reserved) {
         let message = format!("`{pattern}` begins as the server's own pages do");
-        walk.problem(&stream, message, Some("choose names that hide none of them"));
+        walk.problem(
+            &stream,
+            message,
+            Some("choose names that hide none of them"),
+        );
     }
     if !rule.on_demand {
-        let message = format!("`{pattern}` is a pattern; which streams fit is known when they are asked for");
+        let message =
+            format!("`{pattern}` is a pattern; which streams fit is known when they are asked for");
         walk.problem(&stream, message, Some("add on_demand = true"));
     }
     if !rule.url.is_template() {
-        let message = format!("holds no placeholder, so all streams of `{pattern}` would be the same one");
+        let message =
+            format!("holds no placeholder, so all streams of `{pattern}` would be the same one");
         let help = "put {name} where the name belongs, such as url = \"rtmp://host/app/{name}\"";
         walk.problem(&url, message, Some(help));
     }
     if rule.url.has_rest() && !pattern.is_cut_between_segments() {
-        let message = format!("holds {{rest}}, but the first `*` or `?` of `{pattern}` begins no segment");
-        walk.problem(&url, message, Some("{name} is the last segment, {stream} the whole name"));
+        let message =
+            format!("holds {{rest}}, but the first `*` or `?` of `{pattern}` begins no segment");
+        walk.problem(
+            &url,
+            message,
+            Some("{name} is the last segment, {stream} the whole name"),
+        );
     }
 }
 

@@ -337,7 +337,8 @@ impl Setting for StreamName {
 
 /// What has a `*` or a `?` is a pattern; no name has.
 impl Setting for Pulled {
-    const EXPECTED: &str = "a stream's name, such as \"live/show\", or a pattern, such as \"cam/*\"";
+    const EXPECTED: &str =
+        "a stream's name, such as \"live/show\", or a pattern, such as \"cam/*\"";
 
     fn from_text(text: &str) -> Result<Self, Fault> {
         match text.contains(['*', '?']) {

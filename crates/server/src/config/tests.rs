@@ -605,7 +605,7 @@ fn contradictions_are_told() {
             "`admin/*` begins as the server's own pages do",
         ),
         (
-            "[[pull]]\nstream = \"a/*\"\nurl = \"rtmp://h/a/{name}\"\non_demand = true\n\
+            "[[pull]]\nstream = \"**\"\nurl = \"rtmp://h/a/{name}\"\non_demand = true\n\
              [[pull]]\nstream = \"a/*\"\nurl = \"rtmp://i/a/{name}\"\non_demand = true",
             6,
             "pull.1.stream",

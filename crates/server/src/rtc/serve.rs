@@ -486,9 +486,7 @@ fn choose(info: &Info) -> Choice<()> {
     let is_complete = has(Kind::Audio) && has(Kind::Video) && has_shown;
     let age = info.since.elapsed().unwrap_or(Duration::MAX);
     match info.source.container {
-        Container::Tracks if !is_complete => {
-            Choice::Settle((), Waits::TRACKS.saturating_sub(age))
-        }
+        Container::Tracks if !is_complete => Choice::Settle((), Waits::TRACKS.saturating_sub(age)),
         _ => Choice::Take(()),
     }
 }

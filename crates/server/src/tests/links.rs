@@ -226,8 +226,10 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
     assert!(links(&near, "pull").await.1.is_empty(), "nobody has asked");
     // What may be a stream elsewhere hides no page.
     let page = ask(near.http, "GET", "/cam/demo/", "").await;
+    assert_eq!(status(&page), 404, "{page}");
+    let page = ask(near.http, "GET", "/cam/publish", "").await;
     assert_eq!(status(&page), 200, "{page}");
-    assert!(links(&near, "pull").await.1.is_empty(), "nor has a page");
+    assert!(links(&near, "pull").await.1.is_empty(), "nor have pages");
 
     let answer = ask(near.http, "HEAD", "/cam/demo", "").await;
     assert_eq!(status(&answer), 200, "{answer}");
@@ -279,7 +281,11 @@ async fn an_exact_name_goes_before_a_pattern_and_a_stream_that_is_here_before_bo
     assert_eq!(status(&answer), 200, "{answer}");
     let _source = near.publish("cam/own.flv").await;
     let answer = ask(near.http, "HEAD", "/cam/own.flv", "").await;
-    assert_eq!(header(&answer, "content-type"), Some("audio/mpeg"), "{answer}");
+    assert_eq!(
+        header(&answer, "content-type"),
+        Some("audio/mpeg"),
+        "{answer}"
+    );
     let (told, all) = links(&near, "pull").await;
     assert_eq!(all.len(), 1, "{told}");
     near.close().await;

@@ -5,11 +5,11 @@ use std::fmt;
 use ingest::pull::{self, Source};
 use media::StreamName;
 
+use super::UrlFault;
 use super::parts::{cut, parts, segments};
 use super::template::{
     Named, PULLED, Piece, Placeholder, fill, has_brace, is_placeholder, pieces, wants_more,
 };
-use super::UrlFault;
 use crate::config::Glob;
 
 /// Where streams are pulled from: `rtmp://`, `rtmps://`, `http://` or `https://`, of which the last

@@ -103,8 +103,11 @@ impl Line {
 }
 
 /// Keeps a pull at work even if a defect of ours ends it: with another task, after a while.
-pub(super) async fn revive<K, F>(entry: Entry<K>, task: impl Fn() -> F, mut stop: watch::Receiver<bool>)
-where
+pub(super) async fn revive<K, F>(
+    entry: Entry<K>,
+    task: impl Fn() -> F,
+    mut stop: watch::Receiver<bool>,
+) where
     K: Clone + Ord,
     F: Future<Output = ()> + Send + 'static,
 {

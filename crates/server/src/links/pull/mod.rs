@@ -222,7 +222,9 @@ mod tests {
             rule: 1,
             ask: watch::channel(None).0,
             finding: watch::channel(finding).1,
-            began: now.checked_sub(Duration::from_secs(seconds)).expect("a clock that has run"),
+            began: now
+                .checked_sub(Duration::from_secs(seconds))
+                .expect("a clock that has run"),
             task: tasks.spawn(std::future::pending()),
         }
     }

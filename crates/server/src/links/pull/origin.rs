@@ -55,7 +55,8 @@ impl PullOrigin {
 
 impl Origin for PullOrigin {
     fn expects(&self, name: &StreamName) -> Expected {
-        self.rule(name).map_or(Expected::No, |(_, expected)| expected)
+        self.rule(name)
+            .map_or(Expected::No, |(_, expected)| expected)
     }
 
     fn locate(&self, name: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
@@ -132,7 +133,11 @@ mod tests {
             assert_eq!(origin.expects(&name(stream)), expected, "{stream}");
         }
         let (origin, _asked) = self::origin(&RULES.replace("\"*\"", "\"b*\""));
-        assert_eq!(origin.expects(&name("always")), Expected::No, "it comes unasked");
+        assert_eq!(
+            origin.expects(&name("always")),
+            Expected::No,
+            "it comes unasked"
+        );
     }
 
     #[tokio::test]
