@@ -230,7 +230,7 @@ fn each_stream_of_a_pattern_is_pulled_on_demand() {
         .toml(&config)
         .start();
     assert_eq!(edge.api("pull")["pull"].as_array().unwrap().len(), 0);
-    let streams = ["cam/a", "cam/b", "web/cam/b", "nginx/a"];
+    let streams = ["cam/a", "cam/b", "nginx/a", "web/cam/b"];
     let players = streams.map(|stream| (stream, Player::Rtmpdump.start(&play_url(&edge, stream))));
     let mut listener = edge.listen("/cam/b.flv");
     assert_eq!(listener.status(), 200);

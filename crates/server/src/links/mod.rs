@@ -61,11 +61,24 @@ impl Links {
     }
 }
 
-/// Keeps the links until `stop` turns true; then lets each take its leave.
-pub(crate) async fn supervise(node: Arc<Node>, stop: watch::Receiver<bool>) {
-    let mut stopped = stop.clone();
+/// Begins the links, and keeps them until `stop` turns true; then lets each take its leave. To be called before
+/// there are listeners: from here on streams that come on demand are known.
+pub(crate) fn supervise(
+    node: Arc<Node>,
+    stop: watch::Receiver<bool>,
+) -> impl Future<Output = ()> + Send {
     let mut tasks = JoinSet::new();
-    let mut pulls = Pulls::begin(&node, &mut tasks, &stop);
+    let pulls = Pulls::begin(&node, &mut tasks, &stop);
+    keep(node, stop, tasks, pulls)
+}
+
+async fn keep(
+    node: Arc<Node>,
+    stop: watch::Receiver<bool>,
+    mut tasks: JoinSet<()>,
+    mut pulls: Pulls,
+) {
+    let mut stopped = stop.clone();
     let mut ticks = interval(LOOK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
