@@ -203,3 +203,56 @@ fn pulled_on_demand_while_somebody_listens() {
     });
     assert!(!crate::flv::times(&std::fs::read(body.path()).unwrap(), 9).is_empty());
 }
+
+#[test]
+fn each_stream_of_a_pattern_is_pulled_on_demand() {
+    let nginx = Nginx::start();
+    let origin = server_with_short_linger();
+    let clip = Clip::Flv.seconds(12);
+    let _publishers = [
+        Publisher::Ffmpeg.start(&clip, &nginx.rtmp_url("a")),
+        publish_rtmp(&origin, &clip, "cam/a"),
+        publish_rtmp(&origin, &clip, "cam/b"),
+    ];
+    nginx.wait_for_stream("a");
+    wait_for_stream(&origin, "cam/a");
+    wait_for_stream(&origin, "cam/b");
+    let mut config = String::new();
+    for (pattern, url) in [
+        ("cam/*", play_url(&origin, "cam/{name}")),
+        ("web/**", origin.http_url("/{rest}.flv")),
+        ("nginx/*", nginx.rtmp_url("{name}")),
+    ] {
+        config += &format!("[[pull]]\nstream = \"{pattern}\"\nurl = \"{url}\"\non_demand = true\n");
+    }
+    let edge = Server::builder()
+        .set("ingest", "linger", "\"1s\"")
+        .toml(&config)
+        .start();
+    assert_eq!(edge.api("pull")["pull"].as_array().unwrap().len(), 0);
+    let streams = ["cam/a", "cam/b", "nginx/a", "web/cam/b"];
+    let players = streams.map(|stream| (stream, Player::Rtmpdump.start(&play_url(&edge, stream))));
+    let mut listener = edge.listen("/cam/b.flv");
+    assert_eq!(listener.status(), 200);
+    listener.read_bytes(100_000, DEADLINE);
+    drop(listener);
+    for stream in streams {
+        wait_for_stream(&edge, stream);
+    }
+    let links = edge.api("pull");
+    let mut pulled: Vec<_> = links["pull"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|link| link["stream"].as_str().unwrap())
+        .collect();
+    pulled.sort_unstable();
+    assert_eq!(pulled, streams);
+    // The one says so, and the other sends nothing, which is waited for for ten seconds.
+    for unknown in ["/web/none.flv", "/nginx/none.flv"] {
+        assert_eq!(edge.get(unknown).status, 404, "{unknown}");
+    }
+    for (stream, playing) in players {
+        assert_plays(stream, &clip, playing);
+    }
+}

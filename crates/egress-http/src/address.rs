@@ -1,8 +1,6 @@
 //! Which stream, in which container, a request's path means.
 
-use std::sync::Arc;
-
-use fanout::{Info, Offer, Registry, Stream};
+use fanout::{Expected, Info, Offer, Registry};
 use media::{Codec, Container, StreamName};
 
 use formats::{Extension, Form};
@@ -90,28 +88,24 @@ fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(" and ")
 }
 
-/// A request's path that means a stream, found once per request and served as it was found.
-#[derive(Clone, Debug)]
+/// A request's path that means a stream, read once per request.
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Target {
     /// The stream's name, without extension where that is what makes it one.
     pub(crate) name: StreamName,
-    /// The stream, if there is one.
-    pub(crate) stream: Option<Arc<Stream>>,
     /// The container that is asked for.
     pub(crate) extension: Option<Extension>,
 }
 
 impl Target {
-    /// Reads a path. An exact name wins over an extension. `None` for what is not this crate's: what is
-    /// neither the name of a stream, or of one that comes on demand, nor ends like the address of one.
+    /// Reads a path. An exact name wins over an extension, that of a stream to come as well. `None` for what
+    /// is not this crate's: what is neither the name of a stream, or of one that is known to come from
+    /// elsewhere, nor ends like the address of one.
     pub fn find(path: &str, registry: &Registry) -> Option<Self> {
         let name = StreamName::parse(path).ok()?;
-        let stream = registry.stream(&name);
-        // An exact name wins, that of a stream to come as well.
-        if stream.is_some() || registry.supplies(&name) {
+        if registry.stream(&name).is_some() || registry.expects(&name) == Expected::Named {
             return Some(Self {
                 name,
-                stream,
                 extension: None,
             });
         }
@@ -120,9 +114,19 @@ impl Target {
             Some((StreamName::parse(stem).ok()?, extension))
         })?;
         Some(Self {
-            stream: registry.stream(&name),
             name,
             extension: Some(extension),
+        })
+    }
+
+    /// Reads a path that means nothing else: it may be the name of a stream elsewhere, which is found out
+    /// when it is joined.
+    pub fn perhaps(path: &str, registry: &Registry) -> Option<Self> {
+        let name = StreamName::parse(path).ok()?;
+        let is_possible = registry.expects(&name) == Expected::Perhaps;
+        is_possible.then_some(Self {
+            name,
+            extension: None,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Listeners over HTTP: from a request for a stream to a socket in the fan-out.
 //!
 //! ```text
-//!  router ── path ──► Target ──► decide: gate ► form ► lane ──► head bytes + lane
+//!  router ── path ──► Target ──► decide: join ► form ► lane ──► head bytes + lane
 //!                                  │                               │            │
 //!                                  ▼ error, HEAD, probe    serve_plain      serve_secure
 //!                                answer, close             socket to a      LogReader ► TLS

@@ -3,8 +3,8 @@
 use std::io;
 
 use ::rtmp::server::Rejection;
-use fanout::LaneRefused;
 use fanout::gate::Denied;
+use fanout::{JoinRefused, LaneRefused};
 use media::NameError;
 
 /// What ended a connection, or a request to play, that did not simply come to its end.
@@ -17,7 +17,7 @@ pub enum Error {
     Name(#[from] NameError),
     /// The gate says no.
     #[error("{0}")]
-    Denied(#[from] Denied),
+    Denied(Denied),
     /// Nobody publishes it, and nobody began to in time.
     #[error("there is no such stream")]
     NotFound,
@@ -38,9 +38,12 @@ pub enum Error {
     Restless,
 
     // We have no room.
+    /// It is elsewhere, and cannot be brought now.
+    #[error("the stream cannot be fetched at the moment")]
+    Unavailable,
     /// The stream has no lane for it.
     #[error("{0}")]
-    Lane(#[from] LaneRefused),
+    Lane(LaneRefused),
     /// The workers take nobody in just now.
     #[error("too many listeners are joining at once")]
     Busy,
@@ -59,6 +62,20 @@ pub enum Error {
     Io(#[from] io::Error),
 }
 
+impl From<JoinRefused> for Error {
+    fn from(refused: JoinRefused) -> Self {
+        match refused {
+            JoinRefused::Denied(denied) => Self::Denied(denied),
+            JoinRefused::NotFound | JoinRefused::Late => Self::NotFound,
+            // Nothing of a stream is waited for that decides whether RTMP can carry it.
+            JoinRefused::Impossible(_) | JoinRefused::Unclear(_) => Self::Unplayable,
+            JoinRefused::Unavailable => Self::Unavailable,
+            JoinRefused::Lane(LaneRefused::Ended) => Self::Ended,
+            JoinRefused::Lane(refused) => Self::Lane(refused),
+        }
+    }
+}
+
 impl Error {
     /// The status that tells the player; `None` when the session has said its own words, when there
     /// are others for it, or when nobody is left to hear any.
@@ -69,6 +86,7 @@ impl Error {
             Self::Unplayable
             | Self::MessageStream
             | Self::Restless
+            | Self::Unavailable
             | Self::Lane(_)
             | Self::Busy
             | Self::Leaving => Rejection::Failed,

@@ -1,7 +1,7 @@
 //! Listeners over RTMP: from a request to play to a socket in the fan-out.
 //!
 //! ```text
-//!  door ── Guest ──► wait for the stream ► accept ► lane ──┬─► plain: a worker has the socket
+//!  door ── Guest ──► join (waits for it) ► accept ► lane ──┬─► plain: a worker has the socket
 //!                          ▲                               └─► TLS: this task follows the lane
 //!                          │                                              │
 //!                          └── pause, selection, stop, another play ◄─────┘  the socket comes back

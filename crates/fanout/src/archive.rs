@@ -118,7 +118,7 @@ impl ArchiveReader {
         loop {
             match self.at_hand() {
                 Ok(next) => return Poll::Ready(next),
-                Err(Waits { end }) => {
+                Err(AtEnd { end }) => {
                     let lane = self.guard.lane();
                     lane.readers().arm(&self.slot, cx.waker());
                     if lane.log.committed() == end && !lane.ended() {
@@ -133,7 +133,7 @@ impl ArchiveReader {
     ///
     /// # Errors
     /// When it would wait.
-    pub fn at_hand(&mut self) -> Result<Option<Archived>, Waits> {
+    pub fn at_hand(&mut self) -> Result<Option<Archived>, AtEnd> {
         loop {
             // Looked at first: all there is has been committed when a lane ends.
             let is_over = self.guard.lane().ended();
@@ -141,7 +141,7 @@ impl ArchiveReader {
                 Step::Give(archived) => return Ok(Some(archived)),
                 Step::Again => {}
                 Step::Wait(_) if is_over => return Ok(None),
-                Step::Wait(end) => return Err(Waits { end }),
+                Step::Wait(end) => return Err(AtEnd { end }),
             }
         }
     }
@@ -249,7 +249,7 @@ impl Drop for ArchiveReader {
 
 /// An [`ArchiveReader`] has given all there is by now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Waits {
+pub struct AtEnd {
     /// Where that ends in the log.
     pub end: u64,
 }

@@ -39,13 +39,25 @@ pub struct ListenerRecord {
     pub permit: Option<Permit>,
 }
 
-/// Something that is given back when it is dropped.
-pub struct Permit(#[expect(dead_code, reason = "held for its Drop")] Box<dyn Any + Send + Sync>);
+impl ListenerRecord {
+    /// Bytes kept of each text that a listener says about itself: as long as it listens, they are in memory.
+    /// The agents of players and the addresses of pages are shorter.
+    pub const TEXT_BYTES_MAX: usize = 512;
+
+    /// The front of a text, as it may be recorded.
+    pub fn cut(text: &str) -> &str {
+        &text[..text.floor_char_boundary(Self::TEXT_BYTES_MAX)]
+    }
+}
+
+/// Something that is given back when its last copy is dropped.
+#[derive(Clone)]
+pub struct Permit(#[expect(dead_code, reason = "held for its Drop")] Arc<dyn Any + Send + Sync>);
 
 impl Permit {
     /// Wraps whatever gives a place back when dropped.
     pub fn new(place: impl Any + Send + Sync) -> Self {
-        Self(Box::new(place))
+        Self(Arc::new(place))
     }
 }
 

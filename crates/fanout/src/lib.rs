@@ -18,6 +18,8 @@
 //! * A lane made of segments has an index, and is read by ranges ([`Stream::ranges`]). What must not lose
 //!   anything reads it by an [`ArchiveReader`] ([`Stream::archive`]). Neither is a listener.
 //! * A listener may speak while it listens: its [`Conversation`] answers.
+//! * A listener of any protocol comes in by [`join`]: permission, stream, tracks; what that gives opens lanes.
+//!   Streams that are not here may be brought by the registry's [`Origin`].
 //! * What happens is told to [`events`]' readers.
 //! * Nobody gets in without an [`Authorized`](gate::Authorized) value from the [`gate`].
 //!
@@ -39,9 +41,11 @@ mod fanout;
 mod follower;
 pub mod gate;
 mod index;
+mod join;
 mod keyframe;
 mod lane;
 mod log;
+mod origin;
 mod packager;
 mod placement;
 mod policy;
@@ -60,7 +64,7 @@ mod task_bells;
 pub mod testing;
 mod worker;
 
-pub use archive::{ARCHIVE_BYTES_MAX, ArchiveReader, Archived, Lost, Waits};
+pub use archive::{ARCHIVE_BYTES_MAX, ArchiveReader, Archived, AtEnd, Lost};
 pub use blocks::{BLOCK_MAX, BLOCKS_MAX, TooManyBlocks};
 pub use books::{Books, Plane};
 pub use conversation::{Conversation, Heard, Released};
@@ -68,14 +72,18 @@ pub use cursor::Reason;
 pub use directory::{Directory, ListenerRecord, Permit};
 pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
 pub use follower::{Follower, Judgement, LaneUnit};
-pub use index::{LaneIndex, ListedPart, Part, Place, Segment, SegmentStart, Segmentation};
+pub use index::{LaneIndex, ListedPart, Part, PartState, Segment, SegmentStart, Segmentation};
+pub use join::{
+    Choice, Introduction, JoinRefused, Joined, Presence, Subscription, Waits, Wish, join,
+};
 pub use lane::{Format, LaneGuard, LaneId, Protocol};
 pub use log::{Entry, Lead, Preamble};
+pub use origin::{Expected, Located, Origin, UNKNOWN_KEPT};
 pub use packager::{Packager, Sink};
 pub use policy::{BURST_MARGIN, Class, Policy};
 pub use ranges::RangeReader;
 pub use reader::LogReader;
-pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Supply, Takeover};
+pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Takeover};
 pub use retention::{LIVE_BYTES_MAX, Retention};
 pub use seat::Seat;
 pub use stream::{

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use bytes::Bytes;
 
-use crate::index::{LaneIndex, Place};
+use crate::index::{LaneIndex, PartState};
 use crate::lane::{Format, Lane, LaneGuard};
 use crate::task_bells;
 
@@ -49,15 +49,15 @@ impl RangeReader {
 
     /// Where part `part` of segment `number` is; `None` if it may still come. Before the first segment
     /// anything may.
-    pub fn place(&self, number: u64, part: usize) -> Option<Place> {
+    pub fn place(&self, number: u64, part: usize) -> Option<PartState> {
         let lane = self.lane();
         let is_ended = lane.ended();
         let index = lane.index.as_ref();
-        let place = index.map_or(Some(Place::Gone), |index| {
+        let place = index.map_or(Some(PartState::Gone), |index| {
             index.place(lane.log.start(), number, part)
         });
         match place {
-            None | Some(Place::TooFarAhead) if is_ended => Some(Place::Ended),
+            None | Some(PartState::TooFarAhead) if is_ended => Some(PartState::Ended),
             place => place,
         }
     }
@@ -65,7 +65,7 @@ impl RangeReader {
     /// Waits until it is known where part `part` of segment `number` is. That of a segment which is
     /// complete is told by its successor's first part. The lane's writer wakes it; it waits as long as it
     /// takes, and may be dropped.
-    pub async fn wait_for(&self, number: u64, part: usize) -> Place {
+    pub async fn wait_for(&self, number: u64, part: usize) -> PartState {
         let bell = task_bells::Place::new(self.lane().readers());
         std::future::poll_fn(|cx| {
             bell.arm(cx.waker());

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use crate::Fanout;
 use crate::blocks::{Blocks, TooManyBlocks};
 use crate::events::EndReason;
 use crate::gate::{Authorized, Gatekeeper, Publish};
+use crate::origin::{Expected, Located, Origin, Origins};
 use crate::stream::{Commons, Deriver, DeriverCell, Phase, Publisher, Settings, Source, Stream};
 use crate::task_bells::{Place, TaskBells};
 
@@ -73,17 +74,8 @@ pub struct Registry {
     streams: Mutex<HashMap<StreamName, Arc<Stream>>>,
     /// Rung when a publisher has begun.
     appeared: TaskBells,
-    supply: OnceLock<Arc<dyn Supply>>,
+    origins: Arc<Origins>,
     deriver: DeriverCell,
-}
-
-/// Knows streams that come on demand.
-pub trait Supply: Send + Sync {
-    /// Whether it knows how to bring a stream.
-    fn has(&self, name: &StreamName) -> bool;
-
-    /// Somebody wants a stream: brings it, if it knows how.
-    fn demand(&self, name: &StreamName);
 }
 
 /// Finds the rules for a stream by its name.
@@ -109,7 +101,7 @@ impl Registry {
             takeovers: AtomicU64::new(0),
             streams: Mutex::default(),
             appeared: TaskBells::default(),
-            supply: OnceLock::new(),
+            origins: Arc::default(),
             deriver: DeriverCell::default(),
         };
         (registry, Gatekeeper::new())
@@ -260,12 +252,26 @@ impl Registry {
 
     /// Waits until there is a stream of that name; at once when there is.
     pub async fn appearance(&self, name: &StreamName) -> Arc<Stream> {
+        self.appears(name, |phase| phase != Phase::Ended).await
+    }
+
+    /// Waits until a stream of that name is live; at once when it is.
+    pub async fn live(&self, name: &StreamName) -> Arc<Stream> {
+        self.appears(name, |phase| phase == Phase::Live).await
+    }
+
+    /// Waits until there is a stream of that name in a phase that fits.
+    pub(crate) async fn appears(
+        &self,
+        name: &StreamName,
+        fits: impl Fn(Phase) -> bool,
+    ) -> Arc<Stream> {
         let place = Place::new(&self.appeared);
         std::future::poll_fn(|cx| {
             // From here on nothing is missed, so the look comes after.
             place.arm(cx.waker());
             let stream = self.stream(name);
-            match stream.filter(|stream| stream.phase() != Phase::Ended) {
+            match stream.filter(|stream| fits(stream.phase())) {
                 Some(stream) => Poll::Ready(stream),
                 None => Poll::Pending,
             }
@@ -273,11 +279,21 @@ impl Registry {
         .await
     }
 
-    /// Sets who is asked for streams that are absent. The first one stays.
-    pub fn set_supply(&self, supply: Arc<dyn Supply>) {
-        if self.supply.set(supply).is_err() {
-            tracing::warn!("streams on demand have a supply already");
+    /// Sets who is asked for streams that are not here. The first one stays.
+    pub fn set_origin(&self, origin: Arc<dyn Origin>) {
+        if !self.origins.set(origin) {
+            tracing::warn!("streams from elsewhere have an origin already");
         }
+    }
+
+    /// How a stream that may not be here is known by its name. Asks nobody and does not wait.
+    pub fn expects(&self, name: &StreamName) -> Expected {
+        self.origins.expects(name)
+    }
+
+    /// Tells the origin that a listener, who may, wants a stream that is not here, and gives its answer.
+    pub(crate) async fn locate(&self, name: &StreamName) -> Located {
+        self.origins.locate(name).await
     }
 
     /// Sets who makes derived tracks, for the tracks that are announced from here on. The first one
@@ -286,21 +302,6 @@ impl Registry {
         if self.deriver.set(deriver).is_err() {
             tracing::warn!("derived tracks have a maker already");
         }
-    }
-
-    /// Whether a stream that is absent would come on demand, if its source has it.
-    pub fn supplies(&self, name: &StreamName) -> bool {
-        self.supply.get().is_some_and(|supply| supply.has(name))
-    }
-
-    /// Tells that somebody, who may, wants a stream that is absent. Gives
-    /// [`supplies`](Self::supplies).
-    pub fn demand(&self, name: &StreamName) -> bool {
-        let supply = self.supply.get().filter(|supply| supply.has(name));
-        if let Some(supply) = supply {
-            supply.demand(name);
-        }
-        supply.is_some()
     }
 
     /// All streams, in the order of their names.

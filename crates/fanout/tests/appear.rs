@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use fanout::{Settings, Supply};
+use fanout::Settings;
 use media::StreamName;
 use support::House;
 
@@ -56,33 +56,4 @@ fn whoever_waits_for_a_stream_is_woken_when_it_begins() {
     assert!(again.as_mut().poll(&mut cx).is_pending());
     let _publisher = house.publish("radio", 1).unwrap();
     assert!(again.as_mut().poll(&mut cx).is_ready());
-}
-
-/// Has what lies below `far/`, and notes that it was asked.
-struct Far(Arc<AtomicBool>);
-
-impl Supply for Far {
-    fn has(&self, name: &StreamName) -> bool {
-        name.as_str().starts_with("far/")
-    }
-
-    fn demand(&self, _: &StreamName) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
-
-#[test]
-fn the_supply_is_asked_for_what_is_absent() {
-    let house = House::new(Settings::default());
-    let name = |text| StreamName::parse(text).unwrap();
-    assert!(!house.registry.demand(&name("far/away")), "nobody to ask");
-    let wanted = Arc::new(AtomicBool::new(false));
-    house
-        .registry
-        .set_supply(Arc::new(Far(Arc::clone(&wanted))));
-    assert!(house.registry.supplies(&name("far/away")));
-    assert!(!house.registry.demand(&name("near")));
-    assert!(!wanted.load(Ordering::SeqCst));
-    assert!(house.registry.demand(&name("far/away")));
-    assert!(wanted.load(Ordering::SeqCst));
 }

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use fanout::gate::Play;
 use fanout::{
-    Entry, Format, Packager, Part, Place, Preamble, Protocol, RangeReader, Retention, SegmentStart,
-    Segmentation, Settings, Sink,
+    Entry, Format, Packager, Part, PartState, Preamble, Protocol, RangeReader, Retention,
+    SegmentStart, Segmentation, Settings, Sink,
 };
 use media::{Item, Span, StreamName};
 use support::{Alarm, Encoder, House, frames};
@@ -152,8 +152,11 @@ fn the_index_goes_with_the_log() {
             "{kept} s of {seconds}"
         );
         assert!(oldest.number > 1);
-        assert_eq!(scene.reader.place(oldest.number - 1, 0), Some(Place::Gone));
-        let place = Place::There {
+        assert_eq!(
+            scene.reader.place(oldest.number - 1, 0),
+            Some(PartState::Gone)
+        );
+        let place = PartState::There {
             number: oldest.number,
             part: 0,
         };
@@ -172,13 +175,13 @@ fn one_who_waits_for_a_part_is_woken_once_when_it_is_complete() {
     let alarm = Arc::new(Alarm::default());
     let waker = Waker::from(Arc::clone(&alarm));
     let mut cx = Context::from_waker(&waker);
-    let there = |number, part| Poll::Ready(Place::There { number, part });
+    let there = |number, part| Poll::Ready(PartState::There { number, part });
     let gone = pin!(scene.reader.wait_for(0, 0));
-    assert_eq!(gone.poll(&mut cx), Poll::Ready(Place::Gone));
+    assert_eq!(gone.poll(&mut cx), Poll::Ready(PartState::Gone));
     let present = pin!(scene.reader.wait_for(2, 1));
     assert_eq!(present.poll(&mut cx), there(2, 1));
     let far = pin!(scene.reader.wait_for(9, 0));
-    assert_eq!(far.poll(&mut cx), Poll::Ready(Place::TooFarAhead));
+    assert_eq!(far.poll(&mut cx), Poll::Ready(PartState::TooFarAhead));
 
     let mut next = pin!(scene.reader.wait_for(2, 2));
     let mut later = pin!(scene.reader.wait_for(3, 0));
@@ -199,7 +202,7 @@ fn one_who_waits_for_a_part_is_woken_once_when_it_is_complete() {
     let mut never = pin!(scene.reader.wait_for(3, 3));
     assert!(never.as_mut().poll(&mut cx).is_pending());
     scene.house.registry.end_all();
-    assert_eq!(never.poll(&mut cx), Poll::Ready(Place::Ended));
+    assert_eq!(never.poll(&mut cx), Poll::Ready(PartState::Ended));
     assert!(scene.reader.index().is_ended);
     let last = pin!(scene.reader.wait_for(3, 0));
     assert_eq!(last.poll(&mut cx), there(3, 0), "what there is can be had");
@@ -235,7 +238,7 @@ fn a_reader_in_another_thread_is_woken() {
         scene.encoder.write(1).unwrap();
         std::thread::yield_now();
     }
-    let there = |part: u64| Place::There {
+    let there = |part: u64| PartState::There {
         number: 1 + part / 5,
         part: part as usize % 5,
     };

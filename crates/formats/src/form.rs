@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use container::{fmp4, ts};
-use fanout::{Format, Info, Offer, Packager, Protocol, Retention};
+use fanout::{Choice, Format, Info, Offer, Packager, Protocol, Retention};
 use media::{Codec, Container, Kind, Track};
 
 use crate::{Elementary, Flv, Icy, Mp4, Opus, Raw, Ts};
@@ -50,17 +50,6 @@ pub enum Extension {
     Ts,
     /// Fragmented MP4.
     Mp4,
-}
-
-/// What can be said to a listener's wish.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Choice {
-    /// It is sent like this.
-    Take(Form),
-    /// It depends on a track that has not been announced, or on bytes that have not come.
-    Unclear,
-    /// The stream's codecs do not allow it.
-    Impossible,
 }
 
 impl Extension {
@@ -270,7 +259,7 @@ impl Form {
     }
 
     /// The form for a listener that asks for `extension`, or for the stream by its own name.
-    pub fn choose(info: &Info, extension: Option<Extension>, wants_icy: bool) -> Choice {
+    pub fn choose(info: &Info, extension: Option<Extension>, wants_icy: bool) -> Choice<Self> {
         let container = info.source.container;
         let own = Self::of_source(container, wants_icy);
         match (extension, container) {
@@ -311,7 +300,7 @@ impl Form {
     }
 
     /// This form if the stream's tracks allow it, with titles between if they are wanted.
-    fn made_of(self, info: &Info, wants_icy: bool) -> Choice {
+    fn made_of(self, info: &Info, wants_icy: bool) -> Choice<Self> {
         let row = self.row();
         if !row.made_from.contains(&info.source.container) {
             return Choice::Impossible;

@@ -29,7 +29,7 @@ mod ts;
 
 pub use elementary::Elementary;
 pub use flv::Flv;
-pub use form::{Choice, Extension, Form};
+pub use form::{Extension, Form};
 pub use icy::{Icy, METAINT};
 pub use mp4::Mp4;
 pub use opus::Opus;

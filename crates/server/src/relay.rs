@@ -223,7 +223,7 @@ impl Relay {
         let mut challenge_key = [0; 32];
         getrandom::fill(&mut challenge_key)?;
         let jitter_seed = getrandom::u64()?;
-        let links = Links::new(&config, connector, registry.fanout().events());
+        let links = Links::new(connector, registry.fanout().events());
         let mut node = Node::new(Parts {
             config,
             registry: Arc::new(registry),

@@ -89,7 +89,8 @@ static FIXED: [(Endpoint, Page); 12] = [
 
 impl Route {
     /// Reads a method, in its own case, and a path, percent-decoded once. The name of a stream wins over
-    /// what stands behind one: `/a/publish` is a stream while one of that name is there.
+    /// what stands behind one: `/a/publish` is a stream while one of that name is there. What may be the name of
+    /// one elsewhere is so if the path means nothing else.
     pub(crate) fn of(method: &str, path: &str, registry: &Registry) -> Self {
         match (method, path) {
             ("OPTIONS", "*") => return Self::Capabilities,
@@ -99,13 +100,28 @@ impl Route {
             ("GET" | "HEAD" | "POST", "/admin.cgi") => return Self::Title(Dialect::Shoutcast),
             _ => {}
         }
-        let find = || Target::find(path, registry);
-        let target = match method {
-            "GET" => find().map(Self::Listen),
-            "HEAD" | "OPTIONS" => find().map(Self::Look),
+        let named = match method {
+            "GET" | "HEAD" | "OPTIONS" => Target::find(path, registry),
             _ => None,
         };
-        target.unwrap_or_else(|| Self::Page(Page::of(method, path)))
+        if let Some(target) = named {
+            return Self::to(method, target);
+        }
+        match Page::of(method, path) {
+            Page::Nothing => match Target::perhaps(path, registry) {
+                Some(target) => Self::to(method, target),
+                None => Self::Page(Page::Nothing),
+            },
+            page => Self::Page(page),
+        }
+    }
+
+    /// What is done about a stream.
+    fn to(method: &str, target: Target) -> Self {
+        match method {
+            "GET" => Self::Listen(target),
+            _ => Self::Look(target),
+        }
     }
 
     /// Whether source clients ask for it, of whom heads are taken that nobody else may send. Nothing

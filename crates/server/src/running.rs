@@ -109,6 +109,8 @@ impl Running {
     /// Opens the doors.
     pub(crate) fn open(&mut self, sockets: Vec<Socket>) {
         let node = &self.node;
+        let stop = self.stop_links.subscribe();
+        self.links.spawn(links::supervise(Arc::clone(node), stop));
         for (_, socket, door) in sockets {
             match door {
                 Some(door) => {
@@ -123,8 +125,6 @@ impl Running {
         }
         self.services.spawn(look_after(Arc::clone(node)));
         self.services.spawn(watch_host(Arc::clone(node)));
-        let stop = self.stop_links.subscribe();
-        self.links.spawn(links::supervise(Arc::clone(node), stop));
         if self.demo {
             match demo::begin(node) {
                 Ok(demo) => {

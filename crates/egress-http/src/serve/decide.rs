@@ -1,30 +1,21 @@
 //! From a request head to an answer, or to a lane.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use fanout::gate::{Authorized, Denied, Play, Presented};
-use fanout::{Info, LaneGuard, LaneRefused, ListenerRecord, Permit, Stream};
+use fanout::gate::{Denied, Presented};
+use fanout::{
+    Choice, Info, Introduction, JoinRefused, Joined, LaneGuard, LaneRefused, ListenerRecord,
+    Permit, Waits, Wish, join,
+};
 use http1::{Head, HttpDate, Status};
 use media::Container;
 
 use super::{Answer, Context};
 use crate::address::{self, Target};
 use crate::reply::Replies;
-use formats::{Choice, Form};
-
-/// How long a request waits for the tracks that decide about its form. A publisher that has just
-/// connected announces them with its first packets.
-const TRACKS_AWAITED: Duration = Duration::from_secs(2);
-
-/// How long a request waits for a stream that comes on demand: connecting elsewhere takes some round
-/// trips.
-const DEMANDED_AWAITED: Duration = Duration::from_secs(10);
-
-/// How often it looks.
-const TRACKS_POLL: Duration = Duration::from_millis(50);
+use formats::Form;
 
 /// A range that ends within this many bytes is a player's probe and not a listener: AVFoundation
 /// asks for the first two.
@@ -32,10 +23,6 @@ const PROBE_BYTES_MAX: u64 = 2;
 
 /// When to try again what the publisher is about to send.
 const BEGINS_SOON: (&str, &str) = ("Retry-After", "2");
-
-/// Bytes kept of each text that a listener says about itself: as long as it listens, it has them in
-/// memory. The agents of players and the addresses of pages are shorter.
-const RECORD_TEXT_BYTES_MAX: usize = 512;
 
 const METHODS: (&str, &str) = ("Allow", "GET, HEAD, OPTIONS");
 
@@ -82,6 +69,14 @@ pub(super) async fn decide(
     }
 }
 
+/// What answers a request for a stream.
+enum Wanted {
+    /// The page about it: a person opened the bare name of an RTMP stream in a browser, which cannot play it.
+    Page,
+    /// The stream, in this form.
+    Stream(Form),
+}
+
 struct Request<'a> {
     context: &'a Context,
     head: &'a Head,
@@ -92,11 +87,16 @@ struct Request<'a> {
 impl Request<'_> {
     /// The way of a listener; every other way ends in an answer.
     async fn listen(&self, target: Target, permit: Option<Permit>) -> Result<Listen, Answer> {
-        let requested = Instant::now();
         self.check_method()?;
-        let permission = self.authorize(&target)?;
-        let stream = self.stream(&target).await?;
-        let (info, form) = self.form(&stream, &target).await?;
+        let Joined {
+            mut subscription,
+            info,
+            choice,
+        } = self.join(&target, permit).await?;
+        let form = match choice {
+            Wanted::Stream(form) => form,
+            Wanted::Page => return Err(self.to_page(&info)),
+        };
         let head = self.stream_head(&info, form);
         if self.replies.is_head {
             return Err(Answer {
@@ -107,31 +107,110 @@ impl Request<'_> {
         if self.is_probe() {
             return Err(self.probed(head, form.opening(info.source.container)));
         }
-        let lane = self.lane(&stream, &permission, form, &info)?;
-        let record = ListenerRecord {
-            id: self.context.registry.fanout().next_id(),
-            stream: target.name,
-            format: form.format(),
+        let make = || form.packager(info.source.container);
+        let lane = subscription
+            .lane(form.format(), make, Instant::now())
+            .map_err(|refused| self.refuse(&target, refused.into()))?;
+        Ok(Listen {
+            record: subscription.record(&lane),
+            head: head.into(),
+            lane,
+            refusal: self.busy("Too many listeners are joining at once.\n"),
+        })
+    }
+
+    async fn join(
+        &self,
+        target: &Target,
+        permit: Option<Permit>,
+    ) -> Result<Joined<Wanted>, Answer> {
+        let basic = self.head.basic_auth();
+        let bearer = self.head.bearer_token();
+        let key = self.head.query().get("key");
+        let secret = match (&basic, &bearer) {
+            (Some(credentials), _) => Some(credentials.password.reveal()),
+            (None, Some(token)) => Some(token.reveal()),
+            (None, None) => key.as_deref(),
+        };
+        let wish = Wish {
+            stream: &target.name,
+            presented: Presented {
+                peer: self.peer,
+                user: basic.as_ref().map(|credentials| &credentials.user[..]),
+                secret,
+                proof: None,
+            },
+            introduction: self.introduction(permit),
+        };
+        let Context { registry, gate, .. } = self.context;
+        let choose = |info: &Info| self.choose(info, target);
+        let joined = join(registry, &**gate, wish, Waits::default(), choose).await;
+        joined.map_err(|refused| self.refuse(target, refused))
+    }
+
+    fn introduction(&self, permit: Option<Permit>) -> Introduction {
+        Introduction {
             peer: self.peer,
             // Without the query, which may hold a key.
             request: format!(
                 "{} {} {}",
                 self.head.method(),
-                cut(&self.head.path()),
+                ListenerRecord::cut(&self.head.path()),
                 self.version()
             ),
             agent: self.header("user-agent"),
             referer: self.header("referer"),
-            since: SystemTime::now(),
-            requested,
             permit,
-        };
-        Ok(Listen {
-            record,
-            head: head.into(),
-            lane,
-            refusal: self.busy("Too many listeners are joining at once.\n"),
-        })
+        }
+    }
+
+    fn choose(&self, info: &Info, target: &Target) -> Choice<Wanted> {
+        if target.extension.is_none() && self.wants_page(info) {
+            return Choice::Take(Wanted::Page);
+        }
+        let form = Form::choose(info, target.extension, self.head.wants_icy());
+        form.map(Wanted::Stream)
+    }
+
+    /// What a listener is told that cannot join.
+    fn refuse(&self, target: &Target, refused: JoinRefused) -> Answer {
+        match refused {
+            JoinRefused::Denied(denied) => self.denied(denied),
+            JoinRefused::NotFound | JoinRefused::Late => {
+                self.not_found(&format!("There is no stream {}.\n", target.name))
+            }
+            JoinRefused::Unavailable => self.busy("The stream cannot be fetched at the moment.\n"),
+            JoinRefused::Unclear(info) if info.tracks.is_empty() => {
+                let words = "The stream has not begun yet.\n";
+                self.text(Status::SERVICE_UNAVAILABLE, &[BEGINS_SOON], words)
+            }
+            JoinRefused::Unclear(info) | JoinRefused::Impossible(info) => {
+                let words = target
+                    .extension
+                    .map(|extension| address::refusal(&info, extension));
+                self.text(Status::NOT_ACCEPTABLE, &[], &words.unwrap_or_default())
+            }
+            JoinRefused::Lane(LaneRefused::Ended) => self.not_found("The stream has ended.\n"),
+            JoinRefused::Lane(LaneRefused::Memory) => {
+                self.busy("The server has no memory for this stream.\n")
+            }
+            JoinRefused::Lane(LaneRefused::Derivation) => {
+                self.busy("The server makes Opus of as many streams as it may. Try again later.\n")
+            }
+            JoinRefused::Lane(LaneRefused::TooMany) => {
+                self.busy("The stream has no room for this format.\n")
+            }
+        }
+    }
+
+    fn denied(&self, denied: Denied) -> Answer {
+        let words = format!("You cannot listen here: {denied}.\n");
+        match denied {
+            Denied::Missing | Denied::Wrong => {
+                self.text(Status::UNAUTHORIZED, &[CHALLENGE], &words)
+            }
+            Denied::TooManyAttempts => self.later(Status::TOO_MANY_REQUESTS, &words),
+        }
     }
 
     fn check_method(&self) -> Result<(), Answer> {
@@ -149,77 +228,7 @@ impl Request<'_> {
         }
     }
 
-    fn authorize(&self, target: &Target) -> Result<Authorized<Play>, Answer> {
-        let basic = self.head.basic_auth();
-        let bearer = self.head.bearer_token();
-        let key = self.head.query().get("key");
-        let secret = match (&basic, &bearer) {
-            (Some(credentials), _) => Some(credentials.password.reveal()),
-            (None, Some(token)) => Some(token.reveal()),
-            (None, None) => key.as_deref(),
-        };
-        let presented = Presented {
-            peer: self.peer,
-            user: basic.as_ref().map(|credentials| &credentials.user[..]),
-            secret,
-            proof: None,
-        };
-        let denied = match self.context.gate.play(&target.name, &presented) {
-            Ok(permission) => return Ok(permission),
-            Err(denied) => denied,
-        };
-        let words = format!("You cannot listen here: {denied}.\n");
-        Err(match denied {
-            Denied::Missing | Denied::Wrong => {
-                self.text(Status::UNAUTHORIZED, &[CHALLENGE], &words)
-            }
-            Denied::TooManyAttempts => self.later(Status::TOO_MANY_REQUESTS, &words),
-        })
-    }
-
-    /// The stream, which is waited for if it comes on demand.
-    async fn stream(&self, target: &Target) -> Result<Arc<Stream>, Answer> {
-        if let Some(stream) = &target.stream {
-            return Ok(Arc::clone(stream));
-        }
-        let registry = &self.context.registry;
-        if registry.demand(&target.name) {
-            let appearance = registry.appearance(&target.name);
-            if let Ok(stream) = tokio::time::timeout(DEMANDED_AWAITED, appearance).await {
-                return Ok(stream);
-            }
-        }
-        Err(self.not_found(&format!("There is no stream {}.\n", target.name)))
-    }
-
-    /// The form to send, as soon as the stream's tracks tell it.
-    async fn form(&self, stream: &Stream, target: &Target) -> Result<(Info, Form), Answer> {
-        let deadline = tokio::time::Instant::now() + TRACKS_AWAITED;
-        loop {
-            let info = stream.info();
-            if target.extension.is_none() && self.wants_page(&info) {
-                return Err(self.to_page(&info));
-            }
-            match Form::choose(&info, target.extension, self.head.wants_icy()) {
-                Choice::Take(form) => return Ok((info, form)),
-                Choice::Unclear if tokio::time::Instant::now() < deadline => {
-                    tokio::time::sleep(TRACKS_POLL).await;
-                }
-                Choice::Unclear if info.tracks.is_empty() => {
-                    let words = "The stream has not begun yet.\n";
-                    return Err(self.text(Status::SERVICE_UNAVAILABLE, &[BEGINS_SOON], words));
-                }
-                Choice::Unclear | Choice::Impossible => {
-                    let words = target
-                        .extension
-                        .map(|extension| address::refusal(&info, extension));
-                    return Err(self.text(Status::NOT_ACCEPTABLE, &[], &words.unwrap_or_default()));
-                }
-            }
-        }
-    }
-
-    /// Whether a person opened the bare name of an RTMP stream in a browser, which cannot play it.
+    /// Whether a page is wanted and the stream's own name has none of its own bytes to give.
     fn wants_page(&self, info: &Info) -> bool {
         let accepts_html = self
             .head
@@ -272,25 +281,6 @@ impl Request<'_> {
         }
     }
 
-    fn lane(
-        &self,
-        stream: &Arc<Stream>,
-        permission: &Authorized<Play>,
-        form: Form,
-        info: &Info,
-    ) -> Result<LaneGuard, Answer> {
-        let make = || form.packager(info.source.container);
-        stream
-            .lane(permission, form.format(), make, Instant::now())
-            .map_err(|refused| match refused {
-                LaneRefused::Ended => self.not_found("The stream has ended.\n"),
-                LaneRefused::Memory => self.busy("The server has no memory for this stream.\n"),
-                LaneRefused::Derivation => self
-                    .busy("The server makes Opus of as many streams as it may. Try again later.\n"),
-                LaneRefused::TooMany => self.busy("The stream has no room for this format.\n"),
-            })
-    }
-
     fn not_found(&self, words: &str) -> Answer {
         self.text(Status::NOT_FOUND, &[], words)
     }
@@ -313,7 +303,7 @@ impl Request<'_> {
     }
 
     fn header(&self, name: &str) -> String {
-        cut(self.head.header(name).unwrap_or_default()).to_owned()
+        ListenerRecord::cut(self.head.header(name).unwrap_or_default()).to_owned()
     }
 
     fn version(&self) -> &'static str {
@@ -324,11 +314,6 @@ impl Request<'_> {
             http1::Version::Ice10 | http1::Version::XAudiocast => "ICE/1.0",
         }
     }
-}
-
-/// The front of a text for the record.
-fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(RECORD_TEXT_BYTES_MAX)]
 }
 
 fn now() -> HttpDate {

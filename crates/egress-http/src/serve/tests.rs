@@ -1,13 +1,15 @@
 //! Requests on real sockets, from the first byte of the answer to the listener's departure.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fanout::{Permit, Reason, Settings};
+use fanout::{Expected, Located, Origin, Permit, Reason, Settings};
+use formats::Extension;
 use http1::{Head, HeadReader, Status};
-use media::{Codec, Container, Framing, Item, Kind, Track, TrackId};
+use media::{Codec, Container, Framing, Item, Kind, StreamName, Track, TrackId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -274,6 +276,76 @@ async fn errors_say_why() {
         let (got, text) = answer_to(&house, &request).await;
         assert_eq!(got, status, "{request}");
         assert!(text.contains(words), "{text}");
+    }
+}
+
+/// Knows of all that is below `far/`, and one by its name; says the same of all.
+struct Far(Located);
+
+impl Origin for Far {
+    fn expects(&self, name: &StreamName) -> Expected {
+        match name.as_str() {
+            "far/named.flv" => Expected::Named,
+            name if name.starts_with("far/") => Expected::Perhaps,
+            _ => Expected::No,
+        }
+    }
+
+    fn locate(&self, _: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
+        Box::pin(std::future::ready(self.0))
+    }
+}
+
+#[tokio::test]
+async fn what_an_origin_says_decides_about_a_stream_that_is_not_here() {
+    for (located, status, words) in [
+        (
+            Located::Unknown,
+            Status::NOT_FOUND,
+            "There is no stream far/show.\n",
+        ),
+        (
+            Located::Unavailable,
+            Status::SERVICE_UNAVAILABLE,
+            "The stream cannot be fetched at the moment.\n",
+        ),
+    ] {
+        let house = House::new(Settings::default());
+        house.context.registry.set_origin(Arc::new(Far(located)));
+        let (got, text) = answer_to(&house, &get("/far/show.flv")).await;
+        assert_eq!(got, status);
+        assert!(text.ends_with(words), "{text}");
+        let comes_again = text.contains("\r\nRetry-After: ");
+        assert_eq!(comes_again, located == Located::Unavailable, "{text}");
+    }
+    let house = House::new(Settings::default());
+    house
+        .context
+        .registry
+        .set_origin(Arc::new(Far(Located::Coming)));
+    let (mut client, _serving) = ask(&house, &get("/far/show.flv")).await;
+    let _publisher = house.publish("far/show", Container::Tracks);
+    assert!(read_head(&mut client).await.contains(" 200 OK\r\n"));
+}
+
+#[test]
+fn names_of_streams_elsewhere_mean_themselves_only_where_nothing_else_is_meant() {
+    let house = House::new(Settings::default());
+    let registry = &house.context.registry;
+    registry.set_origin(Arc::new(Far(Located::Unknown)));
+    let found = |path| Target::find(path, registry).map(|target| (target.name, target.extension));
+    assert_eq!(found("/far/named.flv"), Some((name("far/named.flv"), None)));
+    assert_eq!(
+        found("/far/1.flv"),
+        Some((name("far/1"), Some(Extension::Flv)))
+    );
+    assert_eq!(found("/far/1"), None);
+    let _here = house.publish("far/1.flv", Container::Mp3);
+    assert_eq!(found("/far/1.flv"), Some((name("far/1.flv"), None)));
+    let perhaps = |path| Target::perhaps(path, registry).map(|target| target.name);
+    assert_eq!(perhaps("/far/1"), Some(name("far/1")));
+    for path in ["/near/1", "/far/", "/far/..", "/"] {
+        assert_eq!(perhaps(path), None, "{path}");
     }
 }
 

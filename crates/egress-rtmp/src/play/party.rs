@@ -2,17 +2,19 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Instant;
 
 use ::rtmp::server::{Event, Rejection, Request, RequestId, Session};
 use bytes::{Buf, BytesMut};
-use fanout::gate::{Authorized, Play, Presented};
-use fanout::{LaneGuard, LaneRefused, ListenerRecord, Permit, Stream};
+use fanout::gate::Presented;
+use fanout::{
+    Choice, Info, Introduction, JoinRefused, Joined, LaneGuard, ListenerRecord, Permit,
+    Subscription, Waits, Wish, join,
+};
 use media::{StreamName, Timestamp};
 use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
-use tokio::time::timeout;
 
 use super::allowance::{Allowance, Rate};
 use crate::format::{format, is_carried};
@@ -21,13 +23,6 @@ use formats::rtmp::{Rtmp, Shape};
 
 /// Bytes read at once: commands are a few hundred at the most.
 const READ_BYTES: usize = 2 * 1024;
-
-/// How long a stream on demand may take to come: connecting elsewhere, and the first keyframe's
-/// headers.
-const DEMANDED_AWAITED: Duration = Duration::from_secs(10);
-
-/// Bytes kept of each text that a player says about itself, as long as it listens.
-const RECORD_TEXT_BYTES_MAX: usize = 512;
 
 /// The query parameter that carries a key.
 const KEY_PARAMETER: &str = "key";
@@ -59,7 +54,7 @@ pub(crate) struct Party {
     peer: SocketAddr,
     agent: String,
     /// Held until the connection ends; each time media flows, the listener of that time shares it.
-    permit: Option<Arc<Permit>>,
+    permit: Option<Permit>,
     playing: Option<Playing>,
     /// Since when it waits for streams that are not there, however many it has asked for.
     waiting_since: Option<Instant>,
@@ -74,10 +69,7 @@ pub(crate) struct Party {
 #[derive(Debug)]
 struct Playing {
     id: RequestId,
-    stream: Arc<Stream>,
-    permission: Authorized<Play>,
-    /// When it asked; `None` once media has flowed, so that a pause is no slow join.
-    requested: Option<Instant>,
+    subscription: Subscription,
     /// The time up to which it has had media: what flows after an interruption is later.
     reached: Option<Timestamp>,
 }
@@ -130,7 +122,7 @@ impl Party {
             input: BytesMut::from(input),
             peer,
             agent,
-            permit: permit.map(Arc::new),
+            permit,
             playing: None,
         }
     }
@@ -173,7 +165,7 @@ impl Party {
         let stream = self
             .playing
             .as_ref()
-            .map(|playing| Arc::clone(&playing.stream));
+            .map(|playing| Arc::clone(playing.subscription.stream()));
         let mut leaving = self.context.leaving.clone();
         async move {
             match stream {
@@ -191,66 +183,76 @@ impl Party {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         self.playing = None;
-        let requested = Instant::now();
         let name = StreamName::parse(&request.path.name)?;
-        let permission = self.authorize(&name, request)?;
         let context = Arc::clone(&self.context);
-        let is_demanded =
-            context.registry.stream(&name).is_none() && context.registry.demand(&name);
-        let patience = match is_demanded {
-            true => context.play_wait.max(DEMANDED_AWAITED),
-            false => context.play_wait,
-        };
-        let waited = self.waiting_since.get_or_insert(requested).elapsed();
-        let patience = patience.saturating_sub(waited);
-        let mut leaving = context.leaving.clone();
-        let appearance = async {
-            tokio::select! {
-                // First, so that a stream which is there is found without any patience.
-                biased;
-                found = timeout(patience, context.registry.appearance(&name)) => {
-                    found.map_err(|_| Error::NotFound)
-                }
-                error = left(&mut leaving) => Err(error),
-            }
-        };
-        let stream = match self.converse(socket, appearance).await? {
-            Heard::Event(event) => return Ok(Act::Next(Next::Event(event))),
-            Heard::HungUp => return Ok(Act::Leave),
-            Heard::Until(found) => found?,
-        };
-        self.waiting_since = None;
-        if !is_carried(&stream.info()) {
-            return Err(Error::Unplayable);
-        }
-        if self.session.accept_play(request.id).is_err() {
-            return Ok(Act::Next(Next::Listen));
-        }
-        tracing::debug!(stream = %name, peer = %self.peer, agent = ?self.agent, "playing begins");
-        self.playing = Some(Playing {
-            id: request.id,
-            stream,
-            permission,
-            requested: Some(requested),
-            reached: None,
-        });
-        self.flow(socket).await
-    }
-
-    fn authorize(&self, name: &StreamName, request: &Request) -> Result<Authorized<Play>, Error> {
+        let waits = self.waits();
         let path = &request.path;
         let key = path.parameter(KEY_PARAMETER);
         let (user, password) = match &path.user {
             Some((user, password)) => (Some(user.as_str()), Some(password.as_str())),
             None => (None, None),
         };
-        let presented = Presented {
-            peer: self.peer,
-            user,
-            secret: key.as_deref().or(password),
-            proof: None,
+        let wish = Wish {
+            stream: &name,
+            presented: Presented {
+                peer: self.peer,
+                user,
+                secret: key.as_deref().or(password),
+                proof: None,
+            },
+            introduction: self.introduction(&name),
         };
-        Ok(self.context.gate.play(name, &presented)?)
+        let mut leaving = context.leaving.clone();
+        let joining = async {
+            tokio::select! {
+                // First, so that a stream which is there is joined whatever the server is about to do.
+                biased;
+                joined = join(&context.registry, &*context.gate, wish, waits, choose) => {
+                    joined.map_err(Error::from)
+                }
+                error = left(&mut leaving) => Err(error),
+            }
+        };
+        let Joined { subscription, .. } = match self.converse(socket, joining).await? {
+            Heard::Event(event) => return Ok(Act::Next(Next::Event(event))),
+            Heard::HungUp => return Ok(Act::Leave),
+            Heard::Until(joined) => joined?,
+        };
+        self.waiting_since = None;
+        if self.session.accept_play(request.id).is_err() {
+            return Ok(Act::Next(Next::Listen));
+        }
+        tracing::debug!(stream = %name, peer = %self.peer, agent = ?self.agent, "playing begins");
+        self.playing = Some(Playing {
+            id: request.id,
+            subscription,
+            reached: None,
+        });
+        self.flow(socket).await
+    }
+
+    /// How long it waits from now on: however many streams it asks for that are not there, not longer in all.
+    fn waits(&mut self) -> Waits {
+        let waited = self
+            .waiting_since
+            .get_or_insert_with(Instant::now)
+            .elapsed();
+        let play_wait = self.context.play_wait;
+        Waits {
+            absent: play_wait.saturating_sub(waited),
+            coming: play_wait.max(Waits::COMING).saturating_sub(waited),
+            ..Waits::default()
+        }
+    }
+
+    fn introduction(&self, stream: &StreamName) -> Introduction {
+        Introduction {
+            peer: self.peer,
+            request: format!("PLAY /{stream} RTMP/1.0"),
+            agent: ListenerRecord::cut(&self.agent).to_owned(),
+            referer: String::new(),
+            permit: self.permit.clone(),
+        }
     }
 
     /// Opens the lane that the player wants just now, if it wants any.
@@ -268,7 +270,7 @@ impl Party {
         if playback.is_paused || !(playback.audio || playback.video) {
             return Ok(Act::Next(Next::Listen));
         }
-        if !is_carried(&playing.stream.info()) {
+        if !is_carried(&playing.subscription.stream().info()) {
             return Err(Error::Unplayable);
         }
         if !self.flows.spend(1, Instant::now()) {
@@ -282,14 +284,8 @@ impl Party {
         };
         let format = format(shape).ok_or(Error::MessageStream)?;
         let make = || Box::new(Rtmp::new(shape)) as _;
-        let now = Instant::now();
-        let lane = playing
-            .stream
-            .lane(&playing.permission, format, make, now)
-            .map_err(|refused| match refused {
-                LaneRefused::Ended => Error::Ended,
-                other => Error::Lane(other),
-            })?;
+        let lane = playing.subscription.lane(format, make, Instant::now());
+        let lane = lane.map_err(JoinRefused::from)?;
         self.answer(socket).await?;
         Ok(Act::Carry(lane))
     }
@@ -322,23 +318,7 @@ impl Party {
     /// What the books say of the listener that begins now.
     pub(super) fn record(&mut self, lane: &LaneGuard) -> Option<ListenerRecord> {
         let playing = self.playing.as_mut()?;
-        let now = Instant::now();
-        let cut = |text: &str| text[..text.floor_char_boundary(RECORD_TEXT_BYTES_MAX)].to_owned();
-        Some(ListenerRecord {
-            id: self.context.registry.fanout().next_id(),
-            stream: playing.stream.name().clone(),
-            format: lane.format(),
-            peer: self.peer,
-            request: format!("PLAY /{} RTMP/1.0", playing.stream.name()),
-            agent: cut(&self.agent),
-            referer: String::new(),
-            since: SystemTime::now(),
-            requested: playing.requested.take().unwrap_or(now),
-            permit: self
-                .permit
-                .as_ref()
-                .map(|permit| Permit::new(Arc::clone(permit))),
-        })
+        Some(playing.subscription.record(lane))
     }
 
     /// Reads and answers until the player has said something that is to be decided, or `other` is
@@ -414,7 +394,8 @@ impl Party {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let stream = self.playing.as_ref().map(|playing| playing.stream.name());
+        let playing = self.playing.as_ref();
+        let stream = playing.map(|playing| playing.subscription.stream().name());
         match error {
             Error::Ended => {
                 tracing::debug!(stream = stream.map(tracing::field::display), peer = %self.peer, "playing ended");
@@ -442,6 +423,14 @@ impl Party {
                 .ok();
         }
         closing::say(socket, self.session.output()).await;
+    }
+}
+
+/// What RTMP has a way to carry is played; which of it, the player says as it goes.
+fn choose(info: &Info) -> Choice<()> {
+    match is_carried(info) {
+        true => Choice::Take(()),
+        false => Choice::Impossible,
     }
 }
 

@@ -1,10 +1,12 @@
 //! Players that follow a script, on both ways of carrying a lane.
 
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::rtmp::message::Kind;
-use fanout::Reason;
-use media::Container;
+use fanout::{Expected, Located, Origin, Reason};
+use media::{Container, StreamName};
 
 use crate::testing::{House, Player, Way};
 
@@ -67,6 +69,52 @@ async fn a_player_waits_for_its_stream_and_is_told_when_it_does_not_come() {
         let heard = player.hear_all().await;
         assert_eq!(heard, ["onStatus NetStream.Play.StreamNotFound"]);
     }
+}
+
+/// Says the same of every stream.
+struct Far(Located);
+
+impl Origin for Far {
+    fn expects(&self, _: &StreamName) -> Expected {
+        Expected::Perhaps
+    }
+
+    fn locate(&self, _: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
+        Box::pin(std::future::ready(self.0))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_origin_brings_is_waited_for_however_impatient_players_are() {
+    let house = House::new(Duration::ZERO, LINGER);
+    house
+        .context
+        .registry
+        .set_origin(Arc::new(Far(Located::Coming)));
+    let mut player = Player::playing(&house, Way::Plain, "show").await;
+    assert!(player.hears_nothing().await);
+    let mut show = house.show("live/show");
+    show.frames(1);
+    player.hear("video key 0").await;
+
+    let house = House::new(WAIT, LINGER);
+    house
+        .context
+        .registry
+        .set_origin(Arc::new(Far(Located::Unavailable)));
+    // Somebody may publish it here all the same.
+    let mut player = Player::playing(&house, Way::Plain, "show").await;
+    let mut show = house.show("live/show");
+    show.frames(1);
+    player.hear("video key 0").await;
+
+    let house = House::new(Duration::ZERO, LINGER);
+    house
+        .context
+        .registry
+        .set_origin(Arc::new(Far(Located::Unavailable)));
+    let mut player = Player::playing(&house, Way::Plain, "show").await;
+    assert_eq!(player.hear_all().await, ["onStatus NetStream.Play.Failed"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,11 +3,11 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use ::rtmp::client::{Address, Event};
 use bytes::Bytes;
-use fanout::{LaneGuard, ListenerRecord, LogReader, Phase, Reason, Registry, Stream};
+use fanout::{Introduction, LaneGuard, LogReader, Phase, Reason, Registry, Stream, Subscription};
 use net::closing;
 use net::link::{Connector, State};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -61,8 +61,9 @@ impl Delivery<'_> {
             Opened::Ready(opening) => *opening,
             Opened::Moved(to) => return Ok(End::Moved(to)),
         };
-        let lane = self.lane(opening.message_stream)?;
-        let record = self.record(&opening, address, &lane)?;
+        let mut subscription = self.subscribe(&opening, address)?;
+        let lane = lane(&subscription, opening.message_stream)?;
+        let record = subscription.record(&lane);
         let mut reader = self.registry.fanout().follow(record, lane);
         let began = Instant::now();
         self.push.status.enter(State::Running);
@@ -83,38 +84,20 @@ impl Delivery<'_> {
         end
     }
 
-    fn lane(&self, message_stream: u32) -> Result<LaneGuard, Failure> {
-        let shape = Shape {
-            message_stream,
-            audio: true,
-            video: true,
-            wraps_metadata: true,
-        };
-        let format = format(shape).ok_or(Failure::MessageStream(message_stream))?;
-        let make = || Box::new(Rtmp::new(shape)) as Box<dyn fanout::Packager>;
-        Ok(self
-            .stream
-            .lane(&self.push.permission, format, make, now())?)
-    }
-
-    fn record(
-        &self,
-        opening: &Opening,
-        address: &Address,
-        lane: &LaneGuard,
-    ) -> Result<ListenerRecord, Failure> {
-        Ok(ListenerRecord {
-            id: self.registry.fanout().next_id(),
-            stream: self.stream.name().clone(),
-            format: lane.format(),
+    fn subscribe(&self, opening: &Opening, address: &Address) -> Result<Subscription, Failure> {
+        let introduction = Introduction {
             peer: opening.link.socket().peer_addr()?,
             request: format!("PUSH {address} RTMP/1.0"),
             agent: String::new(),
             referer: String::new(),
-            since: SystemTime::now(),
-            requested: now(),
             permit: None,
-        })
+        };
+        Ok(Subscription::permitted(
+            self.registry,
+            Arc::clone(&self.push.permission),
+            Arc::clone(self.stream),
+            introduction,
+        ))
     }
 
     /// Sends the lane until something ends it. What ends it well leaves the connection between two
@@ -216,6 +199,19 @@ impl Delivery<'_> {
         self.push.status.add_bytes(bytes.len());
         Ok(())
     }
+}
+
+/// The lane for the message stream that the target gave out.
+fn lane(subscription: &Subscription, message_stream: u32) -> Result<LaneGuard, Failure> {
+    let shape = Shape {
+        message_stream,
+        audio: true,
+        video: true,
+        wraps_metadata: true,
+    };
+    let format = format(shape).ok_or(Failure::MessageStream(message_stream))?;
+    let make = || Box::new(Rtmp::new(shape)) as _;
+    Ok(subscription.lane(format, make, now())?)
 }
 
 /// The same patience as for a listener's socket.

@@ -25,23 +25,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::rtmp::client::Address;
+use fanout::Registry;
 use fanout::gate::{Authorized, Play};
-use fanout::{Phase, Registry, Stream};
 use net::link::{Backoff, Connector, State, Status};
 use tokio::time::sleep;
 
 use self::delivery::{Delivery, End};
 pub use self::failure::Failure;
 
-/// How often a stream without a publisher is looked at. Publishers announce themselves to those who
-/// wait for the stream, and to nobody when they come back to one that lingers.
-const RETURN_POLL: Duration = Duration::from_millis(500);
-
 /// One stream's way to one target.
 #[derive(Debug)]
 pub struct Push {
     /// Which stream, and that it may be sent on.
-    pub permission: Authorized<Play>,
+    pub permission: Arc<Authorized<Play>>,
     /// Where to.
     pub address: Address,
     /// Told how it fares.
@@ -62,7 +58,7 @@ pub async fn run(
     loop {
         push.status.enter(State::Idle);
         let stream = tokio::select! {
-            stream = live(registry, push) => stream,
+            stream = registry.live(&push.permission.action().stream) => stream,
             () = &mut stop => return,
         };
         let delivery = Delivery {
@@ -101,17 +97,6 @@ async fn wait(delay: Duration, stop: Pin<&mut impl Future<Output = ()>>) -> bool
     tokio::select! {
         () = sleep(delay) => false,
         () = stop => true,
-    }
-}
-
-/// The stream, once somebody publishes it.
-async fn live(registry: &Registry, push: &Push) -> Arc<Stream> {
-    loop {
-        let stream = registry.appearance(&push.permission.action().stream).await;
-        if stream.info().phase == Phase::Live {
-            return stream;
-        }
-        sleep(RETURN_POLL).await;
     }
 }
 

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use media::{Span, Timestamp};
 
-pub use place::Place;
+pub use place::PartState;
 pub(crate) use segment::Mark;
 pub use segment::{ListedPart, Part, Segment, SegmentStart, Segmentation};
 
@@ -79,7 +79,7 @@ impl SharedIndex {
     }
 
     /// Where a part is in a log that has nothing before `start`; `None` if it may still come.
-    pub(crate) fn place(&self, start: u64, number: u64, part: usize) -> Option<Place> {
+    pub(crate) fn place(&self, start: u64, number: u64, part: usize) -> Option<PartState> {
         let mut segments = self.segments();
         segments.forget_before(start);
         place::find(&segments.list, &self.segmentation, number, part)

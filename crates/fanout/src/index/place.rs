@@ -16,7 +16,7 @@ const PARTS_AHEAD_MIN: i64 = 3;
 
 /// What can be said to a reader that asks for a part.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Place {
+pub enum PartState {
     /// It is there. One beyond the last part of a segment is the first part of the next.
     There {
         /// The segment's number.
@@ -38,15 +38,15 @@ pub(super) fn find(
     segmentation: &Segmentation,
     mut number: u64,
     mut part: usize,
-) -> Option<Place> {
+) -> Option<PartState> {
     let (first, last) = (list.front()?.number, list.back()?.number);
     if number < first {
-        return Some(Place::Gone);
+        return Some(PartState::Gone);
     }
     let mut has = 0;
     for segment in list.iter().skip((number - first).try_into().ok()?) {
         if part < segment.parts.len() {
-            return Some(Place::There { number, part });
+            return Some(PartState::There { number, part });
         }
         if !segment.is_complete {
             has = segment.parts.len();
@@ -55,7 +55,7 @@ pub(super) fn find(
         (number, part) = (number + 1, 0);
     }
     let is_far = number > last + SEGMENTS_AHEAD_MAX || part - has >= parts_ahead(segmentation);
-    is_far.then_some(Place::TooFarAhead)
+    is_far.then_some(PartState::TooFarAhead)
 }
 
 /// Parts that may be asked for beyond the newest one.

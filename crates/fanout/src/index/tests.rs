@@ -65,13 +65,13 @@ impl Marker {
         self.list().iter().map(|segment| segment.number).collect()
     }
 
-    fn place(&self, number: u64, part: usize) -> Option<Place> {
+    fn place(&self, number: u64, part: usize) -> Option<PartState> {
         self.index.place(self.start, number, part)
     }
 }
 
-fn there(number: u64, part: usize) -> Option<Place> {
-    Some(Place::There { number, part })
+fn there(number: u64, part: usize) -> Option<PartState> {
+    Some(PartState::There { number, part })
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn what_the_log_has_dropped_is_not_listed() {
     assert_eq!(marker.numbers(), [7, 8, 9]);
     marker.start = 1_001;
     assert_eq!(marker.numbers(), [8, 9]);
-    assert_eq!(marker.place(7, 0), Some(Place::Gone));
+    assert_eq!(marker.place(7, 0), Some(PartState::Gone));
     marker.start = 5_000;
     marker.part(None);
     assert_eq!(marker.numbers(), [0; 0]);
@@ -176,7 +176,7 @@ fn a_reader_is_told_where_a_part_is() {
     marker.segment(20, 6);
     marker.segment(21, 6);
     marker.segment(22, 2);
-    assert_eq!(marker.place(19, 0), Some(Place::Gone));
+    assert_eq!(marker.place(19, 0), Some(PartState::Gone));
     assert_eq!(marker.place(20, 0), there(20, 0));
     assert_eq!(marker.place(20, 5), there(20, 5));
     assert_eq!(marker.place(20, 6), there(21, 0), "the first of the next");
@@ -184,11 +184,14 @@ fn a_reader_is_told_where_a_part_is() {
     assert_eq!(marker.place(22, 2), None);
     // Three seconds of parts of half a second, and two segments.
     assert_eq!(marker.place(22, 7), None);
-    assert_eq!(marker.place(22, 8), Some(Place::TooFarAhead));
+    assert_eq!(marker.place(22, 8), Some(PartState::TooFarAhead));
     assert_eq!(marker.place(24, 5), None);
-    assert_eq!(marker.place(24, 6), Some(Place::TooFarAhead));
-    assert_eq!(marker.place(25, 0), Some(Place::TooFarAhead));
-    assert_eq!(marker.place(u64::MAX, usize::MAX), Some(Place::TooFarAhead));
+    assert_eq!(marker.place(24, 6), Some(PartState::TooFarAhead));
+    assert_eq!(marker.place(25, 0), Some(PartState::TooFarAhead));
+    assert_eq!(
+        marker.place(u64::MAX, usize::MAX),
+        Some(PartState::TooFarAhead)
+    );
     marker.segment(23, 1);
     assert_eq!(marker.place(22, 2), there(23, 0));
 }

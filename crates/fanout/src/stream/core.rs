@@ -12,6 +12,7 @@ use super::backlog::Backlog;
 use super::derived::{Derived, Turn};
 use super::keyframes::PictureGroups;
 use super::meter::Meters;
+use super::news::News;
 use super::order::OrderWatch;
 use super::replaced::Replaced;
 use super::tap::TapWriter;
@@ -22,7 +23,6 @@ use crate::gate::Credential;
 use crate::keyframe::KeyframeWish;
 use crate::lane::LaneWriter;
 use crate::policy::{Class, Policy};
-use crate::task_bells::TaskBells;
 
 /// Tracks of one stream at the most.
 pub(super) const TRACKS_MAX: usize = 16;
@@ -73,8 +73,7 @@ pub(super) struct Core {
     pub(super) next_turn: Turn,
     /// Tells the present publisher that it has been superseded.
     pub(super) superseded: Option<Waker>,
-    /// Rung at the end.
-    pub(super) over: Arc<TaskBells>,
+    pub(super) news: Arc<News>,
     pub(super) wish: Arc<KeyframeWish>,
     pub(super) events: StreamEvents,
     pub(super) ingest_bytes: u64,
@@ -84,7 +83,7 @@ pub(super) struct Core {
 /// What the core shares with who looks without its lock.
 pub(super) struct Shared {
     pub(super) deriver: DeriverCell,
-    pub(super) over: Arc<TaskBells>,
+    pub(super) news: Arc<News>,
     pub(super) wish: Arc<KeyframeWish>,
     pub(super) events: StreamEvents,
 }
@@ -99,7 +98,7 @@ impl Core {
     ) -> Self {
         let Shared {
             deriver,
-            over,
+            news,
             wish,
             events,
         } = shared;
@@ -134,7 +133,7 @@ impl Core {
             derived: None,
             next_turn: 0,
             superseded: None,
-            over,
+            news,
             wish,
             events,
             ingest_bytes: 0,
@@ -275,11 +274,14 @@ impl Core {
                 }
                 Item::Sample(sample) => {
                     self.timeline.place(sample);
-                    self.has_media = true;
+                    let mut is_news = !std::mem::replace(&mut self.has_media, true);
                     self.ingest_bytes += sample.bytes() as u64;
                     self.meters.push(sample);
                     if self.video() == Some(sample.track) {
-                        self.picture_order.saw(sample);
+                        is_news |= self.picture_order.saw(sample);
+                    }
+                    if is_news {
+                        self.news.ring();
                     }
                 }
             }
@@ -346,6 +348,7 @@ impl Core {
             Some(deriver) => deriver.offer(self.source.container, &self.tracks),
             None => Offer::Nothing,
         };
+        self.news.ring();
         is_news
     }
 
@@ -418,6 +421,7 @@ impl Core {
         self.began = now;
         self.last_item = now;
         self.tell_epoch();
+        self.news.ring();
     }
 
     /// Listeners that were promised another format are let go, and may ask again. What a source of
@@ -444,6 +448,7 @@ impl Core {
         }
         self.promise(&source);
         self.source = Arc::new(source);
+        self.news.ring();
     }
 
     /// Lanes that take the derived track.
@@ -531,7 +536,7 @@ impl Core {
         self.derived = None;
         // Whoever still holds the stream holds no media.
         self.backlog.clear();
-        self.over.ring();
+        self.news.ring();
         if let Some(waker) = self.superseded.take() {
             waker.wake();
         }

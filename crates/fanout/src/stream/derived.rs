@@ -194,6 +194,7 @@ impl DerivedWriter {
         let mut core = self.stream.core();
         if core.is_derived_by(self.turn) && core.phase != Phase::Ended {
             core.offer = offer;
+            core.news.ring();
         }
     }
 }

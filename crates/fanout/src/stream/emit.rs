@@ -55,6 +55,7 @@ impl Core {
             epoch: self.epoch,
             linger: self.settings.linger,
         });
+        self.news.ring();
     }
 
     /// The stream is about to end, unless it has.

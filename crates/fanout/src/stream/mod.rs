@@ -12,6 +12,7 @@ mod emit;
 mod info;
 mod keyframes;
 mod meter;
+mod news;
 mod order;
 mod publisher;
 mod readers;
@@ -21,7 +22,6 @@ mod timeline;
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::time::Instant;
 
 use media::{Item, Kind, Span, StreamName, Title};
@@ -37,6 +37,7 @@ pub use tap::{Tap, Tapped};
 
 use self::core::{Core, Shared};
 use self::derived::Derived;
+use self::news::News;
 use self::tap::TapWriter;
 use crate::budget::{Account, Budget};
 use crate::events::{EndReason, Events, StreamEvents};
@@ -45,7 +46,6 @@ use crate::keyframe::KeyframeWish;
 use crate::lane::{Format, LaneGuard, LaneWriter};
 use crate::packager::Packager;
 use crate::registry::PublishRefused;
-use crate::task_bells::{Place, TaskBells};
 use crate::worker::Summons;
 
 /// Lanes of one stream at the most. Each is a format; there are fewer formats than this.
@@ -78,7 +78,7 @@ pub enum LaneRefused {
 pub struct Stream {
     name: StreamName,
     core: Mutex<Core>,
-    over: Arc<TaskBells>,
+    news: Arc<News>,
     summons: Arc<[Summons]>,
     budget: Arc<Budget>,
     deriver: DeriverCell,
@@ -110,11 +110,11 @@ impl Stream {
             deriver,
             events,
         } = commons;
-        let over = Arc::new(TaskBells::default());
+        let news = Arc::new(News::default());
         let wish = Arc::new(KeyframeWish::default());
         let shared = Shared {
             deriver: Arc::clone(&deriver),
-            over: Arc::clone(&over),
+            news: Arc::clone(&news),
             wish: Arc::clone(&wish),
             events: StreamEvents::new(&events, &name),
         };
@@ -122,7 +122,7 @@ impl Stream {
         Self {
             name,
             core: Mutex::new(core),
-            over,
+            news,
             summons,
             budget,
             deriver,
@@ -348,15 +348,18 @@ impl Stream {
 
     /// Waits until it has ended.
     pub async fn over(&self) {
-        let place = Place::new(&self.over);
-        std::future::poll_fn(|cx| {
-            place.arm(cx.waker());
-            match self.phase() {
-                Phase::Ended => Poll::Ready(()),
-                Phase::Live | Phase::Lingering => Poll::Pending,
+        loop {
+            let seen = self.news.seen();
+            if self.phase() == Phase::Ended {
+                return;
             }
-        })
-        .await;
+            self.news.after(seen).await;
+        }
+    }
+
+    /// What tells that [`info`](Self::info) says something else.
+    pub(crate) fn news(&self) -> &News {
+        &self.news
     }
 
     pub(crate) fn is_over(&self, now: Instant) -> bool {

@@ -32,8 +32,9 @@ impl OrderWatch {
         self.order
     }
 
-    /// One more picture, in the order in which they are sent.
-    pub(super) fn saw(&mut self, picture: &Sample) {
+    /// One more picture, in the order in which they are sent. Whether it shows another order.
+    pub(super) fn saw(&mut self, picture: &Sample) -> bool {
+        let before = self.order;
         // Nothing is presented across a keyframe that a clock went back at.
         let latest = self.latest.filter(|_| !picture.keyframe);
         self.latest = Some(latest.map_or(picture.pts, |latest| latest.max(picture.pts)));
@@ -46,6 +47,7 @@ impl OrderWatch {
         {
             self.order = PictureOrder::Presented;
         }
+        self.order != before
     }
 }
 

@@ -70,6 +70,14 @@ impl<'a> Feed<'a> {
         present.is_some_and(|stream| stream.info().phase == Phase::Live)
     }
 
+    /// Whether it has brought nothing, and there is no stream that somebody might still listen to.
+    pub(super) fn is_of_nothing(&self) -> bool {
+        let permission = (self.permit)();
+        let present = self.context.registry.stream(&permission.action().stream);
+        let is_here = present.is_some_and(|stream| stream.info().phase != Phase::Ended);
+        self.turn.is_none() && !is_here
+    }
+
     /// The source is about to send media.
     pub(super) fn connected(&mut self, peer: SocketAddr) {
         self.peer = Some(peer);

@@ -9,8 +9,9 @@
 //!
 //! A stream that another publisher has is left alone: the pull is idle, and connects as soon as that
 //! one is gone. It begins to publish with the first media, so that a source which is connected but
-//! silent does not show a stream. `server` runs one task for each rule; one on demand it runs while
-//! the stream is wanted, and whoever asks for the stream meanwhile shortens the wait after a failure.
+//! silent does not show a stream. `server` runs one task for each stream; one on demand it runs while
+//! the stream is wanted, and whoever asks for the stream meanwhile shortens the wait after a failure. Where it is
+//! not known that the source has the stream at all, an attempt that brings none is the last.
 
 mod failure;
 mod feed;
@@ -46,6 +47,24 @@ const ASKED_INTERVAL: Duration = Duration::from_secs(5);
 /// Tells when somebody last asked for a stream.
 pub type Asked = watch::Receiver<Option<Instant>>;
 
+/// What follows an attempt that brings nothing.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Persistence {
+    /// Another one, after a while.
+    Keep,
+    /// Another one if the stream is here all the same, and lingers; otherwise the pull is over.
+    WhileHere,
+}
+
+/// How a pull ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// It was stopped.
+    Stopped,
+    /// The source has brought nothing, and there is no stream to keep.
+    FoundNothing,
+}
+
 /// One stream's way from one source.
 #[derive(Debug)]
 pub struct Pull {
@@ -55,6 +74,8 @@ pub struct Pull {
     pub status: Arc<Status>,
     /// Who asks for it while it is absent; of no meaning to a pull that goes on without being asked.
     pub asked: Option<Asked>,
+    /// What follows an attempt that brings nothing.
+    pub persistence: Persistence,
 }
 
 /// How a connection ended that did not fail.
@@ -80,7 +101,7 @@ pub fn may_bring(stream: &StreamName) -> bool {
     admission::name(stream.as_str()).is_ok()
 }
 
-/// Keeps a stream coming from its source until `stop` is ready; then takes leave. `permit` permits
+/// Keeps a stream coming from its source until `stop` is ready, or as long as its persistence lasts; then takes leave. `permit` permits
 /// to publish it, under the pull's own credential, each time that it begins.
 pub async fn run(
     context: &Context,
@@ -88,7 +109,7 @@ pub async fn run(
     pull: &Pull,
     permit: impl Fn() -> Authorized<Publish> + Sync,
     stop: impl Future<Output = ()>,
-) {
+) -> Outcome {
     let mut stop = pin!(stop);
     let mut asked = pull.asked.clone();
     let mut backoff = Backoff::default();
@@ -101,7 +122,7 @@ pub async fn run(
             tracing::info!(source = %pull.source, "a pull waits: somebody else publishes the stream");
             tokio::select! {
                 () = free(&feed) => {}
-                () = &mut stop => return,
+                () = &mut stop => return Outcome::Stopped,
             }
         }
         pull.status.enter(State::Connecting);
@@ -112,15 +133,20 @@ pub async fn run(
             Ok(end) => {
                 feed.end(&end);
                 match end {
-                    End::Stop => return pull.status.enter(State::Idle),
+                    End::Stop => return stopped(pull),
                     End::Moved(to) => moved = to,
                 }
             }
             // It came while we were connecting.
             Err(Failure::Busy) => continue,
             Err(failure) => {
-                tracing::warn!(%source, reason = %failure, "a pull failed");
                 pull.status.fail(&failure);
+                if pull.persistence == Persistence::WhileHere && feed.is_of_nothing() {
+                    tracing::info!(%source, reason = %failure, "a pull found nothing");
+                    pull.status.enter(State::Idle);
+                    return Outcome::FoundNothing;
+                }
+                tracing::warn!(%source, reason = %failure, "a pull failed");
                 feed.end(&failure);
             }
         }
@@ -132,9 +158,14 @@ pub async fn run(
         tokio::select! {
             () = sleep(delay) => {}
             () = asked_anew(asked.as_mut(), began + ASKED_INTERVAL) => {}
-            () = &mut stop => return pull.status.enter(State::Idle),
+            () = &mut stop => return stopped(pull),
         }
     }
+}
+
+fn stopped(pull: &Pull) -> Outcome {
+    pull.status.enter(State::Idle);
+    Outcome::Stopped
 }
 
 /// Waits until no other publisher has the stream.

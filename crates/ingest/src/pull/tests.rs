@@ -39,7 +39,7 @@ fn presented(key: &str) -> Presented<'_> {
 struct Pulling {
     status: Arc<Status>,
     stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<()>,
+    task: JoinHandle<Outcome>,
 }
 
 impl Pulling {
@@ -48,11 +48,21 @@ impl Pulling {
     }
 
     fn asked(context: &Arc<Context>, url: &str, asked: Option<Asked>) -> Self {
+        Self::persisting(context, url, asked, Persistence::Keep)
+    }
+
+    fn persisting(
+        context: &Arc<Context>,
+        url: &str,
+        asked: Option<Asked>,
+        persistence: Persistence,
+    ) -> Self {
         let status = Arc::new(Status::default());
         let pull = Pull {
             source: url.parse().unwrap(),
             status: Arc::clone(&status),
             asked,
+            persistence,
         };
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
@@ -69,7 +79,7 @@ impl Pulling {
             let stopped = async {
                 stopped.await.ok();
             };
-            run(&context, &connector, &pull, permit, stopped).await;
+            run(&context, &connector, &pull, permit, stopped).await
         });
         Self {
             status,
@@ -80,7 +90,8 @@ impl Pulling {
 
     async fn stop(mut self) {
         self.stop.take().unwrap().send(()).unwrap();
-        timeout(PATIENCE, self.task).await.unwrap().unwrap();
+        let outcome = timeout(PATIENCE, self.task).await.unwrap().unwrap();
+        assert_eq!(outcome, Outcome::Stopped);
         assert_eq!(self.status.report().state, State::Idle);
     }
 
@@ -374,6 +385,41 @@ async fn a_silent_source_is_given_up() {
     assert!(report.error.unwrap().contains("0.6 s"));
     drop(falling_silent);
     pulling.stop().await;
+}
+
+#[tokio::test]
+async fn a_pull_that_looks_whether_there_is_a_stream_ends_when_there_is_none() {
+    let context = house(Takeover::SameCredential, 0);
+    let (door, port) = door().await;
+    let url = format!("rtmp://127.0.0.1:{port}/far/away");
+    let looking = Pulling::persisting(&context, &url, None, Persistence::WhileHere);
+    let origin = Origin::serve(&door).await;
+    drop(origin);
+    let outcome = timeout(PATIENCE, looking.task).await.unwrap().unwrap();
+    assert_eq!(outcome, Outcome::FoundNothing);
+    let report = looking.status.report();
+    assert_eq!(
+        (report.state, report.attempts, report.failures),
+        (State::Idle, 1, 1)
+    );
+
+    // What has brought a stream tries again while that is here.
+    let found = Pulling::persisting(&context, &url, None, Persistence::WhileHere);
+    let mut origin = Origin::serve(&door).await;
+    origin.audio(0, &AUDIO_HEADER).await;
+    origin.audio(0, DING).await;
+    found.until("running", |r| r.state == State::Running).await;
+    drop(origin);
+    found.until("failed", |r| r.failures == 1).await;
+    drop(Origin::serve(&door).await);
+    found.until("failed again", |r| r.failures == 2).await;
+    assert!(!found.task.is_finished());
+    stream(&context, "live/show")
+        .await
+        .end(fanout::events::EndReason::Operator);
+    drop(Origin::serve(&door).await);
+    let outcome = timeout(PATIENCE, found.task).await.unwrap().unwrap();
+    assert_eq!(outcome, Outcome::FoundNothing);
 }
 
 /// An FLV file with one sequence header and one frame.

@@ -34,6 +34,17 @@ impl Glob {
         &self.0
     }
 
+    /// The part that all names which fit begin with: what stands before the first `*` or `?`.
+    pub(super) fn front(&self) -> &str {
+        let end = self.0.find(['*', '?']).unwrap_or(self.0.len());
+        &self.0[..end]
+    }
+
+    /// Whether what follows that part is whole segments.
+    pub(super) fn is_cut_between_segments(&self) -> bool {
+        self.front().is_empty() || self.front().ends_with('/')
+    }
+
     /// Whether a name fits. The work is at most the product of the two lengths.
     pub fn matches(&self, name: &str) -> bool {
         let name = name.as_bytes();

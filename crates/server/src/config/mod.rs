@@ -39,7 +39,7 @@ use read::Walk;
 pub use base_url::{BaseUrl, NotABaseUrl};
 pub use glob::Glob;
 pub use network::{Network, NotANetwork};
-pub use remote::{PullUrl, PushUrl};
+pub use remote::{PullRule, PullUrl, Pulled, PushUrl};
 pub use report::{Location, Problem, Report};
 pub use secret::Secret;
 pub(crate) use setting::duration;
@@ -74,7 +74,7 @@ pub struct Config {
     pub log: Log,
     /// Where streams are sent on to.
     pub pushes: Vec<PushRule>,
-    /// Streams that are fetched from elsewhere; no two have one name.
+    /// Streams that are fetched from elsewhere. No two have one name; of patterns the first that fits counts.
     pub pulls: Vec<PullRule>,
     /// Exceptions per stream; see [`Config::rule`].
     pub streams: Vec<StreamRule>,
@@ -279,19 +279,6 @@ pub struct PushRule {
     /// Where to.
     pub url: PushUrl,
     /// `push.0`, `push.1`, …, for problems with it.
-    key: String,
-}
-
-/// One `[[pull]]`: a stream that is fetched from another server.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct PullRule {
-    /// What it is called here.
-    pub stream: StreamName,
-    /// Where from.
-    pub url: PullUrl,
-    /// Only while somebody listens.
-    pub on_demand: bool,
-    /// `pull.0`, `pull.1`, …, for problems with it.
     key: String,
 }
 

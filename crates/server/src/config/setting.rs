@@ -13,10 +13,10 @@ use media::{NameError, Span, StreamName};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::remote::{self, UrlFault};
+use super::remote::UrlFault;
 use super::{
-    AccessLog, Backend, BaseUrl, Glob, LogFormat, LogLevel, Network, NotABaseUrl, PullUrl, PushUrl,
-    Secret,
+    AccessLog, Backend, BaseUrl, Glob, LogFormat, LogLevel, Network, NotABaseUrl, PullUrl, Pulled,
+    PushUrl, Secret,
 };
 
 /// What is wrong with a value, and what to write instead.
@@ -335,9 +335,21 @@ impl Setting for StreamName {
     }
 }
 
+/// What has a `*` or a `?` is a pattern; no name has.
+impl Setting for Pulled {
+    const EXPECTED: &str =
+        "a stream's name, such as \"live/show\", or a pattern, such as \"cam/*\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        match text.contains(['*', '?']) {
+            true => Glob::from_text(text).map(Self::Fitting),
+            false => StreamName::from_text(text).map(Self::One),
+        }
+    }
+}
+
 /// Nothing that is said of an address repeats more of it than its scheme or a placeholder.
-fn wrong_url<T: Setting>(fault: &UrlFault, schemes: &[&'static str]) -> Fault {
-    let help = remote::suggestion(fault, schemes);
+fn wrong_url<T: Setting>(fault: &UrlFault, help: Option<String>) -> Fault {
     let help = help.unwrap_or_else(|| format!("write {}", T::EXPECTED));
     Fault::helped(fault.to_string(), help)
 }
@@ -347,16 +359,16 @@ impl Setting for PushUrl {
         name, {app} all of it but the last segment, {name} the last segment";
 
     fn from_text(text: &str) -> Result<Self, Fault> {
-        Self::parse(text).map_err(|fault| wrong_url::<Self>(&fault, &Self::SCHEMES))
+        Self::parse(text).map_err(|fault| wrong_url::<Self>(&fault, Self::suggestion(&fault)))
     }
 }
 
 impl Setting for PullUrl {
-    const EXPECTED: &str =
-        "an address such as \"rtmp://host/live/show\" or \"https://host/live/show.flv\"";
+    const EXPECTED: &str = "an address such as \"rtmp://host/live/show\" or \
+        \"https://host/live/show.flv\"; for a pattern one such as \"rtmp://host/live/{name}\"";
 
     fn from_text(text: &str) -> Result<Self, Fault> {
-        Self::parse(text).map_err(|fault| wrong_url::<Self>(&fault, &Self::SCHEMES))
+        Self::parse(text).map_err(|fault| wrong_url::<Self>(&fault, Self::suggestion(&fault)))
     }
 }
 

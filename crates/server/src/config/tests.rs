@@ -442,7 +442,7 @@ fn values_out_of_range_are_told() {
             "is missing",
         ),
         (
-            "[[pull]]\nstream = \"live/*\"\nurl = \"rtmp://h/a/b\"",
+            "[[pull]]\nstream = \"live/ü*\"\nurl = \"rtmp://h/a/{name}\"",
             2,
             "pull.0.stream",
             "no stream's name",
@@ -573,6 +573,43 @@ fn contradictions_are_told() {
             5,
             "pull.1.stream",
             "already",
+        ),
+        (
+            "[[pull]]\nstream = \"a/x\"\nurl = \"rtmp://h/a/{name}\"",
+            3,
+            "pull.0.url",
+            "there is only one stream",
+        ),
+        (
+            "[[pull]]\nstream = \"a/*\"\nurl = \"rtmp://h/a/x\"\non_demand = true",
+            3,
+            "pull.0.url",
+            "put {name} where the name belongs",
+        ),
+        (
+            "[[pull]]\nstream = \"a/*\"\nurl = \"rtmp://h/a/{name}\"",
+            2,
+            "pull.0.stream",
+            "add on_demand = true",
+        ),
+        (
+            "[[pull]]\nstream = \"a/x*\"\nurl = \"rtmp://h/a/{rest}\"\non_demand = true",
+            3,
+            "pull.0.url",
+            "begins no segment",
+        ),
+        (
+            "[[pull]]\nstream = \"admin/*\"\nurl = \"rtmp://h/a/{name}\"\non_demand = true",
+            2,
+            "pull.0.stream",
+            "`admin/*` begins as the server's own pages do",
+        ),
+        (
+            "[[pull]]\nstream = \"**\"\nurl = \"rtmp://h/a/{name}\"\non_demand = true\n\
+             [[pull]]\nstream = \"a/*\"\nurl = \"rtmp://i/a/{name}\"\non_demand = true",
+            6,
+            "pull.1.stream",
+            "never applies",
         ),
         (
             "[fanout.audio]\nmin_wait = \"1s\"",

@@ -73,7 +73,7 @@ async fn keep(
         }
     };
     let push = Push {
-        permission: node.gate.play_unasked(&stream),
+        permission: Arc::new(node.gate.play_unasked(&stream)),
         address,
         status: Arc::clone(status),
     };

@@ -1,7 +1,7 @@
 //! WebRTC's sessions: how they are opened over HTTP, and who serves them.
 //!
 //! ```text
-//!  POST /{stream}/whep|whip ─► serve: gate, limits ─► stage: agree ─► Port ─► 201, answer
+//!  POST /{stream}/whep|whip ─► serve: join, limits ─► stage: agree ─► Port ─► 201, answer
 //!                                  │ table: id ◄── pass ─────────────┘ ticket
 //!  UDP, TCP :8189 ──────► webrtc::port, a thread per worker ─► desk: viewers | publishers
 //! ```

@@ -82,6 +82,9 @@ pub(super) enum Refused {
     /// The stream's publisher has announced no tracks yet.
     #[error("{0} has begun, but its publisher has not said yet what it sends; try again")]
     NoTracks(StreamName),
+    /// It is elsewhere, and cannot be brought now.
+    #[error("{0} cannot be fetched at the moment; try again")]
+    Unavailable(StreamName),
     /// Another publisher has the stream, or there is no room for one.
     #[error("{0}")]
     Publish(#[from] PublishRefused),
@@ -170,9 +173,12 @@ impl Refused {
             Self::Publish(PublishRefused::Blocked(_)) => StatusCode::FORBIDDEN,
             Self::Publish(PublishRefused::TooMany) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Lane(LaneRefused::Ended) => StatusCode::CONFLICT,
-            Self::Limit(_) | Self::Lane(_) | Self::Full | Self::Publisher(_) | Self::Randomness => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::Limit(_)
+            | Self::Lane(_)
+            | Self::Unavailable(_)
+            | Self::Full
+            | Self::Publisher(_)
+            | Self::Randomness => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 

@@ -1,14 +1,17 @@
 //! What WHIP and WHEP do over HTTP (RFC 9725, draft-ietf-wish-whep).
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use fanout::gate::{Authorized, Gate, Play};
-use fanout::{Info, ListenerRecord, Permit, Phase, PictureOrder, Stream};
+use fanout::gate::Gate;
+use fanout::{
+    Choice, Info, Introduction, JoinRefused, Joined, ListenerRecord, Permit, PictureOrder,
+    Presence, Waits, Wish, join,
+};
 use ingest::whip;
 use media::{Container, Kind};
 use webrtc::ice::Credentials;
@@ -17,26 +20,13 @@ use webrtc::sdp::{Fragment, FragmentError, MediaKind, Offer, OfferError, Section
 use super::address::{Address, Id, Place, Way};
 use super::refused::{ACCEPT_PATCH, ACCEPT_POST, Refused};
 use super::request::{self, Key};
-use super::stage::{self, Opening, Stage};
+use super::stage::{self, Opening};
 use super::table::Entry;
 use super::{Rtc, SDP, SDP_FRAGMENT};
-use crate::access::cut;
 use crate::door::limits::{Evict, Handover};
 use crate::door::rejected::Rejected;
 use crate::node::Node;
 use crate::pages::{self, Visitor};
-
-/// How long a listener waits for a stream that comes on demand: connecting elsewhere takes some round
-/// trips.
-const DEMANDED_AWAITED: Duration = Duration::from_secs(10);
-
-/// How long an epoch is given to announce its tracks, and to show in which order its pictures come. An
-/// answer says for good what a session carries, so who comes before the picture was announced would
-/// never see it.
-const TRACKS_AWAITED: Duration = Duration::from_secs(2);
-
-/// How often it is looked whether they are there.
-const TRACKS_POLL: Duration = Duration::from_millis(50);
 
 /// Lets pages of others use WHIP and WHEP, and read what they answer.
 const CORS: [(&str, &str); 5] = [
@@ -170,11 +160,7 @@ impl Asked<'_> {
         }
         let key = Key::of(&self.headers, &self.uri);
         let opened = match self.address.way {
-            Way::Out => {
-                let permission = self.may_play(&key)?;
-                let offer = self.offer(body)?;
-                self.listen(rtc, &permission, &offer, handover).await?
-            }
+            Way::Out => self.listen(rtc, &key, body, handover).await?,
             Way::In => self.publish(rtc, &key, body, handover)?,
         };
         Ok(self.created(&key, opened))
@@ -212,36 +198,64 @@ impl Asked<'_> {
     async fn listen(
         &self,
         rtc: &Rtc,
-        permission: &Authorized<Play>,
-        offer: &Offer,
+        key: &Key,
+        body: &[u8],
         handover: &Handover,
     ) -> Result<Opened, Refused> {
-        let requested = Instant::now();
-        let stream = self.live().await?;
-        let seat = self
-            .node
-            .limits
-            .webrtc_listener(self.visitor.peer.ip(), Instant::now())?;
-        let info = self.tracks(&stream).await?;
-        let agreed = stage::agree(offer, &info)?;
-        let session = self.session(rtc, offer, &agreed.sections(), handover)?;
-        let record = ListenerRecord {
-            id: self.node.registry.fanout().next_id(),
-            stream: info.name.clone(),
-            format: Stage::FORMAT,
-            peer: self.visitor.peer,
-            request: format!("PLAY /{} WHEP/1.0", info.name),
-            agent: self.header(&header::USER_AGENT),
-            referer: self.header(&header::REFERER),
-            since: SystemTime::now(),
-            requested,
-            permit: Some(Permit::new(seat)),
+        let offer = match self.offer(body) {
+            Ok(offer) => offer,
+            Err(refused) => {
+                // Strangers learn nothing about their offer.
+                self.may_play(key)?;
+                return Err(refused);
+            }
         };
+        let joined = self.join(key).await;
+        let Joined {
+            mut subscription,
+            info,
+            choice: (),
+        } = joined.map_err(|refused| self.not_joined(refused))?;
+        let peer = self.visitor.peer.ip();
+        let seat = self.node.limits.webrtc_listener(peer, Instant::now())?;
+        subscription.set_permit(Permit::new(seat));
+        let agreed = stage::agree(&offer, &info)?;
+        let session = self.session(rtc, &offer, &agreed.sections(), handover)?;
         let (id, ufrag, opening) = session;
-        let answer = rtc
-            .stage
-            .listen(opening, agreed, &stream, permission, record)?;
+        let answer = rtc.stage.listen(opening, agreed, subscription)?;
         Ok(Opened { id, ufrag, answer })
+    }
+
+    async fn join(&self, key: &Key) -> Result<Joined<()>, JoinRefused> {
+        let stream = &self.address.stream;
+        let wish = Wish {
+            stream,
+            presented: key.presented(self.visitor),
+            introduction: Introduction {
+                peer: self.visitor.peer,
+                request: format!("PLAY /{stream} WHEP/1.0"),
+                agent: self.header(&header::USER_AGENT),
+                referer: self.header(&header::REFERER),
+                permit: None,
+            },
+        };
+        let waits = Waits {
+            presence: Presence::Live,
+            ..Waits::default()
+        };
+        join(&self.node.registry, &*self.node.gate, wish, waits, choose).await
+    }
+
+    /// What a listener is told that cannot join.
+    fn not_joined(&self, refused: JoinRefused) -> Refused {
+        let name = &self.address.stream;
+        match refused {
+            JoinRefused::Denied(denied) => Refused::Denied(denied, Way::Out),
+            JoinRefused::NotFound | JoinRefused::Late => Refused::NotLive(name.clone()),
+            JoinRefused::Unclear(_) | JoinRefused::Impossible(_) => Refused::NoTracks(name.clone()),
+            JoinRefused::Unavailable => Refused::Unavailable(name.clone()),
+            JoinRefused::Lane(refused) => refused.into(),
+        }
     }
 
     fn publish(
@@ -356,10 +370,13 @@ impl Asked<'_> {
             .ok_or(Refused::NoSession)
     }
 
-    fn may_play(&self, key: &Key) -> Result<Authorized<Play>, Refused> {
+    /// Whether it may listen; [`join`](Self::join) asks for itself.
+    fn may_play(&self, key: &Key) -> Result<(), Refused> {
         let presented = key.presented(self.visitor);
         let permitted = self.node.gate.play(&self.address.stream, &presented);
-        permitted.map_err(|denied| Refused::Denied(denied, Way::Out))
+        permitted
+            .map(drop)
+            .map_err(|denied| Refused::Denied(denied, Way::Out))
     }
 
     fn may_publish(&self, key: &Key) -> Result<(), Refused> {
@@ -374,43 +391,8 @@ impl Asked<'_> {
     fn may_change(&self) -> Result<(), Refused> {
         let key = Key::of(&self.headers, &self.uri);
         match self.address.way {
-            Way::Out => self.may_play(&key).map(drop),
+            Way::Out => self.may_play(&key),
             Way::In => self.may_publish(&key),
-        }
-    }
-
-    /// The stream while somebody publishes it, which is waited for if it comes on demand.
-    async fn live(&self) -> Result<Arc<Stream>, Refused> {
-        let (registry, name) = (&self.node.registry, &self.address.stream);
-        let is_live = |stream: &Arc<Stream>| stream.info().phase == Phase::Live;
-        if let Some(stream) = registry.stream(name).filter(is_live) {
-            return Ok(stream);
-        }
-        if registry.demand(name) {
-            let appearance = registry.appearance(name);
-            let appeared = tokio::time::timeout(DEMANDED_AWAITED, appearance).await;
-            if let Some(stream) = appeared.ok().filter(is_live) {
-                return Ok(stream);
-            }
-        }
-        Err(Refused::NotLive(name.clone()))
-    }
-
-    /// The stream's tracks, as soon as all that are to be expected are there.
-    async fn tracks(&self, stream: &Stream) -> Result<Info, Refused> {
-        let deadline = tokio::time::Instant::now() + TRACKS_AWAITED;
-        loop {
-            let info = stream.info();
-            if are_complete(&info) {
-                return Ok(info);
-            }
-            if tokio::time::Instant::now() >= deadline {
-                return match info.tracks.is_empty() {
-                    true => Err(Refused::NoTracks(info.name)),
-                    false => Ok(info),
-                };
-            }
-            tokio::time::sleep(TRACKS_POLL).await;
         }
     }
 
@@ -443,7 +425,7 @@ impl Asked<'_> {
     fn header(&self, name: &HeaderName) -> String {
         let value = self.headers.get(name).map(HeaderValue::as_bytes);
         let text = String::from_utf8_lossy(value.unwrap_or_default());
-        cut(&text).to_owned()
+        ListenerRecord::cut(&text).to_owned()
     }
 }
 
@@ -492,17 +474,20 @@ fn tag(ufrag: &str) -> String {
     format!("\"{ufrag}\"")
 }
 
-/// Whether all tracks that are to be expected were announced, and what decides about the picture is known.
-/// A publisher of tracks announces picture and sound one after the other.
-fn are_complete(info: &Info) -> bool {
+/// An answer says for good what a session carries, so whoever joined before the picture was announced would never
+/// see it. A publisher of tracks announces picture and sound one after the other, and has a while from the
+/// first on to do so, and to show in which order its pictures come.
+fn choose(info: &Info) -> Choice<()> {
+    if info.tracks.is_empty() {
+        return Choice::Unclear;
+    }
     let has = |kind| info.tracks.iter().any(|track| track.kind == kind);
-    let is_young = |age: Duration| age < TRACKS_AWAITED;
+    let has_shown = info.picture_order != PictureOrder::Unknown;
+    let is_complete = has(Kind::Audio) && has(Kind::Video) && has_shown;
+    let age = info.since.elapsed().unwrap_or(Duration::MAX);
     match info.source.container {
-        Container::Tracks if info.since.elapsed().is_ok_and(is_young) => {
-            let has_shown = info.picture_order != PictureOrder::Unknown;
-            has(Kind::Audio) && has(Kind::Video) && has_shown
-        }
-        _ => !info.tracks.is_empty(),
+        Container::Tracks if !is_complete => Choice::Settle((), Waits::TRACKS.saturating_sub(age)),
+        _ => Choice::Take(()),
     }
 }
 

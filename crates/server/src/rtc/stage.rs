@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use egress_webrtc::{Rules, Stats, Viewers};
-use fanout::gate::{Authorized, Play, Presented};
-use fanout::{Fanout, Format, Info, ListenerRecord, Plane, Stream};
+use fanout::gate::Presented;
+use fanout::{Fanout, Format, Info, Plane, Subscription};
 use formats::rtp::Tally;
 use formats::rtp::codes::CNAME;
 use ingest::whip::{self, Agreed, Publishers};
@@ -135,11 +135,14 @@ impl Stage {
         &self,
         opening: Opening<'_>,
         agreed: egress_webrtc::Agreed,
-        stream: &Arc<Stream>,
-        permission: &Authorized<Play>,
-        record: ListenerRecord,
+        mut subscription: Subscription,
     ) -> Result<String, Refused> {
         let Opening { offer, local, pass } = opening;
+        let answer = self.answer(offer, &local, &agreed.sections())?;
+        let stream = Arc::clone(subscription.stream());
+        let make = || formats::rtp::packager(stream.name(), &self.tally);
+        let lane = subscription.reserve_lane(Self::FORMAT, make, Instant::now())?;
+        let record = subscription.record(&lane);
         if agreed.exceeds() {
             tracing::info!(
                 stream = %stream.name(),
@@ -148,12 +151,9 @@ impl Stage {
                 "the picture's H.264 profile is above what the player promises to decode; most show it"
             );
         }
-        let answer = self.answer(offer, &local, &agreed.sections())?;
-        let make = || formats::rtp::packager(stream.name(), &self.tally);
-        let lane = stream.reserve_lane(permission, Self::FORMAT, make, Instant::now())?;
         let seat = self.fanout.seat(record, lane);
         let ticket = egress_webrtc::Ticket { agreed, seat };
-        let task = Task::Listen(ticket, Arc::clone(stream));
+        let task = Task::Listen(ticket, stream);
         self.expect(offer, local, Ticket { task, pass })?;
         Ok(answer)
     }

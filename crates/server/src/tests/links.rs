@@ -216,3 +216,78 @@ async fn a_pull_on_demand_waits_for_its_first_listener() {
     near.close().await;
     far.close().await;
 }
+
+#[tokio::test]
+async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
+    let far = House::open_with_demo("").await;
+    appears(&far, "demo").await;
+    let url = format!("http://{}/{{name}}.flv", far.http);
+    let near = House::open(&pulling_from("cam/*", &url, true)).await;
+    assert!(links(&near, "pull").await.1.is_empty(), "nobody has asked");
+    // What may be a stream elsewhere hides no page.
+    let page = ask(near.http, "GET", "/cam/demo/", "").await;
+    assert_eq!(status(&page), 404, "{page}");
+    let page = ask(near.http, "GET", "/cam/publish", "").await;
+    assert_eq!(status(&page), 200, "{page}");
+    assert!(links(&near, "pull").await.1.is_empty(), "nor have pages");
+
+    let answer = ask(near.http, "HEAD", "/cam/demo", "").await;
+    assert_eq!(status(&answer), 200, "{answer}");
+    assert_eq!(header(&answer, "content-type"), Some("video/x-flv"));
+    let mut listener = connect(near.http).await;
+    let head = b"GET /cam/demo.flv HTTP/1.0\r\n\r\n";
+    listener.write_all(head).await.expect("written");
+    let mut heard = vec![0; 4_000];
+    let read = tokio::time::timeout(SOON, listener.read_exact(&mut heard)).await;
+    read.expect("in time").expect("a stream");
+    assert!(heard.starts_with(b"HTTP/1.0 200 OK\r\n"));
+    let is_it = |link: &Value| is_running(link) && link["stream"] == "cam/demo";
+    until(&near, "pull", |all| matches!(all, [one] if is_it(one))).await;
+    let page = ask(near.admin, "GET", "/metrics", "").await;
+    for line in [
+        "carillon_pulls{state=\"running\"} 1",
+        "carillon_pull_up{stream=\"cam/demo\"} 1",
+    ] {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+
+    for path in ["/cam/none.flv", "/cam/none"] {
+        let answer = ask(near.http, "GET", path, "").await;
+        assert_eq!(status(&answer), 404, "{answer}");
+        assert_eq!(body(&answer), "There is no stream cam/none.\n");
+    }
+    // What was not found is not kept, nor what does not fit asked for.
+    until(&near, "pull", |all| matches!(all, [one] if is_it(one))).await;
+    let answer = ask(near.http, "GET", "/cam/a/b.flv", "").await;
+    assert_eq!(status(&answer), 404, "{answer}");
+    let page = ask(near.admin, "GET", "/metrics", "").await;
+    assert!(page.contains("carillon_pull_failures_total "), "{page}");
+    near.close().await;
+    far.close().await;
+}
+
+#[tokio::test]
+async fn an_exact_name_goes_before_a_pattern_and_a_stream_that_is_here_before_both() {
+    let far = House::open_with_demo("").await;
+    appears(&far, "demo").await;
+    let near = House::open(&format!(
+        "{AUTH}[ingest]\nlinger = \"0ms\"\n\
+         [[pull]]\nstream = \"cam/*\"\nurl = \"http://127.0.0.1:1/{{name}}.flv\"\non_demand = true\n\
+         [[pull]]\nstream = \"cam/demo\"\nurl = \"http://{}/demo.flv\"\non_demand = true\n",
+        far.http
+    ))
+    .await;
+    let answer = ask(near.http, "HEAD", "/cam/demo.flv", "").await;
+    assert_eq!(status(&answer), 200, "{answer}");
+    let _source = near.publish("cam/own.flv").await;
+    let answer = ask(near.http, "HEAD", "/cam/own.flv", "").await;
+    assert_eq!(
+        header(&answer, "content-type"),
+        Some("audio/mpeg"),
+        "{answer}"
+    );
+    let (told, all) = links(&near, "pull").await;
+    assert_eq!(all.len(), 1, "{told}");
+    near.close().await;
+    far.close().await;
+}

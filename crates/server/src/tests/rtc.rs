@@ -189,6 +189,31 @@ async fn requests_are_refused_with_their_reason() {
     house.close().await;
 }
 
+/// Cannot say of any stream whether there is one.
+struct Silent;
+
+impl fanout::Origin for Silent {
+    fn expects(&self, _: &media::StreamName) -> fanout::Expected {
+        fanout::Expected::Perhaps
+    }
+
+    fn locate(
+        &self,
+        _: &media::StreamName,
+    ) -> std::pin::Pin<Box<dyn Future<Output = fanout::Located> + Send>> {
+        Box::pin(std::future::ready(fanout::Located::Unavailable))
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_be_fetched_now_is_not_taken_for_one_that_nobody_publishes() {
+    let house = House::open(AUTH).await;
+    house.registry.set_origin(std::sync::Arc::new(Silent));
+    let answer = send(&house, "POST", "/live/none/whep", SDP, &listener()).await;
+    assert_problem(&answer, 503, "live/none cannot be fetched");
+    house.close().await;
+}
+
 #[tokio::test]
 async fn a_session_is_opened_changed_and_ended() {
     let house = House::open(AUTH).await;

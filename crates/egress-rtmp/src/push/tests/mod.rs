@@ -41,7 +41,7 @@ impl Pushing {
         let name = StreamName::parse(stream).unwrap();
         let status = Arc::new(Status::default());
         let push = Push {
-            permission: house.context.gate.play(&name, &presented).unwrap(),
+            permission: Arc::new(house.context.gate.play(&name, &presented).unwrap()),
             address: url.parse().unwrap(),
             status: Arc::clone(&status),
         };

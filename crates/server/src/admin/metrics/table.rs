@@ -123,7 +123,7 @@ metrics! {
     PUSH_BYTES Counter "carillon_push_bytes" [] "Bytes pushed to other servers";
     PUSH_ATTEMPTS Counter "carillon_push_attempts" [] "Connections to push by that were tried";
     PUSH_FAILURES Counter "carillon_push_failures" [] "Those that failed, at once or later";
-    PULLS Gauge "carillon_pulls" ["state"] "Pulls from other servers: one for each [[pull]]";
+    PULLS Gauge "carillon_pulls" ["state"] "Pulls from other servers: one for each [[pull]], and for each stream that a pattern brings";
     PULL_UP Gauge "carillon_pull_up" ["stream"] "1 while the pull of a stream runs; for `_other` their number";
     PULL_BYTES Counter "carillon_pull_bytes" [] "Bytes pulled from other servers";
     PULL_ATTEMPTS Counter "carillon_pull_attempts" [] "Connections to pull by that were tried";

@@ -1,22 +1,20 @@
-//! Streams that are fetched.
+//! One stream that is fetched, from the first wish for it to the last.
 
-use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fanout::Phase;
 use fanout::events::EndReason;
-use fanout::{Phase, Supply};
 use ingest::Protocol;
-use ingest::pull::{self, Asked, Pull};
+use ingest::pull::{self, Asked, Outcome, Persistence, Pull, Source};
 use media::StreamName;
 use net::link::{State, Status};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use super::Row;
-use super::board::Entry;
-use crate::config::{Config, PullRule};
+use crate::links::board::Entry;
 use crate::node::Node;
 
 /// A pull on demand ends when nobody has listened, or asked, for so long: a player that lost its
@@ -30,68 +28,88 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a pull rests that a defect of ours has ended.
 const REVIVED_AFTER: Duration = Duration::from_secs(60);
 
-/// Who has asked for the streams that come on demand: for each, when somebody last did.
-#[derive(Debug)]
-pub(super) struct Demands(HashMap<StreamName, watch::Sender<Option<Instant>>>);
-
-impl Demands {
-    pub(super) fn new(config: &Config) -> Self {
-        let rules = config.pulls.iter().filter(|rule| rule.on_demand);
-        Self(
-            rules
-                .map(|rule| (rule.stream.clone(), watch::Sender::new(None)))
-                .collect(),
-        )
-    }
+/// What has shown of whether a source has a stream.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Finding {
+    /// Nothing yet.
+    Looking,
+    /// It had it; it is on its way, or comes back.
+    Found,
+    /// It has it not.
+    Nothing,
 }
 
-impl Supply for Demands {
-    fn has(&self, stream: &StreamName) -> bool {
-        self.0.contains_key(stream)
+/// How long a pull lasts.
+#[derive(Clone, Debug)]
+pub(super) enum Life {
+    /// As long as the server.
+    Always,
+    /// As long as the server; it sleeps while the stream is not wanted.
+    OnDemand(Asked),
+    /// As long as the stream is wanted and its source has it.
+    Wanted(Asked, watch::Sender<Finding>),
+}
+
+impl Life {
+    fn asked(&self) -> Option<&Asked> {
+        match self {
+            Self::Always => None,
+            Self::OnDemand(asked) | Self::Wanted(asked, _) => Some(asked),
+        }
     }
 
-    fn demand(&self, stream: &StreamName) {
-        if let Some(demand) = self.0.get(stream) {
-            demand.send_replace(Some(Instant::now()));
+    fn persistence(&self) -> Persistence {
+        match self {
+            Self::Always | Self::OnDemand(_) => Persistence::Keep,
+            Self::Wanted(..) => Persistence::WhileHere,
         }
     }
 }
 
-/// Begins every pull; those on demand wait until they are wanted.
-pub(super) fn begin(node: &Arc<Node>, tasks: &mut JoinSet<()>, stop: &watch::Receiver<bool>) {
-    node.registry
-        .set_supply(Arc::clone(&node.links.demands) as _);
-    for (index, rule) in node.config.pulls.iter().enumerate() {
-        let row = Row {
-            stream: rule.stream.clone(),
-            url: rule.url.to_string(),
-            status: Arc::default(),
-        };
-        let asked = node.links.demands.0.get(&rule.stream);
-        let asked = asked.map(watch::Sender::subscribe);
-        if let Some(entry) = node.links.pulls.enter(index, row) {
-            let status = Arc::clone(entry.status());
-            let (node, rule, stop) = (Arc::clone(node), rule.clone(), stop.clone());
-            let task = {
-                let stop = stop.clone();
-                move || {
-                    let line = Line {
-                        node: Arc::clone(&node),
-                        rule: rule.clone(),
-                        status: Arc::clone(&status),
-                        asked: asked.clone(),
-                    };
-                    line.keep(stop.clone())
-                }
-            };
-            tasks.spawn(revive(entry, task, stop));
+/// A pull and what it belongs to.
+#[derive(Clone)]
+pub(super) struct Line {
+    pub(super) node: Arc<Node>,
+    pub(super) stream: StreamName,
+    pub(super) source: Source,
+    pub(super) status: Arc<Status>,
+    pub(super) life: Life,
+}
+
+impl Line {
+    /// Pulls until its life or `stop` ends it.
+    pub(super) async fn keep(self, mut stop: watch::Receiver<bool>) {
+        let patience = UNWANTED_AFTER.max(self.node.config.rtmp.play_wait);
+        match &self.life {
+            Life::Always => {
+                self.fetch(stopped(&mut stop)).await;
+            }
+            Life::OnDemand(asked) => {
+                keep_on_demand(&self, asked.clone(), patience, stop).await;
+            }
+            Life::Wanted(asked, _) => {
+                keep_while_wanted(&self, &mut asked.clone(), patience, &mut stop).await;
+            }
         }
+    }
+
+    /// Says that the source has the stream, as soon as there is one.
+    async fn tell_found(&self) -> Infallible {
+        if let Life::Wanted(_, finding) = &self.life {
+            self.node.registry.live(&self.stream).await;
+            finding.send_replace(Finding::Found);
+        }
+        std::future::pending().await
     }
 }
 
 /// Keeps a pull at work even if a defect of ours ends it: with another task, after a while.
-async fn revive<F>(entry: Entry<usize>, task: impl Fn() -> F, mut stop: watch::Receiver<bool>)
-where
+pub(super) async fn revive<K, F>(
+    entry: Entry<K>,
+    task: impl Fn() -> F,
+    mut stop: watch::Receiver<bool>,
+) where
+    K: Clone + Ord,
     F: Future<Output = ()> + Send + 'static,
 {
     loop {
@@ -111,32 +129,10 @@ where
     }
 }
 
-/// A pull and what it belongs to.
-struct Line {
-    node: Arc<Node>,
-    rule: PullRule,
-    status: Arc<Status>,
-    /// When somebody last asked for the stream, if it comes on demand.
-    asked: Option<Asked>,
-}
-
-impl Line {
-    /// Pulls, while somebody wants the stream if it comes on demand, until `stop` turns true.
-    async fn keep(self, mut stop: watch::Receiver<bool>) {
-        match &self.asked {
-            None => self.fetch(stopped(&mut stop)).await,
-            Some(asked) => {
-                let patience = UNWANTED_AFTER.max(self.node.config.rtmp.play_wait);
-                keep_on_demand(&self, asked.clone(), patience, stop).await;
-            }
-        }
-    }
-}
-
 /// What [`keep_on_demand`] keeps.
 trait OnDemand: Sync {
-    /// Pulls until `end`.
-    fn fetch(&self, end: impl Future<Output = ()> + Send) -> impl Future<Output = ()> + Send;
+    /// Pulls until `end`, or until there is nothing to be had.
+    fn fetch(&self, end: impl Future<Output = ()> + Send) -> impl Future<Output = Outcome> + Send;
 
     /// Whether somebody listens.
     fn is_heard(&self) -> bool;
@@ -146,60 +142,77 @@ trait OnDemand: Sync {
     fn clear(&self);
 }
 
-/// Pulls while somebody wants the stream, until `stop` turns true.
+/// Pulls each time that somebody wants the stream, for as long as somebody does, until `stop` turns true.
 async fn keep_on_demand(
     line: &impl OnDemand,
     mut asked: Asked,
     patience: Duration,
     mut stop: watch::Receiver<bool>,
 ) {
-    let mut is_wanted = false;
-    loop {
-        if !is_wanted {
-            tokio::select! {
-                changed = asked.changed() => if changed.is_err() { return },
-                () = stopped(&mut stop) => return,
-            }
+    while !*stop.borrow() {
+        tokio::select! {
+            changed = asked.changed() => if changed.is_err() { return },
+            () = stopped(&mut stop) => return,
         }
+        keep_while_wanted(line, &mut asked, patience, &mut stop).await;
+    }
+}
+
+/// Pulls for as long as somebody wants the stream and there is something to be had, until `stop` turns true.
+async fn keep_while_wanted(
+    line: &impl OnDemand,
+    asked: &mut Asked,
+    patience: Duration,
+    stop: &mut watch::Receiver<bool>,
+) {
+    loop {
         let end = async {
             tokio::select! {
-                () = unwanted(|| line.is_heard(), &mut asked, patience) => {}
-                () = stopped(&mut stop) => {}
+                () = unwanted(|| line.is_heard(), asked, patience) => {}
+                () = stopped(stop) => {}
             }
         };
-        line.fetch(end).await;
+        let outcome = line.fetch(end).await;
         if *stop.borrow() {
             return;
         }
         // Somebody may have come while the pull took its leave.
-        is_wanted = line.is_heard() || asked.has_changed().unwrap_or(false);
-        if !is_wanted {
-            line.clear();
+        let is_wanted = line.is_heard() || asked.has_changed().unwrap_or(false);
+        if outcome == Outcome::FoundNothing || !is_wanted {
+            return line.clear();
         }
     }
 }
 
 impl OnDemand for Line {
-    async fn fetch(&self, end: impl Future<Output = ()> + Send) {
-        let (node, rule) = (&self.node, &self.rule);
+    async fn fetch(&self, end: impl Future<Output = ()> + Send) -> Outcome {
+        let (node, stream) = (&self.node, &self.stream);
         let pull = Pull {
-            source: rule.url.source().clone(),
+            source: self.source.clone(),
             status: Arc::clone(&self.status),
-            asked: self.asked.clone(),
+            asked: self.life.asked().cloned(),
+            persistence: self.life.persistence(),
         };
-        tracing::info!(stream = %rule.stream, source = %rule.url, "a pull begins");
-        let permit = || node.gate.publish_as_nobody(&rule.stream);
-        pull::run(&node.ingest, &node.links.connector, &pull, permit, end).await;
-        tracing::info!(stream = %rule.stream, "the pull ends");
+        tracing::info!(%stream, source = %self.source, "a pull begins");
+        let permit = || node.gate.publish_as_nobody(stream);
+        let outcome = tokio::select! {
+            outcome = pull::run(&node.ingest, &node.links.connector, &pull, permit, end) => outcome,
+            never = self.tell_found() => match never {},
+        };
+        if let (Outcome::FoundNothing, Life::Wanted(_, finding)) = (outcome, &self.life) {
+            finding.send_replace(Finding::Nothing);
+        }
+        tracing::info!(%stream, "the pull ends");
+        outcome
     }
 
     fn is_heard(&self) -> bool {
-        let present = self.node.registry.stream(&self.rule.stream);
+        let present = self.node.registry.stream(&self.stream);
         present.is_some_and(|stream| stream.is_read())
     }
 
     fn clear(&self) {
-        let Some(present) = self.node.registry.stream(&self.rule.stream) else {
+        let Some(present) = self.node.registry.stream(&self.stream) else {
             return;
         };
         let info = present.info();
@@ -242,7 +255,7 @@ mod tests {
     use fanout::events::Events;
 
     use super::*;
-    use crate::links::Board;
+    use crate::links::{Board, Row};
 
     /// How long it took until the stream was not wanted any more, while `act` went on.
     async fn wanted_for(
@@ -285,16 +298,6 @@ mod tests {
         assert!(lasted >= UNWANTED_AFTER, "{lasted:?}");
     }
 
-    #[test]
-    fn only_what_comes_on_demand_is_promised() {
-        let source = "[[pull]]\nstream = \"a\"\nurl = \"rtmp://h/x/a\"\non_demand = true\n\
-            [[pull]]\nstream = \"b\"\nurl = \"rtmp://h/x/b\"\n";
-        let config = Config::parse("test", source, std::iter::empty()).expect("valid");
-        let demands = Demands::new(&config);
-        let promised = |name| demands.has(&StreamName::parse(name).expect("a name"));
-        assert_eq!(["a", "b", "c"].map(promised), [true, false, false]);
-    }
-
     /// A pull whose leave takes a while, in which a listener comes: the first time by asking, the
     /// second by joining what lingers.
     struct Far {
@@ -305,7 +308,7 @@ mod tests {
     }
 
     impl OnDemand for Far {
-        async fn fetch(&self, end: impl Future<Output = ()> + Send) {
+        async fn fetch(&self, end: impl Future<Output = ()> + Send) -> Outcome {
             self.is_heard.store(false, Ordering::Relaxed);
             end.await;
             match self.fetched.fetch_add(1, Ordering::Relaxed) {
@@ -314,6 +317,7 @@ mod tests {
                 _ => {}
             }
             sleep(Duration::from_millis(500)).await;
+            Outcome::Stopped
         }
 
         fn is_heard(&self) -> bool {

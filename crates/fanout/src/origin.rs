@@ -1,0 +1,370 @@
+//! Where streams are that are not here.
+//!
+//! ```text
+//!  join ─ not here ─► Origins ─ unknown a moment ago? ───────────────────► Unknown
+//!                        ├───── somebody is asking? ─► waits for that answer
+//!                        └───── Origin::locate, on a task of its own ─► Coming | Unknown | Unavailable
+//! ```
+//!
+//! However many listeners want a name, its origin is asked one question at a time, and about one that it does
+//! not know once in [`UNKNOWN_KEPT`]. A question goes on when those who waited for its answer have left.
+//!
+//! [`join`](crate::join) asks, after the gate has let the listener in. Routing asks nothing but
+//! [`Origin::expects`].
+
+use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use media::StreamName;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// How long a name stays unknown after its origin did not have it: what a listener may be late by that comes
+/// just before its publisher, and how often the players of a dead address cost the origin an attempt.
+pub const UNKNOWN_KEPT: Duration = Duration::from_secs(2);
+
+/// Unknown names that are remembered, with names of 255 bytes about 10 MiB. Beyond, the oldest is forgotten,
+/// and may be asked for sooner.
+const UNKNOWN_MAX: usize = 16 * 1024;
+
+/// Questions under way at a time. Each is a task, and waits for another server at the worst.
+const QUESTIONS_MAX: usize = 4 * 1024;
+
+/// Knows of streams elsewhere, and brings them.
+pub trait Origin: Send + Sync {
+    /// How a name is known without asking anybody; for routing, which waits for nothing.
+    fn expects(&self, name: &StreamName) -> Expected;
+
+    /// A listener, who may, wants a stream that is not here, or not live. Begins to bring it, or says that it
+    /// cannot be had; whoever asked waits for the answer as long as it has patience.
+    fn locate(&self, name: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>>;
+}
+
+/// How a stream that may not be here is known by its name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Expected {
+    /// By this very name, so it means that stream and no other.
+    Named,
+    /// There may be such a stream, as there may be of many names.
+    Perhaps,
+    /// Not at all.
+    No,
+}
+
+/// What an origin says of a stream.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Located {
+    /// It is on its way.
+    Coming,
+    /// There is none of that name. Remembered for [`UNKNOWN_KEPT`].
+    Unknown,
+    /// It cannot be said, or brought, at the moment. Not remembered.
+    Unavailable,
+}
+
+/// What is asked, and what was answered. See the module's description.
+#[derive(Default)]
+pub(crate) struct Origins {
+    origin: OnceLock<Arc<dyn Origin>>,
+    asked: Mutex<Asked>,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    /// Questions under way, by name.
+    questions: HashMap<StreamName, watch::Receiver<Option<Located>>>,
+    unknown: Unknown,
+}
+
+impl Origins {
+    /// Sets who is asked. False when there is somebody already, who stays.
+    pub(crate) fn set(&self, origin: Arc<dyn Origin>) -> bool {
+        self.origin.set(origin).is_ok()
+    }
+
+    /// See [`Origin::expects`].
+    pub(crate) fn expects(&self, name: &StreamName) -> Expected {
+        let origin = self.origin.get();
+        origin.map_or(Expected::No, |origin| origin.expects(name))
+    }
+
+    /// Asks for a stream, unless the answer is known or being waited for.
+    pub(crate) async fn locate(self: &Arc<Self>, name: &StreamName) -> Located {
+        let mut answer = match self.question(name) {
+            Ok(answer) => answer,
+            Err(known) => return known,
+        };
+        let answered = answer.wait_for(Option::is_some).await;
+        answered.map_or(Located::Unavailable, |located| {
+            located.unwrap_or(Located::Unavailable)
+        })
+    }
+
+    /// The question about a name, or its answer where none is needed.
+    fn question(
+        self: &Arc<Self>,
+        name: &StreamName,
+    ) -> Result<watch::Receiver<Option<Located>>, Located> {
+        let origin = self.origin.get().ok_or(Located::Unknown)?;
+        let mut asked = self.asked();
+        if asked.unknown.has(name, Instant::now()) {
+            return Err(Located::Unknown);
+        }
+        if let Some(question) = asked.questions.get(name) {
+            return Ok(question.clone());
+        }
+        if asked.questions.len() >= QUESTIONS_MAX {
+            return Err(Located::Unavailable);
+        }
+        let (tell, answer) = watch::channel(None);
+        asked.questions.insert(name.clone(), answer.clone());
+        drop(asked);
+        let question = Question {
+            origins: Arc::clone(self),
+            name: name.clone(),
+            tell,
+            answer: Located::Unavailable,
+        };
+        tokio::spawn(question.ask(Arc::clone(origin)));
+        Ok(answer)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        // Each change is whole before anything else is called.
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A question under way. Its end tells the answer, even if the origin panics over it.
+struct Question {
+    origins: Arc<Origins>,
+    name: StreamName,
+    tell: watch::Sender<Option<Located>>,
+    answer: Located,
+}
+
+impl Question {
+    async fn ask(mut self, origin: Arc<dyn Origin>) {
+        self.answer = origin.locate(&self.name).await;
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        let mut asked = self.origins.asked();
+        asked.questions.remove(&self.name);
+        if self.answer == Located::Unknown {
+            asked.unknown.remember(&self.name, Instant::now());
+        }
+        drop(asked);
+        self.tell.send_replace(Some(self.answer));
+    }
+}
+
+/// Names that no origin had a moment ago. All are remembered for the same time, so the oldest go first.
+#[derive(Debug, Default)]
+struct Unknown {
+    until: HashMap<StreamName, Instant>,
+    oldest_first: VecDeque<StreamName>,
+}
+
+impl Unknown {
+    fn has(&mut self, name: &StreamName, now: Instant) -> bool {
+        self.expire(now);
+        self.until.contains_key(name)
+    }
+
+    /// Remembers a name that it has not.
+    fn remember(&mut self, name: &StreamName, now: Instant) {
+        self.expire(now);
+        if self.oldest_first.len() >= UNKNOWN_MAX {
+            self.forget_oldest();
+        }
+        if self
+            .until
+            .insert(name.clone(), now + UNKNOWN_KEPT)
+            .is_none()
+        {
+            self.oldest_first.push_back(name.clone());
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        while let Some(oldest) = self.oldest_first.front()
+            && self.until.get(oldest).is_none_or(|until| *until <= now)
+        {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(oldest) = self.oldest_first.pop_front() {
+            self.until.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::Semaphore;
+    use tokio::time::{advance, sleep, timeout};
+
+    use super::*;
+
+    fn name(text: &str) -> StreamName {
+        StreamName::parse(text).expect("a name")
+    }
+
+    /// Answers as it is told to, once it may.
+    struct Far {
+        answer: Located,
+        may_answer: Arc<Semaphore>,
+        questions: AtomicUsize,
+    }
+
+    impl Far {
+        fn new(answer: Located) -> (Arc<Self>, Arc<Origins>) {
+            let far = Arc::new(Self {
+                answer,
+                may_answer: Arc::new(Semaphore::new(0)),
+                questions: AtomicUsize::new(0),
+            });
+            let origins = Arc::new(Origins::default());
+            assert!(origins.set(Arc::clone(&far) as _));
+            (far, origins)
+        }
+
+        fn questions(&self) -> usize {
+            self.questions.load(Ordering::Relaxed)
+        }
+    }
+
+    impl Origin for Far {
+        fn expects(&self, _: &StreamName) -> Expected {
+            Expected::Perhaps
+        }
+
+        fn locate(&self, _: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
+            self.questions.fetch_add(1, Ordering::Relaxed);
+            let (answer, may_answer) = (self.answer, Arc::clone(&self.may_answer));
+            Box::pin(async move {
+                let permit = may_answer.acquire().await;
+                drop(permit.expect("never closed"));
+                answer
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_thousand_who_want_a_name_ask_once_and_have_one_answer() {
+        let (far, origins) = Far::new(Located::Coming);
+        let askers: Vec<_> = (0..1_000)
+            .map(|_| {
+                let origins = Arc::clone(&origins);
+                tokio::spawn(async move { origins.locate(&name("cam/1")).await })
+            })
+            .collect();
+        while far.questions() == 0 {
+            tokio::task::yield_now().await;
+        }
+        far.may_answer.add_permits(1);
+        for asker in askers {
+            assert_eq!(asker.await.expect("no panic"), Located::Coming);
+        }
+        assert_eq!(far.questions(), 1);
+        // What is coming may be gone the next time.
+        assert_eq!(origins.locate(&name("cam/1")).await, Located::Coming);
+        assert_eq!(far.questions(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_unknown_stays_so_for_a_while_and_nothing_else_does() {
+        let (far, origins) = Far::new(Located::Unknown);
+        far.may_answer.add_permits(1);
+        for _ in 0..1_000 {
+            assert_eq!(origins.locate(&name("cam/1")).await, Located::Unknown);
+        }
+        assert_eq!(far.questions(), 1);
+        origins.locate(&name("cam/2")).await;
+        assert_eq!(far.questions(), 2, "another name");
+        advance(UNKNOWN_KEPT).await;
+        origins.locate(&name("cam/1")).await;
+        assert_eq!(far.questions(), 3);
+
+        let (far, origins) = Far::new(Located::Unavailable);
+        far.may_answer.add_permits(1);
+        for asked in 1..=3 {
+            assert_eq!(origins.locate(&name("cam/1")).await, Located::Unavailable);
+            assert_eq!(far.questions(), asked);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_outlives_those_who_asked_it() {
+        let (far, origins) = Far::new(Located::Unknown);
+        let cam = name("cam/1");
+        let asker = timeout(Duration::from_secs(1), origins.locate(&cam));
+        assert!(asker.await.is_err());
+        let asker = timeout(Duration::from_secs(1), origins.locate(&cam));
+        assert!(asker.await.is_err());
+        assert_eq!(far.questions(), 1);
+        far.may_answer.add_permits(1);
+        while !origins.asked().questions.is_empty() {
+            sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(origins.locate(&cam).await, Located::Unknown);
+        assert_eq!(far.questions(), 1, "its answer was remembered");
+    }
+
+    #[tokio::test]
+    async fn questions_are_bounded_in_number() {
+        let (far, origins) = Far::new(Located::Coming);
+        for number in 0..QUESTIONS_MAX {
+            let asked = origins.question(&name(&format!("s{number}")));
+            assert!(asked.is_ok());
+        }
+        assert_eq!(origins.locate(&name("more")).await, Located::Unavailable);
+        assert!(origins.question(&name("s0")).is_ok(), "it is asked already");
+        while far.questions() < QUESTIONS_MAX {
+            tokio::task::yield_now().await;
+        }
+        far.may_answer.add_permits(1);
+        assert_eq!(origins.locate(&name("s1")).await, Located::Coming);
+    }
+
+    #[tokio::test]
+    async fn an_origin_that_panics_is_unavailable() {
+        struct Broken;
+        impl Origin for Broken {
+            fn expects(&self, _: &StreamName) -> Expected {
+                Expected::Perhaps
+            }
+
+            fn locate(&self, _: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
+                Box::pin(async { unreachable!("a defect") })
+            }
+        }
+        let origins = Arc::new(Origins::default());
+        assert!(origins.set(Arc::new(Broken)));
+        for _ in 0..2 {
+            assert_eq!(origins.locate(&name("cam/1")).await, Located::Unavailable);
+        }
+    }
+
+    #[test]
+    fn of_unknown_names_the_newest_are_remembered() {
+        let (mut unknown, now) = (Unknown::default(), Instant::now());
+        for number in 0..=UNKNOWN_MAX {
+            unknown.remember(&name(&format!("s{number}")), now);
+        }
+        assert_eq!(unknown.until.len(), UNKNOWN_MAX);
+        assert_eq!(unknown.oldest_first.len(), UNKNOWN_MAX);
+        assert!(!unknown.has(&name("s0"), now) && unknown.has(&name("s1"), now));
+        assert!(!unknown.has(&name("s1"), now + UNKNOWN_KEPT));
+        assert!(unknown.until.is_empty() && unknown.oldest_first.is_empty());
+    }
+}

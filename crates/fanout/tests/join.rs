@@ -1,0 +1,510 @@
+//! Joining: what is waited for, for how long, and by what a joiner is woken.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_fanout as fanout;
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use std::cell::Cell;
+use std::net::Ipv4Addr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant as StdInstant};
+
+use bytes::Bytes;
+use fanout::events::EndReason;
+use fanout::gate::{
+    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
+};
+use fanout::{
+    Choice, Expected, Info, Introduction, JoinRefused, Joined, LaneRefused, ListenerRecord,
+    Located, Origin, Permit, Phase, PictureOrder, Presence, Publisher, Settings, Source, Waits,
+    Wish,
+};
+use media::{
+    Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
+};
+use support::{FORMAT, Frames, House};
+use tokio::time::{Instant, sleep, timeout};
+
+/// Lets everybody listen to everything but `secret`.
+struct Doorkeeper<'a>(&'a Gatekeeper);
+
+impl Gate for Doorkeeper<'_> {
+    fn publish(&self, _: &StreamName, _: &Presented<'_>) -> Result<Authorized<Publish>, Denied> {
+        Err(Denied::Wrong)
+    }
+
+    fn play(&self, stream: &StreamName, _: &Presented<'_>) -> Result<Authorized<Play>, Denied> {
+        match stream.as_str() {
+            "secret" => Err(Denied::Missing),
+            _ => Ok(self.0.authorize(Play {
+                stream: stream.clone(),
+            })),
+        }
+    }
+
+    fn update_metadata(
+        &self,
+        _: &StreamName,
+        _: &Presented<'_>,
+    ) -> Result<Authorized<UpdateMetadata>, Denied> {
+        Err(Denied::Wrong)
+    }
+}
+
+fn name(text: &str) -> StreamName {
+    StreamName::parse(text).unwrap()
+}
+
+fn publish(house: &House, stream: &str, container: Container) -> Publisher {
+    let permission = house.gatekeeper.authorize(Publish {
+        stream: name(stream),
+        credential: Credential(1),
+    });
+    let source = Source {
+        protocol: "test",
+        peer: None,
+        agent: String::new(),
+        container,
+        content_type: String::new(),
+        headers: Vec::new(),
+    };
+    let begun = house
+        .registry
+        .publish(&permission, source, StdInstant::now());
+    begun.unwrap()
+}
+
+async fn join<T>(
+    house: &House,
+    stream: &str,
+    waits: Waits,
+    choose: impl FnMut(&Info) -> Choice<T>,
+) -> Result<Joined<T>, JoinRefused> {
+    let gate = Doorkeeper(&house.gatekeeper);
+    let wish = Wish {
+        stream: &name(stream),
+        presented: Presented {
+            peer: (Ipv4Addr::LOCALHOST, 1).into(),
+            user: None,
+            secret: None,
+            proof: None,
+        },
+        introduction: Introduction {
+            peer: (Ipv4Addr::LOCALHOST, 1).into(),
+            request: format!("GET /{stream} HTTP/1.1"),
+            agent: "tester".to_owned(),
+            referer: String::new(),
+            permit: None,
+        },
+    };
+    fanout::join(&house.registry, &gate, wish, waits, choose).await
+}
+
+/// Anything.
+fn take(_: &Info) -> Choice<()> {
+    Choice::Take(())
+}
+
+fn track(id: TrackId, kind: Kind) -> Item {
+    Item::Track(Arc::new(Track {
+        id,
+        kind,
+        codec: Codec::UNKNOWN,
+        framing: Framing::SelfFramed,
+        config: Bytes::new(),
+        sample_rate: 0,
+        channels: 0,
+        flv: None,
+    }))
+}
+
+fn picture() -> Item {
+    Item::Sample(Sample {
+        track: TrackId::VIDEO,
+        dts: Timestamp::ZERO,
+        pts: Timestamp::ZERO,
+        duration: Span::from_millis(40),
+        keyframe: true,
+        data: Bytes::from_static(b"picture"),
+        flv: None,
+    })
+}
+
+fn write(publisher: &mut Publisher, item: Item) {
+    publisher.write(&mut vec![item], StdInstant::now()).unwrap();
+}
+
+/// Time that a timer may be late by.
+const TIMER: Duration = Duration::from_millis(5);
+
+#[track_caller]
+fn assert_took(since: Instant, expected: Duration) {
+    let took = since.elapsed();
+    assert!(took >= expected && took <= expected + TIMER, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_here_is_joined_at_once_and_its_lanes_can_be_opened_again() {
+    let house = House::new(Settings::default());
+    let _publisher = house.publish("radio", 1).unwrap();
+    let asked = Instant::now();
+    let joined = join(&house, "radio", Waits::default(), take).await.unwrap();
+    assert_eq!(asked.elapsed(), Duration::ZERO);
+    assert_eq!(joined.info.listeners, 0);
+    let mut subscription = joined.subscription;
+    assert_eq!(subscription.stream().name(), &name("radio"));
+    let place = Arc::new(());
+    subscription.set_permit(Permit::new(Arc::clone(&place)));
+    let records = [(); 2].map(|()| {
+        let lane = subscription.lane(FORMAT, || Box::new(Frames), StdInstant::now());
+        subscription.record(&lane.unwrap())
+    });
+    let [first, second] = &records;
+    assert_ne!(first.id, second.id);
+    assert!(second.requested >= first.requested);
+    for record in [first, second] {
+        assert_eq!(record.stream, name("radio"));
+        assert_eq!(record.format, FORMAT);
+        assert_eq!(record.request, "GET /radio HTTP/1.1");
+        assert_eq!(record.agent, "tester");
+    }
+    drop(subscription);
+    drop(records);
+    assert_eq!(Arc::strong_count(&place), 1, "it is given back in the end");
+}
+
+#[test]
+fn what_a_listener_says_of_itself_is_cut() {
+    let long = "ü".repeat(1_000);
+    assert_eq!(
+        ListenerRecord::cut(&long).len(),
+        ListenerRecord::TEXT_BYTES_MAX
+    );
+    assert_eq!(ListenerRecord::cut("short"), "short");
+    let odd = format!("x{long}");
+    assert_eq!(
+        ListenerRecord::cut(&odd).len(),
+        ListenerRecord::TEXT_BYTES_MAX - 1
+    );
+}
+
+/// What happens on a stream, and how it shows.
+type Event = (&'static str, fn(&mut Option<Publisher>), fn(&Info) -> bool);
+
+const EVENTS: [Event; 6] = [
+    (
+        "a container is known",
+        |publisher| {
+            let publisher = publisher.as_mut().unwrap();
+            publisher
+                .identify(Container::Tracks, "video/x-flv")
+                .unwrap();
+        },
+        |info| info.source.container == Container::Tracks,
+    ),
+    (
+        "a track is announced",
+        |publisher| {
+            write(
+                publisher.as_mut().unwrap(),
+                track(TrackId::AUDIO, Kind::Audio),
+            )
+        },
+        |info| info.tracks.len() == 1,
+    ),
+    (
+        "another one is",
+        |publisher| {
+            write(
+                publisher.as_mut().unwrap(),
+                track(TrackId::VIDEO, Kind::Video),
+            )
+        },
+        |info| info.tracks.len() == 2,
+    ),
+    (
+        "media begins",
+        |publisher| write(publisher.as_mut().unwrap(), picture()),
+        |info| info.has_media && info.picture_order == PictureOrder::Presented,
+    ),
+    (
+        "the publisher leaves",
+        |publisher| drop(publisher.take()),
+        |info| info.phase == Phase::Lingering,
+    ),
+    (
+        "another one comes",
+        |_| {},
+        |info| info.phase == Phase::Live && info.epoch == 2,
+    ),
+];
+
+#[tokio::test(start_paused = true)]
+async fn joiners_are_woken_by_what_happens_and_look_at_nothing_else() {
+    let house = House::new(Settings::default());
+    let mut publisher = Some(publish(&house, "show", Container::Unknown));
+    for (what, happen, shows) in EVENTS {
+        let looks = Cell::new(0);
+        let asked = Instant::now();
+        let joining = join(&house, "show", Waits::default(), |info| {
+            looks.set(looks.get() + 1);
+            match shows(info) {
+                true => Choice::Take(()),
+                false => Choice::Unclear,
+            }
+        });
+        let happening = async {
+            // Not a moment of the paused clock: who waits by a timer does not wake for it.
+            while looks.get() == 0 {
+                tokio::task::yield_now().await;
+            }
+            match what {
+                "another one comes" => publisher = Some(publish(&house, "show", Container::Tracks)),
+                _ => happen(&mut publisher),
+            }
+        };
+        let (joined, ()) = tokio::join!(joining, happening);
+        joined.unwrap_or_else(|refused| panic!("{what}: {refused}"));
+        assert_eq!(asked.elapsed(), Duration::ZERO, "{what}");
+        assert_eq!(looks.get(), 2, "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_announced_is_waited_for_without_looking() {
+    let house = House::new(Settings::default());
+    let _publisher = publish(&house, "show", Container::Tracks);
+    let (asked, looks) = (Instant::now(), Cell::new(0));
+    let joining = join(&house, "show", Waits::default(), |_| -> Choice<()> {
+        looks.set(looks.get() + 1);
+        Choice::Unclear
+    });
+    let Err(JoinRefused::Unclear(info)) = joining.await else {
+        panic!("there are no tracks");
+    };
+    assert_eq!(info.name, name("show"));
+    assert_took(asked, Waits::TRACKS);
+    assert_eq!(looks.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_best_is_taken_in_its_time_unless_better_comes() {
+    let house = House::new(Settings::default());
+    let mut publisher = publish(&house, "show", Container::Tracks);
+    let second = Duration::from_secs(1);
+    let choose = |info: &Info| match info.tracks.len() {
+        0 => Choice::Settle("nothing", second),
+        _ => Choice::Take("a track"),
+    };
+    let asked = Instant::now();
+    let joined = join(&house, "show", Waits::default(), choose).await;
+    assert_eq!(joined.unwrap().choice, "nothing");
+    assert_took(asked, second);
+
+    // Never later than tracks are waited for at all.
+    let asked = Instant::now();
+    let hesitant = |_: &Info| Choice::Settle("late", Duration::from_secs(60));
+    let joined = join(&house, "show", Waits::default(), hesitant).await;
+    assert_eq!(joined.unwrap().choice, "late");
+    assert_took(asked, Waits::TRACKS);
+
+    let asked = Instant::now();
+    let writing = async {
+        sleep(second / 2).await;
+        write(&mut publisher, track(TrackId::AUDIO, Kind::Audio));
+    };
+    let (joined, ()) = tokio::join!(join(&house, "show", Waits::default(), choose), writing);
+    assert_eq!(joined.unwrap().choice, "a track");
+    assert_took(asked, second / 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_ends_or_does_not_fit_is_waited_for_no_longer() {
+    let house = House::new(Settings::default());
+    let _publisher = publish(&house, "show", Container::Tracks);
+    let asked = Instant::now();
+    let joined = join(&house, "show", Waits::default(), |_| -> Choice<()> {
+        Choice::Impossible
+    });
+    assert!(matches!(joined.await, Err(JoinRefused::Impossible(_))));
+    let ending = async {
+        house
+            .registry
+            .stream(&name("show"))
+            .unwrap()
+            .end(EndReason::Operator)
+    };
+    let unclear = |_: &Info| -> Choice<()> { Choice::Unclear };
+    let joining = join(&house, "show", Waits::default(), unclear);
+    let (joined, ()) = tokio::join!(joining, ending);
+    assert!(matches!(joined, Err(JoinRefused::Lane(LaneRefused::Ended))));
+    // What has ended and is still in the books is not here.
+    let joined = join(&house, "show", Waits::default(), take).await;
+    assert!(matches!(joined, Err(JoinRefused::NotFound)));
+    assert_eq!(asked.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_knows_of_is_waited_for_only_by_who_wants_to() {
+    let house = House::new(Settings::default());
+    let asked = Instant::now();
+    let joined = join(&house, "show", Waits::default(), take).await;
+    assert!(matches!(joined, Err(JoinRefused::NotFound)));
+    assert_eq!(asked.elapsed(), Duration::ZERO);
+    let patient = Waits {
+        absent: Duration::from_secs(20),
+        ..Waits::default()
+    };
+    let asked = Instant::now();
+    let joined = join(&house, "show", patient, take).await;
+    assert!(matches!(joined, Err(JoinRefused::NotFound)));
+    assert_took(asked, patient.absent);
+    let asked = Instant::now();
+    let publishing = async {
+        sleep(patient.absent / 2).await;
+        publish(&house, "show", Container::Tracks)
+    };
+    let (joined, _publisher) = tokio::join!(join(&house, "show", patient, take), publishing);
+    assert!(joined.is_ok());
+    assert_took(asked, patient.absent / 2);
+}
+
+/// Answers always the same, and counts how often it was asked.
+struct Far(Located, AtomicUsize);
+
+impl Far {
+    fn of(house: &House, answer: Located) -> Arc<Self> {
+        let far = Arc::new(Self(answer, AtomicUsize::new(0)));
+        house.registry.set_origin(Arc::clone(&far) as _);
+        far
+    }
+
+    fn asked(&self) -> usize {
+        self.1.load(Ordering::Relaxed)
+    }
+}
+
+impl Origin for Far {
+    fn expects(&self, _: &StreamName) -> Expected {
+        Expected::Perhaps
+    }
+
+    fn locate(&self, _: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(self.0))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_origin_brings_is_waited_for_for_a_while() {
+    let house = House::new(Settings::default());
+    let far = Far::of(&house, Located::Coming);
+    let asked = Instant::now();
+    let joined = join(&house, "far/show", Waits::default(), take).await;
+    assert!(matches!(joined, Err(JoinRefused::Late)));
+    assert_took(asked, Waits::COMING);
+    let asked = Instant::now();
+    let coming = async {
+        sleep(Waits::COMING / 2).await;
+        publish(&house, "far/show", Container::Tracks)
+    };
+    let joining = join(&house, "far/show", Waits::default(), take);
+    let (joined, _publisher) = tokio::join!(joining, coming);
+    assert!(joined.is_ok());
+    assert_took(asked, Waits::COMING / 2);
+    assert_eq!(far.asked(), 2);
+    join(&house, "far/show", Waits::default(), take)
+        .await
+        .unwrap();
+    assert_eq!(far.asked(), 2, "it is here");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_requests_for_an_unknown_name_ask_once() {
+    let house = House::new(Settings::default());
+    let far = Far::of(&house, Located::Unknown);
+    let asked = Instant::now();
+    for _ in 0..1_000 {
+        let joined = join(&house, "far/none", Waits::default(), take).await;
+        assert!(matches!(joined, Err(JoinRefused::NotFound)));
+    }
+    assert_eq!(far.asked(), 1);
+    assert_eq!(asked.elapsed(), Duration::ZERO, "and wait for nothing");
+    // An unknown name may be published here all the same.
+    let _publisher = publish(&house, "far/none", Container::Tracks);
+    assert!(
+        join(&house, "far/none", Waits::default(), take)
+            .await
+            .is_ok()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_origin_that_cannot_say_is_not_taken_for_one_that_has_none() {
+    let house = House::new(Settings::default());
+    let far = Far::of(&house, Located::Unavailable);
+    for asked in 1..=2 {
+        let joined = join(&house, "far/show", Waits::default(), take).await;
+        assert!(matches!(joined, Err(JoinRefused::Unavailable)));
+        assert_eq!(far.asked(), asked);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_asked_for_a_listener_that_may_not() {
+    let house = House::new(Settings::default());
+    let far = Far::of(&house, Located::Coming);
+    let joined = join(&house, "secret", Waits::default(), take).await;
+    assert!(matches!(joined, Err(JoinRefused::Denied(Denied::Missing))));
+    assert_eq!(far.asked(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_must_be_live_is_not_joined_while_it_lingers() {
+    let house = House::new(Settings::default());
+    drop(publish(&house, "show", Container::Tracks));
+    let live = Waits {
+        presence: Presence::Live,
+        ..Waits::default()
+    };
+    assert!(join(&house, "show", Waits::default(), take).await.is_ok());
+    let asked = Instant::now();
+    let joined = join(&house, "show", live, take).await;
+    assert!(matches!(joined, Err(JoinRefused::NotFound)));
+    assert_eq!(asked.elapsed(), Duration::ZERO);
+
+    let house = House::new(Settings::default());
+    let far = Far::of(&house, Located::Coming);
+    drop(publish(&house, "show", Container::Tracks));
+    let returning = async {
+        sleep(Waits::COMING / 2).await;
+        publish(&house, "show", Container::Tracks)
+    };
+    let (joined, _publisher) = tokio::join!(join(&house, "show", live, take), returning);
+    assert_eq!(joined.unwrap().info.epoch, 2);
+    assert_eq!(far.asked(), 1, "its origin is told that somebody waits");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_join_that_is_given_up_leaves_nobody_counted() {
+    let house = House::new(Settings::default());
+    let _publisher = publish(&house, "show", Container::Tracks);
+    let unclear = |_: &Info| -> Choice<()> { Choice::Unclear };
+    let joining = join(&house, "show", Waits::default(), unclear);
+    assert!(timeout(Waits::TRACKS / 2, joining).await.is_err());
+    let stream = house.registry.stream(&name("show")).unwrap();
+    assert_eq!(
+        (stream.info().listeners, stream.info().listeners_peak),
+        (0, 0)
+    );
+    assert_eq!(house.registry.fanout().listeners(), 0);
+}

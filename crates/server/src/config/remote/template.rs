@@ -1,0 +1,125 @@
+//! Placeholders in an address, and the parts of a stream's name that they stand for.
+
+use media::StreamName;
+
+use super::UrlFault;
+
+/// What a placeholder stands for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Placeholder {
+    /// The whole name: `live/show`.
+    Stream,
+    /// All but its last segment: `live`.
+    App,
+    /// Its last segment: `show`.
+    Name,
+    /// What follows the part of a pattern that holds no `*` and no `?`: of `live/a/b` for `live/**`, `a/b`.
+    Rest,
+}
+
+/// Those that an address may have, by their words.
+pub(super) type Words = [(&'static str, Placeholder)];
+
+/// In addresses of pushes.
+pub(super) const PUSHED: &Words = &[
+    ("stream", Placeholder::Stream),
+    ("app", Placeholder::App),
+    ("name", Placeholder::Name),
+];
+
+/// In addresses of pulls.
+pub(super) const PULLED: &Words = &[
+    ("stream", Placeholder::Stream),
+    ("app", Placeholder::App),
+    ("name", Placeholder::Name),
+    ("rest", Placeholder::Rest),
+];
+
+/// A stream's name, and what of it follows the fixed part of the pattern that it fits. None of its parts holds
+/// anything but the characters of names and `/`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Named<'a> {
+    pub(super) stream: &'a StreamName,
+    pub(super) rest: &'a str,
+}
+
+impl<'a> Named<'a> {
+    /// What every template can be tried with.
+    pub(super) fn example(stream: &'a StreamName) -> Self {
+        let (_, rest) = stream.as_str().split_once('/').unwrap_or_default();
+        Self { stream, rest }
+    }
+
+    fn value(self, placeholder: Placeholder) -> &'a str {
+        let whole = self.stream.as_str();
+        let (app, name) = whole.rsplit_once('/').unwrap_or(("", whole));
+        match placeholder {
+            Placeholder::Stream => whole,
+            Placeholder::App => app,
+            Placeholder::Name => name,
+            Placeholder::Rest => self.rest,
+        }
+    }
+}
+
+/// A stretch of a template.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Piece<'a> {
+    Text(&'a str),
+    Stands(Placeholder),
+}
+
+/// The stretches of a template.
+pub(super) fn pieces<'a>(text: &'a str, words: &Words) -> Result<Vec<Piece<'a>>, UrlFault> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (word, behind) = after.split_once('}').ok_or(UrlFault::Brace)?;
+        if before.contains('}') || word.contains('{') {
+            return Err(UrlFault::Brace);
+        }
+        let known = words.iter().find(|(known, _)| *known == word);
+        let (_, placeholder) = known.ok_or_else(|| UrlFault::Placeholder(word.to_owned()))?;
+        pieces.extend([Piece::Text(before), Piece::Stands(*placeholder)]);
+        rest = behind;
+    }
+    if rest.contains('}') {
+        return Err(UrlFault::Brace);
+    }
+    pieces.push(Piece::Text(rest));
+    Ok(pieces)
+}
+
+/// Puts the parts of a name in. Names hold only characters that need no escape in a URL.
+pub(super) fn fill(template: &str, words: &Words, name: Named<'_>) -> String {
+    let pieces = pieces(template, words).expect("a template was checked when it was read");
+    pieces
+        .into_iter()
+        .map(|piece| match piece {
+            Piece::Text(text) => text,
+            Piece::Stands(placeholder) => name.value(placeholder),
+        })
+        .collect()
+}
+
+/// Whether a template wants a part that the name has not.
+pub(super) fn wants_more(template: &str, words: &Words, name: Named<'_>) -> bool {
+    let pieces = pieces(template, words).expect("a template was checked when it was read");
+    pieces.iter().any(|piece| match piece {
+        Piece::Text(_) => false,
+        Piece::Stands(placeholder) => name.value(*placeholder).is_empty(),
+    })
+}
+
+/// Whether a segment is a placeholder and nothing else.
+pub(super) fn is_placeholder(segment: &str) -> bool {
+    let word = segment
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
+    word.is_some_and(|word| !has_brace(word))
+}
+
+/// Whether a text holds what only placeholders have.
+pub(super) fn has_brace(text: &str) -> bool {
+    text.contains(['{', '}'])
+}

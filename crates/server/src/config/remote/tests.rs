@@ -1,0 +1,205 @@
+//! Addresses as operators write them, with names that strangers choose.
+
+use ingest::pull::{Source, SourceError};
+use media::StreamName;
+use rtmp::client::AddressError;
+
+use super::*;
+use crate::config::Glob;
+
+fn name(text: &str) -> StreamName {
+    StreamName::parse(text).expect("a name")
+}
+
+#[test]
+fn placeholders_take_the_parts_of_a_name() {
+    for (template, stream, expected) in [
+        (
+            "rtmp://h/relay/{stream}",
+            "live/show",
+            "rtmp://h/relay/live/show",
+        ),
+        ("rtmp://h/{stream}", "live/show", "rtmp://h/live/show"),
+        ("rtmp://h/{app}/{name}", "live/a/b", "rtmp://h/live/a/b"),
+        (
+            "rtmps://h:443/x/{name}?k={app}",
+            "live/b",
+            "rtmps://h:443/x/b?k=live",
+        ),
+        (
+            "rtmp://h/live2/abcd-efgh",
+            "live/b",
+            "rtmp://h/live2/abcd-efgh",
+        ),
+    ] {
+        let url = PushUrl::parse(template).expect(template);
+        assert_eq!(url.reveal(&name(stream)), expected);
+    }
+}
+
+#[test]
+fn no_secret_is_shown() {
+    for (url, shown) in [
+        ("rtmp://u:SECRET@h/live/{name}", "rtmp://***@h/live/show"),
+        ("rtmp://SECRET@h/live/{name}", "rtmp://***@h/live/show"),
+        ("rtmp://h/live2/SECRET", "rtmp://h/live2/***"),
+        ("rtmp://h/live2/{name}-SECRET", "rtmp://h/live2/***"),
+        ("rtmp://h/live2/{app}SECRET{name}", "rtmp://h/live2/***"),
+        ("rtmp://h/a/{stream}?key=SECRET", "rtmp://h/a/live/show?***"),
+        ("rtmp://u:SECRET@x@h/a/{stream}", "rtmp://***@h/a/live/show"),
+    ] {
+        let url = PushUrl::parse(url).expect(url);
+        assert_eq!(url.shown(&name("live/show")), shown);
+        assert!(!format!("{url} {url:?}").contains("SECRET"));
+    }
+    for (url, shown) in [
+        (
+            "rtmp://u:SECRET@h:1936/live/show?token=SECRET",
+            "rtmp://***@h:1936/live/***?***",
+        ),
+        (
+            "https://u:SECRET@[::1]/live/SECRET.flv",
+            "https://***@[::1]/live/***.flv",
+        ),
+        ("http://h/a/SECRET?SECRET", "http://h/a/***?***"),
+        ("rtmp://h/a/{name}?SECRET", "rtmp://h/a/{name}?***"),
+        ("http://h/a/{stream}.flv", "http://h/a/{stream}.flv"),
+        ("http://h/{name}/SECRET{name}", "http://h/{name}/***"),
+    ] {
+        let url = PullUrl::parse(url).expect(url);
+        assert_eq!(format!("{url} {url:?}"), format!("{shown} {shown}"));
+    }
+}
+
+#[test]
+fn what_is_no_address_is_told_by_its_fault() {
+    use UrlFault::*;
+    for (url, fault) in [
+        ("", NoAddress),
+        ("host/app/name", NoAddress),
+        ("http://h/a/b", Scheme("http".into())),
+        ("rtmpt://h/a/b", Scheme("rtmpt".into())),
+        ("rtmp:///a/b", NoHost),
+        ("rtmp://u:p@/a/b", NoHost),
+        ("rtmp://::1/a/b", NoHost),
+        ("rtmp://h:/a/b", Port),
+        ("rtmp://h:0/a/b", Port),
+        ("rtmp://h:70000/a/b", Port),
+        ("rtmp://h", NoStream),
+        ("rtmp://h/{name}", NoStream),
+        ("rtmp://h//a", NoStream),
+        ("rtmp://h/a/b c", Character),
+        ("rtmp://h/a/{nmae}", Placeholder("nmae".into())),
+        ("rtmp://h/a/{}", Placeholder(String::new())),
+        ("rtmp://h/a/{name", Brace),
+        ("rtmp://h/a/name}", Brace),
+        ("rtmp://h/a/{{name}}", Brace),
+        ("rtmp://h;i/a/b", Target(AddressError::HostCharacters)),
+        ("rtmp://{name}/a/b", HostPlaceholder),
+        ("rtmp://{name}@h/a/b", HostPlaceholder),
+    ] {
+        assert_eq!(PushUrl::parse(url), Err(fault), "{url}");
+    }
+    for (url, fault) in [
+        ("http://h", NoPath),
+        ("http://h/", NoPath),
+        ("rtmp://h/a", NoStream),
+        ("ftp://h/a", Scheme("ftp".into())),
+        ("http://h^/a", Source(SourceError::Http)),
+        ("rtmp://h/a/{nmae}", Placeholder("nmae".into())),
+        ("rtmp://h/{name}", NoStream),
+        ("rtmp://h/a/{name", Brace),
+        ("rtmp://{name}/a/b", HostPlaceholder),
+        ("rtmp://{name}.h/a/b", HostPlaceholder),
+        ("http://h:{name}/a", Port),
+        ("http://{name}@h/a", HostPlaceholder),
+        ("http://h/{name}.mp3", NotFlv("mp3")),
+    ] {
+        assert_eq!(PullUrl::parse(url), Err(fault), "{url}");
+    }
+    let long = format!("rtmp://h/a/{}", "b".repeat(2_048));
+    assert_eq!(PushUrl::parse(&long), Err(TooLong));
+}
+
+fn rule(pattern: &str, url: &str) -> PullRule {
+    PullRule {
+        stream: match pattern.contains('*') {
+            true => Pulled::Fitting(Glob::parse(pattern).expect("a pattern")),
+            false => Pulled::One(name(pattern)),
+        },
+        url: PullUrl::parse(url).expect("an address"),
+        on_demand: true,
+        key: String::new(),
+    }
+}
+
+#[test]
+fn each_stream_of_a_pattern_has_its_address() {
+    for (pattern, url, stream, expected) in [
+        ("cam/*", "rtmp://h/x/{name}", "cam/1", "rtmp://h/x/1"),
+        ("cam/*", "rtmp://h/{stream}", "cam/1", "rtmp://h/cam/1"),
+        ("**", "rtmp://h/{app}/{name}", "a/b/c", "rtmp://h/a/b/c"),
+        ("far/**", "rtmp://h/{rest}", "far/a/b", "rtmp://h/a/b"),
+        (
+            "far/cam*",
+            "rtmp://h/x/{name}",
+            "far/cam1",
+            "rtmp://h/x/cam1",
+        ),
+        (
+            "*",
+            "https://u:p@h/x/{rest}.flv?k={name}",
+            "a",
+            "https://u:p@h/x/a.flv?k=a",
+        ),
+        ("cam/1", "rtmp://h/x/y", "cam/1", "rtmp://h/x/y"),
+    ] {
+        let rule = rule(pattern, url);
+        assert!(rule.stream.matches(&name(stream)), "{pattern} {stream}");
+        let expected: Source = expected.parse().expect("a source");
+        assert_eq!(rule.source(&name(stream)), Some(expected), "{url} {stream}");
+    }
+    let shown = rule("cam/*", "rtmp://u:SECRET@h/x/{name}?k=SECRET").shown(&name("cam/1"));
+    assert_eq!(shown, "rtmp://***@h/x/1?***");
+}
+
+#[test]
+fn a_name_cannot_lead_anywhere_else() {
+    // What a stranger may ask for is a name, and these are none.
+    for text in [
+        "cam/..",
+        "cam/../x",
+        "cam/.",
+        "cam//x",
+        "cam/a@h",
+        "cam/a:1",
+        "cam/a?k=v",
+        "cam/a#b",
+        "cam/a%2f",
+        "cam/a b",
+        "cam/a\\b",
+        "cam/a&b",
+        "cam/a\r\nb",
+        "cam/{name}",
+    ] {
+        assert!(StreamName::parse(text).is_err(), "{text}");
+    }
+    // These are, and stand where the placeholder stood.
+    let url = "http://h:81/x/{rest}/live.flv?k={rest}&x=1";
+    let rule = rule("cam/**", url);
+    for rest in ["..a", "~", "-", "a.b", "a/b/..c", "http", "h.example"] {
+        let stream = name(&format!("cam/{rest}"));
+        let expected = url.replace("{rest}", rest).parse::<Source>();
+        assert_eq!(rule.source(&stream), expected.ok(), "{rest}");
+    }
+}
+
+#[test]
+fn a_name_without_the_parts_of_an_address_has_none() {
+    let both = rule("**", "rtmp://h/{app}/{name}");
+    assert_eq!(both.source(&name("radio")), None);
+    let http = rule("**", "http://h/{app}/{name}.flv");
+    assert_eq!(http.source(&name("radio")), None, "no segment is empty");
+    let whole = rule("**", "rtmp://h/{stream}");
+    assert_eq!(whole.source(&name("radio")), None, "no application");
+}
