@@ -150,7 +150,9 @@ impl Shared {
             0 if pages.may_drop(committed) => pages.drop_oldest(false),
             freed => freed,
         };
-        self.dropped(&pages, freed);
+        let start = pages.start();
+        drop(pages);
+        self.dropped(start, freed);
         freed > 0
     }
 
@@ -163,14 +165,17 @@ impl Shared {
         while pages.may_drop(committed) && is_due(&pages) {
             freed += pages.drop_oldest(true);
         }
-        self.dropped(&pages, freed);
-        pages.len()
+        let (start, left) = (pages.start(), pages.len());
+        drop(pages);
+        self.dropped(start, freed);
+        left
     }
 
-    /// Says which pages are left, after some were dropped and `freed` bytes were let go.
-    fn dropped(&self, pages: &Pages, freed: usize) {
+    /// Says that the kept pages begin at `start` now, after some were dropped and `freed` bytes were let go.
+    fn dropped(&self, start: u64, freed: usize) {
         self.account.release(freed);
-        self.start.store(pages.start(), Ordering::Release);
+        // Of two who drop pages at once the one that dropped more has the last word.
+        self.start.fetch_max(start, Ordering::Release);
     }
 
     /// The bytes of `range`, in the pages they lie in; `None` unless all of them can be read. A page
