@@ -18,7 +18,7 @@ use crate::audio::Audio;
 use crate::config::{self, Config};
 use crate::door::Door;
 use crate::door::tls::{Acceptors, Certificate, TlsError};
-use crate::gate::Gatehouse;
+use crate::gate::{Authority, Gatehouse};
 use crate::keys::{self, Generated};
 use crate::links::{self, Links, TrustError};
 use crate::log::Log;
@@ -130,6 +130,8 @@ pub struct Relay {
     certificate: Option<Arc<Certificate>>,
     connector: Connector,
     demo: bool,
+    /// Decides instead of the keys of the configuration.
+    authority: Option<Arc<dyn Authority>>,
     log: Log,
 }
 
@@ -157,6 +159,7 @@ impl Relay {
             certificate,
             connector,
             demo: false,
+            authority: None,
             log: Log::default(),
         })
     }
@@ -165,6 +168,14 @@ impl Relay {
     #[must_use]
     pub fn with_demo(mut self, demo: bool) -> Self {
         self.demo = demo;
+        self
+    }
+
+    /// Has it ask another authority than its keys.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) fn with_authority(mut self, authority: Arc<dyn Authority>) -> Self {
+        self.authority = Some(authority);
         self
     }
 
@@ -188,6 +199,7 @@ impl Relay {
             certificate,
             connector,
             demo,
+            authority,
             log,
         } = self;
         let config = Arc::new(config);
@@ -202,7 +214,7 @@ impl Relay {
             Registry::new(Arc::clone(&fanout), publishers, rules(Arc::clone(&config)));
         let audio = Audio::start(&config.transcode).map_err(StartError::Transcoding)?;
         registry.set_deriver(audio.deriver());
-        let gate = Gatehouse::new(Arc::clone(&config), gatekeeper)?;
+        let gate = Gatehouse::new(Arc::clone(&config), gatekeeper, authority)?;
         let access = AccessLog::open(&config.log.access).map_err(StartError::AccessLog)?;
         let departures =
             Departures::read(departed, fanout, access.clone()).map_err(StartError::AccessLog)?;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use fanout::gate::{Authorized, Denied, Play, Presented};
+use fanout::gate::{self, Authorized, Denied, Play};
 use fanout::{Info, LaneGuard, LaneRefused, ListenerRecord, Permit, Stream};
-use http1::{Head, HttpDate, Status};
+use http1::{Head, HttpDate, Password, Status};
 use media::Container;
 
 use super::{Answer, Context};
@@ -94,7 +94,7 @@ impl Request<'_> {
     async fn listen(&self, target: Target, permit: Option<Permit>) -> Result<Listen, Answer> {
         let requested = Instant::now();
         self.check_method()?;
-        let permission = self.authorize(&target)?;
+        let permission = self.authorize(&target).await?;
         let stream = self.stream(&target).await?;
         let (info, form) = self.form(&stream, &target).await?;
         let head = self.stream_head(&info, form);
@@ -149,22 +149,22 @@ impl Request<'_> {
         }
     }
 
-    fn authorize(&self, target: &Target) -> Result<Authorized<Play>, Answer> {
+    async fn authorize(&self, target: &Target) -> Result<Authorized<Play>, Answer> {
         let basic = self.head.basic_auth();
         let bearer = self.head.bearer_token();
-        let key = self.head.query().get("key");
-        let secret = match (&basic, &bearer) {
-            (Some(credentials), _) => Some(credentials.password.reveal()),
-            (None, Some(token)) => Some(token.reveal()),
-            (None, None) => key.as_deref(),
-        };
-        let presented = Presented {
-            peer: self.peer,
+        // A password in its place goes before a key in the address.
+        let key = self.head.query().get("key").filter(|_| basic.is_none());
+        let request = gate::Request {
+            agent: self.head.header("user-agent").unwrap_or_default(),
             user: basic.as_ref().map(|credentials| &credentials.user[..]),
-            secret,
-            proof: None,
+            password: basic
+                .as_ref()
+                .map(|credentials| credentials.password.reveal()),
+            token: bearer.as_ref().map(Password::reveal).or(key.as_deref()),
+            query: str::from_utf8(self.head.query().as_bytes()).unwrap_or_default(),
+            ..gate::Request::new(&target.name, fanout::Protocol::Http.label(), self.peer)
         };
-        let denied = match self.context.gate.play(&target.name, &presented) {
+        let denied = match self.context.gate.play(&request).await {
             Ok(permission) => return Ok(permission),
             Err(denied) => denied,
         };
@@ -174,6 +174,7 @@ impl Request<'_> {
                 self.text(Status::UNAUTHORIZED, &[CHALLENGE], &words)
             }
             Denied::TooManyAttempts => self.later(Status::TOO_MANY_REQUESTS, &words),
+            Denied::Unavailable => self.later(Status::SERVICE_UNAVAILABLE, &words),
         })
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ::rtmp::server::{Event, Rejection, Request, RequestId, Session};
 use bytes::{Buf, BytesMut};
-use fanout::gate::{Authorized, Play, Presented};
+use fanout::gate::{self, Authorized, Play};
 use fanout::{LaneGuard, LaneRefused, ListenerRecord, Permit, Stream};
 use media::{StreamName, Timestamp};
 use net::{closing, wait};
@@ -193,8 +193,14 @@ impl Party {
         self.playing = None;
         let requested = Instant::now();
         let name = StreamName::parse(&request.path.name)?;
-        let permission = self.authorize(&name, request)?;
         let context = Arc::clone(&self.context);
+        // The gate may take its time: the player is heard meanwhile, and may leave.
+        let permission = permitted(&context, self.peer, self.agent.clone(), &name, request);
+        let permission = match self.converse(socket, permission).await? {
+            Heard::Event(event) => return Ok(Act::Next(Next::Event(event))),
+            Heard::HungUp => return Ok(Act::Leave),
+            Heard::Until(permission) => permission?,
+        };
         let is_demanded =
             context.registry.stream(&name).is_none() && context.registry.demand(&name);
         let patience = match is_demanded {
@@ -235,22 +241,6 @@ impl Party {
             reached: None,
         });
         self.flow(socket).await
-    }
-
-    fn authorize(&self, name: &StreamName, request: &Request) -> Result<Authorized<Play>, Error> {
-        let path = &request.path;
-        let key = path.parameter(KEY_PARAMETER);
-        let (user, password) = match &path.user {
-            Some((user, password)) => (Some(user.as_str()), Some(password.as_str())),
-            None => (None, None),
-        };
-        let presented = Presented {
-            peer: self.peer,
-            user,
-            secret: key.as_deref().or(password),
-            proof: None,
-        };
-        Ok(self.context.gate.play(name, &presented)?)
     }
 
     /// Opens the lane that the player wants just now, if it wants any.
@@ -443,6 +433,28 @@ impl Party {
         }
         closing::say(socket, self.session.output()).await;
     }
+}
+
+/// Asks the gate whether a player may listen.
+async fn permitted(
+    context: &Context,
+    peer: SocketAddr,
+    agent: String,
+    name: &StreamName,
+    request: &Request,
+) -> Result<Authorized<Play>, Error> {
+    let path = &request.path;
+    let key = path.parameter(KEY_PARAMETER);
+    let user = path.user.as_ref();
+    let request = gate::Request {
+        agent: &agent,
+        user: user.map(|(user, _)| user.as_str()),
+        password: user.map(|(_, password)| password.as_str()),
+        token: key.as_deref(),
+        query: &path.query,
+        ..gate::Request::new(name, fanout::Protocol::Rtmp.label(), peer)
+    };
+    Ok(context.gate.play(&request).await?)
 }
 
 /// Waits until the server is about to leave.

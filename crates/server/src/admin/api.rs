@@ -55,6 +55,7 @@ fn stream(info: &Info, has_room: bool) -> Value {
         "protocol": info.source.protocol,
         "peer": info.source.peer.map(|peer| peer.to_string()),
         "agent": info.source.agent,
+        "identity": info.identity.as_ref().map(|identity| identity.as_str()),
         "content_type": info.source.content_type,
         "announced_type": info.announced_type.as_deref(),
         "tracks": TrackView::all(info),

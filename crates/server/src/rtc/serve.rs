@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use fanout::gate::{Authorized, Gate, Play};
+use fanout::gate::{self, Authorized, Gate, Play, Publish};
 use fanout::{Info, ListenerRecord, Permit, Phase, PictureOrder, Stream};
 use ingest::whip;
 use media::{Container, Kind};
@@ -126,9 +126,9 @@ impl Asked<'_> {
             }
             (&Method::PATCH, Place::Session(id)) => {
                 let body = request::body(body).await;
-                self.change(id, &body?)
+                self.change(id, &body?).await
             }
-            (&Method::DELETE, Place::Session(id)) => self.end(id),
+            (&Method::DELETE, Place::Session(id)) => self.end(id).await,
             (_, Place::Session(_)) => Err(Refused::Method(SESSION_METHODS)),
         }
     }
@@ -171,11 +171,15 @@ impl Asked<'_> {
         let key = Key::of(&self.headers, &self.uri);
         let opened = match self.address.way {
             Way::Out => {
-                let permission = self.may_play(&key)?;
+                let permission = self.may_play(&key).await?;
                 let offer = self.offer(body)?;
                 self.listen(rtc, &permission, &offer, handover).await?
             }
-            Way::In => self.publish(rtc, &key, body, handover)?,
+            Way::In => {
+                // Strangers learn nothing about their offer.
+                let permission = self.may_publish(&key).await?;
+                self.publish(rtc, permission, body, handover)?
+            }
         };
         Ok(self.created(&key, opened))
     }
@@ -247,31 +251,18 @@ impl Asked<'_> {
     fn publish(
         &self,
         rtc: &Rtc,
-        key: &Key,
+        permission: Authorized<Publish>,
         body: &[u8],
         handover: &Handover,
     ) -> Result<Opened, Refused> {
-        let agreed = self.offer(body).and_then(|offer| {
-            let agreed = whip::agree(&offer)?;
-            Ok((offer, agreed))
-        });
-        let (offer, agreed) = match agreed {
-            Ok(agreed) => agreed,
-            Err(refused) => {
-                // Strangers learn nothing about their offer.
-                self.may_publish(key)?;
-                return Err(refused);
-            }
-        };
+        let offer = self.offer(body)?;
+        let agreed = whip::agree(&offer)?;
         let session = self.session(rtc, &offer, &agreed.sections(), handover)?;
         let (id, ufrag, opening) = session;
-        let name = &self.address.stream;
-        let presented = key.presented(self.visitor);
+        let (context, peer) = (&self.node.ingest, self.visitor.peer);
         let agent = self.header(&header::USER_AGENT);
-        let context = &self.node.ingest;
-        let answer = rtc
-            .stage
-            .publish(opening, agreed, context, name, &presented, &agent)?;
+        let ticket = |agreed| whip::admit(context, permission, peer, &agent, agreed);
+        let answer = rtc.stage.publish(opening, agreed, ticket)?;
         Ok(Opened { id, ufrag, answer })
     }
 
@@ -314,10 +305,10 @@ impl Asked<'_> {
     }
 
     /// Candidates of the peer, which a lite agent does not need, or a restart of ICE.
-    fn change(&self, id: Option<Id>, body: &[u8]) -> Result<Response, Refused> {
+    async fn change(&self, id: Option<Id>, body: &[u8]) -> Result<Response, Refused> {
         let rtc = self.rtc()?;
         self.pace(rtc)?;
-        self.may_change()?;
+        self.may_change().await?;
         // Between this look and the restart nobody else restarts the session.
         let _turn = rtc.restarts.lock();
         let (id, entry) = self.find(id)?;
@@ -338,9 +329,9 @@ impl Asked<'_> {
         }
     }
 
-    fn end(&self, id: Option<Id>) -> Result<Response, Refused> {
+    async fn end(&self, id: Option<Id>) -> Result<Response, Refused> {
         let rtc = self.rtc()?;
-        self.may_change()?;
+        self.may_change().await?;
         let (id, _) = self.find(id)?;
         rtc.end(id);
         Ok(StatusCode::OK.into_response())
@@ -356,26 +347,40 @@ impl Asked<'_> {
             .ok_or(Refused::NoSession)
     }
 
-    fn may_play(&self, key: &Key) -> Result<Authorized<Play>, Refused> {
-        let presented = key.presented(self.visitor);
-        let permitted = self.node.gate.play(&self.address.stream, &presented);
+    async fn may_play(&self, key: &Key) -> Result<Authorized<Play>, Refused> {
+        let agent = self.header(&header::USER_AGENT);
+        let request = self.request(key, "webrtc", &agent);
+        let permitted = self.node.gate.play(&request).await;
         permitted.map_err(|denied| Refused::Denied(denied, Way::Out))
     }
 
-    fn may_publish(&self, key: &Key) -> Result<(), Refused> {
-        let presented = key.presented(self.visitor);
-        let permitted = self.node.gate.publish(&self.address.stream, &presented);
-        permitted
-            .map(drop)
-            .map_err(|denied| Refused::Denied(denied, Way::In))
+    async fn may_publish(&self, key: &Key) -> Result<Authorized<Publish>, Refused> {
+        let agent = self.header(&header::USER_AGENT);
+        let request = self.request(key, ingest::Protocol::Whip.label(), &agent);
+        Ok(whip::permit(&self.node.ingest, &request).await?)
+    }
+
+    /// What the gate is asked.
+    fn request<'a>(
+        &'a self,
+        key: &'a Key,
+        protocol: &'static str,
+        agent: &'a str,
+    ) -> gate::Request<'a> {
+        gate::Request {
+            agent,
+            token: key.reveal(),
+            query: self.uri.query().unwrap_or_default(),
+            ..gate::Request::new(&self.address.stream, protocol, self.visitor.peer)
+        }
     }
 
     /// Who may open a session may change and end it, if it can name it.
-    fn may_change(&self) -> Result<(), Refused> {
+    async fn may_change(&self) -> Result<(), Refused> {
         let key = Key::of(&self.headers, &self.uri);
         match self.address.way {
-            Way::Out => self.may_play(&key).map(drop),
-            Way::In => self.may_publish(&key),
+            Way::Out => self.may_play(&key).await.map(drop),
+            Way::In => self.may_publish(&key).await.map(drop),
         }
     }
 

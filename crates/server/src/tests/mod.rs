@@ -2,6 +2,7 @@
 
 mod anonymous;
 mod doors;
+mod gate;
 mod keep_alive;
 mod lifecycle;
 mod links;
@@ -13,6 +14,7 @@ mod strangers;
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -21,6 +23,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::config::Config;
+use crate::gate::Authority;
 use crate::relay::{Port, Relay};
 
 /// For whatever should happen at once.
@@ -44,8 +47,8 @@ struct House {
     https: Option<SocketAddr>,
     rtmps: Option<SocketAddr>,
     notice: String,
-    registry: std::sync::Arc<fanout::Registry>,
-    ingest: std::sync::Arc<ingest::Context>,
+    registry: Arc<fanout::Registry>,
+    ingest: Arc<ingest::Context>,
     shutdown: oneshot::Sender<()>,
     hurry: oneshot::Sender<()>,
     ended: JoinHandle<()>,
@@ -54,6 +57,12 @@ struct House {
 impl House {
     async fn open(toml: &str) -> Self {
         Self::start("", toml, false).await
+    }
+
+    /// Another authority decides than the keys.
+    async fn guarded(toml: &str, authority: Arc<dyn Authority>) -> Self {
+        let relay = Self::load("", toml).with_authority(authority);
+        Self::run(relay).await
     }
 
     /// With keys that stand before all sections.
@@ -66,6 +75,10 @@ impl House {
     }
 
     async fn start(keys: &str, toml: &str, demo: bool) -> Self {
+        Self::run(Self::load(keys, toml).with_demo(demo)).await
+    }
+
+    fn load(keys: &str, toml: &str) -> Relay {
         let rtmp = if toml.contains("[rtmp]") {
             ""
         } else {
@@ -84,7 +97,10 @@ impl House {
         };
         let source = format!("{keys}{base}{http}{webrtc}{toml}");
         let config = Config::parse("test", &source, std::iter::empty()).expect("valid");
-        let relay = Relay::load(config).expect("loaded").with_demo(demo);
+        Relay::load(config).expect("loaded")
+    }
+
+    async fn run(relay: Relay) -> Self {
         let running = relay.start().await.expect("started");
         let address = |port| running.address(port).expect("bound");
         let (shutdown, shut) = oneshot::channel();
@@ -96,8 +112,8 @@ impl House {
             https: running.address(Port::Https),
             rtmps: running.address(Port::Rtmps),
             notice: running.notice(),
-            registry: std::sync::Arc::clone(running.registry()),
-            ingest: std::sync::Arc::clone(running.ingest()),
+            registry: Arc::clone(running.registry()),
+            ingest: Arc::clone(running.ingest()),
             shutdown,
             hurry,
             ended: tokio::spawn(running.run_until(shut, hurried)),

@@ -23,6 +23,11 @@ async fn whoever_may_not_publish_is_told_and_closed() {
             Rejection::Attempts,
         ),
         (
+            at("show", LOST_KEY),
+            "NetStream.Failed",
+            Rejection::Unavailable,
+        ),
+        (
             at("a b", KEY),
             "NetStream.Publish.Denied",
             Rejection::CredentialMissing,
