@@ -3,18 +3,21 @@
 
 #![no_main]
 
+use std::future::ready;
+use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use container::rtp::{Format, Header};
 use fanout::gate::{
-    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
+    Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request, UpdateMetadata,
 };
 use fanout::{Config, Fanout, LaneGuard, Packager, Registry, Sink, Source};
 use ingest::whip::{self, Out, Publishers};
 use ingest::{Context, Settings, Stats};
 use libfuzzer_sys::fuzz_target;
 use media::{Container, Item, StreamName, Timestamp};
+use net::wait::at_once;
 use webrtc::ice::Path;
 use webrtc::mux::{Handle, Reason};
 use webrtc::sdp::Offer;
@@ -38,28 +41,31 @@ static CONTEXT: LazyLock<Context> = LazyLock::new(context);
 struct Open(Gatekeeper);
 
 impl Gate for Open {
-    fn publish(
-        &self,
-        stream: &StreamName,
-        _: &Presented<'_>,
-    ) -> Result<Authorized<Publish>, Denied> {
-        let stream = stream.clone();
-        let credential = Credential(1);
-        Ok(self.0.authorize(Publish { stream, credential }))
+    fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish> {
+        Box::pin(ready(Ok(self.0.authorize(Publish {
+            stream: request.stream.clone(),
+            credential: Credential(1),
+        }))))
     }
 
-    fn play(&self, stream: &StreamName, _: &Presented<'_>) -> Result<Authorized<Play>, Denied> {
-        let stream = stream.clone();
-        Ok(self.0.authorize(Play { stream }))
+    fn play<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Play> {
+        let stream = request.stream.clone();
+        Box::pin(ready(Ok(self.0.authorize(Play { stream }))))
     }
 
-    fn update_metadata(
-        &self,
-        _: &StreamName,
-        _: &Presented<'_>,
-    ) -> Result<Authorized<UpdateMetadata>, Denied> {
-        Err(Denied::Missing)
+    fn update_metadata<'a>(&'a self, _: &'a Request<'a>) -> Decision<'a, UpdateMetadata> {
+        Box::pin(ready(Err(Denied::Missing)))
     }
+}
+
+/// The permission to publish, which comes at once.
+fn publishing(name: &StreamName) -> Authorized<Publish> {
+    let request = Request::new(name, "fuzz", peer());
+    at_once(&mut CONTEXT.gate.publish(&request)).unwrap().unwrap()
+}
+
+fn peer() -> SocketAddr {
+    ([127, 0, 0, 1], 1).into()
 }
 
 fn context() -> Context {
@@ -97,10 +103,10 @@ impl Packager for Watch {
     }
 }
 
-fn watch(presented: &Presented<'_>) -> LaneGuard {
+fn watch() -> LaneGuard {
     let name = StreamName::parse(STREAM).unwrap();
     // The stream is there before its publisher has sent anything.
-    let permission = CONTEXT.gate.publish(&name, presented).unwrap();
+    let permission = publishing(&name);
     let source = Source {
         protocol: "fuzz",
         peer: None,
@@ -114,7 +120,8 @@ fn watch(presented: &Presented<'_>) -> LaneGuard {
         .publish(&permission, source, Instant::now());
     drop(before.unwrap());
     let stream = CONTEXT.registry.stream(&name).unwrap();
-    let permission = CONTEXT.gate.play(&name, presented).unwrap();
+    let request = Request::new(&name, "fuzz", peer());
+    let permission = at_once(&mut CONTEXT.gate.play(&request)).unwrap().unwrap();
     let format = fanout::Format {
         name: "watch",
         protocol: fanout::Protocol::Http,
@@ -168,19 +175,14 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let agreed = whip::agree(&offer(Format::ALL[usize::from(*format) % 5])).unwrap();
-    let presented = Presented {
-        peer: ([127, 0, 0, 1], 1).into(),
-        user: None,
-        secret: None,
-        proof: None,
-    };
-    let ticket = whip::admit(&CONTEXT, STREAM, &presented, "", agreed).unwrap();
-    let _lane = watch(&presented);
+    let permission = publishing(&StreamName::parse(STREAM).unwrap());
+    let ticket = whip::admit(&CONTEXT, permission, peer(), "", agreed).unwrap();
+    let _lane = watch();
     let profile = Profile::Aes128Gcm;
     let keys = Keys::from_exported(profile, &vec![0; Keys::exported_len(profile)]).unwrap();
     let mut publishers = Publishers::new(Settings::default(), Arc::clone(&CONTEXT.stats));
     let (mut now, mut said) = (Instant::now(), Said::default());
-    let path = Path::udp(presented.peer);
+    let path = Path::udp(peer());
     publishers.connected(SESSION, ticket, &keys, path, now, &mut said);
     let mut sequences = [0u16; 3];
     while let Some(([kind, length, step, passed], after)) = rest.split_first_chunk::<4>() {

@@ -1,14 +1,16 @@
 //! What the tests share: a registry with real workers, media that names itself, and listeners.
 
+use std::future::ready;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use fanout::gate::{
-    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
+    Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request, UpdateMetadata,
 };
 use fanout::{
     Config, Departure, Fanout, ListenerRecord, LogReader, Publisher, Registry, Settings, Source,
@@ -17,6 +19,8 @@ use media::codec::mpeg_audio::FrameHeader;
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
 };
+use net::wait::at_once;
+use tokio::sync::watch;
 
 use crate::Context;
 use formats::Form;
@@ -27,57 +31,80 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// What opens the streams below `secret/`.
 pub(crate) const PASSWORD: &str = "open sesame";
 
-/// Lets everybody publish, and listen to everything but what lies below `secret/`.
-pub(crate) struct Doorkeeper(Gatekeeper);
+/// Lets everybody publish, and listen to everything but what lies below `secret/`; to what lies below `late/`
+/// when the test says.
+pub(crate) struct Doorkeeper {
+    keeper: Gatekeeper,
+    opened: watch::Sender<bool>,
+    /// Those who wait.
+    waiting: AtomicUsize,
+}
+
+impl Doorkeeper {
+    /// Lets those in who wait.
+    pub(crate) fn open(&self) {
+        self.opened.send_replace(true);
+    }
+
+    /// How many wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+}
+
+/// Somebody waits as long as it lives.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl Gate for Doorkeeper {
-    fn publish(
-        &self,
-        stream: &StreamName,
-        _: &Presented<'_>,
-    ) -> Result<Authorized<Publish>, Denied> {
-        Ok(self.0.authorize(Publish {
-            stream: stream.clone(),
+    fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish> {
+        Box::pin(ready(Ok(self.keeper.authorize(Publish {
+            stream: request.stream.clone(),
             credential: Credential(1),
-        }))
+        }))))
     }
 
-    fn play(
-        &self,
-        stream: &StreamName,
-        presented: &Presented<'_>,
-    ) -> Result<Authorized<Play>, Denied> {
-        if stream.as_str().starts_with("secret/") && presented.secret != Some(PASSWORD) {
-            return Err(presented.secret.map_or(Denied::Missing, |_| Denied::Wrong));
-        }
-        Ok(self.0.authorize(Play {
-            stream: stream.clone(),
-        }))
+    fn play<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Play> {
+        Box::pin(async move {
+            let stream = request.stream.clone();
+            if stream.as_str().starts_with("late/") {
+                let _waiting = Waiting::new(&self.waiting);
+                let mut opened = self.opened.subscribe();
+                opened.wait_for(|opened| *opened).await.expect("it is here");
+            }
+            if stream.as_str().starts_with("secret/") && request.secret() != Some(PASSWORD) {
+                return Err(request.secret().map_or(Denied::Missing, |_| Denied::Wrong));
+            }
+            Ok(self.keeper.authorize(Play { stream }))
+        })
     }
 
-    fn update_metadata(
-        &self,
-        stream: &StreamName,
-        _: &Presented<'_>,
-    ) -> Result<Authorized<UpdateMetadata>, Denied> {
-        Ok(self.0.authorize(UpdateMetadata {
-            stream: stream.clone(),
-        }))
+    fn update_metadata<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, UpdateMetadata> {
+        let stream = request.stream.clone();
+        Box::pin(ready(Ok(self.keeper.authorize(UpdateMetadata { stream }))))
     }
 }
 
 pub(crate) struct House {
     pub(crate) context: Context,
+    pub(crate) gate: Arc<Doorkeeper>,
     pub(crate) departures: Receiver<Departure>,
 }
 
-fn presented() -> Presented<'static> {
-    Presented {
-        peer: (Ipv4Addr::LOCALHOST, 1).into(),
-        user: None,
-        secret: None,
-        proof: None,
-    }
+fn request(stream: &StreamName) -> Request<'_> {
+    Request::new(stream, "test", (Ipv4Addr::LOCALHOST, 1).into())
 }
 
 pub(crate) fn name(text: &str) -> StreamName {
@@ -102,9 +129,14 @@ impl House {
         let (fanout, departures) = Fanout::start(&config, backend).unwrap();
         let rules = Box::new(move |_: &StreamName| settings);
         let (registry, gatekeeper) = Registry::new(fanout, 0, rules);
-        let gate = Arc::new(Doorkeeper(gatekeeper));
+        let gate = Arc::new(Doorkeeper {
+            keeper: gatekeeper,
+            opened: watch::Sender::new(false),
+            waiting: AtomicUsize::new(0),
+        });
         Self {
-            context: Context::new(Arc::new(registry), gate),
+            context: Context::new(Arc::new(registry), Arc::clone(&gate) as _),
+            gate,
             departures,
         }
     }
@@ -137,11 +169,10 @@ impl House {
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
         };
-        let permission = self
-            .context
-            .gate
-            .publish(&name(stream), &presented())
-            .unwrap();
+        let stream = name(stream);
+        let request = request(&stream);
+        let permission = at_once(&mut self.context.gate.publish(&request));
+        let permission = permission.expect("at once").unwrap();
         self.context
             .registry
             .publish(&permission, source, Instant::now())
@@ -150,7 +181,10 @@ impl House {
 
     /// A listener of `form`, at the newest join point unless it must wait for one.
     pub(crate) fn join(&self, stream: &str, form: Form) -> Joiner {
-        let permission = self.context.gate.play(&name(stream), &presented()).unwrap();
+        let asked = name(stream);
+        let request = request(&asked);
+        let permission = at_once(&mut self.context.gate.play(&request));
+        let permission = permission.expect("at once").unwrap();
         let found = self.context.registry.stream(&name(stream)).unwrap();
         let container = found.info().source.container;
         let make = || form.packager(container);

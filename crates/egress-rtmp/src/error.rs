@@ -82,6 +82,7 @@ impl Error {
     pub(crate) fn rejection(&self) -> Option<Rejection> {
         Some(match self {
             Self::Name(_) | Self::NotFound => Rejection::StreamNotFound,
+            Self::Denied(Denied::Unavailable) => Rejection::Failed,
             Self::Denied(_) => Rejection::Denied,
             Self::Unplayable
             | Self::MessageStream

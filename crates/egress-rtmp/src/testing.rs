@@ -1,6 +1,7 @@
 //! What the tests share: a registry with real workers, a show that names its frames, and players
 //! that follow a script.
 
+use std::future::{pending, ready};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -12,13 +13,14 @@ use ::rtmp::message::{Kind as MessageKind, Message};
 use ::rtmp::server::{Config as SessionConfig, Event, Session};
 use bytes::{Bytes, BytesMut};
 use fanout::gate::{
-    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
+    Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request, UpdateMetadata,
 };
 use fanout::{Config, Departure, Fanout, Permit, Publisher, Registry, Settings, Source};
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Script, Span, StreamName, Timestamp, Track,
     TrackId,
 };
+use net::wait::at_once;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -33,40 +35,31 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// What opens the stream `live/secret`.
 pub(crate) const PASSWORD: &str = "open sesame";
 
-/// Lets everybody publish, and listen to everything but `live/secret`.
+/// Lets everybody publish, and listen to everything but `live/secret`; about `live/undecided` it never decides.
 struct Doorkeeper(Gatekeeper);
 
 impl Gate for Doorkeeper {
-    fn publish(
-        &self,
-        stream: &StreamName,
-        _: &Presented<'_>,
-    ) -> Result<Authorized<Publish>, Denied> {
-        Ok(self.0.authorize(Publish {
-            stream: stream.clone(),
+    fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish> {
+        Box::pin(ready(Ok(self.0.authorize(Publish {
+            stream: request.stream.clone(),
             credential: Credential(1),
-        }))
+        }))))
     }
 
-    fn play(
-        &self,
-        stream: &StreamName,
-        presented: &Presented<'_>,
-    ) -> Result<Authorized<Play>, Denied> {
-        if stream.as_str() == "live/secret" && presented.secret != Some(PASSWORD) {
-            return Err(presented.secret.map_or(Denied::Missing, |_| Denied::Wrong));
+    fn play<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Play> {
+        let stream = request.stream.clone();
+        match stream.as_str() {
+            "live/secret" if request.secret() != Some(PASSWORD) => {
+                let denied = request.secret().map_or(Denied::Missing, |_| Denied::Wrong);
+                Box::pin(ready(Err(denied)))
+            }
+            "live/undecided" => Box::pin(pending()),
+            _ => Box::pin(ready(Ok(self.0.authorize(Play { stream })))),
         }
-        Ok(self.0.authorize(Play {
-            stream: stream.clone(),
-        }))
     }
 
-    fn update_metadata(
-        &self,
-        _: &StreamName,
-        _: &Presented<'_>,
-    ) -> Result<Authorized<UpdateMetadata>, Denied> {
-        Err(Denied::Wrong)
+    fn update_metadata<'a>(&'a self, _: &'a Request<'a>) -> Decision<'a, UpdateMetadata> {
+        Box::pin(ready(Err(Denied::Wrong)))
     }
 }
 
@@ -115,14 +108,10 @@ impl House {
             content_type: String::new(),
             headers: Vec::new(),
         };
-        let presented = Presented {
-            peer: PEER,
-            user: None,
-            secret: None,
-            proof: None,
-        };
         let name = StreamName::parse(stream).unwrap();
-        let permission = self.context.gate.publish(&name, &presented).unwrap();
+        let request = Request::new(&name, "test", PEER);
+        let permission = at_once(&mut self.context.gate.publish(&request));
+        let permission = permission.expect("at once").unwrap();
         let registry = &self.context.registry;
         registry
             .publish(&permission, source, Instant::now())

@@ -6,17 +6,18 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use media::Span;
 
-use crate::Fanout;
 use crate::books::{CHECKUP_INTERVAL, DEGRADED_FOR};
 use crate::cursor::{lag, sample_interval};
+use crate::events::ConditionSender;
 use crate::lane::{Lane, LaneId};
 use crate::log::View;
 use crate::reader::MESSAGE_COST;
+use crate::{Fanout, ListenerId};
 
 /// The offset of a reader that has found no join point yet.
 const NOWHERE: u64 = u64::MAX;
@@ -30,6 +31,8 @@ pub(crate) struct Standing {
     /// When it was last moved forward, in milliseconds after the workers were started, counted from one; 0 is
     /// never.
     skipped_at: AtomicU64,
+    /// Whether it has been told of as degraded. The check-up's own.
+    is_told_degraded: AtomicBool,
 }
 
 impl Standing {
@@ -38,6 +41,7 @@ impl Standing {
             lane: Arc::clone(lane),
             offset: AtomicU64::new(NOWHERE),
             skipped_at: AtomicU64::new(0),
+            is_told_degraded: AtomicBool::new(false),
         }
     }
 
@@ -55,6 +59,14 @@ impl Standing {
         let skipped_at = self.skipped_at.load(Ordering::Relaxed);
         let age = (since_start.as_millis() as u64 + 1).saturating_sub(skipped_at);
         skipped_at > 0 && u128::from(age) < DEGRADED_FOR.as_millis()
+    }
+
+    /// Tells of a change through `sender`, again if there was no room for it.
+    fn tell(&self, id: ListenerId, is_degraded: bool, sender: &ConditionSender) {
+        let is_known = self.is_told_degraded.load(Ordering::Relaxed) == is_degraded;
+        if !is_known && sender.tell(id, is_degraded) {
+            self.is_told_degraded.store(is_degraded, Ordering::Relaxed);
+        }
     }
 
     /// How far behind it is; `None` when it is further behind than the log reaches back.
@@ -94,7 +106,7 @@ impl Fanout {
         let since_start = now.saturating_duration_since(self.started());
         let mut lanes: HashMap<LaneId, Followed> = HashMap::new();
         let (mut degraded, mut demand) = (0, 0.0);
-        for control in self.readers() {
+        for (id, control) in self.readers() {
             let Some(standing) = control.standing() else {
                 continue;
             };
@@ -103,7 +115,9 @@ impl Fanout {
             let lag = standing.lag(&followed.view);
             books.sampled_lag(lag, 1);
             control.set_lag(lag);
-            degraded += u64::from(standing.is_degraded(since_start));
+            let is_degraded = standing.is_degraded(since_start);
+            standing.tell(id, is_degraded, self.conditions().sender());
+            degraded += u64::from(is_degraded);
             demand += followed.demand_each;
         }
         books.degraded.set(degraded);

@@ -448,10 +448,10 @@ impl Fanout {
     }
 
     /// Everybody whom a task serves.
-    pub(crate) fn readers(&self) -> Vec<Arc<Control>> {
+    pub(crate) fn readers(&self) -> Vec<(ListenerId, Arc<Control>)> {
         let seats = self.seats();
-        let readers = seats.values().filter(|one| one.standing().is_some());
-        readers.map(Arc::clone).collect()
+        let readers = seats.iter().filter(|(_, one)| one.standing().is_some());
+        readers.map(|(id, one)| (*id, Arc::clone(one))).collect()
     }
 
     /// When those are looked after again; `None` before the first time.

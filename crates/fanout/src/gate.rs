@@ -1,22 +1,98 @@
-//! Permission as a value.
+//! Permission as a value, and how it is asked for.
 //!
-//! The core attaches nobody without an [`Authorized`] value, and only the registry's one
-//! [`Gatekeeper`] can make such a value. `server` owns it; ingest and egress ask through [`Gate`].
+//! The core attaches no publisher and no listener without an [`Authorized`] value, and only the registry's
+//! one [`Gatekeeper`] can make such a value. `server` owns it; ingest and egress ask through [`Gate`].
+//!
+//! An answer may have to come from elsewhere, so a [`Decision`] is awaited. What callers owe to each other:
+//!
+//! * It is awaited by the task of the connection that asks, in the control plane: never while bytes are
+//!   decoded, on an intake thread or on a worker. A slow authority delays that connection and no other.
+//! * A gate answers within [`ANSWER_TIMEOUT`], with [`Denied::Unavailable`] if it knows no better by then.
+//! * Dropping a decision takes the question back. A connection whose peer hangs up while it waits does so.
+//! * A question is lent the [`Request`], which its connection holds anyway: it costs the decision's own
+//!   allocation.
 
+use std::fmt;
+use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use media::StreamName;
 
+/// How long a gate may take to answer: several times what an authority on another host needs at its worst,
+/// and less than encoders wait before they give up.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longest identity, in bytes: a mail address or a UUID with a prefix.
+pub const IDENTITY_BYTES_MAX: usize = 64;
+
 /// Permission to do `A`, granted by the gate.
+///
+/// It may end: from [`until`](Self::until) on what it permitted has to stop. Who acts on a permission sees to
+/// that: the drivers of publishers end the publication with words. Listeners belong to workers, which know no
+/// permissions, so who attaches one has to [kick](crate::Fanout::kick) it by then; as long as none does, no
+/// authority may give `Authorized<Play>` an end.
 #[derive(Debug)]
 pub struct Authorized<A> {
     action: A,
+    terms: Terms,
 }
 
 impl<A> Authorized<A> {
     /// What is permitted.
     pub fn action(&self) -> &A {
         &self.action
+    }
+
+    /// When the permission ends; `None` if it does not.
+    pub fn until(&self) -> Option<Instant> {
+        self.terms.until
+    }
+
+    /// Whether it has ended by now.
+    pub fn is_over(&self, now: Instant) -> bool {
+        self.terms.until.is_some_and(|until| until <= now)
+    }
+
+    /// Who was permitted, if the authority has a name for that.
+    pub fn identity(&self) -> Option<&Identity> {
+        self.terms.identity.as_ref()
+    }
+}
+
+/// On which terms a permission is granted.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Terms {
+    /// When it ends; `None` if it does not.
+    pub until: Option<Instant>,
+    /// Whose it is.
+    pub identity: Option<Identity>,
+}
+
+/// What an authority calls a client: the name of a key, a user, a subject. Shown to the operator, and no
+/// label of a metric, because there may be any number of them.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Identity(Arc<str>);
+
+impl Identity {
+    /// `None` if the text is empty, longer than [`IDENTITY_BYTES_MAX`] or holds a control character.
+    pub fn new(text: &str) -> Option<Self> {
+        let length = 1..=IDENTITY_BYTES_MAX;
+        let is_fit = length.contains(&text.len()) && !text.contains(char::is_control);
+        is_fit.then(|| Self(text.into()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -29,15 +105,35 @@ impl Gatekeeper {
         Self(())
     }
 
-    /// Permits `action`. To be called in one place: after the credentials were checked.
+    /// Permits `action` for good, to no one in particular. To be called in one place: after the credentials
+    /// were checked.
     pub fn authorize<A>(&self, action: A) -> Authorized<A> {
-        Authorized { action }
+        self.grant(action, Terms::default())
+    }
+
+    /// Permits `action` on terms. To be called where [`authorize`](Self::authorize) is.
+    pub fn grant<A>(&self, action: A, terms: Terms) -> Authorized<A> {
+        Authorized { action, terms }
     }
 }
 
 /// Tells credentials apart without holding them; equal credentials have equal values.
+///
+/// A stream may have several keys. Each is a credential of its own: "the same credential takes over" means
+/// the same key, and a publisher with another key of the stream waits until the present one has stalled.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Credential(pub u64);
+
+impl Credential {
+    /// A publisher that gives way to every other one that may publish the stream, whatever its key.
+    pub const YIELDS: Self = Self(0);
+
+    /// Whether a publisher with this credential gives way to one with the other, as the same credential
+    /// does.
+    pub(crate) fn yields_to(self, other: Self) -> bool {
+        self == other || self == Self::YIELDS
+    }
+}
 
 /// To publish a stream.
 #[derive(Clone, Debug)]
@@ -62,17 +158,74 @@ pub struct UpdateMetadata {
     pub stream: StreamName,
 }
 
-/// What a client presents in order to publish, listen or administer.
-#[derive(Clone, Debug)]
-pub struct Presented<'a> {
+/// What a gate is asked for.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Action {
+    /// See [`Publish`].
+    Publish,
+    /// See [`Play`].
+    Play,
+    /// See [`UpdateMetadata`].
+    UpdateMetadata,
+}
+
+/// What a client asks for a stream, and what it presents. All texts are untrusted.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// Which stream.
+    pub stream: &'a StreamName,
+    /// How it asks: `rtmp`, `icecast`, `whip`, `http`, `webrtc`; the label in the metrics.
+    pub protocol: &'static str,
     /// Where it connects from.
     pub peer: SocketAddr,
+    /// What its program calls itself; empty if it does not say.
+    pub agent: &'a str,
     /// The user name, where the protocol has one.
     pub user: Option<&'a str>,
-    /// The key or password.
-    pub secret: Option<&'a str>,
+    /// The password that belongs to it.
+    pub password: Option<&'a str>,
+    /// A bearer token, or the key that the address carries.
+    pub token: Option<&'a str>,
+    /// The query of the address as it was sent, without the question mark. It may hold a key.
+    pub query: &'a str,
     /// What shows that it knows a password without telling it.
     pub proof: Option<&'a dyn Proof>,
+}
+
+impl<'a> Request<'a> {
+    /// A request that presents nothing.
+    pub fn new(stream: &'a StreamName, protocol: &'static str, peer: SocketAddr) -> Self {
+        Self {
+            stream,
+            protocol,
+            peer,
+            agent: "",
+            user: None,
+            password: None,
+            token: None,
+            query: "",
+            proof: None,
+        }
+    }
+
+    /// The secret that it presents: its token, else its password. An empty one is none.
+    pub fn secret(&self) -> Option<&'a str> {
+        let mut secrets = [self.token, self.password].into_iter().flatten();
+        secrets.find(|secret| !secret.is_empty())
+    }
+}
+
+/// Shows who asks for what, and nothing that may be secret.
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("stream", self.stream)
+            .field("protocol", &self.protocol)
+            .field("peer", &self.peer)
+            .field("agent", &self.agent)
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The answer to a challenge.
@@ -81,8 +234,8 @@ pub trait Proof: Send + Sync {
     fn verifies(&self, secret: &str) -> bool;
 }
 
-impl std::fmt::Debug for dyn Proof + '_ {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for dyn Proof + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Proof")
     }
 }
@@ -99,31 +252,101 @@ pub enum Denied {
     /// Too many wrong credentials came from that address lately.
     #[error("too many failed attempts from this address")]
     TooManyAttempts,
+    /// The authority has not answered in time, or cannot be asked.
+    #[error("it could not be found out whether this is permitted; try again later")]
+    Unavailable,
 }
 
-/// The one place that decides who may do what.
+/// An answer of the gate that is awaited.
+pub type Decision<'a, A> = Pin<Box<dyn Future<Output = Result<Authorized<A>, Denied>> + Send + 'a>>;
+
+/// The one place that decides who may do what. The module's description says what callers and
+/// implementations owe each other.
+///
+/// Each decision fails with [`Denied`] when the request does not prove the right to the action.
 pub trait Gate: Send + Sync {
-    /// # Errors
-    /// When the credential does not permit publishing `stream`.
-    fn publish(
-        &self,
-        stream: &StreamName,
-        presented: &Presented<'_>,
-    ) -> Result<Authorized<Publish>, Denied>;
+    /// Whether a client may publish.
+    fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish>;
 
-    /// # Errors
-    /// When the credential does not permit listening to `stream`.
-    fn play(
-        &self,
-        stream: &StreamName,
-        presented: &Presented<'_>,
-    ) -> Result<Authorized<Play>, Denied>;
+    /// Whether a client may listen.
+    fn play<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Play>;
 
-    /// # Errors
-    /// When the credential does not permit setting the metadata of `stream`.
-    fn update_metadata(
-        &self,
-        stream: &StreamName,
-        presented: &Presented<'_>,
-    ) -> Result<Authorized<UpdateMetadata>, Denied>;
+    /// Whether a client may set a stream's metadata.
+    fn update_metadata<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, UpdateMetadata>;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn identities_are_short_and_plain() {
+        let longest = "x".repeat(IDENTITY_BYTES_MAX);
+        for (text, is_fit) in [
+            ("studio", true),
+            ("Ünder the böll", true),
+            (&*longest, true),
+            ("", false),
+            ("two\nlines", false),
+            (&*format!("{longest}x"), false),
+        ] {
+            let identity = Identity::new(text);
+            assert_eq!(
+                identity.as_ref().map(Identity::as_str),
+                is_fit.then_some(text)
+            );
+        }
+    }
+
+    #[test]
+    fn a_request_shows_no_secret_and_takes_its_token_first() {
+        let stream = StreamName::parse("live/show").expect("a name");
+        let peer = (Ipv4Addr::LOCALHOST, 1).into();
+        let request = Request {
+            user: Some("source"),
+            password: Some("open-sesame"),
+            token: Some("bearer-42"),
+            query: "key=query-43",
+            ..Request::new(&stream, "rtmp", peer)
+        };
+        let shown = format!("{request:?}");
+        for secret in ["sesame", "bearer", "query-43"] {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+        assert!(
+            shown.contains("live/show") && shown.contains("source"),
+            "{shown}"
+        );
+        assert_eq!(request.secret(), Some("bearer-42"));
+        let token = |token| Request { token, ..request };
+        assert_eq!(token(None).secret(), Some("open-sesame"));
+        assert_eq!(token(Some("")).secret(), Some("open-sesame"));
+        assert_eq!(Request::new(&stream, "http", peer).secret(), None);
+    }
+
+    #[test]
+    fn permissions_end_when_their_terms_say() {
+        let keeper = Gatekeeper::new();
+        let now = Instant::now();
+        let forever = keeper.authorize(());
+        assert!(!forever.is_over(now) && forever.until().is_none());
+        let until = now + Duration::from_secs(60);
+        let identity = Identity::new("studio");
+        let terms = Terms {
+            until: Some(until),
+            identity: identity.clone(),
+        };
+        let bounded = keeper.grant((), terms);
+        assert!(!bounded.is_over(now) && bounded.is_over(until));
+        assert_eq!(bounded.identity(), identity.as_ref());
+    }
+
+    #[test]
+    fn each_key_is_its_own_credential_and_one_yields_to_all() {
+        let [one, other] = [Credential(1), Credential(2)];
+        assert!(one.yields_to(one) && !one.yields_to(other));
+        assert!(Credential::YIELDS.yields_to(one) && !one.yields_to(Credential::YIELDS));
+    }
 }

@@ -22,7 +22,7 @@ use media::StreamName;
 use tokio::time::{Instant, timeout_at};
 
 use crate::directory::{ListenerRecord, Permit};
-use crate::gate::{Authorized, Denied, Gate, Play, Presented};
+use crate::gate::{self, Authorized, Denied, Gate, Play};
 use crate::lane::{Format, LaneGuard};
 use crate::origin::Located;
 use crate::packager::Packager;
@@ -47,10 +47,8 @@ pub struct Introduction {
 /// Who wants to listen to what.
 #[derive(Debug)]
 pub struct Wish<'a> {
-    /// The stream.
-    pub stream: &'a StreamName,
-    /// What the gate is shown.
-    pub presented: Presented<'a>,
+    /// The stream, and what the gate is shown.
+    pub request: gate::Request<'a>,
     /// What the books are told.
     pub introduction: Introduction,
 }
@@ -200,7 +198,7 @@ pub async fn join<T>(
 ) -> Result<Joined<T>, JoinRefused> {
     let requested = std::time::Instant::now();
     let permission = permit(gate, &wish).await?;
-    let stream = present(registry, wish.stream, waits).await?;
+    let stream = present(registry, wish.request.stream, waits).await?;
     let (info, choice) = decided(&stream, waits.tracks, choose).await?;
     let subscription = Subscription {
         requested: Some(requested),
@@ -215,7 +213,7 @@ pub async fn join<T>(
 
 /// Asks the gate: the one place that does for listeners.
 async fn permit(gate: &dyn Gate, wish: &Wish<'_>) -> Result<Authorized<Play>, Denied> {
-    gate.play(wish.stream, &wish.presented)
+    gate.play(&wish.request).await
 }
 
 /// The stream, which is asked for elsewhere if it is not here.

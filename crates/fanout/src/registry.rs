@@ -153,7 +153,8 @@ impl Registry {
                 }
             }
         };
-        let publisher = Publisher::begin(stream, *credential, source, settings, now)?;
+        let identity = permission.identity().cloned();
+        let publisher = Publisher::begin(stream, *credential, identity, source, settings, now)?;
         if publisher.took_over() {
             self.takeovers.fetch_add(1, Ordering::Relaxed);
         }

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant as StdInstant};
 use bytes::Bytes;
 use fanout::events::EndReason;
 use fanout::gate::{
-    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
+    Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request, UpdateMetadata,
 };
 use fanout::{
     Choice, Expected, Info, Introduction, JoinRefused, Joined, LaneRefused, ListenerRecord,
@@ -38,25 +38,23 @@ use tokio::time::{Instant, sleep, timeout};
 struct Doorkeeper<'a>(&'a Gatekeeper);
 
 impl Gate for Doorkeeper<'_> {
-    fn publish(&self, _: &StreamName, _: &Presented<'_>) -> Result<Authorized<Publish>, Denied> {
-        Err(Denied::Wrong)
+    fn publish<'a>(&'a self, _: &'a Request<'a>) -> Decision<'a, Publish> {
+        Box::pin(async { Err(Denied::Wrong) })
     }
 
-    fn play(&self, stream: &StreamName, _: &Presented<'_>) -> Result<Authorized<Play>, Denied> {
-        match stream.as_str() {
-            "secret" => Err(Denied::Missing),
-            _ => Ok(self.0.authorize(Play {
-                stream: stream.clone(),
-            })),
-        }
+    fn play<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Play> {
+        Box::pin(async {
+            match request.stream.as_str() {
+                "secret" => Err(Denied::Missing),
+                _ => Ok(self.0.authorize(Play {
+                    stream: request.stream.clone(),
+                })),
+            }
+        })
     }
 
-    fn update_metadata(
-        &self,
-        _: &StreamName,
-        _: &Presented<'_>,
-    ) -> Result<Authorized<UpdateMetadata>, Denied> {
-        Err(Denied::Wrong)
+    fn update_metadata<'a>(&'a self, _: &'a Request<'a>) -> Decision<'a, UpdateMetadata> {
+        Box::pin(async { Err(Denied::Wrong) })
     }
 }
 
@@ -90,14 +88,9 @@ async fn join<T>(
     choose: impl FnMut(&Info) -> Choice<T>,
 ) -> Result<Joined<T>, JoinRefused> {
     let gate = Doorkeeper(&house.gatekeeper);
+    let name = name(stream);
     let wish = Wish {
-        stream: &name(stream),
-        presented: Presented {
-            peer: (Ipv4Addr::LOCALHOST, 1).into(),
-            user: None,
-            secret: None,
-            proof: None,
-        },
+        request: Request::new(&name, "test", (Ipv4Addr::LOCALHOST, 1).into()),
         introduction: Introduction {
             peer: (Ipv4Addr::LOCALHOST, 1).into(),
             request: format!("GET /{stream} HTTP/1.1"),

@@ -32,10 +32,17 @@ const BEN: Who = ("192.0.2.2:5000", "OBS");
 const CARL: Who = ("192.0.2.1:6000", "ffmpeg");
 
 fn publish(house: &House, who: Who, now: Instant) -> Result<Publisher, PublishRefused> {
-    let permission = house.gatekeeper.authorize(Publish {
-        stream: name(),
-        credential: Credential(1),
-    });
+    publish_with(house, who, Credential(1), now)
+}
+
+fn publish_with(
+    house: &House,
+    who: Who,
+    credential: Credential,
+    now: Instant,
+) -> Result<Publisher, PublishRefused> {
+    let stream = name();
+    let permission = house.gatekeeper.authorize(Publish { stream, credential });
     let source = Source {
         protocol: "test",
         peer: Some(who.0.parse().unwrap()),
@@ -85,6 +92,36 @@ fn who_was_replaced_may_not_take_back_while_the_other_one_sends() {
     let now = start + 140 * SECOND;
     assert!(publish(&house, ANNA, now).is_ok());
     assert_eq!(house.registry.takeovers(), 3);
+}
+
+#[test]
+fn each_key_of_a_stream_takes_over_from_itself_alone() {
+    let house = House::new(Settings::default());
+    let start = Instant::now();
+    let mut anna = publish_with(&house, ANNA, Credential(1), start).unwrap();
+    let now = start + 5 * SECOND;
+    send(&mut anna, now);
+    let other_key = publish_with(&house, BEN, Credential(2), now).err();
+    assert_eq!(other_key, Some(PublishRefused::Busy));
+    let mut ben = publish_with(&house, BEN, Credential(1), now).unwrap();
+    send(&mut ben, now + SECOND);
+    // Another key has to wait until the present publisher has stalled.
+    let now = now + SECOND + fanout::STALLED_AFTER;
+    assert!(publish_with(&house, CARL, Credential(2), now).is_ok());
+}
+
+#[test]
+fn a_publisher_that_yields_gives_way_to_every_key() {
+    let house = House::new(Settings::default());
+    let start = Instant::now();
+    let mut demo = publish_with(&house, ANNA, Credential::YIELDS, start).unwrap();
+    let now = start + 5 * SECOND;
+    send(&mut demo, now);
+    let mut ben = publish_with(&house, BEN, Credential(2), now).unwrap();
+    let now = now + 5 * SECOND;
+    send(&mut ben, now);
+    let back = publish_with(&house, CARL, Credential::YIELDS, now).err();
+    assert_eq!(back, Some(PublishRefused::Busy), "and takes from none");
 }
 
 #[test]

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::task;
 use std::time::Instant;
 
-use fanout::gate::{Authorized, Presented, Publish};
+use fanout::gate::{Authorized, Publish, Request};
 use fanout::{Claim, Phase, PublishRefused, Publisher, Registry, Source};
 use media::{Container, Item, StreamName};
+use net::wait;
 
 use crate::stats::{Protocol, Stats};
 use crate::{Context, Error, now};
@@ -34,6 +35,8 @@ pub(crate) struct Turn {
     /// Whether the log has been told of its end.
     is_told: bool,
     publisher: Publisher,
+    /// When the permission ends.
+    until: Option<Instant>,
     stats: Arc<Stats>,
     protocol: Protocol,
     peer: Option<SocketAddr>,
@@ -55,15 +58,15 @@ pub fn name(text: &str) -> Result<StreamName, Error> {
     }
 }
 
-/// Begins a publisher's turn if the gate and the registry permit it.
-pub(crate) fn admit(
+/// Begins a publisher's turn if the gate and the registry permit it. To be awaited by the connection's own
+/// task: the gate may take its time.
+pub(crate) async fn admit(
     context: &Context,
-    name: &StreamName,
-    presented: &Presented<'_>,
+    request: &Request<'_>,
     protocol: Protocol,
     source: &Source,
 ) -> Result<Turn, Error> {
-    let permission = context.gate.publish(name, presented)?;
+    let permission = context.gate.publish(request).await?;
     enter(
         &context.registry,
         &context.stats,
@@ -83,10 +86,13 @@ pub(crate) fn enter(
     source: &Source,
     now: Instant,
 ) -> Result<Turn, Error> {
+    if permission.is_over(now) {
+        return Err(Error::Expired);
+    }
     let mut refused = PublishRefused::Ended;
     for _ in 0..TRIES_MAX {
         match registry.publish(permission, source.clone(), now) {
-            Ok(publisher) => return Ok(Turn::new(stats, publisher, protocol, source)),
+            Ok(publisher) => return Ok(Turn::new(stats, publisher, permission, protocol, source)),
             Err(PublishRefused::Ended) => {}
             Err(other) => {
                 refused = other;
@@ -99,11 +105,18 @@ pub(crate) fn enter(
 
 impl Turn {
     /// Counts and logs a turn that has begun.
-    fn new(stats: &Arc<Stats>, publisher: Publisher, protocol: Protocol, source: &Source) -> Self {
+    fn new(
+        stats: &Arc<Stats>,
+        publisher: Publisher,
+        permission: &Authorized<Publish>,
+        protocol: Protocol,
+        source: &Source,
+    ) -> Self {
         tracing::info!(
             stream = %publisher.name(),
             peer = ?source.peer,
             protocol = protocol.label(),
+            identity = permission.identity().map(tracing::field::display),
             agent = ?source.agent,
             content_type = ?source.content_type,
             "publishing begins"
@@ -112,6 +125,7 @@ impl Turn {
         Self {
             is_told: false,
             publisher,
+            until: permission.until(),
             stats: Arc::clone(stats),
             protocol,
             peer: source.peer,
@@ -157,10 +171,25 @@ impl Turn {
             .map_err(|_| self.why_over())
     }
 
-    /// Waits until the stream is no longer ours.
+    /// Waits until the stream is no longer ours, or the permission has ended.
     pub(crate) async fn over(&self) -> Error {
-        self.publisher.superseded().await;
-        self.why_over()
+        tokio::select! {
+            _ = self.publisher.superseded() => self.why_over(),
+            () = wait::at(self.until) => Error::Expired,
+        }
+    }
+
+    /// When the permission ends; `None` if it does not.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        self.until
+    }
+
+    /// Fails when the permission has ended by now.
+    pub(crate) fn check_permission(&self, now: Instant) -> Result<(), Error> {
+        match self.until {
+            Some(until) if until <= now => Err(Error::Expired),
+            _ => Ok(()),
+        }
     }
 
     /// Tells when the stream is no longer ours, to whoever does not hold the turn.
@@ -178,8 +207,9 @@ impl Turn {
         self.publisher.takes_keyframe_request(now)
     }
 
-    /// What ended the turn, if somebody else has the stream, or nobody.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// What ended the turn: another publisher has the stream, the stream or the permission has ended.
+    pub(crate) fn check(&self, now: Instant) -> Result<(), Error> {
+        self.check_permission(now)?;
         let nobody = task::Context::from_waker(task::Waker::noop());
         if self.publisher.claim().poll_superseded(&nobody).is_ready() {
             return Err(self.why_over());

@@ -58,6 +58,9 @@ pub enum Error {
     Silent(Duration),
 
     // We, or another publisher, ended it.
+    /// The permission was given for a time, which is over.
+    #[error("the permission to publish has ended")]
+    Expired,
     /// Another publisher has the stream now.
     #[error("another publisher has taken over")]
     Superseded,
@@ -85,6 +88,10 @@ pub enum Rejection {
     CredentialWrong,
     /// Too many wrong credentials from one address.
     Attempts,
+    /// The gate could not find out in time.
+    Unavailable,
+    /// A permission that was given for a time has ended.
+    Expired,
     /// The stream has a publisher.
     Busy,
     /// It was replaced by the stream's present publisher.
@@ -105,11 +112,13 @@ pub enum Rejection {
 
 impl Rejection {
     /// Every reason, in the order of their indices.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Name,
         Self::CredentialMissing,
         Self::CredentialWrong,
         Self::Attempts,
+        Self::Unavailable,
+        Self::Expired,
         Self::Busy,
         Self::Replaced,
         Self::Blocked,
@@ -127,6 +136,8 @@ impl Rejection {
             Self::CredentialMissing => "credential_missing",
             Self::CredentialWrong => "credential_wrong",
             Self::Attempts => "attempts",
+            Self::Unavailable => "unavailable",
+            Self::Expired => "expired",
             Self::Busy => "busy",
             Self::Replaced => "replaced",
             Self::Blocked => "blocked",
@@ -147,6 +158,8 @@ impl Error {
             Self::Denied(Denied::Missing) => Rejection::CredentialMissing,
             Self::Denied(Denied::Wrong) => Rejection::CredentialWrong,
             Self::Denied(Denied::TooManyAttempts) => Rejection::Attempts,
+            Self::Denied(Denied::Unavailable) => Rejection::Unavailable,
+            Self::Expired => Rejection::Expired,
             Self::Refused(PublishRefused::Busy) => Rejection::Busy,
             Self::Refused(PublishRefused::Replaced) => Rejection::Replaced,
             Self::Refused(PublishRefused::Blocked(_)) => Rejection::Blocked,

@@ -3,17 +3,21 @@
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
-use std::sync::{Arc, Once};
-use std::time::{Duration, SystemTime};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Once};
+use std::time::{Duration, Instant, SystemTime};
 
 use fanout::gate::{
-    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Publish, UpdateMetadata,
+    Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Identity, Play, Publish, Request,
+    Terms, UpdateMetadata,
 };
 use fanout::{
     Config, Entry, Fanout, Format, ListenerRecord, LogReader, Packager, Preamble, Registry, Sink,
     Stream, Takeover,
 };
 use media::{Item, StreamName, Timestamp};
+use net::wait;
+use tokio::sync::watch;
 use tracing::field::{Field, Visit};
 use tracing::span;
 
@@ -23,58 +27,157 @@ use crate::{Context, Settings, Stats, now};
 pub(crate) const KEY: &str = "opensesame";
 /// Another one that may.
 pub(crate) const OTHER_KEY: &str = "friend";
+/// One that may, but that is looked up for as long as the test wants.
+pub(crate) const LATE_KEY: &str = "patience";
+/// One that cannot be looked up.
+pub(crate) const LOST_KEY: &str = "nowhere";
 /// Whoever brings this one has failed too often.
 pub(crate) const FLOODER: &str = "flood";
 
 pub(crate) const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4711);
 
-struct TestGate(Gatekeeper);
+/// A gate of a few keys, whose answers come at once or when the test says.
+pub(crate) struct TestGate {
+    keeper: Gatekeeper,
+    /// Answers to those who show [`LATE_KEY`] wait for it.
+    opened: watch::Sender<bool>,
+    /// Those who wait.
+    waiting: AtomicUsize,
+    /// The end of every permission to publish.
+    until: Mutex<Option<Instant>>,
+}
 
 impl TestGate {
-    fn check(presented: &Presented<'_>) -> Result<Credential, Denied> {
-        match presented.secret {
+    fn new(keeper: Gatekeeper) -> Self {
+        Self {
+            keeper,
+            opened: watch::Sender::new(false),
+            waiting: AtomicUsize::new(0),
+            until: Mutex::default(),
+        }
+    }
+
+    /// Has the late answers come.
+    pub(crate) fn open(&self) {
+        self.opened.send_replace(true);
+    }
+
+    /// How many wait for an answer.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Permissions to publish that are granted from here on end then.
+    pub(crate) fn permit_until(&self, until: Instant) {
+        *self.until.lock().expect("no panic") = Some(until);
+    }
+
+    fn check(request: &Request<'_>) -> Result<Credential, Denied> {
+        match request.secret() {
             None => Err(Denied::Missing),
             Some(KEY) => Ok(Credential(1)),
             Some(OTHER_KEY) => Ok(Credential(2)),
+            Some(LATE_KEY) => Ok(Credential(3)),
             Some(FLOODER) => Err(Denied::TooManyAttempts),
+            Some(LOST_KEY) => Err(Denied::Unavailable),
             Some(_) => Err(Denied::Wrong),
+        }
+    }
+
+    async fn wait(&self, request: &Request<'_>) {
+        if request.secret() == Some(LATE_KEY) {
+            let _waiting = Waiting::new(&self.waiting);
+            let mut opened = self.opened.subscribe();
+            opened.wait_for(|opened| *opened).await.expect("it is here");
+        }
+    }
+
+    fn terms(&self, request: &Request<'_>) -> Terms {
+        Terms {
+            until: *self.until.lock().expect("no panic"),
+            identity: match request.secret() {
+                Some(KEY) => Identity::new("studio"),
+                Some(OTHER_KEY) => Identity::new("van"),
+                _ => None,
+            },
         }
     }
 }
 
+/// Somebody waits as long as it lives.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Gate for TestGate {
-    fn publish(
-        &self,
-        stream: &StreamName,
-        presented: &Presented<'_>,
-    ) -> Result<Authorized<Publish>, Denied> {
-        let credential = Self::check(presented)?;
-        Ok(self.0.authorize(Publish {
-            stream: stream.clone(),
-            credential,
-        }))
+    fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish> {
+        Box::pin(async move {
+            self.wait(request).await;
+            let action = Publish {
+                stream: request.stream.clone(),
+                credential: Self::check(request)?,
+            };
+            Ok(self.keeper.grant(action, self.terms(request)))
+        })
     }
 
-    fn play(&self, stream: &StreamName, _: &Presented<'_>) -> Result<Authorized<Play>, Denied> {
-        Ok(self.0.authorize(Play {
-            stream: stream.clone(),
-        }))
+    fn play<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Play> {
+        let stream = request.stream.clone();
+        Box::pin(std::future::ready(Ok(self
+            .keeper
+            .authorize(Play { stream }))))
     }
 
-    fn update_metadata(
-        &self,
-        stream: &StreamName,
-        presented: &Presented<'_>,
-    ) -> Result<Authorized<UpdateMetadata>, Denied> {
-        Self::check(presented)?;
-        Ok(self.0.authorize(UpdateMetadata {
-            stream: stream.clone(),
-        }))
+    fn update_metadata<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, UpdateMetadata> {
+        Box::pin(async move {
+            self.wait(request).await;
+            Self::check(request)?;
+            let stream = request.stream.clone();
+            Ok(self.keeper.authorize(UpdateMetadata { stream }))
+        })
     }
+}
+
+/// A request for `stream` with a key, or without one.
+pub(crate) fn request<'a>(stream: &'a StreamName, key: Option<&'a str>) -> Request<'a> {
+    Request {
+        token: key,
+        ..Request::new(stream, "test", PEER)
+    }
+}
+
+/// A permission to publish with a key that permits it at once.
+pub(crate) fn publishing(context: &Context, stream: &StreamName, key: &str) -> Authorized<Publish> {
+    let request = request(stream, Some(key));
+    let answer = wait::at_once(&mut context.gate.publish(&request));
+    answer.expect("at once").expect("it may")
+}
+
+/// A permission to listen.
+pub(crate) fn playing(context: &Context, stream: &StreamName) -> Authorized<Play> {
+    let request = request(stream, None);
+    let answer = wait::at_once(&mut context.gate.play(&request));
+    answer.expect("at once").expect("everybody may")
 }
 
 /// A core with one worker, a gate, and room for `streams_max` streams.
 pub(crate) fn house(takeover: Takeover, streams_max: usize) -> Arc<Context> {
+    gated(takeover, streams_max).0
+}
+
+/// The same, with its gate.
+pub(crate) fn gated(takeover: Takeover, streams_max: usize) -> (Arc<Context>, Arc<TestGate>) {
     let config = Config {
         workers: 1,
         target_utilisation: 0.02,
@@ -87,16 +190,18 @@ pub(crate) fn house(takeover: Takeover, streams_max: usize) -> Arc<Context> {
         ..fanout::Settings::default()
     });
     let (registry, keeper) = Registry::new(fanout, streams_max, rules);
-    Arc::new(Context {
+    let gate = Arc::new(TestGate::new(keeper));
+    let context = Arc::new(Context {
         registry: Arc::new(registry),
-        gate: Arc::new(TestGate(keeper)),
+        gate: Arc::clone(&gate) as _,
         settings: Settings::default(),
         stats: Arc::new(Stats::default()),
         challenge: None,
         intake: None,
         // Its sender is gone, so it never leaves.
-        leaving: tokio::sync::watch::channel(false).1,
-    })
+        leaving: watch::channel(false).1,
+    });
+    (context, gate)
 }
 
 /// What makes the packager panic when a sample contains it.
@@ -156,16 +261,7 @@ pub(crate) async fn listen_with_times(context: &Context, name: &str) -> LogReade
 
 async fn open(context: &Context, name: &str, with_times: bool) -> LogReader {
     let stream = stream(context, name).await;
-    let presented = Presented {
-        peer: PEER,
-        user: None,
-        secret: None,
-        proof: None,
-    };
-    let permission = context
-        .gate
-        .play(stream.name(), &presented)
-        .expect("everybody may");
+    let permission = playing(context, stream.name());
     let format = Format {
         name: "transcript",
         protocol: fanout::Protocol::Http,

@@ -6,27 +6,39 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use fanout::gate::Identity;
+
 use crate::config::{Auth, Secret};
 
 /// 144 bits: out of reach of guessing, and 24 characters of Base64 without padding.
 const SECRET_BYTES: usize = 18;
 
 /// Which secrets were made now, so that they are told once.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Generated {
     /// The key for publishers.
     pub(crate) publish_key: bool,
+    /// Those keys that have names.
+    pub(crate) keys: Vec<Identity>,
     /// The operator's password.
     pub(crate) admin_password: bool,
 }
 
-/// Completes the section so that it holds every secret.
+/// Completes the section so that it holds every secret. Where there are keys with names, none is made that
+/// publishes everything: each key can be told, and taken away, by its name.
 ///
 /// # Errors
 /// When the system has no randomness to give.
 pub(crate) fn complete(auth: &mut Auth) -> Result<Generated, getrandom::Error> {
+    let mut keys = Vec::new();
+    for key in &mut auth.keys {
+        if fill(&mut key.secret)? {
+            keys.push(key.name.clone());
+        }
+    }
     Ok(Generated {
-        publish_key: fill(&mut auth.publish_key)?,
+        publish_key: auth.keys.is_empty() && fill(&mut auth.publish_key)?,
+        keys,
         admin_password: fill(&mut auth.admin_password)?,
     })
 }
@@ -44,19 +56,20 @@ fn fill(place: &mut Option<Secret>) -> Result<bool, getrandom::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     #[test]
     fn only_missing_secrets_are_made_and_no_two_are_alike() {
         let mut first = Auth {
             publish_key: Some(Secret::new("chosen-by-hand")),
-            admin_password: None,
+            ..Auth::default()
         };
         let made = complete(&mut first).expect("randomness");
         assert_eq!(
             made,
             Generated {
-                publish_key: false,
-                admin_password: true
+                admin_password: true,
+                ..Generated::default()
             }
         );
         assert_eq!(first.publish_key.expect("kept").reveal(), "chosen-by-hand");
@@ -68,6 +81,13 @@ mod tests {
             second.admin_password.expect("made"),
         );
         assert_ne!(key, password);
+        let named = "[[auth.key]]\nname = \"studio\"\nmatch = \"live/*\"";
+        let mut third = Config::parse("test", named, std::iter::empty())
+            .expect("valid")
+            .auth;
+        let made = complete(&mut third).expect("randomness");
+        assert_eq!(made.keys, [third.keys[0].name.clone()]);
+        assert!(third.keys[0].secret.is_some() && third.publish_key.is_none());
         // It stands unescaped in URLs, in OBS's stream key and in `source:KEY@host`.
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         assert!(key.reveal().len() == 24 && key.reveal().chars().all(plain));

@@ -12,7 +12,7 @@ use crate::relay::{Bound, Port};
 const KEY_PLACEHOLDER: &str = "KEY";
 
 /// The whole notice. Each `listening` line, and `ready`, is a contract with those who start us.
-pub(crate) fn text(config: &Config, bound: &[Bound], generated: Generated, demo: bool) -> String {
+pub(crate) fn text(config: &Config, bound: &[Bound], generated: &Generated, demo: bool) -> String {
     let mut out = String::new();
     for Bound { port, address } in bound {
         line(&mut out, &format!("listening {} {address}", port.label()));
@@ -134,26 +134,30 @@ fn publish_over_rtmp(
     }
 }
 
-fn told_once(out: &mut String, config: &Config, generated: Generated) {
-    let secrets = [
-        (
-            "publish_key",
-            "to publish",
-            generated.publish_key,
-            &config.auth.publish_key,
-        ),
-        (
-            "admin_password",
-            "to operate, with any user name",
-            generated.admin_password,
-            &config.auth.admin_password,
-        ),
-    ];
-    let new: Vec<_> = secrets
-        .iter()
-        .filter(|(_, _, made, _)| *made)
-        .filter_map(|(key, purpose, _, secret)| Some((key, purpose, (*secret).as_ref()?)))
-        .collect();
+fn told_once(out: &mut String, config: &Config, generated: &Generated) {
+    let auth = &config.auth;
+    let mut new = Vec::new();
+    if let Some(key) = auth.publish_key.as_ref().filter(|_| generated.publish_key) {
+        new.push(("publish_key".to_owned(), key, "to publish".to_owned()));
+    }
+    for rule in &auth.keys {
+        if let Some(key) = rule
+            .secret
+            .as_ref()
+            .filter(|_| generated.keys.contains(&rule.name))
+        {
+            let purpose = format!("to publish {}", rule.pattern.as_str());
+            new.push((format!("key {}", rule.name), key, purpose));
+        }
+    }
+    if let Some(password) = auth
+        .admin_password
+        .as_ref()
+        .filter(|_| generated.admin_password)
+    {
+        let purpose = "to operate, with any user name".to_owned();
+        new.push(("admin_password".to_owned(), password, purpose));
+    }
     if new.is_empty() {
         return;
     }
@@ -161,7 +165,7 @@ fn told_once(out: &mut String, config: &Config, generated: Generated) {
         out,
         "Made for this run, because the configuration has none (section [auth])",
     );
-    for (key, purpose, secret) in new {
+    for (key, secret, purpose) in new {
         line(out, &format!("  {key:15} {}   {purpose}", secret.reveal()));
     }
 }
@@ -202,7 +206,7 @@ mod tests {
                 address: text.parse().expect("an address"),
             })
             .collect();
-        text(&config, &bound, generated, true)
+        text(&config, &bound, &generated, true)
     }
 
     #[test]
@@ -272,7 +276,7 @@ mod tests {
         );
         let text = notice(Generated {
             publish_key: true,
-            admin_password: false,
+            ..Generated::default()
         });
         assert!(
             text.contains("icecast://source:bells-at-noon-41@[::1]:8000/radio.mp3"),

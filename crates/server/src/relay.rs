@@ -20,7 +20,7 @@ use crate::door::Door;
 use crate::door::host;
 use crate::door::pressure::Marks;
 use crate::door::tls::{Acceptors, Certificate, TlsError};
-use crate::gate::Gatehouse;
+use crate::gate::{Authority, Gatehouse};
 use crate::keys::{self, Generated};
 use crate::links::{self, Links, TrustError};
 use crate::log::Log;
@@ -132,6 +132,8 @@ pub struct Relay {
     certificate: Option<Arc<Certificate>>,
     connector: Connector,
     demo: bool,
+    /// Decides instead of the keys of the configuration.
+    authority: Option<Arc<dyn Authority>>,
     log: Log,
     marks: Marks,
 }
@@ -160,6 +162,7 @@ impl Relay {
             certificate,
             connector,
             demo: false,
+            authority: None,
             log: Log::default(),
             marks: Marks::default(),
         })
@@ -169,6 +172,14 @@ impl Relay {
     #[must_use]
     pub fn with_demo(mut self, demo: bool) -> Self {
         self.demo = demo;
+        self
+    }
+
+    /// Has it ask another authority than its keys.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) fn with_authority(mut self, authority: Arc<dyn Authority>) -> Self {
+        self.authority = Some(authority);
         self
     }
 
@@ -200,6 +211,7 @@ impl Relay {
             certificate,
             connector,
             demo,
+            authority,
             log,
             marks,
         } = self;
@@ -215,7 +227,7 @@ impl Relay {
             Registry::new(Arc::clone(&fanout), publishers, rules(Arc::clone(&config)));
         let audio = Audio::start(&config.transcode).map_err(StartError::Transcoding)?;
         registry.set_deriver(audio.deriver());
-        let gate = Gatehouse::new(Arc::clone(&config), gatekeeper)?;
+        let gate = Gatehouse::new(Arc::clone(&config), gatekeeper, authority)?;
         let access = AccessLog::open(&config.log.access).map_err(StartError::AccessLog)?;
         let departures =
             Departures::read(departed, fanout, access.clone()).map_err(StartError::AccessLog)?;

@@ -101,7 +101,7 @@ impl Running {
         notice::text(
             &self.node.config,
             &self.node.bound,
-            self.generated,
+            &self.generated,
             self.demo,
         )
     }

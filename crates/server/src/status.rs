@@ -231,6 +231,7 @@ mod tests {
                 content_type: "audio/mpeg".to_owned(),
                 headers: headers.to_vec(),
             }),
+            identity: None,
             announced_type: None,
             has_media: true,
             header: None,

@@ -30,6 +30,8 @@ pub(crate) struct StreamView<'a> {
     pub(crate) protocol: &'static str,
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) agent: &'a str,
+    /// What the gate calls it: the name of its key.
+    identity: Option<&'a str>,
     pub(crate) content_type: &'a str,
     pub(crate) announced_type: Option<&'a str>,
     tracks: Tracks<'a>,
@@ -88,6 +90,7 @@ impl<'a> StreamView<'a> {
             protocol: source.protocol,
             peer: source.peer,
             agent: &source.agent,
+            identity: info.identity.as_ref().map(|identity| identity.as_str()),
             content_type: &source.content_type,
             announced_type: info.announced_type.as_deref(),
             tracks: Tracks(info),

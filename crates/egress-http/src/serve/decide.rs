@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use fanout::gate::{Denied, Presented};
+use fanout::gate::{self, Denied};
 use fanout::{
     Choice, Info, Introduction, JoinRefused, Joined, LaneGuard, LaneRefused, ListenerRecord,
     Permit, Waits, Wish, join,
 };
-use http1::{Head, HttpDate, Status};
+use http1::{Head, HttpDate, Password, Status};
 use media::Container;
 
 use super::{Answer, Context};
@@ -126,19 +126,18 @@ impl Request<'_> {
     ) -> Result<Joined<Wanted>, Answer> {
         let basic = self.head.basic_auth();
         let bearer = self.head.bearer_token();
-        let key = self.head.query().get("key");
-        let secret = match (&basic, &bearer) {
-            (Some(credentials), _) => Some(credentials.password.reveal()),
-            (None, Some(token)) => Some(token.reveal()),
-            (None, None) => key.as_deref(),
-        };
+        // A password in its place goes before a key in the address.
+        let key = self.head.query().get("key").filter(|_| basic.is_none());
         let wish = Wish {
-            stream: &target.name,
-            presented: Presented {
-                peer: self.peer,
+            request: gate::Request {
+                agent: self.head.header("user-agent").unwrap_or_default(),
                 user: basic.as_ref().map(|credentials| &credentials.user[..]),
-                secret,
-                proof: None,
+                password: basic
+                    .as_ref()
+                    .map(|credentials| credentials.password.reveal()),
+                token: bearer.as_ref().map(Password::reveal).or(key.as_deref()),
+                query: str::from_utf8(self.head.query().as_bytes()).unwrap_or_default(),
+                ..gate::Request::new(&target.name, fanout::Protocol::Http.label(), self.peer)
             },
             introduction: self.introduction(permit),
         };
@@ -210,6 +209,7 @@ impl Request<'_> {
                 self.text(Status::UNAUTHORIZED, &[CHALLENGE], &words)
             }
             Denied::TooManyAttempts => self.later(Status::TOO_MANY_REQUESTS, &words),
+            Denied::Unavailable => self.later(Status::SERVICE_UNAVAILABLE, &words),
         }
     }
 

@@ -86,6 +86,27 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 
+/// A client that keeps talking while it waits is read in pieces of this size, and not heard.
+const CHATTER_BYTES: usize = 64;
+
+/// Waits for a decision, unless the client leaves: then nothing is held for it any longer. `None` when it has
+/// left.
+async fn unless_gone<S, T>(socket: &mut S, decision: impl Future<Output = T>) -> Option<T>
+where
+    S: AsyncRead + Unpin,
+{
+    let left = async {
+        let mut chatter = [0; CHATTER_BYTES];
+        while socket.read(&mut chatter).await.is_ok_and(|count| count > 0) {}
+    };
+    tokio::select! {
+        // First, so that who need not wait is answered even if it has closed its half.
+        biased;
+        decision = decision => Some(decision),
+        () = left => None,
+    }
+}
+
 /// Writes an answer and closes the connection in an orderly way.
 async fn answer<S>(socket: S, answer: Answer) -> Outcome
 where

@@ -1,13 +1,14 @@
 //! A listener on a plain socket: it becomes a worker's.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 
 use fanout::{NewListener, Permit};
 use http1::Head;
 use tokio::net::TcpStream;
 
 use super::decide::{Decision, Listen, decide};
-use super::{Context, Outcome, answer};
+use super::{Context, Outcome, answer, unless_gone};
 use crate::Target;
 
 /// Serves a request for a stream: answers it, or hands the socket to
@@ -17,13 +18,21 @@ use crate::Target;
 /// is there.
 pub async fn serve_plain(
     context: &Context,
-    socket: TcpStream,
+    mut socket: TcpStream,
     target: Target,
     head: Head,
     peer: SocketAddr,
     permit: Option<Permit>,
 ) -> Outcome {
-    match decide(context, target, &head, peer, permit).await {
+    let decision = {
+        // Pinned, so that it is not there a second time in what waits for it.
+        let decision = pin!(decide(context, target, &head, peer, permit));
+        unless_gone(&mut socket, decision).await
+    };
+    let Some(decision) = decision else {
+        return Outcome::Gone;
+    };
+    match decision {
         Decision::Answer(words) => answer(socket, words).await,
         Decision::Listen(listen) => attach(context, socket, *listen).await,
     }

@@ -9,6 +9,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::decide::{Decision, Listen, decide};
-use super::{Context, Outcome, answer};
+use super::{Context, Outcome, answer, unless_gone};
 use crate::Target;
 
 /// How long it may take to give a client something; the same patience as for a plain socket.
@@ -33,7 +34,7 @@ const CHATTER_BYTES: usize = 256;
 /// `permit` is as for [`serve_plain`](crate::serve_plain).
 pub async fn serve_secure<S>(
     context: &Context,
-    socket: S,
+    mut socket: S,
     target: Target,
     head: Head,
     peer: SocketAddr,
@@ -42,12 +43,21 @@ pub async fn serve_secure<S>(
 where
     S: AsyncRead + AsyncWrite + Send + Unpin,
 {
-    match decide(context, target, &head, peer, permit).await {
+    let decision = {
+        // Pinned, so that it is not there a second time in what waits for it.
+        let decision = pin!(decide(context, target, &head, peer, permit));
+        unless_gone(&mut socket, decision).await
+    };
+    let Some(decision) = decision else {
+        return Outcome::Gone;
+    };
+    match decision {
         Decision::Answer(words) => answer(socket, words).await,
         Decision::Listen(listen) => {
             let (head, reader) = follow(context, *listen);
             let id = reader.id();
-            Pump { reader }.run(Connection(socket), Some(head)).await;
+            // In a box, because it is larger than what goes before, in which thousands may wait.
+            Box::pin(Pump { reader }.run(Connection(socket), Some(head))).await;
             Outcome::Listening(id)
         }
     }

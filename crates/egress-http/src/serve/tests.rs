@@ -466,6 +466,40 @@ async fn heads_and_probes_are_no_listeners() {
     read_until(&mut client, &mp3_frame(9)).await;
 }
 
+/// Waits until so many questions wait for the gate.
+async fn until_waiting(house: &House, count: usize) {
+    let reached = async {
+        while house.gate.waiting() != count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(PATIENCE, reached).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_listener_waits_for_its_permission_and_no_longer_than_it_is_there() {
+    let house = House::new(no_burst());
+    let mut publisher = house.publish("late/radio", Container::Mp3);
+    write(&mut publisher, &mp3_items(20));
+    let (mut client, _serving) = ask(&house, &get("/late/radio")).await;
+    let (gone, serving) = ask(&house, &get("/late/radio")).await;
+    let (mut secure, _secure_serving) = ask_secure(&house, &get("/late/radio")).await;
+    let (gone_secure, serving_secure) = ask_secure(&house, &get("/late/radio")).await;
+    until_waiting(&house, 4).await;
+    drop((gone, gone_secure));
+    for serving in [serving, serving_secure] {
+        let outcome = timeout(PATIENCE, serving).await.unwrap().unwrap();
+        assert_eq!(outcome, Outcome::Gone);
+    }
+    until_waiting(&house, 2).await;
+    assert_eq!(house.context.registry.fanout().listeners(), 0);
+    // What is said while waiting is not heard.
+    client.write_all(b"hello?").await.unwrap();
+    house.gate.open();
+    assert!(read_head(&mut client).await.starts_with("HTTP/1.1 200"));
+    assert!(read_head(&mut secure).await.starts_with("HTTP/1.1 200"));
+}
+
 /// Begins to listen the secure way.
 async fn ask_secure(house: &House, request: &str) -> (DuplexStream, JoinHandle<Outcome>) {
     let (client, server) = duplex(1024);

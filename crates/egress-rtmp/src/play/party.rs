@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use ::rtmp::server::{Event, Rejection, Request, RequestId, Session};
 use bytes::{Buf, BytesMut};
-use fanout::gate::Presented;
+use fanout::gate;
 use fanout::{
     Choice, Info, Introduction, JoinRefused, Joined, LaneGuard, ListenerRecord, Permit,
     Subscription, Waits, Wish, join,
@@ -188,17 +188,17 @@ impl Party {
         let waits = self.waits();
         let path = &request.path;
         let key = path.parameter(KEY_PARAMETER);
-        let (user, password) = match &path.user {
-            Some((user, password)) => (Some(user.as_str()), Some(password.as_str())),
-            None => (None, None),
-        };
+        let user = path.user.as_ref();
+        // What the books are told is its own: the session goes on while it waits.
+        let agent = self.agent.clone();
         let wish = Wish {
-            stream: &name,
-            presented: Presented {
-                peer: self.peer,
-                user,
-                secret: key.as_deref().or(password),
-                proof: None,
+            request: gate::Request {
+                agent: &agent,
+                user: user.map(|(user, _)| user.as_str()),
+                password: user.map(|(_, password)| password.as_str()),
+                token: key.as_deref(),
+                query: &path.query,
+                ..gate::Request::new(&name, fanout::Protocol::Rtmp.label(), self.peer)
             },
             introduction: self.introduction(&name),
         };

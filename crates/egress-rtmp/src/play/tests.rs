@@ -465,6 +465,18 @@ async fn the_gate_is_asked_with_the_key() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_player_is_heard_while_the_gate_decides() {
+    let house = House::new(Duration::ZERO, LINGER);
+    let mut show = house.show("live/show");
+    show.frames(1);
+    let mut player = Player::playing(&house, Way::Plain, "undecided").await;
+    assert!(player.hears_nothing().await);
+    // It would rather have another stream.
+    player.play("show").await;
+    player.hear("video key 0").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_that_talks_without_end_is_let_go() {
     let house = House::new(WAIT, LINGER);
     let mut show = house.show("live/show");

@@ -19,7 +19,7 @@ use super::tap::TapWriter;
 use super::timeline::Timeline;
 use super::{DeriverCell, Keyframes, Offer, Phase, Rate, Settings, Source};
 use crate::events::{EndReason, StreamEvents};
-use crate::gate::Credential;
+use crate::gate::{Credential, Identity};
 use crate::keyframe::KeyframeWish;
 use crate::lane::LaneWriter;
 use crate::policy::{Class, Policy};
@@ -39,6 +39,8 @@ pub(super) struct Core {
     pub(super) phase: Phase,
     pub(super) epoch: u32,
     pub(super) credential: Credential,
+    /// Whom the present publisher's permission names.
+    pub(super) identity: Option<Identity>,
     pub(super) source: Arc<Source>,
     pub(super) announced_type: Option<Arc<str>>,
     /// Container and media type that the present lanes' listeners were promised.
@@ -106,6 +108,7 @@ impl Core {
             phase: Phase::Lingering,
             epoch: 0,
             credential,
+            identity: None,
             promised: (source.container, source.content_type.clone()),
             source: Arc::new(source),
             announced_type: None,

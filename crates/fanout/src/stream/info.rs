@@ -8,6 +8,7 @@ use bytes::Bytes;
 use media::{Container, StreamName, Title, Track};
 
 use super::{Keyframes, Offer, PictureOrder, Rate};
+use crate::gate::Identity;
 use crate::policy::{Class, Policy};
 use crate::registry::Takeover;
 
@@ -83,6 +84,8 @@ pub struct Info {
     pub since: SystemTime,
     /// Its publisher, or the last one.
     pub source: Arc<Source>,
+    /// Whom that one's permission names: the key that it showed, if that has a name.
+    pub identity: Option<Identity>,
     /// What that one called its bytes, where they turned out to be something else.
     pub announced_type: Option<Arc<str>>,
     /// Whether the present publisher has sent media.

@@ -150,6 +150,7 @@ impl Stream {
             epoch: core.epoch,
             since: core.since,
             source: Arc::clone(&core.source),
+            identity: core.identity.clone(),
             announced_type: core.announced_type.clone(),
             has_media: core.has_media,
             tracks: core.tracks.clone(),

@@ -7,7 +7,7 @@ use std::time::Instant;
 use media::{Container, Item, StreamName};
 
 use super::{Phase, Settings, Source, Stream};
-use crate::gate::Credential;
+use crate::gate::{Credential, Identity};
 use crate::keyframe::RequestRate;
 use crate::registry::PublishRefused;
 
@@ -42,6 +42,7 @@ impl Publisher {
     pub(crate) fn begin(
         stream: Arc<Stream>,
         credential: Credential,
+        identity: Option<Identity>,
         source: Source,
         settings: Settings,
         now: Instant,
@@ -56,6 +57,7 @@ impl Publisher {
             Phase::Lingering => false,
             Phase::Ended => return Err(PublishRefused::Ended),
         };
+        core.identity = identity;
         core.begin_epoch(credential, source, settings, now);
         let epoch = core.epoch;
         drop(core);

@@ -86,7 +86,7 @@ impl Core {
         now: Instant,
     ) -> Result<(), PublishRefused> {
         let silent_for = now.saturating_duration_since(self.last_item);
-        let is_same = self.credential == credential;
+        let is_same = self.credential.yields_to(credential);
         if !settings.takeover.permits(is_same, silent_for) {
             return Err(PublishRefused::Busy);
         }

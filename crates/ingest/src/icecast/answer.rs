@@ -27,6 +27,8 @@ pub fn status_of(error: &Error) -> (Status, String) {
             return (Status::UNAUTHORIZED, "You need to authenticate".to_owned());
         }
         Error::Denied(Denied::TooManyAttempts) => Status::TOO_MANY_REQUESTS,
+        Error::Denied(Denied::Unavailable) => Status::SERVICE_UNAVAILABLE,
+        Error::Expired => Status::FORBIDDEN,
         // The words of Icecast 2.4.4, which people search for.
         Error::Refused(PublishRefused::Busy) => {
             return (Status::FORBIDDEN, "Mountpoint in use".to_owned());

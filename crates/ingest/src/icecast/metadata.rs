@@ -1,16 +1,15 @@
 //! Titles that come beside the stream: `/admin/metadata` and Shoutcast's `/admin.cgi`.
 
 use std::net::SocketAddr;
-use std::time::Instant;
 
-use fanout::gate::{Denied, Presented};
+use fanout::gate::Denied;
 use http1::{Head, Password, Query};
 use media::{Container, StreamName, Title};
 
 use super::{Credentials, answer};
 use crate::refusal::Refused;
 use crate::stats::Protocol;
-use crate::{Context, Error};
+use crate::{Context, Error, now};
 
 /// Longest title and longest link, in bytes; what does not fit into an ICY block is of no use.
 const TEXT_BYTES_MAX: usize = 4080;
@@ -41,20 +40,20 @@ const SENDS_EMPTY: &str = "butt";
 /// An empty title clears the last one. Ogg, WebM and what is only relayed carry their own titles, or
 /// none: as with Icecast, nothing is changed then, and the answer says so.
 ///
-/// To be called as soon as the head is there: some clients close without waiting for the answer.
-pub fn update_metadata(
+/// To be called as soon as the head is there: some clients close without waiting for the answer. That is why
+/// the gate's answer is waited for whether the client still is there or not.
+pub async fn update_metadata(
     context: &Context,
     dialect: Dialect,
     head: &Head,
     form: &[u8],
     peer: SocketAddr,
-    now: Instant,
 ) -> Vec<u8> {
     let parameters = Parameters {
         query: head.query(),
         form: Query::new(form),
     };
-    match update(context, dialect, head, &parameters, peer, now) {
+    match update(context, dialect, head, &parameters, peer).await {
         Ok(message) => {
             let document = format!(
                 "<?xml version=\"1.0\"?>\n<iceresponse><message>{message}</message>\
@@ -83,22 +82,21 @@ pub fn update_metadata(
     }
 }
 
-fn update(
+async fn update(
     context: &Context,
     dialect: Dialect,
     head: &Head,
     parameters: &Parameters<'_>,
     peer: SocketAddr,
-    now: Instant,
 ) -> Result<&'static str, Error> {
     let mut credentials = Credentials::of(head);
-    if credentials.secret.is_none() && dialect == Dialect::Shoutcast {
-        credentials.secret = parameters.get("pass").map(Password::new);
+    if credentials.are_missing() && dialect == Dialect::Shoutcast {
+        credentials.password = parameters.get("pass").map(Password::new);
     }
-    let presented = credentials.presented(peer);
-    let name = stream_name(context, parameters, &presented)?;
+    let name = stream_name(context, parameters, credentials.are_missing())?;
+    let request = credentials.request(&name, head, peer);
     // Asked before anything is told of what there is.
-    let permission = context.gate.update_metadata(&name, &presented)?;
+    let permission = context.gate.update_metadata(&request).await?;
     match parameters.get("mode").as_deref() {
         Some("updinfo") => {}
         Some(_) => return Err(Error::ModeUnknown),
@@ -114,7 +112,7 @@ fn update(
     };
     if let Some(title) = title(parameters).filter(is_meant) {
         tracing::info!(stream = %name, %peer, title = ?title.text, "title");
-        stream.set_title(&permission, title, now);
+        stream.set_title(&permission, title, now());
     }
     Ok(UPDATED)
 }
@@ -132,7 +130,7 @@ const fn takes_titles(container: Container) -> bool {
 fn stream_name(
     context: &Context,
     parameters: &Parameters<'_>,
-    presented: &Presented<'_>,
+    is_stranger: bool,
 ) -> Result<StreamName, Error> {
     if let Some(mount) = parameters.get("mount").filter(|mount| !mount.is_empty()) {
         return Ok(StreamName::parse(&mount)?);
@@ -144,7 +142,7 @@ fn stream_name(
     match (from_sources.next(), from_sources.next()) {
         (Some(only), None) => Ok(only.name().clone()),
         // Without a stream the gate cannot be asked; a stranger learns nothing all the same.
-        _ if presented.secret.is_none() => Err(Denied::Missing.into()),
+        _ if is_stranger => Err(Denied::Missing.into()),
         _ => Err(Error::ParameterMissing("mount")),
     }
 }

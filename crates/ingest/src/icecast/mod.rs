@@ -15,13 +15,14 @@ mod content;
 mod description;
 mod metadata;
 mod pace;
+mod patience;
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use fanout::Source;
-use fanout::gate::{Denied, Presented};
+use fanout::gate::{Denied, Request};
 use http1::{Body, BodyDecoder, Head, Step};
 use media::{Container, Item, Span, StreamName, Timestamp};
 use net::closing;
@@ -64,7 +65,12 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
     let stream = name.as_ref().ok().cloned();
-    let admitted = match name.and_then(|name| admit(context, name, &head, peer)) {
+    let mut early = BytesMut::from(early);
+    let admitted = match name {
+        Ok(name) => admit(context, &mut socket, &mut early, &name, &head, peer).await,
+        Err(error) => Err(error),
+    };
+    let admitted = match admitted {
         Ok(admitted) => admitted,
         Err(error) => {
             let refused = Refused {
@@ -96,7 +102,9 @@ where
     feed.end(&result);
     // The answer's head was given long ago. What is the matter can still be its body.
     let words = match &result {
-        Err(error @ (Error::NotMedia(_) | Error::NoMedia(_) | Error::Silent(_))) => {
+        Err(
+            error @ (Error::NotMedia(_) | Error::NoMedia(_) | Error::Silent(_) | Error::Expired),
+        ) => {
             format!("{error}\r\n")
         }
         _ => String::new(),
@@ -106,16 +114,21 @@ where
 }
 
 /// Decides on a source. `None` for one that only asks whether it might.
-fn admit(
+async fn admit<S>(
     context: &Context,
-    name: StreamName,
+    socket: &mut S,
+    early: &mut BytesMut,
+    name: &StreamName,
     head: &Head,
     peer: SocketAddr,
-) -> Result<Option<(Turn, Content)>, Error> {
+) -> Result<Option<(Turn, Content)>, Error>
+where
+    S: AsyncRead + Unpin,
+{
     let credentials = Credentials::of(head);
-    let presented = credentials.presented(peer);
+    let request = credentials.request(name, head, peer);
     if matches!(head.body(), Body::None | Body::Length(0)) {
-        context.gate.publish(&name, &presented)?;
+        context.gate.publish(&request).await?;
         return Ok(None);
     }
     let content_type = description::content_type(head);
@@ -127,7 +140,8 @@ fn admit(
         content_type: content_type.to_owned(),
         headers: description::headers(head),
     };
-    let turn = admission::admit(context, &name, &presented, Protocol::Icecast, &source)?;
+    let admitted = admission::admit(context, &request, Protocol::Icecast, &source);
+    let turn = patience::wait_for(socket, early, admitted).await??;
     Ok(Some((turn, Content::new(content_type))))
 }
 
@@ -143,32 +157,47 @@ fn log_refusal(stream: Option<&StreamName>, head: &Head, peer: SocketAddr, error
 /// What a request proves its right with.
 struct Credentials {
     user: Option<String>,
-    secret: Option<http1::Password>,
+    password: Option<http1::Password>,
+    token: Option<http1::Password>,
 }
 
 impl Credentials {
     fn of(head: &Head) -> Self {
+        let in_header = || {
+            let password = head.header(description::PASSWORD)?;
+            Some(http1::Password::new(password.to_owned()))
+        };
         match head.basic_auth() {
             Some(basic) => Self {
                 user: Some(basic.user),
-                secret: Some(basic.password),
+                password: Some(basic.password),
+                token: None,
             },
             None => Self {
                 user: None,
-                secret: head.bearer_token().or_else(|| {
-                    let password = head.header(description::PASSWORD)?;
-                    Some(http1::Password::new(password.to_owned()))
-                }),
+                password: in_header(),
+                token: head.bearer_token(),
             },
         }
     }
 
-    fn presented(&self, peer: SocketAddr) -> Presented<'_> {
-        Presented {
-            peer,
+    fn are_missing(&self) -> bool {
+        self.password.is_none() && self.token.is_none()
+    }
+
+    fn request<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        head: &'a Head,
+        peer: SocketAddr,
+    ) -> Request<'a> {
+        Request {
+            agent: description::agent(head),
             user: self.user.as_deref(),
-            secret: self.secret.as_ref().map(http1::Password::reveal),
-            proof: None,
+            password: self.password.as_ref().map(http1::Password::reveal),
+            token: self.token.as_ref().map(http1::Password::reveal),
+            query: str::from_utf8(head.query().as_bytes()).unwrap_or_default(),
+            ..Request::new(stream, Protocol::Icecast.label(), peer)
         }
     }
 }

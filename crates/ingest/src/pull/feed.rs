@@ -214,23 +214,16 @@ impl<'a> Feed<'a> {
 mod tests {
     use bytes::Bytes;
     use fanout::Takeover;
-    use fanout::gate::Presented;
     use media::{Script, StreamName, Timestamp};
 
     use super::*;
-    use crate::testing::{KEY, PEER, house};
+    use crate::testing::{KEY, house, publishing};
 
     #[tokio::test]
     async fn of_what_comes_before_media_the_last_is_held_and_not_much() {
         let context = house(Takeover::SameCredential, 0);
         let name = StreamName::parse("live/show").unwrap();
-        let presented = Presented {
-            peer: PEER,
-            user: None,
-            secret: Some(KEY),
-            proof: None,
-        };
-        let permit = || context.gate.publish(&name, &presented).unwrap();
+        let permit = || publishing(&context, &name, KEY);
         let status = Status::default();
         let mut feed = Feed::new(&context, &permit, &status);
         let script = |bytes| {

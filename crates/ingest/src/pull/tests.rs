@@ -6,7 +6,6 @@ use ::rtmp::server::{Config, Event, RequestId, Session};
 use bytes::{Buf, BytesMut};
 use fanout::Phase;
 use fanout::Takeover;
-use fanout::gate::Presented;
 use media::StreamName;
 use net::link::Report;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::*;
-use crate::testing::{KEY, OTHER_KEY, PEER, hear, house, listen, stream};
+use crate::testing::{KEY, OTHER_KEY, hear, house, listen, publishing, stream};
 use crate::{Settings, now};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,15 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const AUDIO_HEADER: [u8; 4] = [0xaf, 0, 0x12, 0x10];
 const DING: &[u8] = b"\xaf\x01ding";
 const DONG: &[u8] = b"\xaf\x01dong";
-
-fn presented(key: &str) -> Presented<'_> {
-    Presented {
-        peer: PEER,
-        user: None,
-        secret: Some(key),
-        proof: None,
-    }
-}
 
 /// A pull at work.
 struct Pulling {
@@ -75,7 +65,7 @@ impl Pulling {
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
             let name = StreamName::parse("live/show").unwrap();
-            let permit = || context.gate.publish(&name, &presented(OTHER_KEY)).unwrap();
+            let permit = || publishing(&context, &name, OTHER_KEY);
             let stopped = async {
                 stopped.await.ok();
             };
@@ -241,7 +231,7 @@ async fn a_stream_is_played_and_published_and_played_again_after_its_end() {
 async fn a_publisher_of_the_streams_own_is_left_alone() {
     let context = house(Takeover::SameCredential, 0);
     let name = StreamName::parse("live/show").unwrap();
-    let permission = context.gate.publish(&name, &presented(KEY)).unwrap();
+    let permission = publishing(&context, &name, KEY);
     let source = fanout::Source {
         protocol: "test",
         peer: None,
@@ -282,7 +272,7 @@ async fn a_publisher_who_was_faster_is_waited_for() {
     let pulling = Pulling::from(&context, &format!("rtmp://127.0.0.1:{port}/far/away"));
     let mut origin = Origin::serve(&door).await;
     let name = StreamName::parse("live/show").unwrap();
-    let permission = context.gate.publish(&name, &presented(KEY)).unwrap();
+    let permission = publishing(&context, &name, KEY);
     let source = fanout::Source {
         protocol: "test",
         peer: None,

@@ -3,47 +3,42 @@
 //! RTMP tells late what a peer wants. One that wants to play is given back, with everything that
 //! has been said so far.
 //!
-//! One task per connection waits for whichever comes first: bytes to read, room to write, the loss
-//! of the stream to another publisher, or a deadline. What one read brought is decoded to the end
-//! and written to the stream as one batch. A bare socket that publishes is left to the intake's
-//! thread, which reads many at a time (`parked`), until there is something to decide.
+//! One task per connection waits for whichever comes first: bytes to read, room to write, the gate's
+//! answer to a request to publish (`question`), the loss of the stream to another publisher, or a
+//! deadline. What one read brought is decoded to the end and written to the stream as one batch. A bare
+//! socket that publishes is left to the intake's thread, which reads many at a time (`parked`), until
+//! there is something to decide.
+//!
+//! While the gate decides, reading goes on: a peer that hangs up takes its question back, pings are
+//! answered, and of what it sends the session keeps codec configuration alone, 32 KiB at the most.
 //!
 //! Waiting to write never stops reading: a publisher that ignores our acknowledgements goes on
 //! publishing until its unread replies reach the session's bound. Deadlines: the session has those
 //! for the handshake and for the request, the publication those for media.
 
+mod connection;
 mod parked;
 pub(crate) mod publication;
+mod question;
 mod words;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
-use ::rtmp::auth::Proof;
-use ::rtmp::server::{Asked, Config, Event, Request, Session, TurnedAway};
+use ::rtmp::server::{Request, Session};
 use bytes::{Buf, Bytes, BytesMut};
-use fanout::Source;
-use fanout::gate::{self, Denied, Presented};
-use media::{Container, StreamName};
 use net::{closing, wait};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
+use self::connection::Connection;
 use self::publication::Publication;
-use crate::refusal::Refused;
-use crate::stats::Protocol;
-use crate::{Context, Error, admission, now};
+use self::question::{Answer, Question};
+use crate::{Context, Error, now};
 
 /// Bytes read at once: a few frames of video, so that one read drains many chunks.
 const READ_BYTES: usize = 64 * 1024;
-
-/// The query parameter that carries the publish key.
-const KEY_PARAMETER: &str = "key";
-
-/// What an RTMP publisher's stream is, for listeners who take it whole.
-const CONTENT_TYPE: &str = "video/x-flv";
 
 /// Runs a connection from its first byte to its end, and closes it.
 ///
@@ -112,7 +107,7 @@ where
     if result.is_ok()
         && let Some(wish) = connection.wish.take()
     {
-        return Ok(connection.give_back(socket, wish));
+        return Ok(End::Player(Box::new(connection.into_player(socket, wish))));
     }
     let last_words = connection.finish(&result);
     closing::say(socket, &last_words).await;
@@ -143,31 +138,11 @@ pub struct Player<S> {
     pub agent: String,
 }
 
-/// What a player wants, and the bytes it sent after saying so.
-type Wish = (Box<Request>, Bytes);
-
-/// One connection.
-struct Connection {
-    context: Arc<Context>,
-    peer: SocketAddr,
-    session: Session,
-    /// What the publishing program calls itself.
-    agent: String,
-    publication: Option<Publication>,
-    /// It has been let in as a publisher.
-    is_admitted: bool,
-    /// It was asked to connect again.
-    is_asked: bool,
-    /// What the peer wants to play.
-    wish: Option<Wish>,
-    /// The last stream asked for and not obtained, as far as it may be shown.
-    refused: Option<String>,
-}
-
 /// What the driver waited for.
 enum Step {
     Read(usize),
     Sent,
+    Answered(Answer),
     Leaving,
     Due,
 }
@@ -180,9 +155,6 @@ enum Stop {
     /// It publishes, has nothing to be told, and may be read by the intake.
     Steady,
 }
-
-/// What peers are told when the server wants them to connect again.
-const LEAVING: &str = "The server is about to leave. Please connect again.";
 
 /// A task's work on a connection.
 struct Visit<F> {
@@ -217,7 +189,7 @@ impl<F: FnOnce() + Send> Visit<F> {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        self.take(connection, early)?;
+        connection.take(early, now())?;
         self.run(connection, reader, writer).await
     }
 
@@ -234,6 +206,11 @@ impl<F: FnOnce() + Send> Visit<F> {
     {
         let mut buffer = BytesMut::with_capacity(READ_BYTES);
         while !connection.session.is_closed() && connection.wish.is_none() {
+            if connection.is_held() {
+                connection.ask_at_once(now())?;
+                self.tell_admitted(connection);
+                continue;
+            }
             let due = connection.due();
             let has_output = self.is_unflushed || !connection.session.output().is_empty();
             if due.is_some_and(|due| due <= now()) {
@@ -250,14 +227,19 @@ impl<F: FnOnce() + Send> Visit<F> {
                     sent?;
                     Step::Sent
                 }
+                answer = answer(connection.question.as_mut()) => Step::Answered(answer),
                 error = over(connection.publication.as_ref()) => return Err(error),
                 () = wait::change(&mut self.leaving) => Step::Leaving,
                 () = wait::at(due) => Step::Due,
             };
             match step {
                 Step::Read(0) => return Ok(Stop::Over),
-                Step::Read(_) => self.take(connection, &buffer)?,
+                Step::Read(_) => connection.take(&buffer, now())?,
                 Step::Sent => {}
+                Step::Answered(answer) => {
+                    connection.decide(answer, now())?;
+                    self.tell_admitted(connection);
+                }
                 Step::Leaving => {
                     // A peer that does not know the request is not told, and stays to the end.
                     connection.ask_to_reconnect();
@@ -268,239 +250,12 @@ impl<F: FnOnce() + Send> Visit<F> {
         Ok(Stop::Over)
     }
 
-    fn take(&mut self, connection: &mut Connection, input: &[u8]) -> Result<(), Error> {
-        let taken = connection.take(input, now());
+    fn tell_admitted(&mut self, connection: &Connection) {
         if connection.is_admitted
             && let Some(tell) = self.on_admitted.take()
         {
             tell();
         }
-        taken
-    }
-}
-
-impl Connection {
-    fn new(context: &Arc<Context>, peer: SocketAddr) -> Result<Self, Error> {
-        let config = Config {
-            handshake_timeout: context.settings.handshake_timeout,
-            request_timeout: context.settings.publish_timeout,
-            challenge: context.challenge.clone(),
-            ..Config::default()
-        };
-        let mut seed = [0; 32];
-        getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
-        Ok(Self {
-            context: Arc::clone(context),
-            peer,
-            session: Session::new(config, seed, now()),
-            agent: String::new(),
-            publication: None,
-            is_admitted: false,
-            is_asked: false,
-            wish: None,
-            refused: None,
-        })
-    }
-
-    fn give_back<S>(self, socket: S, (request, input): Wish) -> End<S> {
-        End::Player(Box::new(Player {
-            socket,
-            session: self.session,
-            request,
-            input,
-            agent: self.agent,
-        }))
-    }
-
-    /// Asks the peer to connect again, as the server is about to leave, unless it was asked before. One that
-    /// does not know the request is not told.
-    fn ask_to_reconnect(&mut self) {
-        if !std::mem::replace(&mut self.is_asked, true) {
-            self.session.request_reconnect(LEAVING);
-        }
-    }
-
-    /// Logs and counts the end, and gives the last words.
-    fn finish(mut self, result: &Result<(), Error>) -> BytesMut {
-        // The stream may have ended before the peer could be asked.
-        if *self.context.leaving.borrow() {
-            self.ask_to_reconnect();
-        }
-        if let Err(error) = result {
-            self.note_end(error);
-            if let Some((rejection, description)) = words::of(error) {
-                self.session.close_with(rejection, &description);
-            }
-            if self.publication.is_none() {
-                tracing::info!(
-                    stream = self.refused.as_ref().map(tracing::field::display),
-                    peer = %self.peer,
-                    agent = ?self.agent,
-                    reason = %error,
-                    "RTMP connection refused"
-                );
-            }
-        }
-        if let Some(publication) = self.publication.take() {
-            match result {
-                Ok(()) => publication.end(&"the publisher hung up"),
-                Err(error) => publication.end(error),
-            }
-        }
-        std::mem::take(self.session.output())
-    }
-
-    /// Counts an end for which the peer is to blame, and tells of it if it was never let in.
-    fn note_end(&self, error: &Error) {
-        let Context {
-            registry, stats, ..
-        } = &*self.context;
-        if self.publication.is_some() {
-            return stats.reject(error);
-        }
-        let shown = self.refused.as_deref();
-        let stream = shown.and_then(|name| StreamName::parse(name).ok());
-        let refused = Refused {
-            protocol: Protocol::Rtmp,
-            peer: Some(self.peer),
-            stream: stream.as_ref(),
-        };
-        refused.note(registry, stats, error);
-    }
-
-    /// Works off received bytes; what they brought is written even if they end badly.
-    fn take(&mut self, input: &[u8], now: Instant) -> Result<(), Error> {
-        if let Some(publication) = &mut self.publication {
-            publication.received(input.len());
-        }
-        let handled = self.handle(input, now);
-        let delivered = self.publication.as_mut().map_or(Ok(()), |p| p.deliver(now));
-        handled.and(delivered)
-    }
-
-    fn handle(&mut self, mut input: &[u8], now: Instant) -> Result<(), Error> {
-        while let Some(event) = self.session.read(&mut input, now)? {
-            match event {
-                Event::Connect(connect) => self.agent = connect.flash_version,
-                Event::TurnedAway(client) => self.tell_turned_away(&client),
-                Event::Publish(request) => self.publish(&request, now)?,
-                Event::Play(request) => {
-                    self.wish = Some((request, Bytes::copy_from_slice(input)));
-                    return Ok(());
-                }
-                Event::Unpublish(id) => {
-                    if let Some(mut publication) = self.publication.take_if(|p| p.id() == id) {
-                        let delivered = publication.deliver(now);
-                        publication.end(&"the publisher ended it");
-                        delivered?;
-                    }
-                }
-                media => {
-                    if let Some(publication) = &mut self.publication {
-                        publication.media(media, now)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Most clients that are asked come again with an answer; one that has its key in the stream's name
-    /// knows none, and this is all that is ever heard of it.
-    fn tell_turned_away(&self, client: &TurnedAway) {
-        let (peer, app, agent) = (self.peer, &client.app, &client.flash_version);
-        match client.why {
-            Asked::Password => tracing::info!(
-                %peer,
-                ?app,
-                ?agent,
-                "an RTMP client is asked for user and password (rtmp.challenge); one that has its key in \
-                 the stream's name cannot answer"
-            ),
-            Asked::Again => tracing::info!(
-                %peer,
-                ?app,
-                ?agent,
-                "RTMP connection refused: its answer to the challenge is of no use"
-            ),
-            Asked::Proof => {}
-        }
-    }
-
-    fn publish(&mut self, request: &Request, now: Instant) -> Result<(), Error> {
-        let turn = self.admit(request)?;
-        self.is_admitted = true;
-        // Decided within the event, so the request is still there.
-        if self.session.accept_publish(request.id).is_ok() {
-            self.publication = Some(Publication::new(
-                request.id,
-                turn,
-                &self.context.settings,
-                now,
-            ));
-        }
-        Ok(())
-    }
-
-    fn admit(&mut self, request: &Request) -> Result<admission::Turn, Error> {
-        let path = &request.path;
-        let name = admission::name(&path.name)?;
-        let key = path.parameter(KEY_PARAMETER);
-        let (user, password) = match &path.user {
-            Some((user, password)) => (Some(user.as_str()), Some(password.as_str())),
-            None => (None, None),
-        };
-        let proof = request.proof.as_ref().map(Answer);
-        let presented = Presented {
-            peer: self.peer,
-            user,
-            secret: key.as_deref().or(password),
-            proof: proof.as_ref().map(|proof| proof as &dyn gate::Proof),
-        };
-        let source = Source {
-            protocol: Protocol::Rtmp.label(),
-            peer: Some(self.peer),
-            agent: self.agent.clone(),
-            container: Container::Tracks,
-            content_type: CONTENT_TYPE.to_owned(),
-            headers: Vec::new(),
-        };
-        let admitted = admission::admit(&self.context, &name, &presented, Protocol::Rtmp, &source);
-        if let Err(error) = &admitted {
-            // Without a key in its place, the key may well be what stands in the name's.
-            let is_missing = matches!(error, Error::Denied(Denied::Missing));
-            let is_known = self.context.registry.stream(&name).is_some();
-            self.refused = Some(match is_missing && !is_known {
-                true => words::without_key(&name),
-                false => name.to_string(),
-            });
-        }
-        admitted
-    }
-
-    fn due(&self) -> Option<Instant> {
-        let media = self.publication.as_ref().map(Publication::due);
-        [self.session.poll_timeout(), media]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
-        self.session.handle_timeout(now)?;
-        match &self.publication {
-            Some(publication) => publication.handle_timeout(now),
-            None => Ok(()),
-        }
-    }
-}
-
-/// The answer to a challenge, as the gate looks at it.
-struct Answer<'a>(&'a Proof);
-
-impl gate::Proof for Answer<'_> {
-    fn verifies(&self, secret: &str) -> bool {
-        self.0.verifies(secret)
     }
 }
 
@@ -524,7 +279,15 @@ where
     Ok(())
 }
 
-/// Waits until the stream is somebody else's.
+/// Waits for the answer to a question, if there is one.
+async fn answer(question: Option<&mut Question>) -> Answer {
+    match question {
+        Some(question) => question.answer().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the stream is somebody else's, or the permission has ended.
 async fn over(publication: Option<&Publication>) -> Error {
     match publication {
         Some(publication) => publication.over().await,

@@ -2,13 +2,13 @@
 //!
 //! All that a steady publisher needs is done on the intake's thread: what arrives is decoded and
 //! written, and acknowledged. The task has the connection back when there is anything else to do: the
-//! publication or the connection ends, a deadline has come, another publisher has the stream, or the
-//! server is about to leave.
+//! publication or the connection ends, the peer wants to publish something else, a deadline has come,
+//! another publisher has the stream, or the server is about to leave.
 
 use std::time::Instant;
 
 use ::rtmp::server::RequestId;
-use bytes::{Buf, Bytes};
+use bytes::Buf;
 use net::intake::{Next, Pace, Reader, Returned, Ticket};
 use net::{closing, wait};
 use tokio::net::TcpStream;
@@ -110,17 +110,14 @@ impl Parked {
         let publication = self.connection.publication.as_ref();
         self.result.is_ok()
             && publication.is_some_and(|publication| publication.id() == self.id)
-            && self.connection.wish.is_none()
+            && !self.connection.is_held()
             && !self.connection.session.is_closed()
     }
 }
 
 impl Reader for Parked {
     fn take(&mut self, bytes: &[u8], now: Instant) -> Next {
-        if let Some((_, input)) = &mut self.connection.wish {
-            // For whoever serves the player.
-            *input = Bytes::from([input, bytes].concat());
-        } else if self.result.is_ok() {
+        if self.result.is_ok() {
             self.result = self.connection.take(bytes, now);
         }
         match &self.connection.publication {

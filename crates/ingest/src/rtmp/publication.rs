@@ -114,13 +114,15 @@ impl Publication {
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     pub(super) fn due(&self) -> Instant {
-        self.heard + self.patience()
+        let silent = self.silent_at();
+        self.turn.until().map_or(silent, |until| until.min(silent))
     }
 
-    /// Gives up on a publisher that sends no media. Data messages and pongs are no media: some
+    /// Ends a publisher whose permission has ended, and gives up on one that sends no media. Data messages and pongs are no media: some
     /// encoders send them from a separate clock while their input is dead.
     pub(super) fn handle_timeout(&self, now: Instant) -> Result<(), Error> {
-        if now < self.due() {
+        self.turn.check_permission(now)?;
+        if now < self.silent_at() {
             Ok(())
         } else if self.has_begun {
             Err(Error::Silent(self.source_timeout))
@@ -132,6 +134,10 @@ impl Publication {
     /// Ends the turn, saying why in the log.
     pub(super) fn end(self, reason: &dyn Display) {
         self.turn.end(reason);
+    }
+
+    fn silent_at(&self) -> Instant {
+        self.heard + self.patience()
     }
 
     fn patience(&self) -> Duration {

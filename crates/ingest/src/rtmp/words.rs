@@ -30,7 +30,7 @@ pub(super) fn without_key(name: &StreamName) -> String {
 /// is left to hear any. OBS and ffmpeg show the description to the broadcaster.
 pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
     let rejection = match error {
-        Error::Denied(Denied::Missing | Denied::Wrong) => Rejection::Denied,
+        Error::Denied(Denied::Missing | Denied::Wrong) | Error::Expired => Rejection::Denied,
         Error::Refused(PublishRefused::Busy | PublishRefused::Replaced) | Error::Superseded => {
             Rejection::BadName
         }
@@ -43,9 +43,11 @@ pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
         | Error::ParameterMissing(_)
         | Error::ModeUnknown => Rejection::Rejected,
         Error::NoSuchStream => Rejection::StreamNotFound,
-        Error::NoMedia(_) | Error::Silent(_) | Error::NotConnected(_) | Error::Ended => {
-            Rejection::Failed
-        }
+        Error::Denied(Denied::Unavailable)
+        | Error::NoMedia(_)
+        | Error::Silent(_)
+        | Error::NotConnected(_)
+        | Error::Ended => Rejection::Failed,
         Error::Rtmp(_) | Error::Http(_) | Error::NotMedia(_) | Error::Panicked | Error::Io(_) => {
             return None;
         }

@@ -45,10 +45,11 @@ mod source;
 mod tests;
 mod track;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fanout::gate::{Authorized, Denied, Presented, Publish};
+use fanout::gate::{Authorized, Denied, Publish, Request};
 use fanout::{Registry, Source};
 use media::Container;
 use net::panics::{self, Part};
@@ -145,46 +146,50 @@ impl Drop for Ticket {
     }
 }
 
-/// Permits a publisher that has agreed on what it sends to take the stream `name` once its media is
-/// there, if the gate says so and the stream could be had now. `agent` is what its program calls
-/// itself.
+/// Asks the gate whether a client may publish over WebRTC.
 ///
 /// # Errors
 /// When it may not; the event has been logged and counted then.
+pub async fn permit(
+    context: &Context,
+    request: &Request<'_>,
+) -> Result<Authorized<Publish>, Error> {
+    let asked = async {
+        // The route knows names, and not which of them are the server's own.
+        admission::name(request.stream.as_str())?;
+        Ok(context.gate.publish(request).await?)
+    };
+    let (peer, agent) = (request.peer, request.agent);
+    asked
+        .await
+        .inspect_err(|error| refuse(context, peer, agent, error))
+}
+
+/// Lets a publisher that has agreed on what it sends take its stream once its media is there, if the stream
+/// could be had now. `agent` is what its program calls itself.
+///
+/// # Errors
+/// When it could not; the event has been logged and counted then.
 pub fn admit(
     context: &Context,
-    name: &str,
-    presented: &Presented<'_>,
+    permission: Authorized<Publish>,
+    peer: SocketAddr,
     agent: &str,
     agreed: Agreed,
 ) -> Result<Ticket, Error> {
     let source = Source {
         protocol: Protocol::Whip.label(),
-        peer: Some(presented.peer),
+        peer: Some(peer),
         agent: agent.to_owned(),
         container: Container::Tracks,
         content_type: CONTENT_TYPE.to_owned(),
         headers: Vec::new(),
     };
-    let permitted = admission::name(name).and_then(|name| {
-        let permission = context.gate.publish(&name, presented)?;
-        context
-            .registry
-            .would_publish(&permission, &source, crate::now())?;
-        Ok(permission)
-    });
-    let permission = permitted.inspect_err(|error| {
-        let refused = Refused {
-            protocol: Protocol::Whip,
-            peer: source.peer,
-            stream: None,
-        };
-        refused.note(&context.registry, &context.stats, error);
-        // Clients may well ask without a token first.
-        if !matches!(error, Error::Denied(Denied::Missing)) {
-            tracing::info!(peer = %presented.peer, ?agent, reason = %error, "publisher refused");
-        }
-    })?;
+    let now = crate::now();
+    let could = context.registry.would_publish(&permission, &source, now);
+    could
+        .map_err(Error::from)
+        .inspect_err(|error| refuse(context, peer, agent, error))?;
     let claim = Some(Claim {
         registry: Arc::clone(&context.registry),
         stats: Arc::clone(&context.stats),
@@ -192,6 +197,20 @@ pub fn admit(
         source,
     });
     Ok(Ticket { agreed, claim })
+}
+
+/// Counts and logs who was turned away.
+fn refuse(context: &Context, peer: SocketAddr, agent: &str, error: &Error) {
+    let refused = Refused {
+        protocol: Protocol::Whip,
+        peer: Some(peer),
+        stream: None,
+    };
+    refused.note(&context.registry, &context.stats, error);
+    // Clients may well ask without a token first.
+    if !matches!(error, Error::Denied(Denied::Missing)) {
+        tracing::info!(%peer, ?agent, reason = %error, "publisher refused");
+    }
 }
 
 /// The publishers of one worker.

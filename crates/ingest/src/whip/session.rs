@@ -274,7 +274,7 @@ impl Session {
         if now >= self.report_at {
             self.report_at = now + REPORT_INTERVAL;
             self.report(now, out);
-            self.turn.as_ref().map_or(Ok(()), Turn::check)?;
+            self.turn.as_ref().map_or(Ok(()), |turn| turn.check(now))?;
         }
         Ok(())
     }

@@ -151,6 +151,9 @@ async fn guard(
         Err(denied @ Denied::TooManyAttempts) => {
             (StatusCode::TOO_MANY_REQUESTS, format!("{denied}\n")).into_response()
         }
+        Err(denied @ Denied::Unavailable) => {
+            (StatusCode::SERVICE_UNAVAILABLE, format!("{denied}\n")).into_response()
+        }
     }
 }
 

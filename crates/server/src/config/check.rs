@@ -7,13 +7,14 @@ use ingest::pull;
 use media::StreamName;
 
 use super::read::Walk;
-use super::{Config, Glob, PolicyOverrides, PullRule, Pulled, PushRule};
+use super::{Config, Glob, PolicyOverrides, PullRule, Pulled, PushRule, Secret};
 
 /// Notes every contradiction.
 pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
     ports(config, walk);
     tls(config, walk);
     links(config, walk);
+    keys(config, walk);
     policy("fanout.audio", &config.fanout.audio, walk);
     policy("fanout.video", &config.fanout.video, walk);
     streams(config, walk);
@@ -223,6 +224,33 @@ fn pull_of_many(rule: &PullRule, pattern: &Glob, earlier: &[PullRule], walk: &mu
             message,
             Some("{name} is the last segment, {stream} the whole name"),
         );
+    }
+}
+
+/// Keys that could not be told apart.
+fn keys(config: &Config, walk: &mut Walk<'_>) {
+    let auth = &config.auth;
+    for (index, rule) in auth.keys.iter().enumerate() {
+        let earlier = &auth.keys[..index];
+        if earlier.iter().any(|earlier| earlier.name == rule.name) {
+            let key = format!("{}.name", rule.key);
+            let message = format!("`{}` is the name of another key", rule.name);
+            let help = "the log tells publishers apart by it; for more streams widen `match`";
+            walk.problem(&key, message, Some(help));
+        }
+        let Some(secret) = &rule.secret else { continue };
+        let is_same = |other: &Option<Secret>| other.as_ref() == Some(secret);
+        let of_streams = config.streams.iter().map(|stream| &stream.publish_key);
+        let mut others = of_streams
+            .chain(earlier.iter().map(|earlier| &earlier.secret))
+            .chain([&auth.publish_key]);
+        let key = format!("{}.key", rule.key);
+        if is_same(&auth.admin_password) {
+            walk.problem(&key, "is the administrator's password", None);
+        } else if others.any(is_same) {
+            let help = "a key has one name, by which its publishers are known";
+            walk.problem(&key, "is a publish key already", Some(help));
+        }
     }
 }
 

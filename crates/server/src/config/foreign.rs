@@ -32,7 +32,7 @@ const INSTEAD: &[(&[&str], &str)] = &[
     ),
     (
         &["source_password", "mount_password"],
-        "one key publishes on every protocol: `auth.publish_key`, or `publish_key` of a [[stream]]",
+        "one key publishes on every protocol: `auth.publish_key`, `publish_key` of a [[stream]], or [[auth.key]]",
     ),
     (
         &["relay_password", "master_server", "master_password"],

@@ -17,6 +17,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fanout::gate::Identity;
 use fanout::{Class, Policy, Takeover};
 use media::{Span, StreamName};
 use toml::de::DeTable;
@@ -139,6 +140,30 @@ pub struct Auth {
     pub publish_key: Option<Secret>,
     /// What administrators must know; `None` means one is generated at start and printed.
     pub admin_password: Option<Secret>,
+    /// Further keys, each with a name of its own; see [`Config::publish_keys`].
+    pub keys: Vec<KeyRule>,
+}
+
+/// One `[[auth.key]]`: a key to publish some streams that has a name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct KeyRule {
+    /// What it is called; no two have one name.
+    pub name: Identity,
+    /// What its publishers must know; `None` means one is generated at start and printed.
+    pub secret: Option<Secret>,
+    /// Which streams it is for.
+    pub pattern: Glob,
+    /// `auth.key.0`, `auth.key.1`, …, for problems with it.
+    key: String,
+}
+
+/// A key that permits to publish a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct PublishKey<'a> {
+    /// Its name, if it has one.
+    pub name: Option<&'a Identity>,
+    /// The key itself.
+    pub secret: &'a Secret,
 }
 
 /// Section `[ingest]`.
@@ -459,10 +484,20 @@ impl Config {
             .unwrap_or(self.ingest.linger)
     }
 
-    /// What a publisher of a stream must know; `None` when no key is configured.
-    pub fn publish_key(&self, name: &StreamName) -> Option<&Secret> {
+    /// The keys of which a publisher of a stream must know one: the stream's own, else `auth.publish_key`,
+    /// and each of `auth.key` that is for it.
+    pub fn publish_keys<'a>(
+        &'a self,
+        name: &'a StreamName,
+    ) -> impl Iterator<Item = PublishKey<'a>> {
         let own = self.rule(name).and_then(|rule| rule.publish_key.as_ref());
-        own.or(self.auth.publish_key.as_ref())
+        let nameless = own.or(self.auth.publish_key.as_ref());
+        let named = self.auth.keys.iter();
+        let fitting = named.filter(|key| key.pattern.matches(name.as_str()));
+        let named = fitting.filter_map(|key| Some((Some(&key.name), key.secret.as_ref()?)));
+        let nameless = nameless.map(|secret| (None, secret)).into_iter();
+        let all = nameless.chain(named);
+        all.map(|(name, secret)| PublishKey { name, secret })
     }
 
     /// Whether a stream is listed on `/`.

@@ -7,8 +7,8 @@ use fanout::Policy;
 
 use super::read::Section;
 use super::{
-    Admin, Auth, Config, Fanout, Glob, Http, Ingest, Limits, Log, PolicyOverrides, PullRule,
-    PushRule, Rtmp, StreamRule, Transcode, Webrtc,
+    Admin, Auth, Config, Fanout, Glob, Http, Ingest, KeyRule, Limits, Log, PolicyOverrides,
+    PullRule, PushRule, Rtmp, StreamRule, Transcode, Webrtc,
 };
 
 /// Most worker threads: more than any machine has cores, few enough to start at once.
@@ -98,6 +98,31 @@ fn auth(s: &mut Section<'_, '_>, auth: &mut Auth) {
         !same,
         "is the publish key, which every broadcaster knows",
     );
+    s.sections("key", |s| auth.keys.extend(key(s)));
+}
+
+/// Reads one `[[auth.key]]`; `None` when it does not say what it is called, or what for.
+fn key(s: &mut Section<'_, '_>) -> Option<KeyRule> {
+    let mut name = None;
+    let mut secret = None;
+    let mut pattern = None::<Glob>;
+    s.set_some("name", &mut name);
+    s.set("key", &mut secret);
+    s.set_some("match", &mut pattern);
+    if name.is_none() {
+        s.missing("name", "say what it is called, such as name = \"studio\"");
+    }
+    if pattern.is_none() {
+        let help = "say which streams it is for, such as match = \"live/*\"";
+        s.missing("match", help);
+    }
+    let key = s.path();
+    Some(KeyRule {
+        name: name?,
+        secret,
+        pattern: pattern?,
+        key,
+    })
 }
 
 fn ingest(s: &mut Section<'_, '_>, ingest: &mut Ingest) {

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fanout::gate::Identity;
 use media::{NameError, Span, StreamName};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -305,6 +306,17 @@ impl Setting for Option<Secret> {
             return Err(Fault::helped(message, help));
         }
         Ok(Some(Secret::new(text)))
+    }
+}
+
+impl Setting for Identity {
+    const EXPECTED: &str = "a name of at most 64 bytes, such as \"studio\"";
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        Self::new(text).ok_or_else(|| match text {
+            "" => Fault::helped("is empty", format!("write {}", Self::EXPECTED)),
+            _ => Fault::helped("is no name", format!("write {}", Self::EXPECTED)),
+        })
     }
 }
 

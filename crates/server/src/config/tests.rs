@@ -61,7 +61,7 @@ fn assignments(source: &str) -> Vec<(usize, String, String, String)> {
     for (index, line) in source.lines().enumerate() {
         if line.starts_with('[') {
             section = line.trim_matches(['[', ']']).to_owned();
-            if ["push", "pull", "stream"].contains(&section.as_str()) {
+            if ["auth.key", "push", "pull", "stream"].contains(&section.as_str()) {
                 section += ".0";
             }
         } else if let Some((key, value)) = line.split_once(" = ").filter(|_| !line.starts_with('#'))
@@ -124,6 +124,7 @@ fn the_shipped_file_has_every_key() {
         "webrtc",
         "admin",
         "auth",
+        "auth.key",
         "ingest",
         "fanout",
         "fanout.audio",
@@ -152,6 +153,7 @@ fn the_examples_are_valid() {
         config.policy(&name, Class::Video).max_wait,
         Duration::from_millis(50)
     );
+    assert_eq!(config.auth.keys.len(), 1);
     let lists = (
         config.pushes.len(),
         config.pulls.len(),
@@ -212,7 +214,7 @@ fn each_wrong_type_is_one_error_with_a_suggestion() {
                 "\"5 apples\"" => {
                     ["server_header", "access"].contains(&key.as_str())
                         || ["certificate", "private_key"].contains(&key.as_str())
-                        || ["publish_key", "admin_password"].contains(&key.as_str())
+                        || ["publish_key", "admin_password", "key", "name"].contains(&key.as_str())
                 }
                 "5" => value.parse::<u64>().is_ok(),
                 "true" => {
@@ -862,16 +864,99 @@ fn the_first_matching_rule_decides() {
         [&low, &show, &radio].map(|n| config.is_public(n)),
         [true, false, true]
     );
-    assert!(
-        config
-            .publish_key(&show)
-            .is_some_and(|key| key.matches("other-k3y-here"))
-    );
-    assert!(
-        config
-            .publish_key(&low)
-            .is_some_and(|key| key.matches("x7Kq-92mPz"))
-    );
+    let opens = |name: &StreamName, key| {
+        let mut keys = config.publish_keys(name);
+        keys.any(|one| one.secret.matches(key))
+    };
+    assert!(opens(&show, "other-k3y-here") && !opens(&show, "x7Kq-92mPz"));
+    assert!(opens(&low, "x7Kq-92mPz") && !opens(&low, "other-k3y-here"));
+}
+
+#[test]
+fn named_keys_open_the_streams_that_they_are_for() {
+    let source = "[auth]\npublish_key = \"x7Kq-92mPz\"\n\
+        [[auth.key]]\nname = \"studio\"\nkey = \"studio-k3y-1\"\nmatch = \"live/*\"\n\
+        [[stream]]\nmatch = \"live/own\"\npublish_key = \"other-k3y-here\"\n";
+    let van = [
+        ("CARILLON__AUTH__KEY__1__NAME", "van"),
+        ("CARILLON__AUTH__KEY__1__KEY", "van-k3y-number-2"),
+        ("CARILLON__AUTH__KEY__1__MATCH", "**"),
+    ];
+    let config = with_environment(source, &van).expect("valid");
+    for (stream, expected) in [
+        (
+            "live/show",
+            &["x7Kq-92mPz", "studio studio-k3y-1", "van van-k3y-number-2"][..],
+        ),
+        (
+            "live/own",
+            &[
+                "other-k3y-here",
+                "studio studio-k3y-1",
+                "van van-k3y-number-2",
+            ],
+        ),
+        ("radio", &["x7Kq-92mPz", "van van-k3y-number-2"]),
+    ] {
+        let name = StreamName::parse(stream).expect("a name");
+        let keys = config.publish_keys(&name).map(|key| match key.name {
+            Some(name) => format!("{name} {}", key.secret.reveal()),
+            None => key.secret.reveal().to_owned(),
+        });
+        assert_eq!(keys.collect::<Vec<_>>(), expected, "{stream}");
+    }
+    assert!(!format!("{config:?}").contains("k3y"), "{config:?}");
+}
+
+#[test]
+fn keys_that_cannot_be_told_apart_are_refused() {
+    let with = |rest: &str| {
+        format!(
+            "[auth]\npublish_key = \"x7Kq-92mPz\"\nadmin_password = \"tower-warden-77\"\n\
+             [[auth.key]]\nname = \"studio\"\nkey = \"studio-k3y-1\"\nmatch = \"live/*\"\n\
+             [[auth.key]]\n{rest}\n"
+        )
+    };
+    let van = |key: &str| with(&format!("name = \"van\"\nkey = \"{key}\"\nmatch = \"a\""));
+    for (source, line, key, words) in [
+        (
+            with("name = \"studio\"\nmatch = \"a\""),
+            9,
+            "auth.key.1.name",
+            "another key",
+        ),
+        (
+            van("studio-k3y-1"),
+            10,
+            "auth.key.1.key",
+            "a publish key already",
+        ),
+        (
+            van("x7Kq-92mPz"),
+            10,
+            "auth.key.1.key",
+            "a publish key already",
+        ),
+        (
+            van("tower-warden-77"),
+            10,
+            "auth.key.1.key",
+            "administrator's password",
+        ),
+        (van("hackme"), 10, "auth.key.1.key", "shorter than 8"),
+        (
+            with("name = \"\"\nmatch = \"a\""),
+            9,
+            "auth.key.1.name",
+            "is empty",
+        ),
+        (with("match = \"a\""), 8, "auth.key.1.name", "is missing"),
+        (with("name = \"van\""), 8, "auth.key.1.match", "is missing"),
+    ] {
+        one_problem(&source, line, key, words);
+    }
+    let own = van("other-k3y-here") + "[[stream]]\nmatch = \"a\"\npublish_key = \"other-k3y-here\"";
+    one_problem(&own, 10, "auth.key.1.key", "a publish key already");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use fanout::gate::Action;
+
 use crate::address::network;
 use crate::allowance::Allowances;
 
@@ -19,8 +21,19 @@ const REFILL: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Kind {
     Publish,
+    Play,
     UpdateMetadata,
     Administer,
+}
+
+impl Kind {
+    pub(super) const fn of(action: Action) -> Self {
+        match action {
+            Action::Publish => Self::Publish,
+            Action::Play => Self::Play,
+            Action::UpdateMetadata => Self::UpdateMetadata,
+        }
+    }
 }
 
 /// The allowance of every address that was wrong lately.

@@ -1,9 +1,14 @@
 //! The one place that decides who may do what.
 //!
-//! It owns the registry's only [`Gatekeeper`], so nothing is published, played or administered
-//! without a value that was made here. Credentials are compared in constant time. Wrong ones use
-//! up a small allowance per address and kind of action; while it is used up nothing that address
-//! presents for it is looked at, so that guessing gains nothing.
+//! It owns the registry's only [`Gatekeeper`], so nothing is published, played or administered without a
+//! value that was made here. What a client may do an [`Authority`] knows; the gate awaits its answer, for
+//! [`ANSWER_TIMEOUT`] at the most, in the task of the connection that asks.
+//!
+//! Secrets are compared in constant time. Wrong ones use up a small allowance per address and kind of action;
+//! while it is used up nothing that address presents for it is believed, so that guessing gains nothing.
+//! What counts is the allowance when the answer is there: thousands of guesses that are asked side by side
+//! while an authority takes its time are worth no more than as many in a row. Questions that wait use up
+//! nothing, so that many broadcasters behind one address may wait together.
 //!
 //! But for what has been right from that address before: a publisher that shares its address with a
 //! guesser (behind a NAT or a balancer) comes back all the same. Guesses from other addresses, and
@@ -11,83 +16,72 @@
 //! any pace, which is why a key has at least eight characters.
 
 mod attempts;
+mod authority;
+mod keys;
 mod successes;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use fanout::gate::{
-    Authorized, Credential, Denied, Gate, Gatekeeper, Play, Presented, Proof, Publish,
-    UpdateMetadata,
+    ANSWER_TIMEOUT, Action, Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play,
+    Publish, Request, UpdateMetadata,
 };
-use hmac::{Hmac, KeyInit, Mac};
 use media::StreamName;
-use sha2::Sha256;
+use tokio::time::timeout;
 
 use self::attempts::{Attempts, Kind};
+pub(crate) use self::authority::Authority;
+use self::authority::{Fingerprints, Grant};
+use self::keys::Keys;
 use self::successes::Successes;
 use crate::config::{Config, Secret};
+
+/// What publishes by no secret at all. No key is as short.
+const NO_KEY: &str = "";
+
+/// What publishes by an authority's permission for which no credential was needed.
+const OPEN: &str = "open";
 
 /// To use the operator's port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Administer;
 
-/// What shows that somebody knows a secret.
-#[derive(Clone, Copy, Debug)]
-enum Evidence<'a> {
-    /// The secret itself.
-    Secret(&'a str),
-    /// An answer that only who knows it can give.
-    Proof(&'a dyn Proof),
-}
-
-impl<'a> Evidence<'a> {
-    fn of(presented: &Presented<'a>) -> Option<Self> {
-        let secret = presented.secret.and_then(Self::of_text);
-        secret.or_else(|| presented.proof.map(Self::Proof))
-    }
-
-    fn of_text(text: &'a str) -> Option<Self> {
-        (!text.is_empty()).then_some(Self::Secret(text))
-    }
-
-    fn fits(self, secret: &Secret) -> bool {
-        match self {
-            Self::Secret(offered) => secret.matches(offered),
-            Self::Proof(proof) => proof.verifies(secret.reveal()),
-        }
-    }
-}
-
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Gatehouse {
-    config: Arc<Config>,
+    admin_password: Option<Secret>,
     gatekeeper: Gatekeeper,
+    authority: Arc<dyn Authority>,
     attempts: Attempts,
     successes: Successes,
-    /// Credential ids are keyed with it, so that they tell nothing about the secret.
-    id_key: [u8; 32],
+    fingerprints: Fingerprints,
 }
 
 impl Gatehouse {
-    /// Guards by the secrets of `config`, all of which are set by now.
+    /// Guards by the secrets of `config`, all of which are set by now, or as `authority` says if there is
+    /// one.
     ///
     /// # Errors
     /// When the system has no randomness to give.
     pub(crate) fn new(
         config: Arc<Config>,
         gatekeeper: Gatekeeper,
+        authority: Option<Arc<dyn Authority>>,
     ) -> Result<Self, getrandom::Error> {
-        let mut id_key = [0; 32];
-        getrandom::fill(&mut id_key)?;
+        let fingerprints = Fingerprints::new()?;
+        let admin_password = config.auth.admin_password.clone();
+        let keys = || Arc::new(Keys::new(config, fingerprints.clone())) as Arc<dyn Authority>;
         Ok(Self {
-            config,
+            admin_password,
             gatekeeper,
+            authority: authority.unwrap_or_else(keys),
             attempts: Attempts::default(),
             successes: Successes::default(),
-            id_key,
+            fingerprints,
         })
     }
 
@@ -100,9 +94,15 @@ impl Gatehouse {
         peer: IpAddr,
         password: Option<&str>,
     ) -> Result<Authorized<Administer>, Denied> {
-        let permitted = [self.config.auth.admin_password.as_ref()];
-        let evidence = password.and_then(Evidence::of_text);
-        self.check(Kind::Administer, peer, evidence, &permitted)?;
+        let offered = password.filter(|password| !password.is_empty());
+        let offered = offered.ok_or(Denied::Missing)?;
+        let known = self.admin_password.as_ref();
+        let fitting = known.filter(|known| known.matches(offered));
+        let grant = fitting.map(|password| Grant {
+            credential: Some(self.fingerprints.of(password.reveal())),
+            ..Grant::to_all()
+        });
+        self.believe(Kind::Administer, peer, grant.ok_or(Denied::Wrong))?;
         Ok(self.gatekeeper.authorize(Administer))
     }
 
@@ -111,41 +111,12 @@ impl Gatehouse {
         self.gatekeeper.authorize(Administer)
     }
 
-    fn check(
-        &self,
-        kind: Kind,
-        peer: IpAddr,
-        evidence: Option<Evidence<'_>>,
-        permitted: &[Option<&Secret>],
-    ) -> Result<(), Denied> {
-        let evidence = evidence.ok_or(Denied::Missing)?;
-        let now = Instant::now();
-        let is_limited = self.attempts.are_used_up(peer, kind, now);
-        // Every secret is compared, so that the time taken does not tell which one fitted.
-        let mut fitting = None;
-        for secret in permitted.iter().flatten() {
-            let credential = self.credential(secret.reveal());
-            let may_fit = !is_limited || self.successes.has(peer, kind, credential);
-            if may_fit && evidence.fits(secret) {
-                fitting = Some(credential);
-            }
-        }
-        match fitting {
-            Some(credential) => {
-                self.successes.note(peer, kind, credential);
-                Ok(())
-            }
-            None if is_limited => Err(Denied::TooManyAttempts),
-            None => {
-                self.attempts.failed(peer, kind, now);
-                Err(Denied::Wrong)
-            }
-        }
-    }
-
-    /// Permits what this server publishes itself and gives up to whoever shows the stream's key.
+    /// Permits what this server publishes itself and gives up to every key of the stream.
     pub(crate) fn publish_until_replaced(&self, stream: &StreamName) -> Authorized<Publish> {
-        self.permit_publish(stream)
+        self.gatekeeper.authorize(Publish {
+            stream: stream.clone(),
+            credential: Credential::YIELDS,
+        })
     }
 
     /// Permits what this server publishes itself and does not give up: a key replaces it, and is
@@ -153,8 +124,7 @@ impl Gatehouse {
     pub(crate) fn publish_as_nobody(&self, stream: &StreamName) -> Authorized<Publish> {
         self.gatekeeper.authorize(Publish {
             stream: stream.clone(),
-            // No key is empty.
-            credential: self.credential(""),
+            credential: self.fingerprints.of(NO_KEY),
         })
     }
 
@@ -165,61 +135,76 @@ impl Gatehouse {
         })
     }
 
-    /// All that show the stream's key, in whatever way, have one credential.
-    fn permit_publish(&self, stream: &StreamName) -> Authorized<Publish> {
-        let key = self.config.publish_key(stream);
-        self.gatekeeper.authorize(Publish {
-            stream: stream.clone(),
-            credential: self.credential(key.map_or("", Secret::reveal)),
-        })
+    /// Asks the authority.
+    async fn ask(&self, action: Action, request: &Request<'_>) -> Result<Grant, Denied> {
+        let verdict = self.authority.decide(action, request);
+        let verdict = timeout(ANSWER_TIMEOUT, verdict).await.unwrap_or_else(|_| {
+            tracing::warn!(
+                stream = %request.stream,
+                peer = %request.peer,
+                ?action,
+                seconds = ANSWER_TIMEOUT.as_secs(),
+                "who may decide has not answered in time"
+            );
+            Err(Denied::Unavailable)
+        });
+        self.believe(Kind::of(action), request.peer.ip(), verdict)
     }
 
-    fn credential(&self, secret: &str) -> Credential {
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(&self.id_key).expect("HMAC takes keys of any length");
-        mac.update(secret.as_bytes());
-        let digest = mac.finalize().into_bytes();
-        Credential(
-            digest
-                .iter()
-                .take(8)
-                .fold(0, |id, byte| id << 8 | u64::from(*byte)),
-        )
+    /// Counts a guess, and believes no right one where there were too many wrong ones.
+    fn believe(
+        &self,
+        kind: Kind,
+        peer: IpAddr,
+        verdict: Result<Grant, Denied>,
+    ) -> Result<Grant, Denied> {
+        let now = Instant::now();
+        let is_limited = self.attempts.are_used_up(peer, kind, now);
+        let grant = match verdict {
+            Ok(grant) => grant,
+            Err(Denied::Wrong) if is_limited => return Err(Denied::TooManyAttempts),
+            Err(Denied::Wrong) => {
+                self.attempts.failed(peer, kind, now);
+                return Err(Denied::Wrong);
+            }
+            Err(other) => return Err(other),
+        };
+        if let Some(credential) = grant.credential {
+            if is_limited && !self.successes.has(peer, kind, credential) {
+                return Err(Denied::TooManyAttempts);
+            }
+            self.successes.note(peer, kind, credential);
+        }
+        Ok(grant)
     }
 }
 
 impl Gate for Gatehouse {
-    fn publish(
-        &self,
-        stream: &StreamName,
-        presented: &Presented<'_>,
-    ) -> Result<Authorized<Publish>, Denied> {
-        let key = self.config.publish_key(stream);
-        let evidence = Evidence::of(presented);
-        self.check(Kind::Publish, presented.peer.ip(), evidence, &[key])?;
-        Ok(self.permit_publish(stream))
+    fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish> {
+        Box::pin(async move {
+            let Grant { credential, terms } = self.ask(Action::Publish, request).await?;
+            let action = Publish {
+                stream: request.stream.clone(),
+                credential: credential.unwrap_or_else(|| self.fingerprints.of(OPEN)),
+            };
+            Ok(self.gatekeeper.grant(action, terms))
+        })
     }
 
-    /// Everybody may listen.
-    fn play(&self, stream: &StreamName, _: &Presented<'_>) -> Result<Authorized<Play>, Denied> {
-        Ok(self.gatekeeper.authorize(Play {
-            stream: stream.clone(),
-        }))
+    fn play<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Play> {
+        Box::pin(async move {
+            let Grant { terms, .. } = self.ask(Action::Play, request).await?;
+            let stream = request.stream.clone();
+            Ok(self.gatekeeper.grant(Play { stream }, terms))
+        })
     }
 
-    fn update_metadata(
-        &self,
-        stream: &StreamName,
-        presented: &Presented<'_>,
-    ) -> Result<Authorized<UpdateMetadata>, Denied> {
-        let key = self.config.publish_key(stream);
-        let password = self.config.auth.admin_password.as_ref();
-        let (peer, permitted) = (presented.peer.ip(), [key, password]);
-        let evidence = Evidence::of(presented);
-        self.check(Kind::UpdateMetadata, peer, evidence, &permitted)?;
-        Ok(self.gatekeeper.authorize(UpdateMetadata {
-            stream: stream.clone(),
-        }))
+    fn update_metadata<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, UpdateMetadata> {
+        Box::pin(async move {
+            let Grant { terms, .. } = self.ask(Action::UpdateMetadata, request).await?;
+            let stream = request.stream.clone();
+            Ok(self.gatekeeper.grant(UpdateMetadata { stream }, terms))
+        })
     }
 }
 

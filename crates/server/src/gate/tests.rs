@@ -1,13 +1,26 @@
 use std::net::SocketAddr;
 
+use fanout::gate::Proof;
 use fanout::{Config as Workers, Fanout, Registry};
+use tokio::task::JoinSet;
 
+use super::testing::Late;
 use super::*;
 
+const KEY: &str = "bells-at-noon-41";
+const PASSWORD: &str = "tower-warden-77";
+const OWN_KEY: &str = "only-for-own-93";
+
 fn gatehouse() -> Gatehouse {
+    guarded(None)
+}
+
+fn guarded(authority: Option<Arc<dyn Authority>>) -> Gatehouse {
     let mut config = Config::parse(
         "test",
         "[auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n\
+         [[auth.key]]\nname = \"studio\"\nkey = \"studio-bells-12\"\nmatch = \"live/*\"\n\
+         [[auth.key]]\nname = \"van\"\nkey = \"van-on-the-road\"\nmatch = \"**\"\n\
          [[stream]]\nmatch = \"own/*\"\npublish_key = \"only-for-own-93\"\n",
         std::iter::empty(),
     )
@@ -24,87 +37,54 @@ fn gatehouse() -> Gatehouse {
     .expect("workers");
     let (registry, gatekeeper) = Registry::new(fanout, 0, Box::new(|_| Default::default()));
     registry.fanout().stop();
-    Gatehouse::new(Arc::new(config), gatekeeper).expect("randomness")
-}
-
-fn presented(host: u8, secret: Option<&str>) -> Presented<'_> {
-    Presented {
-        peer: SocketAddr::from(([192, 0, 2, host], 1)),
-        user: None,
-        secret,
-        proof: None,
-    }
+    Gatehouse::new(Arc::new(config), gatekeeper, authority).expect("randomness")
 }
 
 fn name(text: &str) -> StreamName {
     StreamName::parse(text).expect("a name")
 }
 
-#[test]
-fn each_secret_opens_its_own_door() {
-    let gate = gatehouse();
-    for (stream, secret, publish, metadata) in [
-        ("live/a", Some("bells-at-noon-41"), None, None),
-        ("live/a", Some("tower-warden-77"), Some(Denied::Wrong), None),
-        (
-            "live/a",
-            Some("only-for-own-93"),
-            Some(Denied::Wrong),
-            Some(Denied::Wrong),
-        ),
-        ("own/a", Some("only-for-own-93"), None, None),
-        (
-            "own/a",
-            Some("bells-at-noon-41"),
-            Some(Denied::Wrong),
-            Some(Denied::Wrong),
-        ),
-        ("own/a", Some("tower-warden-77"), Some(Denied::Wrong), None),
-        ("live/a", None, Some(Denied::Missing), Some(Denied::Missing)),
-        (
-            "live/a",
-            Some(""),
-            Some(Denied::Missing),
-            Some(Denied::Missing),
-        ),
-    ] {
-        let offer = presented(1, secret);
-        assert_eq!(
-            gate.publish(&name(stream), &offer).err(),
-            publish,
-            "{stream} {secret:?}"
-        );
-        let answer = gate.update_metadata(&name(stream), &offer).err();
-        assert_eq!(answer, metadata, "{stream} {secret:?}");
-        assert!(gate.play(&name(stream), &offer).is_ok());
-    }
-    let peer = presented(1, None).peer.ip();
-    assert!(gate.administer(peer, Some("tower-warden-77")).is_ok());
-    assert_eq!(
-        gate.administer(peer, Some("bells-at-noon-41")).err(),
-        Some(Denied::Wrong)
-    );
-    assert_eq!(gate.administer(peer, None).err(), Some(Denied::Missing));
+fn peer(host: u8) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, host], 1))
 }
 
-#[test]
-fn a_credential_names_its_secret_and_not_the_stream() {
-    let gate = gatehouse();
-    let credential = |stream: &str, secret| {
-        let offer = presented(1, Some(secret));
-        gate.publish(&name(stream), &offer)
-            .expect("permitted")
-            .action()
-            .credential
+fn request<'a>(stream: &'a StreamName, host: u8, secret: Option<&'a str>) -> Request<'a> {
+    Request {
+        token: secret,
+        ..Request::new(stream, "test", peer(host))
+    }
+}
+
+async fn publish(
+    gate: &Gatehouse,
+    stream: &str,
+    host: u8,
+    secret: Option<&str>,
+) -> Result<Authorized<Publish>, Denied> {
+    gate.publish(&request(&name(stream), host, secret)).await
+}
+
+/// The same with an answer to a challenge, by somebody who knows a word.
+async fn prove(
+    gate: &Gatehouse,
+    stream: &str,
+    host: u8,
+    secret: Option<&str>,
+    word: &'static str,
+) -> Result<Authorized<Publish>, Denied> {
+    let (stream, proof) = (name(stream), Knows(word));
+    let request = Request {
+        user: Some("anybody"),
+        proof: Some(&proof),
+        ..request(&stream, host, secret)
     };
-    let shared = credential("live/a", "bells-at-noon-41");
-    assert_eq!(shared, credential("live/b", "bells-at-noon-41"));
-    assert_ne!(shared, credential("own/a", "only-for-own-93"));
-    assert_ne!(
-        shared,
-        gatehouse().credential("bells-at-noon-41"),
-        "the key is the process's own"
-    );
+    gate.publish(&request).await
+}
+
+async fn update(gate: &Gatehouse, stream: &str, host: u8, secret: Option<&str>) -> Option<Denied> {
+    let stream = name(stream);
+    let request = request(&stream, host, secret);
+    gate.update_metadata(&request).await.err()
 }
 
 /// An answer to a challenge by somebody who knows a word.
@@ -116,120 +96,250 @@ impl Proof for Knows {
     }
 }
 
-fn proved(host: u8, proof: &Knows) -> Presented<'_> {
-    Presented {
-        user: Some("anybody"),
-        proof: Some(proof),
-        ..presented(host, None)
-    }
+fn credential(permission: Result<Authorized<Publish>, Denied>) -> Credential {
+    permission.expect("permitted").action().credential
 }
 
-#[test]
-fn a_proof_is_as_good_as_the_key_and_no_better() {
+#[tokio::test]
+async fn each_secret_opens_its_own_door() {
     let gate = gatehouse();
-    let publish = |stream: &str, offer: &Presented<'_>| {
-        let permitted = gate.publish(&name(stream), offer);
-        permitted.map(|permitted| permitted.action().credential)
-    };
-    let by_key = publish("live/a", &presented(1, Some("bells-at-noon-41")));
-    let by_proof = publish("live/a", &proved(1, &Knows("bells-at-noon-41")));
-    assert!(by_key.is_ok());
-    assert_eq!(by_key, by_proof, "one may take over from the other");
+    let wrong = Some(Denied::Wrong);
+    for (stream, secret, publishes, updates) in [
+        ("live/a", Some(KEY), None, None),
+        ("live/a", Some(PASSWORD), wrong, None),
+        ("live/a", Some(OWN_KEY), wrong, wrong),
+        ("live/a", Some("studio-bells-12"), None, None),
+        ("live/a", Some("van-on-the-road"), None, None),
+        ("own/a", Some(OWN_KEY), None, None),
+        ("own/a", Some(KEY), wrong, wrong),
+        ("own/a", Some(PASSWORD), wrong, None),
+        ("own/a", Some("studio-bells-12"), wrong, wrong),
+        ("own/a", Some("van-on-the-road"), None, None),
+        ("live/a", None, Some(Denied::Missing), Some(Denied::Missing)),
+        (
+            "live/a",
+            Some(""),
+            Some(Denied::Missing),
+            Some(Denied::Missing),
+        ),
+    ] {
+        let answer = publish(&gate, stream, 1, secret).await.err();
+        assert_eq!(answer, publishes, "{stream} {secret:?}");
+        let answer = update(&gate, stream, 1, secret).await;
+        assert_eq!(answer, updates, "{stream} {secret:?}");
+        let stream = name(stream);
+        assert!(gate.play(&request(&stream, 1, secret)).await.is_ok());
+    }
+    let peer = peer(1).ip();
+    assert!(gate.administer(peer, Some(PASSWORD)).is_ok());
+    assert_eq!(gate.administer(peer, Some(KEY)).err(), wrong);
+    assert_eq!(gate.administer(peer, None).err(), Some(Denied::Missing));
+    assert_eq!(gate.administer(peer, Some("")).err(), Some(Denied::Missing));
+}
+
+#[tokio::test]
+async fn a_credential_names_its_secret_and_not_the_stream() {
+    let gate = gatehouse();
+    let shared = credential(publish(&gate, "live/a", 1, Some(KEY)).await);
     assert_eq!(
-        publish("own/a", &proved(1, &Knows("bells-at-noon-41"))),
-        Err(Denied::Wrong)
+        shared,
+        credential(publish(&gate, "live/b", 1, Some(KEY)).await)
     );
-    let both = Presented {
-        secret: Some("guess"),
-        ..proved(1, &Knows("bells-at-noon-41"))
-    };
-    assert_eq!(publish("live/a", &both), Err(Denied::Wrong));
-
-    let guess = || publish("live/a", &proved(5, &Knows("guess"))).err();
-    let refused = std::iter::repeat_with(guess).take(100).last().flatten();
-    assert_eq!(refused, Some(Denied::TooManyAttempts));
-    let right = publish("live/a", &presented(5, Some("bells-at-noon-41")));
-    assert_eq!(right, Err(Denied::TooManyAttempts), "the allowance is one");
+    assert_ne!(
+        shared,
+        credential(publish(&gate, "own/a", 1, Some(OWN_KEY)).await)
+    );
+    assert_ne!(
+        shared,
+        gatehouse().fingerprints.of(KEY),
+        "the key is the process's own"
+    );
 }
 
-#[test]
-fn the_key_replaces_the_demo() {
+#[tokio::test]
+async fn each_named_key_is_a_credential_and_an_identity() {
     let gate = gatehouse();
-    for (stream, key) in [("live/a", "bells-at-noon-41"), ("own/a", "only-for-own-93")] {
-        let own = gate
-            .publish_until_replaced(&name(stream))
-            .action()
-            .credential;
-        let offer = presented(1, Some(key));
-        let other = gate.publish(&name(stream), &offer).expect("permitted");
-        assert_eq!(own, other.action().credential);
+    let mut credentials = Vec::new();
+    for (secret, expected) in [
+        (KEY, None),
+        ("studio-bells-12", Some("studio")),
+        ("van-on-the-road", Some("van")),
+    ] {
+        let permission = publish(&gate, "live/a", 1, Some(secret))
+            .await
+            .expect("it may");
+        let identity = permission.identity().map(|identity| identity.as_str());
+        assert_eq!(identity, expected);
+        assert_eq!(permission.until(), None, "keys do not end");
+        let credential = permission.action().credential;
+        assert!(!credentials.contains(&credential), "{secret}");
+        credentials.push(credential);
     }
 }
 
-#[test]
-fn guessing_locks_the_address_out_and_nobody_else() {
+#[tokio::test]
+async fn a_proof_is_as_good_as_the_key_and_no_better() {
     let gate = gatehouse();
-    let guess = || {
-        gate.publish(&name("live/a"), &presented(7, Some("guess")))
-            .err()
-    };
-    let refused = std::iter::repeat_with(guess).take(100).last().flatten();
+    let by_key = publish(&gate, "live/a", 1, Some(KEY)).await;
+    let by_proof = prove(&gate, "live/a", 1, None, KEY).await;
+    let (by_key, by_proof) = (credential(by_key), credential(by_proof));
+    assert_eq!(by_key, by_proof, "one may take over from the other");
+    let other = prove(&gate, "own/a", 1, None, KEY).await;
+    assert_eq!(other.err(), Some(Denied::Wrong));
+    let both = prove(&gate, "live/a", 1, Some("guess"), KEY).await;
+    assert_eq!(both.err(), Some(Denied::Wrong));
+
+    let mut refused = None;
+    for _ in 0..100 {
+        refused = prove(&gate, "live/a", 5, None, "guess").await.err();
+    }
     assert_eq!(refused, Some(Denied::TooManyAttempts));
-    let right = Some("bells-at-noon-41");
-    let answer = gate.publish(&name("live/a"), &presented(7, right)).err();
+    let right = publish(&gate, "live/a", 5, Some(KEY)).await.err();
+    assert_eq!(right, Some(Denied::TooManyAttempts), "the allowance is one");
+}
+
+#[test]
+fn the_demo_gives_way_to_every_key() {
+    let gate = gatehouse();
+    let own = gate.publish_until_replaced(&name("live/a"));
+    assert_eq!(own.action().credential, Credential::YIELDS);
+    for secret in [KEY, OWN_KEY, NO_KEY, OPEN] {
+        assert_ne!(gate.fingerprints.of(secret), Credential::YIELDS);
+    }
+}
+
+#[tokio::test]
+async fn guessing_locks_the_address_out_and_nobody_else() {
+    let gate = gatehouse();
+    let mut refused = None;
+    for _ in 0..100 {
+        refused = publish(&gate, "live/a", 7, Some("guess")).await.err();
+    }
+    assert_eq!(refused, Some(Denied::TooManyAttempts));
+    let answer = publish(&gate, "live/a", 7, Some(KEY)).await.err();
     assert_eq!(
         answer,
         Some(Denied::TooManyAttempts),
         "a right guess is not told from a wrong one"
     );
-    assert!(gate.publish(&name("live/a"), &presented(8, right)).is_ok());
-    let operator = presented(7, None).peer.ip();
+    assert!(publish(&gate, "live/a", 8, Some(KEY)).await.is_ok());
     assert!(
-        gate.administer(operator, Some("tower-warden-77")).is_ok(),
+        gate.administer(peer(7).ip(), Some(PASSWORD)).is_ok(),
         "the operator may share the encoder's address"
     );
-    assert!(
-        gate.update_metadata(&name("live/a"), &presented(7, right))
-            .is_ok()
+    assert_eq!(update(&gate, "live/a", 7, Some(KEY)).await, None);
+}
+
+#[tokio::test]
+async fn a_guesser_does_not_lock_out_who_was_right_from_the_same_address() {
+    let gate = gatehouse();
+    let administer = |host, password| gate.administer(peer(host).ip(), Some(password)).err();
+    assert!(publish(&gate, "live/a", 7, Some(KEY)).await.is_ok());
+    assert_eq!(administer(7, PASSWORD), None);
+    let refused = Some(Denied::TooManyAttempts);
+    for host in [7, 8] {
+        for _ in 0..100 {
+            publish(&gate, "live/a", host, Some("guess")).await.err();
+            administer(host, "guess");
+        }
+        let answer = publish(&gate, "live/a", host, Some("guess")).await;
+        assert_eq!(answer.err(), refused);
+        assert_eq!(administer(host, "guess"), refused);
+    }
+    let again = publish(&gate, "live/a", 7, Some(KEY)).await;
+    assert!(again.is_ok(), "it was right before");
+    assert_eq!(administer(7, PASSWORD), None);
+    assert!(prove(&gate, "live/a", 7, None, KEY).await.is_ok());
+    let elsewhere = publish(&gate, "live/a", 8, Some(KEY)).await.err();
+    assert_eq!(elsewhere, refused, "elsewhere it is a guess");
+    let other = publish(&gate, "live/a", 7, Some(PASSWORD)).await.err();
+    assert_eq!(other, refused, "for another door");
+    assert_eq!(
+        publish(&gate, "own/a", 7, Some(OWN_KEY)).await.err(),
+        refused
     );
 }
 
-#[test]
-fn a_guesser_does_not_lock_out_who_was_right_from_the_same_address() {
-    let gate = gatehouse();
-    let right = Some("bells-at-noon-41");
-    let publish = |host, secret| {
-        let offer = presented(host, secret);
-        gate.publish(&name("live/a"), &offer).err()
-    };
-    let administer = |host, password| {
-        let peer = presented(host, None).peer.ip();
-        gate.administer(peer, Some(password)).err()
-    };
-    assert_eq!(publish(7, right), None);
-    assert_eq!(administer(7, "tower-warden-77"), None);
-    for host in [7, 8] {
-        for _ in 0..100 {
-            publish(host, Some("guess"));
-            administer(host, "guess");
-        }
-        let refused = Some(Denied::TooManyAttempts);
-        assert_eq!(publish(host, Some("guess")), refused);
-        assert_eq!(administer(host, "guess"), refused);
+/// Asks `count` times for `late/a`, all at once, and waits until all questions wait.
+async fn ask_late(
+    gate: &Arc<Gatehouse>,
+    late: &Late,
+    host: u8,
+    secrets: impl Iterator<Item = &'static str>,
+) -> JoinSet<Option<Denied>> {
+    let mut asked = JoinSet::new();
+    let before = late.waiting();
+    for secret in secrets {
+        let gate = Arc::clone(gate);
+        asked.spawn(async move { publish(&gate, "late/a", host, Some(secret)).await.err() });
     }
-    assert_eq!(publish(7, right), None, "it was right before");
-    assert_eq!(administer(7, "tower-warden-77"), None);
+    while late.waiting() < before + asked.len() {
+        tokio::task::yield_now().await;
+    }
+    asked
+}
+
+#[tokio::test]
+async fn guesses_side_by_side_are_worth_no_more_than_in_a_row() {
+    let late = Arc::new(Late::new(KEY));
+    let gate = Arc::new(guarded(Some(Arc::clone(&late) as _)));
+    let guesses = std::iter::repeat_n("guess", 100);
+    let guesses = ask_late(&gate, &late, 7, guesses).await;
+    let honest = ask_late(&gate, &late, 8, std::iter::repeat_n(KEY, 100)).await;
+    late.open();
+    let guesses = guesses.join_all().await;
+    let count = |denied| guesses.iter().filter(|one| **one == Some(denied)).count();
+    assert_eq!(count(Denied::Wrong), 20, "{guesses:?}");
+    assert_eq!(count(Denied::TooManyAttempts), 80, "{guesses:?}");
+    let right = publish(&gate, "late/a", 7, Some(KEY)).await.err();
+    assert_eq!(right, Some(Denied::TooManyAttempts));
+    let honest = honest.join_all().await;
     assert!(
-        gate.publish(&name("live/a"), &proved(7, &Knows("bells-at-noon-41")))
-            .is_ok()
+        honest.iter().all(Option::is_none),
+        "waiting is no guess: {honest:?}"
     );
-    let refused = Some(Denied::TooManyAttempts);
-    assert_eq!(publish(8, right), refused, "elsewhere it is a guess");
-    assert_eq!(
-        publish(7, Some("tower-warden-77")),
-        refused,
-        "for another door"
-    );
-    let own = presented(7, Some("only-for-own-93"));
-    assert_eq!(gate.publish(&name("own/a"), &own).err(), refused);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_authority_that_does_not_answer_in_time_denies() {
+    let late = Arc::new(Late::new(KEY));
+    let gate = guarded(Some(Arc::clone(&late) as _));
+    let began = tokio::time::Instant::now();
+    let answer = publish(&gate, "late/a", 1, Some(KEY)).await.err();
+    assert_eq!(answer, Some(Denied::Unavailable));
+    assert_eq!(began.elapsed(), ANSWER_TIMEOUT);
+    assert_eq!(late.waiting(), 0, "it is not asked any longer");
+    assert!(publish(&gate, "live/a", 1, Some(KEY)).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_question_that_is_dropped_is_taken_back() {
+    let late = Arc::new(Late::new(KEY));
+    let gate = guarded(Some(Arc::clone(&late) as _));
+    let stream = name("late/a");
+    let request = request(&stream, 1, None);
+    let mut decision = gate.play(&request);
+    assert!(net::wait::at_once(&mut decision).is_none());
+    assert_eq!(late.waiting(), 1);
+    drop(decision);
+    assert_eq!(late.waiting(), 0);
+}
+
+/// What waiting costs besides the connection: the request that is lent, and the futures of gate and authority
+/// with all that they hold, of which this one's only is the test's own.
+#[tokio::test]
+async fn ten_thousand_who_wait_cost_little() {
+    const EACH_BYTES_MAX: usize = 2 * 1024;
+    let late = Arc::new(Late::new(KEY));
+    let gate = guarded(Some(Arc::clone(&late) as _));
+    let stream = name("late/a");
+    let requests = vec![request(&stream, 1, None); 10_000];
+    let mut waiting: Vec<_> = requests.iter().map(|request| gate.play(request)).collect();
+    for decision in &mut waiting {
+        assert!(net::wait::at_once(decision).is_none());
+    }
+    assert_eq!(late.waiting(), 10_000);
+    let verdict = late.decide(Action::Play, &requests[0]);
+    let each = size_of_val(&requests[0]) + size_of_val(&*waiting[0]) + size_of_val(&*verdict);
+    assert!(each <= EACH_BYTES_MAX, "{each} bytes");
 }

@@ -118,6 +118,9 @@ fn denied(denied: Denied, way: Way) -> &'static str {
         (Denied::TooManyAttempts, _) => {
             "too many wrong keys came from this address; wait a minute, even if the key is right now"
         }
+        (Denied::Unavailable, _) => {
+            "it could not be found out whether this is permitted; try again later"
+        }
     }
 }
 
@@ -151,6 +154,7 @@ impl Refused {
             Self::Beside(_) => StatusCode::TEMPORARY_REDIRECT,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Denied(Denied::Missing | Denied::Wrong, _) => StatusCode::UNAUTHORIZED,
+            Self::Denied(Denied::Unavailable, _) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Denied(Denied::TooManyAttempts, _) | Self::TooFast => {
                 StatusCode::TOO_MANY_REQUESTS
             }

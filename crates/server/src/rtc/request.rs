@@ -2,12 +2,10 @@
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Uri, header};
-use fanout::gate::Presented;
 use http_body_util::BodyExt;
 use http1::{Password, Query};
 
 use super::refused::Refused;
-use crate::pages::Visitor;
 
 /// Bytes of a body. A browser's offer has 7 KiB; the SDP library refuses more than this as well.
 const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -47,13 +45,9 @@ impl Key {
         }
     }
 
-    pub(super) fn presented(&self, visitor: Visitor) -> Presented<'_> {
-        Presented {
-            peer: visitor.peer,
-            user: None,
-            secret: self.secret.as_ref().map(Password::reveal),
-            proof: None,
-        }
+    /// The key itself.
+    pub(super) fn reveal(&self) -> Option<&str> {
+        self.secret.as_ref().map(Password::reveal)
     }
 }
 

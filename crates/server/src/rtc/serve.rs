@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use fanout::gate::Gate;
+use fanout::gate::{self, Authorized, Gate, Publish};
 use fanout::{
     Choice, Info, Introduction, JoinRefused, Joined, ListenerRecord, Permit, PictureOrder,
     Presence, Waits, Wish, join,
@@ -116,9 +116,9 @@ impl Asked<'_> {
             }
             (&Method::PATCH, Place::Session(id)) => {
                 let body = request::body(body).await;
-                self.change(id, &body?)
+                self.change(id, &body?).await
             }
-            (&Method::DELETE, Place::Session(id)) => self.end(id),
+            (&Method::DELETE, Place::Session(id)) => self.end(id).await,
             (_, Place::Session(_)) => Err(Refused::Method(SESSION_METHODS)),
         }
     }
@@ -161,7 +161,11 @@ impl Asked<'_> {
         let key = Key::of(&self.headers, &self.uri);
         let opened = match self.address.way {
             Way::Out => self.listen(rtc, &key, body, handover).await?,
-            Way::In => self.publish(rtc, &key, body, handover)?,
+            Way::In => {
+                // Strangers learn nothing about their offer.
+                let permission = self.may_publish(&key).await?;
+                self.publish(rtc, permission, body, handover)?
+            }
         };
         Ok(self.created(&key, opened))
     }
@@ -206,7 +210,7 @@ impl Asked<'_> {
             Ok(offer) => offer,
             Err(refused) => {
                 // Strangers learn nothing about their offer.
-                self.may_play(key)?;
+                self.may_play(key).await?;
                 return Err(refused);
             }
         };
@@ -228,13 +232,13 @@ impl Asked<'_> {
 
     async fn join(&self, key: &Key) -> Result<Joined<()>, JoinRefused> {
         let stream = &self.address.stream;
+        let agent = self.header(&header::USER_AGENT);
         let wish = Wish {
-            stream,
-            presented: key.presented(self.visitor),
+            request: self.request(key, "webrtc", &agent),
             introduction: Introduction {
                 peer: self.visitor.peer,
                 request: format!("PLAY /{stream} WHEP/1.0"),
-                agent: self.header(&header::USER_AGENT),
+                agent: agent.clone(),
                 referer: self.header(&header::REFERER),
                 permit: None,
             },
@@ -261,31 +265,18 @@ impl Asked<'_> {
     fn publish(
         &self,
         rtc: &Rtc,
-        key: &Key,
+        permission: Authorized<Publish>,
         body: &[u8],
         handover: &Handover,
     ) -> Result<Opened, Refused> {
-        let agreed = self.offer(body).and_then(|offer| {
-            let agreed = whip::agree(&offer)?;
-            Ok((offer, agreed))
-        });
-        let (offer, agreed) = match agreed {
-            Ok(agreed) => agreed,
-            Err(refused) => {
-                // Strangers learn nothing about their offer.
-                self.may_publish(key)?;
-                return Err(refused);
-            }
-        };
+        let offer = self.offer(body)?;
+        let agreed = whip::agree(&offer)?;
         let session = self.session(rtc, &offer, &agreed.sections(), handover)?;
         let (id, ufrag, opening) = session;
-        let name = &self.address.stream;
-        let presented = key.presented(self.visitor);
+        let (context, peer) = (&self.node.ingest, self.visitor.peer);
         let agent = self.header(&header::USER_AGENT);
-        let context = &self.node.ingest;
-        let answer = rtc
-            .stage
-            .publish(opening, agreed, context, name, &presented, &agent)?;
+        let ticket = |agreed| whip::admit(context, permission, peer, &agent, agreed);
+        let answer = rtc.stage.publish(opening, agreed, ticket)?;
         Ok(Opened { id, ufrag, answer })
     }
 
@@ -328,10 +319,10 @@ impl Asked<'_> {
     }
 
     /// Candidates of the peer, which a lite agent does not need, or a restart of ICE.
-    fn change(&self, id: Option<Id>, body: &[u8]) -> Result<Response, Refused> {
+    async fn change(&self, id: Option<Id>, body: &[u8]) -> Result<Response, Refused> {
         let rtc = self.rtc()?;
         self.pace(rtc)?;
-        self.may_change()?;
+        self.may_change().await?;
         // Between this look and the restart nobody else restarts the session.
         let _turn = rtc.restarts.lock();
         let (id, entry) = self.find(id)?;
@@ -352,9 +343,9 @@ impl Asked<'_> {
         }
     }
 
-    fn end(&self, id: Option<Id>) -> Result<Response, Refused> {
+    async fn end(&self, id: Option<Id>) -> Result<Response, Refused> {
         let rtc = self.rtc()?;
-        self.may_change()?;
+        self.may_change().await?;
         let (id, _) = self.find(id)?;
         rtc.end(id);
         Ok(StatusCode::OK.into_response())
@@ -371,28 +362,42 @@ impl Asked<'_> {
     }
 
     /// Whether it may listen; [`join`](Self::join) asks for itself.
-    fn may_play(&self, key: &Key) -> Result<(), Refused> {
-        let presented = key.presented(self.visitor);
-        let permitted = self.node.gate.play(&self.address.stream, &presented);
+    async fn may_play(&self, key: &Key) -> Result<(), Refused> {
+        let agent = self.header(&header::USER_AGENT);
+        let request = self.request(key, "webrtc", &agent);
+        let permitted = self.node.gate.play(&request).await;
         permitted
             .map(drop)
             .map_err(|denied| Refused::Denied(denied, Way::Out))
     }
 
-    fn may_publish(&self, key: &Key) -> Result<(), Refused> {
-        let presented = key.presented(self.visitor);
-        let permitted = self.node.gate.publish(&self.address.stream, &presented);
-        permitted
-            .map(drop)
-            .map_err(|denied| Refused::Denied(denied, Way::In))
+    async fn may_publish(&self, key: &Key) -> Result<Authorized<Publish>, Refused> {
+        let agent = self.header(&header::USER_AGENT);
+        let request = self.request(key, ingest::Protocol::Whip.label(), &agent);
+        Ok(whip::permit(&self.node.ingest, &request).await?)
+    }
+
+    /// What the gate is asked.
+    fn request<'a>(
+        &'a self,
+        key: &'a Key,
+        protocol: &'static str,
+        agent: &'a str,
+    ) -> gate::Request<'a> {
+        gate::Request {
+            agent,
+            token: key.reveal(),
+            query: self.uri.query().unwrap_or_default(),
+            ..gate::Request::new(&self.address.stream, protocol, self.visitor.peer)
+        }
     }
 
     /// Who may open a session may change and end it, if it can name it.
-    fn may_change(&self) -> Result<(), Refused> {
+    async fn may_change(&self) -> Result<(), Refused> {
         let key = Key::of(&self.headers, &self.uri);
         match self.address.way {
-            Way::Out => self.may_play(&key),
-            Way::In => self.may_publish(&key),
+            Way::Out => self.may_play(&key).await,
+            Way::In => self.may_publish(&key).await.map(drop),
         }
     }
 

@@ -7,12 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use egress_webrtc::{Rules, Stats, Viewers};
-use fanout::gate::Presented;
 use fanout::{Fanout, Format, Info, Plane, Subscription};
 use formats::rtp::Tally;
 use formats::rtp::codes::CNAME;
 use ingest::whip::{self, Agreed, Publishers};
-use media::StreamName;
 use webrtc::dtls::{self, Identity};
 use webrtc::ice::Credentials;
 use webrtc::mux::NewSession;
@@ -158,19 +156,17 @@ impl Stage {
         Ok(answer)
     }
 
-    /// Awaits a publisher that may have the stream once its media is there. Gives the answer.
+    /// Awaits a publisher that may have the stream once its media is there, by the ticket that `admit`
+    /// gives it. Gives the answer.
     pub(super) fn publish(
         &self,
         opening: Opening<'_>,
         agreed: Agreed,
-        context: &ingest::Context,
-        name: &StreamName,
-        presented: &Presented<'_>,
-        agent: &str,
+        admit: impl FnOnce(Agreed) -> Result<whip::Ticket, ingest::Error>,
     ) -> Result<String, Refused> {
         let Opening { offer, local, pass } = opening;
         let answer = self.answer(offer, &local, &agreed.sections())?;
-        let ticket = whip::admit(context, name.as_str(), presented, agent, agreed)?;
+        let ticket = admit(agreed)?;
         let task = Task::Publish(ticket);
         self.expect(offer, local, Ticket { task, pass })?;
         Ok(answer)

@@ -199,15 +199,15 @@ async fn one_who_does_not_read_holds_nothing_up_and_is_told_what_it_missed() {
     let socket = socket.connect(house.admin).await.expect("connected");
     let mut idle = Follower::on(socket, &house, "?kind=title", "").await;
     let mut keen = Follower::open(&house, "?kind=began", "").await;
-    let events = std::sync::Arc::clone(house.registry.fanout().events());
+    let events = Arc::clone(house.registry.fanout().events());
     // Far more than its connection and the recent events hold.
     let text = "x".repeat(4_000);
-    let title = std::sync::Arc::new(media::Title {
+    let title = Arc::new(media::Title {
         text,
         url: String::new(),
     });
     for _ in 0..4 * RECENT_MAX {
-        let title = Some(std::sync::Arc::clone(&title));
+        let title = Some(Arc::clone(&title));
         events.emit(None, EventKind::TitleChanged { title });
         // Lets the connections' tasks fill what there is to fill.
         tokio::task::yield_now().await;

@@ -29,7 +29,7 @@ async fn until(house: &House, direction: &str, holds: impl Fn(&[Value]) -> bool)
     tokio::time::timeout(SOON, told).await.expect("in time")
 }
 
-async fn appears(house: &House, name: &str) -> std::sync::Arc<fanout::Stream> {
+async fn appears(house: &House, name: &str) -> Arc<fanout::Stream> {
     let name = StreamName::parse(name).expect("a name");
     let appearance = house.registry.appearance(&name);
     tokio::time::timeout(SOON, appearance)

@@ -4,6 +4,7 @@ mod admission;
 mod anonymous;
 mod doors;
 mod events;
+mod gate;
 mod keep_alive;
 mod lifecycle;
 mod links;
@@ -16,6 +17,7 @@ mod viewer;
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -25,6 +27,7 @@ use tokio::task::JoinHandle;
 
 use crate::config::Config;
 use crate::door::pressure::Marks;
+use crate::gate::Authority;
 use crate::relay::{Port, Relay};
 
 /// For whatever should happen at once.
@@ -48,8 +51,8 @@ struct House {
     https: Option<SocketAddr>,
     rtmps: Option<SocketAddr>,
     notice: String,
-    registry: std::sync::Arc<fanout::Registry>,
-    ingest: std::sync::Arc<ingest::Context>,
+    registry: Arc<fanout::Registry>,
+    ingest: Arc<ingest::Context>,
     shutdown: oneshot::Sender<()>,
     hurry: oneshot::Sender<()>,
     ended: JoinHandle<()>,
@@ -58,6 +61,12 @@ struct House {
 impl House {
     async fn open(toml: &str) -> Self {
         Self::start("", toml, |relay| relay).await
+    }
+
+    /// Another authority decides than the keys.
+    async fn guarded(toml: &str, authority: Arc<dyn Authority>) -> Self {
+        let relay = Self::load("", toml).with_authority(authority);
+        Self::run(relay).await
     }
 
     /// With keys that stand before all sections.
@@ -76,6 +85,10 @@ impl House {
     }
 
     async fn start(keys: &str, toml: &str, change: impl FnOnce(Relay) -> Relay) -> Self {
+        Self::run(change(Self::load(keys, toml))).await
+    }
+
+    fn load(keys: &str, toml: &str) -> Relay {
         let rtmp = if toml.contains("[rtmp]") {
             ""
         } else {
@@ -94,7 +107,10 @@ impl House {
         };
         let source = format!("{keys}{base}{http}{webrtc}{toml}");
         let config = Config::parse("test", &source, std::iter::empty()).expect("valid");
-        let relay = change(Relay::load(config).expect("loaded"));
+        Relay::load(config).expect("loaded")
+    }
+
+    async fn run(relay: Relay) -> Self {
         let running = relay.start().await.expect("started");
         let address = |port| running.address(port).expect("bound");
         let (shutdown, shut) = oneshot::channel();
@@ -106,8 +122,8 @@ impl House {
             https: running.address(Port::Https),
             rtmps: running.address(Port::Rtmps),
             notice: running.notice(),
-            registry: std::sync::Arc::clone(running.registry()),
-            ingest: std::sync::Arc::clone(running.ingest()),
+            registry: Arc::clone(running.registry()),
+            ingest: Arc::clone(running.ingest()),
             shutdown,
             hurry,
             ended: tokio::spawn(running.run_until(shut, hurried)),

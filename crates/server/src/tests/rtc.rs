@@ -208,7 +208,7 @@ impl fanout::Origin for Silent {
 #[tokio::test]
 async fn a_stream_that_cannot_be_fetched_now_is_not_taken_for_one_that_nobody_publishes() {
     let house = House::open(AUTH).await;
-    house.registry.set_origin(std::sync::Arc::new(Silent));
+    house.registry.set_origin(Arc::new(Silent));
     let answer = send(&house, "POST", "/live/none/whep", SDP, &listener()).await;
     assert_problem(&answer, 503, "live/none cannot be fetched");
     house.close().await;

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ::rtmp::auth::Challenger;
 use ::rtmp::server::{Challenge, Config, Event, Rejection, Session};
 use bytes::BytesMut;
-use fanout::gate::Presented;
+use fanout::gate::Request;
 use media::StreamName;
 use net::link::Report;
+use net::wait::at_once;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -32,16 +33,12 @@ struct Pushing {
 
 impl Pushing {
     fn to(house: &House, stream: &str, url: &str) -> Self {
-        let presented = Presented {
-            peer: PEER,
-            user: None,
-            secret: None,
-            proof: None,
-        };
         let name = StreamName::parse(stream).unwrap();
+        let request = Request::new(&name, "test", PEER);
+        let permission = at_once(&mut house.context.gate.play(&request));
         let status = Arc::new(Status::default());
         let push = Push {
-            permission: Arc::new(house.context.gate.play(&name, &presented).unwrap()),
+            permission: Arc::new(permission.expect("at once").unwrap()),
             address: url.parse().unwrap(),
             status: Arc::clone(&status),
         };

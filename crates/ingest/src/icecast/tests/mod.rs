@@ -3,6 +3,7 @@
 mod answers;
 mod bodies;
 mod contents;
+mod questions;
 mod titles;
 
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use tokio::time::Instant;
 use super::*;
 use crate::Rejection;
 use crate::testing::{
-    DEFECT, FLOODER, KEY, Log, OTHER_KEY, PEER, hear, house, listen, listen_with_times, stream,
-    wait_for,
+    DEFECT, FLOODER, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, gated, hear, house,
+    listen, listen_with_times, stream, wait_for,
 };
 
 /// Bytes of one frame: MPEG-1 layer III, 128 kb/s at 44.1 kHz, no padding.
@@ -113,6 +114,7 @@ fn ask(context: &Context, request: &str) -> String {
         "/admin.cgi" => Dialect::Shoutcast,
         _ => Dialect::Icecast,
     };
-    let answer = update_metadata(context, dialect, &head, &form, PEER, now());
+    let mut update = Box::pin(update_metadata(context, dialect, &head, &form, PEER));
+    let answer = net::wait::at_once(&mut update).expect("at once");
     String::from_utf8(answer).expect("answers are text")
 }

@@ -2,12 +2,13 @@
 
 mod parked;
 mod publishing;
+mod questions;
 mod refusals;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use fanout::{Phase, Takeover};
+use media::Container;
 use rml_rtmp::handshake::{Handshake, HandshakeProcessResult, PeerType};
 use rml_rtmp::sessions::{
     ClientSession, ClientSessionConfig, ClientSessionEvent, ClientSessionResult,
@@ -19,11 +20,11 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::*;
-use crate::Rejection;
 use crate::testing::{
-    DEFECT, FLOODER, KEY, Log, OTHER_KEY, PEER, hear, house, listen, listen_with_times, stream,
-    wait_for,
+    DEFECT, FLOODER, KEY, LATE_KEY, LOST_KEY, Log, OTHER_KEY, PEER, TestGate, gated, hear, house,
+    listen, listen_with_times, stream, wait_for,
 };
+use crate::{Protocol, Rejection};
 
 /// An AAC sequence header tag body: AAC-LC, 44.1 kHz, stereo.
 const AAC_HEADER: &[u8] = &[0xaf, 0, 0x12, 0x10];
@@ -129,6 +130,12 @@ impl Client {
             .await;
     }
 
+    /// Sends an audio message on stream 1 whether it may or not.
+    async fn unasked(&mut self, at: u32, body: &[u8]) {
+        let message = message(8, at, body);
+        self.socket.write_all(&message).await.expect("it is read");
+    }
+
     async fn audio(&mut self, at: u32, body: &[u8]) {
         let body = Bytes::copy_from_slice(body);
         let sent = self
@@ -188,6 +195,26 @@ impl Client {
         while self.pump().await {}
         String::from_utf8_lossy(&self.said).into_owned()
     }
+}
+
+/// A message of a type on message stream 1, in one chunk.
+fn message(kind: u8, at: u32, body: &[u8]) -> Vec<u8> {
+    let [_, high, middle, low] = at.to_be_bytes();
+    let header = [
+        4,
+        high,
+        middle,
+        low,
+        0,
+        0,
+        body.len() as u8,
+        kind,
+        1,
+        0,
+        0,
+        0,
+    ];
+    [&header[..], body].concat()
 }
 
 async fn ended(task: Task) -> Error {

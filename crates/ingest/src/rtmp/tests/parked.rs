@@ -41,12 +41,18 @@ pub(super) async fn serve(
 
 /// Houses with an intake of each kind that this host has.
 fn houses(takeover: Takeover) -> impl Iterator<Item = Context> {
+    gated_houses(takeover).map(|(context, _)| context)
+}
+
+/// The same, with their gates.
+pub(super) fn gated_houses(takeover: Takeover) -> impl Iterator<Item = (Context, Arc<TestGate>)> {
     let methods = [Method::Epoll, Method::Uring].into_iter();
     let methods = methods.filter(|method| *method == Method::Epoll || Method::probe().is_ok());
     methods.map(move |method| {
-        let mut context = Arc::into_inner(house(takeover, 0)).expect("nobody else has it");
+        let (context, gate) = gated(takeover, 0);
+        let mut context = Arc::into_inner(context).expect("nobody else has it");
         context.intake = Some(Intake::start(1, method, 0.02).expect("a thread"));
-        context
+        (context, gate)
     })
 }
 

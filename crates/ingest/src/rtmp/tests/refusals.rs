@@ -23,6 +23,11 @@ async fn whoever_may_not_publish_is_told_and_closed() {
             Rejection::Attempts,
         ),
         (
+            at("show", LOST_KEY),
+            "NetStream.Failed",
+            Rejection::Unavailable,
+        ),
+        (
             at("a b", KEY),
             "NetStream.Publish.Denied",
             Rejection::CredentialMissing,
@@ -296,7 +301,7 @@ async fn a_peer_that_reads_nothing_is_cut_off() {
 #[tokio::test(start_paused = true)]
 async fn what_an_operator_has_ended_is_refused_with_words() {
     let context = house(Takeover::SameCredential, 0);
-    let name = StreamName::parse("live/show").expect("a name");
+    let name = media::StreamName::parse("live/show").expect("a name");
     let minute = Duration::from_secs(60);
     let ended = context.registry.end(&name, Some(minute), now());
     assert_eq!(ended, Ok(true));

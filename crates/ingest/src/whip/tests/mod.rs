@@ -12,13 +12,12 @@ mod turns;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fanout::gate::Presented;
 use fanout::{Format, LaneGuard, Packager, Publisher, Sink, Source};
 use media::{Container, Item, Sample, StreamName, Timestamp, Track, TrackId};
 use webrtc::mux::Handle;
 
 use super::{Agreed, CONTENT_TYPE, Out, Ticket, admit};
-use crate::testing::{KEY, PEER};
+use crate::testing::{KEY, PEER, playing, publishing};
 use crate::{Context, now};
 
 /// What a session was told.
@@ -47,17 +46,13 @@ const fn handle(slot: u32) -> Handle {
     }
 }
 
-fn presented(secret: Option<&str>) -> Presented<'_> {
-    Presented {
-        peer: PEER,
-        user: None,
-        secret,
-        proof: None,
-    }
+fn name() -> StreamName {
+    StreamName::parse(STREAM).expect("a name")
 }
 
 fn ticket(context: &Context, agreed: Agreed) -> Ticket {
-    admit(context, STREAM, &presented(Some(KEY)), "a test", agreed).expect("it may")
+    let permission = publishing(context, &name(), KEY);
+    admit(context, permission, PEER, "a test", agreed).expect("it may")
 }
 
 /// The stream, waiting for a publisher.
@@ -67,8 +62,7 @@ fn lingering(context: &Context) {
 
 /// A publisher of the stream that has no connection.
 fn live(context: &Context) -> Publisher {
-    let name = StreamName::parse(STREAM).expect("a name");
-    let permission = context.gate.publish(&name, &presented(Some(KEY)));
+    let permission = publishing(context, &name(), KEY);
     let source = Source {
         protocol: "test",
         peer: None,
@@ -77,7 +71,6 @@ fn live(context: &Context) -> Publisher {
         content_type: CONTENT_TYPE.to_owned(),
         headers: Vec::new(),
     };
-    let permission = permission.expect("it may");
     let publisher = context.registry.publish(&permission, source, now());
     publisher.expect("it may")
 }
@@ -100,9 +93,8 @@ impl Packager for Recorder {
 impl Recording {
     /// Of the stream that is there, from now on.
     fn of(context: &Context) -> Self {
-        let name = StreamName::parse(STREAM).expect("a name");
-        let stream = context.registry.stream(&name).expect("it is there");
-        let permission = context.gate.play(&name, &presented(None)).expect("all may");
+        let stream = context.registry.stream(&name()).expect("it is there");
+        let permission = playing(context, &name());
         let format = Format {
             name: "recording",
             // It asks for keyframes itself, so the requests seen are for what the publisher lost.

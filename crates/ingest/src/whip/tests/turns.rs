@@ -5,19 +5,20 @@ use std::time::{Duration, Instant};
 
 use container::rtp::{Format, Header};
 use fanout::{Phase, Takeover};
-use media::{Item, TrackId};
+use media::{Item, StreamName, TrackId};
 use net::panics::Part;
+use net::wait;
 use webrtc::ice::Path;
 use webrtc::mux::{Handle, Reason};
 use webrtc::rtcp;
 
-use super::super::{BIT_RATE_MAX, Out, Publishers, admit};
+use super::super::{BIT_RATE_MAX, Out, Publishers, admit, permit};
 use super::offers::{FEEDBACK, agreed, offer, picture, sound};
 use super::peer::{Line, ntp};
 use super::trial::{Link, Trial, keys};
-use super::{Said, handle, live, presented, ticket};
+use super::{Said, handle, live, name, ticket};
 use crate::stats::Protocol;
-use crate::testing::{FLOODER, KEY, Log, OTHER_KEY, PEER, house};
+use crate::testing::{FLOODER, KEY, LOST_KEY, Log, OTHER_KEY, PEER, house, publishing, request};
 use crate::{Context, Error, Rejection, Settings};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -189,28 +190,26 @@ fn the_server_lets_everybody_go() {
 fn who_may_not_publish_is_counted() {
     let context = house(Takeover::SameCredential, 1);
     let refused = |name: &str, secret: Option<&str>| {
-        let agreed = agreed(&[sound()]).expect("usable");
-        admit(&context, name, &presented(secret), "x", agreed).expect_err("it may not")
+        let name = StreamName::parse(name).expect("a name");
+        let request = request(&name, secret);
+        let answer = wait::at_once(&mut Box::pin(permit(&context, &request)));
+        answer.expect("at once").expect_err("it may not")
     };
     assert!(matches!(refused("a/b", None), Error::Denied(_)));
     assert!(matches!(refused("a/b", Some("guess")), Error::Denied(_)));
     assert!(matches!(refused("a/b", Some(FLOODER)), Error::Denied(_)));
     assert!(matches!(refused("admin/x", Some(KEY)), Error::NameReserved));
-    assert!(matches!(refused("a/../b", Some(KEY)), Error::Name(_)));
+    assert!(matches!(refused("a/b", Some(LOST_KEY)), Error::Denied(_)));
     let rejected = |reason| context.stats.rejected(reason);
     assert_eq!(rejected(Rejection::CredentialMissing), 1);
     assert_eq!(rejected(Rejection::CredentialWrong), 1);
     assert_eq!(rejected(Rejection::Attempts), 1);
-    assert_eq!(rejected(Rejection::Name), 2);
+    assert_eq!(rejected(Rejection::Unavailable), 1);
+    assert_eq!(rejected(Rejection::Name), 1);
     let first = live(&context);
     let other = agreed(&[sound()]).expect("usable");
-    let error = admit(
-        &context,
-        super::STREAM,
-        &presented(Some(OTHER_KEY)),
-        "x",
-        other,
-    );
+    let permission = publishing(&context, &name(), OTHER_KEY);
+    let error = admit(&context, permission, PEER, "x", other);
     assert!(matches!(error, Err(Error::Refused(_))));
     drop(first);
     assert_eq!(phase(&context), Phase::Lingering);

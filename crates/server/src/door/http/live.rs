@@ -161,9 +161,8 @@ impl<S: Carrier> Live<'_, S> {
         let form = tokio::time::timeout(limit, form(&mut socket, &head, self.early)).await;
         let form = form.unwrap_or_default();
         // Written even if the client has closed its half already, as scripts do.
-        let now = Instant::now();
         let update = ingest::icecast::update_metadata;
-        let answer = update(&node.ingest, dialect, &head, &form, peer, now);
+        let answer = update(&node.ingest, dialect, &head, &form, peer).await;
         asked.log_answer(node, &answer);
         head::answer(socket, &answer).await;
     }

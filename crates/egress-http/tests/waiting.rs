@@ -1,0 +1,112 @@
+//! What listeners cost who wait for the gate: their requests, their tasks' futures, and what these hold. The
+//! sockets, which are the kernel's, are left out.
+
+#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+
+extern crate carillon_egress_http as egress_http;
+
+use std::future::{pending, ready};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Task, Poll};
+
+use egress_http::{Context, Target, serve_secure};
+use fanout::gate::{Decision, Denied, Gate, Play, Publish, Request, UpdateMetadata};
+use fanout::{Config, Fanout, Registry};
+use http1::{Head, HeadLimits, HeadReader};
+use net::wait::at_once;
+use peak_alloc::PeakAlloc;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+const LISTENERS: usize = 10_000;
+
+/// What each of them may cost.
+const EACH_BYTES_MAX: usize = 2 * 1024;
+
+/// A gate that never decides.
+struct Undecided;
+
+impl Gate for Undecided {
+    fn publish<'a>(&'a self, _: &'a Request<'a>) -> Decision<'a, Publish> {
+        Box::pin(ready(Err(Denied::Wrong)))
+    }
+
+    fn play<'a>(&'a self, _: &'a Request<'a>) -> Decision<'a, Play> {
+        Box::pin(pending())
+    }
+
+    fn update_metadata<'a>(&'a self, _: &'a Request<'a>) -> Decision<'a, UpdateMetadata> {
+        Box::pin(ready(Err(Denied::Wrong)))
+    }
+}
+
+/// A connection on which nothing happens.
+struct Silent;
+
+impl AsyncRead for Silent {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Task<'_>,
+        _: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+}
+
+impl AsyncWrite for Silent {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Task<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Pending
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Task<'_>) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Task<'_>) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+}
+
+fn context() -> Context {
+    let config = Config {
+        workers: 1,
+        target_utilisation: 0.02,
+        log_bytes_max: 1 << 20,
+    };
+    let backend = || net::Epoll::new().map(|epoll| Box::new(epoll) as Box<dyn net::Backend>);
+    let (fanout, _departures) = Fanout::start(&config, backend).unwrap();
+    let (registry, _) = Registry::new(fanout, 0, Box::new(|_| Default::default()));
+    registry.fanout().stop();
+    Context::new(Arc::new(registry), Arc::new(Undecided))
+}
+
+/// What VLC says.
+fn head() -> Head {
+    let text = "GET /live/show.flv HTTP/1.1\r\nHost: radio.example:8000\r\nAccept: */*\r\n\
+        Accept-Language: en_US\r\nUser-Agent: VLC/3.0.20 LibVLC/3.0.20\r\nRange: bytes=0-\r\n\r\n";
+    let mut reader = HeadReader::new(HeadLimits::default());
+    let (head, _) = reader.push(text.as_bytes()).unwrap().unwrap();
+    head
+}
+
+#[test]
+fn ten_thousand_who_wait_for_permission_cost_two_kilobytes_each() {
+    let context = context();
+    let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    let mut waiting = Vec::with_capacity(LISTENERS);
+    let before = MEMORY.current_usage();
+    for _ in 0..LISTENERS {
+        let head = head();
+        let target = Target::find(&head.path(), &context.registry).unwrap();
+        let mut listener = Box::pin(serve_secure(&context, Silent, target, head, peer, None));
+        assert!(at_once(&mut listener).is_none());
+        waiting.push(listener);
+    }
+    let each = (MEMORY.current_usage() - before) / LISTENERS;
+    assert!(each <= EACH_BYTES_MAX, "{each} bytes");
+}

@@ -1,0 +1,118 @@
+//! Sources and titles whose permission takes its time, and sources whose permission ends.
+
+use super::*;
+
+/// A source that has asked for `b` and waits for the gate.
+async fn waiting(
+    context: &Arc<Context>,
+    gate: &TestGate,
+) -> (DuplexStream, JoinHandle<Result<(), Error>>) {
+    let head = format!(
+        "SOURCE /b HTTP/1.0\r\n{}Content-Type: audio/mpeg\r\n\r\n",
+        basic(LATE_KEY)
+    );
+    let (source, task) = source(context, head);
+    wait_for("the question", || (gate.waiting() > 0).then_some(())).await;
+    (source, task)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_source_sends_while_it_waits_is_heard() {
+    let (context, gate) = gated(Takeover::SameCredential, 0);
+    let (mut source, _task) = waiting(&context, &gate).await;
+    source.write_all(&mp3(4)).await.expect("it is read");
+    assert!(context.registry.list().is_empty());
+    gate.open();
+    let show = stream(&context, "b").await;
+    wait_for("all of it", || {
+        // The last frame shows itself with the next one's header.
+        (show.info().ingest_bytes >= 3 * FRAME_BYTES as u64).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_hangs_up_takes_the_question_back() {
+    let (context, gate) = gated(Takeover::SameCredential, 0);
+    let (mut source, task) = waiting(&context, &gate).await;
+    source.write_all(&mp3(4)).await.expect("it is read");
+    drop(source);
+    let ended = task
+        .await
+        .expect("no panic")
+        .expect_err("it was not let in");
+    assert!(matches!(ended, Error::Io(_)) && ended.rejection().is_none());
+    assert_eq!(gate.waiting(), 0);
+    assert!(context.registry.list().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn little_is_read_of_a_source_that_waits() {
+    let (context, gate) = gated(Takeover::SameCredential, 0);
+    let (mut source, _task) = waiting(&context, &gate).await;
+    // What is read early, what one read may bring beyond it, and what the pipe holds.
+    let bound = (64 + 64 + 64) * 1024;
+    let mut written = 0;
+    while let Ok(count) = timeout(Duration::from_secs(1), source.write(&[0; 4096])).await {
+        written += count.expect("it is there");
+        assert!(written <= bound, "{written} bytes were read");
+    }
+    assert!(written >= 64 * 1024);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_title_waits_for_the_gate() {
+    let (context, gate) = gated(Takeover::SameCredential, 0);
+    let request = format!("SOURCE /b HTTP/1.0\r\n{}\r\n", basic(KEY));
+    let (_source, _task) = source(&context, request);
+    let show = stream(&context, "b").await;
+    let request = format!(
+        "GET /admin/metadata?mode=updinfo&mount=/b&song=late HTTP/1.0\r\n{}\r\n",
+        basic(LATE_KEY)
+    );
+    let (head, form) = parse(request.as_bytes());
+    let house = Arc::clone(&context);
+    let update =
+        tokio::spawn(
+            async move { update_metadata(&house, Dialect::Icecast, &head, &form, PEER).await },
+        );
+    wait_for("the question", || (gate.waiting() > 0).then_some(())).await;
+    assert!(show.info().title.is_none());
+    gate.open();
+    let answer = String::from_utf8(update.await.expect("no panic")).expect("text");
+    assert!(answer.starts_with("HTTP/1.0 200 OK"), "{answer}");
+    assert_eq!(show.info().title.expect("a title").text, "late");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_cannot_say_is_asked_again_later() {
+    let context = house(Takeover::SameCredential, 0);
+    let request = format!("SOURCE /b HTTP/1.0\r\n{}\r\n", basic(LOST_KEY));
+    let (answer, error) = refused(&context, request).await;
+    assert!(answer.starts_with("HTTP/1.0 503 "), "{answer}");
+    assert!(answer.contains("Retry-After: "), "{answer}");
+    assert_eq!(error.rejection(), Some(Rejection::Unavailable));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_is_ended_when_its_permission_ends() {
+    let (context, gate) = gated(Takeover::SameCredential, 0);
+    gate.permit_until(now() + Duration::from_secs(30));
+    let request = format!(
+        "SOURCE /b HTTP/1.0\r\n{}Content-Type: audio/mpeg\r\n\r\n",
+        basic(KEY)
+    );
+    let (mut source, task) = source(&context, request);
+    let began = Instant::now();
+    for _ in 0..6 {
+        source.write_all(&mp3(1)).await.expect("it is read");
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+    let answer = answer_of(source).await;
+    assert!(
+        answer.ends_with("the permission to publish has ended\r\n"),
+        "{answer}"
+    );
+    assert_eq!(began.elapsed().as_secs(), 30);
+    assert!(matches!(task.await.expect("no panic"), Err(Error::Expired)));
+}

@@ -1,0 +1,135 @@
+//! A request to publish, from its arrival to the answer of gate and registry.
+//!
+//! It arrives while bytes are decoded, maybe on the intake's thread, where nothing may be decided: there it
+//! is only noted. The connection's task hears the answer, or drops the question, which takes it back.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use ::rtmp::auth::Proof;
+use ::rtmp::server::{Request, RequestId};
+use fanout::Source;
+use fanout::gate::{self, Denied};
+use media::{Container, StreamName};
+use net::wait;
+
+use super::words;
+use crate::admission::{self, Turn};
+use crate::stats::Protocol;
+use crate::{Context, Error};
+
+/// The query parameter that carries the publish key.
+const KEY_PARAMETER: &str = "key";
+
+/// What an RTMP publisher's stream is, for listeners who take it whole.
+const CONTENT_TYPE: &str = "video/x-flv";
+
+/// What becomes of a request to publish.
+pub(super) type Answer = Result<Turn, Refused>;
+
+/// Why a request is turned down.
+pub(super) struct Refused {
+    pub(super) error: Error,
+    /// The stream that was asked for, as far as it may be shown.
+    pub(super) stream: Option<String>,
+}
+
+/// See the module's description.
+pub(super) struct Question {
+    id: RequestId,
+    answer: Pin<Box<dyn Future<Output = Answer> + Send>>,
+    is_asked: bool,
+}
+
+impl Question {
+    /// Notes a request. Nothing is asked yet.
+    pub(super) fn new(
+        context: &Arc<Context>,
+        peer: SocketAddr,
+        agent: &str,
+        request: Box<Request>,
+    ) -> Self {
+        let (id, context, agent) = (request.id, Arc::clone(context), agent.to_owned());
+        let answer = async move { decide(&context, peer, &agent, &request).await };
+        Self {
+            id,
+            answer: Box::pin(answer),
+            is_asked: false,
+        }
+    }
+
+    pub(super) fn id(&self) -> RequestId {
+        self.id
+    }
+
+    /// Whether the gate has been asked. What stands behind the request is not read before: if the answer
+    /// is there at once, nothing of it is lost.
+    pub(super) fn is_asked(&self) -> bool {
+        self.is_asked
+    }
+
+    /// Asks, and gives the answer if it is there at once.
+    pub(super) fn ask(&mut self) -> Option<Answer> {
+        self.is_asked = true;
+        wait::at_once(&mut self.answer)
+    }
+
+    /// Waits for the answer.
+    pub(super) async fn answer(&mut self) -> Answer {
+        (&mut self.answer).await
+    }
+}
+
+async fn decide(context: &Context, peer: SocketAddr, agent: &str, request: &Request) -> Answer {
+    let path = &request.path;
+    let stream = admission::name(&path.name).map_err(|error| Refused {
+        error,
+        stream: None,
+    })?;
+    let key = path.parameter(KEY_PARAMETER);
+    let user = path.user.as_ref();
+    let proof = request.proof.as_ref().map(Proven);
+    let asked = gate::Request {
+        agent,
+        user: user.map(|(user, _)| user.as_str()),
+        password: user.map(|(_, password)| password.as_str()),
+        token: key.as_deref(),
+        query: &path.query,
+        proof: proof.as_ref().map(|proof| proof as &dyn gate::Proof),
+        ..gate::Request::new(&stream, Protocol::Rtmp.label(), peer)
+    };
+    let source = Source {
+        protocol: Protocol::Rtmp.label(),
+        peer: Some(peer),
+        agent: agent.to_owned(),
+        container: Container::Tracks,
+        content_type: CONTENT_TYPE.to_owned(),
+        headers: Vec::new(),
+    };
+    let admitted = admission::admit(context, &asked, Protocol::Rtmp, &source).await;
+    admitted.map_err(|error| Refused {
+        stream: Some(shown(context, &stream, &error)),
+        error,
+    })
+}
+
+/// The name of a stream that was refused. Without a key in its place, the key may well be what stands in
+/// the name's.
+fn shown(context: &Context, stream: &StreamName, error: &Error) -> String {
+    let is_missing = matches!(error, Error::Denied(Denied::Missing));
+    let is_known = context.registry.stream(stream).is_some();
+    match is_missing && !is_known {
+        true => words::without_key(stream),
+        false => stream.to_string(),
+    }
+}
+
+/// The answer to a challenge, as the gate looks at it.
+struct Proven<'a>(&'a Proof);
+
+impl gate::Proof for Proven<'_> {
+    fn verifies(&self, secret: &str) -> bool {
+        self.0.verifies(secret)
+    }
+}

@@ -1,0 +1,76 @@
+//! Who knows what a client may do.
+//!
+//! The gate asks one authority, and looks after what is the same for all of them: the time that an answer may
+//! take, and the limit of guesses. The built-in one is `keys`. Another one is a file here that says
+//! [`Authority`]; it may ask somewhere else and take its time, and it is dropped from when its asker has gone.
+
+use std::fmt;
+use std::pin::Pin;
+
+use fanout::gate::{Action, Credential, Denied, Request, Terms};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// What an authority permits.
+#[derive(Clone, Debug)]
+pub(crate) struct Grant {
+    /// The credential that was shown, as [`Fingerprints`] tell it; `None` if none was needed. A publisher's
+    /// decides on takeover.
+    pub(crate) credential: Option<Credential>,
+    pub(crate) terms: Terms,
+}
+
+impl Grant {
+    /// For everybody and for good.
+    pub(crate) fn to_all() -> Self {
+        Self {
+            credential: None,
+            terms: Terms::default(),
+        }
+    }
+}
+
+/// An authority's answer, which is awaited. Dropping it takes the question back.
+pub(crate) type Verdict<'a> = Pin<Box<dyn Future<Output = Result<Grant, Denied>> + Send + 'a>>;
+
+/// Knows what a client may do.
+pub(crate) trait Authority: fmt::Debug + Send + Sync {
+    /// Whether a client may do something. [`Denied::Missing`] and [`Denied::Wrong`] are about what it
+    /// presents, and only the latter counts as a guess; [`Denied::Unavailable`] is the authority's own
+    /// failure.
+    fn decide<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Verdict<'a>;
+}
+
+/// Makes credentials of secrets: equal ones of equal secrets, within this process.
+#[derive(Clone)]
+pub(crate) struct Fingerprints {
+    /// They are keyed with it, so that they tell nothing about the secret.
+    key: [u8; 32],
+}
+
+impl Fingerprints {
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub(crate) fn new() -> Result<Self, getrandom::Error> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key)?;
+        Ok(Self { key })
+    }
+
+    /// The credential of a secret; never [`Credential::YIELDS`].
+    pub(crate) fn of(&self, secret: &str) -> Credential {
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of any length");
+        mac.update(secret.as_bytes());
+        let digest = mac.finalize().into_bytes();
+        let bytes = digest.iter().take(8);
+        let id = bytes.fold(0, |id, byte| id << 8 | u64::from(*byte));
+        Credential(id.max(Credential::YIELDS.0 + 1))
+    }
+}
+
+impl fmt::Debug for Fingerprints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fingerprints")
+    }
+}
