@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use container::rtp::{Format, Header};
 use fanout::gate::{
-    Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request, UpdateMetadata,
+    Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request,
+    UpdateMetadata,
 };
 use fanout::{Config, Fanout, LaneGuard, Packager, Registry, Sink, Source};
 use ingest::whip::{self, Out, Publishers};
@@ -61,7 +62,9 @@ impl Gate for Open {
 /// The permission to publish, which comes at once.
 fn publishing(name: &StreamName) -> Authorized<Publish> {
     let request = Request::new(name, "fuzz", peer());
-    at_once(&mut CONTEXT.gate.publish(&request)).unwrap().unwrap()
+    at_once(&mut CONTEXT.gate.publish(&request))
+        .unwrap()
+        .unwrap()
 }
 
 fn peer() -> SocketAddr {

@@ -18,7 +18,7 @@
 //! * A lane made of segments has an index, and is read by ranges ([`Stream::ranges`]). What must not lose
 //!   anything reads it by an [`ArchiveReader`] ([`Stream::archive`]). Neither is a listener.
 //! * A listener may speak while it listens: its [`Conversation`] answers.
-//! * A listener of any protocol comes in by [`join`]: permission, stream, tracks; what that gives opens lanes.
+//! * A listener of any protocol comes in by [`join()`]: permission, stream, tracks; what that gives opens lanes.
 //!   Streams that are not here may be brought by the registry's [`Origin`].
 //! * What happens is told to [`events`]' readers.
 //! * Nobody gets in without an [`Authorized`](gate::Authorized) value from the [`gate`].

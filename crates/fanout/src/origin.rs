@@ -9,7 +9,7 @@
 //! However many listeners want a name, its origin is asked one question at a time, and about one that it does
 //! not know once in [`UNKNOWN_KEPT`]. A question goes on when those who waited for its answer have left.
 //!
-//! [`join`](crate::join) asks, after the gate has let the listener in. Routing asks nothing but
+//! [`join`](crate::join()) asks, after the gate has let the listener in. Routing asks nothing but
 //! [`Origin::expects`].
 
 use std::collections::{HashMap, VecDeque};

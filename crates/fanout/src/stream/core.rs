@@ -52,7 +52,7 @@ pub(super) struct Core {
     /// When the publisher was last heard of, or the epoch began.
     pub(super) last_item: Instant,
     /// When a lingering stream ends; `None` from when its publisher leaves to the next
-    /// [look](Stream::is_over) at it.
+    /// [look](super::Stream::is_over) at it.
     pub(super) linger_until: Option<Instant>,
     /// When the present epoch began, if it did by taking over from another publisher.
     pub(super) taken_over: Option<Instant>,
