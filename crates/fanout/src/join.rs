@@ -189,15 +189,34 @@ pub struct Subscription {
 ///
 /// # Errors
 /// See [`JoinRefused`].
-pub async fn join<T>(
+pub fn join<T>(
     registry: &Registry,
     gate: &dyn Gate,
     wish: Wish<'_>,
     waits: Waits,
     choose: impl FnMut(&Info) -> Choice<T>,
-) -> Result<Joined<T>, JoinRefused> {
+) -> impl Future<Output = Result<Joined<T>, JoinRefused>> {
     let requested = std::time::Instant::now();
-    let permission = permit(gate, &wish).await?;
+    // No `async fn`, which would have room for its arguments twice. Thousands may wait for a permission; so
+    // what comes after it is on the heap.
+    async move {
+        let permission = permit(gate, &wish).await?;
+        Box::pin(permitted(
+            registry, permission, wish, requested, waits, choose,
+        ))
+        .await
+    }
+}
+
+/// The way of a listener that has its permission.
+async fn permitted<T>(
+    registry: &Registry,
+    permission: Authorized<Play>,
+    wish: Wish<'_>,
+    requested: std::time::Instant,
+    waits: Waits,
+    choose: impl FnMut(&Info) -> Choice<T>,
+) -> Result<Joined<T>, JoinRefused> {
     let stream = present(registry, wish.request.stream, waits).await?;
     let (info, choice) = decided(&stream, waits.tracks, choose).await?;
     let subscription = Subscription {

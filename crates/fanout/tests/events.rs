@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fanout::events::{EndReason, Event, EventKind, EventReader, Received, Topic};
 use fanout::gate::UpdateMetadata;
-use fanout::{NewListener, Reason, Settings};
+use fanout::{NewListener, Plane, Reason, Settings};
 use media::{StreamName, Title};
 use support::{Encoder, House, frames, wait_until};
 
@@ -189,6 +189,7 @@ fn who_is_degraded_is_told_once_and_recovers_once() {
     let _encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     let fanout = Arc::clone(house.registry.fanout());
     let mut seat = fanout.seat(house.record("radio"), house.lane("radio"));
+    seat.serve_in(&fanout.open_books(Plane::Webrtc));
     let mut reader = fanout.events().subscribe();
     for is_degraded in [true, true, false, false, true] {
         seat.set_degraded(is_degraded);

@@ -51,7 +51,7 @@ pub(super) struct Listen {
 /// Decides on a request. Opens the lane, but counts nobody before the decision is known.
 pub(super) async fn decide(
     context: &Context,
-    target: Target,
+    target: &Target,
     head: &Head,
     peer: SocketAddr,
     permit: Option<Permit>,
@@ -86,13 +86,13 @@ struct Request<'a> {
 
 impl Request<'_> {
     /// The way of a listener; every other way ends in an answer.
-    async fn listen(&self, target: Target, permit: Option<Permit>) -> Result<Listen, Answer> {
+    async fn listen(&self, target: &Target, permit: Option<Permit>) -> Result<Listen, Answer> {
         self.check_method()?;
         let Joined {
             mut subscription,
             info,
             choice,
-        } = self.join(&target, permit).await?;
+        } = self.join(target, permit).await?;
         let form = match choice {
             Wanted::Stream(form) => form,
             Wanted::Page => return Err(self.to_page(&info)),
@@ -110,7 +110,7 @@ impl Request<'_> {
         let make = || form.packager(info.source.container);
         let lane = subscription
             .lane(form.format(), make, Instant::now())
-            .map_err(|refused| self.refuse(&target, refused.into()))?;
+            .map_err(|refused| self.refuse(target, refused.into()))?;
         Ok(Listen {
             record: subscription.record(&lane),
             head: head.into(),
@@ -128,22 +128,29 @@ impl Request<'_> {
         let bearer = self.head.bearer_token();
         // A password in its place goes before a key in the address.
         let key = self.head.query().get("key").filter(|_| basic.is_none());
-        let wish = Wish {
-            request: gate::Request {
-                agent: self.head.header("user-agent").unwrap_or_default(),
-                user: basic.as_ref().map(|credentials| &credentials.user[..]),
-                password: basic
-                    .as_ref()
-                    .map(|credentials| credentials.password.reveal()),
-                token: bearer.as_ref().map(Password::reveal).or(key.as_deref()),
-                query: str::from_utf8(self.head.query().as_bytes()).unwrap_or_default(),
-                ..gate::Request::new(&target.name, fanout::Protocol::Http.label(), self.peer)
-            },
-            introduction: self.introduction(permit),
-        };
         let Context { registry, gate, .. } = self.context;
         let choose = |info: &Info| self.choose(info, target);
-        let joined = join(registry, &**gate, wish, Waits::default(), choose).await;
+        // Made in place: what is moved would be there a second time in what waits.
+        let joined = join(
+            registry,
+            &**gate,
+            Wish {
+                request: gate::Request {
+                    agent: self.head.header("user-agent").unwrap_or_default(),
+                    user: basic.as_ref().map(|credentials| &credentials.user[..]),
+                    password: basic
+                        .as_ref()
+                        .map(|credentials| credentials.password.reveal()),
+                    token: bearer.as_ref().map(Password::reveal).or(key.as_deref()),
+                    query: str::from_utf8(self.head.query().as_bytes()).unwrap_or_default(),
+                    ..gate::Request::new(&target.name, fanout::Protocol::Http.label(), self.peer)
+                },
+                introduction: self.introduction(permit),
+            },
+            Waits::default(),
+            choose,
+        )
+        .await;
         joined.map_err(|refused| self.refuse(target, refused))
     }
 

@@ -26,7 +26,7 @@ pub async fn serve_plain(
 ) -> Outcome {
     let decision = {
         // Pinned, so that it is not there a second time in what waits for it.
-        let decision = pin!(decide(context, target, &head, peer, permit));
+        let decision = pin!(decide(context, &target, &head, peer, permit));
         unless_gone(&mut socket, decision).await
     };
     let Some(decision) = decision else {

@@ -45,7 +45,7 @@ where
 {
     let decision = {
         // Pinned, so that it is not there a second time in what waits for it.
-        let decision = pin!(decide(context, target, &head, peer, permit));
+        let decision = pin!(decide(context, &target, &head, peer, permit));
         unless_gone(&mut socket, decision).await
     };
     let Some(decision) = decision else {
@@ -104,7 +104,7 @@ pub async fn reply(
     peer: SocketAddr,
     permit: Permit,
 ) -> Reply {
-    match decide(context, target, head, peer, Some(permit)).await {
+    match decide(context, &target, head, peer, Some(permit)).await {
         Decision::Answer(words) => Reply::Whole {
             status: words.status,
             bytes: words.bytes,
