@@ -22,6 +22,8 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use crate::Quota;
+
 /// Panics told of one by one in [`LINES_PERIOD`]; the rest are counted. One is a defect to be reported, more
 /// of them say nothing new.
 const LINES_MAX: u32 = 5;
@@ -65,11 +67,8 @@ impl Part {
 /// A process has one panic hook, and one set of counts.
 static COUNTS: [AtomicU64; Part::ALL.len()] = [const { AtomicU64::new(0) }; Part::ALL.len()];
 
-static LINES: Mutex<Lines> = Mutex::new(Lines {
-    began: None,
-    told: 0,
-    untold: 0,
-});
+/// What keeps a flood of panics from filling the log.
+static LINES: Mutex<Quota> = Mutex::new(Quota::new(LINES_MAX, LINES_PERIOD));
 
 thread_local! {
     /// How many [`contain`]s this thread is in.
@@ -171,35 +170,6 @@ fn message(payload: &(dyn Any + Send)) -> &str {
     }
 }
 
-/// What keeps a flood of panics from filling the log.
-struct Lines {
-    /// When the present period began.
-    began: Option<Instant>,
-    /// Lines of the present period.
-    told: u32,
-    /// Panics without a line since the last line.
-    untold: u64,
-}
-
-impl Lines {
-    /// Whether there may be a line now, and how many panics had none since the last.
-    fn take(&mut self, now: Instant) -> Option<u64> {
-        if self
-            .began
-            .is_none_or(|began| now.saturating_duration_since(began) >= LINES_PERIOD)
-        {
-            self.began = Some(now);
-            self.told = 0;
-        }
-        if self.told >= LINES_MAX {
-            self.untold += 1;
-            return None;
-        }
-        self.told += 1;
-        Some(std::mem::take(&mut self.untold))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,24 +212,5 @@ mod tests {
             panic!("it is over");
         };
         assert_eq!(panic.message, "in its second step");
-    }
-
-    #[test]
-    fn a_flood_is_a_few_lines_and_every_panic_is_told_of() {
-        let start = Instant::now();
-        let mut lines = Lines {
-            began: None,
-            told: 0,
-            untold: 0,
-        };
-        let (mut told, mut summed) = (0, 0);
-        for millisecond in 0..10_000 {
-            if let Some(untold) = lines.take(start + Duration::from_millis(millisecond)) {
-                told += 1;
-                summed += untold;
-            }
-        }
-        assert_eq!(told, 10 * u64::from(LINES_MAX));
-        assert_eq!(told + summed + lines.untold, 10_000);
     }
 }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use media::StreamName;
+use net::Quota;
 
-use super::refusals::Limit;
+use super::refusals;
 use super::{Event, EventKind, EventReader, Refusal};
 use crate::task_bells::{TaskBells, TaskSlot};
 
@@ -36,7 +37,7 @@ pub(super) struct Ring {
     first: u64,
     /// The number of the next event.
     next: u64,
-    refusals: Limit,
+    refusals: Quota,
     is_closed: bool,
 }
 
@@ -85,7 +86,7 @@ impl Events {
                 recent: VecDeque::with_capacity(RECENT_MAX),
                 first,
                 next: first,
-                refusals: Limit::default(),
+                refusals: refusals::quota(),
                 is_closed: false,
             }),
             bells: TaskBells::default(),
@@ -105,7 +106,7 @@ impl Events {
     pub fn refuse(&self, stream: Option<&StreamName>, refusal: Refusal) {
         {
             let mut ring = self.ring();
-            let Some(others) = ring.refusals.admit(Instant::now()) else {
+            let Some(others) = ring.refusals.take(Instant::now()) else {
                 return;
             };
             ring.push(stream, EventKind::Refused(Refusal { others, ..refusal }));
