@@ -3,7 +3,6 @@
 use std::future::ready;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::{Duration, Instant, SystemTime};
@@ -12,6 +11,7 @@ use bytes::Bytes;
 use fanout::gate::{
     Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request, UpdateMetadata,
 };
+use fanout::testing::Latch;
 use fanout::{
     Config, Departure, Fanout, ListenerRecord, LogReader, Publisher, Registry, Settings, Source,
 };
@@ -20,7 +20,6 @@ use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
 };
 use net::wait::at_once;
-use tokio::sync::watch;
 
 use crate::Context;
 use formats::Form;
@@ -35,36 +34,18 @@ pub(crate) const PASSWORD: &str = "open sesame";
 /// when the test says.
 pub(crate) struct Doorkeeper {
     keeper: Gatekeeper,
-    opened: watch::Sender<bool>,
-    /// Those who wait.
-    waiting: AtomicUsize,
+    latch: Latch,
 }
 
 impl Doorkeeper {
     /// Lets those in who wait.
     pub(crate) fn open(&self) {
-        self.opened.send_replace(true);
+        self.latch.open();
     }
 
     /// How many wait.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
-    }
-}
-
-/// Somebody waits as long as it lives.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.latch.waiting()
     }
 }
 
@@ -80,9 +61,7 @@ impl Gate for Doorkeeper {
         Box::pin(async move {
             let stream = request.stream.clone();
             if stream.as_str().starts_with("late/") {
-                let _waiting = Waiting::new(&self.waiting);
-                let mut opened = self.opened.subscribe();
-                opened.wait_for(|opened| *opened).await.expect("it is here");
+                self.latch.wait().await;
             }
             if stream.as_str().starts_with("secret/") && request.secret() != Some(PASSWORD) {
                 return Err(request.secret().map_or(Denied::Missing, |_| Denied::Wrong));
@@ -131,8 +110,7 @@ impl House {
         let (registry, gatekeeper) = Registry::new(fanout, 0, rules);
         let gate = Arc::new(Doorkeeper {
             keeper: gatekeeper,
-            opened: watch::Sender::new(false),
-            waiting: AtomicUsize::new(0),
+            latch: Latch::default(),
         });
         Self {
             context: Context::new(Arc::new(registry), Arc::clone(&gate) as _),

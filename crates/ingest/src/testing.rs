@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,6 +10,7 @@ use fanout::gate::{
     Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Identity, Play, Publish, Request,
     Terms, UpdateMetadata,
 };
+use fanout::testing::Latch;
 use fanout::{
     Config, Entry, Fanout, Format, ListenerRecord, LogReader, Packager, Preamble, Registry, Sink,
     Stream, Takeover,
@@ -40,9 +40,7 @@ pub(crate) const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHO
 pub(crate) struct TestGate {
     keeper: Gatekeeper,
     /// Answers to those who show [`LATE_KEY`] wait for it.
-    opened: watch::Sender<bool>,
-    /// Those who wait.
-    waiting: AtomicUsize,
+    latch: Latch,
     /// The end of every permission to publish.
     until: Mutex<Option<Instant>>,
 }
@@ -51,20 +49,19 @@ impl TestGate {
     fn new(keeper: Gatekeeper) -> Self {
         Self {
             keeper,
-            opened: watch::Sender::new(false),
-            waiting: AtomicUsize::new(0),
+            latch: Latch::default(),
             until: Mutex::default(),
         }
     }
 
     /// Has the late answers come.
     pub(crate) fn open(&self) {
-        self.opened.send_replace(true);
+        self.latch.open();
     }
 
     /// How many wait for an answer.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.latch.waiting()
     }
 
     /// Permissions to publish that are granted from here on end then.
@@ -86,9 +83,7 @@ impl TestGate {
 
     async fn wait(&self, request: &Request<'_>) {
         if request.secret() == Some(LATE_KEY) {
-            let _waiting = Waiting::new(&self.waiting);
-            let mut opened = self.opened.subscribe();
-            opened.wait_for(|opened| *opened).await.expect("it is here");
+            self.latch.wait().await;
         }
     }
 
@@ -101,22 +96,6 @@ impl TestGate {
                 _ => None,
             },
         }
-    }
-}
-
-/// Somebody waits as long as it lives.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -7,6 +7,8 @@
 //!
 //! [`wait`]: net::Backend::wait
 
+mod latch;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -24,6 +26,8 @@ use crate::{
     ArchiveReader, Class, Config, Departure, Fanout, Format, LaneId, ListenerReport, Packager,
     Policy, RangeReader,
 };
+
+pub use self::latch::Latch;
 
 /// A worker that runs when it is stepped.
 pub struct SteppedWorker(Worker);

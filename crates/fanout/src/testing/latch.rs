@@ -1,0 +1,58 @@
+//! An answer that comes when the test says: what gates and authorities of tests wait for.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Poll;
+
+use crate::task_bells::{Place, TaskBells};
+
+/// Closed until it is opened, for good.
+#[derive(Debug, Default)]
+pub struct Latch {
+    is_open: AtomicBool,
+    waiting: AtomicUsize,
+    bells: TaskBells,
+}
+
+impl Latch {
+    /// Lets those in who wait, and everybody from now on.
+    pub fn open(&self) {
+        self.is_open.store(true, Ordering::Release);
+        self.bells.ring();
+    }
+
+    /// How many wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Waits until it is open; given up, it waits no more.
+    pub async fn wait(&self) {
+        let _waiting = Waiting::new(&self.waiting);
+        let place = Place::new(&self.bells);
+        std::future::poll_fn(|cx| {
+            // From here on nothing is missed, so the look comes after.
+            place.arm(cx.waker());
+            match self.is_open.load(Ordering::Acquire) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+    }
+}
+
+/// Counts one that waits, as long as it does.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
