@@ -84,7 +84,7 @@ fn rtp_packetize(c: &mut Criterion) {
         };
         group.throughput(Throughput::Bytes(bytes as u64));
         group.bench_function(name, |b| {
-            let format = rtp::Format::of(&track).expect("RTP carries H.264");
+            let format = rtp::PayloadFormat::of(&track).expect("RTP carries H.264");
             let mut packetizer = rtp::Packetizer::new(format, &track, rtp::PAYLOAD_BYTES);
             let mut sequencer = rtp::Sequencer::new(1, 0, 0, format.clock_rate());
             let mut payloads = rtp::Payloads::default();

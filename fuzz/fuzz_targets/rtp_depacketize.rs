@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use container::rtp::{
-    Arrival, Depacketizer, Event, Format, Incoming, PACKETS_MAX, Packet, Patience, Reorder,
+    Arrival, Depacketizer, Event, PayloadFormat, Incoming, PACKETS_MAX, Packet, Patience, Reorder,
     ReportClock,
 };
 use libfuzzer_sys::fuzz_target;
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((format, mut rest)) = data.split_first() else {
         return;
     };
-    let format = Format::ALL[usize::from(*format) % Format::ALL.len()];
+    let format = PayloadFormat::ALL[usize::from(*format) % PayloadFormat::ALL.len()];
     let mut depacketizer = Depacketizer::new(format, TrackId::VIDEO, *rest.first().unwrap_or(&2));
     let mut clock = ReportClock::new(format.clock_rate());
     let mut reorder = Reorder::new(Patience::default());
@@ -68,7 +68,7 @@ fuzz_target!(|data: &[u8]| {
         match event {
             Event::Item(Item::Track(track)) => {
                 has_track = true;
-                assert_eq!(Format::of(&track), Some(format));
+                assert_eq!(PayloadFormat::of(&track), Some(format));
             }
             Event::Item(Item::Sample(sample)) => {
                 assert!(has_track, "a sample without a track");
@@ -78,7 +78,7 @@ fuzz_target!(|data: &[u8]| {
                 last = sample.dts;
             }
             Event::Item(other) => panic!("RTP has no {other:?}"),
-            Event::KeyframeWanted => assert!(format != Format::Opus),
+            Event::KeyframeWanted => assert!(format != PayloadFormat::Opus),
         }
     }
 });

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use container::rtp::{Format, Header};
+use container::rtp::{PayloadFormat, Header};
 use fanout::gate::{
     Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request,
     UpdateMetadata,
@@ -125,7 +125,7 @@ fn watch() -> LaneGuard {
     let stream = CONTEXT.registry.stream(&name).unwrap();
     let request = Request::new(&name, "fuzz", peer());
     let permission = at_once(&mut CONTEXT.gate.play(&request)).unwrap().unwrap();
-    let format = fanout::Format {
+    let format = fanout::PayloadFormat {
         name: "watch",
         protocol: fanout::Protocol::Http,
         retention: fanout::Retention::Live,
@@ -156,7 +156,7 @@ impl Out for Said {
     }
 }
 
-fn offer(format: Format) -> Offer {
+fn offer(format: PayloadFormat) -> Offer {
     let name = format.encoding_name();
     let transport = "c=IN IP4 0.0.0.0\r\na=ice-ufrag:TdB7\r\na=ice-pwd:ZxVHyLxWTDEZdb7pUvXZVLAY\r\n\
         a=setup:actpass\r\na=rtcp-mux\r\na=rtcp-rsize\r\na=sendonly\r\na=fingerprint:sha-256 \
@@ -177,7 +177,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((format, mut rest)) = data.split_first() else {
         return;
     };
-    let agreed = whip::agree(&offer(Format::ALL[usize::from(*format) % 5])).unwrap();
+    let agreed = whip::agree(&offer(PayloadFormat::ALL[usize::from(*format) % 5])).unwrap();
     let permission = publishing(&StreamName::parse(STREAM).unwrap());
     let ticket = whip::admit(&CONTEXT, permission, peer(), "", agreed).unwrap();
     let _lane = watch();

@@ -1,6 +1,6 @@
 //! Which stream, in which container, a request's path means.
 
-use fanout::{Expected, Info, Offer, Registry};
+use fanout::{Expected, Info, DerivedOffer, Registry};
 use media::{Codec, Container, StreamName};
 
 use formats::{Extension, Form};
@@ -54,7 +54,7 @@ pub(crate) fn refusal(info: &Info, extension: Extension) -> String {
         .map(|address| address.path)
         .collect();
     let reason = match (extension, &info.offer) {
-        (Extension::Ogg, Offer::Impossible(reason)) => format!(": {reason}"),
+        (Extension::Ogg, DerivedOffer::Impossible(reason)) => format!(": {reason}"),
         _ => String::new(),
     };
     format!(

@@ -1,7 +1,7 @@
 //! Listeners over RTMP: from a request to play to a socket in the fan-out.
 //!
 //! ```text
-//!  door ── Guest ──► join (waits for it) ► accept ► lane ──┬─► plain: a worker has the socket
+//!  door ── PlayRequest ──► join (waits for it) ► accept ► lane ──┬─► plain: a worker has the socket
 //!                          ▲                               └─► TLS: this task follows the lane
 //!                          │                                              │
 //!                          └── pause, selection, stop, another play ◄─────┘  the socket comes back
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Context {
 
 /// A connection that wants to play, as the door hands it over.
 #[derive(Debug)]
-pub struct Guest<S> {
+pub struct PlayRequest<S> {
     /// The connection.
     pub socket: S,
     /// The conversation so far. Its output is unsent.
@@ -76,7 +76,7 @@ pub struct Guest<S> {
     pub peer: SocketAddr,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Guest<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> PlayRequest<S> {
     /// Turns it away, saying why, and closes the connection.
     pub async fn refuse(mut self, why: &str) {
         self.session.close_with(Rejection::Failed, why);
@@ -88,8 +88,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Guest<S> {
 /// give it back to a task of its own.
 ///
 /// `permit` is the player's place under the server's limits, held until its connection ends.
-pub async fn serve_plain(context: &Arc<Context>, guest: Guest<TcpStream>, permit: Option<Permit>) {
-    play::begin(Arc::clone(context), guest, permit).await;
+pub async fn serve_plain(context: &Arc<Context>, request: PlayRequest<TcpStream>, permit: Option<Permit>) {
+    play::begin(Arc::clone(context), request, permit).await;
 }
 
 /// Serves a player behind TLS until its connection ends.
@@ -97,8 +97,8 @@ pub async fn serve_plain(context: &Arc<Context>, guest: Guest<TcpStream>, permit
 /// `permit` is as for [`serve_plain`].
 pub async fn serve_secure(
     context: &Arc<Context>,
-    guest: Guest<TlsStream<TcpStream>>,
+    request: PlayRequest<TlsStream<TcpStream>>,
     permit: Option<Permit>,
 ) {
-    play::begin(Arc::clone(context), guest, permit).await;
+    play::begin(Arc::clone(context), request, permit).await;
 }

@@ -26,8 +26,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::play::{self, Carrier};
-use crate::{Context, Guest};
+use crate::play::{self, PlayTransport};
+use crate::{Context, PlayRequest};
 
 /// How long a test waits for what must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -65,13 +65,13 @@ impl Gate for Doorkeeper {
 
 pub(crate) const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 
-pub(crate) struct House {
+pub(crate) struct TestServer {
     pub(crate) context: Arc<Context>,
     pub(crate) departures: Receiver<Departure>,
     pub(crate) leaving: watch::Sender<bool>,
 }
 
-impl House {
+impl TestServer {
     pub(crate) fn new(play_wait: Duration, linger: Duration) -> Self {
         let config = Config {
             workers: 2,
@@ -149,7 +149,7 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.context.registry.end_all();
         self.context.registry.fanout().stop();
@@ -260,7 +260,7 @@ pub(crate) enum Way {
 }
 
 /// A player that follows a script.
-pub(crate) struct Player {
+pub(crate) struct ScriptedPlayer {
     socket: Box<dyn Pipe>,
     reader: Reader,
     /// Received, in words; see [`describe`].
@@ -269,9 +269,9 @@ pub(crate) struct Player {
     is_closed: bool,
 }
 
-impl Player {
+impl ScriptedPlayer {
     /// Connects to `live`, and has created message stream 1. `capabilities` are E-RTMP's.
-    pub(crate) async fn connect(house: &House, way: Way, capabilities: Option<f64>) -> Self {
+    pub(crate) async fn connect(house: &TestServer, way: Way, capabilities: Option<f64>) -> Self {
         let socket: Box<dyn Pipe> = match way {
             Way::Plain => {
                 let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -319,7 +319,7 @@ impl Player {
     }
 
     /// Connects and asks for a stream.
-    pub(crate) async fn playing(house: &House, way: Way, name: &str) -> Self {
+    pub(crate) async fn playing(house: &TestServer, way: Way, name: &str) -> Self {
         let mut player = Self::connect(house, way, None).await;
         player.play(name).await;
         player
@@ -433,7 +433,7 @@ fn encode(kind: MessageKind, stream_id: u32, body: &[u8]) -> Vec<u8> {
 }
 
 /// The server's door and ingest: reads up to the wish to play.
-async fn serve<S: Carrier>(context: Arc<Context>, mut socket: S) {
+async fn serve<S: PlayTransport>(context: Arc<Context>, mut socket: S) {
     let now = Instant::now();
     let mut session = Session::new(SessionConfig::default(), [7; 32], now);
     let mut input = BytesMut::new();
@@ -452,7 +452,7 @@ async fn serve<S: Carrier>(context: Arc<Context>, mut socket: S) {
         let output = session.output().split();
         socket.write_all(&output).await.unwrap();
     };
-    let guest = Guest {
+    let request = PlayRequest {
         socket,
         session,
         request,
@@ -460,12 +460,12 @@ async fn serve<S: Carrier>(context: Arc<Context>, mut socket: S) {
         agent: "tester".to_owned(),
         peer: PEER,
     };
-    play::begin(context, guest, Some(Permit::new(()))).await;
+    play::begin(context, request, Some(Permit::new(()))).await;
 }
 
-impl Carrier for DuplexStream {
-    async fn carry(self, party: play::Party, lane: fanout::LaneGuard) -> play::Carried<Self> {
-        play::follow(self, party, lane).await
+impl PlayTransport for DuplexStream {
+    async fn carry(self, player: play::PlayerSession, lane: fanout::LaneGuard) -> play::Carried<Self> {
+        play::follow(self, player, lane).await
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! offer, tracks ─ agree ─► Agreed ─► the answer                          control plane
 //!                            │
-//!                            └─ Ticket { agreed, seat } ─┐
+//!                            └─ ViewerTicket { agreed, handle } ─┐
 //!                                                        ▼ connected
 //! samples ─ packager ─► the RTP lane's log ─ Follower ─► Viewers ─ seal ─► Out         a worker
 //!           once per stream                              rtcp: NACK, PLI, reports
@@ -29,4 +29,4 @@ mod viewers;
 pub use agree::{Agreed, Unplayable, agree};
 pub use out::{Out, Sent};
 pub use stats::{Counters, Stats};
-pub use viewers::{Rules, Ticket, Viewers};
+pub use viewers::{Rules, ViewerTicket, Viewers};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use fanout::gate::{Credential, Gatekeeper, Play, Publish};
 use fanout::{
-    Config, Departure, Fanout, LaneGuard, ListenerRecord, Publisher, Registry, Seat, Settings,
+    Config, Departure, Fanout, LaneGuard, ListenerRecord, Publisher, Registry, ListenerHandle, Settings,
     Source,
 };
 use media::{
@@ -27,14 +27,14 @@ use formats::rtp::{RTP, Tally, packager};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A registry with a worker that has nothing to do.
-pub(crate) struct House {
+pub(crate) struct TestServer {
     pub(crate) registry: Registry,
     gatekeeper: Gatekeeper,
     departures: Receiver<Departure>,
     pub(crate) tally: Arc<Tally>,
 }
 
-impl House {
+impl TestServer {
     pub(crate) fn new() -> Self {
         let config = Config {
             workers: 1,
@@ -85,7 +85,7 @@ impl House {
         found.lane(&permission, RTP, make, now).expect("a lane")
     }
 
-    pub(crate) fn seat(&self, name: &str, now: Instant) -> Seat {
+    pub(crate) fn handle(&self, name: &str, now: Instant) -> ListenerHandle {
         let fanout = self.registry.fanout();
         let record = ListenerRecord {
             id: fanout.next_id(),
@@ -99,7 +99,7 @@ impl House {
             requested: now,
             permit: None,
         };
-        fanout.seat(record, self.lane(name, now))
+        fanout.handle(record, self.lane(name, now))
     }
 
     pub(crate) fn departure(&self) -> Departure {
@@ -108,7 +108,7 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.registry.end_all();
         self.registry.fanout().stop();

@@ -6,7 +6,7 @@
 //! | [`Plane`] | a set for | written by |
 //! |---|---|---|
 //! | `Worker` | each fan-out worker | that worker |
-//! | `Webrtc` | each worker of the WebRTC port | that worker, by [`Seat`](crate::Seat)s and directly |
+//! | `Webrtc` | each worker of the WebRTC port | that worker, by [`ListenerHandle`](crate::ListenerHandle)s and directly |
 //! | `Tasks` | all tasks | [`LogReader`](crate::LogReader)s, and the check-up that looks after them |
 //!
 //! A thread writes only to its own set, so counting touches no cache line that another core writes; those who

@@ -23,10 +23,10 @@ use crate::events::{Conditions, Events, Refusal};
 use crate::lane::LaneGuard;
 use crate::placement::{Load, Placement};
 use crate::reader::LogReader;
-use crate::seat::{Control, Seat};
+use crate::handle::{Control, ListenerHandle};
 use crate::stats::Counter;
 use crate::worker::{
-    Attach, Command, Departure, Handle, INBOX_MAX, Links, ListenerReport, Summons, Worker,
+    Attach, Command, Departure, Handle, INBOX_MAX, Links, ListenerReport, WorkerWaker, Worker,
 };
 
 /// Names a listener for the life of the process.
@@ -87,7 +87,7 @@ pub struct Fanout {
     worker_books: Vec<Arc<Books>>,
     backend: &'static str,
     target_utilisation: f64,
-    summons: Arc<[Summons]>,
+    wakers: Arc<[WorkerWaker]>,
     placement: Placement,
     /// Listeners that found the inbox of their worker full.
     refused: Counter,
@@ -96,9 +96,9 @@ pub struct Fanout {
     directory: Directory,
     events: Arc<Events>,
     conditions: Conditions,
-    /// Listeners that have a [`Seat`].
-    seats: Mutex<HashMap<ListenerId, Arc<Control>>>,
-    /// Of listeners that tasks serve, and of those with a [`Seat`] that no thread serves yet.
+    /// Listeners that have a [`ListenerHandle`].
+    handles: Mutex<HashMap<ListenerId, Arc<Control>>>,
+    /// Of listeners that tasks serve, and of those with a [`ListenerHandle`] that no thread serves yet.
     task_books: Arc<Books>,
     /// Of threads that serve listeners by themselves.
     other_books: Mutex<Vec<Arc<Books>>>,
@@ -151,12 +151,12 @@ impl Fanout {
         for index in 0..config.workers.max(1) {
             let backend = backend()?;
             backend_name = backend.name();
-            let summons = Summons::new(backend.waker());
+            let wakers = WorkerWaker::new(backend.waker());
             let (inbox, commands) = sync_channel(INBOX_MAX);
             let own = Arc::new(Books::new(Plane::Worker, index));
             let links = Links {
                 inbox: commands,
-                summons: summons.clone(),
+                wakers: wakers.clone(),
                 books: Arc::clone(&own),
                 departures: departures.clone(),
                 conditions: conditions.sender().clone(),
@@ -168,12 +168,12 @@ impl Fanout {
                 links,
                 now,
             ));
-            handles.push(Handle::new(inbox, summons));
+            handles.push(Handle::new(inbox, wakers));
             books.push(own);
         }
-        let summons = handles
+        let wakers = handles
             .iter()
-            .map(|worker| worker.summons().clone())
+            .map(|worker| worker.wakers().clone())
             .collect();
         let fanout = Self {
             placement: Placement::new(handles.len(), now),
@@ -182,13 +182,13 @@ impl Fanout {
             worker_books: books,
             backend: backend_name,
             target_utilisation: config.target_utilisation,
-            summons,
+            wakers,
             budget: Arc::new(Budget::new(config.log_bytes_max)),
             next_id: AtomicU64::new(1),
             directory: Directory::new(Arc::clone(&events)),
             events,
             conditions,
-            seats: Mutex::default(),
+            handles: Mutex::default(),
             task_books: Arc::new(Books::new(Plane::Tasks, 0)),
             other_books: Mutex::default(),
             readers_now: Counter::default(),
@@ -289,8 +289,8 @@ impl Fanout {
     }
 
     /// A place for a listener that another thread serves, which takes it over by
-    /// [`Seat::serve_in`].
-    pub fn seat(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> Seat {
+    /// [`ListenerHandle::serve_in`].
+    pub fn handle(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> ListenerHandle {
         self.enter(record, lane, None)
     }
 
@@ -299,18 +299,18 @@ impl Fanout {
         record: ListenerRecord,
         lane: LaneGuard,
         standing: Option<Standing>,
-    ) -> Seat {
+    ) -> ListenerHandle {
         let (id, requested) = (record.id, record.requested);
         let control = Arc::new(Control::new(standing));
         self.directory.enter(record);
         self.directory.joined(id);
-        self.seats().insert(id, Arc::clone(&control));
-        Seat::new(id, Arc::clone(self), lane, control, requested)
+        self.handles().insert(id, Arc::clone(&control));
+        ListenerHandle::new(id, Arc::clone(self), lane, control, requested)
     }
 
     /// Removes a listener, wherever it is.
     pub fn kick(&self, id: ListenerId) {
-        if let Some(control) = self.seats().get(&id) {
+        if let Some(control) = self.handles().get(&id) {
             control.kick();
             return;
         }
@@ -330,7 +330,7 @@ impl Fanout {
     /// How every listener fares. Blocks for a moment; not for asynchronous callers.
     pub fn report(&self) -> Vec<ListenerReport> {
         let mut all: Vec<_> = self
-            .seats()
+            .handles()
             .iter()
             .map(|(id, control)| control.report(*id))
             .collect();
@@ -449,8 +449,8 @@ impl Fanout {
 
     /// Everybody whom a task serves.
     pub(crate) fn readers(&self) -> Vec<(ListenerId, Arc<Control>)> {
-        let seats = self.seats();
-        let readers = seats.iter().filter(|(_, one)| one.standing().is_some());
+        let handles = self.handles();
+        let readers = handles.iter().filter(|(_, one)| one.standing().is_some());
         readers.map(|(id, one)| (*id, Arc::clone(one))).collect()
     }
 
@@ -461,8 +461,8 @@ impl Fanout {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn summons(&self) -> &Arc<[Summons]> {
-        &self.summons
+    pub(crate) fn wakers(&self) -> &Arc<[WorkerWaker]> {
+        &self.wakers
     }
 
     pub(crate) fn budget(&self) -> &Arc<Budget> {
@@ -470,7 +470,7 @@ impl Fanout {
     }
 
     pub(crate) fn reader_left(&self, departure: Departure) {
-        self.seats().remove(&departure.id);
+        self.handles().remove(&departure.id);
         if let Err(TrySendError::Full(departure) | TrySendError::Disconnected(departure)) =
             self.departures.try_send(departure)
         {
@@ -497,7 +497,7 @@ impl Fanout {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn seats(&self) -> MutexGuard<'_, HashMap<ListenerId, Arc<Control>>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn handles(&self) -> MutexGuard<'_, HashMap<ListenerId, Arc<Control>>> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

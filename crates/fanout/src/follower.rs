@@ -1,6 +1,6 @@
 //! The synchronous way to follow a lane, for a thread that serves many listeners of it by itself.
 //!
-//! A [`Follower`] is one thread's eye on the log: it counts as no listener ([`Seat`](crate::Seat)s
+//! A [`Follower`] is one thread's eye on the log: it counts as no listener ([`ListenerHandle`](crate::ListenerHandle)s
 //! do) and holds no place of its own, for each listener has one. After a round it *arms* its bell
 //! and sleeps; the writer wakes it once.
 

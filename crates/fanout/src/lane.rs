@@ -15,7 +15,7 @@ use crate::packager::{Packager, Sink};
 use crate::policy::{Class, JOIN_AGE_MAX, JOIN_PATIENCE, Policy};
 use crate::retention::Retention;
 use crate::task_bells::TaskBells;
-use crate::worker::Summons;
+use crate::worker::WorkerWaker;
 
 /// How listeners of a lane are counted.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -87,7 +87,7 @@ pub(crate) struct Lane {
     /// One per worker.
     pub(crate) bells: Box<[Bell]>,
     /// How to reach the workers whose bells those are.
-    summons: Arc<[Summons]>,
+    wakers: Arc<[WorkerWaker]>,
     readers: TaskBells,
     /// Who keeps it open: its listeners, and readers that are none.
     listeners: AtomicUsize,
@@ -152,9 +152,9 @@ impl Lane {
 
     /// Tells whoever sleeps for this lane that there is news.
     fn ring(&self) {
-        for (bell, summons) in self.bells.iter().zip(self.summons.iter()) {
+        for (bell, wakers) in self.bells.iter().zip(self.wakers.iter()) {
             if let Some(lane_index) = bell.ring() {
-                summons.call(lane_index);
+                wakers.call(lane_index);
             }
         }
         self.readers.ring();
@@ -268,7 +268,7 @@ impl LaneWriter {
         class: Class,
         policy: Policy,
         packager: Box<dyn Packager>,
-        summons: Arc<[Summons]>,
+        wakers: Arc<[WorkerWaker]>,
         account: Account,
         wish: Arc<KeyframeWish>,
     ) -> Option<Self> {
@@ -282,8 +282,8 @@ impl LaneWriter {
             policy,
             log: Arc::clone(writer.shared()),
             index: packager.segmentation().map(SharedIndex::new),
-            bells: summons.iter().map(|_| Bell::new()).collect(),
-            summons,
+            bells: wakers.iter().map(|_| Bell::new()).collect(),
+            wakers,
             readers: TaskBells::default(),
             listeners: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),

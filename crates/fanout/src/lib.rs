@@ -13,7 +13,7 @@
 //!   stream as its derived track ([`Stream::derive`]), for the lanes that take it.
 //! * [`Fanout`] has the workers: threads that own plain sockets ([`Fanout::attach`]); what is not a
 //!   plain socket follows a lane through a [`LogReader`] ([`Fanout::follow`]). A thread that serves
-//!   many listeners by itself has a [`Seat`] for each ([`Fanout::seat`]), a [`Follower`] for each
+//!   many listeners by itself has a [`ListenerHandle`] for each ([`Fanout::handle`]), a [`Follower`] for each
 //!   lane, and [`Books`] of its own ([`Fanout::open_books`]).
 //! * A lane made of segments has an index, and is read by ranges ([`Stream::ranges`]). What must not lose
 //!   anything reads it by an [`ArchiveReader`] ([`Stream::archive`]). Neither is a listener.
@@ -55,7 +55,7 @@ mod ranges;
 mod reader;
 mod registry;
 mod retention;
-mod seat;
+mod handle;
 pub mod stats;
 mod stream;
 mod sync;
@@ -85,9 +85,9 @@ pub use ranges::RangeReader;
 pub use reader::LogReader;
 pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Takeover};
 pub use retention::{LIVE_BYTES_MAX, Retention};
-pub use seat::Seat;
+pub use handle::ListenerHandle;
 pub use stream::{
-    Claim, Derivation, DerivedWriter, Deriver, Info, Keyframes, LaneRefused, Offer, Phase,
+    Claim, Derivation, DerivedWriter, Deriver, Info, Keyframes, LaneRefused, DerivedOffer, Phase,
     PictureOrder, Publisher, Rate, Settings, Source, Stream, Superseded, Tap, Tapped,
 };
 pub use worker::{Departure, ListenerReport};

@@ -157,14 +157,14 @@ mod tests {
     }
 
     /// Workers whose measurements stand still until they are taken anew.
-    struct House {
+    struct Measured {
         placement: Placement,
         measured: RefCell<Vec<Load>>,
         present: RefCell<Vec<u64>>,
         now: Instant,
     }
 
-    impl House {
+    impl Measured {
         fn new(demands: &[f64]) -> Self {
             let now = Instant::now();
             let load = |demand: &f64| Load {
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_small_stream_has_one_home() {
-        let house = House::new(&[0.0; 4]);
+        let house = Measured::new(&[0.0; 4]);
         let lane = quiet_lane();
         let homes: Vec<_> = (0..30).map(|_| house.join(&lane)).collect();
         assert!(homes.iter().all(|home| *home == homes[0]), "{homes:?}");
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn homes_are_spread_and_avoid_who_has_work() {
-        let house = House::new(&[0.0, 0.3, 0.0]);
+        let house = Measured::new(&[0.0, 0.3, 0.0]);
         *house.present.borrow_mut() = vec![0, 30_000, 0];
         let mut homes = [0; 3];
         for _ in 0..40 {
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_full_home_is_left() {
-        let house = House::new(&[0.0, 0.1]);
+        let house = Measured::new(&[0.0, 0.1]);
         *house.present.borrow_mut() = vec![10_000; 2];
         let lane = quiet_lane();
         assert_eq!(house.join(&lane), 0);
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_crowd_between_two_measurements_is_spread() {
-        let house = House::new(&[0.010, 0.011]);
+        let house = Measured::new(&[0.010, 0.011]);
         *house.present.borrow_mut() = vec![1_000, 1_000];
         let lane = quiet_lane();
         let _crowd = audience(&lane, SPREAD_FROM);
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn dear_listeners_weigh_more_than_cheap_ones() {
         // A thousand that cost ten times what each of three thousand others does.
-        let mut house = House::new(&[0.1, 0.03]);
+        let mut house = Measured::new(&[0.1, 0.03]);
         *house.present.borrow_mut() = vec![1_000, 3_000];
         let lane = quiet_lane();
         let _crowd = audience(&lane, SPREAD_FROM);
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn listeners_without_a_publisher_count_all_the_same() {
-        let house = House::new(&[0.0, 0.0]);
+        let house = Measured::new(&[0.0, 0.0]);
         *house.present.borrow_mut() = vec![10_000, 0];
         let lane = quiet_lane();
         let _crowd = audience(&lane, SPREAD_FROM);

@@ -17,7 +17,7 @@ use crate::log::{Entry, Limits, Preamble, View, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, Policy};
 use crate::retention::Retention;
-use crate::worker::{Joins, Summons, Visits};
+use crate::worker::{Joins, WorkerWaker, Visits};
 
 /// Runs the log against its oracle; see `log/model.rs`.
 #[cfg(fuzzing)]
@@ -157,10 +157,10 @@ impl BellProbe {
     /// # Errors
     /// When the process has no descriptor left.
     pub fn new(workers: usize) -> io::Result<Self> {
-        let summons: io::Result<_> = (0..workers)
-            .map(|_| Ok(Summons::new(Waker::new()?)))
+        let wakers: io::Result<_> = (0..workers)
+            .map(|_| Ok(WorkerWaker::new(Waker::new()?)))
             .collect();
-        let lane = ProbeLane::open(Class::Audio, summons?);
+        let lane = ProbeLane::open(Class::Audio, wakers?);
         Ok(Self { lane })
     }
 
@@ -191,13 +191,13 @@ impl JoinProbe {
     /// When the process has no descriptor left.
     pub fn new(socket: TcpStream) -> io::Result<Self> {
         let backend = Bottomless::new()?;
-        let summons = Summons::new(backend.waker());
-        let mut lane = ProbeLane::open(Class::Audio, Arc::new([summons.clone()]));
+        let wakers = WorkerWaker::new(backend.waker());
+        let mut lane = ProbeLane::open(Class::Audio, Arc::new([wakers.clone()]));
         for _ in 0..500 {
             lane.append(&[0x55; 418]);
         }
         Ok(Self {
-            joins: Joins::new(lane.guard(), Box::new(backend), summons, socket),
+            joins: Joins::new(lane.guard(), Box::new(backend), wakers, socket),
             head: Bytes::from_static(&[b'x'; 300]),
             _lane: lane,
         })
@@ -228,7 +228,7 @@ struct ProbeLane {
 }
 
 impl ProbeLane {
-    fn open(class: Class, summons: Arc<[Summons]>) -> Self {
+    fn open(class: Class, wakers: Arc<[WorkerWaker]>) -> Self {
         let format = Format {
             name: "probe",
             protocol: Protocol::Http,
@@ -239,7 +239,7 @@ impl ProbeLane {
             class,
             Policy::default_for(class),
             Box::new(Verbatim),
-            summons,
+            wakers,
             Account::unlimited(),
             Arc::default(),
         );

@@ -13,7 +13,7 @@ use crate::cursor::{Reason, Start, Verdict, first, judge, lag};
 use crate::follower::Follower;
 use crate::log::View;
 use crate::policy::Policy;
-use crate::seat::Seat;
+use crate::handle::ListenerHandle;
 
 /// Bytes handed out at once: one TLS record batch, and the most that a stalled reader pins beside
 /// the page it lies in.
@@ -25,7 +25,7 @@ pub(crate) const MESSAGE_COST: Duration = Duration::from_micros(15);
 /// Follows one lane from a join point on, under the same rules as the workers' listeners.
 #[derive(Debug)]
 pub struct LogReader {
-    seat: Seat,
+    handle: ListenerHandle,
     follower: Follower,
     /// `None` until there is a join point.
     offset: Option<u64>,
@@ -36,11 +36,11 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    pub(crate) fn new(seat: Seat) -> Self {
-        let follower = Follower::new(seat.lane());
-        seat.fanout().readers_now().add(1);
+    pub(crate) fn new(handle: ListenerHandle) -> Self {
+        let follower = Follower::new(handle.lane());
+        handle.fanout().readers_now().add(1);
         Self {
-            seat,
+            handle,
             follower,
             offset: None,
             after: None,
@@ -50,7 +50,7 @@ impl LogReader {
 
     /// Which listener this is.
     pub fn id(&self) -> ListenerId {
-        self.seat.id()
+        self.handle.id()
     }
 
     /// The next bytes; `None` when the stream is over or this reader was given up.
@@ -71,7 +71,7 @@ impl LogReader {
     pub fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             self.follower.refresh();
-            if self.seat.is_kicked() {
+            if self.handle.is_kicked() {
                 return self.finish(Reason::Kicked);
             }
             match self.step() {
@@ -83,8 +83,8 @@ impl LogReader {
             if self.follower.has_ended() {
                 return self.finish(Reason::Ended);
             }
-            self.seat.wake_if_kicked(cx.waker());
-            if self.follower.arm(cx.waker()) && !self.seat.is_kicked() {
+            self.handle.wake_if_kicked(cx.waker());
+            if self.follower.arm(cx.waker()) && !self.handle.is_kicked() {
                 return Poll::Pending;
             }
         }
@@ -103,14 +103,14 @@ impl LogReader {
 
     /// Why it ended, once [`next`](Self::next) gave nothing.
     pub fn reason(&self) -> Reason {
-        self.seat.reason()
+        self.handle.reason()
     }
 
     /// How long to gather bytes between two looks: the workers' law, so that a large audience does
     /// not cost one small message per sample and listener. The cost of a turn grows with the number
     /// of readers.
     pub fn window(&self) -> Duration {
-        let utilisation = self.seat.fanout().target_utilisation();
+        let utilisation = self.handle.fanout().target_utilisation();
         self.policy()
             .window(self.turn_cost(), utilisation, Span::ZERO)
     }
@@ -131,20 +131,20 @@ impl LogReader {
 
     /// Says how the connection really ended, for the access log; without it the listener left.
     pub fn ended_by(&mut self, reason: Reason) {
-        self.seat.ends_by(reason);
+        self.handle.ends_by(reason);
     }
 
     fn step(&mut self) -> Step {
         let Some(offset) = self.offset else {
             let reach = self
                 .follower
-                .reach(self.seat.waited(self.seat.fanout().now()));
+                .reach(self.handle.waited(self.handle.fanout().now()));
             return match first(self.view(), self.policy(), reach, self.after) {
                 Some(start) => self.go(start),
                 None => Step::Wait,
             };
         };
-        self.seat.lags(lag(self.view(), offset));
+        self.handle.lags(lag(self.view(), offset));
         if offset >= self.view().end() {
             self.is_in_step = true;
             return Step::Wait;
@@ -178,27 +178,27 @@ impl LogReader {
 
     fn stand(&mut self, offset: u64) {
         self.offset = Some(offset);
-        if let Some(standing) = self.seat.standing() {
+        if let Some(standing) = self.handle.standing() {
             standing.at(offset);
         }
     }
 
     /// CPU time of a message to each reader.
     fn turn_cost(&self) -> Duration {
-        let readers = self.seat.fanout().readers_now().value();
+        let readers = self.handle.fanout().readers_now().value();
         MESSAGE_COST.saturating_mul(readers.try_into().unwrap_or(u32::MAX))
     }
 
     /// Counts a message that begins at `offset`, where the reader had everything before.
     fn count_message(&self, offset: u64) {
-        let (view, books) = (self.view(), self.seat.books());
+        let (view, books) = (self.view(), self.handle.books());
         let (Some(oldest), Some(newest)) = (view.unit_from(offset), view.newest()) else {
             return;
         };
         let samples = (newest.ordinal + 1).saturating_sub(oldest.ordinal);
         books.message_samples.observe(samples as f64, 1);
         let window = self.window();
-        let now = self.seat.fanout().now();
+        let now = self.handle.fanout().now();
         let delay = now.saturating_duration_since(oldest.arrived);
         books.forwarded(delay, window + LATE_AFTER, 1);
         books.window_seconds[self.follower.class() as usize].observe_duration(window, 1);
@@ -206,28 +206,28 @@ impl LogReader {
     }
 
     fn count_skip(&self) {
-        self.seat.skipped();
-        let fanout = self.seat.fanout();
-        if let Some(standing) = self.seat.standing() {
+        self.handle.skipped();
+        let fanout = self.handle.fanout();
+        if let Some(standing) = self.handle.standing() {
             standing.skipped(fanout.now().saturating_duration_since(fanout.started()));
         }
     }
 
     fn give(&mut self, bytes: Bytes) -> Bytes {
-        self.seat.sent(bytes.len() as u64, 1);
-        self.seat
+        self.handle.sent(bytes.len() as u64, 1);
+        self.handle
             .books()
             .busy_nanos
             .add(MESSAGE_COST.as_nanos() as u64);
-        if self.seat.awaits_media() {
-            let now = self.seat.fanout().now();
-            self.seat.began(now);
+        if self.handle.awaits_media() {
+            let now = self.handle.fanout().now();
+            self.handle.began(now);
         }
         bytes
     }
 
     fn finish(&mut self, reason: Reason) -> Poll<Option<Bytes>> {
-        self.seat.ends_by(reason);
+        self.handle.ends_by(reason);
         Poll::Ready(None)
     }
 
@@ -249,6 +249,6 @@ enum Step {
 
 impl Drop for LogReader {
     fn drop(&mut self) {
-        self.seat.fanout().readers_now().sub(1);
+        self.handle.fanout().readers_now().sub(1);
     }
 }

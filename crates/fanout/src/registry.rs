@@ -14,7 +14,7 @@ use crate::events::EndReason;
 use crate::gate::{Authorized, Gatekeeper, Publish};
 use crate::origin::{Expected, Located, Origin, Origins};
 use crate::stream::{Commons, Deriver, DeriverCell, Phase, Publisher, Settings, Source, Stream};
-use crate::task_bells::{Place, TaskBells};
+use crate::task_bells::{WaitSlot, TaskBells};
 
 /// What a publisher may do about another one that has the stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -141,7 +141,7 @@ impl Registry {
                         source.clone(),
                         settings,
                         Commons {
-                            summons: Arc::clone(self.fanout.summons()),
+                            wakers: Arc::clone(self.fanout.wakers()),
                             budget: Arc::clone(self.fanout.budget()),
                             deriver: Arc::clone(&self.deriver),
                             events: Arc::clone(self.fanout.events()),
@@ -267,7 +267,7 @@ impl Registry {
         name: &StreamName,
         fits: impl Fn(Phase) -> bool,
     ) -> Arc<Stream> {
-        let place = Place::new(&self.appeared);
+        let place = WaitSlot::new(&self.appeared);
         std::future::poll_fn(|cx| {
             // From here on nothing is missed, so the look comes after.
             place.arm(cx.waker());

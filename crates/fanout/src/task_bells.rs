@@ -93,12 +93,12 @@ impl TaskBells {
 
 /// A task's place among those that wait, for as long as it waits.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct WaitSlot<'a> {
     bells: &'a TaskBells,
     slot: Arc<TaskSlot>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> WaitSlot<'a> {
     pub(crate) fn new(bells: &'a TaskBells) -> Self {
         let slot = bells.enter();
         Self { bells, slot }
@@ -110,7 +110,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitSlot<'_> {
     fn drop(&mut self) {
         self.bells.leave(&self.slot);
     }

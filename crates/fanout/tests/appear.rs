@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use fanout::Settings;
 use media::StreamName;
-use support::House;
+use support::TestFanout;
 
 #[derive(Default)]
 struct Alarm(AtomicBool);
@@ -31,7 +31,7 @@ impl Wake for Alarm {
 
 #[test]
 fn whoever_waits_for_a_stream_is_woken_when_it_begins() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let name = StreamName::parse("radio").unwrap();
     let alarm = Arc::new(Alarm::default());
     let waker = Waker::from(Arc::clone(&alarm));

@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 use fanout::gate::Play;
 use fanout::{ARCHIVE_BYTES_MAX, ArchiveReader, Archived, Lost, Settings};
 use media::{StreamName, Timestamp};
-use support::{Alarm, Encoder, FORMAT, Frames, House, frames};
+use support::{Alarm, Encoder, FORMAT, Frames, TestFanout, frames};
 
 /// Bytes of a frame, each of a second: six fill a page of 64 KiB, and the log keeps 32 of them.
 const FRAME: u64 = 10_000;
 
-fn archive(house: &House, bytes_max: usize) -> ArchiveReader {
+fn archive(house: &TestFanout, bytes_max: usize) -> ArchiveReader {
     let name = StreamName::parse("radio").unwrap();
     let permission = house.gatekeeper.authorize(Play {
         stream: name.clone(),
@@ -36,7 +36,7 @@ fn archive(house: &House, bytes_max: usize) -> ArchiveReader {
         .unwrap()
 }
 
-fn encoder(house: &House, credential: u64) -> Encoder {
+fn encoder(house: &TestFanout, credential: u64) -> Encoder {
     let mut encoder = Encoder::audio(house.publish("radio", credential).unwrap());
     encoder.size = FRAME as usize;
     encoder.frame_millis = 1_000;
@@ -89,7 +89,7 @@ fn read(reader: &mut ArchiveReader) -> Vec<Told> {
 
 #[test]
 fn a_reader_that_sleeps_within_its_bound_loses_nothing() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = encoder(&house, 1);
     encoder.write(3).unwrap();
     let mut reader = archive(&house, ARCHIVE_BYTES_MAX);
@@ -110,7 +110,7 @@ fn a_reader_that_sleeps_within_its_bound_loses_nothing() {
 #[test]
 fn a_reader_that_sleeps_beyond_its_bound_is_told_exactly_what_it_lost() {
     for bytes_max in [0, 500_000, 3_000_000] {
-        let house = House::new(Settings::default());
+        let house = TestFanout::new(Settings::default());
         let mut encoder = encoder(&house, 1);
         encoder.key_every = 7;
         encoder.write(1).unwrap();
@@ -151,7 +151,7 @@ fn a_reader_that_sleeps_beyond_its_bound_is_told_exactly_what_it_lost() {
 
 #[test]
 fn a_reader_hears_of_epochs_and_of_the_end() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut first = encoder(&house, 1);
     first.write(1).unwrap();
     let mut reader = archive(&house, 0);
@@ -190,7 +190,7 @@ fn a_reader_hears_of_epochs_and_of_the_end() {
 
 #[test]
 fn what_is_lost_at_the_end_is_told_too() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = encoder(&house, 1);
     encoder.key_every = u64::MAX;
     encoder.write(1).unwrap();
@@ -212,7 +212,7 @@ fn what_is_lost_at_the_end_is_told_too() {
 
 #[test]
 fn it_is_no_listener_and_keeps_its_lane_open() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = encoder(&house, 1);
     encoder.write(1).unwrap();
     let reader = archive(&house, 0);
@@ -240,7 +240,7 @@ fn it_is_no_listener_and_keeps_its_lane_open() {
 #[test]
 fn when_memory_is_short_what_is_held_goes_first() {
     let memory = 4 << 20;
-    let house = House::with_memory(
+    let house = TestFanout::with_memory(
         Settings::default(),
         fanout::Takeover::SameCredential,
         0,

@@ -14,13 +14,13 @@ mod support;
 use std::time::{Duration, Instant};
 
 use fanout::{Reason, Settings, Takeover};
-use support::{Encoder, House, frames, wait_until};
+use support::{Encoder, TestFanout, frames, wait_until};
 
 const SIZE: usize = 100;
 
 #[test]
 fn every_listener_receives_the_same_bytes_from_its_join_point_on() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     let mut listeners = Vec::new();
     for _ in 0..200 {
@@ -40,7 +40,7 @@ fn every_listener_receives_the_same_bytes_from_its_join_point_on() {
 
 #[test]
 fn a_joiner_is_given_the_burst_and_a_video_joiner_the_last_keyframe() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut radio = Encoder::audio(house.publish("radio", 1).unwrap());
     radio.write(1_000).unwrap();
     let burst = frames(&house.listen("radio", "").read(SIZE))[0];
@@ -59,7 +59,7 @@ fn a_joiner_is_given_the_burst_and_a_video_joiner_the_last_keyframe() {
 
 #[test]
 fn a_listener_that_comes_before_the_first_keyframe_waits_for_it() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
     encoder.next = 1;
     encoder.write(5).unwrap();
@@ -71,7 +71,7 @@ fn a_listener_that_comes_before_the_first_keyframe_waits_for_it() {
 
 #[test]
 fn a_stalled_listener_is_dropped_and_hurts_nobody() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 20_000);
     encoder.write(1).unwrap();
     let _stalled = house.listen("show", "");
@@ -105,7 +105,7 @@ fn a_stalled_listener_is_dropped_and_hurts_nobody() {
 #[test]
 fn a_slow_listener_skips_to_a_keyframe_between_whole_frames() {
     let settings = Settings::default();
-    let house = House::new(settings);
+    let house = TestFanout::new(settings);
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 50_000);
     encoder.write(1).unwrap();
     let mut slow = house.listen("show", "");
@@ -147,7 +147,7 @@ fn a_slow_listener_skips_to_a_keyframe_between_whole_frames() {
 #[test]
 fn listeners_stay_while_the_publisher_is_away_and_go_when_the_stream_ends() {
     let linger = Duration::from_secs(3);
-    let house = House::new(Settings {
+    let house = TestFanout::new(Settings {
         linger,
         ..Settings::default()
     });
@@ -178,7 +178,7 @@ fn listeners_stay_while_the_publisher_is_away_and_go_when_the_stream_ends() {
 
 #[test]
 fn the_same_credential_takes_over_at_once_and_another_does_not() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut first = Encoder::audio(house.publish("radio", 1).unwrap());
     first.write(1).unwrap();
     assert_eq!(
@@ -196,7 +196,7 @@ fn the_same_credential_takes_over_at_once_and_another_does_not() {
     drop(first);
     second.write(1).unwrap();
 
-    let strict = House::with(Settings::default(), Takeover::Never, 0);
+    let strict = TestFanout::with(Settings::default(), Takeover::Never, 0);
     let _first = strict.publish("radio", 1).unwrap();
     assert_eq!(
         strict.publish("radio", 1).err(),
@@ -206,7 +206,7 @@ fn the_same_credential_takes_over_at_once_and_another_does_not() {
 
 #[test]
 fn a_listener_that_hangs_up_is_noticed_without_a_send() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
     let mut listener = house.listen("radio", "");
@@ -218,7 +218,7 @@ fn a_listener_that_hangs_up_is_noticed_without_a_send() {
 
 #[test]
 fn an_operator_can_remove_a_listener() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
     let listener = house.listen("radio", "");
@@ -242,7 +242,7 @@ fn an_operator_can_remove_a_listener() {
 
 #[test]
 fn what_a_worker_has_to_do_is_known_and_forgotten() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     encoder.write(10).unwrap();
     let mut listeners: Vec<_> = (0..20).map(|_| house.listen("radio", "")).collect();
@@ -264,7 +264,7 @@ fn what_a_worker_has_to_do_is_known_and_forgotten() {
 
 #[test]
 fn stopping_lets_go_of_everybody() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
     let listeners: Vec<_> = (0..3).map(|_| house.listen("radio", "")).collect();
@@ -277,7 +277,7 @@ fn stopping_lets_go_of_everybody() {
 
 #[test]
 fn a_publisher_that_comes_back_without_pictures_is_heard_by_new_listeners() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut with_pictures = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
     with_pictures.write(10).unwrap();
     drop(with_pictures);
@@ -289,7 +289,7 @@ fn a_publisher_that_comes_back_without_pictures_is_heard_by_new_listeners() {
 
 #[test]
 fn two_publishers_with_one_key_cannot_tear_a_stream_apart() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let _first = house.publish("radio", 1).unwrap();
     let _second = house.publish("radio", 1).unwrap();
     assert_eq!(
@@ -300,7 +300,7 @@ fn two_publishers_with_one_key_cannot_tear_a_stream_apart() {
 
 #[test]
 fn a_lingering_stream_is_no_publisher() {
-    let house = House::with(Settings::default(), Takeover::SameCredential, 1);
+    let house = TestFanout::with(Settings::default(), Takeover::SameCredential, 1);
     let first = house.publish("a", 1).unwrap();
     assert_eq!(
         house.publish("b", 1).err(),

@@ -19,7 +19,7 @@ use std::time::Instant;
 use bytes::BytesMut;
 use fanout::{Conversation, Heard, Reason, Released, Settings};
 use media::Timestamp;
-use support::{Encoder, House, Listener, PATIENCE, frame, frames, wait_until};
+use support::{Encoder, TestFanout, Listener, PATIENCE, frame, frames, wait_until};
 
 const SIZE: usize = 100;
 
@@ -56,14 +56,14 @@ impl Conversation for Echo {
 }
 
 struct Scene {
-    house: House,
+    house: TestFanout,
     encoder: Encoder,
     listener: Listener,
     released: Receiver<(TcpStream, Released)>,
 }
 
 fn scene(size: usize) -> Scene {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), size);
     encoder.write(1).unwrap();
     let (released, told) = sync_channel(1);
@@ -179,7 +179,7 @@ fn a_socket_is_given_back_between_units() {
 
 #[test]
 fn a_listener_without_a_place_yet_is_spoken_with_too() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
     // No join point: pictures begin with a keyframe.
     encoder.next = 1;
@@ -219,7 +219,7 @@ fn everybody_is_told_of_the_leave() {
 /// It was on its way to its worker when the others were told.
 #[test]
 fn who_comes_after_the_others_were_told_of_the_leave_is_told_too() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
     encoder.write(1).unwrap();
     house.registry.fanout().announce_leave();
@@ -232,7 +232,7 @@ fn who_comes_after_the_others_were_told_of_the_leave_is_told_too() {
 /// Whoever waits for the last listener to leave waits for those, too, that a worker has not seen yet.
 #[test]
 fn listeners_on_their_way_are_counted() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
     encoder.write(1).unwrap();
     let fanout = house.registry.fanout();
@@ -272,7 +272,7 @@ fn whoever_takes_nothing_to_the_end_is_not_given_back() {
 
 #[test]
 fn whoever_has_no_place_and_takes_nothing_is_let_go_at_the_end() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
     // No join point: pictures begin with a keyframe.
     encoder.next = 1;

@@ -18,13 +18,13 @@ use std::time::Instant;
 
 use fanout::gate::Play;
 use fanout::{
-    Deriver, Format, LaneGuard, LaneRefused, Offer, Packager, Phase, Protocol, Seat, Settings,
+    Deriver, Format, LaneGuard, LaneRefused, DerivedOffer, Packager, Phase, Protocol, ListenerHandle, Settings,
     Sink, Stream, Tap, Tapped,
 };
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
 };
-use support::{Encoder, House};
+use support::{Encoder, TestFanout};
 
 /// What a lane was given, in words.
 type Heard = Arc<Mutex<Vec<String>>>;
@@ -62,7 +62,7 @@ fn name(id: TrackId) -> String {
     }
 }
 
-fn listen(house: &House, stream: &Arc<Stream>, takes_derived: bool) -> (LaneGuard, Heard) {
+fn listen(house: &TestFanout, stream: &Arc<Stream>, takes_derived: bool) -> (LaneGuard, Heard) {
     let heard = Heard::default();
     let format = Format {
         name: if takes_derived { "both" } else { "own" },
@@ -85,7 +85,7 @@ fn listen(house: &House, stream: &Arc<Stream>, takes_derived: bool) -> (LaneGuar
 }
 
 /// A listener who has yet to connect.
-fn expect(house: &House, stream: &Arc<Stream>) -> Result<Seat, LaneRefused> {
+fn expect(house: &TestFanout, stream: &Arc<Stream>) -> Result<ListenerHandle, LaneRefused> {
     let action = Play {
         stream: stream.name().clone(),
     };
@@ -102,14 +102,14 @@ fn expect(house: &House, stream: &Arc<Stream>) -> Result<Seat, LaneRefused> {
         }) as Box<dyn Packager>
     };
     let lane = stream.reserve_lane(&permission, format, make, Instant::now())?;
-    Ok(house.registry.fanout().seat(house.record("radio"), lane))
+    Ok(house.registry.fanout().handle(house.record("radio"), lane))
 }
 
 fn take(heard: &Heard) -> Vec<String> {
     std::mem::take(&mut heard.lock().unwrap())
 }
 
-fn stream(house: &House) -> Arc<Stream> {
+fn stream(house: &TestFanout) -> Arc<Stream> {
     let name = StreamName::parse("radio").unwrap();
     house.registry.stream(&name).unwrap()
 }
@@ -163,10 +163,10 @@ struct Maker {
 }
 
 impl Deriver for Maker {
-    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> Offer {
+    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> DerivedOffer {
         assert_eq!(container, Container::Mp3);
         assert!(!tracks.is_empty());
-        Offer::Track {
+        DerivedOffer::Track {
             track: Arc::new(opus(b"head")),
             caveat: None,
         }
@@ -188,7 +188,7 @@ impl Deriver for Maker {
 
 #[test]
 fn those_who_take_it_hear_both_and_the_others_nothing_new() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     let stream = stream(&house);
     let (_own, own) = listen(&house, &stream, false);
@@ -221,7 +221,7 @@ fn those_who_take_it_hear_both_and_the_others_nothing_new() {
 
 #[test]
 fn whoever_comes_later_gets_the_recent_past_of_both_by_time() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     let stream = stream(&house);
     let derivation = stream.derive().unwrap();
@@ -259,7 +259,7 @@ fn whoever_comes_later_gets_the_recent_past_of_both_by_time() {
 
 #[test]
 fn the_maker_is_called_when_it_is_wanted_and_may_leave_when_it_is_not() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let maker = Arc::new(Maker::default());
     house.registry.set_deriver(Arc::clone(&maker) as _);
     let wanted = || maker.wanted.load(Ordering::SeqCst);
@@ -286,7 +286,7 @@ fn the_maker_is_called_when_it_is_wanted_and_may_leave_when_it_is_not() {
     assert_eq!(wanted(), 2);
     encoder.write(1).unwrap();
     late.sample(packet(0), Instant::now());
-    late.correct(Offer::Nothing);
+    late.correct(DerivedOffer::Nothing);
     // A fresh lane: the idle one was closed, for what it held would have been the past.
     assert_eq!(take(&heard), ["track own", "own 0"]);
     assert!(stream.info().offer.track().is_some());
@@ -294,7 +294,7 @@ fn the_maker_is_called_when_it_is_wanted_and_may_leave_when_it_is_not() {
 
 #[test]
 fn it_goes_on_when_the_publisher_comes_back() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     let stream = stream(&house);
     let (_guard, heard) = listen(&house, &stream, true);
@@ -338,29 +338,29 @@ fn it_goes_on_when_the_publisher_comes_back() {
 
 #[test]
 fn the_offer_follows_the_publishers_tracks() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let publisher = house.publish("radio", 1).unwrap();
     let stream = stream(&house);
-    assert_eq!(stream.info().offer, Offer::Nothing);
+    assert_eq!(stream.info().offer, DerivedOffer::Nothing);
     house.registry.set_deriver(Arc::new(Maker::default()));
     let encoder = Encoder::audio(publisher);
     let offer = stream.info().offer;
     assert_eq!(offer.track().unwrap().codec, Codec::Opus);
     assert_eq!(offer.words(), None);
     let derivation = stream.derive().unwrap();
-    let reason = Offer::Impossible("it is too loud".into());
+    let reason = DerivedOffer::Impossible("it is too loud".into());
     derivation.writer().correct(reason.clone());
     assert_eq!(stream.info().offer, reason);
     assert_eq!(stream.info().offer.words(), Some("it is too loud"));
     drop(encoder);
     assert_eq!(stream.info().offer, reason, "its listeners are still here");
     let _publisher = house.publish("radio", 1).unwrap();
-    assert_eq!(stream.info().offer, Offer::Nothing);
+    assert_eq!(stream.info().offer, DerivedOffer::Nothing);
 }
 
 #[test]
 fn a_publisher_cannot_write_the_derived_track() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut publisher = house.publish("radio", 1).unwrap();
     let stream = stream(&house);
     let (_guard, heard) = listen(&house, &stream, true);
@@ -380,7 +380,7 @@ fn a_publisher_cannot_write_the_derived_track() {
 
 #[test]
 fn a_tap_begins_with_what_is_there_and_counts_as_a_follower() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     encoder.write(300).unwrap();
     assert!(!encoder.publisher.is_followed());
@@ -413,7 +413,7 @@ fn a_tap_begins_with_what_is_there_and_counts_as_a_follower() {
 
 #[test]
 fn nothing_is_made_for_who_never_connects() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let maker = Arc::new(Maker::default());
     house.registry.set_deriver(Arc::clone(&maker) as _);
     let wanted = || maker.wanted.load(Ordering::SeqCst);
@@ -434,7 +434,7 @@ fn nothing_is_made_for_who_never_connects() {
 
 #[test]
 fn what_there_is_no_room_for_is_refused_or_made_later() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let maker = Arc::new(Maker::default());
     house.registry.set_deriver(Arc::clone(&maker) as _);
     let wanted = || maker.wanted.load(Ordering::SeqCst);

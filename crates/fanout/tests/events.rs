@@ -21,7 +21,7 @@ use fanout::events::{EndReason, Event, EventKind, EventReader, Received, Topic};
 use fanout::gate::UpdateMetadata;
 use fanout::{NewListener, Plane, Reason, Settings};
 use media::{StreamName, Title};
-use support::{Encoder, House, frames, wait_until};
+use support::{Encoder, TestFanout, frames, wait_until};
 
 /// Everything that has happened since the last time.
 fn happened(reader: &mut EventReader) -> Vec<Event> {
@@ -39,7 +39,7 @@ fn topics(events: &[Event]) -> Vec<Topic> {
     events.iter().map(|event| event.kind.topic()).collect()
 }
 
-fn title(house: &House, name: &str, text: &str) {
+fn title(house: &TestFanout, name: &str, text: &str) {
     let stream = StreamName::parse(name).unwrap();
     let action = UpdateMetadata {
         stream: stream.clone(),
@@ -56,7 +56,7 @@ fn title(house: &House, name: &str, text: &str) {
 #[test]
 fn a_streams_life_is_told_in_order() {
     let linger = Duration::from_secs(3_600);
-    let house = House::new(Settings {
+    let house = TestFanout::new(Settings {
         linger,
         ..Settings::default()
     });
@@ -128,7 +128,7 @@ fn a_streams_life_is_told_in_order() {
 
 #[test]
 fn a_stream_without_a_publisher_ends_abandoned() {
-    let house = House::new(Settings {
+    let house = TestFanout::new(Settings {
         linger: Duration::ZERO,
         ..Settings::default()
     });
@@ -143,7 +143,7 @@ fn a_stream_without_a_publisher_ends_abandoned() {
 
 #[test]
 fn a_takeover_is_told_before_the_new_epoch() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let first = house.publish("radio", 1).unwrap();
     let mut reader = house.registry.fanout().events().subscribe();
     let _second = house.publish("radio", 1).unwrap();
@@ -155,7 +155,7 @@ fn a_takeover_is_told_before_the_new_epoch() {
 
 #[test]
 fn a_listener_that_no_worker_takes_is_told_to_be_refused() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let _encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     let fanout = house.registry.fanout();
     let mut reader = fanout.events().subscribe();
@@ -185,14 +185,14 @@ fn a_listener_that_no_worker_takes_is_told_to_be_refused() {
 
 #[test]
 fn who_is_degraded_is_told_once_and_recovers_once() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let _encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     let fanout = Arc::clone(house.registry.fanout());
-    let mut seat = fanout.seat(house.record("radio"), house.lane("radio"));
-    seat.serve_in(&fanout.open_books(Plane::Webrtc));
+    let mut handle = fanout.handle(house.record("radio"), house.lane("radio"));
+    handle.serve_in(&fanout.open_books(Plane::Webrtc));
     let mut reader = fanout.events().subscribe();
     for is_degraded in [true, true, false, false, true] {
-        seat.set_degraded(is_degraded);
+        handle.set_degraded(is_degraded);
     }
     house.registry.tick(Instant::now());
     let all = happened(&mut reader);
@@ -201,8 +201,8 @@ fn who_is_degraded_is_told_once_and_recovers_once() {
         [Topic::Degraded, Topic::Recovered, Topic::Degraded]
     );
     // One that is gone when that is told has left, and no more.
-    seat.set_degraded(false);
-    drop(seat);
+    handle.set_degraded(false);
+    drop(handle);
     fanout.directory().leave(&house.departure());
     house.registry.tick(Instant::now());
     assert_eq!(topics(&happened(&mut reader)), [Topic::ListenerLeft]);
@@ -211,7 +211,7 @@ fn who_is_degraded_is_told_once_and_recovers_once() {
 #[test]
 fn a_worker_tells_that_its_listener_fell_behind() {
     const SIZE: usize = 50_000;
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
     encoder.write(1).unwrap();
     let mut slow = house.listen("show", "");

@@ -16,9 +16,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use fanout::{LogReader, Reason, Settings};
-use support::{Alarm, Encoder, House, frames};
+use support::{Alarm, Encoder, TestFanout, frames};
 
-fn reader(house: &House) -> LogReader {
+fn reader(house: &TestFanout) -> LogReader {
     house
         .registry
         .fanout()
@@ -39,7 +39,7 @@ fn drain(reader: &mut LogReader, cx: &Context<'_>) -> (Vec<u8>, bool) {
 
 #[test]
 fn a_reader_gets_the_burst_then_each_sample_with_one_wake_up() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     encoder.write(1_000).unwrap();
     let mut reader = reader(&house);
@@ -66,7 +66,7 @@ fn a_reader_gets_the_burst_then_each_sample_with_one_wake_up() {
 
 #[test]
 fn a_reader_that_sleeps_skips_and_one_that_sleeps_longer_is_dropped() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
     let cx = Context::from_waker(Waker::noop());
@@ -90,7 +90,7 @@ fn count(histogram: &fanout::stats::Histogram) -> u64 {
 
 #[test]
 fn readers_are_in_the_books_as_the_workers_listeners_are() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let fanout = Arc::clone(house.registry.fanout());
     let books = fanout.task_books();
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
@@ -146,7 +146,7 @@ fn readers_are_in_the_books_as_the_workers_listeners_are() {
 
 #[test]
 fn what_a_reader_was_given_late_is_counted() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let books = Arc::clone(house.registry.fanout().task_books());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
@@ -162,7 +162,7 @@ fn what_a_reader_was_given_late_is_counted() {
 
 #[test]
 fn a_reader_hears_of_the_end_and_of_being_removed() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
     encoder.write(3).unwrap();
     let alarm = Arc::new(Alarm::default());
@@ -192,7 +192,7 @@ fn a_reader_hears_of_the_end_and_of_being_removed() {
 
 #[test]
 fn a_reader_can_stop_between_units() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("radio", 1).unwrap(), 100_000);
     encoder.write(2).unwrap();
     let mut reader = reader(&house);

@@ -31,7 +31,7 @@ use fanout::{
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
 };
-use support::{FORMAT, Frames, House};
+use support::{FORMAT, Frames, TestFanout};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Lets everybody listen to everything but `secret`.
@@ -62,7 +62,7 @@ fn name(text: &str) -> StreamName {
     StreamName::parse(text).unwrap()
 }
 
-fn publish(house: &House, stream: &str, container: Container) -> Publisher {
+fn publish(house: &TestFanout, stream: &str, container: Container) -> Publisher {
     let permission = house.gatekeeper.authorize(Publish {
         stream: name(stream),
         credential: Credential(1),
@@ -82,7 +82,7 @@ fn publish(house: &House, stream: &str, container: Container) -> Publisher {
 }
 
 async fn join<T>(
-    house: &House,
+    house: &TestFanout,
     stream: &str,
     waits: Waits,
     choose: impl FnMut(&Info) -> Choice<T>,
@@ -147,7 +147,7 @@ fn assert_took(since: Instant, expected: Duration) {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_here_is_joined_at_once_and_its_lanes_can_be_opened_again() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let _publisher = house.publish("radio", 1).unwrap();
     let asked = Instant::now();
     let joined = join(&house, "radio", Waits::default(), take).await.unwrap();
@@ -243,7 +243,7 @@ const EVENTS: [Event; 6] = [
 
 #[tokio::test(start_paused = true)]
 async fn joiners_are_woken_by_what_happens_and_look_at_nothing_else() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut publisher = Some(publish(&house, "show", Container::Unknown));
     for (what, happen, shows) in EVENTS {
         let looks = Cell::new(0);
@@ -274,7 +274,7 @@ async fn joiners_are_woken_by_what_happens_and_look_at_nothing_else() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_announced_is_waited_for_without_looking() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let _publisher = publish(&house, "show", Container::Tracks);
     let (asked, looks) = (Instant::now(), Cell::new(0));
     let joining = join(&house, "show", Waits::default(), |_| -> Choice<()> {
@@ -291,7 +291,7 @@ async fn what_is_not_announced_is_waited_for_without_looking() {
 
 #[tokio::test(start_paused = true)]
 async fn a_second_best_is_taken_in_its_time_unless_better_comes() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut publisher = publish(&house, "show", Container::Tracks);
     let second = Duration::from_secs(1);
     let choose = |info: &Info| match info.tracks.len() {
@@ -322,7 +322,7 @@ async fn a_second_best_is_taken_in_its_time_unless_better_comes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_ends_or_does_not_fit_is_waited_for_no_longer() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let _publisher = publish(&house, "show", Container::Tracks);
     let asked = Instant::now();
     let joined = join(&house, "show", Waits::default(), |_| -> Choice<()> {
@@ -348,7 +348,7 @@ async fn a_stream_that_ends_or_does_not_fit_is_waited_for_no_longer() {
 
 #[tokio::test(start_paused = true)]
 async fn what_nobody_knows_of_is_waited_for_only_by_who_wants_to() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let asked = Instant::now();
     let joined = join(&house, "show", Waits::default(), take).await;
     assert!(matches!(joined, Err(JoinRefused::NotFound)));
@@ -375,7 +375,7 @@ async fn what_nobody_knows_of_is_waited_for_only_by_who_wants_to() {
 struct Far(Located, AtomicUsize);
 
 impl Far {
-    fn of(house: &House, answer: Located) -> Arc<Self> {
+    fn of(house: &TestFanout, answer: Located) -> Arc<Self> {
         let far = Arc::new(Self(answer, AtomicUsize::new(0)));
         house.registry.set_origin(Arc::clone(&far) as _);
         far
@@ -399,7 +399,7 @@ impl Origin for Far {
 
 #[tokio::test(start_paused = true)]
 async fn what_an_origin_brings_is_waited_for_for_a_while() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let far = Far::of(&house, Located::Coming);
     let asked = Instant::now();
     let joined = join(&house, "far/show", Waits::default(), take).await;
@@ -423,7 +423,7 @@ async fn what_an_origin_brings_is_waited_for_for_a_while() {
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_requests_for_an_unknown_name_ask_once() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let far = Far::of(&house, Located::Unknown);
     let asked = Instant::now();
     for _ in 0..1_000 {
@@ -443,7 +443,7 @@ async fn a_thousand_requests_for_an_unknown_name_ask_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_origin_that_cannot_say_is_not_taken_for_one_that_has_none() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let far = Far::of(&house, Located::Unavailable);
     for asked in 1..=2 {
         let joined = join(&house, "far/show", Waits::default(), take).await;
@@ -454,7 +454,7 @@ async fn an_origin_that_cannot_say_is_not_taken_for_one_that_has_none() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_asked_for_a_listener_that_may_not() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let far = Far::of(&house, Located::Coming);
     let joined = join(&house, "secret", Waits::default(), take).await;
     assert!(matches!(joined, Err(JoinRefused::Denied(Denied::Missing))));
@@ -463,7 +463,7 @@ async fn nothing_is_asked_for_a_listener_that_may_not() {
 
 #[tokio::test(start_paused = true)]
 async fn what_must_be_live_is_not_joined_while_it_lingers() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     drop(publish(&house, "show", Container::Tracks));
     let live = Waits {
         presence: Presence::Live,
@@ -475,7 +475,7 @@ async fn what_must_be_live_is_not_joined_while_it_lingers() {
     assert!(matches!(joined, Err(JoinRefused::NotFound)));
     assert_eq!(asked.elapsed(), Duration::ZERO);
 
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let far = Far::of(&house, Located::Coming);
     drop(publish(&house, "show", Container::Tracks));
     let returning = async {
@@ -489,7 +489,7 @@ async fn what_must_be_live_is_not_joined_while_it_lingers() {
 
 #[tokio::test(start_paused = true)]
 async fn a_join_that_is_given_up_leaves_nobody_counted() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let _publisher = publish(&house, "show", Container::Tracks);
     let unclear = |_: &Info| -> Choice<()> { Choice::Unclear };
     let joining = join(&house, "show", Waits::default(), unclear);

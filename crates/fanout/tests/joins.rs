@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use fanout::{Follower, Format, LaneRefused, Protocol, Settings, Takeover};
 use media::Span;
-use support::{Encoder, FORMAT, House, frames, wait_until};
+use support::{Encoder, FORMAT, TestFanout, frames, wait_until};
 
 const MIB: usize = 1024 * 1024;
 
@@ -31,7 +31,7 @@ fn of(name: &'static str, protocol: Protocol) -> Format {
     }
 }
 
-fn camera(house: &House, name: &str, size: usize) -> Encoder {
+fn camera(house: &TestFanout, name: &str, size: usize) -> Encoder {
     let mut camera = Encoder::video(house.publish(name, 1).unwrap(), size);
     camera.key_every = NEVER;
     camera
@@ -40,7 +40,7 @@ fn camera(house: &House, name: &str, size: usize) -> Encoder {
 /// One keyframe, then nothing but pictures that build on it: a browser that nobody asks.
 #[test]
 fn a_stream_of_one_keyframe_stays_within_the_memory_and_leaves_room_for_others() {
-    let house = House::with_memory(Settings::default(), Takeover::SameCredential, 0, 16 * MIB);
+    let house = TestFanout::with_memory(Settings::default(), Takeover::SameCredential, 0, 16 * MIB);
     let fanout = house.registry.fanout();
     let mut greedy = camera(&house, "greedy", 25_000);
     greedy.write(1).unwrap();
@@ -73,7 +73,7 @@ fn a_stream_of_one_keyframe_stays_within_the_memory_and_leaves_room_for_others()
 /// However many formats strangers ask for, each stream has one.
 #[test]
 fn each_stream_has_its_first_lane_when_memory_is_short() {
-    let house = House::with_memory(Settings::default(), Takeover::SameCredential, 0, 8 * MIB);
+    let house = TestFanout::with_memory(Settings::default(), Takeover::SameCredential, 0, 8 * MIB);
     let mut greedy = camera(&house, "greedy", 100_000);
     greedy.write(1).unwrap();
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
@@ -99,7 +99,7 @@ fn each_stream_has_its_first_lane_when_memory_is_short() {
 #[test]
 fn who_joins_at_an_old_keyframe_has_the_publisher_asked_whatever_the_protocol() {
     for protocol in Protocol::ALL {
-        let house = House::new(Settings::default());
+        let house = TestFanout::new(Settings::default());
         let mut camera = camera(&house, "show", 1_000);
         let now = Instant::now();
         camera.write(40).unwrap();
@@ -122,7 +122,7 @@ fn who_joins_at_an_old_keyframe_has_the_publisher_asked_whatever_the_protocol() 
 
 #[test]
 fn keyframes_are_asked_for_regularly_while_somebody_listens_who_cannot_ask() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let start = Instant::now();
     let mut camera = camera(&house, "show", 1_000);
     camera.write(1).unwrap();
@@ -154,7 +154,7 @@ fn keyframes_are_asked_for_regularly_while_somebody_listens_who_cannot_ask() {
 /// Thirty seconds are as much of the past as anybody is given; then the next keyframe is awaited.
 #[test]
 fn a_keyframe_of_long_ago_is_not_started_at() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut camera = camera(&house, "show", 1_000);
     let _keeps_the_lane = house.lane("show");
     // Forty seconds.
@@ -169,7 +169,7 @@ fn a_keyframe_of_long_ago_is_not_started_at() {
 
 #[test]
 fn the_keyframe_interval_is_known() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut camera = Encoder::video(house.publish("show", 1).unwrap(), 1_000);
     camera.key_every = 200;
     let facts = |camera: &Encoder| camera.publisher.stream().info().keyframes.unwrap();

@@ -22,7 +22,7 @@ use fanout::{
     SegmentStart, Segmentation, Settings, Sink,
 };
 use media::{Item, Span, StreamName};
-use support::{Alarm, Encoder, House, frames};
+use support::{Alarm, Encoder, TestFanout, frames};
 
 /// Each frame is a part, and each keyframe begins a segment.
 #[derive(Default)]
@@ -64,13 +64,13 @@ impl Packager for Parts {
 
 /// A stream with segments of five frames, of a second and 10,000 bytes each.
 struct Scene {
-    house: House,
+    house: TestFanout,
     encoder: Encoder,
     reader: RangeReader,
 }
 
 fn scene(retention: Retention) -> Scene {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::audio(house.publish("show", 1).unwrap());
     encoder.size = 10_000;
     encoder.frame_millis = 1_000;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use fanout::gate::{Credential, Publish};
 use fanout::{PublishRefused, Publisher, Settings, Source, Takeover, TooManyBlocks};
 use media::{Container, StreamName};
-use support::House;
+use support::TestFanout;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -31,12 +31,12 @@ const ANNA: Who = ("192.0.2.1:5000", "OBS");
 const BEN: Who = ("192.0.2.2:5000", "OBS");
 const CARL: Who = ("192.0.2.1:6000", "ffmpeg");
 
-fn publish(house: &House, who: Who, now: Instant) -> Result<Publisher, PublishRefused> {
+fn publish(house: &TestFanout, who: Who, now: Instant) -> Result<Publisher, PublishRefused> {
     publish_with(house, who, Credential(1), now)
 }
 
 fn publish_with(
-    house: &House,
+    house: &TestFanout,
     who: Who,
     credential: Credential,
     now: Instant,
@@ -64,7 +64,7 @@ fn send(publisher: &mut Publisher, now: Instant) {
 
 #[test]
 fn who_was_replaced_may_not_take_back_while_the_other_one_sends() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let start = Instant::now();
     let _anna = publish(&house, ANNA, start).unwrap();
     let mut ben = publish(&house, BEN, start + 5 * SECOND).unwrap();
@@ -96,7 +96,7 @@ fn who_was_replaced_may_not_take_back_while_the_other_one_sends() {
 
 #[test]
 fn each_key_of_a_stream_takes_over_from_itself_alone() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let start = Instant::now();
     let mut anna = publish_with(&house, ANNA, Credential(1), start).unwrap();
     let now = start + 5 * SECOND;
@@ -112,7 +112,7 @@ fn each_key_of_a_stream_takes_over_from_itself_alone() {
 
 #[test]
 fn a_publisher_that_yields_gives_way_to_every_key() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let start = Instant::now();
     let mut demo = publish_with(&house, ANNA, Credential::YIELDS, start).unwrap();
     let now = start + 5 * SECOND;
@@ -126,7 +126,7 @@ fn a_publisher_that_yields_gives_way_to_every_key() {
 
 #[test]
 fn an_encoder_is_let_back_that_replaced_itself() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let start = Instant::now();
     // Its network breaks again and again, and the server does not learn of it.
     let _first = publish(&house, ANNA, start).unwrap();
@@ -141,7 +141,7 @@ fn an_encoder_is_let_back_that_replaced_itself() {
     let _third = publish(&house, ANNA, start + 12 * SECOND).unwrap();
 
     // From another address it need not wait.
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let _anna = publish(&house, ANNA, start).unwrap();
     let mut ben = publish(&house, BEN, start + 5 * SECOND).unwrap();
     send(&mut ben, start + 7 * SECOND);
@@ -156,7 +156,7 @@ fn an_encoder_is_let_back_that_replaced_itself() {
 
 #[test]
 fn taking_turns_can_be_configured() {
-    let house = House::new(Settings {
+    let house = TestFanout::new(Settings {
         takeover_back: Duration::ZERO,
         ..Settings::default()
     });
@@ -164,7 +164,7 @@ fn taking_turns_can_be_configured() {
     let _anna = publish(&house, ANNA, start).unwrap();
     let _ben = publish(&house, BEN, start + 5 * SECOND).unwrap();
     let _anna = publish(&house, ANNA, start + 7 * SECOND).unwrap();
-    let house = House::with(Settings::default(), Takeover::Stalled, 0);
+    let house = TestFanout::with(Settings::default(), Takeover::Stalled, 0);
     let _anna = publish(&house, ANNA, start).unwrap();
     let refused = publish(&house, BEN, start + 2 * SECOND).err();
     assert_eq!(refused, Some(PublishRefused::Busy));
@@ -173,7 +173,7 @@ fn taking_turns_can_be_configured() {
 
 #[test]
 fn what_an_operator_has_ended_stays_ended_for_a_time() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let start = Instant::now();
     assert_eq!(house.registry.end(&name(), None, start), Ok(false));
     let anna = publish(&house, ANNA, start).unwrap();

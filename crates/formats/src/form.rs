@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use container::{fmp4, ts};
-use fanout::{Choice, Format, Info, Offer, Packager, Protocol, Retention};
+use fanout::{Choice, Format, Info, DerivedOffer, Packager, Protocol, Retention};
 use media::{Codec, Container, Kind, Track};
 
 use crate::{Elementary, Flv, Icy, Mp4, Opus, Raw, Ts};
@@ -307,7 +307,7 @@ impl Form {
         }
         let form = row.with_titles.filter(|_| wants_icy).unwrap_or(self);
         let derived = match &info.offer {
-            Offer::Track { track, .. } if self == Self::Opus => Some(track),
+            DerivedOffer::Track { track, .. } if self == Self::Opus => Some(track),
             _ => None,
         };
         let of_kind = |kind| info.tracks.iter().filter(move |track| track.kind == kind);

@@ -31,7 +31,7 @@ const TRIES_MAX: usize = 2;
 
 /// One publisher's turn on a stream, counted and logged. Dropping it ends the epoch.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct PublishedEpoch {
     /// Whether the log has been told of its end.
     is_told: bool,
     publisher: Publisher,
@@ -65,7 +65,7 @@ pub(crate) async fn admit(
     request: &Request<'_>,
     protocol: Protocol,
     source: &Source,
-) -> Result<Turn, Error> {
+) -> Result<PublishedEpoch, Error> {
     let permission = context.gate.publish(request).await?;
     enter(
         &context.registry,
@@ -85,14 +85,14 @@ pub(crate) fn enter(
     protocol: Protocol,
     source: &Source,
     now: Instant,
-) -> Result<Turn, Error> {
+) -> Result<PublishedEpoch, Error> {
     if permission.is_over(now) {
         return Err(Error::Expired);
     }
     let mut refused = PublishRefused::Ended;
     for _ in 0..TRIES_MAX {
         match registry.publish(permission, source.clone(), now) {
-            Ok(publisher) => return Ok(Turn::new(stats, publisher, permission, protocol, source)),
+            Ok(publisher) => return Ok(PublishedEpoch::new(stats, publisher, permission, protocol, source)),
             Err(PublishRefused::Ended) => {}
             Err(other) => {
                 refused = other;
@@ -103,7 +103,7 @@ pub(crate) fn enter(
     Err(refused.into())
 }
 
-impl Turn {
+impl PublishedEpoch {
     /// Counts and logs a turn that has begun.
     fn new(
         stats: &Arc<Stats>,
@@ -243,7 +243,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for PublishedEpoch {
     fn drop(&mut self) {
         if !self.is_told {
             self.tell(&"its connection was given up");

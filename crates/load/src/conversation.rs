@@ -42,7 +42,7 @@ pub(crate) enum Trouble {
 }
 
 /// One connection's conversation.
-pub(crate) struct Conversation {
+pub(crate) struct ClientConversation {
     wish: Wish,
     app: String,
     name: String,
@@ -52,7 +52,7 @@ pub(crate) struct Conversation {
     output: Vec<u8>,
 }
 
-impl Conversation {
+impl ClientConversation {
     /// A conversation about stream `number` of `target`; its first words are in the output.
     pub(crate) fn new(target: &Target, number: u64, wish: Wish) -> Result<Self, Trouble> {
         let (app, name) = target.app_and_name(number);
@@ -180,10 +180,10 @@ impl Conversation {
     }
 }
 
-impl fmt::Debug for Conversation {
+impl fmt::Debug for ClientConversation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The name may hold a key.
-        let mut shown = formatter.debug_struct("Conversation");
+        let mut shown = formatter.debug_struct("ClientConversation");
         shown.field("wish", &self.wish).finish_non_exhaustive()
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn run() -> io::Result<()> {
             _ => listen::run(&plan, listening, &mut progress)?,
         },
         Work::Publish(source) if plan.target.protocol() == Protocol::Whip => {
-            rtc::studio::run(&plan, source, &mut progress)?
+            rtc::publishers::run(&plan, source, &mut progress)?
         }
         Work::Publish(source) => publish::run(&plan, source, &mut progress)?,
     };

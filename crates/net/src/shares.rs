@@ -64,7 +64,7 @@ pub enum Standing {
 
 /// Names an item until it is given back or evicted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Ticket {
+pub struct ShareTicket {
     network: IpAddr,
     serial: u64,
 }
@@ -172,7 +172,7 @@ impl<T> Shares<T> {
         address: IpAddr,
         standing: Standing,
         item: T,
-    ) -> (Ticket, Option<(T, Crowded)>) {
+    ) -> (ShareTicket, Option<(T, Crowded)>) {
         let network = network(address);
         let serial = self.next;
         self.next += 1;
@@ -191,12 +191,12 @@ impl<T> Shares<T> {
         } else {
             None
         };
-        (Ticket { network, serial }, evicted)
+        (ShareTicket { network, serial }, evicted)
     }
 
     /// Takes an item out, unless it was evicted or taken out before.
-    pub fn give_back(&mut self, ticket: Ticket) -> Option<T> {
-        let Ticket { network, serial } = ticket;
+    pub fn give_back(&mut self, ticket: ShareTicket) -> Option<T> {
+        let ShareTicket { network, serial } = ticket;
         if !self.holders.contains_key(&network) {
             return None;
         }

@@ -31,7 +31,7 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// One finished request. What clients said is escaped when it is written.
 #[derive(Clone, Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct AccessLine<'a> {
     pub(crate) peer: IpAddr,
     /// When it began.
     pub(crate) since: SystemTime,
@@ -72,7 +72,7 @@ pub(crate) fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }
 
-impl Line<'_> {
+impl AccessLine<'_> {
     fn format(&self) -> String {
         format!(
             "{} - - [{}] \"{}\" {} {} \"{}\" \"{}\" {}\n",
@@ -131,7 +131,7 @@ impl AccessLog {
     }
 
     /// Writes a line, unless lines come faster than the disk takes them.
-    pub(crate) fn write(&self, line: &Line<'_>) {
+    pub(crate) fn write(&self, line: &AccessLine<'_>) {
         if let Some(open) = &self.0 {
             open.sink.push(line.format().as_bytes());
         }
@@ -222,7 +222,7 @@ fn leave(fanout: &Fanout, log: &AccessLog, departure: &Departure) {
     };
     let duration = record.requested.elapsed();
     tell(&record, departure, duration);
-    log.write(&Line {
+    log.write(&AccessLine {
         peer: record.peer.ip(),
         since: record.since,
         request: &record.request,
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_line_is_one_line_whatever_clients_say() {
-        let line = Line {
+        let line = AccessLine {
             peer: IpAddr::from([192, 0, 2, 1]),
             since: SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777),
             request: "GET /radio.mp3 HTTP/1.1",

@@ -20,12 +20,12 @@ use crate::door::Door;
 use crate::door::host;
 use crate::door::pressure::Marks;
 use crate::door::tls::{Acceptors, Certificate, TlsError};
-use crate::gate::{Authority, Gatehouse};
+use crate::gate::{Authority, KeyGate};
 use crate::keys::{self, Generated};
 use crate::links::{self, Links, TrustError};
 use crate::log::Log;
 use crate::node::{Node, Parts};
-use crate::rtc::{OpenError, Rtc, Stage};
+use crate::rtc::{OpenError, Rtc, WebrtcService};
 use crate::running::Running;
 
 /// Connections that may wait to be accepted: a crowd that reconnects at once. The kernel caps it
@@ -227,7 +227,7 @@ impl Relay {
             Registry::new(Arc::clone(&fanout), publishers, rules(Arc::clone(&config)));
         let audio = Audio::start(&config.transcode).map_err(StartError::Transcoding)?;
         registry.set_deriver(audio.deriver());
-        let gate = Gatehouse::new(Arc::clone(&config), gatekeeper, authority)?;
+        let gate = KeyGate::new(Arc::clone(&config), gatekeeper, authority)?;
         let access = AccessLog::open(&config.log.access).map_err(StartError::AccessLog)?;
         let departures =
             Departures::read(departed, fanout, access.clone()).map_err(StartError::AccessLog)?;
@@ -375,13 +375,13 @@ fn open_webrtc(node: &mut Node) -> Result<(), StartError> {
         return Ok(());
     };
     let fanout = node.registry.fanout();
-    let stage = Stage::open(address, &node.config, fanout, &node.ingest)
+    let service = WebrtcService::open(address, &node.config, fanout, &node.ingest)
         .map_err(|source| StartError::Webrtc { address, source })?;
     node.bound.push(Bound {
         port: Port::Webrtc,
-        address: stage.address(),
+        address: service.address(),
     });
-    node.rtc = Some(Rtc::new(stage));
+    node.rtc = Some(Rtc::new(service));
     Ok(())
 }
 

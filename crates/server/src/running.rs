@@ -155,7 +155,7 @@ impl Running {
         let fanout = Arc::clone(self.node.registry.fanout());
         let events = Arc::clone(fanout.events());
         let ingest = Arc::clone(&self.node.ingest);
-        let webrtc = self.node.rtc.as_ref().map(|rtc| rtc.stage.port());
+        let webrtc = self.node.rtc.as_ref().map(|rtc| rtc.service.port());
         let (departures, access) = (self.departures, self.node.access.clone());
         // Connections that are still there hold the node; their log lines end here all the same.
         drop(self.node);

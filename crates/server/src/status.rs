@@ -240,7 +240,7 @@ mod tests {
             tracks: Vec::new(),
             picture_order: fanout::PictureOrder::Unknown,
             keyframes: None,
-            offer: fanout::Offer::Nothing,
+            offer: fanout::DerivedOffer::Nothing,
             is_deriving: false,
             title: Some(Arc::new(Title {
                 text: "- \u{1}\"-\"".to_owned(),

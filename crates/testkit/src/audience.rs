@@ -107,7 +107,7 @@ impl Audience {
         let (orders, heard) = sync_channel(ORDERS_MAX);
         let thread = {
             let shared = Arc::clone(&shared);
-            std::thread::spawn(move || Crowd::new(shared).attend(&heard))
+            std::thread::spawn(move || AudienceThread::new(shared).attend(&heard))
         };
         let audience = Self {
             shared,
@@ -204,7 +204,7 @@ impl Drop for Audience {
 
 /// The thread's side.
 #[derive(Debug)]
-struct Crowd {
+struct AudienceThread {
     shared: Arc<Shared>,
     epoll: rustix::fd::OwnedFd,
     /// Those who read, by the order of their joining.
@@ -222,7 +222,7 @@ struct Reader {
     is_control: bool,
 }
 
-impl Crowd {
+impl AudienceThread {
     fn new(shared: Arc<Shared>) -> Self {
         Self {
             shared,

@@ -43,7 +43,7 @@ pub(super) struct SoundClock {
 
 /// Where a frame of sound belongs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Place {
+pub(super) enum FramePosition {
     /// Right behind the one before it.
     Next(u64),
     /// After a gap.
@@ -74,16 +74,16 @@ impl SoundClock {
     }
 
     /// Places a frame of `samples` that should be at `dts`.
-    pub(super) fn place(&mut self, dts: Timestamp, samples: u32) -> Place {
+    pub(super) fn place(&mut self, dts: Timestamp, samples: u32) -> FramePosition {
         let wanted = to_units(dts, self.rate);
         let drift_max = to_units(Timestamp::ZERO + SOUND_DRIFT_MAX, self.rate);
         let place = match self.next {
-            None => Place::Jump(wanted),
-            Some(next) if wanted > next + drift_max => Place::Jump(wanted),
-            Some(next) if wanted + drift_max < next => Place::Behind,
-            Some(next) => Place::Next(next),
+            None => FramePosition::Jump(wanted),
+            Some(next) if wanted > next + drift_max => FramePosition::Jump(wanted),
+            Some(next) if wanted + drift_max < next => FramePosition::Behind,
+            Some(next) => FramePosition::Next(next),
         };
-        if let Place::Next(at) | Place::Jump(at) = place {
+        if let FramePosition::Next(at) | FramePosition::Jump(at) = place {
             self.next = Some(at + u64::from(samples));
         }
         place

@@ -56,7 +56,7 @@ pub(super) enum Meaning {
 }
 
 /// When a data page plays, and whether a listener may start with it.
-pub(super) struct Place {
+pub(super) struct PageTiming {
     pub(super) track: TrackId,
     pub(super) began: Timestamp,
     pub(super) duration: Span,
@@ -147,7 +147,7 @@ impl Chain {
     }
 
     /// Places a data page on the timeline.
-    pub(super) fn place(&mut self, page: &Page) -> Option<Place> {
+    pub(super) fn place(&mut self, page: &Page) -> Option<PageTiming> {
         let has_video = self
             .logical
             .iter()
@@ -160,7 +160,7 @@ impl Chain {
             .find(|logical| logical.serial == serial)?;
         let (began, ended) = logical.advance(page);
         let is_video = logical.mapping.kind() == Some(Kind::Video);
-        Some(Place {
+        Some(PageTiming {
             track: logical.id.unwrap_or(first_track),
             began,
             duration: ended - began,

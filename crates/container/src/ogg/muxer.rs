@@ -12,7 +12,7 @@ use bytes::Bytes;
 use media::codec::opus;
 use media::{Sample, Span, TICKS_PER_SECOND, Timestamp, Track};
 
-use super::page::{self, FLAG_FIRST, FLAG_LAST, Place, SEGMENTS_MAX};
+use super::page::{self, FLAG_FIRST, FLAG_LAST, PagePosition, SEGMENTS_MAX};
 
 /// Sound on one page: a tenth of a second costs little delay, and its page 2 % of the bytes.
 const PAGE_SPAN: Span = Span::from_millis(100);
@@ -104,7 +104,7 @@ impl OpusMuxer {
         for (sequence, flags, packet) in [(0, FLAG_FIRST, &self.head[..]), (1, 0, &tags[..])] {
             let mut table = Vec::new();
             page::lace(&mut table, packet.len());
-            let place = Place {
+            let place = PagePosition {
                 flags,
                 granule: 0,
                 serial: self.serial,
@@ -164,7 +164,7 @@ impl OpusMuxer {
     }
 
     fn write(&mut self, flags: u8) {
-        let place = Place {
+        let place = PagePosition {
             flags,
             granule: self.next.map_or(0, |next| next + self.pre_skip),
             serial: self.serial,

@@ -115,7 +115,7 @@ impl Page {
 
 /// Where a page belongs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct PagePosition {
     pub(super) flags: u8,
     pub(super) granule: u64,
     pub(super) serial: u32,
@@ -129,7 +129,7 @@ pub(super) fn lace(table: &mut Vec<u8>, packet_bytes: usize) {
 }
 
 /// Appends a page. `table` has at most [`SEGMENTS_MAX`] entries, and `body` the bytes they say.
-pub(super) fn write(out: &mut Vec<u8>, place: Place, table: &[u8], body: &[u8]) {
+pub(super) fn write(out: &mut Vec<u8>, place: PagePosition, table: &[u8], body: &[u8]) {
     debug_assert!(table.len() <= SEGMENTS_MAX);
     let begin = out.len();
     out.extend_from_slice(CAPTURE);
@@ -218,7 +218,7 @@ pub(super) fn build(flags: u8, granule: u64, serial: u32, pieces: &[(&[u8], bool
         }
         body.extend_from_slice(piece);
     }
-    let place = Place {
+    let place = PagePosition {
         flags,
         granule,
         serial,

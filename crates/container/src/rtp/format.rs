@@ -8,7 +8,7 @@ const OPUS_CHANNELS_MAX: u8 = 2;
 
 /// How a codec is carried in RTP.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Format {
+pub enum PayloadFormat {
     /// H.264, packetization mode 1 (RFC 6184).
     H264,
     /// HEVC without decoding order numbers (RFC 7798).
@@ -23,7 +23,7 @@ pub enum Format {
     Opus,
 }
 
-impl Format {
+impl PayloadFormat {
     /// All of them.
     pub const ALL: [Self; 6] = [
         Self::H264,

@@ -39,7 +39,7 @@ mod tests;
 pub use clock::Unwrapper;
 pub use depacketize::{Depacketizer, Event, FRAME_BYTES_MAX, Incoming};
 pub use extension::{Elements, Extension};
-pub use format::Format;
+pub use format::PayloadFormat;
 pub use header::{HEADER_BYTES, Header, HeaderError, Packet, is_rtcp, retransmitted};
 pub use nack::{Nack, nacks};
 pub use packetize::{Packetizer, Picture, Unsendable};

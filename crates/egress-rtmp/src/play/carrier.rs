@@ -5,13 +5,13 @@ use std::future::Future;
 use fanout::LaneGuard;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::party::{Next, Party};
+use super::session::{Next, PlayerSession};
 use crate::Error;
 
 /// A connection, and the way in which a lane is sent on it.
-pub(crate) trait Carrier: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
-    /// Sends the lane from its join point on. All output of the party's session has been sent.
-    fn carry(self, party: Party, lane: LaneGuard) -> impl Future<Output = Carried<Self>> + Send;
+pub(crate) trait PlayTransport: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
+    /// Sends the lane from its join point on. All output of the player's session has been sent.
+    fn carry(self, player: PlayerSession, lane: LaneGuard) -> impl Future<Output = Carried<Self>> + Send;
 }
 
 /// Where a connection is after that.
@@ -19,5 +19,5 @@ pub(crate) enum Carried<S> {
     /// With a worker, which will have it gone on with when there is something to decide.
     Away,
     /// Here, between two messages, and what comes next.
-    Back(Box<Party>, S, Result<Next, Error>),
+    Back(Box<PlayerSession>, S, Result<Next, Error>),
 }

@@ -2,7 +2,7 @@
 
 mod allowance;
 mod carrier;
-mod party;
+mod session;
 mod secure;
 mod worker;
 
@@ -10,31 +10,31 @@ use std::sync::Arc;
 
 use fanout::Permit;
 
-pub(crate) use self::carrier::{Carried, Carrier};
-pub(crate) use self::party::Party;
+pub(crate) use self::carrier::{Carried, PlayTransport};
+pub(crate) use self::session::PlayerSession;
 #[cfg(test)]
 pub(crate) use self::secure::follow;
 
-use self::party::{Act, Next};
-use crate::{Context, Guest};
+use self::session::{Act, Next};
+use crate::{Context, PlayRequest};
 
 /// Begins with the request that the door has read.
-pub(crate) async fn begin<S: Carrier>(
+pub(crate) async fn begin<S: PlayTransport>(
     context: Arc<Context>,
-    guest: Guest<S>,
+    request: PlayRequest<S>,
     permit: Option<Permit>,
 ) {
-    let Guest {
+    let PlayRequest {
         socket,
         session,
         request,
         input,
         agent,
         peer,
-    } = guest;
-    let party = Party::new(context, session, &input, peer, agent, permit);
+    } = request;
+    let player = PlayerSession::new(context, session, &input, peer, agent, permit);
     go_on(
-        party,
+        player,
         socket,
         Next::Event(rtmp::server::Event::Play(request)),
     )
@@ -42,21 +42,21 @@ pub(crate) async fn begin<S: Carrier>(
 }
 
 /// Goes on with what comes next, until the connection ends or a worker has it.
-pub(crate) async fn go_on<S: Carrier>(mut party: Party, mut socket: S, mut next: Next) {
+pub(crate) async fn go_on<S: PlayTransport>(mut player: PlayerSession, mut socket: S, mut next: Next) {
     loop {
-        match party.turn(&mut socket, next).await {
+        match player.turn(&mut socket, next).await {
             Ok(Act::Next(then)) => next = then,
-            Ok(Act::Leave) => return party.leave(socket).await,
-            Ok(Act::Carry(lane)) => match socket.carry(party, lane).await {
+            Ok(Act::Leave) => return player.leave(socket).await,
+            Ok(Act::Carry(lane)) => match socket.carry(player, lane).await {
                 Carried::Away => return,
                 Carried::Back(back, its_socket, Ok(then)) => {
-                    (party, socket, next) = (*back, its_socket, then);
+                    (player, socket, next) = (*back, its_socket, then);
                 }
                 Carried::Back(back, its_socket, Err(error)) => {
                     return back.part(its_socket, &error).await;
                 }
             },
-            Err(error) => return party.part(socket, &error).await,
+            Err(error) => return player.part(socket, &error).await,
         }
     }
 }

@@ -12,8 +12,8 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::server::TlsStream;
 
-use super::carrier::{Carried, Carrier};
-use super::party::{Next, Party};
+use super::carrier::{Carried, PlayTransport};
+use super::session::{Next, PlayerSession};
 use crate::Error;
 
 /// Bytes read at once from a player that is being sent to.
@@ -22,33 +22,33 @@ const READ_BYTES: usize = 512;
 /// How long a player may take nothing; the same patience as for a plain socket.
 const PATIENCE: Duration = net::tcp::USER_TIMEOUT;
 
-impl Carrier for TlsStream<TcpStream> {
-    async fn carry(self, party: Party, lane: LaneGuard) -> Carried<Self> {
+impl PlayTransport for TlsStream<TcpStream> {
+    async fn carry(self, player: PlayerSession, lane: LaneGuard) -> Carried<Self> {
         if let Err(error) = net::tcp::prepare_listener(self.get_ref().0) {
             tracing::debug!(%error, "a player was gone before it was served");
         }
-        follow(self, party, lane).await
+        follow(self, player, lane).await
     }
 }
 
 /// Sends a lane until something else is to be done.
-pub(crate) async fn follow<S>(mut socket: S, mut party: Party, lane: LaneGuard) -> Carried<S>
+pub(crate) async fn follow<S>(mut socket: S, mut player: PlayerSession, lane: LaneGuard) -> Carried<S>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let Some(record) = party.record(&lane) else {
-        return Carried::Back(Box::new(party), socket, Ok(Next::Listen));
+    let Some(record) = player.record(&lane) else {
+        return Carried::Back(Box::new(player), socket, Ok(Next::Listen));
     };
-    let mut reader = party.context.registry.fanout().follow(record, lane);
-    reader.start_after(party.reached());
+    let mut reader = player.context.registry.fanout().follow(record, lane);
+    reader.start_after(player.reached());
     let mut follower = Follower {
-        party: &mut party,
+        player: &mut player,
         reader: &mut reader,
         unsent: Bytes::new(),
         is_unflushed: false,
     };
     let end = follower.run(&mut socket).await;
-    party.has_reached(reader.reached());
+    player.has_reached(reader.reached());
     let next = match end {
         End::Event(event) => {
             reader.ended_by(Reason::Left);
@@ -66,7 +66,7 @@ where
             return Carried::Away;
         }
     };
-    Carried::Back(Box::new(party), socket, next)
+    Carried::Back(Box::new(player), socket, next)
 }
 
 /// Why a lane is not followed any more.
@@ -90,9 +90,9 @@ impl From<io::Error> for End {
     }
 }
 
-/// A party and the lane that it follows.
+/// A player and the lane that it follows.
 struct Follower<'a> {
-    party: &'a mut Party,
+    player: &'a mut PlayerSession,
     reader: &'a mut LogReader,
     /// Of the lane's bytes, those at hand.
     unsent: Bytes,
@@ -123,7 +123,7 @@ impl Follower<'_> {
             if let Some(end) = self.converse(output).await? {
                 return Ok(end);
             }
-            self.party.input.reserve(READ_BYTES);
+            self.player.input.reserve(READ_BYTES);
             let (is_full, is_unflushed) = (!self.unsent.is_empty(), self.is_unflushed);
             let due = (is_full || is_unflushed).then_some((moved + PATIENCE).into_std());
             let reader = &mut *self.reader;
@@ -157,13 +157,13 @@ impl Follower<'_> {
                     self.unsent = news.ok_or(End::Lane)?;
                     moved = Instant::now();
                 }
-                read = input.read_buf(&mut self.party.input) => {
+                read = input.read_buf(&mut self.player.input) => {
                     let count = closing::hung_up(read)?;
-                    if count == 0 || !self.party.may_say(count, std::time::Instant::now()) {
+                    if count == 0 || !self.player.may_say(count, std::time::Instant::now()) {
                         return Ok(End::Left);
                     }
                 }
-                () = wait::change(&mut self.party.leaving) => self.party.announce_leave(),
+                () = wait::change(&mut self.player.leaving) => self.player.announce_leave(),
                 () = wait::at(due) => return Ok(End::Stalled),
             }
         }
@@ -174,8 +174,8 @@ impl Follower<'_> {
     where
         W: AsyncWrite + Unpin,
     {
-        let event = self.party.next_event();
-        let is_quiet = matches!(event, Ok(None)) && self.party.session.output().is_empty();
+        let event = self.player.next_event();
+        let is_quiet = matches!(event, Ok(None)) && self.player.session.output().is_empty();
         if is_quiet {
             return Ok(None);
         }
@@ -189,10 +189,10 @@ impl Follower<'_> {
             Ok(Some(event)) => return Ok(Some(End::Event(Ok(event)))),
             Err(error) => return Ok(Some(End::Event(Err(error)))),
         }
-        let words = self.party.session.output().split();
+        let words = self.player.session.output().split();
         bounded(output.write_all(&words)).await?;
         bounded(output.flush()).await?;
-        Ok(self.party.session.is_closed().then_some(End::Left))
+        Ok(self.player.session.is_closed().then_some(End::Left))
     }
 
     /// Takes what the lane has at once; `false` when it has nothing.

@@ -8,7 +8,7 @@ use ::rtmp::message::Kind;
 use fanout::{Expected, Located, Origin, Reason};
 use media::{Container, StreamName};
 
-use crate::testing::{House, Player, Way};
+use crate::testing::{TestServer, ScriptedPlayer, Way};
 
 const WAIT: Duration = Duration::from_secs(20);
 const LINGER: Duration = Duration::from_secs(20);
@@ -22,10 +22,10 @@ fn media(heard: &[String]) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_begins_at_the_last_keyframe_with_what_a_decoder_needs() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let mut show = house.show("live/show");
         show.frames(8);
-        let mut player = Player::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
         let heard = player.hear("audio 300").await;
         assert_eq!(
             heard,
@@ -55,8 +55,8 @@ async fn a_player_begins_at_the_last_keyframe_with_what_a_decoder_needs() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_waits_for_its_stream_and_is_told_when_it_does_not_come() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
-        let mut early = Player::playing(&house, way, "show").await;
+        let house = TestServer::new(WAIT, LINGER);
+        let mut early = ScriptedPlayer::playing(&house, way, "show").await;
         assert!(early.hears_nothing().await, "{way:?}");
         let mut show = house.show("live/show");
         show.frames(1);
@@ -64,8 +64,8 @@ async fn a_player_waits_for_its_stream_and_is_told_when_it_does_not_come() {
         assert!(heard.iter().any(|said| said.ends_with("Play.Start")));
     }
     for wait in [Duration::ZERO, Duration::from_millis(50)] {
-        let house = House::new(wait, LINGER);
-        let mut player = Player::playing(&house, Way::Plain, "show").await;
+        let house = TestServer::new(wait, LINGER);
+        let mut player = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
         let heard = player.hear_all().await;
         assert_eq!(heard, ["onStatus NetStream.Play.StreamNotFound"]);
     }
@@ -86,44 +86,44 @@ impl Origin for Far {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_origin_brings_is_waited_for_however_impatient_players_are() {
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     house
         .context
         .registry
         .set_origin(Arc::new(Far(Located::Coming)));
-    let mut player = Player::playing(&house, Way::Plain, "show").await;
+    let mut player = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
     assert!(player.hears_nothing().await);
     let mut show = house.show("live/show");
     show.frames(1);
     player.hear("video key 0").await;
 
-    let house = House::new(WAIT, LINGER);
+    let house = TestServer::new(WAIT, LINGER);
     house
         .context
         .registry
         .set_origin(Arc::new(Far(Located::Unavailable)));
     // Somebody may publish it here all the same.
-    let mut player = Player::playing(&house, Way::Plain, "show").await;
+    let mut player = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
     let mut show = house.show("live/show");
     show.frames(1);
     player.hear("video key 0").await;
 
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     house
         .context
         .registry
         .set_origin(Arc::new(Far(Located::Unavailable)));
-    let mut player = Player::playing(&house, Way::Plain, "show").await;
+    let mut player = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
     assert_eq!(player.hear_all().await, ["onStatus NetStream.Play.Failed"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pausing_stops_between_messages_and_resuming_begins_at_a_keyframe() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let mut show = house.show("live/show");
         show.frames(2);
-        let mut player = Player::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
         player.hear("audio 60").await;
         player
             .command(1, "pause", 5.0, |e| {
@@ -151,10 +151,10 @@ async fn pausing_stops_between_messages_and_resuming_begins_at_a_keyframe() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_may_do_without_pictures() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let mut show = house.show("live/show");
         show.frames(2);
-        let mut player = Player::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
         player.hear("audio 60").await;
         player.command_with_ping("receiveVideo", false).await;
         player.hear("control 7 42").await;
@@ -186,10 +186,10 @@ async fn a_player_may_do_without_pictures() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_that_was_said_in_one_breath_is_lost() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let mut show = house.show("live/show");
         show.frames(2);
-        let mut player = Player::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
         player.hear("audio 60").await;
         player.command_with_ping("pause", true).await;
         player.hear("control 7 42").await;
@@ -212,10 +212,10 @@ async fn nothing_that_was_said_in_one_breath_is_lost() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_that_is_removed_is_gone() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let mut show = house.show("live/show");
         show.frames(1);
-        let mut player = Player::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
         player.hear("audio 20").await;
         let fanout = house.context.registry.fanout();
         let id = fanout.directory().list()[0].id;
@@ -229,10 +229,10 @@ async fn a_player_that_is_removed_is_gone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_that_cannot_keep_up_is_heard() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let mut show = house.show("live/show");
         show.frames(1);
-        let mut player = Player::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
         player.hear("audio 20").await;
         // There is always more to send.
         let (stop, stopped) = std::sync::mpsc::sync_channel::<()>(0);
@@ -252,10 +252,10 @@ async fn a_player_that_cannot_keep_up_is_heard() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_paused_player_hears_of_the_end() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let mut show = house.show("live/show");
         show.frames(1);
-        let mut player = Player::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
         player.hear("audio 20").await;
         player.command_with_ping("pause", true).await;
         player.hear("control 7 42").await;
@@ -272,10 +272,10 @@ async fn a_paused_player_hears_of_the_end() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_becomes_something_else_is_refused_in_words() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let mut show = house.show("live/show");
         show.frames(1);
-        let mut player = Player::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
         player.hear("audio 20").await;
         let _radio = house.publish("live/show", Container::Ogg);
         let heard = player.hear_all().await;
@@ -285,15 +285,15 @@ async fn a_stream_that_becomes_something_else_is_refused_in_words() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_the_publisher_before_is_left_for_joiners() {
-    let house = House::new(WAIT, LINGER);
+    let house = TestServer::new(WAIT, LINGER);
     let mut show = house.show("live/show");
     show.frames(1);
-    let mut player = Player::playing(&house, Way::Plain, "show").await;
+    let mut player = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
     player.hear("audio 20").await;
     let mut radio = house.sound("live/show");
     radio.sounds(1);
     player.hear("audio").await;
-    let mut joiner = Player::playing(&house, Way::Plain, "show").await;
+    let mut joiner = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
     let heard = joiner.hear("audio 4").await;
     assert!(
         !heard.iter().any(|said| said.starts_with("video")),
@@ -305,10 +305,10 @@ async fn nothing_of_the_publisher_before_is_left_for_joiners() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_interrupts_without_end() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let mut show = house.show("live/show");
         show.frames(1);
-        let mut player = Player::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
         player.hear("audio 20").await;
         let mut rounds = 0;
         loop {
@@ -335,11 +335,11 @@ async fn nobody_interrupts_without_end() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_connection_plays_one_stream_after_the_other() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let (mut one, mut two) = (house.show("live/one"), house.show("live/two"));
         one.frames(1);
         two.frames(2);
-        let mut player = Player::playing(&house, way, "one").await;
+        let mut player = ScriptedPlayer::playing(&house, way, "one").await;
         player.hear("audio 20").await;
         player
             .command(1, "closeStream", 0.0, |e| {
@@ -359,10 +359,10 @@ async fn one_connection_plays_one_stream_after_the_other() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pings_are_answered_while_media_flows() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let mut show = house.show("live/show");
         show.frames(1);
-        let mut player = Player::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
         player.hear("audio 20").await;
         player
             .send(Kind::UserControl, 0, &[0, 6, 0, 0, 0, 42])
@@ -377,10 +377,10 @@ async fn pings_are_answered_while_media_flows() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn players_stay_while_the_publisher_is_away_and_are_told_when_it_is_over() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let mut show = house.show("live/show");
         show.frames(1);
-        let mut player = Player::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
         player.hear("audio 20").await;
         drop(show);
         assert!(player.hears_nothing().await, "{way:?}");
@@ -405,12 +405,12 @@ async fn players_stay_while_the_publisher_is_away_and_are_told_when_it_is_over()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_knows_the_request_is_asked_to_reconnect() {
     for way in WAYS {
-        let house = House::new(WAIT, LINGER);
+        let house = TestServer::new(WAIT, LINGER);
         let mut show = house.show("live/show");
         show.frames(1);
-        let mut knows = Player::connect(&house, way, Some(1.0)).await;
-        let mut waits = Player::connect(&house, way, Some(1.0)).await;
-        let mut plain = Player::connect(&house, way, None).await;
+        let mut knows = ScriptedPlayer::connect(&house, way, Some(1.0)).await;
+        let mut waits = ScriptedPlayer::connect(&house, way, Some(1.0)).await;
+        let mut plain = ScriptedPlayer::connect(&house, way, None).await;
         knows.play("show").await;
         plain.play("show").await;
         waits.play("absent").await;
@@ -433,7 +433,7 @@ async fn whoever_knows_the_request_is_asked_to_reconnect() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_played_is_refused_in_words() {
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     let _radio = house.publish("live/radio", Container::Ogg);
     let failed = "onStatus NetStream.Play.Failed";
     for (name, told) in [
@@ -441,7 +441,7 @@ async fn what_cannot_be_played_is_refused_in_words() {
         ("no//thing?", "onStatus NetStream.Play.StreamNotFound"),
         ("absent", "onStatus NetStream.Play.StreamNotFound"),
     ] {
-        let mut player = Player::playing(&house, Way::Plain, name).await;
+        let mut player = ScriptedPlayer::playing(&house, Way::Plain, name).await;
         let heard = player.hear_all().await;
         assert_eq!(heard, [told], "{name}");
     }
@@ -450,7 +450,7 @@ async fn what_cannot_be_played_is_refused_in_words() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_gate_is_asked_with_the_key() {
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     let mut show = house.show("live/secret");
     show.frames(1);
     for (query, told) in [
@@ -459,17 +459,17 @@ async fn the_gate_is_asked_with_the_key() {
         ("?key=open%20sesame", "onStatus NetStream.Play.Start"),
     ] {
         let name = format!("secret{query}");
-        let mut player = Player::playing(&house, Way::Plain, &name).await;
+        let mut player = ScriptedPlayer::playing(&house, Way::Plain, &name).await;
         player.hear(told).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_is_heard_while_the_gate_decides() {
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     let mut show = house.show("live/show");
     show.frames(1);
-    let mut player = Player::playing(&house, Way::Plain, "undecided").await;
+    let mut player = ScriptedPlayer::playing(&house, Way::Plain, "undecided").await;
     assert!(player.hears_nothing().await);
     // It would rather have another stream.
     player.play("show").await;
@@ -478,10 +478,10 @@ async fn a_player_is_heard_while_the_gate_decides() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_that_talks_without_end_is_let_go() {
-    let house = House::new(WAIT, LINGER);
+    let house = TestServer::new(WAIT, LINGER);
     let mut show = house.show("live/show");
     show.frames(1);
-    let mut player = Player::playing(&house, Way::Plain, "show").await;
+    let mut player = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
     player.hear("audio 20").await;
     for _ in 0..200 {
         player.send(Kind::Acknowledgement, 0, &[0; 4]).await;

@@ -11,32 +11,32 @@ use net::panics::{self, Part};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
-use super::carrier::{Carried, Carrier};
+use super::carrier::{Carried, PlayTransport};
 use super::go_on;
-use super::party::{Next, Party};
+use super::session::{Next, PlayerSession};
 use crate::Error;
 
-impl Carrier for TcpStream {
-    async fn carry(self, mut party: Party, lane: LaneGuard) -> Carried<Self> {
-        let Some(record) = party.record(&lane) else {
-            return Carried::Back(Box::new(party), self, Ok(Next::Listen));
+impl PlayTransport for TcpStream {
+    async fn carry(self, mut player: PlayerSession, lane: LaneGuard) -> Carried<Self> {
+        let Some(record) = player.record(&lane) else {
+            return Carried::Back(Box::new(player), self, Ok(Next::Listen));
         };
         let prepared = net::tcp::prepare_listener(&self).and_then(|()| self.into_std());
         let Ok(socket) = prepared else {
             return Carried::Away;
         };
-        let fanout = std::sync::Arc::clone(party.context.registry.fanout());
-        debug_assert!(party.input.is_empty(), "the session has read all of it");
-        party.input = BytesMut::new();
+        let fanout = std::sync::Arc::clone(player.context.registry.fanout());
+        debug_assert!(player.input.is_empty(), "the session has read all of it");
+        player.input = BytesMut::new();
         let mut words = BytesMut::new();
-        if *party.leaving.borrow() {
-            party.announce_leave();
-            words = party.session.output().split();
+        if *player.leaving.borrow() {
+            player.announce_leave();
+            words = player.session.output().split();
         }
-        party.session.shrink();
-        let after = party.reached();
+        player.session.shrink();
+        let after = player.reached();
         let seated = Seated {
-            party: Box::new(party),
+            player: Box::new(player),
             said: None,
             runtime: Handle::current(),
         };
@@ -59,10 +59,10 @@ impl Carrier for TcpStream {
     }
 }
 
-/// A party while a worker has its socket.
+/// A player while a worker has its socket.
 #[derive(Debug)]
 struct Seated {
-    party: Box<Party>,
+    player: Box<PlayerSession>,
     /// What the player has said that is to be decided.
     said: Option<Result<Event, Error>>,
     /// Where it is decided.
@@ -71,10 +71,10 @@ struct Seated {
 
 impl Conversation for Seated {
     fn hear(&mut self, bytes: &[u8], words: &mut BytesMut, now: Instant) -> Heard {
-        if !self.party.may_say(bytes.len(), now) {
+        if !self.player.may_say(bytes.len(), now) {
             return Heard::HangUp;
         }
-        let session = &mut self.party.session;
+        let session = &mut self.player.session;
         let mut input = bytes;
         let said = match session.read(&mut input, now) {
             Ok(None) => {
@@ -87,22 +87,22 @@ impl Conversation for Seated {
         };
         // The answers stay in the session: they come after the media that goes before them.
         self.said = Some(said);
-        self.party.input.extend_from_slice(input);
+        self.player.input.extend_from_slice(input);
         Heard::Release
     }
 
     fn announce_leave(&mut self, words: &mut BytesMut) {
-        self.party.announce_leave();
-        words.extend_from_slice(&self.party.session.output().split());
+        self.player.announce_leave();
+        words.extend_from_slice(&self.player.session.output().split());
     }
 
     fn release(self: Box<Self>, socket: StdTcpStream, why: Released, reached: Option<Timestamp>) {
         let Self {
-            mut party,
+            mut player,
             said,
             runtime,
         } = *self;
-        party.has_reached(reached);
+        player.has_reached(reached);
         let next = match (said, why) {
             (Some(said), _) => said.map(Next::Event),
             (None, Released::Refused) => Err(Error::Busy),
@@ -116,8 +116,8 @@ impl Conversation for Seated {
             };
             let part = async move {
                 match next {
-                    Ok(next) => go_on(*party, socket, next).await,
-                    Err(error) => party.part(socket, &error).await,
+                    Ok(next) => go_on(*player, socket, next).await,
+                    Err(error) => player.part(socket, &error).await,
                 }
             };
             if let Err(panic) = panics::contain_task(part).await {

@@ -11,12 +11,12 @@ mod tests;
 
 use std::borrow::Borrow;
 
-use container::rtp::Format as Carried;
+use container::rtp::PayloadFormat as Carried;
 use fanout::PictureOrder;
 use media::codec::vp9;
 use media::{Kind, Track};
 use thiserror::Error;
-use webrtc::sdp::{Codec, Fit, Format, Media, MediaKind, Offer, ProfileLevelId, Section, Wanted};
+use webrtc::sdp::{Codec, Fit, OfferedFormat, Media, MediaKind, Offer, ProfileLevelId, Section, Wanted};
 
 use formats::rtp::{REORDERED, codes};
 
@@ -39,7 +39,7 @@ pub struct Agreed {
 #[derive(Clone, Debug)]
 pub(crate) struct Agreement {
     pub(crate) carries: Carried,
-    pub(crate) format: Format,
+    pub(crate) format: OfferedFormat,
     fit: Fit,
     parameters: Option<&'static str>,
 }

@@ -1,8 +1,8 @@
 //! What tests agree on without an offer.
 
-use container::rtp::Format as Carried;
+use container::rtp::PayloadFormat as Carried;
 use media::Kind;
-use webrtc::sdp::{Codec, Feedback, Fit, Format, H264Format, ProfileLevelId};
+use webrtc::sdp::{Codec, Feedback, Fit, OfferedFormat, H264Format, ProfileLevelId};
 
 use super::{Agreed, Agreement};
 
@@ -21,7 +21,7 @@ pub(crate) fn agreement(carries: Carried, payload_type: u8, rtx: Option<u8>) -> 
     };
     Agreement {
         carries,
-        format: Format {
+        format: OfferedFormat {
             payload_type,
             codec,
             parameters: "".into(),

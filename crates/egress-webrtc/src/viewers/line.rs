@@ -1,6 +1,6 @@
 //! One track of one viewer: where it stands, and what its packets are called there.
 
-use container::rtp::{Format, HEADER_BYTES};
+use container::rtp::{PayloadFormat, HEADER_BYTES};
 
 use crate::agree::Agreement;
 
@@ -14,7 +14,7 @@ const WAITING: u64 = u64::MAX;
 /// See the module's description. It is copied before each send, to go back to if nothing was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
-    pub(super) format: Format,
+    pub(super) format: PayloadFormat,
     payload_type: u8,
     rtx: Option<u8>,
     /// The stream's number of the next packet, or [`WAITING`].
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_viewers_numbers_are_contiguous_wherever_it_is_moved() {
-        let mut line = Line::new(&agreement(Format::H264, 96, None));
+        let mut line = Line::new(&agreement(PayloadFormat::H264, 96, None));
         assert!(line.is_waiting());
         line.go(70_000);
         for _ in 0..10 {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn requests_reach_back_over_the_wrap() {
-        let mut line = Line::new(&agreement(Format::Opus, 111, None));
+        let mut line = Line::new(&agreement(PayloadFormat::Opus, 111, None));
         line.go(5);
         for _ in 0..65_540 {
             line.advance(1);

@@ -1,9 +1,9 @@
 //! One worker's viewers.
 //!
 //! ```text
-//! Viewers ─┬─ Room (a lane): Follower, where its packets are, Vec<Viewer> ── Round
-//!          ├─ Desk: what all rooms share: who is where, scratch, counters
-//!          └─ queue of rooms with something to do, schedule of those that will have
+//! Viewers ─┬─ ViewerGroup (a lane): Follower, where its packets are, Vec<Viewer> ── Round
+//!          ├─ GroupContext: what all groups share: who is where, scratch, counters
+//!          └─ queue of groups with something to do, schedule of those that will have
 //! ```
 //!
 //! Everything is one thread's. A visit to a viewer takes no lock, looks nothing up and allocates
@@ -19,7 +19,7 @@ mod meter;
 mod pace;
 mod repair;
 mod report;
-mod room;
+mod group;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use fanout::{Books, LaneId, Reason, Seat};
+use fanout::{Books, LaneId, Reason, ListenerHandle};
 use webrtc::ice::Path;
 use webrtc::mux::{self, Handle};
 use webrtc::rtcp::{Packet, packets};
@@ -41,7 +41,7 @@ use webrtc::srtp::Keys;
 
 use self::bells::{Bells, LANES_MAX};
 use self::meter::Meter;
-use self::room::{BLOCKED_MAX, BLOCKED_RETRY, Room, Work};
+use self::group::{BLOCKED_MAX, BLOCKED_RETRY, ViewerGroup, Work};
 use self::viewer::{PACKET_BYTES_MAX, Viewer};
 use crate::agree::Agreed;
 use crate::clock::Wall;
@@ -65,36 +65,36 @@ pub struct Rules {
 
 /// What a session is for, when a viewer is expected.
 #[derive(Debug)]
-pub struct Ticket {
+pub struct ViewerTicket {
     /// What it is sent.
     pub agreed: Agreed,
     /// Its place in the RTP lane.
-    pub seat: Seat,
+    pub handle: ListenerHandle,
 }
 
 /// See the module's description.
 pub struct Viewers {
-    rooms: Vec<Option<Box<Room>>>,
+    groups: Vec<Option<Box<ViewerGroup>>>,
     free: Vec<u32>,
     by_lane: HashMap<LaneId, u32>,
     bells: Arc<Bells>,
     /// Rooms with something to do, each once.
     queue: VecDeque<u32>,
-    /// When rooms will have something to do; an entry counts if the room says so, too.
+    /// When groups will have something to do; an entry counts if the group says so, too.
     schedule: BinaryHeap<Reverse<(Instant, u32)>>,
-    desk: Desk,
+    context: GroupContext,
     stats: Arc<Stats>,
     meter: Option<Meter>,
     /// In the last call of [`turn`](Self::turn).
     visits: u32,
 }
 
-/// What rooms share.
-struct Desk {
+/// What groups share.
+struct GroupContext {
     rules: Rules,
     wall: Wall,
     /// By the session's slot.
-    places: Vec<Option<Place>>,
+    places: Vec<Option<ViewerPosition>>,
     scratch: Box<[u8; PACKET_BYTES_MAX]>,
     compound: Vec<u8>,
     /// How many there are.
@@ -108,20 +108,20 @@ struct Desk {
 
 /// Where a session's viewer is.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ViewerPosition {
     generation: u32,
-    room: u32,
+    group: u32,
     viewer: u32,
 }
 
-impl Desk {
+impl GroupContext {
     fn place(&self, session: Handle) -> Option<(usize, usize)> {
         let place = (*self.places.get(session.slot as usize)?)?;
         let is_it = place.generation == session.generation;
-        is_it.then_some((place.room as usize, place.viewer as usize))
+        is_it.then_some((place.group as usize, place.viewer as usize))
     }
 
-    fn set(&mut self, session: Handle, place: Option<Place>) {
+    fn set(&mut self, session: Handle, place: Option<ViewerPosition>) {
         let slot = session.slot as usize;
         if slot >= self.places.len() {
             self.places.resize(slot + 1, None);
@@ -140,13 +140,13 @@ impl Viewers {
     /// call [`turn`](Self::turn).
     pub fn new(waker: Waker, rules: Rules, books: Arc<Books>) -> Self {
         Self {
-            rooms: Vec::new(),
+            groups: Vec::new(),
             free: Vec::new(),
             by_lane: HashMap::new(),
             bells: Bells::new(waker),
             queue: VecDeque::new(),
             schedule: BinaryHeap::new(),
-            desk: Desk {
+            context: GroupContext {
                 rules,
                 wall: Wall::now(),
                 places: Vec::new(),
@@ -165,7 +165,7 @@ impl Viewers {
 
     /// Says that the calling thread is the worker's. To be called before anything else.
     pub fn start(&mut self, now: Instant) {
-        self.desk.books.enter_thread();
+        self.context.books.enter_thread();
         self.meter = Some(Meter::new(now));
     }
 
@@ -176,7 +176,7 @@ impl Viewers {
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.desk.viewers as usize
+        self.context.viewers as usize
     }
 
     /// Whether there are none.
@@ -188,26 +188,26 @@ impl Viewers {
     pub fn connected<O: Out>(
         &mut self,
         session: Handle,
-        ticket: Ticket,
+        ticket: ViewerTicket,
         keys: &Keys,
         path: Path,
         now: Instant,
         out: &mut O,
     ) {
-        let Ticket { agreed, mut seat } = ticket;
-        seat.serve_in(&self.desk.books);
-        let room = self.room_of(&seat, now);
-        let viewer = Viewer::new(session, path, keys, &agreed, seat, now);
-        let (Some(index), Some(viewer)) = (room, viewer) else {
+        let ViewerTicket { agreed, mut handle } = ticket;
+        handle.serve_in(&self.context.books);
+        let group = self.room_of(&handle, now);
+        let viewer = Viewer::new(session, path, keys, &agreed, handle, now);
+        let (Some(index), Some(viewer)) = (group, viewer) else {
             tracing::warn!(
                 "a viewer has no place: its keys are of no use, or there are too many lanes"
             );
             out.close(session);
             return;
         };
-        if let Some(room) = &mut self.rooms[index] {
-            self.desk.blocked_in_a_row = 0;
-            room.enter(viewer, &mut self.desk, now, out);
+        if let Some(group) = &mut self.groups[index] {
+            self.context.blocked_in_a_row = 0;
+            group.enter(viewer, &mut self.context, now, out);
         }
         self.enqueue(index);
         self.publish();
@@ -222,10 +222,10 @@ impl Viewers {
 
     /// A viewer's session has ended.
     pub fn closed(&mut self, session: Handle, _reason: mux::Reason, _now: Instant) {
-        if let Some((index, viewer)) = self.desk.place(session)
-            && let Some(room) = &mut self.rooms[index]
+        if let Some((index, viewer)) = self.context.place(session)
+            && let Some(group) = &mut self.groups[index]
         {
-            room.remove(viewer, Reason::Left, &mut self.desk);
+            group.remove(viewer, Reason::Left, &mut self.context);
             self.forget_if_empty(index);
             self.publish();
         }
@@ -244,30 +244,30 @@ impl Viewers {
 
     /// A viewer says what it received, what it lost, or that it needs a keyframe.
     pub fn rtcp<O: Out>(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut O) {
-        let Some((index, at)) = self.desk.place(session) else {
+        let Some((index, at)) = self.context.place(session) else {
             return;
         };
-        let Some(room) = &mut self.rooms[index] else {
+        let Some(group) = &mut self.groups[index] else {
             return;
         };
-        let desk = &mut self.desk;
+        let context = &mut self.context;
         for packet in packets(compound) {
             match packet {
                 Packet::Nack { media, lost } => {
-                    desk.counters.nacks += 1;
-                    room.repeat(at, media, lost, desk, now, out);
+                    context.counters.nacks += 1;
+                    group.repeat(at, media, lost, context, now, out);
                 }
                 Packet::PictureLoss { .. } | Packet::FullIntra { .. } => {
-                    desk.counters.keyframe_requests += 1;
-                    if let Some(viewer) = room.viewer(at) {
-                        viewer.books.seat.request_keyframe();
+                    context.counters.keyframe_requests += 1;
+                    if let Some(viewer) = group.viewer(at) {
+                        viewer.books.handle.request_keyframe();
                     }
                 }
                 Packet::ReceiverReport { reports, .. } | Packet::SenderReport { reports, .. } => {
-                    let middle = desk.wall.ntp_middle(now);
-                    if let Some(viewer) = room.viewer(at) {
+                    let middle = context.wall.ntp_middle(now);
+                    if let Some(viewer) = group.viewer(at) {
                         for report in reports {
-                            viewer.heard(&report, middle, &mut desk.counters);
+                            viewer.heard(&report, middle, &mut context.counters);
                         }
                     }
                 }
@@ -281,7 +281,7 @@ impl Viewers {
     pub fn turn<O: Out>(&mut self, now: Instant, out: &mut O) -> Option<Instant> {
         self.take_due(now);
         let mut quota = VISITS_PER_TURN;
-        self.desk.blocked_in_a_row = 0;
+        self.context.blocked_in_a_row = 0;
         let mut is_blocked = false;
         for _ in 0..self.queue.len() {
             if quota == 0 || is_blocked {
@@ -290,18 +290,18 @@ impl Viewers {
             let Some(index) = self.queue.pop_front() else {
                 break;
             };
-            let Some(room) = &mut self.rooms[index as usize] else {
+            let Some(group) = &mut self.groups[index as usize] else {
                 continue;
             };
-            room.is_queued = false;
-            let work = room.work(&mut self.desk, &mut quota, now, out);
-            let is_empty = room.is_empty();
+            group.is_queued = false;
+            let work = group.work(&mut self.context, &mut quota, now, out);
+            let is_empty = group.is_empty();
             match work {
                 Work::Over => self.forget(index as usize),
                 _ if is_empty => self.forget(index as usize),
                 Work::Unfinished => {
                     self.enqueue(index as usize);
-                    is_blocked = self.desk.blocked_in_a_row >= BLOCKED_MAX;
+                    is_blocked = self.context.blocked_in_a_row >= BLOCKED_MAX;
                 }
                 Work::Until(due) => self.schedule(index, due),
             }
@@ -321,7 +321,7 @@ impl Viewers {
     /// Notes what the last [`turn`](Self::turn) cost: `busy` is its CPU time, `cpu` that of the thread since
     /// it began.
     pub fn took(&mut self, busy: Duration, cpu: Duration, now: Instant) {
-        let Desk { viewers, books, .. } = &self.desk;
+        let GroupContext { viewers, books, .. } = &self.context;
         if let Some(meter) = &mut self.meter {
             meter.visited(self.visits, busy, cpu, *viewers, now, books);
         }
@@ -329,10 +329,10 @@ impl Viewers {
 
     /// The server leaves: everybody is let go. Whoever owns the sessions says goodbye.
     pub fn end(&mut self) {
-        for room in self.rooms.iter_mut().flatten() {
-            room.clear(Reason::Shutdown, &mut self.desk);
+        for group in self.groups.iter_mut().flatten() {
+            group.clear(Reason::Shutdown, &mut self.context);
         }
-        self.rooms.clear();
+        self.groups.clear();
         self.free.clear();
         self.by_lane.clear();
         self.queue.clear();
@@ -340,13 +340,13 @@ impl Viewers {
         self.publish();
     }
 
-    /// Puts rooms in the queue whose bell rang or whose time has come.
+    /// Puts groups in the queue whose bell rang or whose time has come.
     fn take_due(&mut self, now: Instant) {
-        let (rooms, queue) = (&mut self.rooms, &mut self.queue);
-        let count = rooms.len();
+        let (groups, queue) = (&mut self.groups, &mut self.queue);
+        let count = groups.len();
         self.bells.take(count, |index| {
-            if let Some(Some(room)) = rooms.get_mut(index)
-                && !std::mem::replace(&mut room.is_queued, true)
+            if let Some(Some(group)) = groups.get_mut(index)
+                && !std::mem::replace(&mut group.is_queued, true)
             {
                 queue.push_back(index as u32);
             }
@@ -355,85 +355,85 @@ impl Viewers {
             && due <= now
         {
             self.schedule.pop();
-            if let Some(Some(room)) = self.rooms.get_mut(index as usize)
-                && room.scheduled == Some(due)
+            if let Some(Some(group)) = self.groups.get_mut(index as usize)
+                && group.scheduled == Some(due)
             {
-                room.scheduled = None;
+                group.scheduled = None;
                 self.enqueue(index as usize);
             }
         }
     }
 
     fn enqueue(&mut self, index: usize) {
-        if let Some(Some(room)) = self.rooms.get_mut(index)
-            && !std::mem::replace(&mut room.is_queued, true)
+        if let Some(Some(group)) = self.groups.get_mut(index)
+            && !std::mem::replace(&mut group.is_queued, true)
         {
             self.queue.push_back(index as u32);
         }
     }
 
-    /// Has a room looked after at `due`, if not sooner.
+    /// Has a group looked after at `due`, if not sooner.
     fn schedule(&mut self, index: u32, due: Instant) {
-        if let Some(Some(room)) = self.rooms.get_mut(index as usize)
-            && room.scheduled.is_none_or(|known| due < known)
+        if let Some(Some(group)) = self.groups.get_mut(index as usize)
+            && group.scheduled.is_none_or(|known| due < known)
         {
-            room.scheduled = Some(due);
+            group.scheduled = Some(due);
             self.schedule.push(Reverse((due, index)));
         }
     }
 
-    /// The room of a seat's lane, opened for its first viewer here.
-    fn room_of(&mut self, seat: &Seat, now: Instant) -> Option<usize> {
-        let lane = seat.lane();
+    /// The group of a handle's lane, opened for its first viewer here.
+    fn room_of(&mut self, handle: &ListenerHandle, now: Instant) -> Option<usize> {
+        let lane = handle.lane();
         if let Some(index) = self.by_lane.get(&lane.id()) {
             return Some(*index as usize);
         }
         let index = match self.free.pop() {
             Some(index) => index as usize,
-            None if self.rooms.len() >= LANES_MAX => return None,
+            None if self.groups.len() >= LANES_MAX => return None,
             None => {
-                self.rooms.push(None);
-                self.rooms.len() - 1
+                self.groups.push(None);
+                self.groups.len() - 1
             }
         };
-        let room = Room::new(index as u32, lane, self.bells.bell(index), now);
+        let group = ViewerGroup::new(index as u32, lane, self.bells.bell(index), now);
         self.by_lane.insert(lane.id(), index as u32);
-        self.rooms[index] = Some(Box::new(room));
+        self.groups[index] = Some(Box::new(group));
         Some(index)
     }
 
     fn forget_if_empty(&mut self, index: usize) {
-        if self.rooms[index]
+        if self.groups[index]
             .as_ref()
-            .is_some_and(|room| room.is_empty())
+            .is_some_and(|group| group.is_empty())
         {
             self.forget(index);
         }
     }
 
     fn forget(&mut self, index: usize) {
-        if let Some(room) = self.rooms[index].take() {
-            self.by_lane.remove(&room.id());
+        if let Some(group) = self.groups[index].take() {
+            self.by_lane.remove(&group.id());
             self.free.push(index as u32);
-            // The next room in this place is not queued yet.
+            // The next group in this place is not queued yet.
             self.queue.retain(|queued| *queued as usize != index);
         }
     }
 
     fn viewer(&mut self, session: Handle) -> Option<&mut Viewer> {
-        let (room, viewer) = self.desk.place(session)?;
-        self.rooms.get_mut(room)?.as_mut()?.viewer(viewer)
+        let (group, viewer) = self.context.place(session)?;
+        self.groups.get_mut(group)?.as_mut()?.viewer(viewer)
     }
 
     fn publish(&self) {
-        self.stats.publish(&self.desk.counters);
+        self.stats.publish(&self.context.counters);
     }
 }
 
 impl fmt::Debug for Viewers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Viewers")
-            .field("counters", &self.desk.counters)
+            .field("counters", &self.context.counters)
             .finish_non_exhaustive()
     }
 }

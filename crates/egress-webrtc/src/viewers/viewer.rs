@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use container::rtp::{Format, HEADER_BYTES};
+use container::rtp::{PayloadFormat, HEADER_BYTES};
 use fanout::books::DEGRADED_FOR;
-use fanout::{Follower, Judgement, Reason, Seat};
+use fanout::{Follower, Judgement, Reason, ListenerHandle};
 use media::{Kind, Span, Timestamp};
 use webrtc::ice::{Path, Transport};
 use webrtc::mux::Handle;
@@ -50,7 +50,7 @@ pub(super) struct Viewer {
     pub(super) lines: [Option<Line>; 2],
     pace: Pace,
     credit: Credit,
-    /// Bytes and sends that its seat does not know of yet.
+    /// Bytes and sends that its handle does not know of yet.
     unsaid: (u32, u32),
     has_begun: bool,
     /// It had everything there was after its last visit.
@@ -65,7 +65,7 @@ pub(super) struct Viewer {
 /// What is needed now and then.
 #[derive(Debug)]
 pub(super) struct Books {
-    pub(super) seat: Seat,
+    pub(super) handle: ListenerHandle,
     pub(super) repair: Repair,
     /// Sender reports so far.
     pub(super) reports: u32,
@@ -79,7 +79,7 @@ impl Books {
         let is_due = |asked| now.saturating_duration_since(asked) >= KEYFRAME_INTERVAL;
         if self.asked_for_keyframe.is_none_or(is_due) {
             self.asked_for_keyframe = Some(now);
-            self.seat.request_keyframe();
+            self.handle.request_keyframe();
         }
     }
 }
@@ -104,7 +104,7 @@ impl Viewer {
         path: Path,
         keys: &Keys,
         agreed: &Agreed,
-        seat: Seat,
+        handle: ListenerHandle,
         now: Instant,
     ) -> Option<Self> {
         let line = |kind| agreed.of(kind).map(Line::new);
@@ -121,7 +121,7 @@ impl Viewer {
             is_adrift: false,
             report_at: now,
             books: Box::new(Books {
-                seat,
+                handle,
                 repair: Repair::default(),
                 reports: 0,
                 skipped_at: None,
@@ -206,9 +206,9 @@ impl Viewer {
         let picture = self.place_picture(lane, now)?;
         if sound || picture {
             self.is_in_step = false;
-            self.books.seat.skipped();
+            self.books.handle.skipped();
             self.books.skipped_at = Some(now);
-            self.books.seat.set_degraded(true);
+            self.books.handle.set_degraded(true);
         }
         Ok(())
     }
@@ -403,7 +403,7 @@ impl Viewer {
         self.count(run, counters);
         if !self.has_begun {
             self.has_begun = true;
-            self.books.seat.began(now);
+            self.books.handle.began(now);
         }
         *run = Run::default();
         Ok(())
@@ -508,16 +508,16 @@ impl Viewer {
         true
     }
 
-    /// Tells its seat what it was sent, and how far behind it is, which it gives.
+    /// Tells its handle what it was sent, and how far behind it is, which it gives.
     pub(super) fn tell(&mut self, lane: Lane<'_>, now: Instant) -> Option<Span> {
         let lag = self.lag(lane);
         let Books {
-            seat, skipped_at, ..
+            handle, skipped_at, ..
         } = &mut *self.books;
-        seat.lags(lag);
+        handle.lags(lag);
         if skipped_at.is_some_and(|at| now.saturating_duration_since(at) >= DEGRADED_FOR) {
             *skipped_at = None;
-            seat.set_degraded(false);
+            handle.set_degraded(false);
         }
         self.settle_books();
         lag
@@ -535,11 +535,11 @@ impl Viewer {
         Some(most)
     }
 
-    /// Tells its seat what it was sent.
+    /// Tells its handle what it was sent.
     pub(super) fn settle_books(&mut self) {
         let (bytes, sends) = std::mem::take(&mut self.unsaid);
         if sends > 0 {
-            self.books.seat.sent(bytes.into(), sends.into());
+            self.books.handle.sent(bytes.into(), sends.into());
         }
     }
 
@@ -571,7 +571,7 @@ fn repeated_header(
     mut header: [u8; HEADER_BYTES],
     payload_type: u8,
     number: u64,
-    format: Format,
+    format: PayloadFormat,
 ) -> [u8; HEADER_BYTES] {
     header[1] = header[1] & 0x80 | payload_type;
     header[2..4].copy_from_slice(&(number as u16).to_be_bytes());

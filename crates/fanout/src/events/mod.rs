@@ -4,7 +4,7 @@
 //! ```text
 //!  stream, registry, directory ──emit──► Events: the last RECENT_MAX events ──► EventReader, …
 //!  server: doors, links ─────────emit──►                                   ──► EventReader
-//!  workers, seats ──Condition──► bounded channel ──tick──►
+//!  workers, handles ──Condition──► bounded channel ──tick──►
 //! ```
 //!
 //! Each thing is emitted in the one place where it is decided, under the lock that decides it, so the

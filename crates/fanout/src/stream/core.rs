@@ -9,7 +9,7 @@ use bytes::Bytes;
 use media::{Container, Item, Kind, Sample, Script, Span, Title, Track, TrackId};
 
 use super::backlog::Backlog;
-use super::derived::{Derived, Turn};
+use super::derived::{Derived, DerivationId};
 use super::keyframes::PictureGroups;
 use super::meter::Meters;
 use super::news::News;
@@ -17,7 +17,7 @@ use super::order::OrderWatch;
 use super::replaced::Replaced;
 use super::tap::TapWriter;
 use super::timeline::Timeline;
-use super::{DeriverCell, Keyframes, Offer, Phase, Rate, Settings, Source};
+use super::{DeriverCell, Keyframes, DerivedOffer, Phase, Rate, Settings, Source};
 use crate::events::{EndReason, StreamEvents};
 use crate::gate::{Credential, Identity};
 use crate::keyframe::KeyframeWish;
@@ -69,10 +69,10 @@ pub(super) struct Core {
     pub(super) lanes: Vec<LaneWriter>,
     pub(super) taps: Vec<TapWriter>,
     pub(super) deriver: DeriverCell,
-    pub(super) offer: Offer,
+    pub(super) offer: DerivedOffer,
     pub(super) derived: Option<Derived>,
     /// Names the next derivation.
-    pub(super) next_turn: Turn,
+    pub(super) next_turn: DerivationId,
     /// Tells the present publisher that it has been superseded.
     pub(super) superseded: Option<Waker>,
     pub(super) news: Arc<News>,
@@ -132,7 +132,7 @@ impl Core {
             lanes: Vec::new(),
             taps: Vec::new(),
             deriver,
-            offer: Offer::Nothing,
+            offer: DerivedOffer::Nothing,
             derived: None,
             next_turn: 0,
             superseded: None,
@@ -349,7 +349,7 @@ impl Core {
         let is_news = self.note_track(track);
         self.offer = match self.deriver.get() {
             Some(deriver) => deriver.offer(self.source.container, &self.tracks),
-            None => Offer::Nothing,
+            None => DerivedOffer::Nothing,
         };
         self.news.ring();
         is_news
@@ -397,7 +397,7 @@ impl Core {
         self.header = None;
         self.tracks.clear();
         self.metadata = None;
-        self.offer = Offer::Nothing;
+        self.offer = DerivedOffer::Nothing;
         self.backlog.clear();
         self.picture_order = OrderWatch::default();
         self.picture_groups = PictureGroups::default();
@@ -469,7 +469,7 @@ impl Core {
         self.derived.is_none() && self.offer.track().is_some()
     }
 
-    pub(super) fn is_derived_by(&self, turn: Turn) -> bool {
+    pub(super) fn is_derived_by(&self, turn: DerivationId) -> bool {
         let derived = self.derived.as_ref();
         derived.is_some_and(|derived| derived.turn == turn)
     }
@@ -480,7 +480,7 @@ impl Core {
         derived.is_some_and(|derived| derived.track.is_some())
     }
 
-    pub(super) fn announce_derived(&mut self, turn: Turn, track: Arc<Track>, now: Instant) {
+    pub(super) fn announce_derived(&mut self, turn: DerivationId, track: Arc<Track>, now: Instant) {
         let Some(derived) = self.derived.as_mut().filter(|one| one.turn == turn) else {
             return;
         };
@@ -495,7 +495,7 @@ impl Core {
         }
     }
 
-    pub(super) fn write_derived(&mut self, turn: Turn, sample: Sample, now: Instant) {
+    pub(super) fn write_derived(&mut self, turn: DerivationId, sample: Sample, now: Instant) {
         let derived = self.derived.as_mut().filter(|one| one.turn == turn);
         let Some(derived) = derived.filter(|one| one.track.is_some()) else {
             return;
@@ -521,7 +521,7 @@ impl Core {
         }
     }
 
-    pub(super) fn end_derived(&mut self, turn: Turn) {
+    pub(super) fn end_derived(&mut self, turn: DerivationId) {
         if !self.is_derived_by(turn) {
             return;
         }

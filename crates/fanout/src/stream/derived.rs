@@ -32,7 +32,7 @@ const BYTES_MAX: usize = 2 * 1024 * 1024;
 pub trait Deriver: Send + Sync {
     /// What it would write beside a publisher's `tracks`, which came in `container`. It is asked
     /// whenever they change, under the stream's lock, and must not take long.
-    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> Offer;
+    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> DerivedOffer;
 
     /// A listener of a lane that takes derived tracks is there, and nobody holds the stream's
     /// [derivation](Stream::derive). It must not take long. False when there is no room for it now.
@@ -50,7 +50,7 @@ pub(crate) type DeriverCell = Arc<OnceLock<Arc<dyn Deriver>>>;
 
 /// What listeners who can take nothing else are offered in the publisher's stead.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub enum Offer {
+pub enum DerivedOffer {
     /// Nothing: there is no sound yet, or it needs nothing beside it.
     #[default]
     Nothing,
@@ -65,7 +65,7 @@ pub enum Offer {
     Impossible(Arc<str>),
 }
 
-impl Offer {
+impl DerivedOffer {
     /// The track, if there is one.
     pub fn track(&self) -> Option<&Arc<Track>> {
         match self {
@@ -114,24 +114,24 @@ impl Stream {
 }
 
 /// Names one derivation of a stream.
-pub(super) type Turn = u64;
+pub(super) type DerivationId = u64;
 
 /// The right to write a stream's derived track. Dropping it ends the track.
 #[derive(Debug)]
 pub struct Derivation {
     stream: Arc<Stream>,
-    turn: Turn,
+    turn: DerivationId,
 }
 
 /// Writes a derived track, from any thread, to no effect once its [`Derivation`] has ended.
 #[derive(Clone, Debug)]
 pub struct DerivedWriter {
     stream: Arc<Stream>,
-    turn: Turn,
+    turn: DerivationId,
 }
 
 impl Derivation {
-    pub(super) fn new(stream: Arc<Stream>, turn: Turn) -> Self {
+    pub(super) fn new(stream: Arc<Stream>, turn: DerivationId) -> Self {
         Self { stream, turn }
     }
 
@@ -190,7 +190,7 @@ impl DerivedWriter {
     }
 
     /// Says what has shown about the offer. It holds until the publisher's tracks change.
-    pub fn correct(&self, offer: Offer) {
+    pub fn correct(&self, offer: DerivedOffer) {
         let mut core = self.stream.core();
         if core.is_derived_by(self.turn) && core.phase != Phase::Ended {
             core.offer = offer;
@@ -202,7 +202,7 @@ impl DerivedWriter {
 /// What the stream keeps of its derived track.
 #[derive(Debug)]
 pub(super) struct Derived {
-    pub(super) turn: Turn,
+    pub(super) turn: DerivationId,
     /// `None` until it is announced.
     pub(super) track: Option<Arc<Track>>,
     /// What belongs to the stream's recent past, oldest first.
@@ -212,7 +212,7 @@ pub(super) struct Derived {
 }
 
 impl Derived {
-    pub(super) fn new(turn: Turn) -> Self {
+    pub(super) fn new(turn: DerivationId) -> Self {
         Self {
             turn,
             track: None,

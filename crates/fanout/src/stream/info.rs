@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use media::{Container, StreamName, Title, Track};
 
-use super::{Keyframes, Offer, PictureOrder, Rate};
+use super::{Keyframes, DerivedOffer, PictureOrder, Rate};
 use crate::gate::Identity;
 use crate::policy::{Class, Policy};
 use crate::registry::Takeover;
@@ -99,7 +99,7 @@ pub struct Info {
     /// How far apart its keyframes are; `None` without a picture track.
     pub keyframes: Option<Keyframes>,
     /// What is offered beside them.
-    pub offer: Offer,
+    pub offer: DerivedOffer,
     /// Whether that is being made now.
     pub is_deriving: bool,
     /// What is playing.

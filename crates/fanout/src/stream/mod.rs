@@ -27,7 +27,7 @@ use std::time::Instant;
 use media::{Item, Kind, Span, StreamName, Title};
 
 pub(crate) use derived::DeriverCell;
-pub use derived::{Derivation, DerivedWriter, Deriver, Offer};
+pub use derived::{Derivation, DerivedWriter, Deriver, DerivedOffer};
 pub use info::{Info, Phase, Settings, Source};
 pub use keyframes::Keyframes;
 pub use meter::Rate;
@@ -46,7 +46,7 @@ use crate::keyframe::KeyframeWish;
 use crate::lane::{Format, LaneGuard, LaneWriter};
 use crate::packager::Packager;
 use crate::registry::PublishRefused;
-use crate::worker::Summons;
+use crate::worker::WorkerWaker;
 
 /// Lanes of one stream at the most. Each is a format; there are fewer formats than this.
 const LANES_MAX: usize = 32;
@@ -79,7 +79,7 @@ pub struct Stream {
     name: StreamName,
     core: Mutex<Core>,
     news: Arc<News>,
-    summons: Arc<[Summons]>,
+    wakers: Arc<[WorkerWaker]>,
     budget: Arc<Budget>,
     deriver: DeriverCell,
     wish: Arc<KeyframeWish>,
@@ -89,7 +89,7 @@ pub struct Stream {
 
 /// What a stream has in common with all others.
 pub(crate) struct Commons {
-    pub(crate) summons: Arc<[Summons]>,
+    pub(crate) wakers: Arc<[WorkerWaker]>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) deriver: DeriverCell,
     pub(crate) events: Arc<Events>,
@@ -105,7 +105,7 @@ impl Stream {
         now: Instant,
     ) -> Self {
         let Commons {
-            summons,
+            wakers,
             budget,
             deriver,
             events,
@@ -123,7 +123,7 @@ impl Stream {
             name,
             core: Mutex::new(core),
             news,
-            summons,
+            wakers,
             budget,
             deriver,
             wish,
@@ -211,7 +211,7 @@ impl Stream {
     }
 
     /// The same for a listener who has yet to connect, and perhaps never will: nothing is derived for
-    /// it before [`Seat::connected`](crate::Seat::connected).
+    /// it before [`ListenerHandle::connected`](crate::ListenerHandle::connected).
     ///
     /// # Errors
     /// See [`LaneRefused`]. That nothing can be derived is an error only if there is nothing else.
@@ -269,7 +269,7 @@ impl Stream {
             class,
             policy,
             make(),
-            Arc::clone(&self.summons),
+            Arc::clone(&self.wakers),
             Account::new(&self.budget, &self.log_bytes),
             Arc::clone(&self.wish),
         );

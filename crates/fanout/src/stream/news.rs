@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
-use crate::task_bells::{Place, TaskBells};
+use crate::task_bells::{WaitSlot, TaskBells};
 
 /// See the module's description.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl News {
 
     /// Waits until there is more than was `seen`.
     pub(crate) async fn after(&self, seen: u64) {
-        let place = Place::new(&self.bells);
+        let place = WaitSlot::new(&self.bells);
         std::future::poll_fn(|cx| {
             place.arm(cx.waker());
             match self.seen() == seen {

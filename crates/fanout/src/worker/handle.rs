@@ -9,7 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use media::{Span, Timestamp};
 
-use super::Summons;
+use super::WorkerWaker;
 use crate::ListenerId;
 use crate::conversation::Conversation;
 use crate::cursor::Reason;
@@ -74,22 +74,22 @@ pub struct Departure {
 #[derive(Clone, Debug)]
 pub(crate) struct Handle {
     inbox: SyncSender<Command>,
-    summons: Summons,
+    wakers: WorkerWaker,
     /// Listeners ever given to this worker; with the departures it tells the load.
     attached: Arc<AtomicUsize>,
 }
 
 impl Handle {
-    pub(crate) fn new(inbox: SyncSender<Command>, summons: Summons) -> Self {
+    pub(crate) fn new(inbox: SyncSender<Command>, wakers: WorkerWaker) -> Self {
         Self {
             inbox,
-            summons,
+            wakers,
             attached: Arc::default(),
         }
     }
 
-    pub(crate) fn summons(&self) -> &Summons {
-        &self.summons
+    pub(crate) fn wakers(&self) -> &WorkerWaker {
+        &self.wakers
     }
 
     /// Listeners ever given to this worker.
@@ -102,7 +102,7 @@ impl Handle {
         match self.inbox.try_send(Command::Attach(Box::new(attach))) {
             Ok(()) => {
                 self.attached.fetch_add(1, Ordering::Relaxed);
-                self.summons.wake();
+                self.wakers.wake();
                 Ok(())
             }
             Err(
@@ -116,7 +116,7 @@ impl Handle {
     /// Leaves a command, waiting for room if there is none. `false` when the worker is gone.
     pub(crate) fn tell(&self, command: Command) -> bool {
         let told = self.inbox.send(command).is_ok();
-        self.summons.wake();
+        self.wakers.wake();
         told
     }
 }

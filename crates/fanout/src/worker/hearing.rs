@@ -5,7 +5,7 @@ use std::time::Instant;
 use net::{Event, Received, Slot};
 
 use super::listener::Listener;
-use super::slab::Seat;
+use super::slab::Position;
 use super::{Worker, enqueue};
 use crate::cursor::Reason;
 
@@ -20,59 +20,59 @@ impl Worker {
     pub(super) fn on_event(&mut self, event: Event, now: Instant) {
         match event {
             Event::Closed(slot) => {
-                if let Some(seat) = self.slab.seat(slot) {
-                    self.dismiss(seat, Reason::Left);
+                if let Some(position) = self.slab.position(slot) {
+                    self.dismiss(position, Reason::Left);
                 }
             }
             Event::Readable(slot) => {
-                if let Some(seat) = self.slab.seat(slot) {
-                    self.hear(seat, slot, now);
+                if let Some(position) = self.slab.position(slot) {
+                    self.hear(position, slot, now);
                 }
             }
             Event::Writable(slot) => {
-                let Some(seat) = self.slab.seat(slot) else {
+                let Some(position) = self.slab.position(slot) else {
                     return;
                 };
-                if let Some(listener) = self.listener_mut(seat)
+                if let Some(listener) = self.listener_mut(position)
                     && listener.blocked
                 {
                     listener.blocked = false;
-                    self.flush(seat, now);
+                    self.flush(position, now);
                 }
             }
         }
     }
 
     /// Passes on what a listener has sent, and sends the answers as soon as they may go.
-    fn hear(&mut self, seat: Seat, slot: Slot, now: Instant) {
+    fn hear(&mut self, position: Position, slot: Slot, now: Instant) {
         let mut buffer = [0; HEAR_BYTES];
         let mut left = HEARD_BYTES_MAX;
         loop {
             // What comes after its leaving was decided is for whoever gets the socket.
             let listens =
                 |listener: &mut Listener| listener.talk.is_some() && !listener.is_leaving();
-            if !self.listener_mut(seat).is_some_and(listens) {
+            if !self.listener_mut(position).is_some_and(listens) {
                 break;
             }
             let goes_on = match self.backend.receive(slot, &mut buffer) {
                 Received::Nothing => break,
                 Received::Bytes(count) if count <= left => {
                     left -= count;
-                    let talk = self.listener_mut(seat).and_then(|l| l.talk.as_mut());
+                    let talk = self.listener_mut(position).and_then(|l| l.talk.as_mut());
                     talk.is_some_and(|talk| talk.hear(&buffer[..count], now))
                 }
                 Received::Bytes(_) | Received::Closed => false,
             };
             if !goes_on {
-                self.dismiss(seat, Reason::Left);
+                self.dismiss(position, Reason::Left);
                 return;
             }
         }
-        self.say(seat, now);
+        self.say(position, now);
     }
 
     /// Sends words that wait, unless the socket is full; then they follow when it is not.
-    fn say(&mut self, seat: Seat, now: Instant) {
+    fn say(&mut self, position: Position, now: Instant) {
         let waits = |listener: &mut Listener| {
             let has_something = listener
                 .talk
@@ -80,8 +80,8 @@ impl Worker {
                 .is_some_and(|talk| talk.has_something());
             has_something && !listener.blocked
         };
-        if self.listener_mut(seat).is_some_and(waits) {
-            self.flush(seat, now);
+        if self.listener_mut(position).is_some_and(waits) {
+            self.flush(position, now);
         }
     }
 
@@ -93,22 +93,22 @@ impl Worker {
             .map(|(_, _, listener)| listener.slot)
             .collect();
         for slot in slots {
-            let Some(seat) = self.slab.seat(slot) else {
+            let Some(position) = self.slab.position(slot) else {
                 continue;
             };
-            if let Some(talk) = self.listener_mut(seat).and_then(|l| l.talk.as_mut()) {
+            if let Some(talk) = self.listener_mut(position).and_then(|l| l.talk.as_mut()) {
                 talk.announce_leave();
             }
-            self.say(seat, now);
+            self.say(position, now);
         }
     }
 
     /// Brings one listener up to date outside its subgroup's visit.
-    pub(super) fn flush(&mut self, seat: Seat, now: Instant) {
-        let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else {
+    pub(super) fn flush(&mut self, position: Position, now: Instant) {
+        let Some(Some(lane)) = self.lanes.get_mut(position.lane as usize) else {
             return;
         };
-        let (group, index) = (seat.group as usize, seat.index as usize);
+        let (group, index) = (position.group as usize, position.index as usize);
         lane.flush(
             group,
             index,
@@ -118,9 +118,9 @@ impl Worker {
             &mut self.leavers,
         );
         let unfinished = lane.groups[group].has_unfinished();
-        self.dismiss_leavers(seat.lane, group);
-        if unfinished && let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) {
-            enqueue(&mut self.schedule, lane, seat.lane);
+        self.dismiss_leavers(position.lane, group);
+        if unfinished && let Some(Some(lane)) = self.lanes.get_mut(position.lane as usize) {
+            enqueue(&mut self.schedule, lane, position.lane);
         }
     }
 }

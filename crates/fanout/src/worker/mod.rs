@@ -20,7 +20,7 @@ mod message;
 mod pace;
 mod seating;
 mod slab;
-mod summons;
+mod waker;
 mod survey;
 mod thread;
 #[cfg(any(test, feature = "testing"))]
@@ -36,13 +36,13 @@ use net::{Backend, Event};
 
 pub(crate) use handle::{Attach, Command, Handle};
 pub use handle::{Departure, ListenerReport};
-pub(crate) use summons::Summons;
+pub(crate) use waker::WorkerWaker;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use visits::{Joins, Visits};
 
 use self::carousel::{Carousel, Leaver};
 use self::listener::Listener;
-use self::slab::{Seat, Slab};
+use self::slab::{Position, Slab};
 use crate::books::{Books, CHECKUP_INTERVAL};
 use crate::events::ConditionSender;
 use crate::lane::LaneId;
@@ -79,7 +79,7 @@ pub enum Next {
 /// What connects a worker with the rest of the program.
 pub(crate) struct Links {
     pub(crate) inbox: Receiver<Command>,
-    pub(crate) summons: Summons,
+    pub(crate) wakers: WorkerWaker,
     pub(crate) books: Arc<Books>,
     pub(crate) departures: SyncSender<Departure>,
     pub(crate) conditions: ConditionSender,
@@ -91,7 +91,7 @@ pub(crate) struct Worker {
     target_utilisation: f64,
     backend: Box<dyn Backend>,
     inbox: Receiver<Command>,
-    summons: Summons,
+    wakers: WorkerWaker,
     books: Arc<Books>,
     departures: SyncSender<Departure>,
     conditions: ConditionSender,
@@ -124,7 +124,7 @@ impl Worker {
     ) -> Self {
         let Links {
             inbox,
-            summons,
+            wakers,
             books,
             departures,
             conditions,
@@ -134,7 +134,7 @@ impl Worker {
             target_utilisation,
             backend,
             inbox,
-            summons,
+            wakers,
             books,
             departures,
             conditions,
@@ -203,7 +203,7 @@ impl Worker {
             }
         }
         // There may be more, and their wake-ups may be spent.
-        self.summons.wake();
+        self.wakers.wake();
         true
     }
 
@@ -211,10 +211,10 @@ impl Worker {
         let Self {
             lanes,
             schedule,
-            summons,
+            wakers,
             ..
         } = self;
-        summons.take(|index| {
+        wakers.take(|index| {
             if let Some(Some(lane)) = lanes.get_mut(index as usize) {
                 enqueue(schedule, lane, index);
             }
@@ -313,12 +313,12 @@ impl Worker {
         }
     }
 
-    fn listener_mut(&mut self, seat: Seat) -> Option<&mut Listener> {
-        let lane = self.lanes.get_mut(seat.lane as usize)?.as_mut()?;
+    fn listener_mut(&mut self, position: Position) -> Option<&mut Listener> {
+        let lane = self.lanes.get_mut(position.lane as usize)?.as_mut()?;
         lane.groups
-            .get_mut(seat.group as usize)?
+            .get_mut(position.group as usize)?
             .members
-            .get_mut(seat.index as usize)
+            .get_mut(position.index as usize)
     }
 }
 

@@ -1,6 +1,6 @@
 //! How listeners come to a worker and leave it.
 //!
-//! A seat is a listener's place: lane, subgroup, position. Whoever leaves is replaced by the last of its
+//! A position is a listener's place: lane, subgroup, position. Whoever leaves is replaced by the last of its
 //! subgroup, and everybody who leaves is reported once.
 
 use std::cmp::Reverse;
@@ -14,7 +14,7 @@ use net::{Inbound, Slot};
 use super::carousel::Carousel;
 use super::handle::{Attach, Departure};
 use super::listener::Listener;
-use super::slab::Seat;
+use super::slab::Position;
 use super::{LANES_MAX, Worker};
 use crate::ListenerId;
 use crate::conversation::{Released, Talk};
@@ -51,12 +51,12 @@ impl Worker {
         };
         let group = lane.group_with_room();
         let members = &mut lane.groups[group].members;
-        let seat = Seat {
+        let position = Position {
             lane: lane_index,
             group: group as u32,
             index: members.len() as u32,
         };
-        let slot = self.slab.insert(seat);
+        let slot = self.slab.insert(position);
         let inbound = match conversation {
             Some(_) => Inbound::Reported,
             None => Inbound::Dropped,
@@ -78,7 +78,7 @@ impl Worker {
         members.push(Listener::new(id, slot, head, requested, guard, talk));
         self.books.listeners[protocol as usize].add(1);
         lane.view.refresh();
-        self.flush(seat, now);
+        self.flush(position, now);
         // The first listener of a lane is also what asks for the lane's news.
         if let Some(Some(lane)) = self.lanes.get(lane_index as usize)
             && !lane.queued
@@ -137,7 +137,7 @@ impl Worker {
         leavers.dedup_by_key(|(index, _)| *index);
         for (index, reason) in leavers.drain(..) {
             self.dismiss(
-                Seat {
+                Position {
                     lane,
                     group: group as u32,
                     index: index as u32,
@@ -148,17 +148,17 @@ impl Worker {
         self.leavers = leavers;
     }
 
-    pub(super) fn dismiss(&mut self, seat: Seat, reason: Reason) {
-        let Some(Some(lane)) = self.lanes.get_mut(seat.lane as usize) else {
+    pub(super) fn dismiss(&mut self, position: Position, reason: Reason) {
+        let Some(Some(lane)) = self.lanes.get_mut(position.lane as usize) else {
             return;
         };
-        let members = &mut lane.groups[seat.group as usize].members;
-        let gone = members.swap_remove(seat.index as usize);
-        if let Some(moved) = members.get(seat.index as usize) {
-            self.slab.reseat(moved.slot, seat);
+        let members = &mut lane.groups[position.group as usize].members;
+        let gone = members.swap_remove(position.index as usize);
+        if let Some(moved) = members.get(position.index as usize) {
+            self.slab.reseat(moved.slot, position);
         }
         if members.is_empty() {
-            let cost = lane.retire(seat.group as usize);
+            let cost = lane.retire(position.group as usize);
             self.turn_cost = self.turn_cost.saturating_sub(cost);
         }
         let stands = Stands {
@@ -170,7 +170,7 @@ impl Worker {
             .as_ref()
             .and_then(|_| lane.view.time_before(gone.offset));
         self.release(gone, reason, stands, reached);
-        self.close_if_empty(seat.lane);
+        self.close_if_empty(position.lane);
     }
 
     /// Closes a listener that has been taken out of its subgroup, or gives its socket back.
@@ -230,8 +230,8 @@ impl Worker {
     }
 
     pub(super) fn kick(&mut self, id: ListenerId) {
-        if let Some(seat) = self.find(id) {
-            self.dismiss(seat, Reason::Kicked);
+        if let Some(position) = self.find(id) {
+            self.dismiss(position, Reason::Kicked);
         }
     }
 
@@ -241,8 +241,8 @@ impl Worker {
             .map(|(_, _, listener)| listener.slot)
             .collect();
         for slot in slots {
-            if let Some(seat) = self.slab.seat(slot) {
-                self.dismiss(seat, Reason::Shutdown);
+            if let Some(position) = self.slab.position(slot) {
+                self.dismiss(position, Reason::Shutdown);
             }
         }
     }

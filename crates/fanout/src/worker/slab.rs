@@ -4,7 +4,7 @@ use net::Slot;
 
 /// Where a listener is: lane, subgroup, position.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Seat {
+pub(super) struct Position {
     pub(super) lane: u32,
     pub(super) group: u32,
     pub(super) index: u32,
@@ -14,42 +14,42 @@ pub(super) struct Seat {
 /// socket before are recognised.
 #[derive(Debug, Default)]
 pub(super) struct Slab {
-    slots: Vec<(u32, Option<Seat>)>,
+    slots: Vec<(u32, Option<Position>)>,
     free: Vec<u32>,
 }
 
 impl Slab {
-    pub(super) fn insert(&mut self, seat: Seat) -> Slot {
+    pub(super) fn insert(&mut self, position: Position) -> Slot {
         if let Some(index) = self.free.pop() {
             let (reuse, place) = &mut self.slots[index as usize];
-            *place = Some(seat);
+            *place = Some(position);
             return Slot {
                 index,
                 reuse: *reuse,
             };
         }
         let index = u32::try_from(self.slots.len()).expect("sockets are far fewer than 2^32");
-        self.slots.push((0, Some(seat)));
+        self.slots.push((0, Some(position)));
         Slot { index, reuse: 0 }
     }
 
-    pub(super) fn seat(&self, slot: Slot) -> Option<Seat> {
+    pub(super) fn position(&self, slot: Slot) -> Option<Position> {
         match self.slots.get(slot.index as usize)? {
-            (reuse, seat) if *reuse == slot.reuse => *seat,
+            (reuse, position) if *reuse == slot.reuse => *position,
             _ => None,
         }
     }
 
-    pub(super) fn reseat(&mut self, slot: Slot, seat: Seat) {
-        debug_assert!(self.seat(slot).is_some());
-        self.slots[slot.index as usize].1 = Some(seat);
+    pub(super) fn reseat(&mut self, slot: Slot, position: Position) {
+        debug_assert!(self.position(slot).is_some());
+        self.slots[slot.index as usize].1 = Some(position);
     }
 
     pub(super) fn remove(&mut self, slot: Slot) {
-        debug_assert!(self.seat(slot).is_some());
-        let (reuse, seat) = &mut self.slots[slot.index as usize];
+        debug_assert!(self.position(slot).is_some());
+        let (reuse, position) = &mut self.slots[slot.index as usize];
         *reuse = reuse.wrapping_add(1);
-        *seat = None;
+        *position = None;
         self.free.push(slot.index);
     }
 }

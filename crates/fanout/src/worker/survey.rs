@@ -9,7 +9,7 @@ use super::Worker;
 use super::carousel::Carousel;
 use super::handle::ListenerReport;
 use super::listener::Listener;
-use super::slab::Seat;
+use super::slab::Position;
 use crate::ListenerId;
 use crate::books::CHECKUP_INTERVAL;
 use crate::cursor::{Reason, Verdict, judge, lag};
@@ -18,13 +18,13 @@ use crate::cursor::{Reason, Verdict, judge, lag};
 const ENDED_GRACE: Duration = Duration::from_secs(5);
 
 impl Worker {
-    pub(super) fn find(&self, id: ListenerId) -> Option<Seat> {
+    pub(super) fn find(&self, id: ListenerId) -> Option<Position> {
         self.listeners()
             .find(|(_, _, listener)| listener.id == id)
-            .map(|(seat, ..)| seat)
+            .map(|(position, ..)| position)
     }
 
-    pub(super) fn listeners(&self) -> impl Iterator<Item = (Seat, &Carousel, &Listener)> {
+    pub(super) fn listeners(&self) -> impl Iterator<Item = (Position, &Carousel, &Listener)> {
         let lanes = self
             .lanes
             .iter()
@@ -35,7 +35,7 @@ impl Worker {
         groups.flat_map(|(l, lane, (g, group))| {
             group.members.iter().enumerate().map(move |(i, listener)| {
                 (
-                    Seat {
+                    Position {
                         lane: l as u32,
                         group: g as u32,
                         index: i as u32,
@@ -71,7 +71,7 @@ impl Worker {
         self.next_checkup = now + CHECKUP_INTERVAL;
         let mut hopeless = Vec::new();
         let (mut degraded, mut in_step) = (0, 0);
-        for (seat, lane, listener) in self.listeners() {
+        for (position, lane, listener) in self.listeners() {
             let is_degraded = listener.is_degraded(now);
             degraded += u64::from(is_degraded);
             if is_degraded != listener.is_told_degraded.get()
@@ -94,13 +94,13 @@ impl Worker {
             } else if lane.ended_at.is_some_and(|at| now >= at + ENDED_GRACE) {
                 hopeless.push((listener.slot, Reason::Ended));
             }
-            debug_assert!(self.slab.seat(listener.slot) == Some(seat));
+            debug_assert!(self.slab.position(listener.slot) == Some(position));
         }
         self.books.sampled_lag(Some(Span::ZERO), in_step);
         self.books.degraded.set(degraded);
         for (slot, reason) in hopeless {
-            if let Some(seat) = self.slab.seat(slot) {
-                self.dismiss(seat, reason);
+            if let Some(position) = self.slab.position(slot) {
+                self.dismiss(position, reason);
             }
         }
         self.report_departures();

@@ -10,7 +10,7 @@ use net::{Backend, Slot};
 
 use super::carousel::Carousel;
 use super::listener::Listener;
-use super::{Attach, Departure, Links, Summons, Worker};
+use super::{Attach, Departure, Links, WorkerWaker, Worker};
 use crate::ListenerId;
 use crate::books::{Books, Plane};
 use crate::events::Conditions;
@@ -75,14 +75,14 @@ impl Joins {
     pub(crate) fn new(
         guard: LaneGuard,
         backend: Box<dyn Backend>,
-        summons: Summons,
+        wakers: WorkerWaker,
         socket: TcpStream,
     ) -> Self {
         let (_, inbox) = sync_channel(1);
         let (departures, _departures) = sync_channel(1);
         let links = Links {
             inbox,
-            summons,
+            wakers,
             books: Arc::new(Books::new(Plane::Worker, 0)),
             departures,
             conditions: Conditions::default().sender().clone(),

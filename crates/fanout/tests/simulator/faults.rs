@@ -30,8 +30,8 @@ impl World {
             }
             // A wake-up for nothing.
             _ => {
-                let desk = self.rng.next() as usize % self.desks.len();
-                self.give_turn(desk, self.now);
+                let scheduled = self.rng.next() as usize % self.workers.len();
+                self.give_turn(scheduled, self.now);
                 0
             }
         };

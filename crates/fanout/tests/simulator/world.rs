@@ -34,7 +34,7 @@ use crate::wire::Written;
 const STEPS_AT_ONCE_MAX: u32 = 1_000;
 
 /// A worker and when it is to be stepped.
-pub(crate) struct Desk {
+pub(crate) struct ScheduledWorker {
     worker: SteppedWorker,
     waker: File,
     events: Vec<Event>,
@@ -69,7 +69,7 @@ pub(crate) struct World {
     pub(crate) gatekeeper: Gatekeeper,
     departed: Receiver<Departure>,
     pub(crate) sockets: Arc<Mutex<Sockets>>,
-    pub(crate) desks: Vec<Desk>,
+    pub(crate) workers: Vec<ScheduledWorker>,
     pub(crate) stations: Vec<Station>,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) lane_index: HashMap<LaneId, usize>,
@@ -111,7 +111,7 @@ impl World {
             },
         )
         .expect("descriptors");
-        let desks = workers.into_iter().zip(wakers).map(|(worker, waker)| Desk {
+        let workers = workers.into_iter().zip(wakers).map(|(worker, waker)| ScheduledWorker {
             worker,
             waker,
             events: Vec::new(),
@@ -120,7 +120,7 @@ impl World {
             steps_at_once: (0, 0),
             is_stopped: false,
         });
-        let desks = desks.collect();
+        let workers = workers.collect();
         let rules = {
             let plans = plan.streams.clone();
             Box::new(move |name: &StreamName| {
@@ -145,7 +145,7 @@ impl World {
             gatekeeper,
             departed,
             sockets,
-            desks,
+            workers,
             stations,
             lanes: Vec::new(),
             lane_index: HashMap::new(),
@@ -212,7 +212,7 @@ impl World {
         });
         self.fanout.stop();
         self.run_until(self.now + SECOND);
-        self.check(self.desks.iter().all(|desk| desk.is_stopped), || {
+        self.check(self.workers.iter().all(|scheduled| scheduled.is_stopped), || {
             "a worker goes on".to_owned()
         });
         self.check_books();
@@ -247,7 +247,7 @@ impl World {
 
     fn handle(&mut self, at: Nanos, what: What) {
         match what {
-            What::Step(desk) if self.desks[desk].due == Some(at) => self.step(desk),
+            What::Step(scheduled) if self.workers[scheduled].due == Some(at) => self.step(scheduled),
             What::Step(_) => {}
             What::Room(peer) => {
                 let now = self.now;
@@ -318,14 +318,14 @@ impl World {
         for (at, peer) in rooms {
             self.plan(at.max(self.now), What::Room(peer));
         }
-        for (desk, event) in news {
-            self.desks[desk].events.push(event);
+        for (scheduled, event) in news {
+            self.workers[scheduled].events.push(event);
         }
-        for index in 0..self.desks.len() {
-            let desk = &mut self.desks[index];
-            let is_woken = (&desk.waker).read(&mut [0; 8]).is_ok();
+        for index in 0..self.workers.len() {
+            let scheduled = &mut self.workers[index];
+            let is_woken = (&scheduled.waker).read(&mut [0; 8]).is_ok();
             self.tally.wakes += u64::from(is_woken);
-            if is_woken || !desk.events.is_empty() {
+            if is_woken || !scheduled.events.is_empty() {
                 self.give_turn(index, self.now);
             }
         }
@@ -333,10 +333,10 @@ impl World {
 
     /// Has a worker stepped at a moment, or as soon as it is free, if it is not stepped earlier.
     pub(crate) fn give_turn(&mut self, index: usize, at: Nanos) {
-        let desk = &mut self.desks[index];
-        let at = at.max(desk.is_busy_until);
-        if desk.due.is_none_or(|due| due > at) && !desk.is_stopped {
-            desk.due = Some(at);
+        let scheduled = &mut self.workers[index];
+        let at = at.max(scheduled.is_busy_until);
+        if scheduled.due.is_none_or(|due| due > at) && !scheduled.is_stopped {
+            scheduled.due = Some(at);
             self.plan(at, What::Step(index));
         }
     }
@@ -349,14 +349,14 @@ impl World {
             sockets.begin(now);
             (sockets.sends, sockets.cpu[index])
         };
-        let desk = &mut self.desks[index];
-        desk.due = None;
+        let scheduled = &mut self.workers[index];
+        scheduled.due = None;
         // What it is told of now was reported before; what it finds by itself comes on top.
         let mut cpu = || {
             let sockets = shared.lock().expect("one thread, which has not panicked");
             Duration::from_nanos(sockets.cpu[index])
         };
-        let next = desk.worker.step(at, &mut desk.events, &mut cpu);
+        let next = scheduled.worker.step(at, &mut scheduled.events, &mut cpu);
         let spent = {
             let sockets = self
                 .sockets
@@ -364,13 +364,13 @@ impl World {
                 .expect("one thread, which has not panicked");
             sockets.cpu[index] - sends_before.1
         };
-        let desk = &mut self.desks[index];
-        desk.is_busy_until = now + spent;
-        let (moment, steps) = &mut desk.steps_at_once;
+        let scheduled = &mut self.workers[index];
+        scheduled.is_busy_until = now + spent;
+        let (moment, steps) = &mut scheduled.steps_at_once;
         *steps = if *moment == now { *steps + 1 } else { 1 };
         *moment = now;
         let spins = *steps > STEPS_AT_ONCE_MAX;
-        desk.is_stopped |= next == Next::Stopped;
+        scheduled.is_stopped |= next == Next::Stopped;
         self.check(!spins, || "a worker spins".to_owned());
         self.tally.steps += 1;
         self.tally.trace = mix(self.tally.trace ^ now ^ index as u64);
@@ -391,14 +391,14 @@ impl World {
 
     /// The window that a lane has at the worker of a listener.
     pub(crate) fn windows(&self, lane: LaneId) -> impl Iterator<Item = (Duration, usize)> {
-        self.desks
+        self.workers
             .iter()
-            .filter_map(move |desk| desk.worker.window(lane))
+            .filter_map(move |scheduled| scheduled.worker.window(lane))
     }
 
     /// How the workers say that their listeners fare.
     pub(crate) fn report(&self) -> Vec<fanout::ListenerReport> {
-        let reports = self.desks.iter().map(|desk| desk.worker.report());
+        let reports = self.workers.iter().map(|scheduled| scheduled.worker.report());
         reports.flatten().collect()
     }
 

@@ -85,13 +85,13 @@ impl Packager for Frames {
     }
 }
 
-pub(crate) struct House {
+pub(crate) struct TestFanout {
     pub(crate) registry: Registry,
     pub(crate) gatekeeper: Gatekeeper,
     pub(crate) departures: Receiver<Departure>,
 }
 
-impl House {
+impl TestFanout {
     pub(crate) fn new(settings: Settings) -> Self {
         Self::with(settings, Takeover::SameCredential, 0)
     }
@@ -250,7 +250,7 @@ fn backend() -> io::Result<Box<dyn net::Backend>> {
     Ok(Box::new(net::Epoll::new()?))
 }
 
-impl Drop for House {
+impl Drop for TestFanout {
     fn drop(&mut self) {
         self.registry.end_all();
         self.registry.fanout().stop();

@@ -4,14 +4,14 @@
 //! beginnings, that are the same in all of them; and an answer can name its sources before any lane
 //! is open.
 
-use container::rtp::{Format, Sequencer};
+use container::rtp::{PayloadFormat, Sequencer};
 use media::Kind;
 
 /// The canonical name of all sources we send (RFC 3550 §6.5.1); an answer names it, too.
 pub const CNAME: &str = "carillon";
 
 /// Payload formats, which number a lane's tracks.
-pub const FORMATS: usize = Format::ALL.len();
+pub const FORMATS: usize = PayloadFormat::ALL.len();
 
 /// The place of sound wherever sound and picture stand side by side.
 pub const SOUND: usize = 0;
@@ -28,17 +28,17 @@ const RTX_SSRC: u32 = 0x4341_5280;
 const CLOCK_ORIGIN: u32 = 0x1000_0000;
 
 /// The source of a format's packets.
-pub const fn ssrc(format: Format) -> u32 {
+pub const fn ssrc(format: PayloadFormat) -> u32 {
     SSRC + format as u32
 }
 
 /// The source of a format's repeated packets.
-pub const fn rtx_ssrc(format: Format) -> u32 {
+pub const fn rtx_ssrc(format: PayloadFormat) -> u32 {
     RTX_SSRC + format as u32
 }
 
 /// A format's clock, and its packets' numbers from the first one on.
-pub const fn sequencer(format: Format) -> Sequencer {
+pub const fn sequencer(format: PayloadFormat) -> Sequencer {
     Sequencer::new(ssrc(format), 0, CLOCK_ORIGIN, format.clock_rate())
 }
 

@@ -14,7 +14,7 @@ pub mod record;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use container::rtp::{Format, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
+use container::rtp::{PayloadFormat, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
 use fanout::{Entry, Packager, Preamble, Protocol, Sink};
 use media::{Item, Kind, Sample, StreamName, Track};
 
@@ -43,7 +43,7 @@ pub fn packager(stream: &StreamName, tally: &Arc<Tally>) -> Box<dyn Packager> {
     Box::new(Rtp {
         stream: stream.clone(),
         tracks: Vec::new(),
-        lines: Format::ALL.map(Line::new),
+        lines: PayloadFormat::ALL.map(Line::new),
         clock: LaneClock::default(),
         payloads: Payloads::default(),
         preamble: Arc::default(),
@@ -96,7 +96,7 @@ struct Rtp {
 struct Announced {
     track: Arc<Track>,
     /// `None` if there is none.
-    format: Option<Format>,
+    format: Option<PayloadFormat>,
 }
 
 /// What goes on over all tracks that a format has in turn.
@@ -109,7 +109,7 @@ struct Line {
 }
 
 impl Line {
-    fn new(format: Format) -> Self {
+    fn new(format: PayloadFormat) -> Self {
         Self {
             sequencer: codes::sequencer(format),
             packetizer: None,
@@ -118,7 +118,7 @@ impl Line {
     }
 
     /// The packetizer, set up for `track`. Picture numbers go on where another track's ended.
-    fn packetizer(&mut self, format: Format, track: &Arc<Track>) -> &mut Packetizer {
+    fn packetizer(&mut self, format: PayloadFormat, track: &Arc<Track>) -> &mut Packetizer {
         let is_new = !matches!(&self.track, Some(known) if Arc::ptr_eq(known, track));
         if is_new {
             self.track = Some(Arc::clone(track));
@@ -157,7 +157,7 @@ impl Rtp {
     fn announce(&mut self, track: &Arc<Track>) {
         let announced = Announced {
             track: Arc::clone(track),
-            format: Format::of(track),
+            format: PayloadFormat::of(track),
         };
         let count = self.tracks.len();
         let mut known = self.tracks.iter_mut();
@@ -200,7 +200,7 @@ impl Rtp {
     }
 
     /// The format of `sample` and its track, if that is the one of its kind that is carried.
-    fn carried(&self, sample: &Sample) -> Option<(Format, Arc<Track>)> {
+    fn carried(&self, sample: &Sample) -> Option<(PayloadFormat, Arc<Track>)> {
         let mut known = self.tracks.iter();
         let own = known.find(|known| known.track.id == sample.track)?;
         let (format, track) = (own.format?, Arc::clone(&own.track));
@@ -211,7 +211,7 @@ impl Rtp {
         (!self.tracks.iter().any(goes_before)).then_some((format, track))
     }
 
-    fn write(&mut self, format: Format, sample: &Sample, sink: &mut Sink<'_>) {
+    fn write(&mut self, format: PayloadFormat, sample: &Sample, sink: &mut Sink<'_>) {
         let sequencer = &mut self.lines[format as usize].sequencer;
         let decoded = self.clock.at(sample.dts);
         let timestamp = sequencer.timestamp(decoded + (sample.pts - sample.dts));

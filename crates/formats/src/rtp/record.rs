@@ -6,7 +6,7 @@
 //!
 //! The packets of a unit are one frame's, and of one format.
 
-use container::rtp::{Format, HEADER_BYTES};
+use container::rtp::{PayloadFormat, HEADER_BYTES};
 
 /// Bytes before each packet.
 pub const HEAD_BYTES: usize = 3;
@@ -15,7 +15,7 @@ pub const HEAD_BYTES: usize = 3;
 pub const PEEK_BYTES: usize = HEAD_BYTES + HEADER_BYTES;
 
 /// What stands before a packet of `len` bytes; there is none longer than its length can say.
-pub fn head(format: Format, len: usize) -> [u8; HEAD_BYTES] {
+pub fn head(format: PayloadFormat, len: usize) -> [u8; HEAD_BYTES] {
     debug_assert!(len <= usize::from(u16::MAX), "packets fit a datagram");
     let [high, low] = (len as u16).to_be_bytes();
     [high, low, format as u8]
@@ -25,7 +25,7 @@ pub fn head(format: Format, len: usize) -> [u8; HEAD_BYTES] {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Record {
     /// The payload format.
-    pub format: Format,
+    pub format: PayloadFormat,
     /// Bytes of the packet.
     pub len: u16,
     /// Its number, as the lane counts.
@@ -37,7 +37,7 @@ impl Record {
     pub fn peek(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; PEEK_BYTES] = bytes.first_chunk()?;
         let len = u16::from_be_bytes([bytes[0], bytes[1]]);
-        let format = *Format::ALL.get(usize::from(bytes[2]))?;
+        let format = *PayloadFormat::ALL.get(usize::from(bytes[2]))?;
         (usize::from(len) >= HEADER_BYTES).then_some(Self {
             format,
             len,
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_record_is_known_by_its_first_bytes() {
-        for format in Format::ALL {
+        for format in PayloadFormat::ALL {
             let mut bytes = head(format, 1_200).to_vec();
             bytes.extend([0x80, 0x80, 0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 0]);
             let record = Record {
@@ -66,7 +66,7 @@ mod tests {
         let mut strange = [0; PEEK_BYTES];
         assert_eq!(Record::peek(&strange), None, "no room for a header");
         strange[1] = 100;
-        strange[2] = Format::ALL.len() as u8;
+        strange[2] = PayloadFormat::ALL.len() as u8;
         assert_eq!(Record::peek(&strange), None, "no such format");
     }
 }

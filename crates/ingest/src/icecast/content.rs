@@ -6,7 +6,7 @@ use container::{Demuxer, Found, Sniffer};
 use media::{Container, Item};
 
 use crate::Error;
-use crate::admission::Turn;
+use crate::admission::PublishedEpoch;
 
 /// A body from its first byte to its last.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Content {
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
-        turn: &mut Turn,
+        turn: &mut PublishedEpoch,
         out: &mut Vec<Item>,
     ) -> Result<(), Error> {
         let sniffer = match &mut self.state {
@@ -61,7 +61,7 @@ impl Content {
     }
 
     /// The body is over: appends what can still be used of what was held back.
-    pub(super) fn finish(&mut self, turn: &mut Turn, out: &mut Vec<Item>) -> Result<(), Error> {
+    pub(super) fn finish(&mut self, turn: &mut PublishedEpoch, out: &mut Vec<Item>) -> Result<(), Error> {
         match &mut self.state {
             State::Known(demuxer) => demuxer.finish(out),
             State::Unknown(sniffer) => {
@@ -73,7 +73,7 @@ impl Content {
         Ok(())
     }
 
-    fn identify(&mut self, found: Found, turn: &mut Turn) -> Result<(), Error> {
+    fn identify(&mut self, found: Found, turn: &mut PublishedEpoch) -> Result<(), Error> {
         turn.identify(
             found.demuxer.container(),
             &found.media_type,

@@ -31,7 +31,7 @@ use tokio::time::{sleep_until, timeout};
 
 use self::content::Content;
 use self::pace::Pace;
-use crate::admission::Turn;
+use crate::admission::PublishedEpoch;
 use crate::refusal::Refused;
 use crate::stats::Protocol;
 use crate::{Context, Error, Settings, admission, now};
@@ -121,7 +121,7 @@ async fn admit<S>(
     name: &StreamName,
     head: &Head,
     peer: SocketAddr,
-) -> Result<Option<(Turn, Content)>, Error>
+) -> Result<Option<(PublishedEpoch, Content)>, Error>
 where
     S: AsyncRead + Unpin,
 {
@@ -239,7 +239,7 @@ where
 
 /// A source's turn on a stream, and what decoding its body needs.
 struct Feed {
-    turn: Turn,
+    turn: PublishedEpoch,
     body: BodyDecoder,
     content: Content,
     items: Vec<Item>,
@@ -252,7 +252,7 @@ struct Feed {
 }
 
 impl Feed {
-    fn new(turn: Turn, content: Content, body: Body) -> Self {
+    fn new(turn: PublishedEpoch, content: Content, body: Body) -> Self {
         let began = now();
         Self {
             turn,

@@ -11,7 +11,7 @@ use media::{Container, Item};
 use net::link::{State, Status};
 
 use super::Failure;
-use crate::admission::{self, Turn};
+use crate::admission::{self, PublishedEpoch};
 use crate::stats::Protocol;
 use crate::{Context, Error, now};
 
@@ -33,7 +33,7 @@ pub(super) struct Feed<'a> {
     permit: &'a (dyn Fn() -> Authorized<Publish> + Sync),
     status: &'a Status,
     peer: Option<SocketAddr>,
-    turn: Option<Turn>,
+    turn: Option<PublishedEpoch>,
     pub(super) items: Vec<Item>,
     /// When there was media last, or the connection was made.
     heard: Instant,

@@ -42,7 +42,7 @@ pub(super) async fn fetch(
             () = &mut stop => return Ok(End::Stop),
         };
         feed.connected(link.socket().peer_addr()?);
-        let mut player = Player::new(link, address)?;
+        let mut player = SourceConnection::new(link, address)?;
         match player.play(feed, stop.as_mut()).await? {
             Went::To(end) => {
                 // First, so that who comes meanwhile finds a stream whose publisher is away, and not one
@@ -59,14 +59,14 @@ pub(super) async fn fetch(
 }
 
 /// One connection.
-struct Player {
+struct SourceConnection {
     link: Link,
     session: Session,
     depacketizer: Depacketizer,
     clock: Clock,
 }
 
-impl Player {
+impl SourceConnection {
     fn new(link: Link, address: Address) -> Result<Self, Failure> {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(std::io::Error::other)?;

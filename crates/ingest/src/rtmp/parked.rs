@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use ::rtmp::server::RequestId;
 use bytes::Buf;
-use net::intake::{Next, Pace, Reader, Returned, Ticket};
+use net::intake::{Next, Pace, Reader, Returned, IntakeTicket};
 use net::{closing, wait};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -88,7 +88,7 @@ pub(super) async fn park<F: FnOnce() + Send>(
     Ok((*connection, TcpStream::from_std(socket)?, result))
 }
 
-fn recall(ticket: Option<&Ticket>) {
+fn recall(ticket: Option<&IntakeTicket>) {
     if let Some(ticket) = ticket {
         ticket.recall();
     }

@@ -9,7 +9,7 @@ use container::flv::Depacketizer;
 use fanout::Claim;
 use media::{Item, Script, Timestamp};
 
-use crate::admission::Turn;
+use crate::admission::PublishedEpoch;
 use crate::{Error, Settings};
 
 /// Items passed on at once. A read of tiny messages brings thousands; this bounds what they occupy
@@ -22,7 +22,7 @@ const BATCH_ITEMS_MAX: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Publication {
     id: RequestId,
-    turn: Turn,
+    turn: PublishedEpoch,
     depacketizer: Depacketizer,
     clock: Clock,
     items: Vec<Item>,
@@ -35,7 +35,7 @@ pub(super) struct Publication {
 }
 
 impl Publication {
-    pub(super) fn new(id: RequestId, turn: Turn, settings: &Settings, now: Instant) -> Self {
+    pub(super) fn new(id: RequestId, turn: PublishedEpoch, settings: &Settings, now: Instant) -> Self {
         Self {
             id,
             turn,

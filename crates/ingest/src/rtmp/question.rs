@@ -15,7 +15,7 @@ use media::{Container, StreamName};
 use net::wait;
 
 use super::words;
-use crate::admission::{self, Turn};
+use crate::admission::{self, PublishedEpoch};
 use crate::stats::Protocol;
 use crate::{Context, Error};
 
@@ -26,7 +26,7 @@ const KEY_PARAMETER: &str = "key";
 const CONTENT_TYPE: &str = "video/x-flv";
 
 /// What becomes of a request to publish.
-pub(super) type Answer = Result<Turn, Refused>;
+pub(super) type Answer = Result<PublishedEpoch, Refused>;
 
 /// Why a request is turned down.
 pub(super) struct Refused {

@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use container::rtp;
 use media::Kind;
 use thiserror::Error;
-use webrtc::sdp::{Codec, Extension, Format, Group, Media, MediaKind, Offer, Section};
+use webrtc::sdp::{Codec, Extension, OfferedFormat, Group, Media, MediaKind, Offer, Section};
 
 /// The header extensions that name a simulcast layer, and the layer that is repeated (RFC 8852).
 const LAYER_URI: &str = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id";
@@ -73,8 +73,8 @@ pub(super) struct Chosen {
 /// The formats of a section that are taken, the best one first.
 #[derive(Clone, Debug)]
 pub(super) struct Formats {
-    pub(super) best: Format,
-    pub(super) more: Vec<Format>,
+    pub(super) best: OfferedFormat,
+    pub(super) more: Vec<OfferedFormat>,
 }
 
 /// Simulcast layers, and how their packets are known.
@@ -204,7 +204,7 @@ impl Formats {
         Ok(Self { best, more })
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &Format> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &OfferedFormat> {
         std::iter::once(&self.best).chain(&self.more)
     }
 }
@@ -229,14 +229,14 @@ impl Layers {
 }
 
 /// How packets of a format are read.
-pub(super) const fn rtp_format(codec: Codec) -> rtp::Format {
+pub(super) const fn rtp_format(codec: Codec) -> rtp::PayloadFormat {
     match codec {
-        Codec::H264(_) => rtp::Format::H264,
-        Codec::H265 { .. } => rtp::Format::Hevc,
-        Codec::Vp8 => rtp::Format::Vp8,
-        Codec::Vp9 { .. } => rtp::Format::Vp9,
-        Codec::Av1 { .. } => rtp::Format::Av1,
-        Codec::Opus => rtp::Format::Opus,
+        Codec::H264(_) => rtp::PayloadFormat::H264,
+        Codec::H265 { .. } => rtp::PayloadFormat::Hevc,
+        Codec::Vp8 => rtp::PayloadFormat::Vp8,
+        Codec::Vp9 { .. } => rtp::PayloadFormat::Vp9,
+        Codec::Av1 { .. } => rtp::PayloadFormat::Av1,
+        Codec::Opus => rtp::PayloadFormat::Opus,
     }
 }
 

@@ -4,7 +4,7 @@
 //!  offer ── agree ──► Agreed ──► answer
 //!                        │ admit: gate
 //!                        ▼
-//!                     Ticket ──► Publishers::connected
+//!                     PublisherTicket ──► Publishers::connected
 //!                                   first frame: registry ─────────────────────┐
 //!  RTP ─ whose? ─► order, repair ─► frames ─► sound and picture in step ─► Publisher ──► stream
 //!            │            └► NACK      └► PLI            ▲
@@ -58,7 +58,7 @@ use webrtc::mux::{Handle, Reason};
 use webrtc::srtp::Keys;
 
 use self::session::Session;
-use crate::admission::{self, Turn};
+use crate::admission::{self, PublishedEpoch};
 use crate::refusal::Refused;
 use crate::stats::Protocol;
 use crate::{Context, Error, Settings, Stats};
@@ -82,7 +82,7 @@ pub trait Out {
 
 /// What a session is for. Dropping it gives up the publisher.
 #[derive(Debug)]
-pub struct Ticket {
+pub struct PublisherTicket {
     agreed: Agreed,
     /// `None` once it was passed on.
     claim: Option<Claim>,
@@ -99,7 +99,7 @@ struct Claim {
 
 impl Claim {
     /// Takes the stream, if it may still be had.
-    fn redeem(&self, now: Instant) -> Result<Turn, Error> {
+    fn redeem(&self, now: Instant) -> Result<PublishedEpoch, Error> {
         let Self {
             registry,
             stats,
@@ -127,7 +127,7 @@ impl Claim {
     }
 }
 
-impl Ticket {
+impl PublisherTicket {
     /// The session ended before its peer had connected. `reason` says how far it came.
     pub fn abandon(mut self, reason: Reason) {
         self.give_up(reason);
@@ -140,7 +140,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for PublisherTicket {
     fn drop(&mut self) {
         self.give_up(Reason::Requested);
     }
@@ -176,7 +176,7 @@ pub fn admit(
     peer: SocketAddr,
     agent: &str,
     agreed: Agreed,
-) -> Result<Ticket, Error> {
+) -> Result<PublisherTicket, Error> {
     let source = Source {
         protocol: Protocol::Whip.label(),
         peer: Some(peer),
@@ -196,7 +196,7 @@ pub fn admit(
         permission,
         source,
     });
-    Ok(Ticket { agreed, claim })
+    Ok(PublisherTicket { agreed, claim })
 }
 
 /// Counts and logs who was turned away.
@@ -251,7 +251,7 @@ impl Publishers {
     pub fn connected(
         &mut self,
         session: Handle,
-        mut ticket: Ticket,
+        mut ticket: PublisherTicket,
         _keys: &Keys,
         _path: Path,
         now: Instant,

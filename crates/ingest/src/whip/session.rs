@@ -12,7 +12,7 @@ use webrtc::rtcp::{self, Report};
 use super::agree::Agreed;
 use super::track::{Moment, Taken, Track};
 use super::{Claim, Out};
-use crate::admission::Turn;
+use crate::admission::PublishedEpoch;
 use crate::{Error, Settings, Stats};
 
 /// How much a sender is told that it may send, in bits per second: what the packets that may wait
@@ -38,7 +38,7 @@ pub(super) struct Session {
     handle: Handle,
     claim: Claim,
     /// From the first frame on.
-    turn: Option<Turn>,
+    turn: Option<PublishedEpoch>,
     /// Bytes received before.
     early_bytes: usize,
     tracks: Vec<Track>,
@@ -202,7 +202,7 @@ impl Session {
         }
     }
 
-    fn finish(mut self) -> (Option<Turn>, Claim) {
+    fn finish(mut self) -> (Option<PublishedEpoch>, Claim) {
         self.tracks.iter_mut().for_each(Track::count);
         (self.turn, self.claim)
     }

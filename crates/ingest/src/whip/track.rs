@@ -9,7 +9,7 @@ use container::rtp::{
 };
 use media::{Item, Kind, Timestamp, TrackId};
 use webrtc::rtcp::{self, Report};
-use webrtc::sdp::Format;
+use webrtc::sdp::OfferedFormat;
 
 use super::agree::{self, Chosen};
 use super::clock::Clock;
@@ -53,7 +53,7 @@ pub(super) struct Track {
     id: TrackId,
     clock_rate: u32,
     /// What may come, and the one of it that does.
-    formats: Vec<Format>,
+    formats: Vec<OfferedFormat>,
     format: usize,
     stats: Arc<Stats>,
     source: Source,
@@ -369,7 +369,7 @@ impl Track {
 }
 
 /// What makes frames of a format's packets.
-fn depacketizer(format: &Format, id: TrackId) -> Depacketizer {
+fn depacketizer(format: &OfferedFormat, id: TrackId) -> Depacketizer {
     let mut made = Depacketizer::new(agree::rtp_format(format.codec), id, SOUND_CHANNELS);
     for set in agree::parameter_sets(&format.parameters) {
         made.learn(&set);

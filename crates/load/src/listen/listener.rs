@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use crate::answer::{Answer, AnswerReader};
 use crate::checker::Checker;
-use crate::conversation::{Conversation, Event, Trouble, Wish};
+use crate::conversation::{ClientConversation, Event, Trouble, Wish};
 use crate::ledger::{Findings, Kind};
 use crate::listen::role::Role;
 use crate::reception::Reception;
@@ -35,7 +35,7 @@ pub(crate) enum Joining {
     Head(AnswerReader),
     /// The answer was yes, and its body has yet to come.
     Body(Answer),
-    Rtmp(Box<Conversation>),
+    Rtmp(Box<ClientConversation>),
 }
 
 /// A listener whose frames are looked at.
@@ -43,7 +43,7 @@ pub(crate) enum Joining {
 pub(crate) struct Followed {
     checker: Checker,
     /// An RTMP player goes on in the protocol.
-    conversation: Option<Box<Conversation>>,
+    conversation: Option<Box<ClientConversation>>,
 }
 
 /// How far a listener that joins has come.
@@ -74,7 +74,7 @@ impl Joining {
         icy: bool,
     ) -> Result<(Vec<u8>, Self), JoinError> {
         if target.protocol() == Protocol::Rtmp {
-            let mut conversation = Conversation::new(target, number, Wish::Play)?;
+            let mut conversation = ClientConversation::new(target, number, Wish::Play)?;
             return Ok((
                 conversation.take_output(),
                 Self::Rtmp(Box::new(conversation)),

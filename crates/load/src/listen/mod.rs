@@ -52,10 +52,10 @@ pub(crate) fn run(
     listening: &Listening,
     progress: &mut dyn FnMut(Progress),
 ) -> std::io::Result<Tally> {
-    worker::run_rounds(plan, Crowd::new(plan, listening)?, progress)
+    worker::run_rounds(plan, ListenerGroup::new(plan, listening)?, progress)
 }
 
-struct Crowd<'a> {
+struct ListenerGroup<'a> {
     plan: &'a Plan,
     listening: &'a Listening,
     roles: Roles,
@@ -78,7 +78,7 @@ struct Crowd<'a> {
     reply: Vec<u8>,
 }
 
-impl<'a> Crowd<'a> {
+impl<'a> ListenerGroup<'a> {
     fn new(plan: &'a Plan, listening: &'a Listening) -> std::io::Result<Self> {
         let clock = Clock::new(plan.begin_at);
         let roles = Roles::new(
@@ -352,7 +352,7 @@ impl<'a> Crowd<'a> {
     }
 }
 
-impl Rounds for Crowd<'_> {
+impl Rounds for ListenerGroup<'_> {
     fn clock(&self) -> Clock {
         self.clock
     }

@@ -14,7 +14,7 @@ use rustix::event::epoll;
 
 use crate::answer::AnswerReader;
 use crate::clock::Clock;
-use crate::conversation::{Conversation, Event, Wish};
+use crate::conversation::{ClientConversation, Event, Wish};
 use crate::muster::Muster;
 use crate::plan::{Plan, Source};
 use crate::socket::{self, Moved};
@@ -43,10 +43,10 @@ pub(crate) fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> std::io::Result<Tally> {
     let script = Script::read(source, plan.target.protocol())?;
-    worker::run_rounds(plan, Studio::new(plan, script)?, progress)
+    worker::run_rounds(plan, PublisherGroup::new(plan, script)?, progress)
 }
 
-struct Studio<'a> {
+struct PublisherGroup<'a> {
     plan: &'a Plan,
     script: Script,
     clock: Clock,
@@ -76,7 +76,7 @@ enum Phase {
     OnAir {
         performer: Performer,
         /// RTMP goes on in the protocol.
-        conversation: Option<Box<Conversation>>,
+        conversation: Option<Box<ClientConversation>>,
         /// Time of the load of the first piece.
         since: u64,
     },
@@ -84,10 +84,10 @@ enum Phase {
 
 enum Asking {
     Icecast(AnswerReader),
-    Rtmp(Box<Conversation>),
+    Rtmp(Box<ClientConversation>),
 }
 
-impl<'a> Studio<'a> {
+impl<'a> PublisherGroup<'a> {
     fn new(plan: &'a Plan, script: Script) -> std::io::Result<Self> {
         let clock = Clock::new(plan.begin_at);
         Ok(Self {
@@ -120,7 +120,7 @@ impl<'a> Studio<'a> {
         let target = &self.plan.target;
         let (unsent, asking) = match target.protocol() {
             Protocol::Rtmp => {
-                let conversation = Conversation::new(target, number, Wish::Publish);
+                let conversation = ClientConversation::new(target, number, Wish::Publish);
                 let mut conversation = conversation.map_err(|error| error.to_string())?;
                 (
                     conversation.take_output(),
@@ -334,7 +334,7 @@ impl<'a> Studio<'a> {
     }
 }
 
-impl Rounds for Studio<'_> {
+impl Rounds for PublisherGroup<'_> {
     fn clock(&self) -> Clock {
         self.clock
     }
@@ -384,7 +384,7 @@ impl Rounds for Studio<'_> {
 
 /// Puts a piece into the words of the protocol.
 fn say(
-    conversation: Option<&mut Conversation>,
+    conversation: Option<&mut ClientConversation>,
     piece: Piece,
     millis: u32,
     out: &mut Vec<u8>,

@@ -130,7 +130,7 @@ impl Sink {
         };
         match item {
             Item::Track(track)
-                if rtp::Format::of(&track).is_some() && !is_known(&self.opening, track.id) =>
+                if rtp::PayloadFormat::of(&track).is_some() && !is_known(&self.opening, track.id) =>
             {
                 self.opening.push(Piece::Track(track));
             }

@@ -54,10 +54,10 @@ pub(crate) fn run(
     listening: &Listening,
     progress: &mut dyn FnMut(Progress),
 ) -> std::io::Result<Tally> {
-    worker::run_rounds(plan, Audience::new(plan, listening)?, progress)
+    worker::run_rounds(plan, WhepGroup::new(plan, listening)?, progress)
 }
 
-struct Audience<'a> {
+struct WhepGroup<'a> {
     plan: &'a Plan,
     roles: Roles,
     muster: Muster<'a>,
@@ -78,7 +78,7 @@ struct Audience<'a> {
     buffer: Vec<u8>,
 }
 
-impl<'a> Audience<'a> {
+impl<'a> WhepGroup<'a> {
     fn new(plan: &'a Plan, listening: &Listening) -> std::io::Result<Self> {
         let clock = Clock::new(plan.begin_at);
         let identity = Identity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
@@ -423,7 +423,7 @@ impl<'a> Audience<'a> {
     }
 }
 
-impl Rounds for Audience<'_> {
+impl Rounds for WhepGroup<'_> {
     fn clock(&self) -> Clock {
         self.clock
     }

@@ -47,7 +47,7 @@ impl Types {
 
 /// One source's packets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Line {
+pub(super) struct PacketLine {
     ssrc: u32,
     /// Nothing for repetitions, which nobody misses.
     kind: Option<Kind>,
@@ -63,7 +63,7 @@ pub(super) struct Line {
     reported: (u32, u32),
 }
 
-impl Line {
+impl PacketLine {
     fn new(header: &Header, kind: Option<Kind>) -> Self {
         let first = u32::from(header.sequence);
         Self {
@@ -118,7 +118,7 @@ impl Line {
 /// All sources of a session.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lines {
-    lines: [Line; LINES_MAX],
+    lines: [PacketLine; LINES_MAX],
     count: usize,
 }
 
@@ -145,7 +145,7 @@ impl Lines {
             return kind;
         }
         if known.is_none() {
-            self.lines[at] = Line::new(&header, kind);
+            self.lines[at] = PacketLine::new(&header, kind);
             self.count += 1;
         }
         self.lines[at].enter(header.sequence);
@@ -171,7 +171,7 @@ impl Lines {
     pub(super) fn report(&mut self, out: &mut Vec<Report>) {
         let lines = self.lines[..self.count].iter_mut();
         let media = lines.filter(|line| line.kind.is_some());
-        out.extend(media.map(Line::report));
+        out.extend(media.map(PacketLine::report));
     }
 }
 

@@ -20,7 +20,7 @@ mod receiver;
 mod sender;
 mod session;
 mod signal;
-pub(crate) mod studio;
+pub(crate) mod publishers;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use container::rtp::Format;
+use container::rtp::PayloadFormat;
 use webrtc::client::{Answer, Identity, OfferedFormat, OfferedMedia, write_offer};
 use webrtc::ice::{Credentials, Transport};
 use webrtc::sdp::{Direction, MediaKind};
@@ -83,7 +83,7 @@ pub(super) fn of_viewer(ice: &Credentials, identity: &Identity) -> Result<String
 pub(super) fn of_publisher(
     ice: &Credentials,
     identity: &Identity,
-    tracks: &[(Format, u32)],
+    tracks: &[(PayloadFormat, u32)],
 ) -> Result<String, fmt::Error> {
     let formats: Vec<[OfferedFormat<'_>; 1]> = tracks
         .iter()
@@ -106,14 +106,14 @@ pub(super) fn of_publisher(
 }
 
 /// Publishers repeat packets as they were.
-fn without_repetitions(format: Format) -> OfferedFormat<'static> {
+fn without_repetitions(format: PayloadFormat) -> OfferedFormat<'static> {
     let offered = match format {
-        Format::H264 => H264_BASELINE,
-        Format::Hevc => HEVC,
-        Format::Av1 => AV1,
-        Format::Vp8 => VP8,
-        Format::Vp9 => VP9,
-        Format::Opus => OPUS,
+        PayloadFormat::H264 => H264_BASELINE,
+        PayloadFormat::Hevc => HEVC,
+        PayloadFormat::Av1 => AV1,
+        PayloadFormat::Vp8 => VP8,
+        PayloadFormat::Vp9 => VP9,
+        PayloadFormat::Opus => OPUS,
     };
     OfferedFormat {
         rtx: None,
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_publisher_offers_what_it_has() {
         let ice = super::super::random::credentials().expect("randomness");
-        let tracks = [(Format::Vp8, 7), (Format::Opus, 9)];
+        let tracks = [(PayloadFormat::Vp8, 7), (PayloadFormat::Opus, 9)];
         let text = of_publisher(&ice, &identity(), &tracks).expect("text");
         let offer = Offer::parse(&text).expect("an offer");
         let media = &offer.media;

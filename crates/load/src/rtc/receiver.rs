@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use container::rtp::{
-    Arrival, Depacketizer, Event, Format, Incoming, Packet, Patience, Reorder, ReportClock,
+    Arrival, Depacketizer, Event, PayloadFormat, Incoming, Packet, Patience, Reorder, ReportClock,
     retransmitted,
 };
 use media::{Item, Timestamp, TrackId};
@@ -205,11 +205,11 @@ impl Receiver {
 
 impl Track {
     fn new(section: &Accepted) -> Option<Self> {
-        let named = |format: &Format| {
+        let named = |format: &PayloadFormat| {
             let name = format.encoding_name();
             name.eq_ignore_ascii_case(&section.encoding)
         };
-        let format = Format::ALL.into_iter().find(named)?;
+        let format = PayloadFormat::ALL.into_iter().find(named)?;
         let (kind, id) = match format.kind() {
             media::Kind::Audio => (Kind::Audio, TrackId::AUDIO),
             media::Kind::Video => (Kind::Video, TrackId::VIDEO),

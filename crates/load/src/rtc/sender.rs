@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use container::rtp::{Format, HEADER_BYTES, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
+use container::rtp::{PayloadFormat, HEADER_BYTES, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
 use media::{Sample, Timestamp, Track, TrackId};
 use webrtc::client::Answer;
 use webrtc::rtcp::{self, SenderReport};
@@ -27,7 +27,7 @@ const CNAME: &str = "peer";
 #[derive(Clone, Debug)]
 pub(super) struct Offered {
     pub(super) track: Arc<Track>,
-    pub(super) format: Format,
+    pub(super) format: PayloadFormat,
     pub(super) ssrc: u32,
 }
 
@@ -254,7 +254,7 @@ mod tests {
         });
         let offered = Offered {
             track,
-            format: Format::Opus,
+            format: PayloadFormat::Opus,
             ssrc: 7,
         };
         let mut outgoing = Outgoing::new(&offered, 111, 9);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use container::rtp::{Format, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
+use container::rtp::{PayloadFormat, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
 use media::{Sample, Track, TrackId};
 use webrtc::client::Accepted;
 use webrtc::dtls::Identity;
@@ -79,7 +79,7 @@ impl Server {
         let stop = Arc::new(AtomicBool::new(false));
         let thread = std::thread::spawn({
             let stop = stop.clone();
-            move || Desk::new(listener, manners).run(&stop)
+            move || PeerTable::new(listener, manners).run(&stop)
         });
         Self { http, stop, thread }
     }
@@ -120,7 +120,7 @@ struct Lane {
     packets: u32,
 }
 
-struct Desk {
+struct PeerTable {
     listener: TcpListener,
     manners: Manners,
     identity: Identity,
@@ -141,7 +141,7 @@ struct Desk {
 
 impl Lane {
     fn new(track: &Track, ssrc: u32) -> Self {
-        let format = Format::of(track).expect("a format");
+        let format = PayloadFormat::of(track).expect("a format");
         Self {
             id: track.id,
             packetizer: Packetizer::new(format, track, PAYLOAD_BYTES),
@@ -152,7 +152,7 @@ impl Lane {
     }
 }
 
-impl Desk {
+impl PeerTable {
     fn new(listener: TcpListener, manners: Manners) -> Self {
         let sound = Sound::new(Audio::Opus, 64_000).expect("a rate");
         let picture = Picture::new(1_000_000, Duration::from_secs(2)).expect("a rate");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::testing::{Manners, Server};
-use super::{audience, studio};
+use super::{audience, publishers};
 use crate::clock;
 use crate::plan::{Listening, Plan, Source, Work};
 use crate::publish::synthetic::{Audio, Picture, Program, Sound};
@@ -171,7 +171,7 @@ fn publishers_are_taken_whole_and_do_what_they_are_asked() {
     };
     let source = Source::Synthetic(program);
     let plan = plan(&url, 2, Work::Publish(source.clone()));
-    let tally = studio::run(&plan, &source, &mut |_| {}).expect("it runs");
+    let tally = publishers::run(&plan, &source, &mut |_| {}).expect("it runs");
     let seen = server.stop();
     assert_eq!(
         (tally.joined, tally.alive),

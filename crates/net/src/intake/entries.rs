@@ -1,4 +1,4 @@
-//! The sockets an attendant has, by slot.
+//! The sockets a thread has, by slot.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -79,7 +79,7 @@ pub(super) enum Then {
 /// All of them.
 #[derive(Default)]
 pub(super) struct Entries {
-    slab: Vec<Place>,
+    slab: Vec<WatchSlot>,
     vacant: Vec<u32>,
     len: usize,
     /// How many are watched promptly.
@@ -87,7 +87,7 @@ pub(super) struct Entries {
 }
 
 #[derive(Default)]
-struct Place {
+struct WatchSlot {
     reuse: u32,
     entry: Option<Entry>,
 }
@@ -105,7 +105,7 @@ impl Entries {
             recalled,
         } = attach;
         let index = self.vacant.pop().unwrap_or_else(|| {
-            self.slab.push(Place::default());
+            self.slab.push(WatchSlot::default());
             self.slab.len() as u32 - 1
         });
         self.len += 1;

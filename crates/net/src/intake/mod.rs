@@ -18,7 +18,7 @@
 //! Two ways of receiving, one contract (`receiver`): multishot receives into a shared ring of
 //! buffers, and readiness by epoll. Called by `ingest`.
 
-mod attendant;
+mod thread;
 mod entries;
 mod readiness;
 pub(crate) mod receiver;
@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use self::attendant::Attendant;
+use self::thread::IntakeThread;
 use self::readiness::Readiness;
 use self::receiver::Receiver;
 use crate::uring::{Multishot, Unavailable};
@@ -100,7 +100,7 @@ pub enum Pace {
 pub enum Returned {
     /// The reader asked for it, or its time has come.
     Asked,
-    /// [`Ticket::recall`], or the end of the intake.
+    /// [`IntakeTicket::recall`], or the end of the intake.
     Recalled,
     /// The peer sends no more.
     HungUp,
@@ -134,7 +134,7 @@ impl Method {
     }
 }
 
-/// A socket on its way to an attendant.
+/// A socket on its way to a thread.
 struct Attach {
     reader: Box<dyn Reader>,
     socket: TcpStream,
@@ -149,19 +149,19 @@ const INBOX_MAX: usize = 1_024;
 /// The threads that read publishers. Dropping it gives every socket back.
 #[derive(Debug)]
 pub struct Intake {
-    desks: Vec<Desk>,
+    handles: Vec<ThreadHandle>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// The way to one attendant.
+/// The way to one thread.
 #[derive(Clone, Debug)]
-struct Desk {
+struct ThreadHandle {
     inbox: SyncSender<Attach>,
     waker: Waker,
     board: Arc<Board>,
 }
 
-/// What an attendant and the others tell one another.
+/// What a thread and the others tell one another.
 #[derive(Debug, Default)]
 struct Board {
     /// Some sockets are wanted back.
@@ -177,22 +177,22 @@ struct Board {
 /// A socket that has been given to the intake. Dropping it has the socket given back, if it has not
 /// been yet.
 #[derive(Debug)]
-pub struct Ticket {
+pub struct IntakeTicket {
     recalled: Arc<AtomicBool>,
-    desk: Desk,
+    handle: ThreadHandle,
 }
 
-impl Ticket {
+impl IntakeTicket {
     /// Has the socket given back soon.
     pub fn recall(&self) {
         // In this order, so that whoever sees the second looks for the first.
         self.recalled.store(true, Ordering::Relaxed);
-        self.desk.board.has_recalls.store(true, Ordering::Release);
-        self.desk.waker.wake();
+        self.handle.board.has_recalls.store(true, Ordering::Release);
+        self.handle.waker.wake();
     }
 }
 
-impl Drop for Ticket {
+impl Drop for IntakeTicket {
     fn drop(&mut self) {
         self.recall();
     }
@@ -206,24 +206,24 @@ impl Intake {
     /// When a thread, or what it reads by, cannot be made.
     pub fn start(threads: usize, method: Method, target_utilisation: f64) -> io::Result<Self> {
         let mut intake = Self {
-            desks: Vec::new(),
+            handles: Vec::new(),
             threads: Mutex::default(),
         };
         for number in 0..threads.max(1) {
             let (inbox, arrivals) = sync_channel(INBOX_MAX);
             let (made, is_made) = sync_channel(1);
-            let desk = Desk {
+            let handle = ThreadHandle {
                 inbox,
                 waker: Waker::new()?,
                 board: Arc::default(),
             };
-            let (waker, board) = (desk.waker.clone(), Arc::clone(&desk.board));
+            let (waker, board) = (handle.waker.clone(), Arc::clone(&handle.board));
             let thread = std::thread::Builder::new()
                 .name(format!("intake-{number}"))
                 .spawn(move || {
                     attend(method, target_utilisation, &waker, arrivals, board, &made);
                 })?;
-            intake.desks.push(desk);
+            intake.handles.push(handle);
             intake
                 .threads
                 .get_mut()
@@ -243,29 +243,29 @@ impl Intake {
         &self,
         reader: Box<R>,
         socket: TcpStream,
-    ) -> Result<Ticket, (Box<dyn Reader>, TcpStream)> {
-        let load = |desk: &&Desk| desk.board.sockets.load(Ordering::Relaxed);
-        let desk = self.desks.iter().min_by_key(load);
-        let Some(desk) = desk.filter(|_| socket.set_nonblocking(true).is_ok()) else {
+    ) -> Result<IntakeTicket, (Box<dyn Reader>, TcpStream)> {
+        let load = |handle: &&ThreadHandle| handle.board.sockets.load(Ordering::Relaxed);
+        let handle = self.handles.iter().min_by_key(load);
+        let Some(handle) = handle.filter(|_| socket.set_nonblocking(true).is_ok()) else {
             return Err((reader, socket));
         };
-        let ticket = Ticket {
+        let ticket = IntakeTicket {
             recalled: Arc::default(),
-            desk: desk.clone(),
+            handle: handle.clone(),
         };
         let attach = Attach {
             reader,
             socket,
             recalled: Arc::clone(&ticket.recalled),
         };
-        desk.board.sockets.fetch_add(1, Ordering::Relaxed);
-        match desk.inbox.try_send(attach) {
+        handle.board.sockets.fetch_add(1, Ordering::Relaxed);
+        match handle.inbox.try_send(attach) {
             Ok(()) => {
-                desk.waker.wake();
+                handle.waker.wake();
                 Ok(ticket)
             }
             Err(TrySendError::Full(back) | TrySendError::Disconnected(back)) => {
-                desk.board.sockets.fetch_sub(1, Ordering::Relaxed);
+                handle.board.sockets.fetch_sub(1, Ordering::Relaxed);
                 Err((back.reader, back.socket))
             }
         }
@@ -273,22 +273,22 @@ impl Intake {
 
     /// How often the threads have woken.
     pub fn wakeups(&self) -> u64 {
-        let wakeups = |desk: &Desk| desk.board.wakeups.load(Ordering::Relaxed);
-        self.desks.iter().map(wakeups).sum()
+        let wakeups = |handle: &ThreadHandle| handle.board.wakeups.load(Ordering::Relaxed);
+        self.handles.iter().map(wakeups).sum()
     }
 
     /// How often each thread has turned, which it does every [`IDLE_TURN`] at the least. One that has
     /// ended or is stuck turns no more.
     pub fn turns(&self) -> impl Iterator<Item = u64> {
-        let turns = |desk: &Desk| desk.board.turns.load(Ordering::Relaxed);
-        self.desks.iter().map(turns)
+        let turns = |handle: &ThreadHandle| handle.board.turns.load(Ordering::Relaxed);
+        self.handles.iter().map(turns)
     }
 
     /// Gives every socket back and ends the threads.
     pub fn stop(&self) {
-        for desk in &self.desks {
-            desk.board.is_stopping.store(true, Ordering::Release);
-            desk.waker.wake();
+        for handle in &self.handles {
+            handle.board.is_stopping.store(true, Ordering::Release);
+            handle.waker.wake();
         }
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let own = std::thread::current().id();
@@ -323,14 +323,14 @@ fn attend(
         .make(waker)
         // The second is never slept on, so nobody wakes it.
         .and_then(|prompt| Ok((prompt, method.make(&Waker::new()?)?)));
-    let (told, attendant) = match receivers {
+    let (told, thread) = match receivers {
         Ok((prompt, relaxed)) => {
-            let attendant = Attendant::new(prompt, relaxed, arrivals, board, target_utilisation);
-            (made.send(Ok(())), Some(attendant))
+            let thread = IntakeThread::new(prompt, relaxed, arrivals, board, target_utilisation);
+            (made.send(Ok(())), Some(thread))
         }
         Err(error) => (made.send(Err(error)), None),
     };
-    if let (Ok(()), Some(attendant)) = (told, attendant) {
-        attendant.run();
+    if let (Ok(()), Some(thread)) = (told, thread) {
+        thread.run();
     }
 }

@@ -1,4 +1,4 @@
-//! What an attendant needs from the operating system.
+//! What a thread needs from the operating system.
 
 use std::io;
 use std::net::TcpStream;

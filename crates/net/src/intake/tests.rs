@@ -356,13 +356,13 @@ impl Reader for Echo {
 }
 
 /// Someone whom the intake reads.
-struct Guest {
+struct WatchedPeer {
     far: TcpStream,
     back: Inbox<Back>,
-    ticket: Ticket,
+    ticket: IntakeTicket,
 }
 
-impl Guest {
+impl WatchedPeer {
     fn new(intake: &Intake, pace: Pace, due: Option<Instant>) -> Self {
         let (near, far) = pair();
         far.set_read_timeout(Some(LONG)).unwrap();
@@ -413,10 +413,10 @@ fn a_reader_that_panics_is_given_up_and_the_others_are_read_on() {
     for method in methods() {
         // One thread, so that they share it.
         let intake = Intake::start(1, method, 0.02).unwrap();
-        let mut other = Guest::new(&intake, Pace::Prompt, None);
+        let mut other = WatchedPeer::new(&intake, Pace::Prompt, None);
         other.say(b"before");
         for pace in [Pace::Prompt, Pace::Relaxed] {
-            let mut broken = Guest::new(&intake, pace, None);
+            let mut broken = WatchedPeer::new(&intake, pace, None);
             broken.say(b"before");
             let panics = Part::Intake.panics();
             broken.far.write_all(b"#").unwrap();
@@ -435,15 +435,15 @@ fn a_reader_that_panics_is_given_up_and_the_others_are_read_on() {
 fn a_guest_is_read_and_answered_until_it_wants_its_socket_back() {
     for intake in intakes() {
         for pace in [Pace::Prompt, Pace::Relaxed] {
-            let mut guest = Guest::new(&intake, pace, None);
+            let mut peer = WatchedPeer::new(&intake, pace, None);
             for _ in 0..20 {
-                guest.say(b"hello");
+                peer.say(b"hello");
             }
-            guest.say(b"bye!");
-            let back = guest.back();
+            peer.say(b"bye!");
+            let back = peer.back();
             assert_eq!((back.heard.len(), &*back.why), (104, "Asked"));
             // The socket is as good as before.
-            guest.far.write_all(b"more").unwrap();
+            peer.far.write_all(b"more").unwrap();
             back.socket.set_nonblocking(false).unwrap();
             let mut more = [0; 4];
             (&back.socket).read_exact(&mut more).unwrap();
@@ -479,11 +479,11 @@ fn a_thread_shows_that_it_lives_until_it_ends() {
 fn bytes_are_not_older_than_they_are() {
     for intake in intakes() {
         for pace in [Pace::Prompt, Pace::Relaxed] {
-            let mut guest = Guest::new(&intake, pace, None);
-            guest.say(b"and then there is a pause");
+            let mut peer = WatchedPeer::new(&intake, pace, None);
+            peer.say(b"and then there is a pause");
             let sent = Instant::now();
-            guest.say(b"!");
-            assert!(guest.back().heard_at >= Some(sent));
+            peer.say(b"!");
+            assert!(peer.back().heard_at >= Some(sent));
         }
     }
 }
@@ -491,20 +491,20 @@ fn bytes_are_not_older_than_they_are() {
 #[test]
 fn one_who_relaxes_loses_nothing_however_much_it_brings() {
     for intake in intakes() {
-        let mut guest = Guest::new(&intake, Pace::Relaxed, None);
+        let mut peer = WatchedPeer::new(&intake, Pace::Relaxed, None);
         // Long enough for several surveys.
         let until = Instant::now() + SURVEY_INTERVAL * 3;
         let mut len = 0;
         while Instant::now() < until {
-            guest.say(&[7; 100]);
+            peer.say(&[7; 100]);
             len += 100;
         }
         for _ in 0..3 {
-            guest.say(&[8; RELAXED_BYTES_MAX / 2]);
+            peer.say(&[8; RELAXED_BYTES_MAX / 2]);
             len += RELAXED_BYTES_MAX / 2;
         }
-        drop(guest.far);
-        let back = guest.back.recv_timeout(LONG).unwrap();
+        drop(peer.far);
+        let back = peer.back.recv_timeout(LONG).unwrap();
         assert_eq!((back.heard.len(), &*back.why), (len, "HungUp"));
     }
 }
@@ -512,16 +512,16 @@ fn one_who_relaxes_loses_nothing_however_much_it_brings() {
 #[test]
 fn a_socket_comes_back_when_it_is_recalled_due_or_forgotten() {
     for intake in intakes() {
-        let mut guest = Guest::new(&intake, Pace::Prompt, None);
-        guest.say(b"hello");
-        guest.ticket.recall();
-        assert_eq!(guest.back().why, "Recalled");
-        guest.ticket.recall();
+        let mut peer = WatchedPeer::new(&intake, Pace::Prompt, None);
+        peer.say(b"hello");
+        peer.ticket.recall();
+        assert_eq!(peer.back().why, "Recalled");
+        peer.ticket.recall();
 
-        let guest = Guest::new(&intake, Pace::Prompt, Some(Instant::now()));
-        assert_eq!(guest.back().why, "Asked");
+        let peer = WatchedPeer::new(&intake, Pace::Prompt, Some(Instant::now()));
+        assert_eq!(peer.back().why, "Asked");
 
-        let Guest { far, back, ticket } = Guest::new(&intake, Pace::Prompt, None);
+        let WatchedPeer { far, back, ticket } = WatchedPeer::new(&intake, Pace::Prompt, None);
         drop(ticket);
         assert_eq!(back.recv_timeout(LONG).unwrap().why, "Recalled");
         drop(far);
@@ -531,18 +531,18 @@ fn a_socket_comes_back_when_it_is_recalled_due_or_forgotten() {
 #[test]
 fn everybody_comes_back_in_the_end() {
     for intake in intakes() {
-        let mut guests: Vec<_> = [Pace::Prompt, Pace::Relaxed]
+        let mut peers: Vec<_> = [Pace::Prompt, Pace::Relaxed]
             .into_iter()
             .cycle()
             .take(50)
-            .map(|pace| Guest::new(&intake, pace, None))
+            .map(|pace| WatchedPeer::new(&intake, pace, None))
             .collect();
-        for guest in &mut guests {
-            guest.say(b"hello");
+        for peer in &mut peers {
+            peer.say(b"hello");
         }
         intake.stop();
-        for guest in &guests {
-            assert_eq!(guest.back().why, "Recalled");
+        for peer in &peers {
+            assert_eq!(peer.back().why, "Recalled");
         }
         let (near, _far) = pair();
         let (back, is_back) = sync_channel(1);
@@ -564,7 +564,7 @@ fn everybody_comes_back_in_the_end() {
 #[test]
 fn a_reader_that_is_not_heard_is_not_waited_for() {
     for intake in intakes() {
-        let mut deaf = Guest::new(&intake, Pace::Prompt, None);
+        let mut deaf = WatchedPeer::new(&intake, Pace::Prompt, None);
         // Its answers fill every buffer there is, while it is read on.
         let mut written = 0;
         deaf.far.set_nonblocking(true).unwrap();
@@ -576,7 +576,7 @@ fn a_reader_that_is_not_heard_is_not_waited_for() {
             }
         }
         assert!(written >= 16 << 20, "it is read on");
-        let mut other = Guest::new(&intake, Pace::Prompt, None);
+        let mut other = WatchedPeer::new(&intake, Pace::Prompt, None);
         other.say(b"hello");
     }
 }

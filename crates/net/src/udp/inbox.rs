@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::address::{self, NAME_LEN};
 use super::control::{self, CONTROL_LEN};
-use super::sys::{self, Lens, Place};
+use super::sys::{self, Lens, DatagramSlot};
 
 /// Datagrams taken in one call: enough to make the call cheap, few enough that the room for them stays in
 /// the cache.
@@ -62,7 +62,7 @@ impl Inbox {
             .zip(self.names.chunks_exact_mut(NAME_LEN))
             .zip(self.controls.chunks_exact_mut(CONTROL_LEN))
             .zip(&mut self.lens)
-            .map(|(((bytes, name), control), lens)| Place {
+            .map(|(((bytes, name), control), lens)| DatagramSlot {
                 bytes,
                 name,
                 control,

@@ -32,14 +32,14 @@ const NO_MESSAGE: libc::mmsghdr = libc::mmsghdr {
 };
 
 /// Room for one datagram, and what the kernel wrote there.
-pub(super) struct Place<'a> {
+pub(super) struct DatagramSlot<'a> {
     pub(super) bytes: &'a mut [u8],
     pub(super) name: &'a mut [u8],
     pub(super) control: &'a mut [u8],
     pub(super) lens: &'a mut Lens,
 }
 
-/// How much of a [`Place`] is filled.
+/// How much of a [`DatagramSlot`] is filled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lens {
     pub(super) bytes: usize,
@@ -52,7 +52,7 @@ pub(super) struct Lens {
 /// Receives into places, at most `N` of them, and says into how many.
 pub(super) fn receive<'a, const N: usize>(
     socket: BorrowedFd<'_>,
-    places: impl Iterator<Item = Place<'a>>,
+    places: impl Iterator<Item = DatagramSlot<'a>>,
 ) -> Result<usize, Errno> {
     let mut vectors = [NO_BYTES; N];
     let mut messages = [NO_MESSAGE; N];

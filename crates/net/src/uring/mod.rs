@@ -80,7 +80,7 @@ pub struct Uring {
 #[derive(Debug)]
 struct Socket {
     slot: Slot,
-    place: Place,
+    place: SocketSlot,
     inbound: Inbound,
     input_watched: bool,
     room_watched: bool,
@@ -97,14 +97,14 @@ struct Noted {
 
 /// Where a socket is.
 #[derive(Debug)]
-enum Place {
+enum SocketSlot {
     /// In the table of a ring.
     Direct { ring: u32, place: u32 },
     /// Among the process's descriptors; used through the first ring.
     Kept(TcpStream),
 }
 
-impl Place {
+impl SocketSlot {
     /// The ring that operations on the socket go through, and how they name it.
     fn target(&self) -> (usize, Target) {
         match self {
@@ -138,7 +138,7 @@ impl Uring {
 
     /// Puts a socket into a table with room. `None` when there is none and no further ring is to be
     /// had: memory or descriptors are short, and the socket has a descriptor already.
-    fn install(&mut self, stream: &TcpStream) -> Option<Place> {
+    fn install(&mut self, stream: &TcpStream) -> Option<SocketSlot> {
         let error = match self.try_install(stream) {
             Ok(place) => return Some(place),
             Err(error) => error,
@@ -153,11 +153,11 @@ impl Uring {
         None
     }
 
-    fn try_install(&mut self, stream: &TcpStream) -> io::Result<Place> {
+    fn try_install(&mut self, stream: &TcpStream) -> io::Result<SocketSlot> {
         // The newest is the likeliest to have room.
         for (number, ring) in self.rings.iter_mut().enumerate().rev() {
             if let Some(place) = ring.install(stream)? {
-                return Ok(Place::Direct {
+                return Ok(SocketSlot::Direct {
                     ring: number as u32,
                     place,
                 });
@@ -169,7 +169,7 @@ impl Uring {
         let mut ring = Ring::new(Mode::Cooperative, self.sizes)?;
         let place = ring.install(stream)?.ok_or(Errno::MFILE)?;
         self.rings.push(ring);
-        Ok(Place::Direct {
+        Ok(SocketSlot::Direct {
             ring: self.rings.len() as u32 - 1,
             place,
         })
@@ -204,7 +204,7 @@ impl Uring {
         if socket.room_watched {
             self.rings[ring].call_off(Token::Room(socket.slot.into()));
         }
-        if matches!(socket.place, Place::Kept(_)) {
+        if matches!(socket.place, SocketSlot::Kept(_)) {
             // Entries name the descriptor by its number, which is another's as soon as it is closed.
             // A failure is found again by the next sleep.
             self.rings[ring].submit().ok();
@@ -361,7 +361,7 @@ impl Backend for Uring {
             Some(place) => place,
             None => {
                 stream.set_nonblocking(true)?;
-                Place::Kept(stream)
+                SocketSlot::Kept(stream)
             }
         };
         let index = slot.index as usize;
@@ -385,7 +385,7 @@ impl Backend for Uring {
             return;
         };
         self.call_off(&socket);
-        if let Place::Direct { ring, place } = socket.place {
+        if let SocketSlot::Direct { ring, place } = socket.place {
             self.rings[ring as usize].close(place);
         }
     }
@@ -394,8 +394,8 @@ impl Backend for Uring {
         let socket = self.take(slot)?;
         self.call_off(&socket);
         match socket.place {
-            Place::Kept(stream) => Some(stream),
-            Place::Direct { ring, place } => {
+            SocketSlot::Kept(stream) => Some(stream),
+            SocketSlot::Direct { ring, place } => {
                 let ring = &mut self.rings[ring as usize];
                 let exported = ring.export(place);
                 ring.close(place);
@@ -411,10 +411,10 @@ impl Backend for Uring {
             return Received::Closed;
         };
         let received = match &socket.place {
-            Place::Kept(stream) => {
+            SocketSlot::Kept(stream) => {
                 rustix::net::recv(stream, buffer, RecvFlags::DONTWAIT).map(|(count, _)| count)
             }
-            Place::Direct { ring, place } => {
+            SocketSlot::Direct { ring, place } => {
                 let result = self.rings[*ring as usize].receive(*place, buffer);
                 usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result))
             }

@@ -18,7 +18,7 @@ pub struct Playback {
 /// Follows a player's wishes. They may come while the caller has not decided yet, and even before the
 /// request: the selection belongs to the message stream, and is forgotten with it.
 #[derive(Debug, Default)]
-pub(super) struct Player {
+pub(super) struct PlaybackState {
     state: State,
     is_paused: bool,
     without: Without,
@@ -47,7 +47,7 @@ pub(super) enum Part {
     Video,
 }
 
-impl Player {
+impl PlaybackState {
     pub(super) fn id(&self) -> Option<RequestId> {
         match self.state {
             State::Idle => None,

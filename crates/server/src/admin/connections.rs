@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use net::shares::{Bounds, Shares, Standing, Ticket};
+use net::shares::{Bounds, Shares, Standing, ShareTicket};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
@@ -51,7 +51,7 @@ impl Connections {
             to_evict.send(()).ok();
         }
         let places = Arc::clone(&self.0);
-        let place = Mutex::new(Some(Place { places, ticket }));
+        let place = Mutex::new(Some(AdminPermit { places, ticket }));
         let (lasts, progress) = watch::channel(false);
         let lease = Lease(Arc::new(Terms { place, lasts }));
         (lease, Expiry { evicted, progress })
@@ -65,7 +65,7 @@ pub(super) struct Lease(Arc<Terms>);
 
 #[derive(Debug)]
 struct Terms {
-    place: Mutex<Option<Place>>,
+    place: Mutex<Option<AdminPermit>>,
     /// Turns true when the connection outlasts others; then told of each piece that it has taken.
     lasts: watch::Sender<bool>,
 }
@@ -118,12 +118,12 @@ impl Expiry {
 
 /// A connection's place. Dropping it gives it back.
 #[derive(Debug)]
-struct Place {
+struct AdminPermit {
     places: Arc<Places>,
-    ticket: Ticket,
+    ticket: ShareTicket,
 }
 
-impl Drop for Place {
+impl Drop for AdminPermit {
     fn drop(&mut self) {
         shares(&self.places).give_back(self.ticket);
     }

@@ -9,7 +9,7 @@
 //!
 //! A stream is transcoded once however many listen, from the first listener on and until some time
 //! after the last one. What is offered, what is lost and what is impossible is one value, the
-//! stream's [`Offer`], which the API and the page show and the log repeats.
+//! stream's [`DerivedOffer`], which the API and the page show and the log repeats.
 
 mod output;
 mod tally;
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use fanout::{Deriver, Info, Offer, Stream};
+use fanout::{Deriver, Info, DerivedOffer, Stream};
 use media::{Container, Kind, Track, TrackId};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -140,9 +140,9 @@ impl Maker {
 struct Door(Weak<Shared>);
 
 impl Deriver for Door {
-    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> Offer {
+    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> DerivedOffer {
         let shared = self.0.upgrade();
-        shared.map_or(Offer::Nothing, |shared| shared.offer(container, tracks))
+        shared.map_or(DerivedOffer::Nothing, |shared| shared.offer(container, tracks))
     }
 
     fn wanted(&self, stream: &Arc<Stream>) -> bool {
@@ -157,22 +157,22 @@ impl Deriver for Door {
 }
 
 impl Shared {
-    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> Offer {
+    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> DerivedOffer {
         // The first with sound is the one that counts.
         let sound = tracks.iter().find(|track| track.kind == Kind::Audio);
         let way = sound.map_or(Way::None, |sound| Way::of(container, sound));
         let caveat = match way {
-            Way::None => return Offer::Nothing,
-            Way::Impossible(reason) => return Offer::Impossible(reason.to_string().into()),
+            Way::None => return DerivedOffer::Nothing,
+            Way::Impossible(reason) => return DerivedOffer::Impossible(reason.to_string().into()),
             Way::Unpack => None,
             Way::Transcode(caveat) => caveat.map(|caveat| caveat.to_string().into()),
         };
         match &self.maker {
-            Some(maker) => Offer::Track {
+            Some(maker) => DerivedOffer::Track {
                 track: Arc::clone(&maker.output),
                 caveat,
             },
-            None => Offer::Impossible(TURNED_OFF.into()),
+            None => DerivedOffer::Impossible(TURNED_OFF.into()),
         }
     }
 

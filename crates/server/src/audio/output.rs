@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fanout::{DerivedWriter, Offer};
+use fanout::{DerivedWriter, DerivedOffer};
 use media::{Sample, StreamName, Track};
 use transcode::{Caveat, Sink, Unsupported};
 
@@ -32,12 +32,12 @@ impl Sink for Output {
         let reason = Refusal::Unsupported(reason.clone());
         refuse(&self.stream, &reason, &self.tally);
         let words = reason.to_string().into();
-        self.writer.correct(Offer::Impossible(words));
+        self.writer.correct(DerivedOffer::Impossible(words));
     }
 
     fn caveat(&mut self, caveat: &Caveat) {
         tracing::info!(stream = %self.stream, "the Opus is not all of the sound: {caveat}");
-        self.writer.correct(Offer::Track {
+        self.writer.correct(DerivedOffer::Track {
             track: Arc::clone(&self.track),
             caveat: Some(caveat.to_string().into()),
         });

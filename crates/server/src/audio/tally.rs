@@ -60,19 +60,19 @@ pub(crate) struct Sums {
 }
 
 /// Counts one stream for as long as it is transcoded.
-pub(super) struct Place {
+pub(super) struct TranscodingPermit {
     tally: Arc<Tally>,
     number: u64,
 }
 
 impl Tally {
     /// Counts a stream whose transcoder `monitor` tells of.
-    pub(super) fn enter(self: &Arc<Self>, monitor: Monitor) -> Place {
+    pub(super) fn enter(self: &Arc<Self>, monitor: Monitor) -> TranscodingPermit {
         let mut streams = self.streams();
         let number = streams.next;
         streams.next += 1;
         streams.running.insert(number, monitor);
-        Place {
+        TranscodingPermit {
             tally: Arc::clone(self),
             number,
         }
@@ -115,7 +115,7 @@ impl Tally {
     }
 }
 
-impl Drop for Place {
+impl Drop for TranscodingPermit {
     fn drop(&mut self) {
         let mut streams = self.tally.streams();
         if let Some(monitor) = streams.running.remove(&self.number) {

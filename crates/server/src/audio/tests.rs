@@ -13,7 +13,7 @@ use media::{Codec, Framing, Item, Sample, Span, StreamName, Timestamp};
 
 use super::*;
 
-fn offer(audio: &Shared, tracks: &[Arc<Track>]) -> Offer {
+fn offer(audio: &Shared, tracks: &[Arc<Track>]) -> DerivedOffer {
     audio.offer(Container::Tracks, tracks)
 }
 
@@ -47,12 +47,12 @@ async fn the_first_sound_decides_what_is_offered() {
     let video = track(Kind::Video, Codec::H264, &[]);
     let aac = track(Kind::Audio, Codec::Aac, AAC);
     let opus = track(Kind::Audio, Codec::Opus, &[]);
-    assert_eq!(offer(&audio, &[Arc::clone(&video)]), Offer::Nothing);
+    assert_eq!(offer(&audio, &[Arc::clone(&video)]), DerivedOffer::Nothing);
     let made = offer(&audio, &[video, Arc::clone(&aac), Arc::clone(&opus)]);
     let offered = made.track().expect("AAC-LC can be transcoded");
     assert_eq!((offered.id, offered.codec), (TrackId::DERIVED, Codec::Opus));
     assert_eq!(made.words(), None);
-    assert_eq!(offer(&audio, &[opus, aac]), Offer::Nothing);
+    assert_eq!(offer(&audio, &[opus, aac]), DerivedOffer::Nothing);
     // As Enhanced RTMP, or a habit older than that, has it whole.
     let kept = |codec, header: &'static [u8]| {
         let track = Track::clone(&track(Kind::Audio, codec, b""));
@@ -60,14 +60,14 @@ async fn the_first_sound_decides_what_is_offered() {
         Arc::new(Track { flv, ..track })
     };
     let old = kept(Codec::Opus, b"\0\0\x02\xD0\0");
-    assert_eq!(offer(&audio, &[old]), Offer::Nothing);
+    assert_eq!(offer(&audio, &[old]), DerivedOffer::Nothing);
     let flac = kept(Codec::Flac, b"\0\0\x05\x90fLaC");
-    assert!(matches!(offer(&audio, &[flac]), Offer::Impossible(_)));
+    assert!(matches!(offer(&audio, &[flac]), DerivedOffer::Impossible(_)));
     let mp3 = [track(Kind::Audio, Codec::Mp3, &[])];
     assert!(offer(&audio, &mp3).track().is_some());
     // Such samples are runs of a WebM cluster, whatever is within.
     let in_webm = audio.offer(Container::WebM, &mp3);
-    assert!(matches!(in_webm, Offer::Impossible(_)), "{in_webm:?}");
+    assert!(matches!(in_webm, DerivedOffer::Impossible(_)), "{in_webm:?}");
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn what_is_lost_or_impossible_is_said() {
     let audio = audio(true);
     // HE-AAC at 44.1 kHz, announced backward-compatibly, and 5.1 channels.
     let he_aac = track(Kind::Audio, Codec::Aac, &[0x13, 0x90, 0x56, 0xE5, 0xA0]);
-    let words = |offer: &Offer| offer.words().expect("there is something to say").to_owned();
+    let words = |offer: &DerivedOffer| offer.words().expect("there is something to say").to_owned();
     let lossy = offer(&audio, &[he_aac]);
     assert!(lossy.track().is_some() && words(&lossy).contains("HE-AAC"));
     let surround = track(Kind::Audio, Codec::Aac, &[0x12, 0x30]);
@@ -87,7 +87,7 @@ async fn what_is_lost_or_impossible_is_said() {
 }
 
 /// A registry whose streams have Opus made.
-struct House {
+struct DerivingRegistry {
     registry: Registry,
     gatekeeper: Gatekeeper,
     audio: Audio,
@@ -122,7 +122,7 @@ fn name() -> StreamName {
     StreamName::parse("radio").expect("a name")
 }
 
-impl House {
+impl DerivingRegistry {
     fn new(linger: Duration) -> Self {
         let workers = Workers {
             workers: 1,
@@ -187,7 +187,7 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for DerivingRegistry {
     fn drop(&mut self) {
         self.registry.end_all();
         self.registry.fanout().stop();
@@ -243,7 +243,7 @@ fn write(publisher: &mut Publisher, mut items: Vec<Item>) {
 
 #[tokio::test]
 async fn opus_in_ogg_is_taken_out_of_it_for_as_long_as_somebody_listens() {
-    let house = House::new(Duration::ZERO);
+    let house = DerivingRegistry::new(Duration::ZERO);
     let mut publisher = house.publish(Container::Ogg);
     write(&mut publisher, ogg(0..10));
     assert!(house.stream().info().offer.track().is_some());
@@ -278,7 +278,7 @@ async fn opus_in_ogg_is_taken_out_of_it_for_as_long_as_somebody_listens() {
 
 #[tokio::test]
 async fn what_is_impossible_is_counted_when_somebody_wants_it() {
-    let house = House::new(Duration::ZERO);
+    let house = DerivingRegistry::new(Duration::ZERO);
     let mut publisher = house.publish(Container::Tracks);
     let surround = track(Kind::Audio, Codec::Aac, &[0x12, 0x30]);
     let refused = |label: &str| {
@@ -303,7 +303,7 @@ async fn what_is_impossible_is_counted_when_somebody_wants_it() {
 
 #[tokio::test]
 async fn no_more_streams_are_transcoded_than_there_may_be() {
-    let house = House::new(Duration::ZERO);
+    let house = DerivingRegistry::new(Duration::ZERO);
     let mut publisher = house.publish(Container::Tracks);
     let sound = track(Kind::Audio, Codec::Aac, AAC);
     write(&mut publisher, vec![Item::Track(sound)]);

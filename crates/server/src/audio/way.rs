@@ -45,7 +45,7 @@ impl Way {
             (Container::Other, ..) => Self::Impossible(Refusal::Container("this container")),
             // Several streams in one packet are only relayed.
             (_, Codec::Opus, Framing::Bare)
-                if rtp::Format::of(track) != Some(rtp::Format::Opus) =>
+                if rtp::PayloadFormat::of(track) != Some(rtp::PayloadFormat::Opus) =>
             {
                 Self::Impossible(Unsupported::Codec(Codec::Opus).into())
             }

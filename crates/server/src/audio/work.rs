@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use container::ogg::OpusPackets;
-use fanout::{Derivation, DerivedWriter, Offer, Stream, Tapped};
+use fanout::{Derivation, DerivedWriter, DerivedOffer, Stream, Tapped};
 use media::codec::opus;
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
 use tokio::sync::OwnedSemaphorePermit;
@@ -13,7 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use transcode::{Feed, State};
 
 use super::output::{Output, refuse};
-use super::tally::{BROKEN, Place};
+use super::tally::{BROKEN, TranscodingPermit};
 use super::way::Way;
 use super::{Maker, Shared};
 
@@ -95,7 +95,7 @@ enum Source {
 
 struct Running {
     feed: Feed,
-    _counted: Place,
+    _counted: TranscodingPermit,
     _place: OwnedSemaphorePermit,
 }
 
@@ -180,7 +180,7 @@ impl Work<'_> {
             let stream = self.derivation.stream().name();
             tracing::error!(%stream, "the transcoder has panicked and is out of service");
             self.shared.tally.refuse(BROKEN);
-            let offer = Offer::Impossible(FAILED.into());
+            let offer = DerivedOffer::Impossible(FAILED.into());
             self.derivation.writer().correct(offer);
             self.source = Source::Silent;
         }

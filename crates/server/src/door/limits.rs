@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use super::bucket::Bucket;
 use super::egress::Egress;
-use super::places::Places;
-pub(crate) use super::places::{Evict, Handover, Place, Pool};
+use super::permits::ConnectionPermits;
+pub(crate) use super::permits::{Evict, Handover, ConnectionPermit, Pool};
 use super::pressure::{Pressure, Transport};
 use super::rejected::Rejected;
 use crate::address::network;
@@ -22,7 +22,7 @@ use crate::config;
 #[derive(Debug)]
 pub(crate) struct Limits {
     settings: config::Limits,
-    places: Arc<Places>,
+    places: Arc<ConnectionPermits>,
     listeners: AtomicU64,
     /// Where joins have a rate.
     joins: Option<Joins>,
@@ -71,7 +71,7 @@ impl Limits {
         let joins = settings.joins_per_second;
         let joins = joins.map(|rate| Joins::new(rate.get(), now));
         Arc::new(Self {
-            places: Places::new(&settings, descriptors_max),
+            places: ConnectionPermits::new(&settings, descriptors_max),
             settings,
             listeners: AtomicU64::new(0),
             joins,
@@ -88,7 +88,7 @@ impl Limits {
         address: IpAddr,
         is_proxy: bool,
         evict: Evict,
-    ) -> Result<Place, Rejected> {
+    ) -> Result<ConnectionPermit, Rejected> {
         self.pressure.accepted();
         if self.pressure.refuses_connections() && !self.places.evict_idle() {
             return Err(Rejected::Descriptors);
@@ -97,7 +97,7 @@ impl Limits {
     }
 
     /// A count for a request of `address` that shares its connection with those of others.
-    pub(crate) fn counted(&self, address: IpAddr) -> Result<Place, Rejected> {
+    pub(crate) fn counted(&self, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
         self.places.counted(address)
     }
 
@@ -106,7 +106,7 @@ impl Limits {
         self: &Arc<Self>,
         address: IpAddr,
         now: Instant,
-    ) -> Result<Seat, Rejected> {
+    ) -> Result<ListenerPermit, Rejected> {
         self.admit(Transport::Tcp, address, now)
     }
 
@@ -115,7 +115,7 @@ impl Limits {
         self: &Arc<Self>,
         address: IpAddr,
         now: Instant,
-    ) -> Result<Seat, Rejected> {
+    ) -> Result<ListenerPermit, Rejected> {
         self.admit(Transport::Webrtc, address, now)
     }
 
@@ -124,11 +124,11 @@ impl Limits {
         transport: Transport,
         address: IpAddr,
         now: Instant,
-    ) -> Result<Seat, Rejected> {
+    ) -> Result<ListenerPermit, Rejected> {
         if let Some(reason) = self.pressure.refusal(transport) {
             return Err(reason);
         }
-        let seat = Seat(Arc::clone(self));
+        let permit = ListenerPermit(Arc::clone(self));
         let before = self.listeners.fetch_add(1, Ordering::Relaxed);
         if self
             .settings
@@ -144,7 +144,7 @@ impl Limits {
         }
         let joins = self.joins.as_ref();
         if joins.is_none_or(|joins| joins.take(address, now)) {
-            Ok(seat)
+            Ok(permit)
         } else {
             Err(Rejected::Joins)
         }
@@ -181,9 +181,9 @@ impl Limits {
 
 /// A listener's place, for as long as it listens.
 #[derive(Debug)]
-pub(crate) struct Seat(Arc<Limits>);
+pub(crate) struct ListenerPermit(Arc<Limits>);
 
-impl Drop for Seat {
+impl Drop for ListenerPermit {
     fn drop(&mut self) {
         self.0.listeners.fetch_sub(1, Ordering::Relaxed);
     }
@@ -203,7 +203,7 @@ mod tests {
         Limits::new(settings, None, Instant::now())
     }
 
-    fn connect(limits: &Limits) -> Result<Place, Rejected> {
+    fn connect(limits: &Limits) -> Result<ConnectionPermit, Rejected> {
         limits.connection(Pool::Http, HERE, false, Box::new(|_| {}))
     }
 
@@ -213,10 +213,10 @@ mod tests {
     fn listeners_are_counted_while_they_listen() {
         let limits = limits(|settings| settings.listeners = NonZeroU32::new(1));
         let now = Instant::now();
-        let seat = limits.listener(HERE, now).expect("a seat");
+        let permit = limits.listener(HERE, now).expect("a permit");
         assert_eq!(limits.listener(HERE, now).err(), Some(Rejected::Listeners));
         assert_eq!(limits.listener(HERE, now).err(), Some(Rejected::Listeners));
-        drop(seat);
+        drop(permit);
         assert!(limits.listener(HERE, now).is_ok());
     }
 
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_pressed_server_lets_no_listener_in() {
         let (limits, now) = (limits(|_| {}), Instant::now());
-        let present = limits.listener(HERE, now).expect("a seat");
+        let present = limits.listener(HERE, now).expect("a permit");
         limits.pressure.note(Kind::Memory, Some(1.0), now);
         assert_eq!(limits.listener(HERE, now).err(), Some(Rejected::Memory));
         assert!(connect(&limits).is_ok(), "it may ask");
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn full_webrtc_workers_let_no_viewer_in_and_keep_those_they_have() {
         let (limits, start) = (limits(|_| {}), Instant::now());
-        let present = limits.webrtc_listener(HERE, start).expect("a seat");
+        let present = limits.webrtc_listener(HERE, start).expect("a permit");
         let later = start + Duration::from_secs(1);
         for now in [start, later] {
             limits.pressure.note(Kind::WebrtcTurn, Some(1.0), now);

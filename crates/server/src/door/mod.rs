@@ -10,7 +10,7 @@ mod head;
 pub(crate) mod host;
 mod http;
 pub(crate) mod limits;
-mod places;
+mod permits;
 pub(crate) mod pressure;
 mod publishers;
 pub(crate) mod rejected;
@@ -32,7 +32,7 @@ use tokio::sync::{oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use self::limits::{Place, Pool};
+use self::limits::{ConnectionPermit, Pool};
 use self::rejected::Rejected;
 use crate::node::Node;
 use crate::pages;
@@ -192,7 +192,7 @@ fn place(
     node: &Node,
     door: &Door,
     peer: SocketAddr,
-) -> Result<(Place, oneshot::Receiver<Option<Rejected>>), Rejected> {
+) -> Result<(ConnectionPermit, oneshot::Receiver<Option<Rejected>>), Rejected> {
     let pool = match door {
         Door::Rtmp | Door::Rtmps(_) => Pool::Rtmp,
         Door::Http | Door::Https(_) => Pool::Http,
@@ -251,7 +251,7 @@ async fn serve(
     door: Door,
     site: &Router,
     socket: TcpStream,
-    place: Place,
+    place: ConnectionPermit,
     peer: SocketAddr,
 ) {
     match door {

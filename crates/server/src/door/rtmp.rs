@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use egress_rtmp::Guest;
+use egress_rtmp::PlayRequest;
 use fanout::Permit;
 use http1::{ResponseHead, Sniff, Status, Version};
 use ingest::rtmp::{End, Player};
@@ -16,13 +16,13 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::head;
-use super::limits::Place;
+use super::limits::ConnectionPermit;
 use super::rejected::Rejected;
 use crate::node::Node;
 use crate::relay::Port;
 
 /// What carries a conversation: a socket, or TLS over one.
-pub(super) trait Carrier: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
+pub(super) trait RtmpTransport: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
     /// Serves whoever is on it, up to the wish to play; `settle` is called when that is a publisher.
     fn publish(
         node: &Node,
@@ -35,12 +35,12 @@ pub(super) trait Carrier: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'stati
     /// Serves a player on it.
     fn play(
         node: &Node,
-        guest: Guest<Self>,
+        request: PlayRequest<Self>,
         permit: Option<Permit>,
     ) -> impl Future<Output = ()> + Send;
 }
 
-impl Carrier for TcpStream {
+impl RtmpTransport for TcpStream {
     async fn publish(
         node: &Node,
         socket: Self,
@@ -51,12 +51,12 @@ impl Carrier for TcpStream {
         ingest::rtmp::serve_plain(&node.ingest, socket, early, peer, settle).await
     }
 
-    async fn play(node: &Node, guest: Guest<Self>, permit: Option<Permit>) {
-        egress_rtmp::serve_plain(&node.players, guest, permit).await;
+    async fn play(node: &Node, request: PlayRequest<Self>, permit: Option<Permit>) {
+        egress_rtmp::serve_plain(&node.players, request, permit).await;
     }
 }
 
-impl Carrier for TlsStream<TcpStream> {
+impl RtmpTransport for TlsStream<TcpStream> {
     async fn publish(
         node: &Node,
         socket: Self,
@@ -67,15 +67,15 @@ impl Carrier for TlsStream<TcpStream> {
         ingest::rtmp::serve(&node.ingest, socket, early, peer, settle).await
     }
 
-    async fn play(node: &Node, guest: Guest<Self>, permit: Option<Permit>) {
-        egress_rtmp::serve_secure(&node.players, guest, permit).await;
+    async fn play(node: &Node, request: PlayRequest<Self>, permit: Option<Permit>) {
+        egress_rtmp::serve_secure(&node.players, request, permit).await;
     }
 }
 
-pub(super) async fn serve<S: Carrier>(
+pub(super) async fn serve<S: RtmpTransport>(
     node: &Arc<Node>,
     mut socket: S,
-    mut place: Place,
+    mut place: ConnectionPermit,
     peer: SocketAddr,
 ) {
     let deadline = node.ingest.settings.handshake_timeout;
@@ -107,7 +107,7 @@ pub(super) async fn serve<S: Carrier>(
 }
 
 /// Passes a player on, if there is room for one more listener.
-async fn play<S: Carrier>(node: &Node, player: Player<S>, mut place: Place, peer: SocketAddr) {
+async fn play<S: RtmpTransport>(node: &Node, player: Player<S>, mut place: ConnectionPermit, peer: SocketAddr) {
     let Player {
         socket,
         session,
@@ -115,7 +115,7 @@ async fn play<S: Carrier>(node: &Node, player: Player<S>, mut place: Place, peer
         input,
         agent,
     } = player;
-    let guest = Guest {
+    let request = PlayRequest {
         socket,
         session,
         request,
@@ -123,20 +123,20 @@ async fn play<S: Carrier>(node: &Node, player: Player<S>, mut place: Place, peer
         agent,
         peer,
     };
-    let seat = if node.is_draining() {
+    let permit = if node.is_draining() {
         Err(Rejected::Draining)
     } else {
         node.limits.listener(peer.ip(), Instant::now())
     };
-    match seat {
-        Ok(seat) => {
+    match permit {
+        Ok(permit) => {
             place.settle();
-            S::play(node, guest, Some(Permit::new((place, seat)))).await;
+            S::play(node, request, Some(Permit::new((place, permit)))).await;
         }
         Err(reason) => {
             node.counts.reject(reason, peer);
             let seconds = node.retry_after();
-            guest
+            request
                 .refuse(&format!("{reason}; try again in {seconds} seconds"))
                 .await;
         }

@@ -52,7 +52,7 @@ pub(crate) struct Administer;
 
 /// See the module's description.
 #[derive(Debug)]
-pub(crate) struct Gatehouse {
+pub(crate) struct KeyGate {
     admin_password: Option<Secret>,
     gatekeeper: Gatekeeper,
     authority: Arc<dyn Authority>,
@@ -61,7 +61,7 @@ pub(crate) struct Gatehouse {
     fingerprints: Fingerprints,
 }
 
-impl Gatehouse {
+impl KeyGate {
     /// Guards by the secrets of `config`, all of which are set by now, or as `authority` says if there is
     /// one.
     ///
@@ -179,7 +179,7 @@ impl Gatehouse {
     }
 }
 
-impl Gate for Gatehouse {
+impl Gate for KeyGate {
     fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish> {
         Box::pin(async move {
             let Grant { credential, terms } = self.ask(Action::Publish, request).await?;

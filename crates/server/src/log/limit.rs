@@ -68,12 +68,12 @@ struct State {
     all: Bucket,
     errors: Bucket,
     details: Bucket,
-    places: HashMap<Identifier, Place>,
+    places: HashMap<Identifier, CallSite>,
 }
 
 /// A place in the program that events come from.
 #[derive(Debug)]
-struct Place {
+struct CallSite {
     level: Level,
     lines: Bucket,
     untold: Option<Untold>,
@@ -174,7 +174,7 @@ impl State {
         }
         let rate = if level == Level::ERROR { ERRORS } else { PLACE };
         if self.places.len() < PLACES_MAX {
-            let place = || Place {
+            let place = || CallSite {
                 level,
                 lines: rate.bucket(now),
                 untold: None,

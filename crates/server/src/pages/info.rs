@@ -5,7 +5,7 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fanout::{Info, Offer, Registry};
+use fanout::{Info, DerivedOffer, Registry};
 use media::{Codec, Framing, StreamName};
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ fn own_opus(info: &Info) -> bool {
 /// What people should know of the stream, in sentences.
 fn notes(info: &Info) -> Vec<String> {
     let sound = match &info.offer {
-        Offer::Impossible(_) if own_opus(info) => None,
+        DerivedOffer::Impossible(_) if own_opus(info) => None,
         offer => offer.words(),
     };
     let sound = sound.map(|words| format!("Sound over WebRTC: {words}."));

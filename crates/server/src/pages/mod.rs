@@ -25,7 +25,7 @@ use hyper::body::Body as _;
 use serde::Deserialize;
 
 use self::html::nothing_here;
-use crate::access::{Line, request_line};
+use crate::access::{AccessLine, request_line};
 use crate::config::BaseUrl;
 use crate::door::limits::Handover;
 use crate::node::Node;
@@ -191,7 +191,7 @@ impl Said {
         response: &Response,
         (since, began): (SystemTime, Instant),
     ) {
-        node.access.write(&Line {
+        node.access.write(&AccessLine {
             peer: visitor.peer.ip(),
             since,
             request: &self.request,

@@ -73,12 +73,12 @@ pub(crate) struct Address {
     /// Which stream.
     pub(crate) stream: StreamName,
     /// What of it.
-    pub(crate) place: Place,
+    pub(crate) place: Resource,
 }
 
 /// What of a stream's WHIP or WHEP is meant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum Resource {
     /// Where sessions are opened.
     Endpoint,
     /// The same with a slash behind it, where nothing is.
@@ -93,13 +93,13 @@ impl Address {
     pub(crate) fn of(method: &str, path: &str) -> Option<Self> {
         let (front, last) = path.rsplit_once('/')?;
         let (way, name, place) = match Way::of_segment(last) {
-            Some(way) => (way, front, Place::Endpoint),
+            Some(way) => (way, front, Resource::Endpoint),
             None => {
                 let (name, segment) = front.rsplit_once('/')?;
                 let place = match last {
                     "" if matches!(method, "GET" | "HEAD") => return None,
-                    "" => Place::Beside,
-                    _ => Place::Session(Id::parse(last)),
+                    "" => Resource::Beside,
+                    _ => Resource::Session(Id::parse(last)),
                 };
                 (Way::of_segment(segment)?, name, place)
             }
@@ -122,9 +122,9 @@ impl Address {
     /// end it.
     pub(crate) fn loggable(&self) -> String {
         match self.place {
-            Place::Endpoint => self.endpoint(),
-            Place::Beside => format!("{}/", self.endpoint()),
-            Place::Session(_) => format!("{}/*", self.endpoint()),
+            Resource::Endpoint => self.endpoint(),
+            Resource::Beside => format!("{}/", self.endpoint()),
+            Resource::Session(_) => format!("{}/*", self.endpoint()),
         }
     }
 }
@@ -134,16 +134,16 @@ impl Address {
     /// The row of the table that a method makes of it.
     pub(crate) fn endpoint_for(&self, method: &str) -> Option<Endpoint> {
         Some(match (self.way, self.place, method) {
-            (Way::Out, Place::Endpoint, "POST") => Endpoint::Whep,
-            (Way::Out, Place::Endpoint, "OPTIONS") => Endpoint::WhepOptions,
-            (Way::Out, Place::Endpoint, "GET") => Endpoint::WhepGet,
-            (Way::Out, Place::Session(Some(_)), "PATCH") => Endpoint::WhepChange,
-            (Way::Out, Place::Session(Some(_)), "DELETE") => Endpoint::WhepEnd,
-            (Way::In, Place::Endpoint, "POST") => Endpoint::Whip,
-            (Way::In, Place::Endpoint, "OPTIONS") => Endpoint::WhipOptions,
-            (Way::In, Place::Endpoint, "GET") => Endpoint::WhipGet,
-            (Way::In, Place::Session(Some(_)), "PATCH") => Endpoint::WhipChange,
-            (Way::In, Place::Session(Some(_)), "DELETE") => Endpoint::WhipEnd,
+            (Way::Out, Resource::Endpoint, "POST") => Endpoint::Whep,
+            (Way::Out, Resource::Endpoint, "OPTIONS") => Endpoint::WhepOptions,
+            (Way::Out, Resource::Endpoint, "GET") => Endpoint::WhepGet,
+            (Way::Out, Resource::Session(Some(_)), "PATCH") => Endpoint::WhepChange,
+            (Way::Out, Resource::Session(Some(_)), "DELETE") => Endpoint::WhepEnd,
+            (Way::In, Resource::Endpoint, "POST") => Endpoint::Whip,
+            (Way::In, Resource::Endpoint, "OPTIONS") => Endpoint::WhipOptions,
+            (Way::In, Resource::Endpoint, "GET") => Endpoint::WhipGet,
+            (Way::In, Resource::Session(Some(_)), "PATCH") => Endpoint::WhipChange,
+            (Way::In, Resource::Session(Some(_)), "DELETE") => Endpoint::WhipEnd,
             _ => return None,
         })
     }
@@ -161,34 +161,34 @@ mod tests {
             (
                 "POST",
                 "/live/show/whep",
-                Some(("live/show", Way::Out, Place::Endpoint)),
+                Some(("live/show", Way::Out, Resource::Endpoint)),
             ),
             (
                 "GET",
                 "/radio.mp3/whip",
-                Some(("radio.mp3", Way::In, Place::Endpoint)),
+                Some(("radio.mp3", Way::In, Resource::Endpoint)),
             ),
             (
                 "POST",
                 "/live/show/whep/",
-                Some(("live/show", Way::Out, Place::Beside)),
+                Some(("live/show", Way::Out, Resource::Beside)),
             ),
             // The page of a stream that is called so.
             ("GET", "/live/show/whep/", None),
             (
                 "DELETE",
                 &session,
-                Some(("live/show", Way::In, Place::Session(Some(id)))),
+                Some(("live/show", Way::In, Resource::Session(Some(id)))),
             ),
             (
                 "DELETE",
                 "/a/whep/short",
-                Some(("a", Way::Out, Place::Session(None))),
+                Some(("a", Way::Out, Resource::Session(None))),
             ),
             (
                 "POST",
                 "/a/whep/whip",
-                Some(("a/whep", Way::In, Place::Endpoint)),
+                Some(("a/whep", Way::In, Resource::Endpoint)),
             ),
             ("POST", "/whep", None),
             ("POST", "/live/whepp", None),

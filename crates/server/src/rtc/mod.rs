@@ -1,27 +1,27 @@
 //! WebRTC's sessions: how they are opened over HTTP, and who serves them.
 //!
 //! ```text
-//!  POST /{stream}/whep|whip ─► serve: join, limits ─► stage: agree ─► Port ─► 201, answer
+//!  POST /{stream}/whep|whip ─► serve: join, limits ─► service: agree ─► Port ─► 201, answer
 //!                                  │ table: id ◄── pass ─────────────┘ ticket
-//!  UDP, TCP :8189 ──────► webrtc::port, a thread per worker ─► desk: viewers | publishers
+//!  UDP, TCP :8189 ──────► webrtc::port, a thread per worker ─► router: viewers | publishers
 //! ```
 //!
 //! * [`mod@serve`] is the HTTP behaviour: statuses, headers, who may; [`refused`] has all refusals.
 //! * The table knows sessions by the unguessable names that HTTP calls them by. An entry is held
-//!   by a pass, which goes with the session through the port to the desk; wherever the session ends, the
+//!   by a pass, which goes with the session through the port to the router; wherever the session ends, the
 //!   entry ends.
-//! * The stage is where the parts meet: it agrees on sessions and hands them to the port.
+//! * The service is where the parts meet: it agrees on sessions and hands them to the port.
 //!
 //! A session that waits for its peer is pending, like a connection that waits to be served, in a pool of its
 //! own: there, too, the oldest of the address with the most gives way to a newcomer.
 
 mod address;
-mod desk;
+mod router;
 mod refusals;
 mod refused;
 mod request;
 mod serve;
-mod stage;
+mod service;
 mod table;
 
 use std::net::IpAddr;
@@ -34,8 +34,8 @@ use crate::allowance::Allowances;
 pub(crate) use self::address::{Address, Way};
 use self::refusals::Refusals;
 pub(crate) use self::serve::serve;
-pub use self::stage::OpenError;
-pub(crate) use self::stage::Stage;
+pub use self::service::OpenError;
+pub(crate) use self::service::WebrtcService;
 use self::table::Table;
 
 /// What offers and answers are of.
@@ -54,7 +54,7 @@ const REQUEST_REFILL: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(crate) struct Rtc {
     table: Arc<Table>,
-    pub(crate) stage: Stage,
+    pub(crate) service: WebrtcService,
     pub(crate) refusals: Refusals,
     requests: Allowances<IpAddr>,
     /// Held while a session's ICE is restarted, so that restarts of one session come one after the other.
@@ -62,10 +62,10 @@ pub(crate) struct Rtc {
 }
 
 impl Rtc {
-    pub(crate) fn new(stage: Stage) -> Self {
+    pub(crate) fn new(service: WebrtcService) -> Self {
         Self {
             table: Arc::default(),
-            stage,
+            service,
             refusals: Refusals::default(),
             requests: Allowances::new(REQUESTS_AT_ONCE, REQUEST_REFILL),
             restarts: Mutex::default(),
@@ -78,7 +78,7 @@ impl Rtc {
         let _turn = self.restarts.lock();
         if let Some(entry) = self.table.get(id) {
             self.table.remove(id);
-            self.stage.close(&entry.ufrag);
+            self.service.close(&entry.ufrag);
         }
     }
 

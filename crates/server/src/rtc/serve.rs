@@ -17,10 +17,10 @@ use media::{Container, Kind};
 use webrtc::ice::Credentials;
 use webrtc::sdp::{Fragment, FragmentError, MediaKind, Offer, OfferError, Section, write_fragment};
 
-use super::address::{Address, Id, Place, Way};
+use super::address::{Address, Id, Resource, Way};
 use super::refused::{ACCEPT_PATCH, ACCEPT_POST, Refused};
 use super::request::{self, Key};
-use super::stage::{self, Opening};
+use super::service::{self, Opening};
 use super::table::Entry;
 use super::{Rtc, SDP, SDP_FRAGMENT};
 use crate::door::limits::{Evict, Handover};
@@ -97,35 +97,35 @@ impl Asked<'_> {
     async fn answer(&self, body: Body, handover: &Handover) -> Result<Response, Refused> {
         match (&self.method, self.address.place) {
             (&Method::OPTIONS, _) => Ok(self.preflight()),
-            (&Method::GET, Place::Endpoint) => Ok(StatusCode::NO_CONTENT.into_response()),
-            (&Method::HEAD, Place::Endpoint) => Ok(of_type_sdp()),
-            (&Method::POST, Place::Endpoint) => {
+            (&Method::GET, Resource::Endpoint) => Ok(StatusCode::NO_CONTENT.into_response()),
+            (&Method::HEAD, Resource::Endpoint) => Ok(of_type_sdp()),
+            (&Method::POST, Resource::Endpoint) => {
                 // Read before anything else is said: an answer to who is still sending may be lost.
                 let body = request::body(body).await;
                 self.open(&body?, handover).await
             }
-            (_, Place::Endpoint) => Err(Refused::Method(ENDPOINT_METHODS)),
-            (_, Place::Beside) => Err(Refused::Beside(self.beside())),
-            (&Method::GET, Place::Session(id)) => {
+            (_, Resource::Endpoint) => Err(Refused::Method(ENDPOINT_METHODS)),
+            (_, Resource::Beside) => Err(Refused::Beside(self.beside())),
+            (&Method::GET, Resource::Session(id)) => {
                 self.find(id)?;
                 Ok(StatusCode::NO_CONTENT.into_response())
             }
-            (&Method::HEAD, Place::Session(id)) => {
+            (&Method::HEAD, Resource::Session(id)) => {
                 self.find(id)?;
                 Ok(of_type_sdp())
             }
-            (&Method::PATCH, Place::Session(id)) => {
+            (&Method::PATCH, Resource::Session(id)) => {
                 let body = request::body(body).await;
                 self.change(id, &body?).await
             }
-            (&Method::DELETE, Place::Session(id)) => self.end(id).await,
-            (_, Place::Session(_)) => Err(Refused::Method(SESSION_METHODS)),
+            (&Method::DELETE, Resource::Session(id)) => self.end(id).await,
+            (_, Resource::Session(_)) => Err(Refused::Method(SESSION_METHODS)),
         }
     }
 
     fn preflight(&self) -> Response {
         let (methods, name, value) = match self.address.place {
-            Place::Session(_) => (SESSION_METHODS, ACCEPT_PATCH, SDP_FRAGMENT),
+            Resource::Session(_) => (SESSION_METHODS, ACCEPT_PATCH, SDP_FRAGMENT),
             _ => (ENDPOINT_METHODS, ACCEPT_POST, SDP),
         };
         let allow = (header::ALLOW, methods);
@@ -221,12 +221,12 @@ impl Asked<'_> {
             choice: (),
         } = joined.map_err(|refused| self.not_joined(refused))?;
         let peer = self.visitor.peer.ip();
-        let seat = self.node.limits.webrtc_listener(peer, Instant::now())?;
-        subscription.set_permit(Permit::new(seat));
-        let agreed = stage::agree(&offer, &info)?;
+        let handle = self.node.limits.webrtc_listener(peer, Instant::now())?;
+        subscription.set_permit(Permit::new(handle));
+        let agreed = service::agree(&offer, &info)?;
         let session = self.session(rtc, &offer, &agreed.sections(), handover)?;
         let (id, ufrag, opening) = session;
-        let answer = rtc.stage.listen(opening, agreed, subscription)?;
+        let answer = rtc.service.listen(opening, agreed, subscription)?;
         Ok(Opened { id, ufrag, answer })
     }
 
@@ -276,7 +276,7 @@ impl Asked<'_> {
         let (context, peer) = (&self.node.ingest, self.visitor.peer);
         let agent = self.header(&header::USER_AGENT);
         let ticket = |agreed| whip::admit(context, permission, peer, &agent, agreed);
-        let answer = rtc.stage.publish(opening, agreed, ticket)?;
+        let answer = rtc.service.publish(opening, agreed, ticket)?;
         Ok(Opened { id, ufrag, answer })
     }
 
@@ -460,10 +460,10 @@ fn first(offer: &Offer, sections: &[Section<'_>]) -> (&'static str, Box<str>) {
 fn restart(rtc: &Rtc, id: Id, entry: &Entry, theirs: &str) -> Result<Response, Refused> {
     let local = Credentials::generate(&random()?);
     let (kind, mid) = &entry.first;
-    let fragment = write_fragment(&local, kind, mid, rtc.stage.candidates());
+    let fragment = write_fragment(&local, kind, mid, rtc.service.candidates());
     let ufrag: Box<str> = local.ufrag().into();
     let is_there =
-        rtc.stage.restart(&entry.ufrag, local, theirs) && rtc.table.rename(id, &ufrag, theirs);
+        rtc.service.restart(&entry.ufrag, local, theirs) && rtc.table.rename(id, &ufrag, theirs);
     if !is_there {
         return Err(Refused::NoSession);
     }

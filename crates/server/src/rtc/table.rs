@@ -1,6 +1,6 @@
 //! The sessions that there are, as HTTP knows them.
 //!
-//! An entry stands from the POST until the session ends. It is held by a [`Pass`], which travels with the
+//! An entry stands from the POST until the session ends. It is held by a [`SessionPermit`], which travels with the
 //! session: whoever lets go of the session lets go of the pass, and the entry is gone. So the table expires
 //! with the sessions and has no clock.
 //!
@@ -45,8 +45,8 @@ impl Table {
         self: &Arc<Self>,
         id: Id,
         entry: Entry,
-        place: Option<limits::Place>,
-    ) -> Result<Pass, Full> {
+        place: Option<limits::ConnectionPermit>,
+    ) -> Result<SessionPermit, Full> {
         let mut entries = self.entries();
         if entries.len() >= SESSIONS_MAX {
             return Err(Full);
@@ -54,7 +54,7 @@ impl Table {
         let way = entry.way;
         entries.insert(id, entry);
         let table = Arc::clone(self);
-        Ok(Pass {
+        Ok(SessionPermit {
             table,
             id,
             way,
@@ -90,14 +90,14 @@ impl Table {
 
 /// A session's place in the table and under the limits. Goes wherever the session goes.
 #[derive(Debug)]
-pub(crate) struct Pass {
+pub(crate) struct SessionPermit {
     table: Arc<Table>,
     id: Id,
     way: Way,
-    place: Option<limits::Place>,
+    place: Option<limits::ConnectionPermit>,
 }
 
-impl Pass {
+impl SessionPermit {
     /// The peer is there: from here on the session is bounded as a listener or a publisher, and pending no
     /// more.
     pub(super) fn connected(&mut self) {
@@ -110,7 +110,7 @@ impl Pass {
     }
 }
 
-impl Drop for Pass {
+impl Drop for SessionPermit {
     fn drop(&mut self) {
         self.table.remove(self.id);
     }

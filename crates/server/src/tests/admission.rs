@@ -17,7 +17,7 @@ async fn viewers_over_webrtc_are_turned_away_where_those_present_need_their_work
         webrtc_share: ONE_VIEWER,
         ..Marks::default()
     };
-    let house = House::open_with_demo_and_marks(marks).await;
+    let house = TestServer::open_with_demo_and_marks(marks).await;
     let mut present = Viewer::watch(&house, "demo").await;
     present.receives(1).await;
 

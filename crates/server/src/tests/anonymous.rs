@@ -111,7 +111,7 @@ fn is_served(endpoint: Endpoint, answer: &str) -> bool {
     }
 }
 
-async fn try_it(house: &House, endpoint: Endpoint) -> String {
+async fn try_it(house: &TestServer, endpoint: Endpoint) -> String {
     let path = endpoint
         .path()
         .replace("{stream}", stream(endpoint))
@@ -146,7 +146,7 @@ async fn try_it(house: &House, endpoint: Endpoint) -> String {
 
 #[tokio::test]
 async fn nobody_does_without_a_credential_what_needs_one() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let _source = house.publish("radio.mp3").await;
     for &endpoint in Endpoint::ALL {
         let answer = try_it(&house, endpoint).await;
@@ -182,7 +182,7 @@ async fn nobody_does_without_a_credential_what_needs_one() {
 
 #[tokio::test]
 async fn every_public_answer_can_be_read_by_pages_of_others() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     for &endpoint in Endpoint::ALL {
         if matches!(endpoint.surface(), Surface::Live | Surface::Page) {
             let answer = try_it(&house, endpoint).await;

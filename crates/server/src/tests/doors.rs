@@ -7,7 +7,7 @@ const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
 #[tokio::test]
 async fn a_source_is_heard_and_listed_by_everybody() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut source = house.publish("radio.mp3").await;
 
     let mut listener = connect(house.http).await;
@@ -52,7 +52,7 @@ async fn a_source_is_heard_and_listed_by_everybody() {
 
 #[tokio::test]
 async fn a_half_closed_client_gets_its_answer() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut socket = connect(house.http).await;
     let request = format!(
         "GET /admin/metadata?mode=updinfo&mount=/none&song=x HTTP/1.0\r\n\
@@ -67,7 +67,7 @@ async fn a_half_closed_client_gets_its_answer() {
 
 #[tokio::test]
 async fn a_form_sets_the_title() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let _source = house.publish("radio.mp3").await;
     let form = "mode=updinfo&mount=/radio.mp3&song=From+a+form";
     let headers = format!(
@@ -86,7 +86,7 @@ async fn a_form_sets_the_title() {
 
 #[tokio::test]
 async fn who_speaks_the_wrong_protocol_is_told_or_closed() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let answer = exchange(house.rtmp, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await;
     assert_eq!(status(&answer), 400);
     assert!(
@@ -106,7 +106,7 @@ async fn who_speaks_the_wrong_protocol_is_told_or_closed() {
 #[tokio::test]
 async fn slow_and_large_heads_are_refused() {
     let toml = "[http]\nlisten = [\"127.0.0.1:0\"]\nhead_timeout = \"100ms\"\n";
-    let house = House::open(toml).await;
+    let house = TestServer::open(toml).await;
     let answer = exchange(house.http, b"GET / HTTP/1.1\r\nHost:").await;
     assert_eq!(status(&answer), 408, "{answer}");
     let large = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "a".repeat(20_000));
@@ -123,7 +123,7 @@ async fn slow_and_large_heads_are_refused() {
 
 #[tokio::test]
 async fn limits_are_answered_with_their_reason() {
-    let house = House::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
+    let house = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
     let _source = house.publish("radio.mp3").await;
     let mut first = connect(house.http).await;
     first
@@ -145,7 +145,7 @@ async fn limits_are_answered_with_their_reason() {
 
 #[tokio::test]
 async fn whoever_is_turned_away_is_told_when_to_come_again() {
-    let house = House::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
+    let house = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
     let _source = house.publish("radio.mp3").await;
     let mut first = connect(house.http).await;
     first
@@ -186,7 +186,7 @@ async fn whoever_is_turned_away_is_told_when_to_come_again() {
 #[tokio::test]
 async fn proxies_are_believed_if_they_are_trusted() {
     let http = "[http]\nlisten = [\"127.0.0.1:0\"]\ntrusted_proxies = [\"127.0.0.0/8\"]\n";
-    let house = House::open(&format!("{http}{AUTH}[limits]\nper_ip = 2\n")).await;
+    let house = TestServer::open(&format!("{http}{AUTH}[limits]\nper_ip = 2\n")).await;
     let _source = house.publish("radio.mp3").await;
     let mut listeners = Vec::new();
     for address in ["192.0.2.1", "203.0.113.9, 192.0.2.1", "198.51.100.7"] {

@@ -20,11 +20,11 @@ struct Follower {
 }
 
 impl Follower {
-    async fn open(house: &House, query: &str, headers: &str) -> Self {
+    async fn open(house: &TestServer, query: &str, headers: &str) -> Self {
         Self::on(connect(house.admin).await, house, query, headers).await
     }
 
-    async fn on(mut socket: TcpStream, house: &House, query: &str, headers: &str) -> Self {
+    async fn on(mut socket: TcpStream, house: &TestServer, query: &str, headers: &str) -> Self {
         let request = format!(
             "GET /api/v1/events{query} HTTP/1.1\r\nHost: {}\r\n{headers}\r\n",
             house.admin
@@ -88,7 +88,7 @@ impl Follower {
 }
 
 /// Publishes and listens for a moment, with a title in between; then ends the stream.
-async fn broadcast(house: &House, follower: &mut Follower) -> Vec<Value> {
+async fn broadcast(house: &TestServer, follower: &mut Follower) -> Vec<Value> {
     let mut all = Vec::new();
     let source = house.publish("radio.mp3").await;
     for kind in ["began", "epoch", "tracks"] {
@@ -116,7 +116,7 @@ async fn broadcast(house: &House, follower: &mut Follower) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_broadcast_is_told_from_its_beginning_to_its_end() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut follower = Follower::open(&house, "?stream=*.mp3", "").await;
     for (name, expected) in [
         ("content-type", "text/event-stream"),
@@ -166,7 +166,7 @@ async fn a_broadcast_is_told_from_its_beginning_to_its_end() {
 
 #[tokio::test]
 async fn who_is_turned_away_is_told() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut follower = Follower::open(&house, "?kind=refused", "").await;
     let headers = format!(
         "Authorization: Basic {}\r\nContent-Type: audio/mpeg\r\n",
@@ -193,7 +193,7 @@ async fn who_is_turned_away_is_told() {
 
 #[tokio::test]
 async fn one_who_does_not_read_holds_nothing_up_and_is_told_what_it_missed() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4_096).expect("set");
     let socket = socket.connect(house.admin).await.expect("connected");
@@ -244,7 +244,7 @@ async fn one_who_does_not_read_holds_nothing_up_and_is_told_what_it_missed() {
 
 #[tokio::test]
 async fn there_are_so_many_event_streams_and_room_for_everybody_else() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut all = Vec::new();
     for _ in 0..EVENT_STREAMS_MAX {
         let follower = Follower::open(&house, "", "").await;
@@ -276,7 +276,7 @@ async fn there_are_so_many_event_streams_and_room_for_everybody_else() {
 
 #[tokio::test]
 async fn event_streams_are_asked_for_in_order() {
-    let house = House::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
+    let house = TestServer::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
     let right = format!("Authorization: Basic {}\r\n", basic("admin", PASSWORD));
     let bad_id = format!("{right}Last-Event-ID: noon\r\n");
     for (method, query, headers, expected) in [
@@ -299,7 +299,7 @@ async fn event_streams_are_asked_for_in_order() {
 
 #[tokio::test]
 async fn an_event_stream_ends_with_the_server_after_it_has_told_the_end() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let source = house.publish("radio.mp3").await;
     let mut follower = Follower::open(&house, "?kind=ended", "").await;
     let (closed, rest) = tokio::join!(house.close(), async {

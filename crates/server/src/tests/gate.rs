@@ -8,9 +8,9 @@ use media::StreamName;
 use super::*;
 use crate::gate::testing::Late;
 
-async fn house() -> (House, Arc<Late>) {
+async fn house() -> (TestServer, Arc<Late>) {
     let late = Arc::new(Late::new(KEY));
-    let house = House::guarded("", Arc::clone(&late) as _).await;
+    let house = TestServer::guarded("", Arc::clone(&late) as _).await;
     (house, late)
 }
 
@@ -26,7 +26,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// A source of `name`, whose answer is not waited for.
-async fn source(house: &House, name: &str) -> TcpStream {
+async fn source(house: &TestServer, name: &str) -> TcpStream {
     let mut source = connect(house.http).await;
     let head = format!(
         "PUT /{name} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {}\r\n\
@@ -37,7 +37,7 @@ async fn source(house: &House, name: &str) -> TcpStream {
     source
 }
 
-async fn listen(house: &House, name: &str) -> TcpStream {
+async fn listen(house: &TestServer, name: &str) -> TcpStream {
     let mut listener = connect(house.http).await;
     let head = format!("GET /{name} HTTP/1.0\r\n\r\n");
     listener.write_all(head.as_bytes()).await.expect("written");

@@ -94,25 +94,25 @@ async fn pass(time: Duration) {
 }
 
 /// What the metrics say of the connections to the HTTP port.
-async fn gauge(house: &House, name: &str) -> f64 {
+async fn gauge(house: &TestServer, name: &str) -> f64 {
     let page = ask(house.admin, "GET", "/metrics", "").await;
     let value = page.lines().find_map(|line| line.strip_prefix(name));
     value.expect("a metric").parse().expect("a number")
 }
 
 /// Whether a connection to the HTTP port is open.
-async fn has_connections(house: &House) -> bool {
+async fn has_connections(house: &TestServer) -> bool {
     gauge(house, "carillon_connections{door=\"http\"} ").await > 0.0
 }
 
 /// How many of them wait for their next request.
-async fn idle_connections(house: &House) -> f64 {
+async fn idle_connections(house: &TestServer) -> f64 {
     gauge(house, "carillon_idle_connections ").await
 }
 
 #[tokio::test]
 async fn one_connection_fetches_a_thousand_pages_and_then_a_stream() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let _source = house.publish("radio.mp3").await;
     let mut kept = Kept::open(house.http).await;
     for number in 0..1_000 {
@@ -135,7 +135,7 @@ async fn one_connection_fetches_a_thousand_pages_and_then_a_stream() {
 
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut kept = Kept::open(house.http).await;
     let all: String = (0..50)
         .map(|number| match number % 3 {
@@ -161,7 +161,7 @@ async fn pipelined_requests_are_answered_in_order() {
 
 #[tokio::test]
 async fn old_clients_keep_a_connection_if_they_say_so() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut kept = Kept::open(house.http).await;
     let request = format!("GET {ICON} HTTP/1.0\r\n");
     for _ in 0..3 {
@@ -186,7 +186,7 @@ async fn old_clients_keep_a_connection_if_they_say_so() {
 
 #[tokio::test]
 async fn answers_without_a_body_leave_the_connection_in_step() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut kept = Kept::open(house.http).await;
     let page = kept.ask("GET", "/", "").await;
     let head = kept.ask("HEAD", "/", "").await;
@@ -220,7 +220,7 @@ async fn answers_without_a_body_leave_the_connection_in_step() {
 
 #[tokio::test]
 async fn bodies_are_asked_for_where_they_are_read() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut kept = Kept::open(house.http).await;
     let sdp = "Content-Type: application/sdp\r\n";
     let head = format!("{sdp}Content-Length: 5\r\nExpect: 100-continue\r\n");
@@ -269,7 +269,7 @@ async fn bodies_are_asked_for_where_they_are_read() {
 
 #[tokio::test]
 async fn an_idle_connection_ends_after_a_while() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut kept = Kept::open(house.http).await;
     assert_eq!(idle_connections(&house).await, 0.0, "it has asked nothing");
     assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
@@ -288,7 +288,7 @@ async fn an_idle_connection_ends_after_a_while() {
 
 #[tokio::test]
 async fn idle_connections_end_when_the_server_leaves() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let _source = house.publish("radio.mp3").await;
     let mut listener = connect(house.http).await;
     listener
@@ -298,7 +298,7 @@ async fn idle_connections_end_when_the_server_leaves() {
     read_until(&mut listener, "200 OK").await;
     let mut kept = Kept::open(house.http).await;
     assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
-    let House {
+    let TestServer {
         shutdown,
         hurry,
         ended,
@@ -315,7 +315,7 @@ async fn idle_connections_end_when_the_server_leaves() {
 
 #[tokio::test]
 async fn who_sends_slowly_is_given_up() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     for begun in [
         "GET / HTTP/1.1\r\nHost:",
         "POST /live/show/whep HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe",
@@ -338,7 +338,7 @@ async fn who_sends_slowly_is_given_up() {
 
 #[tokio::test]
 async fn who_reads_nothing_is_given_up() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut kept = Kept::open(house.http).await;
     let request = "GET /_/mpegts.js HTTP/1.1\r\nHost: x\r\n\r\n";
     // More than any socket's buffers take.
@@ -352,7 +352,7 @@ async fn who_reads_nothing_is_given_up() {
 
 #[tokio::test]
 async fn idle_connections_make_room_for_newcomers_of_their_address() {
-    let house = House::open(&format!("{AUTH}[limits]\nper_ip = 2\n")).await;
+    let house = TestServer::open(&format!("{AUTH}[limits]\nper_ip = 2\n")).await;
     let mut first = Kept::open(house.http).await;
     let mut second = Kept::open(house.http).await;
     for kept in [&mut first, &mut second] {
@@ -383,7 +383,7 @@ async fn idle_connections_make_room_for_newcomers_of_their_address() {
 #[tokio::test]
 async fn each_request_through_a_proxy_is_its_clients() {
     let http = "[http]\nlisten = [\"127.0.0.1:0\"]\ntrusted_proxies = [\"127.0.0.0/8\"]\n";
-    let house = House::open(&format!("{http}{AUTH}[limits]\nper_ip = 1\n")).await;
+    let house = TestServer::open(&format!("{http}{AUTH}[limits]\nper_ip = 1\n")).await;
     let _source = house.publish("radio.mp3").await;
     let mut listener = connect(house.http).await;
     let head = "GET /radio.mp3 HTTP/1.0\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n";

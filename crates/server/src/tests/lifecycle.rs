@@ -8,7 +8,7 @@ const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
 #[tokio::test]
 async fn the_notice_names_the_ports_and_the_generated_key() {
-    let house = House::open("").await;
+    let house = TestServer::open("").await;
     for (port, address) in [
         ("rtmp", house.rtmp),
         ("http", house.http),
@@ -32,7 +32,7 @@ async fn the_notice_names_the_ports_and_the_generated_key() {
 
 #[tokio::test]
 async fn a_taken_port_is_named() {
-    let house = House::open("").await;
+    let house = TestServer::open("").await;
     let source = format!("[http]\nlisten = [\"{}\"]\n", house.http);
     let source = format!("{source}[rtmp]\nlisten = []\n[admin]\nlisten = \"127.0.0.1:0\"\n");
     let config = Config::parse("test", &source, std::iter::empty()).expect("valid");
@@ -60,7 +60,7 @@ async fn a_taken_port_is_named() {
 
 #[tokio::test]
 async fn listeners_may_finish_while_nobody_new_comes() {
-    let house = House::open_before("drain_timeout = \"1h\"\n", AUTH).await;
+    let house = TestServer::open_before("drain_timeout = \"1h\"\n", AUTH).await;
     let mut source = house.publish("radio.mp3").await;
     let mut listener = connect(house.http).await;
     listener
@@ -71,7 +71,7 @@ async fn listeners_may_finish_while_nobody_new_comes() {
     listener.read_exact(&mut byte).await.expect("let in");
     assert_eq!(status(&ask(house.admin, "GET", "/readyz", "").await), 200);
 
-    let House {
+    let TestServer {
         http,
         admin,
         shutdown,
@@ -111,7 +111,7 @@ async fn listeners_may_finish_while_nobody_new_comes() {
 
 #[tokio::test]
 async fn who_knows_how_is_asked_to_connect_again() {
-    let house = House::open_before("drain_timeout = \"1h\"\n", AUTH).await;
+    let house = TestServer::open_before("drain_timeout = \"1h\"\n", AUTH).await;
     let _source = house.publish("radio.mp3").await;
     let mut listener = connect(house.http).await;
     let head = b"GET /radio.mp3 HTTP/1.0\r\n\r\n";
@@ -124,7 +124,7 @@ async fn who_knows_how_is_asked_to_connect_again() {
     let mut player = rtmp_asking(house.rtmp, "play", "show").await;
     read_until(&mut player, "NetStream.Play.Start").await;
 
-    let House {
+    let TestServer {
         shutdown,
         hurry,
         ended,
@@ -141,9 +141,9 @@ async fn who_knows_how_is_asked_to_connect_again() {
 
 #[tokio::test]
 async fn without_listeners_it_ends_at_once() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let _source = house.publish("radio.mp3").await;
-    let House {
+    let TestServer {
         shutdown,
         hurry,
         ended,
@@ -161,7 +161,7 @@ async fn without_listeners_it_ends_at_once() {
 
 #[tokio::test]
 async fn the_demo_is_a_stream_like_any_other() {
-    let house = House::open_with_demo("").await;
+    let house = TestServer::open_with_demo("").await;
     let mut listener = connect(house.http).await;
     let mut answer = String::new();
     // The demo begins when its task runs, which may be after the first request.
@@ -192,7 +192,7 @@ async fn the_demo_is_a_stream_like_any_other() {
 async fn every_finished_request_has_its_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("access.log");
-    let house = House::open(&format!("{AUTH}[log]\naccess = {path:?}\n")).await;
+    let house = TestServer::open(&format!("{AUTH}[log]\naccess = {path:?}\n")).await;
     let source = house.publish("radio.mp3").await;
     let mut listener = connect(house.http).await;
     let head = b"GET /radio.mp3 HTTP/1.1\r\nHost: x\r\nUser-Agent: ear/1\r\n\r\n";

@@ -8,7 +8,7 @@ use super::*;
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
 /// The links of one direction, as the operator is told.
-async fn links(house: &House, direction: &str) -> (String, Vec<Value>) {
+async fn links(house: &TestServer, direction: &str) -> (String, Vec<Value>) {
     let answer = ask(house.admin, "GET", &format!("/api/v1/{direction}"), "").await;
     assert_eq!(status(&answer), 200, "{answer}");
     let told: Value = serde_json::from_str(body(&answer)).expect("JSON");
@@ -17,7 +17,7 @@ async fn links(house: &House, direction: &str) -> (String, Vec<Value>) {
 }
 
 /// Waits until the operator is told so.
-async fn until(house: &House, direction: &str, holds: impl Fn(&[Value]) -> bool) -> String {
+async fn until(house: &TestServer, direction: &str, holds: impl Fn(&[Value]) -> bool) -> String {
     let told = async {
         loop {
             let (answer, all) = links(house, direction).await;
@@ -29,7 +29,7 @@ async fn until(house: &House, direction: &str, holds: impl Fn(&[Value]) -> bool)
     tokio::time::timeout(SOON, told).await.expect("in time")
 }
 
-async fn appears(house: &House, name: &str) -> Arc<fanout::Stream> {
+async fn appears(house: &TestServer, name: &str) -> Arc<fanout::Stream> {
     let name = StreamName::parse(name).expect("a name");
     let appearance = house.registry.appearance(&name);
     tokio::time::timeout(SOON, appearance)
@@ -47,9 +47,9 @@ fn pushing_to(url: &str) -> String {
 
 #[tokio::test]
 async fn a_live_stream_is_pushed_and_the_operator_is_told() {
-    let far = House::open(AUTH).await;
+    let far = TestServer::open(AUTH).await;
     let url = format!("rtmp://{}/relay/{{name}}?key={KEY}", far.rtmp);
-    let near = House::open(&pushing_to(&url)).await;
+    let near = TestServer::open(&pushing_to(&url)).await;
     assert!(links(&near, "push").await.1.is_empty());
     let (source, _other) = (near.publish("live/show").await, near.publish("radio").await);
     appears(&far, "relay/show").await;
@@ -78,13 +78,13 @@ async fn a_live_stream_is_pushed_and_the_operator_is_told() {
 
 #[tokio::test]
 async fn a_push_does_not_hold_up_the_end() {
-    let far = House::open(AUTH).await;
+    let far = TestServer::open(AUTH).await;
     let url = format!("rtmp://{}/relay/{{name}}?key={KEY}", far.rtmp);
     let patient = "drain_timeout = \"1h\"\n";
-    let near = House::open_before(patient, &pushing_to(&url)).await;
+    let near = TestServer::open_before(patient, &pushing_to(&url)).await;
     let _source = near.publish("live/show").await;
     until(&near, "push", |all| all.iter().any(is_running)).await;
-    let House {
+    let TestServer {
         shutdown,
         hurry,
         ended,
@@ -99,12 +99,12 @@ async fn a_push_does_not_hold_up_the_end() {
 
 #[tokio::test]
 async fn a_push_proves_its_password_to_who_asks_for_it() {
-    let far = House::open(&format!(
+    let far = TestServer::open(&format!(
         "[rtmp]\nlisten = [\"127.0.0.1:0\"]\nchallenge = true\n{AUTH}"
     ))
     .await;
     let url = format!("rtmp://anybody:{KEY}@{}/relay/{{name}}", far.rtmp);
-    let near = House::open(&pushing_to(&url)).await;
+    let near = TestServer::open(&pushing_to(&url)).await;
     let _source = near.publish("live/show").await;
     appears(&far, "relay/show").await;
     let told = until(&near, "push", |all| all.iter().any(is_running)).await;
@@ -115,9 +115,9 @@ async fn a_push_proves_its_password_to_who_asks_for_it() {
 
 #[tokio::test]
 async fn a_push_that_is_refused_disturbs_nobody() {
-    let far = House::open(AUTH).await;
+    let far = TestServer::open(AUTH).await;
     let url = format!("rtmp://{}/relay/{{name}}?key=not-the-k3y", far.rtmp);
-    let near = House::open(&pushing_to(&url)).await;
+    let near = TestServer::open(&pushing_to(&url)).await;
     let mut source = near.publish("live/show").await;
     let failed = |link: &Value| link["state"] == "waiting" && link["last_error"].is_string();
     let told = until(&near, "push", |all| all.iter().any(failed)).await;
@@ -137,7 +137,7 @@ async fn a_push_that_is_refused_disturbs_nobody() {
 
 #[tokio::test]
 async fn a_name_without_the_parts_of_an_address_is_told() {
-    let near = House::open(&format!(
+    let near = TestServer::open(&format!(
         "{AUTH}[[push]]\nmatch = \"**\"\nurl = \"rtmp://127.0.0.1:1/{{app}}/{{name}}\"\n"
     ))
     .await;
@@ -158,16 +158,16 @@ fn pulling_from(stream: &str, url: &str, on_demand: bool) -> String {
 
 #[tokio::test]
 async fn a_stream_is_pulled_over_rtmp_and_over_http() {
-    let far = House::open_with_demo("").await;
+    let far = TestServer::open_with_demo("").await;
     appears(&far, "demo").await;
     // The demo's name has one segment, which RTMP calls the application.
-    let pushed = House::open(&format!(
+    let pushed = TestServer::open(&format!(
         "{AUTH}[[pull]]\nstream = \"live/demo\"\nurl = \"http://{}/demo.flv\"\n",
         far.http
     ))
     .await;
     appears(&pushed, "live/demo").await;
-    let near = House::open(&pulling_from(
+    let near = TestServer::open(&pulling_from(
         "live/again",
         &format!(
             "rtmp://anybody:x7Kq-92mPz@{}/live/demo?token=x7Kq-92mPz",
@@ -198,10 +198,10 @@ async fn a_stream_is_pulled_over_rtmp_and_over_http() {
 
 #[tokio::test]
 async fn a_pull_on_demand_waits_for_its_first_listener() {
-    let far = House::open_with_demo("").await;
+    let far = TestServer::open_with_demo("").await;
     appears(&far, "demo").await;
     let url = format!("http://{}/demo.flv", far.http);
-    let near = House::open(&pulling_from("live/demo", &url, true)).await;
+    let near = TestServer::open(&pulling_from("live/demo", &url, true)).await;
     let (told, all) = links(&near, "pull").await;
     assert_eq!(all[0]["state"], "idle", "{told}");
     assert_eq!(all[0]["attempts"], 0, "{told}");
@@ -219,10 +219,10 @@ async fn a_pull_on_demand_waits_for_its_first_listener() {
 
 #[tokio::test]
 async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
-    let far = House::open_with_demo("").await;
+    let far = TestServer::open_with_demo("").await;
     appears(&far, "demo").await;
     let url = format!("http://{}/{{name}}.flv", far.http);
-    let near = House::open(&pulling_from("cam/*", &url, true)).await;
+    let near = TestServer::open(&pulling_from("cam/*", &url, true)).await;
     assert!(links(&near, "pull").await.1.is_empty(), "nobody has asked");
     // What may be a stream elsewhere hides no page.
     let page = ask(near.http, "GET", "/cam/demo/", "").await;
@@ -268,9 +268,9 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
 
 #[tokio::test]
 async fn an_exact_name_goes_before_a_pattern_and_a_stream_that_is_here_before_both() {
-    let far = House::open_with_demo("").await;
+    let far = TestServer::open_with_demo("").await;
     appears(&far, "demo").await;
-    let near = House::open(&format!(
+    let near = TestServer::open(&format!(
         "{AUTH}[ingest]\nlinger = \"0ms\"\n\
          [[pull]]\nstream = \"cam/*\"\nurl = \"http://127.0.0.1:1/{{name}}.flv\"\non_demand = true\n\
          [[pull]]\nstream = \"cam/demo\"\nurl = \"http://{}/demo.flv\"\non_demand = true\n",

@@ -44,7 +44,7 @@ fn mp3_frame() -> Vec<u8> {
 }
 
 /// A running relay. It ends when it is told to.
-struct House {
+struct TestServer {
     rtmp: SocketAddr,
     http: SocketAddr,
     admin: SocketAddr,
@@ -58,7 +58,7 @@ struct House {
     ended: JoinHandle<()>,
 }
 
-impl House {
+impl TestServer {
     async fn open(toml: &str) -> Self {
         Self::start("", toml, |relay| relay).await
     }

@@ -4,7 +4,7 @@ use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
-async fn json(house: &House, path: &str) -> serde_json::Value {
+async fn json(house: &TestServer, path: &str) -> serde_json::Value {
     let answer = ask(house.admin, "GET", path, "").await;
     assert_eq!(status(&answer), 200, "{answer}");
     serde_json::from_str(body(&answer)).expect("JSON")
@@ -12,7 +12,7 @@ async fn json(house: &House, path: &str) -> serde_json::Value {
 
 #[tokio::test]
 async fn listeners_are_listed_and_can_be_removed() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let _source = house.publish("radio.mp3").await;
     let mut listener = connect(house.http).await;
     let head = b"GET /radio.mp3 HTTP/1.1\r\nHost: x\r\nUser-Agent: ear/1\r\n\r\n";
@@ -62,7 +62,7 @@ async fn listeners_are_listed_and_can_be_removed() {
 
 #[tokio::test]
 async fn a_stream_is_ended_and_stays_ended() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let end = async |query: &str| {
         let path = format!("/api/v1/streams/radio.mp3{query}");
         ask(house.admin, "DELETE", &path, "").await
@@ -105,7 +105,7 @@ async fn a_stream_is_ended_and_stays_ended() {
 
 #[tokio::test]
 async fn a_configured_password_is_asked_for() {
-    let house = House::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
+    let house = TestServer::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
     let right = format!("Authorization: Basic {}\r\n", basic("admin", PASSWORD));
     let wrong = format!("Authorization: Basic {}\r\n", basic("admin", "guess"));
     for (headers, expected) in [("", 401), (&wrong, 401), (&right, 200)] {
@@ -120,7 +120,7 @@ async fn a_configured_password_is_asked_for() {
 
 #[tokio::test]
 async fn an_open_port_is_closed_to_rebound_names() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let request = b"GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
     assert_eq!(status(&exchange(house.admin, request).await), 403);
     house.close().await;
@@ -128,7 +128,7 @@ async fn an_open_port_is_closed_to_rebound_names() {
 
 #[tokio::test]
 async fn health_is_asked_and_answered() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let admin = house.admin;
     let healthy = tokio::task::spawn_blocking(move || crate::admin::ask_readiness(admin)).await;
     assert!(healthy.expect("no panic").is_ok());
@@ -142,7 +142,7 @@ async fn scraped() -> Vec<(String, String)> {
     // A certificate, and a link of each direction to where nobody is.
     let folder = tempfile::tempdir().expect("a folder");
     let (_, certificate) = certificate(folder.path());
-    let house = House::open_with_demo(&format!(
+    let house = TestServer::open_with_demo(&format!(
         "[http]\nlisten = [\"127.0.0.1:0\"]\ntls_listen = [\"127.0.0.1:0\"]\n{certificate}\
          [[push]]\nmatch = \"demo\"\nurl = \"rtmp://127.0.0.1:1/a/{{name}}\"\n\
          [[pull]]\nstream = \"far\"\nurl = \"rtmp://127.0.0.1:1/a/far\"\n",
@@ -214,7 +214,7 @@ async fn metrics_are_those_of_the_table_and_the_documentation() {
 
 #[tokio::test]
 async fn idle_connections_do_not_delay_the_answers() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut idle = Vec::new();
     for _ in 0..300 {
         idle.push(connect(house.admin).await);
@@ -230,7 +230,7 @@ async fn idle_connections_do_not_delay_the_answers() {
 
 #[tokio::test]
 async fn a_thread_that_has_ended_makes_it_unready() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let readiness = async || ask(house.admin, "GET", "/readyz", "").await;
     assert_eq!(status(&readiness().await), 200);
     let intake = house.ingest.intake.as_ref().expect("threads");

@@ -42,7 +42,7 @@ fn publisher() -> String {
 }
 
 /// One request with a body.
-async fn send(house: &House, method: &str, path: &str, headers: &str, body: &str) -> String {
+async fn send(house: &TestServer, method: &str, path: &str, headers: &str, body: &str) -> String {
     let headers = format!("{headers}Content-Length: {}\r\n", body.len());
     let request =
         format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n{body}");
@@ -80,7 +80,7 @@ pub(super) fn assert_problem(answer: &str, expected: u16, words: &str) {
 
 #[tokio::test]
 async fn requests_are_refused_with_their_reason() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let _source = house.publish("radio.mp3").await;
     let key = bearer(KEY);
     let (listener, publisher) = (listener(), publisher());
@@ -207,7 +207,7 @@ impl fanout::Origin for Silent {
 
 #[tokio::test]
 async fn a_stream_that_cannot_be_fetched_now_is_not_taken_for_one_that_nobody_publishes() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     house.registry.set_origin(Arc::new(Silent));
     let answer = send(&house, "POST", "/live/none/whep", SDP, &listener()).await;
     assert_problem(&answer, 503, "live/none cannot be fetched");
@@ -216,7 +216,7 @@ async fn a_stream_that_cannot_be_fetched_now_is_not_taken_for_one_that_nobody_pu
 
 #[tokio::test]
 async fn a_session_is_opened_changed_and_ended() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let _source = house.publish("radio.mp3").await;
     let answer = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
     assert_eq!(status(&answer), 201, "{answer}");
@@ -335,7 +335,7 @@ async fn a_session_is_opened_changed_and_ended() {
 
 #[tokio::test]
 async fn endpoints_tell_what_they_are() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     for way in ["whep", "whip"] {
         let path = format!("/live/show/{way}");
         let answer = ask(house.http, "GET", &path, "").await;
@@ -371,7 +371,7 @@ async fn endpoints_tell_what_they_are() {
 
 #[tokio::test]
 async fn publishers_show_their_key_wherever_they_can() {
-    let house = House::open(&format!("{AUTH}[ingest]\ntakeover = \"never\"\n")).await;
+    let house = TestServer::open(&format!("{AUTH}[ingest]\ntakeover = \"never\"\n")).await;
     let keys = [
         ("/live/a/whip", bearer(KEY)),
         ("/live/b/whip?key=bells-at-noon-41", SDP.to_owned()),
@@ -413,7 +413,7 @@ async fn publishers_show_their_key_wherever_they_can() {
 
 #[tokio::test]
 async fn guessing_ends_in_waiting() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let guess = async |key: &str| {
         let path = "/live/show/whip";
         send(&house, "POST", path, &bearer(key), &publisher()).await
@@ -428,7 +428,7 @@ async fn guessing_ends_in_waiting() {
 
 #[tokio::test]
 async fn a_full_server_says_when_to_come_again() {
-    let house = House::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
+    let house = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
     let _source = house.publish("radio.mp3").await;
     let first = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
     assert_eq!(status(&first), 201, "{first}");
@@ -469,8 +469,8 @@ async fn a_full_server_says_when_to_come_again() {
 
 #[tokio::test]
 async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
-    // Half of the seats for sessions that wait, an eighth for one address.
-    let house = House::open(&format!("{AUTH}[limits]\nlisteners = 16\n")).await;
+    // Half of the permits for sessions that wait, an eighth for one address.
+    let house = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 16\n")).await;
     let _source = house.publish("radio.mp3").await;
     let open = async |host: u8| {
         let body = listener();
@@ -480,7 +480,7 @@ async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
             body.len()
         );
         let request = format!("{head}{body}");
-        // The seat of a session that was ended is free a moment later.
+        // The permit of a session that was ended is free a moment later.
         let opened = async {
             loop {
                 let mut socket = connect_from(host, house.http).await;
@@ -493,7 +493,7 @@ async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
             }
         };
         let answer = tokio::time::timeout(SOON, opened).await;
-        let answer = answer.expect("seats become free");
+        let answer = answer.expect("permits become free");
         header(&answer, "location").expect("a session").to_owned()
     };
     let is_there = async |location: &str| {
@@ -514,7 +514,7 @@ async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
     }
     assert!(left <= 7, "{left}");
     assert!(is_there(sessions.last().expect("some")).await);
-    // What is gone is gone at the port, and has given its seat back.
+    // What is gone is gone at the port, and has given its permit back.
     let page = ask(house.admin, "GET", "/metrics", "").await;
     assert!(page.contains("carillon_pending_sessions 8.0\n"), "{page}");
     let name = "carillon_rejected_total{reason=\"limit_pending_sessions\"} 393";
@@ -529,7 +529,7 @@ async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
 
 #[tokio::test]
 async fn webrtc_can_be_switched_off() {
-    let house = House::open(&format!("{AUTH}[webrtc]\nlisten = \"\"\n")).await;
+    let house = TestServer::open(&format!("{AUTH}[webrtc]\nlisten = \"\"\n")).await;
     assert!(!house.notice.contains("webrtc"), "{}", house.notice);
     for (path, headers) in [("/live/show/whep", SDP), ("/live/show/whip", &bearer(KEY))] {
         let answer = send(&house, "POST", path, headers, &listener()).await;
@@ -553,7 +553,7 @@ async fn a_session_is_where_the_outside_world_finds_it() {
         (trusted, "X-Forwarded-Prefix: //evil.example\r\n", ""),
         ("", prefix, ""),
     ] {
-        let house = House::open(&format!("{listen}{http}{AUTH}")).await;
+        let house = TestServer::open(&format!("{listen}{http}{AUTH}")).await;
         let _source = house.publish("radio.mp3").await;
         let headers = format!("{SDP}{headers}");
         let answer = send(&house, "POST", "/radio.mp3/whep", &headers, &listener()).await;
@@ -573,7 +573,7 @@ async fn a_session_is_where_the_outside_world_finds_it() {
 
 #[tokio::test]
 async fn the_publish_page_is_nobody_elses() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let page = ask(house.http, "GET", "/live/show/publish", "").await;
     assert_eq!(status(&page), 200, "{page}");
     let policy = header(&page, "content-security-policy").expect("a policy");
@@ -588,7 +588,7 @@ async fn the_publish_page_is_nobody_elses() {
 
 #[tokio::test]
 async fn strange_bodies_are_refused_and_nothing_breaks() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let _source = house.publish("radio.mp3").await;
     let good = listener();
     let mut bodies: Vec<Vec<u8>> = vec![
@@ -639,7 +639,7 @@ async fn strange_bodies_are_refused_and_nothing_breaks() {
 async fn sessions_are_not_named_in_the_access_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let access = folder.path().join("access.log");
-    let house = House::open(&format!("{AUTH}[log]\naccess = {access:?}\n")).await;
+    let house = TestServer::open(&format!("{AUTH}[log]\naccess = {access:?}\n")).await;
     let _source = house.publish("radio.mp3").await;
     let answer = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
     let location = header(&answer, "location").expect("a session").to_owned();

@@ -18,7 +18,7 @@ const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
 /// A relay with both secure ports, and a client that knows its certificate.
 struct Secure {
-    house: House,
+    house: TestServer,
     connector: TlsConnector,
     /// What a client offers that knows HTTP/2 as well, or whatever its library offers by default.
     any: TlsConnector,
@@ -38,7 +38,7 @@ impl Secure {
              [http]\nlisten = [\"127.0.0.1:0\"]\ntls_listen = [\"127.0.0.1:0\"]\n\
              {files}{AUTH}{toml}"
         );
-        let house = House::open(&toml).await;
+        let house = TestServer::open(&toml).await;
         let mut roots = rustls::RootCertStore::empty();
         roots.add(made.cert.der().clone()).expect("a root");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -297,7 +297,7 @@ async fn an_idle_connection_of_http_2_ends_when_the_server_leaves() {
     let secure = Secure::open().await;
     let (mut client, connection) = secure.http_2().await;
     assert_eq!(send(&mut client, "GET", "/", "").await.status(), 200);
-    let House {
+    let TestServer {
         shutdown,
         hurry,
         ended,

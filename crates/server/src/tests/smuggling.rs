@@ -151,7 +151,7 @@ fn answers(text: &str) -> Vec<usize> {
 
 #[tokio::test]
 async fn nothing_is_hidden_behind_a_malformed_request() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let first = "GET /_/icon.svg HTTP/1.1\r\nHost: x\r\n\r\n";
     for (shape, expected) in SHAPES {
         // As the first request on a connection, and as a later one.
@@ -188,7 +188,7 @@ async fn nothing_is_hidden_behind_a_malformed_request() {
 
 #[tokio::test]
 async fn what_sources_may_do_hides_nothing_either() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let key = basic("source", KEY);
     for (request, expected) in [
         // Refused for want of a stream or a key: what counts is that it was understood.

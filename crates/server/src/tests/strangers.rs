@@ -25,7 +25,7 @@ async fn no_key_gets_into_a_log() {
     // Tasks of this test run on its own thread.
     let _guard = tracing::subscriber::set_default(subscriber);
 
-    let house = House::open(&format!("{AUTH}[log]\naccess = {access:?}\n")).await;
+    let house = TestServer::open(&format!("{AUTH}[log]\naccess = {access:?}\n")).await;
     let _source = house.publish("live/show").await;
     for (method, path) in [
         ("GET", "/live/none"),
@@ -65,7 +65,7 @@ async fn no_key_gets_into_a_log() {
 }
 
 /// One that has come past the handshake and is a stranger still.
-async fn stranger(house: &House, host: u8) -> TcpStream {
+async fn stranger(house: &TestServer, host: u8) -> TcpStream {
     let mut c0_c1 = vec![3];
     c0_c1.resize(1 + 1536, 0);
     let mut socket = connect_from(host, house.rtmp).await;
@@ -77,7 +77,7 @@ async fn stranger(house: &House, host: u8) -> TcpStream {
 
 #[tokio::test]
 async fn one_address_evicts_itself_from_the_rtmp_port() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut other = stranger(&house, 2).await;
     let mut strangers = Vec::new();
     for _ in 0..64 {
@@ -105,7 +105,7 @@ async fn one_address_evicts_itself_from_the_rtmp_port() {
 
 #[tokio::test]
 async fn sixteen_addresses_do_not_fill_the_rtmp_port() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let mut strangers = Vec::new();
     for _ in 0..64 {
         for host in 2..18 {
@@ -126,7 +126,7 @@ async fn sixteen_addresses_do_not_fill_the_rtmp_port() {
 
 #[tokio::test]
 async fn unknown_streams_leave_nothing_behind() {
-    let house = House::open(AUTH).await;
+    let house = TestServer::open(AUTH).await;
     let _source = house.publish("radio.mp3").await;
     for number in 0..300 {
         for path in ["", ".flv", ".ogg", "/"] {

@@ -12,7 +12,7 @@ use webrtc::ice::{Credentials, RANDOM_LEN, Transport};
 use webrtc::sdp::{Direction, MediaKind};
 use webrtc::srtp::Profile;
 
-use super::{House, SOON, body, exchange, status};
+use super::{TestServer, SOON, body, exchange, status};
 
 const FORMATS: &[OfferedFormat<'_>] = &[OfferedFormat {
     payload_type: 102,
@@ -33,7 +33,7 @@ pub(super) struct Viewer {
 
 impl Viewer {
     /// Watches the pictures of a stream.
-    pub(super) async fn watch(house: &House, stream: &str) -> Self {
+    pub(super) async fn watch(house: &TestServer, stream: &str) -> Self {
         let identity = Identity::generate(&[Profile::Aes128Gcm]).expect("an identity");
         let mut random = [0; RANDOM_LEN];
         getrandom::fill(&mut random).expect("random bytes");
@@ -76,7 +76,7 @@ impl Drop for Viewer {
 }
 
 /// The answer to a viewer's offer.
-pub(super) async fn ask_to_watch(house: &House, stream: &str, offer: &str) -> String {
+pub(super) async fn ask_to_watch(house: &TestServer, stream: &str, offer: &str) -> String {
     let request = format!(
         "POST /{stream}/whep HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
          Content-Type: application/sdp\r\nContent-Length: {}\r\n\r\n{offer}",

@@ -54,7 +54,7 @@ struct Queue {
 }
 
 /// What a turn finds to do.
-struct Turn {
+struct JobStep {
     inputs: Vec<Input>,
     /// They are the last.
     is_last: bool,
@@ -153,7 +153,7 @@ impl Queue {
         self.bytes = 0;
     }
 
-    fn take(&mut self) -> Turn {
+    fn take(&mut self) -> JobStep {
         let count = self.inputs.len().min(TURN_SAMPLES_MAX);
         let inputs: Vec<_> = self.inputs.drain(..count).collect();
         for input in &inputs {
@@ -163,7 +163,7 @@ impl Queue {
             }
         }
         self.ended = self.closed && self.inputs.is_empty();
-        Turn {
+        JobStep {
             inputs,
             is_last: self.ended,
             dropped_samples: self.dropped_samples,

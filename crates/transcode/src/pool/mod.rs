@@ -99,12 +99,12 @@ fn turn_streams(ready: &Ready) {
 /// as there are feeds.
 #[derive(Default)]
 struct Ready {
-    line: Mutex<Line>,
+    line: Mutex<JobQueue>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Line {
+struct JobQueue {
     jobs: VecDeque<Arc<Job>>,
     stopped: bool,
 }

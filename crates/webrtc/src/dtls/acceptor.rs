@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use net::panics::{self, Part};
-use net::shares::{Bounds, Shares, Standing, Ticket};
+use net::shares::{Bounds, Shares, Standing, ShareTicket};
 use rtc_dtls::endpoint::{Endpoint, EndpointEvent};
 use rtc_shared::TransportProtocol;
 use rtc_shared::error::Error::ErrAlertFatalOrClose;
@@ -48,7 +48,7 @@ pub struct Association {
     expected: Fingerprint,
     stage: Stage,
     /// Among those that are half open.
-    place: Option<Ticket>,
+    place: Option<ShareTicket>,
 }
 
 #[derive(Debug)]

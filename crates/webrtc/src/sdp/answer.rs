@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::net::SocketAddr;
 
 use super::fingerprint::Fingerprint;
-use super::media::{Extension, Format, Media, MediaKind};
+use super::media::{Extension, OfferedFormat, Media, MediaKind};
 use super::offer::Offer;
 use crate::ice::{Credentials, Transport};
 
@@ -48,7 +48,7 @@ pub enum Section<'a> {
     /// We send one track.
     Sends {
         /// The chosen one of the section's formats.
-        format: &'a Format,
+        format: &'a OfferedFormat,
         /// What the answer says of the format's parameters instead of repeating the offer's.
         parameters: Option<&'a str>,
         /// The source of the track.
@@ -59,11 +59,11 @@ pub enum Section<'a> {
     /// We receive one track.
     Receives {
         /// The one of the section's formats that we like best.
-        format: &'a Format,
+        format: &'a OfferedFormat,
         /// What the answer says of all these formats' parameters instead of repeating the offer's.
         parameters: Option<&'a str>,
         /// Further formats that may come in its stead.
-        more: &'a [Format],
+        more: &'a [OfferedFormat],
         /// Header extensions we read, of those the section offers.
         extensions: &'a [Extension],
         /// The layers of the section that we take all at once (RFC 8853); empty without simulcast.
@@ -302,7 +302,7 @@ pub(super) fn candidates(out: &mut String, candidates: &[Candidate]) -> fmt::Res
     Ok(())
 }
 
-fn format(out: &mut String, section: Section<'_>, format: &Format, rtx: Option<u8>) -> fmt::Result {
+fn format(out: &mut String, section: Section<'_>, format: &OfferedFormat, rtx: Option<u8>) -> fmt::Result {
     let payload_type = format.payload_type;
     write!(out, "a=rtpmap:{payload_type} {}\r\n", format.codec.rtpmap())?;
     let (parameters, receives) = match section {

@@ -47,7 +47,7 @@ pub struct Media {
     /// What the peer wants to do with it.
     pub direction: Direction,
     /// The formats that a relay understands, best first.
-    pub formats: Vec<Format>,
+    pub formats: Vec<OfferedFormat>,
     /// RTP header extensions.
     pub extensions: Vec<Extension>,
     /// The sources the peer says it will send from.
@@ -101,7 +101,7 @@ impl Direction {
 
 /// An offered format.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Format {
+pub struct OfferedFormat {
     /// Its number in RTP headers; any of 0 to 127.
     pub payload_type: u8,
     /// Its coding.
@@ -192,8 +192,8 @@ impl Media {
     }
 
     /// The offered format that suits a track best, and how well. Of equals the peer's first.
-    pub fn choose(&self, wanted: Wanted) -> Option<(&Format, Fit)> {
-        let mut best: Option<(&Format, (Fit, u8))> = None;
+    pub fn choose(&self, wanted: Wanted) -> Option<(&OfferedFormat, Fit)> {
+        let mut best: Option<(&OfferedFormat, (Fit, u8))> = None;
         for format in &self.formats {
             let Some(fit) = wanted.fit(format.codec) else {
                 continue;
@@ -206,12 +206,12 @@ impl Media {
     }
 
     /// The peer's first format that `accept` takes. H.264 that cannot fragment is passed over.
-    pub fn first(&self, accept: impl Fn(Codec) -> bool) -> Option<&Format> {
+    pub fn first(&self, accept: impl Fn(Codec) -> bool) -> Option<&OfferedFormat> {
         self.each(accept).next()
     }
 
     /// The peer's formats that `accept` takes, in its order, but for H.264 that cannot fragment.
-    pub fn each(&self, accept: impl Fn(Codec) -> bool) -> impl Iterator<Item = &Format> {
+    pub fn each(&self, accept: impl Fn(Codec) -> bool) -> impl Iterator<Item = &OfferedFormat> {
         self.formats.iter().filter(move |format| {
             let sendable = !matches!(format.codec, Codec::H264(h264) if !h264.fragments);
             sendable && accept(format.codec)
@@ -225,7 +225,7 @@ impl Media {
     }
 }
 
-impl Format {
+impl OfferedFormat {
     /// Whether the peer takes, or will send, two channels of Opus.
     pub fn is_stereo(&self) -> bool {
         ["stereo", "sprop-stereo"]
@@ -247,7 +247,7 @@ fn direction(attributes: &[Attribute]) -> Direction {
 }
 
 /// The formats in the order of the `m=` line.
-fn formats(numbers: &[String], attributes: &[Attribute]) -> Vec<Format> {
+fn formats(numbers: &[String], attributes: &[Attribute]) -> Vec<OfferedFormat> {
     let numbers: Vec<u8> = numbers
         .iter()
         .take(FORMATS_MAX)
@@ -291,7 +291,7 @@ fn formats(numbers: &[String], attributes: &[Attribute]) -> Vec<Format> {
             continue;
         }
         if let Some(codec) = Codec::parse(encodings[at], echoed) {
-            formats.push(Format {
+            formats.push(OfferedFormat {
                 payload_type,
                 codec,
                 parameters: echoed.into(),

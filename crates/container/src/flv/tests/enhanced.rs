@@ -304,11 +304,11 @@ fn opus_of_one_or_two_channels_is_bare() {
     assert_eq!(words(&items)[1], "track 0 opus kept");
 }
 
-fn rtp_format(items: &[Item]) -> Option<crate::rtp::Format> {
+fn rtp_format(items: &[Item]) -> Option<crate::rtp::PayloadFormat> {
     let Item::Track(track) = &items[0] else {
         panic!("a track")
     };
-    crate::rtp::Format::of(track)
+    crate::rtp::PayloadFormat::of(track)
 }
 
 #[test]

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use media::{Kind, Sample, Span, Timestamp};
 
 use super::super::PICTURE_TIMESCALE;
-use super::super::clock::{Place, to_time, to_units};
+use super::super::clock::{FramePosition, to_time, to_units};
 use super::super::fragment::Piece;
 use super::super::sink::{Next, Sink};
 use super::{Muxer, picture_span};
@@ -126,13 +126,13 @@ impl<P: Clone> Muxer<P> {
         }
         self.sound_clock.set_rate(rate);
         let at = match self.sound_clock.place(dts, duration) {
-            Place::Next(at) => at,
-            Place::Jump(at) => {
+            FramePosition::Next(at) => at,
+            FramePosition::Jump(at) => {
                 // A fragment has one time for all its sound.
                 self.end_fragment_with_sound(sink);
                 at
             }
-            Place::Behind => return,
+            FramePosition::Behind => return,
         };
         let sound = Piece {
             at,

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use media::{Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 
 use self::order::Order;
-use super::format::Format;
+use super::format::PayloadFormat;
 
 pub use buffer::FRAME_BYTES_MAX;
 
@@ -60,7 +60,7 @@ pub enum Event {
 /// others are found from their order.
 #[derive(Debug)]
 pub struct Depacketizer {
-    format: Format,
+    format: PayloadFormat,
     id: TrackId,
     assembly: Box<dyn Assembly>,
     open: Option<OpenFrame>,
@@ -133,14 +133,14 @@ struct Frame {
 impl Depacketizer {
     /// A depacketizer for the track `id` of the stream. `channels` are those that the session
     /// description says Opus has: 1 for mono, else 2; nothing to pictures.
-    pub fn new(format: Format, id: TrackId, channels: u8) -> Self {
+    pub fn new(format: PayloadFormat, id: TrackId, channels: u8) -> Self {
         let assembly: Box<dyn Assembly> = match format {
-            Format::H264 => Box::new(nal::Units::<h264::H264>::new()),
-            Format::Hevc => Box::new(nal::Units::<hevc::Hevc>::new()),
-            Format::Av1 => Box::<av1::Units>::default(),
-            Format::Vp8 => Box::<vp8::Pieces>::default(),
-            Format::Vp9 => Box::<vp9::Pieces>::default(),
-            Format::Opus => Box::new(opus::Packet::new(channels)),
+            PayloadFormat::H264 => Box::new(nal::Units::<h264::H264>::new()),
+            PayloadFormat::Hevc => Box::new(nal::Units::<hevc::Hevc>::new()),
+            PayloadFormat::Av1 => Box::<av1::Units>::default(),
+            PayloadFormat::Vp8 => Box::<vp8::Pieces>::default(),
+            PayloadFormat::Vp9 => Box::<vp9::Pieces>::default(),
+            PayloadFormat::Opus => Box::new(opus::Packet::new(channels)),
         };
         let health = match format.kind() {
             Kind::Audio => Health::Whole,
@@ -154,7 +154,7 @@ impl Depacketizer {
             follows_gap: false,
             health,
             track: None,
-            order: Order::new(matches!(format, Format::H264 | Format::Hevc)),
+            order: Order::new(matches!(format, PayloadFormat::H264 | PayloadFormat::Hevc)),
             dropped_frames: 0,
         }
     }
@@ -197,7 +197,7 @@ impl Depacketizer {
             open.is_damaged = self.assembly.push(packet.payload).is_err();
         }
         self.open = Some(open);
-        if packet.marker || self.format == Format::Opus {
+        if packet.marker || self.format == PayloadFormat::Opus {
             self.finish(out);
         }
     }

@@ -2,7 +2,7 @@
 
 use media::{Item, Sample, Timestamp, TrackId};
 
-use super::super::format::Format;
+use super::super::format::PayloadFormat;
 use super::{Depacketizer, Event, Incoming};
 
 struct Bench {
@@ -11,7 +11,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(format: Format) -> Self {
+    fn new(format: PayloadFormat) -> Self {
         Self {
             depacketizer: Depacketizer::new(format, TrackId::VIDEO, 1),
             wanted: 0,
@@ -50,7 +50,7 @@ const INTER: &[u8] = &[0x10, 0x51, 5, 0, 7];
 
 #[test]
 fn pictures_wait_for_the_first_keyframe() {
-    let mut bench = Bench::new(Format::Vp8);
+    let mut bench = Bench::new(PayloadFormat::Vp8);
     assert!(bench.depacketizer.awaits_keyframe());
     for at in 0..3 {
         assert!(bench.push(40 * at, true, INTER).is_empty());
@@ -64,7 +64,7 @@ fn pictures_wait_for_the_first_keyframe() {
 
 #[test]
 fn pictures_after_a_loss_wait_for_a_keyframe_but_not_for_ever() {
-    let mut bench = Bench::new(Format::Vp8);
+    let mut bench = Bench::new(PayloadFormat::Vp8);
     bench.push(0, true, KEY);
     bench.depacketizer.lost();
     assert!(bench.push(80, true, INTER).is_empty());
@@ -79,7 +79,7 @@ fn pictures_after_a_loss_wait_for_a_keyframe_but_not_for_ever() {
 
 #[test]
 fn a_frame_may_lack_its_marker_but_no_piece() {
-    let mut bench = Bench::new(Format::Vp8);
+    let mut bench = Bench::new(PayloadFormat::Vp8);
     assert!(bench.push(0, false, KEY).is_empty());
     assert!(bench.push(0, false, &[0, 8, 9]).is_empty());
     let samples = bench.push(40, false, INTER);
@@ -94,7 +94,7 @@ fn a_frame_may_lack_its_marker_but_no_piece() {
 
 #[test]
 fn times_do_not_go_back() {
-    let mut bench = Bench::new(Format::Vp8);
+    let mut bench = Bench::new(PayloadFormat::Vp8);
     let mut times = Vec::new();
     for (millis, payload) in [(100, KEY), (60, INTER), (140, INTER)] {
         let samples = bench.push(millis, true, payload);
@@ -105,7 +105,7 @@ fn times_do_not_go_back() {
 
 #[test]
 fn layers_become_a_superframe() {
-    let mut bench = Bench::new(Format::Vp9);
+    let mut bench = Bench::new(PayloadFormat::Vp9);
     let key = [0x82, 0x49, 0x83, 0x42, 0x00, 0x13, 0xF0, 0x0B, 0x30, 0x00];
     // I, L, B, E, then picture 5, layer 0 or 1 with its TL0PICIDX.
     let base = [&[0xAC, 5, 0, 9][..], &key].concat();
@@ -127,7 +127,7 @@ fn descriptors_of_every_length_are_passed_over() {
         &[0x90, 0xF0, 0x80, 0x11, 3, 0x20],
         &[0x90, 0x20, 0x40],
     ] {
-        let mut bench = Bench::new(Format::Vp8);
+        let mut bench = Bench::new(PayloadFormat::Vp8);
         let samples = bench.push(0, true, &[descriptor, key].concat());
         assert_eq!(&samples[0].data[..], key, "{descriptor:?}");
     }
@@ -141,7 +141,7 @@ fn descriptors_of_every_length_are_passed_over() {
             0x0E, 0x38, 1, 64, 0, 180, 2, 128, 1, 104, 2, 0x04, 1, 0x08, 1, 2,
         ],
     ] {
-        let mut bench = Bench::new(Format::Vp9);
+        let mut bench = Bench::new(PayloadFormat::Vp9);
         let samples = bench.push(0, true, &[descriptor, &key].concat());
         assert_eq!(samples[0].data[..], key, "{descriptor:?}");
         assert_eq!(bench.depacketizer.dimensions(), Some((320, 180)));
@@ -150,7 +150,7 @@ fn descriptors_of_every_length_are_passed_over() {
 
 #[test]
 fn sound_is_handed_on_packet_by_packet() {
-    let mut bench = Bench::new(Format::Opus);
+    let mut bench = Bench::new(PayloadFormat::Opus);
     assert!(!bench.depacketizer.awaits_keyframe());
     let samples = bench.push(0, false, &[0xFC, 1, 2]);
     assert_eq!(samples[0].duration.millis(), 20);
@@ -163,7 +163,7 @@ fn sound_is_handed_on_packet_by_packet() {
 
 #[test]
 fn parameter_sets_may_come_with_the_session_description() {
-    let mut bench = Bench::new(Format::H264);
+    let mut bench = Bench::new(PayloadFormat::H264);
     assert!(bench.push(0, true, &[0x65, 0x88, 1]).is_empty(), "no sets");
     assert_eq!(bench.wanted, 1);
     bench.depacketizer.learn(SPS);
@@ -176,7 +176,7 @@ fn parameter_sets_may_come_with_the_session_description() {
 
 #[test]
 fn a_recovery_point_is_a_keyframe() {
-    let mut bench = Bench::new(Format::H264);
+    let mut bench = Bench::new(PayloadFormat::H264);
     bench.depacketizer.learn(SPS);
     // Units of one packet: what is said of the refresh, and a slice.
     let samples = bench.push(0, true, &[0x78, 0, 4, 6, 6, 1, 0xC4, 0, 3, 0x41, 0x9A, 1]);
@@ -187,14 +187,14 @@ fn a_recovery_point_is_a_keyframe() {
 
 #[test]
 fn a_keyframe_without_its_first_slice_is_none() {
-    let mut bench = Bench::new(Format::H264);
+    let mut bench = Bench::new(PayloadFormat::H264);
     bench.depacketizer.learn(SPS);
     bench.depacketizer.lost();
     // first_mb_in_slice is 1.
     assert!(bench.push(0, false, &[0x65, 0x48, 1]).is_empty());
     assert!(bench.push(0, true, &[0x65, 0x88, 1]).is_empty());
     assert_eq!(bench.push(40, true, &[0x65, 0x88, 1]).len(), 1);
-    let mut bench = Bench::new(Format::Hevc);
+    let mut bench = Bench::new(PayloadFormat::Hevc);
     bench.depacketizer.lost();
     // first_slice_segment_in_pic_flag is 0, in a fragment.
     assert!(bench.push(0, false, &[0x62, 1, 0x93, 0x48]).is_empty());
@@ -209,7 +209,7 @@ fn a_keyframe_without_its_first_slice_is_none() {
 fn fragments_that_do_not_fit_spoil_the_frame() {
     let (start, middle, end) = ([0x7C, 0x85, 0x88], [0x7C, 0x05, 1], [0x7C, 0x45, 2]);
     let whole = [0x06, 5, 1, 0xC4];
-    let mut bench = Bench::new(Format::H264);
+    let mut bench = Bench::new(PayloadFormat::H264);
     bench.depacketizer.learn(SPS);
     let mut push = |at: u32, payloads: &[&[u8]]| {
         let last = payloads.len() - 1;
@@ -234,7 +234,7 @@ fn fragments_that_do_not_fit_spoil_the_frame() {
 fn av1_units_go_on_where_they_were_cut() {
     let header = [0x08, 2, 0, 0, 5, 0x21, 0xE7, 0xF6, 0x60, 0x17, 0xC0, 2];
     let key = [&[0x28, 12][..], &header, &[0x30, 0x10, 7]].concat();
-    let mut bench = Bench::new(Format::Av1);
+    let mut bench = Bench::new(PayloadFormat::Av1);
     let samples = bench.push(0, true, &key);
     assert_eq!(samples[0].data[13..], [0x32, 2, 0x10, 7]);
     assert_eq!(bench.depacketizer.dimensions(), Some((320, 180)));
@@ -251,7 +251,7 @@ fn av1_units_go_on_where_they_were_cut() {
         [goes_on, &[0xA0, 9, 2]],
         [goes_on, &[0x90]],
     ] {
-        let mut bench = Bench::new(Format::Av1);
+        let mut bench = Bench::new(PayloadFormat::Av1);
         bench.push(0, true, &key);
         bench.push(40, false, packets[0]);
         let samples = bench.push(40, true, packets[1]);

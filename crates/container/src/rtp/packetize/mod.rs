@@ -14,7 +14,7 @@ use media::codec::opus;
 use media::{Sample, Timestamp, Track};
 use thiserror::Error;
 
-use super::format::Format;
+use super::format::PayloadFormat;
 use super::payloads::Payloads;
 
 /// Fewer bytes than this leave no room for the headers of the formats.
@@ -46,7 +46,7 @@ pub enum Unsendable {
 /// Makes payloads of one track's samples.
 #[derive(Debug)]
 pub struct Packetizer {
-    format: Format,
+    format: PayloadFormat,
     payload_bytes: usize,
     packer: Packer,
     /// The latest time that a picture is presented at.
@@ -73,31 +73,31 @@ struct Frame<'a> {
 }
 
 impl Packetizer {
-    /// A packetizer of `track`, which [`Format::of`] says has the format `format`, into payloads of at most
+    /// A packetizer of `track`, which [`PayloadFormat::of`] says has the format `format`, into payloads of at most
     /// `payload_bytes`; usually [`PAYLOAD_BYTES`]. Fewer than 64 are taken for 64.
     ///
     /// Samples of H.264 without a configuration are taken for Annex B.
     ///
     /// [`PAYLOAD_BYTES`]: super::PAYLOAD_BYTES
-    pub fn new(format: Format, track: &Track, payload_bytes: usize) -> Self {
+    pub fn new(format: PayloadFormat, track: &Track, payload_bytes: usize) -> Self {
         let record = &track.config[..];
         Self {
             format,
             payload_bytes: payload_bytes.max(PAYLOAD_BYTES_MIN),
             packer: match format {
-                Format::H264 => Packer::H264(nal::Packer::new(record)),
-                Format::Hevc => Packer::Hevc(nal::Packer::new(record)),
-                Format::Av1 => Packer::Av1(av1::Packer::new(record)),
-                Format::Vp8 => Packer::Vp8(vp8::Packer::default()),
-                Format::Vp9 => Packer::Vp9(vp9::Packer::default()),
-                Format::Opus => Packer::Opus,
+                PayloadFormat::H264 => Packer::H264(nal::Packer::new(record)),
+                PayloadFormat::Hevc => Packer::Hevc(nal::Packer::new(record)),
+                PayloadFormat::Av1 => Packer::Av1(av1::Packer::new(record)),
+                PayloadFormat::Vp8 => Packer::Vp8(vp8::Packer::default()),
+                PayloadFormat::Vp9 => Packer::Vp9(vp9::Packer::default()),
+                PayloadFormat::Opus => Packer::Opus,
             },
             latest: None,
         }
     }
 
     /// The format of the payloads.
-    pub const fn format(&self) -> Format {
+    pub const fn format(&self) -> PayloadFormat {
         self.format
     }
 

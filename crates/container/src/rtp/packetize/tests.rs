@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use media::{Framing, Sample, Span, Timestamp, Track, TrackId};
 
-use super::super::{Format, PAYLOAD_BYTES, Payloads};
+use super::super::{PayloadFormat, PAYLOAD_BYTES, Payloads};
 use super::{Packetizer, Picture, Unsendable};
 
 const SPS: &[u8] = &[0x67, 0x42, 0xC0, 0x0C, 0xD9, 0x01, 0x41, 0x9F, 0x9F];
 const PPS: &[u8] = &[0x68, 0xCE, 0x3C, 0x80];
 
-fn track(format: Format, record: &[u8]) -> Track {
+fn track(format: PayloadFormat, record: &[u8]) -> Track {
     Track {
         id: TrackId::VIDEO,
         kind: format.kind(),
@@ -45,7 +45,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(format: Format, record: &[u8]) -> Self {
+    fn new(format: PayloadFormat, record: &[u8]) -> Self {
         Self {
             packetizer: Packetizer::new(format, &track(format, record), PAYLOAD_BYTES),
         }
@@ -75,7 +75,7 @@ impl Bench {
 
 #[test]
 fn delimiters_and_filler_stay_behind() {
-    let mut bench = Bench::new(Format::H264, &[]);
+    let mut bench = Bench::new(PayloadFormat::H264, &[]);
     let slice = &[0x41, 0x9A, 1][..];
     let frame = annex_b(&[&[0x09, 0x30], slice, &[0x0C, 0xFF, 0x80], &[0x78, 0, 1, 9]]);
     let (_, payloads) = bench.push(false, &frame).expect("a slice");
@@ -87,7 +87,7 @@ fn delimiters_and_filler_stay_behind() {
 
 #[test]
 fn parameter_sets_that_come_alone_stand_before_the_next_keyframe() {
-    let mut bench = Bench::new(Format::H264, &[]);
+    let mut bench = Bench::new(PayloadFormat::H264, &[]);
     let sets = annex_b(&[SPS, PPS]);
     assert_eq!(bench.push(false, &sets).err(), Some(Unsendable::NoFrame));
     let (picture, payloads) = bench
@@ -105,7 +105,7 @@ fn parameter_sets_that_come_alone_stand_before_the_next_keyframe() {
 #[test]
 fn a_keyframe_keeps_the_sets_it_brings() {
     let record = media::codec::h264::AvcConfig::write(&[SPS], &[PPS]);
-    let mut bench = Bench::new(Format::H264, &record.expect("a readable set"));
+    let mut bench = Bench::new(PayloadFormat::H264, &record.expect("a readable set"));
     let other = [0x68, 0xCE, 0x3C, 0x81];
     let units = [&other[..], &[0x65, 0x88, 1]];
     let lengths = units.map(|unit| [&[0, 0, 0, unit.len() as u8], unit].concat());
@@ -123,11 +123,11 @@ fn a_keyframe_keeps_the_sets_it_brings() {
 #[test]
 fn a_new_configuration_holds_from_the_next_keyframe_on() {
     let record = |pps| media::codec::h264::AvcConfig::write(&[SPS], &[pps]).expect("readable");
-    let mut bench = Bench::new(Format::H264, &record(PPS));
+    let mut bench = Bench::new(PayloadFormat::H264, &record(PPS));
     let key = [0, 0, 0, 3, 0x65, 0x88, 1];
     let (_, before) = bench.push(true, &key).expect("a slice");
     let other = [0x68, 0xCE, 0x3C, 0x81];
-    let track = track(Format::H264, &record(&other));
+    let track = track(PayloadFormat::H264, &record(&other));
     bench.packetizer.reconfigure(&track);
     let (_, after) = bench.push(true, &key).expect("a slice");
     assert!(before[0].windows(4).any(|bytes| bytes == PPS));
@@ -136,7 +136,7 @@ fn a_new_configuration_holds_from_the_next_keyframe_on() {
 
 #[test]
 fn layers_that_others_are_predicted_from_are_no_waste() {
-    let mut bench = Bench::new(Format::Hevc, &[]);
+    let mut bench = Bench::new(PayloadFormat::Hevc, &[]);
     let mut is_disposable = |kind: u8, layer: u8| {
         let frame = annex_b(&[&[kind << 1, layer + 1, 0x80, 1]]);
         let (picture, _) = bench.push(false, &frame).expect("a slice");
@@ -152,7 +152,7 @@ fn layers_that_others_are_predicted_from_are_no_waste() {
 
 #[test]
 fn pictures_out_of_order_are_told() {
-    let mut bench = Bench::new(Format::H264, &[]);
+    let mut bench = Bench::new(PayloadFormat::H264, &[]);
     let mut push = |millis, first: u8| {
         let frame = annex_b(&[&[first, 0x88, 1]]);
         let (picture, _) = bench
@@ -175,7 +175,7 @@ fn av1_keyframes_get_the_sequence_header_of_the_configuration() {
         0x0A, 0x0B, 2, 0, 0, 5, 0x21, 0xE7, 0xF6, 0x60, 0x17, 0xC0, 2,
     ];
     let record = [&[0x81, 0, 0x0C, 0][..], &header].concat();
-    let mut bench = Bench::new(Format::Av1, &record);
+    let mut bench = Bench::new(PayloadFormat::Av1, &record);
     let frame = [0x12, 0, 0x32, 2, 0x10, 7];
     let (picture, payloads) = bench.push(true, &frame).expect("a frame");
     assert!(picture.keyframe);
@@ -195,7 +195,7 @@ fn av1_keyframes_get_the_sequence_header_of_the_configuration() {
 
 #[test]
 fn picture_numbers_wrap_at_fifteen_bits() {
-    let mut bench = Bench::new(Format::Vp8, &[]);
+    let mut bench = Bench::new(PayloadFormat::Vp8, &[]);
     let mut last = Vec::new();
     for _ in 0..0x8000 {
         (_, last) = bench.push(false, &[0x51, 5, 0]).expect("a frame");
@@ -207,7 +207,7 @@ fn picture_numbers_wrap_at_fifteen_bits() {
 
 #[test]
 fn sound_is_not_cut() {
-    let mut bench = Bench::new(Format::Opus, &[]);
+    let mut bench = Bench::new(PayloadFormat::Opus, &[]);
     let longest = vec![0xFC; media::codec::opus::FRAME_BYTES_MAX];
     let (picture, payloads) = bench.push(true, &longest).expect("a packet");
     assert!(picture.keyframe && payloads == [longest.clone()]);

@@ -8,7 +8,7 @@ use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId}
 use proptest::prelude::*;
 
 use super::super::{
-    Depacketizer, Event, FRAME_BYTES_MAX, Format, Incoming, PAYLOAD_BYTES, Packetizer, Payloads,
+    Depacketizer, Event, FRAME_BYTES_MAX, PayloadFormat, Incoming, PAYLOAD_BYTES, Packetizer, Payloads,
 };
 use super::{Media, Outcome, check_frame};
 
@@ -23,7 +23,7 @@ fn annex_b_track() -> Arc<Track> {
     track(Codec::H264, Framing::Bare, Bytes::new())
 }
 
-fn bare_track(format: Format) -> Arc<Track> {
+fn bare_track(format: PayloadFormat) -> Arc<Track> {
     track(format.codec(), Framing::Bare, Bytes::new())
 }
 
@@ -99,11 +99,11 @@ fn av1_frame(number: usize, sizes: &[usize]) -> Sample {
     sample(number, number == 0, data)
 }
 
-fn vp_frame(format: Format, number: usize, size: usize) -> Sample {
+fn vp_frame(format: PayloadFormat, number: usize, size: usize) -> Sample {
     let is_key = number == 0;
     let head: &[u8] = match (format, is_key) {
-        (Format::Vp8, true) => &[0x50, 0x05, 0x00, 0x9D, 0x01, 0x2A, 0x40, 0x01, 0xB4, 0x00],
-        (Format::Vp8, false) => &[0x51, 0x05, 0x00],
+        (PayloadFormat::Vp8, true) => &[0x50, 0x05, 0x00, 0x9D, 0x01, 0x2A, 0x40, 0x01, 0xB4, 0x00],
+        (PayloadFormat::Vp8, false) => &[0x51, 0x05, 0x00],
         (_, true) => &[0x82, 0x49, 0x83, 0x42, 0x00, 0x13, 0xF0, 0x0B, 0x30, 0x00],
         (_, false) => &[0x86, 0, 0],
     };
@@ -129,7 +129,7 @@ proptest! {
     fn h264_of_any_sizes(frames in proptest::collection::vec(proptest::collection::vec(sizes(), 1..6), 1..5)) {
         let frames = frames.iter().enumerate();
         let media = Media {
-            format: Format::H264,
+            format: PayloadFormat::H264,
             track: annex_b_track(),
             samples: frames.map(|(number, sizes)| h264_frame(number, sizes)).collect(),
         };
@@ -141,8 +141,8 @@ proptest! {
     fn av1_of_any_sizes(frames in proptest::collection::vec(proptest::collection::vec(sizes(), 1..8), 1..5)) {
         let frames = frames.iter().enumerate();
         let media = Media {
-            format: Format::Av1,
-            track: bare_track(Format::Av1),
+            format: PayloadFormat::Av1,
+            track: bare_track(PayloadFormat::Av1),
             samples: frames.map(|(number, sizes)| av1_frame(number, sizes)).collect(),
         };
         check(&media, PAYLOAD_BYTES);
@@ -151,7 +151,7 @@ proptest! {
 
     #[test]
     fn vp8_and_vp9_of_any_sizes(sizes in proptest::collection::vec(sizes(), 1..5)) {
-        for format in [Format::Vp8, Format::Vp9] {
+        for format in [PayloadFormat::Vp8, PayloadFormat::Vp9] {
             let frames = sizes.iter().enumerate();
             let media = Media {
                 format,
@@ -167,10 +167,10 @@ proptest! {
     #[test]
     fn a_unit_is_one_run(size in sizes(), payload_bytes in 64..1_400usize) {
         let frames = [
-            (Format::H264, annex_b_track(), h264_frame(1, &[size])),
-            (Format::Av1, bare_track(Format::Av1), av1_frame(1, &[size])),
-            (Format::Vp8, bare_track(Format::Vp8), vp_frame(Format::Vp8, 1, size)),
-            (Format::Vp9, bare_track(Format::Vp9), vp_frame(Format::Vp9, 0, size)),
+            (PayloadFormat::H264, annex_b_track(), h264_frame(1, &[size])),
+            (PayloadFormat::Av1, bare_track(PayloadFormat::Av1), av1_frame(1, &[size])),
+            (PayloadFormat::Vp8, bare_track(PayloadFormat::Vp8), vp_frame(PayloadFormat::Vp8, 1, size)),
+            (PayloadFormat::Vp9, bare_track(PayloadFormat::Vp9), vp_frame(PayloadFormat::Vp9, 0, size)),
         ];
         for (format, track, sample) in frames {
             let mut payloads = Payloads::default();
@@ -188,8 +188,8 @@ proptest! {
     #[test]
     fn av1_packets_end_within_units(sizes in proptest::collection::vec(sizes(), 1..8)) {
         let mut payloads = Payloads::default();
-        let track = bare_track(Format::Av1);
-        Packetizer::new(Format::Av1, &track, PAYLOAD_BYTES)
+        let track = bare_track(PayloadFormat::Av1);
+        Packetizer::new(PayloadFormat::Av1, &track, PAYLOAD_BYTES)
             .push(&av1_frame(1, &sizes), &mut payloads)
             .expect("it has a frame");
         let mut continues = false;
@@ -207,7 +207,7 @@ proptest! {
             0..60,
         ),
     ) {
-        for format in Format::ALL {
+        for format in PayloadFormat::ALL {
             let mut depacketizer = Depacketizer::new(format, TrackId::VIDEO, 2);
             let mut events = Vec::new();
             let mut sent = 0;
@@ -238,7 +238,7 @@ proptest! {
 
     #[test]
     fn any_sample_is_survived(bytes: Vec<u8>, keyframe: bool) {
-        for format in Format::ALL {
+        for format in PayloadFormat::ALL {
             let tracks = [
                 bare_track(format),
                 track(Codec::H264, Framing::Bare, Bytes::from(bytes.clone())),
@@ -258,7 +258,7 @@ proptest! {
 
 #[test]
 fn a_frame_without_end_is_dropped() {
-    let mut depacketizer = Depacketizer::new(Format::H264, TrackId::VIDEO, 0);
+    let mut depacketizer = Depacketizer::new(PayloadFormat::H264, TrackId::VIDEO, 0);
     depacketizer.learn(SPS);
     let mut events = Vec::new();
     let mut piece = vec![0x7C, 0x85];
@@ -295,7 +295,7 @@ fn annex_b_and_lengths_make_the_same_packets() {
     }
     let packets = |track: Arc<Track>, sample: Sample| {
         let media = Media {
-            format: Format::H264,
+            format: PayloadFormat::H264,
             track,
             samples: vec![sample],
         };

@@ -7,19 +7,19 @@ use bytes::Bytes;
 use media::{Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId};
 use testkit::{Clip, Tool};
 
-use super::super::Format;
+use super::super::PayloadFormat;
 use super::Media;
 use crate::flv::Reader;
 
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The first track of `format` in a clip.
-pub(super) fn of_clip(clip: Clip, format: Format) -> Media {
+pub(super) fn of_clip(clip: Clip, format: PayloadFormat) -> Media {
     let file = std::fs::read(clip.seconds(2)).expect("the clip was made");
     of_flv(&file, format)
 }
 
-fn of_flv(file: &[u8], format: Format) -> Media {
+fn of_flv(file: &[u8], format: PayloadFormat) -> Media {
     let mut items = Vec::new();
     Reader::default()
         .push(file, &mut items)
@@ -38,7 +38,7 @@ fn of_flv(file: &[u8], format: Format) -> Media {
         }
     }
     let track = track.expect("the clip has such a track");
-    assert_eq!(Format::of(&track), Some(format));
+    assert_eq!(PayloadFormat::of(&track), Some(format));
     Media {
         format,
         track,
@@ -61,7 +61,7 @@ pub(super) fn sliced() -> Media {
         "-c:v libx264 -preset ultrafast -tune zerolatency -g 25 -b:v 1M \
          -x264-params slices=4:sliced-threads=0:aud=1 -f flv -flvflags no_duration_filesize",
     );
-    of_flv(&file, Format::H264)
+    of_flv(&file, PayloadFormat::H264)
 }
 
 /// VP8, in the body that Enhanced RTMP has for it, and no sequence header.
@@ -95,9 +95,9 @@ pub(super) fn vp8() -> Media {
         channels: 0,
         flv: None,
     };
-    assert_eq!(Format::of(&track), Some(Format::Vp8));
+    assert_eq!(PayloadFormat::of(&track), Some(PayloadFormat::Vp8));
     Media {
-        format: Format::Vp8,
+        format: PayloadFormat::Vp8,
         track: Arc::new(track),
         samples,
     }
@@ -106,13 +106,13 @@ pub(super) fn vp8() -> Media {
 /// One of each format.
 pub(super) fn all() -> Vec<Media> {
     vec![
-        of_clip(Clip::Flv, Format::H264),
-        of_clip(Clip::FlvBframes, Format::H264),
+        of_clip(Clip::Flv, PayloadFormat::H264),
+        of_clip(Clip::FlvBframes, PayloadFormat::H264),
         sliced(),
-        of_clip(Clip::FlvHevc, Format::Hevc),
-        of_clip(Clip::FlvAv1, Format::Av1),
+        of_clip(Clip::FlvHevc, PayloadFormat::Hevc),
+        of_clip(Clip::FlvAv1, PayloadFormat::Av1),
         vp8(),
-        of_clip(Clip::FlvVp9, Format::Vp9),
-        of_clip(Clip::FlvOpus, Format::Opus),
+        of_clip(Clip::FlvVp9, PayloadFormat::Vp9),
+        of_clip(Clip::FlvOpus, PayloadFormat::Opus),
     ]
 }

@@ -14,13 +14,13 @@ use media::codec::{av1, h264, hevc, nal};
 use media::{Item, Sample, Timestamp, Track, TrackId};
 
 use super::{
-    Arrival, Depacketizer, Event, Format, HEADER_BYTES, Incoming, Packet, Packetizer, Patience,
+    Arrival, Depacketizer, Event, PayloadFormat, HEADER_BYTES, Incoming, Packet, Packetizer, Patience,
     Payloads, Reorder, ReportClock, Sequencer,
 };
 
 /// A track of one format.
 struct Media {
-    format: Format,
+    format: PayloadFormat,
     track: Arc<Track>,
     samples: Vec<Sample>,
 }
@@ -57,11 +57,11 @@ impl Media {
 }
 
 /// Only the last packet is marked, none is empty, and none is longer than asked for.
-fn check_frame(format: Format, payloads: &Payloads, payload_bytes: usize) {
+fn check_frame(format: PayloadFormat, payloads: &Payloads, payload_bytes: usize) {
     let count = payloads.iter().len();
     for (index, (payload, marker)) in payloads.iter().enumerate() {
-        assert!((1..=payload_bytes).contains(&payload.len()) || format == Format::Opus);
-        assert_eq!(marker, index + 1 == count && format != Format::Opus);
+        assert!((1..=payload_bytes).contains(&payload.len()) || format == PayloadFormat::Opus);
+        assert_eq!(marker, index + 1 == count && format != PayloadFormat::Opus);
     }
     let runs: usize = payloads.runs(64).map(|run| run.len()).sum();
     assert_eq!(runs, count);
@@ -76,7 +76,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn of(format: Format, packets: &[Vec<u8>]) -> Self {
+    fn of(format: PayloadFormat, packets: &[Vec<u8>]) -> Self {
         let mut receiver = Receiver::new(format);
         for packet in packets {
             receiver.push(packet);
@@ -101,7 +101,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn new(format: Format) -> Self {
+    fn new(format: PayloadFormat) -> Self {
         Self {
             depacketizer: Depacketizer::new(format, TrackId(5), 2),
             reorder: Reorder::new(Patience {
@@ -146,10 +146,10 @@ impl Receiver {
 }
 
 /// A frame without what packets do not carry, in the framing that comes out.
-fn normal(format: Format, track: &Track, frame: &[u8]) -> Vec<u8> {
+fn normal(format: PayloadFormat, track: &Track, frame: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     match format {
-        Format::H264 | Format::Hevc => {
+        PayloadFormat::H264 | PayloadFormat::Hevc => {
             for unit in nal::units(frame, packing(format, track)) {
                 if !is_set(format, unit) && !is_dropped(format, unit) {
                     out.extend_from_slice(&(unit.len() as u32).to_be_bytes());
@@ -157,37 +157,37 @@ fn normal(format: Format, track: &Track, frame: &[u8]) -> Vec<u8> {
                 }
             }
         }
-        Format::Av1 => {
+        PayloadFormat::Av1 => {
             for unit in av1::obus(frame) {
                 if !matches!(unit.kind(), 2 | 8 | 15) {
                     unit.write(&mut out);
                 }
             }
         }
-        Format::Vp8 | Format::Vp9 | Format::Opus => out.extend_from_slice(frame),
+        PayloadFormat::Vp8 | PayloadFormat::Vp9 | PayloadFormat::Opus => out.extend_from_slice(frame),
     }
     out
 }
 
-fn packing(format: Format, track: &Track) -> nal::Packing {
+fn packing(format: PayloadFormat, track: &Track) -> nal::Packing {
     let record = &track.config[..];
     let length = match format {
-        Format::H264 => h264::AvcConfig::parse(record).map(|config| config.length_bytes),
+        PayloadFormat::H264 => h264::AvcConfig::parse(record).map(|config| config.length_bytes),
         _ => hevc::HevcConfig::parse(record).map(|config| config.length_bytes),
     };
     length.map_or(nal::Packing::StartCodes, nal::Packing::Lengths)
 }
 
-fn is_set(format: Format, unit: &[u8]) -> bool {
+fn is_set(format: PayloadFormat, unit: &[u8]) -> bool {
     match format {
-        Format::H264 => matches!(unit[0] & 31, 7 | 8),
+        PayloadFormat::H264 => matches!(unit[0] & 31, 7 | 8),
         _ => matches!(unit[0] >> 1 & 63, 32..=34),
     }
 }
 
-fn is_dropped(format: Format, unit: &[u8]) -> bool {
+fn is_dropped(format: PayloadFormat, unit: &[u8]) -> bool {
     match format {
-        Format::H264 => matches!(unit[0] & 31, 9 | 12),
+        PayloadFormat::H264 => matches!(unit[0] & 31, 9 | 12),
         _ => matches!(unit[0] >> 1 & 63, 35 | 38),
     }
 }

@@ -5,7 +5,7 @@ use media::codec::hevc::HevcConfig;
 use media::{Framing, Item};
 use testkit::Clip;
 
-use super::super::{Format, PAYLOAD_BYTES, Packetizer, Payloads};
+use super::super::{PayloadFormat, PAYLOAD_BYTES, Packetizer, Payloads};
 use super::media_clips::{all, of_clip};
 use super::{Media, Outcome, Receiver};
 use crate::flv;
@@ -55,8 +55,8 @@ fn times_come_back_to_the_tick() {
 
 #[test]
 fn b_frames_are_presented_when_they_were_to_be() {
-    let media = of_clip(Clip::FlvBframes, Format::H264);
-    let outcome = Outcome::of(Format::H264, &media.packets(PAYLOAD_BYTES));
+    let media = of_clip(Clip::FlvBframes, PayloadFormat::H264);
+    let outcome = Outcome::of(PayloadFormat::H264, &media.packets(PAYLOAD_BYTES));
     let start = media.samples[0].pts;
     // How far pictures overtake each other is learned from the first that do.
     let pairs = media.samples.iter().zip(&outcome.samples);
@@ -75,11 +75,11 @@ fn configurations_are_found_in_band() {
         let [track] = &outcome.tracks[..] else {
             panic!("{:?}: {} tracks", media.format, outcome.tracks.len());
         };
-        assert_eq!(Format::of(track), Some(media.format));
+        assert_eq!(PayloadFormat::of(track), Some(media.format));
         let (sent, came) = (&media.track.config[..], &track.config[..]);
         match media.format {
-            Format::H264 => assert_eq!(came, sent),
-            Format::Hevc => {
+            PayloadFormat::H264 => assert_eq!(came, sent),
+            PayloadFormat::Hevc => {
                 let (sent, came) = (HevcConfig::parse(sent), HevcConfig::parse(came));
                 assert_eq!(sent, came, "without the other units that the record has");
                 assert_eq!(
@@ -87,11 +87,11 @@ fn configurations_are_found_in_band() {
                     Some((320, 180))
                 );
             }
-            Format::Vp9 => assert_eq!(came, sent),
+            PayloadFormat::Vp9 => assert_eq!(came, sent),
             // SVT-AV1 gives ffmpeg another sequence header than it sends.
-            Format::Av1 => assert_eq!(came[..6], sent[..6]),
-            Format::Vp8 => assert_eq!(came.len(), 12),
-            Format::Opus => {
+            PayloadFormat::Av1 => assert_eq!(came[..6], sent[..6]),
+            PayloadFormat::Vp8 => assert_eq!(came.len(), 12),
+            PayloadFormat::Opus => {
                 assert_eq!((track.sample_rate, track.channels), (48_000, 2));
                 assert_eq!(came[..12], sent[..12], "both OpusHead, stereo");
             }
@@ -106,7 +106,7 @@ fn sizes_of_pictures_are_known() {
         for packet in media.packets(PAYLOAD_BYTES).iter().take(50) {
             receiver.push(packet);
         }
-        let expected = (media.format != Format::Opus).then_some((320, 180));
+        let expected = (media.format != PayloadFormat::Opus).then_some((320, 180));
         assert_eq!(receiver.depacketizer.dimensions(), expected);
     }
 }
@@ -138,7 +138,7 @@ fn samples_are_what_flv_carries() {
             _ => None,
         });
         assert_eq!(
-            found.and_then(|track| Format::of(track)),
+            found.and_then(|track| PayloadFormat::of(track)),
             Some(media.format)
         );
         let read = items.iter().filter(|item| matches!(item, Item::Sample(_)));
@@ -149,10 +149,10 @@ fn samples_are_what_flv_carries() {
 #[test]
 fn pieces_of_a_frame_are_equal_but_for_the_last() {
     for (clip, format) in [
-        (Clip::Flv, Format::H264),
-        (Clip::FlvHevc, Format::Hevc),
-        (Clip::FlvAv1, Format::Av1),
-        (Clip::FlvVp9, Format::Vp9),
+        (Clip::Flv, PayloadFormat::H264),
+        (Clip::FlvHevc, PayloadFormat::Hevc),
+        (Clip::FlvAv1, PayloadFormat::Av1),
+        (Clip::FlvVp9, PayloadFormat::Vp9),
     ] {
         let media = of_clip(clip, format);
         let mut packetizer = Packetizer::new(format, &media.track, PAYLOAD_BYTES);
@@ -163,7 +163,7 @@ fn pieces_of_a_frame_are_equal_but_for_the_last() {
                 continue;
             }
             // Before a keyframe come parameter sets, and what the encoder says of itself.
-            let has_sets = matches!(format, Format::H264 | Format::Hevc) && sample.keyframe;
+            let has_sets = matches!(format, PayloadFormat::H264 | PayloadFormat::Hevc) && sample.keyframe;
             let sends = payloads.runs(64).count();
             assert!(sends <= if has_sets { 3 } else { 1 }, "{format:?}: {sends}");
         }
@@ -173,8 +173,8 @@ fn pieces_of_a_frame_are_equal_but_for_the_last() {
 #[test]
 fn pictures_that_may_be_left_out_are_told() {
     for (clip, format) in [
-        (Clip::FlvBframes, Format::H264),
-        (Clip::FlvHevc, Format::Hevc),
+        (Clip::FlvBframes, PayloadFormat::H264),
+        (Clip::FlvHevc, PayloadFormat::Hevc),
     ] {
         let media = of_clip(clip, format);
         let mut packetizer = Packetizer::new(format, &media.track, PAYLOAD_BYTES);
@@ -201,8 +201,8 @@ fn pictures_that_may_be_left_out_are_told() {
             latest = latest.max(pts);
         }
     }
-    let media = of_clip(Clip::Flv, Format::H264);
-    let mut packetizer = Packetizer::new(Format::H264, &media.track, PAYLOAD_BYTES);
+    let media = of_clip(Clip::Flv, PayloadFormat::H264);
+    let mut packetizer = Packetizer::new(PayloadFormat::H264, &media.track, PAYLOAD_BYTES);
     for sample in &media.samples {
         let pushed = packetizer.push(sample, &mut Payloads::default());
         assert!(pushed.is_ok_and(|picture| !picture.is_reordered));
@@ -211,9 +211,9 @@ fn pictures_that_may_be_left_out_are_told() {
 
 #[test]
 fn parameter_sets_stand_before_every_keyframe() {
-    let media = of_clip(Clip::Flv, Format::H264);
+    let media = of_clip(Clip::Flv, PayloadFormat::H264);
     let config = AvcConfig::parse(&media.track.config).expect("ffmpeg wrote it");
-    let mut packetizer = Packetizer::new(Format::H264, &media.track, PAYLOAD_BYTES);
+    let mut packetizer = Packetizer::new(PayloadFormat::H264, &media.track, PAYLOAD_BYTES);
     let mut payloads = Payloads::default();
     for sample in media.samples.iter().filter(|sample| sample.keyframe) {
         payloads.clear();
@@ -243,9 +243,9 @@ fn a_lost_packet_costs_no_more_than_the_wait_for_a_keyframe() {
             check_subset(&media, &outcome, &expected);
             let missing = expected.len() - outcome.samples.len();
             // A keyframe comes every 25 pictures; one that is cut loses what refers to it.
-            let most = if format == Format::Opus { 1 } else { 25 };
+            let most = if format == PayloadFormat::Opus { 1 } else { 25 };
             assert!(missing <= most, "{format:?}: {missing} after packet {lost}");
-            if missing > 0 && format != Format::Opus {
+            if missing > 0 && format != PayloadFormat::Opus {
                 assert_eq!(outcome.keyframes_wanted, 1, "{format:?}, packet {lost}");
             }
         }
@@ -263,7 +263,7 @@ fn check_subset(media: &Media, outcome: &Outcome, expected: &[Vec<u8>]) {
 
 #[test]
 fn bare_samples_stay_bare() {
-    for (clip, format) in [(Clip::Flv, Format::H264), (Clip::FlvOpus, Format::Opus)] {
+    for (clip, format) in [(Clip::Flv, PayloadFormat::H264), (Clip::FlvOpus, PayloadFormat::Opus)] {
         let media = of_clip(clip, format);
         let outcome = Outcome::of(format, &media.packets(PAYLOAD_BYTES));
         assert_eq!(outcome.tracks[0].framing, Framing::Bare);

@@ -10,7 +10,7 @@ use rtc_rtp::codec::vp8::{Vp8Packet, Vp8Payloader};
 use rtc_rtp::codec::vp9::{Vp9Packet, Vp9Payloader};
 use rtc_rtp::packetizer::{Depacketizer as _, Payloader};
 
-use super::super::{Format, Header, PAYLOAD_BYTES};
+use super::super::{PayloadFormat, Header, PAYLOAD_BYTES};
 use super::media_clips::all;
 use super::{Media, Outcome, is_set, packing, payload};
 
@@ -26,27 +26,27 @@ fn theirs(media: &Media) -> Vec<Vec<u8>> {
         let marker = packet[1] & 0x80 != 0;
         let bytes = payload(&packet);
         match media.format {
-            Format::H264 => {
+            PayloadFormat::H264 => {
                 let annex_b = h264.depacketize(&bytes).expect("H.264");
                 for unit in nal::units(&annex_b, nal::Packing::StartCodes) {
                     put(media.format, unit, &mut frame);
                 }
             }
-            Format::Hevc => {
+            PayloadFormat::Hevc => {
                 h265.depacketize(&bytes).expect("HEVC");
                 units_of(h265.payload(), &bytes, &mut fragments, &mut |unit| {
                     put(media.format, unit, &mut frame);
                 });
             }
-            Format::Av1 => frame.extend(av1.depacketize(&bytes).expect("AV1")),
-            Format::Vp8 => {
+            PayloadFormat::Av1 => frame.extend(av1.depacketize(&bytes).expect("AV1")),
+            PayloadFormat::Vp8 => {
                 let mut vp8 = Vp8Packet::default();
                 let piece = vp8.depacketize(&bytes).expect("VP8");
                 assert_eq!(vp8.s == 1, frame.is_empty());
                 assert_eq!(usize::from(vp8.picture_id), frames.len());
                 frame.extend(piece);
             }
-            Format::Vp9 => {
+            PayloadFormat::Vp9 => {
                 let mut vp9 = Vp9Packet::default();
                 let piece = vp9.depacketize(&bytes).expect("VP9");
                 assert_eq!((vp9.b, vp9.e, vp9.f), (frame.is_empty(), marker, false));
@@ -58,16 +58,16 @@ fn theirs(media: &Media) -> Vec<Vec<u8>> {
                 }
                 frame.extend(piece);
             }
-            Format::Opus => frame.extend(OpusPacket.depacketize(&bytes).expect("Opus")),
+            PayloadFormat::Opus => frame.extend(OpusPacket.depacketize(&bytes).expect("Opus")),
         }
-        if marker || media.format == Format::Opus {
+        if marker || media.format == PayloadFormat::Opus {
             frames.push(std::mem::take(&mut frame));
         }
     }
     frames
 }
 
-fn put(format: Format, unit: &[u8], frame: &mut Vec<u8>) {
+fn put(format: PayloadFormat, unit: &[u8], frame: &mut Vec<u8>) {
     if !is_set(format, unit) {
         frame.extend_from_slice(&(unit.len() as u32).to_be_bytes());
         frame.extend_from_slice(unit);
@@ -120,7 +120,7 @@ fn raw(media: &Media) -> Vec<Bytes> {
     for sample in &media.samples {
         let frame = &sample.data;
         let bytes = match media.format {
-            Format::H264 | Format::Hevc => {
+            PayloadFormat::H264 | PayloadFormat::Hevc => {
                 let mut annex_b = Vec::new();
                 let mut put = |unit: &[u8]| {
                     annex_b.extend_from_slice(&[0, 0, 0, 1]);
@@ -132,7 +132,7 @@ fn raw(media: &Media) -> Vec<Bytes> {
                 nal::units(frame, packing(media.format, &media.track)).for_each(put);
                 annex_b
             }
-            Format::Av1 => {
+            PayloadFormat::Av1 => {
                 let mut units = Vec::new();
                 let kept = av1::obus(frame).filter(|unit| unit.kind() != 2);
                 kept.for_each(|unit| unit.write(&mut units));
@@ -149,7 +149,7 @@ fn sets(media: &Media) -> Vec<Vec<u8>> {
     use media::codec::{h264::AvcConfig, hevc::HevcConfig};
     let record = &media.track.config;
     let sets = match media.format {
-        Format::H264 => {
+        PayloadFormat::H264 => {
             let config = AvcConfig::parse(record).expect("ffmpeg wrote it");
             [config.sps, config.pps].concat()
         }
@@ -165,16 +165,16 @@ fn sets(media: &Media) -> Vec<Vec<u8>> {
 fn we_read_what_others_packetize() {
     for media in all() {
         let mut payloader: Box<dyn Payloader> = match media.format {
-            Format::H264 => Box::new(H264Payloader::default()),
-            Format::Hevc => Box::new(HevcPayloader),
-            Format::Av1 => Box::new(Av1Payloader {}),
-            Format::Vp8 => {
+            PayloadFormat::H264 => Box::new(H264Payloader::default()),
+            PayloadFormat::Hevc => Box::new(HevcPayloader),
+            PayloadFormat::Av1 => Box::new(Av1Payloader {}),
+            PayloadFormat::Vp8 => {
                 let mut payloader = Vp8Payloader::default();
                 payloader.enable_picture_id = true;
                 Box::new(payloader)
             }
-            Format::Vp9 => Box::new(Vp9Payloader::default()),
-            Format::Opus => Box::new(OpusPayloader),
+            PayloadFormat::Vp9 => Box::new(Vp9Payloader::default()),
+            PayloadFormat::Opus => Box::new(OpusPayloader),
         };
         let mut packets = Vec::new();
         for (number, frame) in raw(&media).iter().enumerate() {

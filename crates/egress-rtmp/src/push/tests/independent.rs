@@ -121,7 +121,7 @@ async fn read(socket: &mut TcpStream) -> Option<BytesMut> {
 
 #[tokio::test]
 async fn an_independent_server_takes_the_stream() {
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
     let mut show = house.show("live/show");
     show.frames(1);

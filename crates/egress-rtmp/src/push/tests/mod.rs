@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::*;
-use crate::testing::{House, PATIENCE, PEER};
+use crate::testing::{TestServer, PATIENCE, PEER};
 
 /// Longer than the tests take.
 const LINGER: Duration = Duration::from_secs(600);
@@ -32,7 +32,7 @@ struct Pushing {
 }
 
 impl Pushing {
-    fn to(house: &House, stream: &str, url: &str) -> Self {
+    fn to(house: &TestServer, stream: &str, url: &str) -> Self {
         let name = StreamName::parse(stream).unwrap();
         let request = Request::new(&name, "test", PEER);
         let permission = at_once(&mut house.context.gate.play(&request));
@@ -203,7 +203,7 @@ impl Visitor {
 
 #[tokio::test]
 async fn a_stream_arrives_whole_and_its_end_is_told() {
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
     let mut show = house.show("live/show");
     show.frames(7);
@@ -232,7 +232,7 @@ async fn a_stream_arrives_whole_and_its_end_is_told() {
 
 #[tokio::test]
 async fn the_connection_outlives_the_publisher_while_the_stream_lingers() {
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
     let pushing = Pushing::to(&house, "live/show", &target.url);
     let early = timeout(Duration::from_millis(200), target.door.accept());
@@ -267,7 +267,7 @@ async fn the_connection_outlives_the_publisher_while_the_stream_lingers() {
 
 #[tokio::test]
 async fn a_target_that_refuses_disturbs_no_other_and_is_asked_again() {
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     let (good, bad) = (Target::new().await, Target::new().await);
     let mut show = house.show("live/show");
     show.frames(1);
@@ -312,7 +312,7 @@ async fn a_target_that_refuses_disturbs_no_other_and_is_asked_again() {
 
 #[tokio::test]
 async fn a_target_that_moves_is_left_politely_and_found_again() {
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
     let mut show = house.show("live/show");
     show.frames(1);
@@ -335,7 +335,7 @@ async fn a_target_that_moves_is_left_politely_and_found_again() {
 /// What is left of the input would otherwise pile up while the target goes on asking.
 #[tokio::test]
 async fn a_target_that_moves_before_it_accepts_is_left_at_once() {
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
     let mut show = house.show("live/show");
     show.frames(1);
@@ -361,7 +361,7 @@ async fn a_target_that_moves_before_it_accepts_is_left_at_once() {
 
 #[tokio::test]
 async fn what_rtmp_cannot_carry_is_told_and_not_tried() {
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
     let publisher = house.publish("radio", media::Container::Ogg);
     let pushing = Pushing::to(&house, "radio", &target.url);
@@ -374,7 +374,7 @@ async fn what_rtmp_cannot_carry_is_told_and_not_tried() {
 
 #[tokio::test]
 async fn a_password_is_proved_when_the_target_asks() {
-    let house = House::new(Duration::ZERO, LINGER);
+    let house = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
     let mut show = house.show("live/show");
     show.frames(1);

@@ -19,9 +19,9 @@ fn the_past_is_given_at_three_times_its_pace() {
     let began = theatre.now;
     let mut guest = theatre.join("show", &BOTH);
     let first = theatre.take(&mut guest);
-    assert_eq!(of(&first, Format::Opus).len(), 1, "sound at once");
+    assert_eq!(of(&first, PayloadFormat::Opus).len(), 1, "sound at once");
     assert!(
-        of(&first, Format::H264).len() <= 16,
+        of(&first, PayloadFormat::H264).len() <= 16,
         "not even all of the keyframe at once"
     );
     let mut start = None;
@@ -29,7 +29,7 @@ fn the_past_is_given_at_three_times_its_pace() {
     for _ in 0..100 {
         theatre.film(&mut camera, 1);
         let passed = theatre.now.duration_since(began).as_secs_f64();
-        for packet in of(&theatre.take(&mut guest), Format::H264) {
+        for packet in of(&theatre.take(&mut guest), PayloadFormat::H264) {
             let start = *start.get_or_insert(packet.timestamp);
             let at = f64::from(packet.timestamp.wrapping_sub(start)) / CLOCK;
             assert!(at <= 3.0 * passed + 0.041, "{at} s of it after {passed} s");
@@ -54,8 +54,8 @@ fn a_newer_keyframe_ends_the_past() {
     theatre.film(&mut camera, 490);
     let mut guest = theatre.join("show", &[Kind::Video]);
     theatre.film(&mut camera, 30);
-    let got = of(&theatre.take(&mut guest), Format::H264);
-    let live = packets(Format::H264, &picture_track(), &camera.samples);
+    let got = of(&theatre.take(&mut guest), PayloadFormat::H264);
+    let live = packets(PayloadFormat::H264, &picture_track(), &camera.samples);
     assert_eq!(
         plain(&got).last(),
         live.last(),
@@ -103,7 +103,7 @@ fn who_finds_no_room_keeps_its_place_and_holds_up_nobody() {
     theatre.film(&mut camera, 40);
     assert!(theatre.counters().blocked_sends > 0);
     let frames = |got: &[Got]| {
-        of(got, Format::H264)
+        of(got, PayloadFormat::H264)
             .iter()
             .filter(|one| one.marker)
             .count()
@@ -140,7 +140,7 @@ fn a_full_socket_is_not_tried_for_everybody() {
     theatre.wire.full.clear();
     theatre.film(&mut camera, 10);
     for guest in &mut guests {
-        assert_eq!(of(&theatre.take(guest), Format::Opus).len(), 31);
+        assert_eq!(of(&theatre.take(guest), PayloadFormat::Opus).len(), 31);
     }
 }
 
@@ -150,12 +150,12 @@ fn who_falls_behind_goes_on_at_the_next_keyframe_without_a_gap() {
     let mut camera = theatre.camera("show", &BOTH);
     let mut guest = theatre.join("show", &BOTH);
     theatre.film(&mut camera, 40);
-    let before = of(&theatre.take(&mut guest), Format::H264);
+    let before = of(&theatre.take(&mut guest), PayloadFormat::H264);
     theatre.wire.full.insert(guest.path);
     theatre.film(&mut camera, 180);
     theatre.wire.full.clear();
     theatre.film(&mut camera, 20);
-    let after = of(&theatre.take(&mut guest), Format::H264);
+    let after = of(&theatre.take(&mut guest), PayloadFormat::H264);
     let (last, first) = (&before[before.len() - 1], &after[0]);
     assert!(last.marker);
     assert_eq!(first.sequence, last.sequence.wrapping_add(1));

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use container::rtp::{Format, PAYLOAD_BYTES, Packet, Packetizer, Payloads};
-use fanout::{Books, Plane, Seat};
+use container::rtp::{PayloadFormat, PAYLOAD_BYTES, Packet, Packetizer, Payloads};
+use fanout::{Books, Plane, ListenerHandle};
 use media::{Kind, Sample, Track};
 use rtc_crypto::RTCCryptoProvider;
 use rtc_crypto::providers::AwsLcRsProvider;
@@ -22,10 +22,10 @@ use webrtc::ice::Path;
 use webrtc::mux::Handle;
 use webrtc::srtp::{Keys, MasterKey, Profile};
 
-use super::{Rules, Ticket, Viewers};
+use super::{Rules, ViewerTicket, Viewers};
 use crate::agree::testing::agreed;
 use crate::stats::Counters;
-use crate::testing::{Camera, House, Wire};
+use crate::testing::{Camera, TestServer, Wire};
 use formats::rtp::codes;
 
 const BOTH: [Kind; 2] = [Kind::Audio, Kind::Video];
@@ -36,7 +36,7 @@ const TURNS_MAX: usize = 10_000;
 
 /// A house, its viewers of one worker, and the time.
 struct Theatre {
-    house: House,
+    house: TestServer,
     viewers: Viewers,
     books: Arc<Books>,
     wire: Wire,
@@ -45,7 +45,7 @@ struct Theatre {
 }
 
 /// A viewer as it sees itself.
-struct Guest {
+struct TestViewer {
     session: Handle,
     path: Path,
     context: Context,
@@ -69,7 +69,7 @@ impl Theatre {
         let rules = Rules {
             target_utilisation: 0.02,
         };
-        let (house, now) = (House::new(), Instant::now());
+        let (house, now) = (TestServer::new(), Instant::now());
         let books = house.registry.fanout().open_books(Plane::Webrtc);
         let mut viewers = Viewers::new(Waker::noop().clone(), rules, Arc::clone(&books));
         viewers.start(now);
@@ -88,12 +88,12 @@ impl Theatre {
     }
 
     /// Somebody comes, and goes wherever it is sent.
-    fn join(&mut self, name: &str, kinds: &[Kind]) -> Guest {
-        let seat = self.house.seat(name, self.now);
-        self.join_with(seat, kinds, Profile::Aes128Gcm, true)
+    fn join(&mut self, name: &str, kinds: &[Kind]) -> TestViewer {
+        let handle = self.house.handle(name, self.now);
+        self.join_with(handle, kinds, Profile::Aes128Gcm, true)
     }
 
-    fn join_with(&mut self, seat: Seat, kinds: &[Kind], profile: Profile, rtx: bool) -> Guest {
+    fn join_with(&mut self, handle: ListenerHandle, kinds: &[Kind], profile: Profile, rtx: bool) -> TestViewer {
         let number = self.guests;
         self.guests += 1;
         let key = [(number as u8).wrapping_add(1); 16];
@@ -110,7 +110,7 @@ impl Theatre {
         };
         let provider = AwsLcRsProvider::new();
         let context = Context::new(&key, &salt, theirs, None, None, provider.crypto());
-        let guest = Guest {
+        let guest = TestViewer {
             session: Handle {
                 slot: number,
                 generation: 7,
@@ -119,9 +119,9 @@ impl Theatre {
             context: context.expect("a context"),
             taken: 0,
         };
-        let ticket = Ticket {
+        let ticket = ViewerTicket {
             agreed: agreed(kinds, rtx),
-            seat,
+            handle,
         };
         let Self {
             viewers, wire, now, ..
@@ -154,7 +154,7 @@ impl Theatre {
     }
 
     /// What came for a guest since the last time.
-    fn take(&self, guest: &mut Guest) -> Vec<Got> {
+    fn take(&self, guest: &mut TestViewer) -> Vec<Got> {
         let all = self
             .wire
             .datagrams
@@ -183,7 +183,7 @@ impl Theatre {
 }
 
 /// Packets of one source, whose numbers must be contiguous.
-fn of(got: &[Got], format: Format) -> Vec<Got> {
+fn of(got: &[Got], format: PayloadFormat) -> Vec<Got> {
     let ssrc = codes::ssrc(format);
     let own = got.iter().filter(|packet| packet.ssrc == ssrc);
     let own: Vec<_> = own.cloned().collect();
@@ -194,7 +194,7 @@ fn of(got: &[Got], format: Format) -> Vec<Got> {
 }
 
 /// What the samples of one track are as packets: time, mark and payload.
-fn packets(format: Format, track: &Track, samples: &[Sample]) -> Vec<(u32, bool, Vec<u8>)> {
+fn packets(format: PayloadFormat, track: &Track, samples: &[Sample]) -> Vec<(u32, bool, Vec<u8>)> {
     let mut packetizer = Packetizer::new(format, track, PAYLOAD_BYTES);
     let clock = codes::sequencer(format);
     let mut all = Vec::new();

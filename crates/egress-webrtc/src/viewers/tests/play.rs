@@ -21,10 +21,10 @@ fn a_viewer_starts_at_the_keyframe_with_parameter_sets_and_hears_the_present() {
     let mut guest = theatre.join("show", &BOTH);
     theatre.film(&mut camera, 40);
     let got = theatre.take(&mut guest);
-    let picture = of(&got, Format::H264);
+    let picture = of(&got, PayloadFormat::H264);
     assert!(picture.iter().all(|packet| packet.payload_type == 102));
-    let all = packets(Format::H264, &picture_track(), &camera.samples);
-    let start = codes::sequencer(Format::H264).timestamp(Timestamp::from_millis(2_000));
+    let all = packets(PayloadFormat::H264, &picture_track(), &camera.samples);
+    let start = codes::sequencer(PayloadFormat::H264).timestamp(Timestamp::from_millis(2_000));
     let from = all
         .iter()
         .position(|(at, ..)| *at == start)
@@ -37,8 +37,8 @@ fn a_viewer_starts_at_the_keyframe_with_parameter_sets_and_hears_the_present() {
     );
     assert_eq!(picture[0].sequence, 1);
 
-    let heard = of(&got, Format::Opus);
-    let all = packets(Format::Opus, &sound_track(), &camera.samples);
+    let heard = of(&got, PayloadFormat::Opus);
+    let all = packets(PayloadFormat::Opus, &sound_track(), &camera.samples);
     assert_eq!(plain(&heard), all[149..], "sound from the present on");
     assert!(heard.iter().all(|packet| packet.payload_type == 111));
     assert_eq!(theatre.books.skips.value(), 0);
@@ -64,7 +64,7 @@ fn viewers_that_come_about_the_wrap_decrypt_contiguous_packets() {
         }
         theatre.film(&mut camera, 400);
         for (index, guest) in guests.iter_mut().enumerate() {
-            let got = of(&theatre.take(guest), Format::H264);
+            let got = of(&theatre.take(guest), PayloadFormat::H264);
             if let (Some(first), Some(last)) = (got.first(), got.last()) {
                 assert_eq!(
                     first.sequence, sequences[index],
@@ -99,16 +99,16 @@ fn lanes_are_kept_apart() {
         theatre.pass(TICK);
     }
     let got = theatre.take(&mut first);
-    let picture = packets(Format::H264, &picture_track(), &one.samples);
-    assert_eq!(plain(&of(&got, Format::H264)), picture);
-    let sound = packets(Format::Opus, &sound_track(), &one.samples);
-    assert_eq!(plain(&of(&got, Format::Opus)), sound);
+    let picture = packets(PayloadFormat::H264, &picture_track(), &one.samples);
+    assert_eq!(plain(&of(&got, PayloadFormat::H264)), picture);
+    let sound = packets(PayloadFormat::Opus, &sound_track(), &one.samples);
+    assert_eq!(plain(&of(&got, PayloadFormat::Opus)), sound);
     assert_eq!(
         plain(&theatre.take(&mut third)),
         sound,
         "only what was agreed"
     );
-    let sound = packets(Format::Opus, &sound_track(), &other.samples);
+    let sound = packets(PayloadFormat::Opus, &sound_track(), &other.samples);
     assert_eq!(plain(&theatre.take(&mut second)), sound);
 
     let Theatre {
@@ -159,8 +159,8 @@ fn numbers_go_on_over_epochs() {
     let mut again = theatre.camera("show", &BOTH);
     theatre.film(&mut again, 60);
     let got = theatre.take(&mut guest);
-    assert_eq!(of(&got, Format::Opus).len(), 120);
-    let picture = of(&got, Format::H264);
+    assert_eq!(of(&got, PayloadFormat::Opus).len(), 120);
+    let picture = of(&got, PayloadFormat::H264);
     let frames = picture.iter().filter(|packet| packet.marker).count();
     assert_eq!(frames, 60);
     let times: Vec<_> = picture.iter().map(|packet| packet.timestamp).collect();
@@ -190,7 +190,7 @@ fn b_frames_that_can_be_spared_are_left_out() {
         camera.write(shown(picture(at(2), Picture::Predicted, 500, 3), 0), now);
         theatre.pass(Duration::from_millis(120));
     }
-    let got = of(&theatre.take(&mut guest), Format::H264);
+    let got = of(&theatre.take(&mut guest), PayloadFormat::H264);
     assert_eq!(got.iter().filter(|packet| packet.marker).count(), 20);
     assert_eq!(theatre.house.tally.left_out(), 10);
     assert_eq!(theatre.house.tally.reordered(), 10);
@@ -232,9 +232,9 @@ fn the_end_of_a_stream_and_another_codec_let_viewers_go() {
 fn a_removed_viewer_is_let_go_and_one_whose_path_is_gone_may_come_back() {
     let mut theatre = Theatre::new();
     let mut camera = theatre.camera("show", &BOTH);
-    let seat = theatre.house.seat("show", theatre.now);
-    let id = seat.id();
-    let removed = theatre.join_with(seat, &BOTH, Profile::Aes128Gcm, true);
+    let handle = theatre.house.handle("show", theatre.now);
+    let id = handle.id();
+    let removed = theatre.join_with(handle, &BOTH, Profile::Aes128Gcm, true);
     let mut gone = theatre.join("show", &BOTH);
     let mut stays = theatre.join("show", &BOTH);
     theatre.film(&mut camera, 10);
@@ -250,13 +250,13 @@ fn a_removed_viewer_is_let_go_and_one_whose_path_is_gone_may_come_back() {
     gone.taken = 0;
     theatre.viewers.moved(gone.session, gone.path, theatre.now);
     theatre.film(&mut camera, 10);
-    let after = of(&theatre.take(&mut gone), Format::Opus);
-    let last = of(&before, Format::Opus).pop().expect("sound");
+    let after = of(&theatre.take(&mut gone), PayloadFormat::Opus);
+    let last = of(&before, PayloadFormat::Opus).pop().expect("sound");
     // The send that found the path closed may have begun to leave: its one packet counts as lost.
     assert_eq!(after[0].sequence, last.sequence + 2);
     assert_eq!(after.len(), 19);
     assert_eq!(theatre.wire.closed, [removed.session]);
-    assert_eq!(of(&theatre.take(&mut stays), Format::Opus).len(), 50);
+    assert_eq!(of(&theatre.take(&mut stays), PayloadFormat::Opus).len(), 50);
     theatre.viewers.end();
     assert_eq!(theatre.house.departure().reason, Reason::Shutdown);
     assert_eq!(theatre.books.listeners_now(), 0);
@@ -277,9 +277,9 @@ fn a_large_audience_is_visited_in_turn_and_by_parts() {
     for guest in &mut guests {
         let got = theatre.take(guest);
         // Sound starts at the present, which has moved on for those whose turn came later.
-        let sounds = of(&got, Format::Opus).len();
+        let sounds = of(&got, PayloadFormat::Opus).len();
         assert!((60..=61).contains(&sounds), "{sounds}");
-        let picture = of(&got, Format::H264);
+        let picture = of(&got, PayloadFormat::H264);
         assert_eq!(picture.iter().filter(|packet| packet.marker).count(), 31);
     }
 }
@@ -297,8 +297,8 @@ proptest! {
         let mut theatre = Theatre::new();
         let mut camera = theatre.camera("show", &BOTH);
         let profile = if is_gcm { Profile::Aes128Gcm } else { Profile::Aes128CmSha1_80 };
-        let seat = theatre.house.seat("show", theatre.now);
-        let mut guest = theatre.join_with(seat, &BOTH, profile, false);
+        let handle = theatre.house.handle("show", theatre.now);
+        let mut guest = theatre.join_with(handle, &BOTH, profile, false);
         let mut other = theatre.join("show", &BOTH);
         for (step, (picture_bytes, sound_bytes)) in sizes.iter().enumerate() {
             let at = Timestamp::from_millis(step as i64 * 40);
@@ -314,12 +314,12 @@ proptest! {
         }
         theatre.wire.full.clear();
         theatre.pass(Duration::from_millis(200));
-        let picture = packets(Format::H264, &picture_track(), &camera.samples);
-        let sound = packets(Format::Opus, &sound_track(), &camera.samples);
+        let picture = packets(PayloadFormat::H264, &picture_track(), &camera.samples);
+        let sound = packets(PayloadFormat::Opus, &sound_track(), &camera.samples);
         for guest in [&mut guest, &mut other] {
             let got = theatre.take(guest);
-            prop_assert_eq!(plain(&of(&got, Format::H264)), picture.clone());
-            prop_assert_eq!(plain(&of(&got, Format::Opus)), sound.clone());
+            prop_assert_eq!(plain(&of(&got, PayloadFormat::H264)), picture.clone());
+            prop_assert_eq!(plain(&of(&got, PayloadFormat::Opus)), sound.clone());
         }
         prop_assert_eq!(theatre.books.skips.value(), 0);
     }

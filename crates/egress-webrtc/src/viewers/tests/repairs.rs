@@ -7,7 +7,7 @@ use media::Timestamp;
 use super::*;
 use crate::testing::{Picture, picture};
 
-fn ask(theatre: &mut Theatre, guest: &Guest, media: u32, lost: &[u16]) {
+fn ask(theatre: &mut Theatre, guest: &TestViewer, media: u32, lost: &[u16]) {
     let mut compound = Vec::new();
     write_receiver_report(&mut compound, 9, &[]);
     write_nack(&mut compound, 9, media, lost);
@@ -23,8 +23,8 @@ fn lost_packets_come_again_from_a_source_of_their_own() {
     let mut camera = theatre.camera("show", &BOTH);
     let mut guest = theatre.join("show", &BOTH);
     theatre.film(&mut camera, 30);
-    let before = of(&theatre.take(&mut guest), Format::H264);
-    let media = codes::ssrc(Format::H264);
+    let before = of(&theatre.take(&mut guest), PayloadFormat::H264);
+    let media = codes::ssrc(PayloadFormat::H264);
     ask(&mut theatre, &guest, media, &[3, 4, 9]);
     theatre.pass(Duration::from_millis(100));
     ask(&mut theatre, &guest, media, &[10]);
@@ -33,7 +33,7 @@ fn lost_packets_come_again_from_a_source_of_their_own() {
     for (number, (packet, original)) in again.iter().zip([3u16, 4, 9, 10]).enumerate() {
         let first = &before[usize::from(original) - 1];
         assert_eq!(first.sequence, original);
-        assert_eq!(packet.ssrc, codes::rtx_ssrc(Format::H264));
+        assert_eq!(packet.ssrc, codes::rtx_ssrc(PayloadFormat::H264));
         assert_eq!(
             (packet.payload_type, packet.sequence),
             (103, number as u16 + 1)
@@ -59,12 +59,12 @@ fn lost_packets_come_again_from_a_source_of_their_own() {
 fn without_an_agreed_repetition_the_packet_itself_comes_again() {
     let mut theatre = Theatre::new();
     let mut camera = theatre.camera("show", &BOTH);
-    let seat = theatre.house.seat("show", theatre.now);
-    let guest = theatre.join_with(seat, &BOTH, Profile::Aes128Gcm, false);
+    let handle = theatre.house.handle("show", theatre.now);
+    let guest = theatre.join_with(handle, &BOTH, Profile::Aes128Gcm, false);
     theatre.film(&mut camera, 30);
     let sent = theatre.wire.datagrams[&guest.path].clone();
-    ask(&mut theatre, &guest, codes::ssrc(Format::H264), &[5]);
-    ask(&mut theatre, &guest, codes::ssrc(Format::Opus), &[7]);
+    ask(&mut theatre, &guest, codes::ssrc(PayloadFormat::H264), &[5]);
+    ask(&mut theatre, &guest, codes::ssrc(PayloadFormat::Opus), &[7]);
     let again = &theatre.wire.datagrams[&guest.path][sent.len()..];
     assert_eq!(again.len(), 2);
     assert!(
@@ -79,15 +79,15 @@ fn repetitions_are_found_after_a_skip_and_not_from_before_it() {
     let mut camera = theatre.camera("show", &[Kind::Video]);
     let mut guest = theatre.join("show", &[Kind::Video]);
     theatre.film(&mut camera, 40);
-    let last = of(&theatre.take(&mut guest), Format::H264)
+    let last = of(&theatre.take(&mut guest), PayloadFormat::H264)
         .pop()
         .expect("a packet");
     theatre.wire.full.insert(guest.path);
     theatre.film(&mut camera, 180);
     theatre.wire.full.clear();
     theatre.film(&mut camera, 20);
-    let after = of(&theatre.take(&mut guest), Format::H264);
-    let media = codes::ssrc(Format::H264);
+    let after = of(&theatre.take(&mut guest), PayloadFormat::H264);
+    let media = codes::ssrc(PayloadFormat::H264);
     ask(
         &mut theatre,
         &guest,
@@ -105,11 +105,11 @@ fn a_storm_of_requests_is_capped() {
     let mut camera = theatre.camera("show", &[Kind::Video]);
     let mut guest = theatre.join("show", &[Kind::Video]);
     theatre.film(&mut camera, 50);
-    let media = codes::ssrc(Format::H264);
+    let media = codes::ssrc(PayloadFormat::H264);
     let (mut sent, mut repeated) = (0, 0);
     for _ in 0..500 {
         theatre.film(&mut camera, 1);
-        let newest = of(&theatre.take(&mut guest), Format::H264)
+        let newest = of(&theatre.take(&mut guest), PayloadFormat::H264)
             .last()
             .map(|one| one.sequence);
         // Everything of the last second, over and over.
@@ -145,7 +145,7 @@ fn strange_requests_do_no_harm() {
     let mut camera = theatre.camera("show", &BOTH);
     let mut guest = theatre.join("show", &BOTH);
     let all: Vec<u16> = (0..400).collect();
-    for media in [codes::ssrc(Format::H264), codes::rtx_ssrc(Format::H264), 0] {
+    for media in [codes::ssrc(PayloadFormat::H264), codes::rtx_ssrc(PayloadFormat::H264), 0] {
         ask(&mut theatre, &guest, media, &all);
     }
     theatre.film(&mut camera, 5);
@@ -153,10 +153,10 @@ fn strange_requests_do_no_harm() {
     ask(
         &mut theatre,
         &guest,
-        codes::ssrc(Format::Opus),
+        codes::ssrc(PayloadFormat::Opus),
         &[0, 6, 40_000, 65_535],
     );
-    ask(&mut theatre, &guest, codes::ssrc(Format::Vp8), &all);
+    ask(&mut theatre, &guest, codes::ssrc(PayloadFormat::Vp8), &all);
     assert!(theatre.take(&mut guest).is_empty());
     let stranger = Handle {
         slot: 0,
@@ -214,7 +214,7 @@ fn who_lacks_a_keyframe_has_the_publisher_asked() {
     );
     theatre.pass(Duration::from_secs(1));
     let mut compound = Vec::new();
-    write_pli(&mut compound, 9, codes::ssrc(Format::H264));
+    write_pli(&mut compound, 9, codes::ssrc(PayloadFormat::H264));
     let Theatre {
         viewers, wire, now, ..
     } = &mut theatre;

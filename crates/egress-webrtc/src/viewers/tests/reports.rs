@@ -45,11 +45,11 @@ fn reports_tie_sound_to_picture() {
         let [sound, picture] = reports(compound)[..] else {
             panic!("a report on each line");
         };
-        assert_eq!(sound.0, codes::ssrc(Format::Opus));
-        assert_eq!(picture.0, codes::ssrc(Format::H264));
+        assert_eq!(sound.0, codes::ssrc(PayloadFormat::Opus));
+        assert_eq!(picture.0, codes::ssrc(PayloadFormat::H264));
         assert_eq!(sound.1, picture.1, "one moment for both");
-        let heard = seconds(sound.2, origin(Format::Opus), 48_000.0);
-        let seen = seconds(picture.2, origin(Format::H264), 90_000.0);
+        let heard = seconds(sound.2, origin(PayloadFormat::Opus), 48_000.0);
+        let seen = seconds(picture.2, origin(PayloadFormat::H264), 90_000.0);
         assert!((heard - seen).abs() < 0.000_1, "{heard} and {seen}");
         // The stream's clock was at 2.6 s when the viewer came, less what the last sample is old.
         let passed = (sound.1 - first_ntp) as f64 / f64::from(1u32 << 31) / 2.0;
@@ -60,7 +60,7 @@ fn reports_tie_sound_to_picture() {
     }
     let got = theatre.take(&mut guest);
     let last = reports(&compounds[compounds.len() - 1].1);
-    let heard = of(&got, Format::Opus).len();
+    let heard = of(&got, PayloadFormat::Opus).len();
     let told = last[0].3 as usize;
     assert!(
         told <= heard && heard - told <= 50,
@@ -88,8 +88,8 @@ fn time_goes_on_while_the_publisher_is_away() {
         // The last picture is 40 ms old, the last sound 20.
         let passed = theatre.now.duration_since(began).as_secs_f64();
         for (format, rate, age) in [
-            (Format::Opus, 48_000.0, 0.02),
-            (Format::H264, 90_000.0, 0.04),
+            (PayloadFormat::Opus, 48_000.0, 0.02),
+            (PayloadFormat::H264, 90_000.0, 0.04),
         ] {
             let origin = codes::sequencer(format).timestamp(media::Timestamp::ZERO);
             let packets = of(&got, format);
@@ -132,9 +132,9 @@ fn losses_and_round_trips_are_counted() {
     };
     let mut compound = Vec::new();
     let all = [
-        report(codes::ssrc(Format::H264), 7, 0),
-        report(codes::ssrc(Format::Opus), -2, u32::MAX),
-        report(codes::rtx_ssrc(Format::H264), 1_000, 0),
+        report(codes::ssrc(PayloadFormat::H264), 7, 0),
+        report(codes::ssrc(PayloadFormat::Opus), -2, u32::MAX),
+        report(codes::rtx_ssrc(PayloadFormat::H264), 1_000, 0),
     ];
     write_receiver_report(&mut compound, 9, &all);
     let Theatre {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use container::rtp::Format;
+use container::rtp::PayloadFormat;
 use media::{Item, TrackId};
 use testkit::Clip;
 
@@ -25,11 +25,11 @@ const BAD: Link = Link {
 /// Sends all of it and gives what the stream got of the track.
 fn received(media: &Media, has_rtx: bool) -> Trial {
     let (section, payload_type) = match media.format {
-        Format::Opus => (sound() + "a=rtcp-fb:111 nack\r\n", 111),
+        PayloadFormat::Opus => (sound() + "a=rtcp-fb:111 nack\r\n", 111),
         format => (picture(format, FEEDBACK), 96),
     };
     let mut line = Line::of_media(media, 200, payload_type);
-    if has_rtx && media.format != Format::Opus {
+    if has_rtx && media.format != PayloadFormat::Opus {
         line.rtx = Some((97, 201));
     }
     let quiet = Link {
@@ -47,7 +47,7 @@ fn received(media: &Media, has_rtx: bool) -> Trial {
 fn check(media: &Media, has_rtx: bool) {
     let format = media.format;
     let id = match format {
-        Format::Opus => TrackId::AUDIO,
+        PayloadFormat::Opus => TrackId::AUDIO,
         _ => TrackId::VIDEO,
     };
     let trial = received(media, has_rtx);
@@ -88,13 +88,13 @@ fn check(media: &Media, has_rtx: bool) {
 
 #[test]
 fn h264() {
-    check(&of_clip(Clip::Flv, Format::H264), true);
-    check(&of_clip(Clip::Flv, Format::H264), false);
+    check(&of_clip(Clip::Flv, PayloadFormat::H264), true);
+    check(&of_clip(Clip::Flv, PayloadFormat::H264), false);
 }
 
 #[test]
 fn h264_with_b_frames() {
-    let media = of_clip(Clip::FlvBframes, Format::H264);
+    let media = of_clip(Clip::FlvBframes, PayloadFormat::H264);
     check(&media, true);
     let trial = received(&media, true);
     let came = trial.recording.samples(TrackId::VIDEO);
@@ -108,22 +108,22 @@ fn h264_with_b_frames() {
 
 #[test]
 fn hevc() {
-    check(&of_clip(Clip::FlvHevc, Format::Hevc), true);
+    check(&of_clip(Clip::FlvHevc, PayloadFormat::Hevc), true);
 }
 
 #[test]
 fn av1() {
-    check(&of_clip(Clip::FlvAv1, Format::Av1), true);
+    check(&of_clip(Clip::FlvAv1, PayloadFormat::Av1), true);
 }
 
 #[test]
 fn vp9() {
-    check(&of_clip(Clip::FlvVp9, Format::Vp9), true);
+    check(&of_clip(Clip::FlvVp9, PayloadFormat::Vp9), true);
 }
 
 #[test]
 fn opus() {
-    check(&of_clip(Clip::FlvOpus, Format::Opus), false);
+    check(&of_clip(Clip::FlvOpus, PayloadFormat::Opus), false);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn vp8() {
         delay: BAD.delay,
         ..Link::default()
     };
-    let text = offer(&[picture(Format::Vp8, FEEDBACK)]);
+    let text = offer(&[picture(PayloadFormat::Vp8, FEEDBACK)]);
     let mut trial = Trial::new(&text, vec![line], quiet);
     trial.run(FIRST);
     trial.link = BAD;

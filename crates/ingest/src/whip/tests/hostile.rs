@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use container::rtp::{Format, Header};
+use container::rtp::{PayloadFormat, Header};
 use fanout::Takeover;
 use proptest::prelude::*;
 use webrtc::ice::Path;
@@ -59,7 +59,7 @@ proptest! {
 
     #[test]
     fn nothing_breaks(
-        format in proptest::sample::select(Format::ALL[..5].to_vec()),
+        format in proptest::sample::select(PayloadFormat::ALL[..5].to_vec()),
         deeds in proptest::collection::vec((deeds(), 0..300u64), 0..200),
     ) {
         let context = &*HOUSE;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use container::rtp::Format;
+use container::rtp::PayloadFormat;
 use media::TrackId;
 
 use super::offers::{FEEDBACK, offer, picture, sound};
@@ -42,7 +42,7 @@ fn check_pictures(trial: &Trial, line: usize) -> f64 {
 
 #[test]
 fn one_packet_in_ten_is_mended_with_few_words() {
-    let text = offer(&[sound(), picture(Format::Vp8, FEEDBACK)]);
+    let text = offer(&[sound(), picture(PayloadFormat::Vp8, FEEDBACK)]);
     let mut trial = Trial::new(&text, lines(), FAR);
     trial.run(ms(100));
     trial.link.lost = 100;
@@ -73,7 +73,7 @@ fn one_packet_in_ten_is_mended_with_few_words() {
 #[test]
 fn nothing_is_asked_for_of_who_repeats_nothing() {
     let feedback = "a=rtcp-fb:96 nack pli\r\n";
-    let text = offer(&[picture(Format::Vp8, feedback)]);
+    let text = offer(&[picture(PayloadFormat::Vp8, feedback)]);
     let mut trial = Trial::new(&text, vec![Line::pictures(3_000)], FAR);
     trial.run(ms(100));
     trial.link.lost = 5;
@@ -92,7 +92,7 @@ fn nothing_is_asked_for_of_who_repeats_nothing() {
 
 #[test]
 fn a_picture_without_beginning_is_asked_for() {
-    let text = offer(&[picture(Format::Vp8, FEEDBACK)]);
+    let text = offer(&[picture(PayloadFormat::Vp8, FEEDBACK)]);
     let mut line = Line::pictures(3_000);
     // The first one is lost.
     line.send();
@@ -108,7 +108,7 @@ fn a_picture_without_beginning_is_asked_for() {
 
 #[test]
 fn who_sends_no_keyframe_is_asked_again_and_again() {
-    let text = offer(&[picture(Format::Vp8, FEEDBACK)]);
+    let text = offer(&[picture(PayloadFormat::Vp8, FEEDBACK)]);
     let mut line = Line::pictures(1_000);
     line.send();
     let mut trial = Trial::new(&text, vec![line], FAR);
@@ -121,7 +121,7 @@ fn who_sends_no_keyframe_is_asked_again_and_again() {
 
 #[test]
 fn listeners_wishes_are_passed_on_and_kept_apart() {
-    let text = offer(&[picture(Format::Vp8, FEEDBACK)]);
+    let text = offer(&[picture(PayloadFormat::Vp8, FEEDBACK)]);
     // In order, so that the first picture is whole.
     let link = Link {
         jitter: Duration::ZERO,

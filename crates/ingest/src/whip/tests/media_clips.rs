@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use container::flv::Reader;
-use container::rtp::{Depacketizer, Event, Format, Incoming, PAYLOAD_BYTES, Packetizer, Payloads};
+use container::rtp::{Depacketizer, Event, PayloadFormat, Incoming, PAYLOAD_BYTES, Packetizer, Payloads};
 use media::{Item, Kind, Sample, Track, TrackId};
 use testkit::Clip;
 
 /// A track and its samples.
 pub(super) struct Media {
-    pub(super) format: Format,
+    pub(super) format: PayloadFormat,
     pub(super) track: Arc<Track>,
     pub(super) samples: Vec<Sample>,
 }
 
-const fn id_of(format: Format) -> TrackId {
+const fn id_of(format: PayloadFormat) -> TrackId {
     match format.kind() {
         Kind::Audio => TrackId::AUDIO,
         Kind::Video => TrackId::VIDEO,
@@ -22,7 +22,7 @@ const fn id_of(format: Format) -> TrackId {
 }
 
 /// The first track of `format` in a clip of two seconds.
-pub(super) fn of_clip(clip: Clip, format: Format) -> Media {
+pub(super) fn of_clip(clip: Clip, format: PayloadFormat) -> Media {
     let file = std::fs::read(clip.seconds(2)).expect("the clip was made");
     let mut items = Vec::new();
     let read = Reader::default().push(&file, &mut items);
@@ -33,7 +33,7 @@ pub(super) fn of_clip(clip: Clip, format: Format) -> Media {
         _ => None,
     });
     let track = track.expect("the clip has such a track");
-    assert_eq!(Format::of(&track), Some(format));
+    assert_eq!(PayloadFormat::of(&track), Some(format));
     Media {
         format,
         track,

@@ -16,7 +16,7 @@ use fanout::{Format, LaneGuard, Packager, Publisher, Sink, Source};
 use media::{Container, Item, Sample, StreamName, Timestamp, Track, TrackId};
 use webrtc::mux::Handle;
 
-use super::{Agreed, CONTENT_TYPE, Out, Ticket, admit};
+use super::{Agreed, CONTENT_TYPE, Out, PublisherTicket, admit};
 use crate::testing::{KEY, PEER, playing, publishing};
 use crate::{Context, now};
 
@@ -50,7 +50,7 @@ fn name() -> StreamName {
     StreamName::parse(STREAM).expect("a name")
 }
 
-fn ticket(context: &Context, agreed: Agreed) -> Ticket {
+fn ticket(context: &Context, agreed: Agreed) -> PublisherTicket {
     let permission = publishing(context, &name(), KEY);
     admit(context, permission, PEER, "a test", agreed).expect("it may")
 }

@@ -37,10 +37,10 @@ pub(super) fn sound() -> String {
 }
 
 /// Pictures under 96, repeated under 97, with whatever more there is to say.
-pub(super) fn picture(format: rtp::Format, more: &str) -> String {
+pub(super) fn picture(format: rtp::PayloadFormat, more: &str) -> String {
     let name = format.encoding_name();
     let mode = match format {
-        rtp::Format::H264 => "a=fmtp:96 packetization-mode=1;profile-level-id=42e01f\r\n",
+        rtp::PayloadFormat::H264 => "a=fmtp:96 packetization-mode=1;profile-level-id=42e01f\r\n",
         _ => "",
     };
     format!(
@@ -132,11 +132,11 @@ fn browsers_send_h264_with_repetition_and_stereo() {
 #[test]
 fn another_codec_is_taken_when_it_is_offered_alone() {
     for (format, name) in [
-        (rtp::Format::Vp8, "vp8"),
-        (rtp::Format::Vp9, "vp9"),
-        (rtp::Format::Av1, "av1"),
-        (rtp::Format::Hevc, "h265"),
-        (rtp::Format::H264, "h264"),
+        (rtp::PayloadFormat::Vp8, "vp8"),
+        (rtp::PayloadFormat::Vp9, "vp9"),
+        (rtp::PayloadFormat::Av1, "av1"),
+        (rtp::PayloadFormat::Hevc, "h265"),
+        (rtp::PayloadFormat::H264, "h264"),
     ] {
         let agreed = agreed(&[picture(format, FEEDBACK)]).expect("usable");
         assert_eq!(agreed.codecs().collect::<Vec<_>>(), [name]);
@@ -167,12 +167,12 @@ fn encoders_offer_less_and_get_it() {
 
 #[test]
 fn what_sends_nothing_is_rejected_and_the_rest_taken() {
-    let viewer = picture(rtp::Format::Vp8, "").replace("sendonly", "recvonly");
+    let viewer = picture(rtp::PayloadFormat::Vp8, "").replace("sendonly", "recvonly");
     let data = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\na=sctp-port:5000\r\n";
     let text = answer(&[viewer, sound(), data.to_owned()]);
     assert!(text.contains("a=group:BUNDLE 1\r\n"));
     assert!(text.contains("m=video 0 ") && text.contains("m=application 0 "));
-    let both = picture(rtp::Format::Vp8, "").replace("sendonly", "sendrecv");
+    let both = picture(rtp::PayloadFormat::Vp8, "").replace("sendonly", "sendrecv");
     assert!(answer(&[both]).contains("a=recvonly\r\n"));
 }
 
@@ -187,14 +187,14 @@ fn what_cannot_be_published_is_refused_with_the_reason() {
         refused(&[chromium_camera(), g711]),
         Unusable::NoFormat(Kind::Audio)
     );
-    let whole = picture(rtp::Format::H264, "").replace("mode=1", "mode=0");
+    let whole = picture(rtp::PayloadFormat::H264, "").replace("mode=1", "mode=0");
     let error = refused(&[whole]);
     assert_eq!(error, Unusable::NoFormat(Kind::Video));
     assert!(
         error.to_string().contains("packetization-mode=1"),
         "{error}"
     );
-    let same = picture(rtp::Format::Vp8, "").replace("96", "111");
+    let same = picture(rtp::PayloadFormat::Vp8, "").replace("96", "111");
     assert_eq!(refused(&[sound(), same]), Unusable::SamePayloadType);
 }
 
@@ -204,7 +204,7 @@ fn all_layers_of_simulcast_are_taken() {
                 a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id\r\n\
                 a=extmap:5 urn:3gpp:video-orientation\r\n\
                 a=rid:l send\r\na=rid:m send\r\na=rid:h send\r\na=simulcast:send l;m;h\r\n";
-    let sections = [picture(rtp::Format::Vp8, more)];
+    let sections = [picture(rtp::PayloadFormat::Vp8, more)];
     let agreed = agreed(&sections).expect("usable");
     assert_eq!(agreed.layers(), 3);
     let chosen = agreed.chosen().next().expect("a section");

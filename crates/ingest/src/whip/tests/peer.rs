@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use container::rtp::{Format, Header, PAYLOAD_BYTES, Packet, Packetizer, Payloads, Sequencer};
+use container::rtp::{PayloadFormat, Header, PAYLOAD_BYTES, Packet, Packetizer, Payloads, Sequencer};
 use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Track, TrackId};
 use webrtc::rtcp::SenderReport;
 
@@ -102,7 +102,7 @@ fn sound(number: i64) -> Sample {
 }
 
 impl Line {
-    fn new(format: Format, track: &Track, ssrc: u32, payload_type: u8, feed: Feed) -> Self {
+    fn new(format: PayloadFormat, track: &Track, ssrc: u32, payload_type: u8, feed: Feed) -> Self {
         Self {
             ssrc,
             payload_type,
@@ -128,12 +128,12 @@ impl Line {
 
     pub(super) fn pictures(bytes: usize) -> Self {
         let feed = Feed::Pictures { bytes, next: 0 };
-        Self::new(Format::Vp8, &vp8_track(), 200, 96, feed)
+        Self::new(PayloadFormat::Vp8, &vp8_track(), 200, 96, feed)
     }
 
     pub(super) fn sound() -> Self {
         let feed = Feed::Sound { next: 0 };
-        Self::new(Format::Opus, &opus_track(), 100, 111, feed)
+        Self::new(PayloadFormat::Opus, &opus_track(), 100, 111, feed)
     }
 
     /// When the next sample is sent.

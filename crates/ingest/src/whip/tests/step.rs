@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use container::rtp::Format;
+use container::rtp::PayloadFormat;
 use media::{Sample, Timestamp, TrackId};
 
 use super::millis;
@@ -15,7 +15,7 @@ fn trial(sound_takes: u64, picture_takes: u64) -> Trial {
     let (mut heard, mut seen) = (Line::sound(), Line::pictures(2_000));
     heard.takes = Duration::from_millis(sound_takes);
     seen.takes = Duration::from_millis(picture_takes);
-    let text = offer(&[sound(), picture(Format::Vp8, FEEDBACK)]);
+    let text = offer(&[sound(), picture(PayloadFormat::Vp8, FEEDBACK)]);
     let link = Link {
         delay: Duration::from_millis(20),
         ..Link::default()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use container::rtp::{Format, Header};
+use container::rtp::{PayloadFormat, Header};
 use fanout::{Phase, Takeover};
 use media::{Item, StreamName, TrackId};
 use net::panics::Part;
@@ -24,7 +24,7 @@ use crate::{Context, Error, Rejection, Settings};
 const SECOND: Duration = Duration::from_secs(1);
 
 fn pictures() -> String {
-    offer(&[picture(Format::Vp8, FEEDBACK)])
+    offer(&[picture(PayloadFormat::Vp8, FEEDBACK)])
 }
 
 fn phase(context: &Context) -> Phase {
@@ -130,7 +130,7 @@ fn the_next_publisher_takes_over_and_listeners_stay() {
     let context = Arc::clone(&trial.context);
     let next = ticket(
         &context,
-        agreed(&[picture(Format::Vp8, FEEDBACK)]).expect("usable"),
+        agreed(&[picture(PayloadFormat::Vp8, FEEDBACK)]).expect("usable"),
     );
     let mut publishers = Publishers::new(Settings::default(), Arc::clone(&context.stats));
     let (now, mut said) = (Instant::now(), Said::default());
@@ -276,7 +276,7 @@ fn a_stream_that_went_to_another_meanwhile_is_not_taken() {
 
 #[test]
 fn reports_tell_what_came_and_that_more_may_come() {
-    let text = offer(&[sound(), picture(Format::Vp8, FEEDBACK)]);
+    let text = offer(&[sound(), picture(PayloadFormat::Vp8, FEEDBACK)]);
     let lines = vec![Line::sound(), Line::pictures(3_000)];
     let link = Link {
         delay: Duration::from_millis(30),
@@ -338,7 +338,7 @@ fn reports_tell_what_came_and_that_more_may_come() {
 
 #[test]
 fn who_does_not_ask_is_not_told_how_much_may_come() {
-    let text = offer(&[picture(Format::Vp8, "a=rtcp-fb:96 nack\r\n")]);
+    let text = offer(&[picture(PayloadFormat::Vp8, "a=rtcp-fb:96 nack\r\n")]);
     let mut trial = Trial::new(&text, vec![Line::pictures(500)], Link::default());
     trial.run(3 * SECOND);
     assert!(!trial.reports.is_empty());
@@ -351,7 +351,7 @@ fn who_does_not_ask_is_not_told_how_much_may_come() {
 fn of_simulcast_the_layer_is_taken_that_brings_most() {
     let more = "a=extmap:3 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id\r\n\
                 a=rid:l send\r\na=rid:h send\r\na=simulcast:send l;h\r\n";
-    let text = offer(&[picture(Format::Vp8, &(more.to_owned() + FEEDBACK))]);
+    let text = offer(&[picture(PayloadFormat::Vp8, &(more.to_owned() + FEEDBACK))]);
     let (mut low, mut high) = (Line::pictures(300), Line::pictures(900));
     low.layer = Some("l");
     low.become_another(300, 1, 2);
@@ -411,7 +411,7 @@ fn the_first_packet_tells_the_format() {
     trial.run(2 * SECOND);
     assert!(trial.recording.samples(TrackId::VIDEO).len() > 40);
     // The sender changes its mind, as browsers may.
-    let media = super::media_clips::of_clip(testkit::Clip::Flv, Format::H264);
+    let media = super::media_clips::of_clip(testkit::Clip::Flv, PayloadFormat::H264);
     let mut next = Line::of_media(&media, 200, 107);
     next.become_another(300, 1, 2);
     next.takes = 4 * SECOND;
@@ -460,9 +460,9 @@ fn whoever_said_goodbye_is_asked_for_nothing() {
 
 #[test]
 fn another_size_of_picture_is_announced() {
-    let media = super::media_clips::of_clip(testkit::Clip::Flv, Format::H264);
-    let larger = super::media_clips::of_clip(testkit::Clip::FlvLarger, Format::H264);
-    let text = offer(&[picture(Format::H264, FEEDBACK)]);
+    let media = super::media_clips::of_clip(testkit::Clip::Flv, PayloadFormat::H264);
+    let larger = super::media_clips::of_clip(testkit::Clip::FlvLarger, PayloadFormat::H264);
+    let text = offer(&[picture(PayloadFormat::H264, FEEDBACK)]);
     let line = Line::of_media(&media, 200, 96);
     let mut trial = Trial::new(&text, vec![line], Link::default());
     trial.run(2 * SECOND);

@@ -16,7 +16,7 @@ pub use self::connecting::Challenge;
 use self::connecting::Connection;
 use super::{
     event::{Event, RequestId, Withdrawn},
-    playback::Player,
+    playback::PlaybackState,
     publication::Publication,
     reply::{Level, Replies, control},
 };
@@ -85,7 +85,7 @@ pub struct Session {
     /// Message streams that `createStream` gave out.
     streams: Vec<u32>,
     publication: Publication,
-    player: Player,
+    player: PlaybackState,
     /// Requests so far.
     serial: u32,
     flow: Flow,
@@ -137,7 +137,7 @@ impl Session {
             connection: None,
             streams: Vec::new(),
             publication: Publication::default(),
-            player: Player::default(),
+            player: PlaybackState::default(),
             serial: 0,
             flow: Flow {
                 received: 0,

@@ -20,8 +20,8 @@ pub(super) fn encode(node: &Node, page: &mut Page<'_>) -> fmt::Result {
 }
 
 fn sessions(rtc: Option<&Rtc>, page: &mut Page<'_>) -> fmt::Result {
-    let port = rtc.map(|rtc| rtc.stage.counters()).unwrap_or_default();
-    let count = rtc.map_or(0, |rtc| rtc.stage.sessions());
+    let port = rtc.map(|rtc| rtc.service.counters()).unwrap_or_default();
+    let count = rtc.map_or(0, |rtc| rtc.service.sessions());
     page.gauge(WEBRTC_SESSIONS, count as f64)?;
     page.gauge(WEBRTC_HANDSHAKES, port.mux.half_open as f64)?;
     page.counter(WEBRTC_CONNECTED, port.mux.connected as f64)?;
@@ -50,8 +50,8 @@ fn sessions(rtc: Option<&Rtc>, page: &mut Page<'_>) -> fmt::Result {
 }
 
 fn media(node: &Node, page: &mut Page<'_>) -> fmt::Result {
-    let stage = node.rtc.as_ref().map(|rtc| &rtc.stage);
-    let out = stage.map(|stage| stage.listeners()).unwrap_or_default();
+    let service = node.rtc.as_ref().map(|rtc| &rtc.service);
+    let out = service.map(|service| service.listeners()).unwrap_or_default();
     let into = node.ingest.stats.whip.counts();
     let both = |to_listeners: u64, from_publishers: u64| {
         counts([
@@ -73,7 +73,7 @@ fn media(node: &Node, page: &mut Page<'_>) -> fmt::Result {
     page.counter(WEBRTC_ROUND_TRIPS, out.round_trips as f64)?;
     page.counter(WEBRTC_JITTER, into.jitter.as_secs_f64())?;
     page.counter(WEBRTC_JITTERS, into.reports as f64)?;
-    let tally = stage.map(|stage| stage.tally());
+    let tally = service.map(|service| service.tally());
     let frames = [
         ("b_frame", tally.map_or(0, |tally| tally.left_out())),
         ("unsendable", tally.map_or(0, |tally| tally.unsendable())),

@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime};
 
 use http1::{Head, Status, Version};
 
-use crate::access::{Line, request_line};
+use crate::access::{AccessLine, request_line};
 use crate::node::Node;
 
 /// See the module's description.
@@ -60,7 +60,7 @@ impl Asked {
     }
 
     fn log_code(&self, node: &Node, status: u16, bytes: usize) {
-        node.access.write(&Line {
+        node.access.write(&AccessLine {
             peer: self.peer.ip(),
             since: self.since,
             request: &self.request,

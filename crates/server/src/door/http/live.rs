@@ -28,7 +28,7 @@ use crate::node::Node;
 const FORM_BYTES_MAX: u64 = 16 * 1024;
 
 /// What carries requests: a socket, or TLS over one.
-pub(in crate::door) trait Carrier:
+pub(in crate::door) trait LiveTransport:
     AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static
 {
     /// `https` or `http`.
@@ -45,7 +45,7 @@ pub(in crate::door) trait Carrier:
     ) -> impl Future<Output = Outcome> + Send;
 }
 
-impl Carrier for TcpStream {
+impl LiveTransport for TcpStream {
     const SCHEME: &str = "http";
 
     async fn listen(
@@ -60,7 +60,7 @@ impl Carrier for TcpStream {
     }
 }
 
-impl Carrier for TlsStream<TcpStream> {
+impl LiveTransport for TlsStream<TcpStream> {
     const SCHEME: &str = "https";
 
     async fn listen(
@@ -90,19 +90,19 @@ pub(super) struct Live<'a, S> {
     pub(super) peer: SocketAddr,
 }
 
-impl<S: Carrier> Live<'_, S> {
+impl<S: LiveTransport> Live<'_, S> {
     /// Lets a listener in, if there is room for one more.
     pub(super) async fn listen(self, target: Target) {
         let (node, peer) = (self.node, self.peer);
-        let seat = if node.is_draining() {
+        let permit = if node.is_draining() {
             Err(Rejected::Draining)
         } else {
             node.limits.listener(peer.ip(), Instant::now())
         };
-        match seat {
-            Ok(seat) => {
+        match permit {
+            Ok(permit) => {
                 self.place.place().settle();
-                self.pass_on(target, |place| place.into_permit(seat)).await;
+                self.pass_on(target, |place| place.into_permit(permit)).await;
             }
             Err(reason) => {
                 let asked = Asked::by(&self.head, peer);
@@ -175,7 +175,7 @@ impl<S: Carrier> Live<'_, S> {
 }
 
 /// The body of a form, as far as it announces its length. What is too long is nobody's title.
-async fn form<S: Carrier>(socket: &mut S, head: &Head, early: Bytes) -> Vec<u8> {
+async fn form<S: LiveTransport>(socket: &mut S, head: &Head, early: Bytes) -> Vec<u8> {
     let Body::Length(length @ 1..=FORM_BYTES_MAX) = head.body() else {
         return Vec::new();
     };

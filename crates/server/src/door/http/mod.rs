@@ -9,7 +9,7 @@
 //! * A request is read once, by `http1`, and routed once, by [`Route::of`]. Behind a request that is refused
 //!   as malformed, or that source clients alone may make, nothing is read.
 //! * A connection that waits for its next request is idle: it gives way to newcomers first
-//!   ([`Place::rest`](super::places::Place::rest)), and ends when the server leaves.
+//!   ([`ConnectionPermit::rest`](super::permits::ConnectionPermit::rest)), and ends when the server leaves.
 //! * Before a client has shown a credential a connection owns a head of 16 KiB, as it arrived, as it was read
 //!   and as the service is given it, and a body of [`BODY_BYTES_MAX`]: less than 256 KiB.
 
@@ -33,13 +33,13 @@ use tokio::time::timeout;
 
 use self::asked::Asked;
 use self::exchange::Terms;
-pub(super) use self::live::Carrier;
+pub(super) use self::live::LiveTransport;
 use self::live::Live;
 pub(super) use self::refusal::refuse_unread;
 use self::refusal::{refuse, refuse_headless, refuse_malformed, say};
 use super::head::{Inbox, NoBody, NoHead, Taken};
 use super::is_trusted;
-use super::limits::{Handover, Place};
+use super::limits::{Handover, ConnectionPermit};
 use super::rejected::Rejected;
 use crate::address::forwarded;
 use crate::node::Node;
@@ -66,11 +66,11 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 const BODY_BYTES_MAX: usize = 64 * 1024 + 1;
 
 /// Serves a connection. `site` answers for pages.
-pub(super) async fn serve<S: Carrier>(
+pub(super) async fn serve<S: LiveTransport>(
     node: &Arc<Node>,
     site: &Router,
     socket: S,
-    place: Place,
+    place: ConnectionPermit,
     peer: SocketAddr,
 ) {
     let connection = Connection {
@@ -100,7 +100,7 @@ struct Connection<'a, S> {
     requests: u32,
 }
 
-impl<'a, S: Carrier> Connection<'a, S> {
+impl<'a, S: LiveTransport> Connection<'a, S> {
     async fn run(mut self) {
         loop {
             self = match self.turn().await {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use http1::{HttpDate, ResponseHead, Sniff, Status, Version};
 use tokio::net::TcpStream;
 
-use super::{Asked, Carrier};
+use super::{Asked, LiveTransport};
 use crate::door::head::{self, NoHead};
 use crate::door::rejected::Rejected;
 use crate::node::Node;
@@ -25,7 +25,7 @@ pub(in crate::door) fn refuse_unread(node: &Node, socket: &TcpStream, reason: Re
 }
 
 /// Answers a request for which there is no room, or no time.
-pub(super) async fn refuse<S: Carrier>(node: &Node, socket: S, asked: &Asked, reason: Rejected) {
+pub(super) async fn refuse<S: LiveTransport>(node: &Node, socket: S, asked: &Asked, reason: Rejected) {
     node.counts.reject(reason, asked.peer);
     let bytes = plain(node, asked.version, status_of(reason), &reason.to_string());
     asked.log_answer(node, &bytes);
@@ -34,7 +34,7 @@ pub(super) async fn refuse<S: Carrier>(node: &Node, socket: S, asked: &Asked, re
 
 /// Answers a request that is not understood, or that a proxy may have understood otherwise. What stands
 /// behind it is not read as another one.
-pub(super) async fn refuse_malformed<S: Carrier>(
+pub(super) async fn refuse_malformed<S: LiveTransport>(
     node: &Node,
     socket: S,
     asked: &Asked,
@@ -47,7 +47,7 @@ pub(super) async fn refuse_malformed<S: Carrier>(
 }
 
 /// Answers what is no request.
-pub(super) async fn refuse_headless<S: Carrier>(
+pub(super) async fn refuse_headless<S: LiveTransport>(
     node: &Node,
     socket: S,
     asked: &Asked,
@@ -74,7 +74,7 @@ pub(super) async fn refuse_headless<S: Carrier>(
 }
 
 /// Answers in a line of text, and closes.
-pub(super) async fn say<S: Carrier>(
+pub(super) async fn say<S: LiveTransport>(
     node: &Node,
     socket: S,
     asked: &Asked,

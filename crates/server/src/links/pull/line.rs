@@ -68,7 +68,7 @@ impl Life {
 
 /// A pull and what it belongs to.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(super) struct PulledLink {
     pub(super) node: Arc<Node>,
     pub(super) stream: StreamName,
     pub(super) source: Source,
@@ -76,7 +76,7 @@ pub(super) struct Line {
     pub(super) life: Life,
 }
 
-impl Line {
+impl PulledLink {
     /// Pulls until its life or `stop` ends it.
     pub(super) async fn keep(self, mut stop: watch::Receiver<bool>) {
         let patience = UNWANTED_AFTER.max(self.node.config.rtmp.play_wait);
@@ -184,7 +184,7 @@ async fn keep_while_wanted(
     }
 }
 
-impl OnDemand for Line {
+impl OnDemand for PulledLink {
     async fn fetch(&self, end: impl Future<Output = ()> + Send) -> Outcome {
         let (node, stream) = (&self.node, &self.stream);
         let pull = Pull {

@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
-use self::line::{Finding, Life, Line, revive};
+use self::line::{Finding, Life, PulledLink, revive};
 use self::origin::{PullOrigin, QUESTIONS_MAX, Question};
 use super::Row;
 use super::board::Entry;
@@ -161,7 +161,7 @@ impl Pulls {
     }
 
     /// A line, and its entry on the board. `None` when there is one, or the name has not what the address needs.
-    fn line(&self, rule: usize, stream: &StreamName, life: Life) -> Option<(Entry<Key>, Line)> {
+    fn line(&self, rule: usize, stream: &StreamName, life: Life) -> Option<(Entry<Key>, PulledLink)> {
         let config = &self.node.config.pulls[rule];
         let source = config.source(stream)?;
         let row = Row {
@@ -170,7 +170,7 @@ impl Pulls {
             status: Arc::default(),
         };
         let entry = self.node.links.pulls.enter((rule, stream.clone()), row)?;
-        let line = Line {
+        let line = PulledLink {
             node: Arc::clone(&self.node),
             stream: stream.clone(),
             source,

@@ -35,7 +35,7 @@ use tokio_rustls::server::TlsStream;
 use self::body::{Held, Pieces};
 use self::wire::from_wire;
 use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, exchange, refusal, visitor};
-use crate::door::limits::{Evict, Handover, Place};
+use crate::door::limits::{Evict, Handover, ConnectionPermit};
 use crate::door::rejected::Rejected;
 use crate::node::Node;
 use crate::pages::Visitor;
@@ -64,7 +64,7 @@ pub(in crate::door) async fn serve(
     node: &Arc<Node>,
     site: &Router,
     socket: TlsStream<TcpStream>,
-    place: Place,
+    place: ConnectionPermit,
     peer: SocketAddr,
 ) {
     let session = Arc::new(Session {
@@ -185,7 +185,7 @@ impl Session {
     }
 
     /// Counts a request for its client: a connection is counted once, unless it is a proxy's.
-    fn count(&self, visitor: &Visitor) -> Result<Option<Place>, Rejected> {
+    fn count(&self, visitor: &Visitor) -> Result<Option<ConnectionPermit>, Rejected> {
         let address = visitor.peer.ip();
         match visitor.is_proxied {
             true => self.node.limits.counted(address).map(Some),
@@ -234,19 +234,19 @@ impl Session {
         head: &Head,
         asked: &Asked,
         mut busy: Busy,
-        counted: Option<Place>,
+        counted: Option<ConnectionPermit>,
     ) -> Response {
         let node = &self.node;
-        let seat = if node.is_draining() {
+        let permit = if node.is_draining() {
             Err(Rejected::Draining)
         } else {
             node.limits.listener(asked.peer.ip(), Instant::now())
         };
-        let (seat, also) = match seat.and_then(|seat| Ok((seat, busy.listen(asked.peer)?))) {
+        let (permit, also) = match permit.and_then(|permit| Ok((permit, busy.listen(asked.peer)?))) {
             Ok(both) => both,
             Err(reason) => return self.reject(asked, reason),
         };
-        let permit = Permit::new((seat, counted, also));
+        let permit = Permit::new((permit, counted, also));
         let reply = egress_http::reply(&node.egress, target, head, asked.peer, permit);
         match reply.await {
             Reply::Whole { status, bytes } => {
@@ -308,7 +308,7 @@ impl Busy {
     }
 
     /// It is a listener's. The first is what the connection is counted for; each other is counted besides.
-    fn listen(&mut self, peer: SocketAddr) -> Result<Option<Place>, Rejected> {
+    fn listen(&mut self, peer: SocketAddr) -> Result<Option<ConnectionPermit>, Rejected> {
         let session = &self.session;
         let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
         let also = match usage.listeners {

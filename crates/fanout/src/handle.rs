@@ -1,7 +1,7 @@
 //! A listener that somebody outside the workers serves: what the core knows of it.
 //!
-//! A [`Seat`] has a listener counted, listed, reported and removable for as long as it lives, and
-//! ends in a [`Departure`]. The thread that serves the listener tells the seat what it does, and takes it into
+//! A [`ListenerHandle`] has a listener counted, listed, reported and removable for as long as it lives, and
+//! ends in a [`Departure`]. The thread that serves the listener tells the handle what it does, and takes it into
 //! [books](Books) of its own; until then, and for as long as a task serves it, it is in those of tasks.
 //! [`LogReader`](crate::LogReader) is built on it.
 
@@ -22,7 +22,7 @@ use crate::{Fanout, ListenerId};
 
 /// A listener's place in a lane. See the module's description.
 #[derive(Debug)]
-pub struct Seat {
+pub struct ListenerHandle {
     id: ListenerId,
     fanout: Arc<Fanout>,
     /// Those it is in.
@@ -37,7 +37,7 @@ pub struct Seat {
     reason: Reason,
 }
 
-/// What others know of a seat, and how they end it.
+/// What others know of a handle, and how they end it.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     kicked: AtomicBool,
@@ -88,7 +88,7 @@ impl Control {
     }
 }
 
-impl Seat {
+impl ListenerHandle {
     pub(crate) fn new(
         id: ListenerId,
         fanout: Arc<Fanout>,
@@ -96,7 +96,7 @@ impl Seat {
         control: Arc<Control>,
         requested: Instant,
     ) -> Self {
-        let seat = Self {
+        let handle = Self {
             id,
             books: Arc::clone(fanout.task_books()),
             fanout,
@@ -107,8 +107,8 @@ impl Seat {
             is_told_degraded: false,
             reason: Reason::Left,
         };
-        seat.books.listeners[seat.protocol()].add(1);
-        seat
+        handle.books.listeners[handle.protocol()].add(1);
+        handle
     }
 
     /// Which listener this is.
@@ -234,7 +234,7 @@ impl Seat {
         &self.books
     }
 
-    /// Where the reader stands whose seat it is.
+    /// Where the reader stands whose handle it is.
     pub(crate) fn standing(&self) -> Option<&Standing> {
         self.control.standing()
     }
@@ -244,7 +244,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ListenerHandle {
     fn drop(&mut self) {
         self.count_degraded(false);
         self.books.listeners[self.protocol()].sub(1);

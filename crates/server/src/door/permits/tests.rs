@@ -8,18 +8,18 @@ fn address(site: u8, host: u8) -> IpAddr {
     IpAddr::from([192, 0, site, host])
 }
 
-/// Places, and a count of evictions.
-struct Crowd {
-    places: Arc<Places>,
+/// ConnectionPermits, and a count of evictions.
+struct Connections {
+    places: Arc<ConnectionPermits>,
     evicted: Arc<AtomicU64>,
 }
 
-impl Crowd {
+impl Connections {
     fn new(change: impl FnOnce(&mut config::Limits)) -> Self {
         let mut settings = config::Limits::default();
         change(&mut settings);
         Self {
-            places: Places::new(&settings, None),
+            places: ConnectionPermits::new(&settings, None),
             evicted: Arc::default(),
         }
     }
@@ -31,7 +31,7 @@ impl Crowd {
         })
     }
 
-    fn ask(&self, pool: Pool, address: IpAddr) -> Result<Place, Rejected> {
+    fn ask(&self, pool: Pool, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
         self.places.connection(pool, address, false, self.evict())
     }
 
@@ -46,7 +46,7 @@ impl Crowd {
 
 #[test]
 fn an_address_gets_its_places_back() {
-    let crowd = Crowd::new(|settings| settings.per_ip = NonZeroU32::new(2));
+    let crowd = Connections::new(|settings| settings.per_ip = NonZeroU32::new(2));
     let here = address(2, 1);
     let first = crowd.ask(HTTP, here).expect("a place");
     let _second = crowd.ask(HTTP, here).expect("a place");
@@ -67,7 +67,7 @@ fn an_address_gets_its_places_back() {
 
 #[test]
 fn an_ipv6_network_has_the_places_of_one_address() {
-    let crowd = Crowd::new(|settings| settings.per_ip = NonZeroU32::new(1));
+    let crowd = Connections::new(|settings| settings.per_ip = NonZeroU32::new(1));
     let ask = |text: &str| crowd.ask(HTTP, text.parse().expect("an address"));
     let _first = ask("2001:db8:0:1::1").expect("a place");
     assert_eq!(ask("2001:db8:0:1:ffff::2").err(), Some(Rejected::Address));
@@ -77,7 +77,7 @@ fn an_ipv6_network_has_the_places_of_one_address() {
 #[test]
 fn beyond_its_share_an_address_evicts_itself() {
     for (pool, share) in [(Pool::Http, 1_024), (Pool::Rtmp, 64)] {
-        let crowd = Crowd::new(|_| {});
+        let crowd = Connections::new(|_| {});
         let (here, elsewhere) = (address(2, 1), address(3, 1));
         let honest = crowd.ask(pool, elsewhere).expect("a place");
         let mut all: Vec<_> = (0..2 * share)
@@ -99,7 +99,7 @@ fn beyond_its_share_an_address_evicts_itself() {
 #[test]
 fn few_addresses_do_not_keep_another_out() {
     for (pool, attackers) in [(Pool::Http, 4), (Pool::Rtmp, 16)] {
-        let crowd = Crowd::new(|_| {});
+        let crowd = Connections::new(|_| {});
         let max = pool.bounds(&config::Limits::default(), None).max;
         let mut all = Vec::new();
         for number in 0..2 * max {
@@ -120,7 +120,7 @@ fn few_addresses_do_not_keep_another_out() {
 
 #[test]
 fn networks_of_one_ipv6_site_do_not_keep_another_out() {
-    let crowd = Crowd::new(|_| {});
+    let crowd = Connections::new(|_| {});
     let mut all = Vec::new();
     // A thousand networks hold four each, an honest one holds eight.
     let honest: IpAddr = "2001:db8:1::1".parse().expect("an address");
@@ -139,7 +139,7 @@ fn networks_of_one_ipv6_site_do_not_keep_another_out() {
 
 #[test]
 fn a_publishers_address_comes_back_through_any_crowd() {
-    let crowd = Crowd::new(|_| {});
+    let crowd = Connections::new(|_| {});
     let studio = address(2, 1);
     let mut publisher = crowd.ask(Pool::Rtmp, studio).expect("a place");
     publisher.settle_publisher();
@@ -157,7 +157,7 @@ fn a_publishers_address_comes_back_through_any_crowd() {
 
 #[test]
 fn a_session_has_a_place_of_its_own() {
-    let crowd = Crowd::new(|settings| settings.per_ip = NonZeroU32::new(1));
+    let crowd = Connections::new(|settings| settings.per_ip = NonZeroU32::new(1));
     let here = address(2, 1);
     let place = crowd.ask(HTTP, here).expect("a place");
     let handover = Handover::new(place);
@@ -179,12 +179,12 @@ fn a_session_has_a_place_of_its_own() {
 
 #[test]
 fn idle_connections_give_way_first_and_cost_nobody_a_place() {
-    let crowd = Crowd::new(|_| {});
+    let crowd = Connections::new(|_| {});
     let (here, there) = (address(2, 1), address(3, 1));
     let mut idle: Vec<_> = (0..IDLE_SHARE)
         .map(|_| crowd.ask(HTTP, here).expect("a place"))
         .collect();
-    idle.iter_mut().for_each(Place::rest);
+    idle.iter_mut().for_each(ConnectionPermit::rest);
     assert_eq!(
         (crowd.places.pending(HTTP), crowd.places.idle_now()),
         (0, 640)
@@ -211,7 +211,7 @@ fn idle_connections_give_way_first_and_cost_nobody_a_place() {
 
 #[test]
 fn an_idle_connection_is_counted_until_its_address_needs_it() {
-    let crowd = Crowd::new(|settings| settings.per_ip = NonZeroU32::new(2));
+    let crowd = Connections::new(|settings| settings.per_ip = NonZeroU32::new(2));
     let here = address(2, 1);
     let mut first = crowd.ask(HTTP, here).expect("a place");
     let mut second = crowd.ask(HTTP, here).expect("a place");
@@ -236,7 +236,7 @@ fn an_idle_connection_is_counted_until_its_address_needs_it() {
 
 #[test]
 fn a_proxys_connection_is_its_own_between_requests() {
-    let crowd = Crowd::new(|settings| settings.per_ip = NonZeroU32::new(1));
+    let crowd = Connections::new(|settings| settings.per_ip = NonZeroU32::new(1));
     let (proxy, one, other) = (address(9, 9), address(2, 1), address(3, 1));
     let places = &crowd.places;
     let connection = places.connection(HTTP, proxy, true, crowd.evict());
@@ -258,7 +258,7 @@ fn a_proxys_connection_is_its_own_between_requests() {
 
 #[test]
 fn who_opened_a_session_is_counted_again_for_the_next_request() {
-    let crowd = Crowd::new(|settings| settings.per_ip = NonZeroU32::new(2));
+    let crowd = Connections::new(|settings| settings.per_ip = NonZeroU32::new(2));
     let here = address(2, 1);
     let handover = Handover::new(crowd.ask(HTTP, here).expect("a place"));
     let session = handover.session(here, crowd.evict());

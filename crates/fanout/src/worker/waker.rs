@@ -9,12 +9,12 @@ const WORDS: usize = (LANES_MAX as usize).div_ceil(64);
 
 /// The set of lanes that have news for a worker, and the means to wake it.
 #[derive(Clone, Debug)]
-pub(crate) struct Summons {
+pub(crate) struct WorkerWaker {
     lanes: Arc<[AtomicU64]>,
     waker: net::Waker,
 }
 
-impl Summons {
+impl WorkerWaker {
     pub(crate) fn new(waker: net::Waker) -> Self {
         Self {
             lanes: (0..WORDS).map(|_| AtomicU64::new(0)).collect(),

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use fanout::{Follower, Judgement, Plane, Reason, Seat, Settings};
+use fanout::{Follower, Judgement, Plane, Reason, ListenerHandle, Settings};
 use media::Span;
-use support::{Alarm, Encoder, House, frames};
+use support::{Alarm, Encoder, TestFanout, frames};
 
-fn seat(house: &House) -> Seat {
+fn handle(house: &TestFanout) -> ListenerHandle {
     let fanout = house.registry.fanout();
-    fanout.seat(house.record("show"), house.lane("show"))
+    fanout.handle(house.record("show"), house.lane("show"))
 }
 
 /// The units from `from` on as frame numbers, each read in one piece.
@@ -37,7 +37,7 @@ fn read(follower: &Follower, from: u64) -> Vec<u64> {
 
 #[test]
 fn a_follower_sees_each_unit_where_it_lies_or_put_together() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 100_000);
     let guard = house.lane("show");
     let mut follower = Follower::new(&guard);
@@ -62,7 +62,7 @@ fn a_follower_sees_each_unit_where_it_lies_or_put_together() {
 
 #[test]
 fn a_follower_judges_like_the_workers() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
     let mut follower = Follower::new(&house.lane("show"));
     encoder.write(40).unwrap();
@@ -78,7 +78,7 @@ fn a_follower_judges_like_the_workers() {
 
 #[test]
 fn a_follower_is_woken_once_and_learns_of_the_end() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
     let mut follower = Follower::new(&house.lane("show"));
     let alarm = Arc::new(Alarm::default());
@@ -96,11 +96,11 @@ fn a_follower_is_woken_once_and_learns_of_the_end() {
 
 #[test]
 fn a_seat_is_counted_listed_reported_and_removed() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let fanout = Arc::clone(house.registry.fanout());
     let _encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
-    let mut taken = seat(&house);
-    let other = seat(&house);
+    let mut taken = handle(&house);
+    let other = handle(&house);
     let books = fanout.open_books(Plane::Webrtc);
     taken.serve_in(&books);
     let listed = fanout.directory().list();
@@ -144,7 +144,7 @@ fn a_seat_is_counted_listed_reported_and_removed() {
 
 #[test]
 fn a_seat_is_in_the_books_of_the_thread_that_serves_it() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let fanout = Arc::clone(house.registry.fanout());
     let _encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
     let [one, other] = [(); 2].map(|()| fanout.open_books(Plane::Webrtc));
@@ -154,26 +154,26 @@ fn a_seat_is_in_the_books_of_the_thread_that_serves_it() {
     );
     let labels: Vec<_> = fanout.books().iter().map(|books| books.label()).collect();
     assert_eq!(labels, ["0", "1", "tasks", "webrtc-0", "webrtc-1"]);
-    let mut seat = seat(&house);
+    let mut handle = handle(&house);
     let counts = || [fanout.task_books(), &one, &other].map(|books| books.listeners_now());
     assert_eq!(counts(), [1, 0, 0], "it has yet to connect");
-    seat.serve_in(&other);
+    handle.serve_in(&other);
     assert_eq!(counts(), [0, 0, 1]);
-    seat.set_degraded(true);
-    seat.sent(100, 1);
+    handle.set_degraded(true);
+    handle.sent(100, 1);
     assert_eq!((one.degraded.value(), other.degraded.value()), (0, 1));
     assert_eq!((one.sends.value(), other.sends.value()), (0, 1));
     assert_eq!(fanout.listeners(), 1);
-    drop(seat);
+    drop(handle);
     assert_eq!(counts(), [0; 3]);
     assert_eq!(other.departures[Reason::Left as usize].value(), 1);
 }
 
 #[test]
 fn a_keyframe_is_asked_for_once_in_a_while_and_not_when_it_has_come() {
-    let house = House::new(Settings::default());
+    let house = TestFanout::new(Settings::default());
     let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
-    let (one, other) = (seat(&house), seat(&house));
+    let (one, other) = (handle(&house), handle(&house));
     let now = Instant::now();
     let later = |millis| now + Duration::from_millis(millis);
     assert!(!encoder.publisher.takes_keyframe_request(now));

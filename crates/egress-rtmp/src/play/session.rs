@@ -46,7 +46,7 @@ const LEAVING: &str = "The server is about to leave. Please connect again.";
 
 /// See the module's description.
 #[derive(Debug)]
-pub(crate) struct Party {
+pub(crate) struct PlayerSession {
     pub(super) context: Arc<Context>,
     pub(super) session: Session,
     /// Received and not yet read by the session.
@@ -101,7 +101,7 @@ pub(super) enum Heard<T> {
     HungUp,
 }
 
-impl Party {
+impl PlayerSession {
     pub(super) fn new(
         context: Arc<Context>,
         session: Session,

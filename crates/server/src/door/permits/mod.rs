@@ -21,9 +21,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use fanout::Permit;
-use net::shares::{Bounds, Crowded, Shares, Standing, Ticket};
+use net::shares::{Bounds, Crowded, Shares, Standing, ShareTicket};
 
-use super::limits::Seat;
+use super::limits::ListenerPermit;
 use super::publishers::Publishers;
 use super::rejected::Rejected;
 use crate::address::network;
@@ -40,7 +40,7 @@ pub(crate) enum Pool {
     Session,
 }
 
-/// Places of an address with a publisher that never have to give way: its encoders, each twice, with a
+/// ConnectionPermits of an address with a publisher that never have to give way: its encoders, each twice, with a
 /// page and a title client beside them.
 const RESERVE: usize = 16;
 
@@ -86,11 +86,11 @@ fn connections(max: usize, descriptors_max: Option<u64>) -> usize {
     max.min(quarter.max(FEW))
 }
 
-/// A session that nobody comes for takes a listener's seat while it waits. Together they may take half of
-/// the seats there are, and one address an eighth.
+/// A session that nobody comes for takes a listener's permit while it waits. Together they may take half of
+/// the permits there are, and one address an eighth.
 fn sessions(listeners: Option<NonZeroU32>) -> (usize, usize) {
-    let seats = listeners.map_or(usize::MAX, |max| max.get() as usize);
-    ((seats / 2).clamp(1, 2_048), (seats / 8).clamp(1, 1_024))
+    let permits = listeners.map_or(usize::MAX, |max| max.get() as usize);
+    ((permits / 2).clamp(1, 2_048), (permits / 8).clamp(1, 1_024))
 }
 
 /// Ends what has to give way, and is told why it is turned away; `None` where it had been served and was
@@ -99,7 +99,7 @@ pub(crate) type Evict = Box<dyn FnOnce(Option<Rejected>) + Send>;
 
 /// All places.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct ConnectionPermits {
     per_ip: Option<NonZeroU32>,
     connections: Tally<IpAddr>,
     pools: [Mutex<Shares<Pending>>; Pool::ALL.len()],
@@ -130,7 +130,7 @@ impl fmt::Debug for Pending {
     }
 }
 
-impl Places {
+impl ConnectionPermits {
     /// For a process that may have so many descriptors.
     pub(super) fn new(settings: &config::Limits, descriptors_max: Option<u64>) -> Arc<Self> {
         let shares = |pool: Pool| Shares::new(pool.bounds(settings, descriptors_max));
@@ -157,8 +157,8 @@ impl Places {
         address: IpAddr,
         is_proxy: bool,
         evict: Evict,
-    ) -> Result<Place, Rejected> {
-        let mut place = Place::of(self);
+    ) -> Result<ConnectionPermit, Rejected> {
+        let mut place = ConnectionPermit::of(self);
         match is_proxy {
             true => place.proxy = Some(address),
             false => place.count(address)?,
@@ -169,8 +169,8 @@ impl Places {
 
     /// A count among the connections of an address, for a request that shares its connection with those of
     /// others.
-    pub(super) fn counted(self: &Arc<Self>, address: IpAddr) -> Result<Place, Rejected> {
-        let mut place = Place::of(self);
+    pub(super) fn counted(self: &Arc<Self>, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
+        let mut place = ConnectionPermit::of(self);
         place.count(address)?;
         Ok(place)
     }
@@ -193,7 +193,7 @@ impl Places {
         self.pool(pool).len()
     }
 
-    fn take(&self, pool: Pool, address: IpAddr, standing: Standing, evict: Evict) -> Ticket {
+    fn take(&self, pool: Pool, address: IpAddr, standing: Standing, evict: Evict) -> ShareTicket {
         if pool == Pool::Http && self.pending(pool) + self.idle().len() >= self.http_max {
             self.evict_idle();
         }
@@ -210,7 +210,7 @@ impl Places {
         ticket
     }
 
-    fn take_idle(&self, address: IpAddr, standing: Standing, idle: Idle) -> Ticket {
+    fn take_idle(&self, address: IpAddr, standing: Standing, idle: Idle) -> ShareTicket {
         let (ticket, evicted) = self.idle().take(address, standing, idle);
         self.end_idle(evicted.map(|(idle, _)| idle));
         if self.pending(Pool::Http) + self.idle().len() > self.http_max {
@@ -263,8 +263,8 @@ impl Places {
 
 /// A connection's or a session's place, for its life.
 #[derive(Debug)]
-pub(crate) struct Place {
-    places: Arc<Places>,
+pub(crate) struct ConnectionPermit {
+    places: Arc<ConnectionPermits>,
     /// The trusted proxy whose connection it is.
     proxy: Option<IpAddr>,
     /// Who it is, once that is known.
@@ -272,15 +272,15 @@ pub(crate) struct Place {
     /// For whom it is counted among the connections.
     connection: Option<IpAddr>,
     /// Until it is served.
-    pending: Option<(Pool, Ticket)>,
+    pending: Option<(Pool, ShareTicket)>,
     /// Between two requests.
-    idle: Option<Ticket>,
+    idle: Option<ShareTicket>,
     /// Whether it is among the publishers.
     is_publisher: bool,
 }
 
-impl Place {
-    fn of(places: &Arc<Places>) -> Self {
+impl ConnectionPermit {
+    fn of(places: &Arc<ConnectionPermits>) -> Self {
         Self {
             places: Arc::clone(places),
             proxy: None,
@@ -426,7 +426,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.settle();
         if let Some(ticket) = self.idle.take() {
@@ -446,31 +446,31 @@ impl Drop for Place {
 
 /// A connection's place, shared by the requests on it and by the sessions that they open.
 #[derive(Clone, Debug)]
-pub(crate) struct Handover(Arc<Mutex<Place>>);
+pub(crate) struct Handover(Arc<Mutex<ConnectionPermit>>);
 
 impl Handover {
-    pub(crate) fn new(place: Place) -> Self {
+    pub(crate) fn new(place: ConnectionPermit) -> Self {
         Self(Arc::new(Mutex::new(place)))
     }
 
     /// A place for a session of a peer at this address.
-    pub(crate) fn session(&self, address: IpAddr, evict: Evict) -> Place {
+    pub(crate) fn session(&self, address: IpAddr, evict: Evict) -> ConnectionPermit {
         self.place().session(address, evict)
     }
 
     /// The place itself, with which whatever keeps the connection is done to it.
-    pub(crate) fn place(&self) -> MutexGuard<'_, Place> {
+    pub(crate) fn place(&self) -> MutexGuard<'_, ConnectionPermit> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The place, for a listener that keeps the connection.
-    pub(crate) fn into_permit(self, seat: Seat) -> Permit {
+    pub(crate) fn into_permit(self, permit: ListenerPermit) -> Permit {
         match Arc::try_unwrap(self.0) {
             Ok(place) => {
                 let place = place.into_inner().unwrap_or_else(PoisonError::into_inner);
-                Permit::new((place, seat))
+                Permit::new((place, permit))
             }
-            Err(shared) => Permit::new((shared, seat)),
+            Err(shared) => Permit::new((shared, permit)),
         }
     }
 }

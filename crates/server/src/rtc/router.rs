@@ -13,35 +13,35 @@ use webrtc::mux::{Handle, Reason};
 use webrtc::port::{self, Outbox, Role};
 use webrtc::srtp::Keys;
 
-use super::table::Pass;
+use super::table::SessionPermit;
 
 /// What a session is for.
 #[derive(Debug)]
-pub(crate) struct Ticket {
+pub(crate) struct SessionTicket {
     pub(super) task: Task,
-    pub(super) pass: Pass,
+    pub(super) pass: SessionPermit,
 }
 
 /// What is to be done for a session.
 #[derive(Debug)]
 pub(super) enum Task {
     /// Send it this stream.
-    Listen(egress_webrtc::Ticket, Arc<Stream>),
+    Listen(egress_webrtc::ViewerTicket, Arc<Stream>),
     /// Take a stream from it.
-    Publish(whip::Ticket),
+    Publish(whip::PublisherTicket),
 }
 
 /// A connected session.
 #[derive(Debug)]
-struct Guest {
+struct ConnectedSession {
     session: Handle,
     is_publisher: bool,
     #[expect(dead_code, reason = "held until the session ends")]
-    pass: Pass,
+    pass: SessionPermit,
 }
 
 /// See the module's description.
-pub(super) struct Desk {
+pub(super) struct SessionRouter {
     viewers: Viewers,
     publishers: Publishers,
     /// By the slots of their handles, of which there are as many as a worker has sessions.
@@ -49,31 +49,31 @@ pub(super) struct Desk {
 }
 
 #[derive(Debug, Default)]
-struct Guests(Vec<Option<Guest>>);
+struct Guests(Vec<Option<ConnectedSession>>);
 
 impl Guests {
-    fn enter(&mut self, guest: Guest) {
-        let slot = guest.session.slot as usize;
+    fn enter(&mut self, connected: ConnectedSession) {
+        let slot = connected.session.slot as usize;
         if self.0.len() <= slot {
             self.0.resize_with(slot + 1, || None);
         }
-        self.0[slot] = Some(guest);
+        self.0[slot] = Some(connected);
     }
 
     /// Whether a session is a publisher's; `None` when it is nobody's.
     fn is_publisher(&self, session: Handle) -> Option<bool> {
-        let guest = self.0.get(session.slot as usize)?.as_ref()?;
-        (guest.session == session).then_some(guest.is_publisher)
+        let connected = self.0.get(session.slot as usize)?.as_ref()?;
+        (connected.session == session).then_some(connected.is_publisher)
     }
 
     fn leave(&mut self, session: Handle) {
         if let Some(place) = self.0.get_mut(session.slot as usize) {
-            place.take_if(|guest| guest.session == session);
+            place.take_if(|connected| connected.session == session);
         }
     }
 }
 
-impl Desk {
+impl SessionRouter {
     pub(super) fn new(viewers: Viewers, publishers: Publishers) -> Self {
         Self {
             viewers,
@@ -83,7 +83,7 @@ impl Desk {
     }
 }
 
-/// The way out, by which the desk learns of sessions that are ended from this side.
+/// The way out, by which the router learns of sessions that are ended from this side.
 struct Out<'o, 'p> {
     outbox: &'o mut Outbox<'p>,
     guests: &'o mut Guests,
@@ -123,8 +123,8 @@ impl egress_webrtc::Out for Out<'_, '_> {
     }
 }
 
-impl Role for Desk {
-    type Ticket = Ticket;
+impl Role for SessionRouter {
+    type Ticket = SessionTicket;
 
     fn start(&mut self, now: Instant) {
         self.viewers.start(now);
@@ -133,20 +133,20 @@ impl Role for Desk {
     fn connected(
         &mut self,
         session: Handle,
-        ticket: Ticket,
+        ticket: SessionTicket,
         keys: &Keys,
         path: Path,
         now: Instant,
         out: &mut Outbox<'_>,
     ) {
-        let Ticket { task, mut pass } = ticket;
+        let SessionTicket { task, mut pass } = ticket;
         pass.connected();
         let Self {
             viewers,
             publishers,
             guests,
         } = self;
-        guests.enter(Guest {
+        guests.enter(ConnectedSession {
             session,
             is_publisher: matches!(task, Task::Publish(_)),
             pass,
@@ -157,14 +157,14 @@ impl Role for Desk {
         };
         match task {
             Task::Listen(mut ticket, stream) => {
-                ticket.seat.connected(&stream);
+                ticket.handle.connected(&stream);
                 viewers.connected(session, ticket, keys, path, now, out);
             }
             Task::Publish(ticket) => publishers.connected(session, ticket, keys, path, now, out),
         }
     }
 
-    fn abandoned(&mut self, ticket: Ticket, reason: Reason) {
+    fn abandoned(&mut self, ticket: SessionTicket, reason: Reason) {
         match ticket.task {
             Task::Publish(ticket) => ticket.abandon(reason),
             // The port counts them, and there may be as many as strangers like.

@@ -34,11 +34,11 @@ const SLICE: usize = 64;
 const FAREWELLS_MAX: usize = 16;
 
 /// See the module's description.
-pub(super) struct Attendant {
+pub(super) struct IntakeThread {
     prompt: Box<dyn Receiver>,
     relaxed: Box<dyn Receiver>,
     arrivals: Inbox<Attach>,
-    house: House,
+    house: Watched,
     target_utilisation: f64,
     /// When the last turn began.
     turned: Instant,
@@ -55,7 +55,7 @@ pub(super) struct Attendant {
 }
 
 /// What turns work on.
-struct House {
+struct Watched {
     entries: Entries,
     board: Arc<Board>,
     now: Instant,
@@ -67,7 +67,7 @@ struct House {
     left: Vec<(Slot, Option<Returned>)>,
 }
 
-impl Attendant {
+impl IntakeThread {
     pub(super) fn new(
         prompt: Box<dyn Receiver>,
         relaxed: Box<dyn Receiver>,
@@ -80,7 +80,7 @@ impl Attendant {
             prompt,
             relaxed,
             arrivals,
-            house: House {
+            house: Watched {
                 entries: Entries::default(),
                 board,
                 now,
@@ -278,7 +278,7 @@ impl Attendant {
     }
 }
 
-impl House {
+impl Watched {
     fn hear(&mut self, slot: Slot, news: News<'_>) {
         let bytes = match news {
             News::Bytes(bytes) => bytes,

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use container::rtp::Format;
+use container::rtp::PayloadFormat;
 use rustix::event::epoll;
 use webrtc::client::{self, Event, Identity, Peer, is_media};
 use webrtc::ice::Credentials;
@@ -46,10 +46,10 @@ pub(crate) fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> std::io::Result<Tally> {
     let script = Script::read(source, plan.target.protocol())?;
-    worker::run_rounds(plan, Studio::new(plan, script)?, progress)
+    worker::run_rounds(plan, WhipGroup::new(plan, script)?, progress)
 }
 
-struct Studio<'a> {
+struct WhipGroup<'a> {
     plan: &'a Plan,
     script: Script,
     clock: Clock,
@@ -97,7 +97,7 @@ struct OnAir {
     next_report: Instant,
 }
 
-impl<'a> Studio<'a> {
+impl<'a> WhipGroup<'a> {
     fn new(plan: &'a Plan, script: Script) -> std::io::Result<Self> {
         let clock = Clock::new(plan.begin_at);
         let identity = Identity::generate(&[Profile::Aes128Gcm, Profile::Aes128CmSha1_80]);
@@ -367,7 +367,7 @@ impl<'a> Studio<'a> {
     }
 }
 
-impl Rounds for Studio<'_> {
+impl Rounds for WhipGroup<'_> {
     fn clock(&self) -> Clock {
         self.clock
     }
@@ -451,7 +451,7 @@ fn offered(opening: &[Piece]) -> Result<Vec<Offered>, getrandom::Error> {
         let Piece::Track(track) = piece else {
             continue;
         };
-        let Some(format) = Format::of(track) else {
+        let Some(format) = PayloadFormat::of(track) else {
             continue;
         };
         // One of each kind: a server takes no more.

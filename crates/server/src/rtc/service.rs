@@ -17,9 +17,9 @@ use webrtc::mux::NewSession;
 use webrtc::port::{Counters, Port, PortConfig};
 use webrtc::sdp::{Answer, Candidate, Offer, Section};
 
-use super::desk::{Desk, Task, Ticket};
+use super::router::{SessionRouter, Task, SessionTicket};
 use super::refused::Refused;
-use super::table::Pass;
+use super::table::SessionPermit;
 use crate::config::Config;
 
 /// What a listener's player calls the one stream it gets.
@@ -40,20 +40,20 @@ pub enum OpenError {
 pub(super) struct Opening<'a> {
     pub(super) offer: &'a Offer,
     pub(super) local: Credentials,
-    pub(super) pass: Pass,
+    pub(super) pass: SessionPermit,
 }
 
 /// See the module's description.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct WebrtcService {
     fanout: Arc<Fanout>,
-    port: Port<Ticket>,
+    port: Port<SessionTicket>,
     /// What each worker counts of its listeners beside its books.
     workers: Vec<Arc<Stats>>,
     tally: Arc<Tally>,
 }
 
-impl Stage {
+impl WebrtcService {
     /// What a listener over WebRTC listens to.
     pub(super) const FORMAT: Format = formats::rtp::RTP;
 
@@ -82,7 +82,7 @@ impl Stage {
             let viewers = Viewers::new(waker, rules, books);
             workers.push(viewers.stats());
             let publishers = Publishers::new(ingest.settings.clone(), Arc::clone(&ingest.stats));
-            Desk::new(viewers, publishers)
+            SessionRouter::new(viewers, publishers)
         })?;
         Ok(Self {
             fanout: Arc::clone(fanout),
@@ -124,7 +124,7 @@ impl Stage {
     }
 
     /// The port, for whoever ends it.
-    pub(crate) fn port(&self) -> Port<Ticket> {
+    pub(crate) fn port(&self) -> Port<SessionTicket> {
         self.port.clone()
     }
 
@@ -149,10 +149,10 @@ impl Stage {
                 "the picture's H.264 profile is above what the player promises to decode; most show it"
             );
         }
-        let seat = self.fanout.seat(record, lane);
-        let ticket = egress_webrtc::Ticket { agreed, seat };
+        let handle = self.fanout.handle(record, lane);
+        let ticket = egress_webrtc::ViewerTicket { agreed, handle };
         let task = Task::Listen(ticket, stream);
-        self.expect(offer, local, Ticket { task, pass })?;
+        self.expect(offer, local, SessionTicket { task, pass })?;
         Ok(answer)
     }
 
@@ -162,13 +162,13 @@ impl Stage {
         &self,
         opening: Opening<'_>,
         agreed: Agreed,
-        admit: impl FnOnce(Agreed) -> Result<whip::Ticket, ingest::Error>,
+        admit: impl FnOnce(Agreed) -> Result<whip::PublisherTicket, ingest::Error>,
     ) -> Result<String, Refused> {
         let Opening { offer, local, pass } = opening;
         let answer = self.answer(offer, &local, &agreed.sections())?;
         let ticket = admit(agreed)?;
         let task = Task::Publish(ticket);
-        self.expect(offer, local, Ticket { task, pass })?;
+        self.expect(offer, local, SessionTicket { task, pass })?;
         Ok(answer)
     }
 
@@ -202,7 +202,7 @@ impl Stage {
         Ok(answer.to_string())
     }
 
-    fn expect(&self, offer: &Offer, local: Credentials, ticket: Ticket) -> Result<(), Refused> {
+    fn expect(&self, offer: &Offer, local: Credentials, ticket: SessionTicket) -> Result<(), Refused> {
         let session = NewSession {
             local,
             remote_ufrag: offer.ice.ufrag().into(),

@@ -15,7 +15,7 @@ use webrtc::ice::Transport;
 
 use super::track::{Packet, Track};
 use super::viewer::{Lane, Viewer, Visit};
-use super::{Desk, Place};
+use super::{GroupContext, ViewerPosition};
 use crate::out::Out;
 use formats::rtp::MediaClock;
 use formats::rtp::codes::{self, FORMATS, PICTURE};
@@ -40,7 +40,7 @@ pub(super) const BLOCKED_MAX: u32 = 4;
 
 /// See the module's description.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct ViewerGroup {
     /// Its place among the worker's.
     index: u32,
     id: LaneId,
@@ -97,10 +97,10 @@ pub(super) enum Work {
     Over,
 }
 
-impl Room {
+impl ViewerGroup {
     pub(super) fn new(index: u32, guard: &LaneGuard, bell: Waker, now: Instant) -> Self {
         let follower = Follower::new(guard);
-        let mut room = Self {
+        let mut group = Self {
             index,
             id: guard.id(),
             absorbed: follower.start(),
@@ -123,8 +123,8 @@ impl Room {
             scheduled: None,
             is_queued: false,
         };
-        room.absorb();
-        room
+        group.absorb();
+        group
     }
 
     pub(super) const fn id(&self) -> LaneId {
@@ -143,35 +143,35 @@ impl Room {
     pub(super) fn enter<O: Out>(
         &mut self,
         viewer: Viewer,
-        desk: &mut Desk,
+        context: &mut GroupContext,
         now: Instant,
         out: &mut O,
     ) {
-        let place = Place {
+        let place = ViewerPosition {
             generation: viewer.session.generation,
-            room: self.index,
+            group: self.index,
             viewer: self.viewers.len() as u32,
         };
-        desk.set(viewer.session, Some(place));
+        context.set(viewer.session, Some(place));
         self.viewers.push(viewer);
-        desk.viewers += 1;
-        self.visit(self.viewers.len() - 1, desk, now, out);
+        context.viewers += 1;
+        self.visit(self.viewers.len() - 1, context, now, out);
     }
 
     /// Lets a viewer go.
-    pub(super) fn remove(&mut self, index: usize, reason: Reason, desk: &mut Desk) {
+    pub(super) fn remove(&mut self, index: usize, reason: Reason, context: &mut GroupContext) {
         let mut viewer = self.viewers.swap_remove(index);
-        desk.set(viewer.session, None);
-        desk.viewers -= 1;
+        context.set(viewer.session, None);
+        context.viewers -= 1;
         viewer.settle_books();
-        viewer.books.seat.ends_by(reason);
+        viewer.books.handle.ends_by(reason);
         if let Some(moved) = self.viewers.get(index) {
-            let place = Place {
+            let place = ViewerPosition {
                 generation: moved.session.generation,
-                room: self.index,
+                group: self.index,
                 viewer: index as u32,
             };
-            desk.set(moved.session, Some(place));
+            context.set(moved.session, Some(place));
             if self.round.left > 0 {
                 // It may have come from among those still to be visited to those who were.
                 self.round.left = self.viewers.len();
@@ -181,37 +181,37 @@ impl Room {
     }
 
     /// Lets everybody go.
-    pub(super) fn clear(&mut self, reason: Reason, desk: &mut Desk) {
+    pub(super) fn clear(&mut self, reason: Reason, context: &mut GroupContext) {
         while let Some(last) = self.viewers.len().checked_sub(1) {
-            self.remove(last, reason, desk);
+            self.remove(last, reason, context);
         }
     }
 
     /// Does what is due, in at most `quota` visits.
     pub(super) fn work<O: Out>(
         &mut self,
-        desk: &mut Desk,
+        context: &mut GroupContext,
         quota: &mut u32,
         now: Instant,
         out: &mut O,
     ) -> Work {
         let news = self.absorb();
-        if self.wants_round(news, desk, now) {
+        if self.wants_round(news, context, now) {
             self.begin_round(now);
         }
-        while self.round.left > 0 && *quota > 0 && desk.blocked_in_a_row < BLOCKED_MAX {
+        while self.round.left > 0 && *quota > 0 && context.blocked_in_a_row < BLOCKED_MAX {
             *quota -= 1;
             self.round.left -= 1;
             if self.round.cursor >= self.viewers.len() {
                 self.round.cursor = 0;
             }
-            if self.visit(self.round.cursor, desk, now, out) {
+            if self.visit(self.round.cursor, context, now, out) {
                 self.round.cursor += 1;
             }
         }
         // Even where rounds follow one another without an end.
         if now >= self.checkup {
-            self.check_up(desk, now, out);
+            self.check_up(context, now, out);
         }
         if self.round.left > 0 {
             return Work::Unfinished;
@@ -220,7 +220,7 @@ impl Room {
             for viewer in &self.viewers {
                 out.close(viewer.session);
             }
-            self.clear(Reason::Ended, desk);
+            self.clear(Reason::Ended, context);
             return Work::Over;
         }
         if !self.follower.arm(&self.bell) {
@@ -281,13 +281,13 @@ impl Room {
     }
 
     /// Whether a round is due. Sound alone waits for its window, which opens with the audience.
-    fn wants_round(&mut self, news: News, desk: &Desk, now: Instant) -> bool {
+    fn wants_round(&mut self, news: News, context: &GroupContext, now: Instant) -> bool {
         if news.has_picture {
             return true;
         }
         if news.has_any {
             let policy = self.follower.policy();
-            let window = policy.window(desk.turn_cost(), desk.rules.target_utilisation, Span::ZERO);
+            let window = policy.window(context.turn_cost(), context.rules.target_utilisation, Span::ZERO);
             let window = window.min(SOUND_WAIT_MAX);
             let due = self.round.began.map_or(now, |began| began + window);
             self.come_again(due);
@@ -307,7 +307,7 @@ impl Room {
     }
 
     /// Visits one viewer; whether it is still there.
-    fn visit<O: Out>(&mut self, index: usize, desk: &mut Desk, now: Instant, out: &mut O) -> bool {
+    fn visit<O: Out>(&mut self, index: usize, context: &mut GroupContext, now: Instant, out: &mut O) -> bool {
         let lane = Lane {
             follower: &self.follower,
             tracks: &self.tracks,
@@ -316,19 +316,19 @@ impl Room {
         let Some(viewer) = self.viewers.get_mut(index) else {
             return false;
         };
-        let packets = desk.counters.packets;
+        let packets = context.counters.packets;
         let oldest = viewer.oldest_unsent(&self.tracks);
-        let visit = viewer.visit(lane, now, out, &mut desk.scratch, &mut desk.counters);
-        if desk.counters.packets > packets {
-            desk.blocked_in_a_row = 0;
+        let visit = viewer.visit(lane, now, out, &mut context.scratch, &mut context.counters);
+        if context.counters.packets > packets {
+            context.blocked_in_a_row = 0;
             if let Some(oldest) = oldest {
                 let delay = micros(self.epoch, now).wrapping_sub(oldest);
                 let delay = Duration::from_micros(delay.into());
-                desk.books.forwarded(delay, LATE_AFTER, 1);
+                context.books.forwarded(delay, LATE_AFTER, 1);
             }
         }
         if viewer.is_due_for_report(now) {
-            report(viewer, &self.clock, desk, now, out);
+            report(viewer, &self.clock, context, now, out);
         }
         match visit {
             Visit::Settled => {}
@@ -336,12 +336,12 @@ impl Room {
             Visit::Blocked => {
                 // A full connection is its viewer's own, the socket is everybody's.
                 let is_shared = viewer.path().transport == Transport::Udp;
-                desk.blocked_in_a_row += u32::from(is_shared);
+                context.blocked_in_a_row += u32::from(is_shared);
                 self.come_again(now + BLOCKED_RETRY);
             }
             Visit::Leave(reason) => {
                 out.close(viewer.session);
-                self.remove(index, reason, desk);
+                self.remove(index, reason, context);
                 return false;
             }
         }
@@ -349,7 +349,7 @@ impl Room {
     }
 
     /// Lets those go who were removed or were promised another codec, and keeps the books.
-    fn check_up<O: Out>(&mut self, desk: &mut Desk, now: Instant, out: &mut O) {
+    fn check_up<O: Out>(&mut self, context: &mut GroupContext, now: Instant, out: &mut O) {
         self.checkup = now + CHECKUP_INTERVAL;
         let samples_lags = now >= self.lags_sampled;
         if samples_lags {
@@ -359,7 +359,7 @@ impl Room {
         while index < self.viewers.len() {
             if let Some(reason) = self.must_leave(index) {
                 out.close(self.viewers[index].session);
-                self.remove(index, reason, desk);
+                self.remove(index, reason, context);
                 continue;
             }
             let lane = Lane {
@@ -370,10 +370,10 @@ impl Room {
             let viewer = &mut self.viewers[index];
             let lag = viewer.tell(lane, now);
             if samples_lags {
-                desk.books.sampled_lag(lag, 1);
+                context.books.sampled_lag(lag, 1);
             }
             if viewer.is_due_for_report(now) {
-                report(viewer, &self.clock, desk, now, out);
+                report(viewer, &self.clock, context, now, out);
             }
             index += 1;
         }
@@ -381,7 +381,7 @@ impl Room {
 
     fn must_leave(&self, index: usize) -> Option<Reason> {
         let viewer = &self.viewers[index];
-        if viewer.books.seat.is_kicked() {
+        if viewer.books.handle.is_kicked() {
             return Some(Reason::Kicked);
         }
         // The stream's codec has changed: who asks again learns what there is now.
@@ -396,7 +396,7 @@ impl Room {
         index: usize,
         media: u32,
         lost: impl Iterator<Item = u16>,
-        desk: &mut Desk,
+        context: &mut GroupContext,
         now: Instant,
         out: &mut O,
     ) {
@@ -411,8 +411,8 @@ impl Room {
         let Some(kind) = viewer.kind_of(media) else {
             return;
         };
-        let (millis, scratch) = (desk.wall.millis(now), &mut desk.scratch);
-        viewer.repeat(kind, lost, lane, millis, out, scratch, &mut desk.counters);
+        let (millis, scratch) = (context.wall.millis(now), &mut context.scratch);
+        viewer.repeat(kind, lost, lane, millis, out, scratch, &mut context.counters);
     }
 }
 
@@ -424,16 +424,16 @@ fn micros(epoch: Instant, at: Instant) -> u32 {
 fn report<O: Out>(
     viewer: &mut Viewer,
     clock: &MediaClock,
-    desk: &mut Desk,
+    context: &mut GroupContext,
     now: Instant,
     out: &mut O,
 ) {
     let Some(at) = clock.at(now) else {
         return;
     };
-    desk.compound.clear();
-    viewer.report(at, desk.wall.ntp(now), now, &mut desk.compound);
-    if !desk.compound.is_empty() {
-        out.rtcp(viewer.session, &desk.compound);
+    context.compound.clear();
+    viewer.report(at, context.wall.ntp(now), now, &mut context.compound);
+    if !context.compound.is_empty() {
+        out.rtcp(viewer.session, &context.compound);
     }
 }
