@@ -9,6 +9,7 @@ use crate::run::{self, Failure, Workspace};
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     for selection in [
         ["-p", "carillon-server", "--bin", "carillon"].as_slice(),
+        ["-p", "carillon-server", "--example", "slow_authority"].as_slice(),
         ["-p", "carillon-benches", "--bin", "floor", "--bin", "scale"].as_slice(),
     ] {
         let build = [&["build", "--release", "--locked"], selection].concat();

@@ -2,6 +2,7 @@
 
 mod capacity;
 mod delay;
+mod gate;
 mod idle;
 mod publishers;
 mod radio;
@@ -107,6 +108,11 @@ pub(crate) const ALL: &[Scenario] = &[
         name: "delay",
         about: "how old a frame is when it comes to one of ten listeners",
         run: delay::delay,
+    },
+    Scenario {
+        name: "gate",
+        about: "how old frames of 1,000 publishers are while others wait 5 s for permission",
+        run: gate::gate,
     },
     Scenario {
         name: "idle",

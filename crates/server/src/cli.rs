@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -11,6 +12,7 @@ use tokio::runtime::Runtime;
 
 use crate::admin;
 use crate::config::{Config, Report};
+use crate::gate::Authority;
 use crate::log::{self, Log};
 use crate::relay::{Relay, StartError};
 use crate::signals::Signals;
@@ -80,8 +82,17 @@ enum Failure {
 
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
+    run_command(None)
+}
+
+/// The same for a program whose server asks the program's own authority instead of the configured keys.
+pub fn run_with(authority: Arc<dyn Authority>) -> ExitCode {
+    run_command(Some(authority))
+}
+
+fn run_command(authority: Option<Arc<dyn Authority>>) -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Serve { source, demo } => serve(source.config.as_deref(), demo),
+        Command::Serve { source, demo } => serve(source.config.as_deref(), demo, authority),
         Command::Check { config } => check(&config),
         Command::Load(arguments) => load::run(*arguments).map_err(Failure::from),
         Command::Health { source } => health(source.config.as_deref()),
@@ -103,13 +114,20 @@ fn configuration(path: Option<&Path>) -> Result<Config, Report> {
     Config::load(path, environment)
 }
 
-fn serve(path: Option<&Path>, demo: bool) -> Result<(), Failure> {
+fn serve(
+    path: Option<&Path>,
+    demo: bool,
+    authority: Option<Arc<dyn Authority>>,
+) -> Result<(), Failure> {
     let config = configuration(path)?;
     let log = Log::install(&config.log)?;
     // Around the hook of the log, which tells of the others.
     net::panics::install_hook();
     raise_descriptor_limit();
-    let relay = Relay::load(config)?.with_demo(demo).with_log(log.clone());
+    let mut relay = Relay::load(config)?.with_demo(demo).with_log(log.clone());
+    if let Some(authority) = authority {
+        relay = relay.with_authority(authority);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;

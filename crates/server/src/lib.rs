@@ -47,6 +47,7 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
+pub use gate::{Authority, Grant, Verdict};
 pub use links::TrustError;
 pub use relay::{Bound, Port, Relay, StartError};
 pub use rtc::OpenError;

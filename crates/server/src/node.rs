@@ -18,7 +18,7 @@ use crate::door::limits::Limits;
 use crate::door::pressure::{Kind, Marks};
 use crate::door::tls::Certificate;
 use crate::door::{Counts, host};
-use crate::gate::KeyGate;
+use crate::gate::AuthorityGate;
 use crate::links::Links;
 use crate::log::Log;
 use crate::pulse::Pulses;
@@ -30,7 +30,7 @@ use crate::workload::{self, Sample, Workload};
 pub(crate) struct Node {
     pub(crate) config: Arc<Config>,
     pub(crate) registry: Arc<fanout::Registry>,
-    pub(crate) gate: Arc<KeyGate>,
+    pub(crate) gate: Arc<AuthorityGate>,
     pub(crate) ingest: Arc<ingest::Context>,
     pub(crate) egress: Arc<egress_http::Context>,
     /// Listeners over RTMP.
@@ -65,7 +65,7 @@ pub(crate) struct Node {
 pub(crate) struct Parts {
     pub(crate) config: Arc<Config>,
     pub(crate) registry: Arc<fanout::Registry>,
-    pub(crate) gate: Arc<KeyGate>,
+    pub(crate) gate: Arc<AuthorityGate>,
     pub(crate) intake: Intake,
     pub(crate) links: Links,
     pub(crate) audio: Audio,

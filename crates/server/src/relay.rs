@@ -20,7 +20,7 @@ use crate::door::Door;
 use crate::door::host;
 use crate::door::pressure::Marks;
 use crate::door::tls::{Acceptors, Certificate, TlsError};
-use crate::gate::{Authority, KeyGate};
+use crate::gate::{Authority, AuthorityGate};
 use crate::keys::{self, Generated};
 use crate::links::{self, Links, TrustError};
 use crate::log::Log;
@@ -175,10 +175,9 @@ impl Relay {
         self
     }
 
-    /// Has it ask another authority than its keys.
-    #[cfg(test)]
+    /// Has it ask another authority than the configured keys.
     #[must_use]
-    pub(crate) fn with_authority(mut self, authority: Arc<dyn Authority>) -> Self {
+    pub fn with_authority(mut self, authority: Arc<dyn Authority>) -> Self {
         self.authority = Some(authority);
         self
     }
@@ -227,7 +226,7 @@ impl Relay {
             Registry::new(Arc::clone(&fanout), publishers, rules(Arc::clone(&config)));
         let audio = Audio::start(&config.transcode).map_err(StartError::Transcoding)?;
         registry.set_deriver(audio.deriver());
-        let gate = KeyGate::new(Arc::clone(&config), gatekeeper, authority)?;
+        let gate = AuthorityGate::new(Arc::clone(&config), gatekeeper, authority)?;
         let access = AccessLog::open(&config.log.access).map_err(StartError::AccessLog)?;
         let departures =
             Departures::read(departed, fanout, access.clone()).map_err(StartError::AccessLog)?;

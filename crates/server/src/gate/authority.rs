@@ -1,8 +1,8 @@
-//! Who knows what a client may do.
+//! What decides on permissions.
 //!
-//! The gate asks one authority, and looks after what is the same for all of them: the time that an answer may
-//! take, and the limit of guesses. The built-in one is `keys`. Another one is a file here that says
-//! [`Authority`]; it may ask somewhere else and take its time, and it is dropped from when its asker has gone.
+//! The gate asks one authority, and does what is the same for all of them: it bounds the time of an answer and
+//! limits guesses. The built-in authority is `keys`. Another one implements [`Authority`]; it may ask another
+//! host. Its answer is dropped when the client hangs up first.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,16 +13,17 @@ use sha2::Sha256;
 
 /// What an authority permits.
 #[derive(Clone, Debug)]
-pub(crate) struct Grant {
-    /// The credential that was shown, as [`Fingerprints`] tell it; `None` if none was needed. A publisher's
-    /// decides on takeover.
-    pub(crate) credential: Option<Credential>,
-    pub(crate) terms: Terms,
+pub struct Grant {
+    /// The credential that was shown; `None` if none was needed. A publisher's decides on takeover: equal
+    /// credentials are the same publisher come back.
+    pub credential: Option<Credential>,
+    /// Until when, and to whom.
+    pub terms: Terms,
 }
 
 impl Grant {
-    /// For everybody and for good.
-    pub(crate) fn to_all() -> Self {
+    /// Without a credential, an end or an identity.
+    pub fn to_all() -> Self {
         Self {
             credential: None,
             terms: Terms::default(),
@@ -31,10 +32,10 @@ impl Grant {
 }
 
 /// An authority's answer, which is awaited. Dropping it takes the question back.
-pub(crate) type Verdict<'a> = Pin<Box<dyn Future<Output = Result<Grant, Denied>> + Send + 'a>>;
+pub type Verdict<'a> = Pin<Box<dyn Future<Output = Result<Grant, Denied>> + Send + 'a>>;
 
-/// Knows what a client may do.
-pub(crate) trait Authority: fmt::Debug + Send + Sync {
+/// Decides what a client may do.
+pub trait Authority: fmt::Debug + Send + Sync {
     /// Whether a client may do something. [`Denied::Missing`] and [`Denied::Wrong`] are about what it
     /// presents, and only the latter counts as a guess; [`Denied::Unavailable`] is the authority's own
     /// failure.

@@ -34,8 +34,8 @@ use media::StreamName;
 use tokio::time::timeout;
 
 use self::attempts::{Attempts, Kind};
-pub(crate) use self::authority::Authority;
-use self::authority::{Fingerprints, Grant};
+use self::authority::Fingerprints;
+pub use self::authority::{Authority, Grant, Verdict};
 use self::keys::Keys;
 use self::successes::Successes;
 use crate::config::{Config, Secret};
@@ -52,7 +52,7 @@ pub(crate) struct Administer;
 
 /// See the module's description.
 #[derive(Debug)]
-pub(crate) struct KeyGate {
+pub(crate) struct AuthorityGate {
     admin_password: Option<Secret>,
     gatekeeper: Gatekeeper,
     authority: Arc<dyn Authority>,
@@ -61,7 +61,7 @@ pub(crate) struct KeyGate {
     fingerprints: Fingerprints,
 }
 
-impl KeyGate {
+impl AuthorityGate {
     /// Guards by the secrets of `config`, all of which are set by now, or as `authority` says if there is
     /// one.
     ///
@@ -179,7 +179,7 @@ impl KeyGate {
     }
 }
 
-impl Gate for KeyGate {
+impl Gate for AuthorityGate {
     fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish> {
         Box::pin(async move {
             let Grant { credential, terms } = self.ask(Action::Publish, request).await?;

@@ -11,11 +11,11 @@ const KEY: &str = "bells-at-noon-41";
 const PASSWORD: &str = "tower-warden-77";
 const OWN_KEY: &str = "only-for-own-93";
 
-fn gatehouse() -> KeyGate {
+fn gatehouse() -> AuthorityGate {
     guarded(None)
 }
 
-fn guarded(authority: Option<Arc<dyn Authority>>) -> KeyGate {
+fn guarded(authority: Option<Arc<dyn Authority>>) -> AuthorityGate {
     let mut config = Config::parse(
         "test",
         "[auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n\
@@ -37,7 +37,7 @@ fn guarded(authority: Option<Arc<dyn Authority>>) -> KeyGate {
     .expect("workers");
     let (registry, gatekeeper) = Registry::new(fanout, 0, Box::new(|_| Default::default()));
     registry.fanout().stop();
-    KeyGate::new(Arc::new(config), gatekeeper, authority).expect("randomness")
+    AuthorityGate::new(Arc::new(config), gatekeeper, authority).expect("randomness")
 }
 
 fn name(text: &str) -> StreamName {
@@ -56,7 +56,7 @@ fn request<'a>(stream: &'a StreamName, host: u8, secret: Option<&'a str>) -> Req
 }
 
 async fn publish(
-    gate: &KeyGate,
+    gate: &AuthorityGate,
     stream: &str,
     host: u8,
     secret: Option<&str>,
@@ -66,7 +66,7 @@ async fn publish(
 
 /// The same with an answer to a challenge, by somebody who knows a word.
 async fn prove(
-    gate: &KeyGate,
+    gate: &AuthorityGate,
     stream: &str,
     host: u8,
     secret: Option<&str>,
@@ -81,7 +81,7 @@ async fn prove(
     gate.publish(&request).await
 }
 
-async fn update(gate: &KeyGate, stream: &str, host: u8, secret: Option<&str>) -> Option<Denied> {
+async fn update(gate: &AuthorityGate, stream: &str, host: u8, secret: Option<&str>) -> Option<Denied> {
     let stream = name(stream);
     let request = request(&stream, host, secret);
     gate.update_metadata(&request).await.err()
@@ -262,7 +262,7 @@ async fn a_guesser_does_not_lock_out_who_was_right_from_the_same_address() {
 
 /// Asks `count` times for `late/a`, all at once, and waits until all questions wait.
 async fn ask_late(
-    gate: &Arc<KeyGate>,
+    gate: &Arc<AuthorityGate>,
     late: &Late,
     host: u8,
     secrets: impl Iterator<Item = &'static str>,
