@@ -1,8 +1,9 @@
 //! An authority that takes five seconds for some publishers, and the delay of all others.
 //!
 //! The server is the example `slow_authority`: it decides on streams named `slow/…` after five seconds, on all
-//! others at once. A thousand publishers send to a listener each; how old their frames are when they come is
-//! measured with and without publishers that wait for permission.
+//! others at once. A thousand publishers send to a listener each. How old their frames are when they come is
+//! measured while groups of other publishers come and go: those of one turn wait for permission, those of the
+//! other, the control, are permitted at once.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,38 +20,55 @@ use crate::figure::{Against, Target, Unit};
 const OTHERS: u64 = 1_000;
 /// Beginnings in a second.
 const RAMP: u64 = 250;
-/// Publishers that wait for permission at any time in the window.
+/// Publishers of a group that comes and goes.
 const WAITING: u64 = 50;
-/// What the authority takes, and time for a process to start and end.
-const TURN_DEADLINE: Duration = Duration::from_secs(60);
+/// The authority's five seconds, and time for a process to start and end.
+const GROUP_DEADLINE: Duration = Duration::from_secs(60);
 /// For all others to be let in.
 const PUBLISHED: Duration = Duration::from_secs(60);
-/// The delay of the others with publishers that wait, relative to the delay without.
+/// The delay of the others with publishers that wait, relative to the control.
 const RATIO_MAX: f64 = 1.1;
+
+/// Publishers that come and go beside the others.
+struct Group {
+    who: &'static str,
+    /// The beginning of their streams' names, by which the authority tells them apart.
+    prefix: &'static str,
+    /// How long they send once they are permitted, such that both groups stay equally long.
+    duration: &'static str,
+}
+
+const WAITS: Group = Group {
+    who: "50 publishers wait",
+    prefix: "slow/",
+    duration: "1s",
+};
+const CONTROL: Group = Group {
+    who: "permitted at once",
+    prefix: "quick/",
+    duration: "6s",
+};
 
 pub(crate) fn gate(bench: &mut Bench) {
     let [mut with, mut without] = [Vec::new(), Vec::new()];
     for round in 0..bench.rounds() {
         let server = serve_build(&program(), &[]);
         let _others = publish_others(&server);
-        // The order alternates, so that a machine that slows down is on neither side.
-        let turns = if round % 2 == 0 { [false, true] } else { [true, false] };
-        for is_asked in turns {
-            let report = if is_asked {
-                while_publishers_wait(&server, || listen(bench, &server))
-            } else {
-                listen(bench, &server)
-            };
-            let (who, delays) = if is_asked {
-                ("50 publishers wait", &mut with)
-            } else {
-                ("no publisher waits", &mut without)
-            };
-            bench.note(round, who, &[&report]);
+        let mut measure = |group: &Group, delays: &mut Vec<f64>| {
+            let report = beside(&server, group, || listen(bench, &server));
+            bench.note(round, group.who, &[&report]);
             delays.push(report.number("/delay/p99") / 1e3);
+        };
+        // The order alternates, so that a machine that slows down is on neither side.
+        if round % 2 == 0 {
+            measure(&CONTROL, &mut without);
+            measure(&WAITS, &mut with);
+        } else {
+            measure(&WAITS, &mut with);
+            measure(&CONTROL, &mut without);
         }
     }
-    let against = Some(Against::Itself("no publisher waits", without));
+    let against = Some(Against::Itself(CONTROL.who, without));
     let target = Some(Target::AtMost(RATIO_MAX));
     let what = "delay p99 of 1,000 others while 50 publishers wait 5 s for permission";
     bench.figure(what, Unit::Seconds, with, against, target);
@@ -86,36 +104,35 @@ fn listen(bench: &Bench, server: &Server) -> Report {
         .finish()
 }
 
-/// Does `work` while publishers come, wait for permission, get it and leave, one group after another.
-fn while_publishers_wait<T>(server: &Server, work: impl FnOnce() -> T) -> T {
+/// Does `work` while publishers of a group come, send and leave, one group after another.
+fn beside<T>(server: &Server, group: &Group, work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let groups = scope.spawn(|| {
-            let mut groups = 0;
-            while !is_over.load(Ordering::Relaxed) {
-                publish_slowly(server, groups);
-                groups += 1;
+            for number in 0.. {
+                publish_group(server, group, number);
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
             }
-            groups
         });
         let done = work();
         is_over.store(true, Ordering::Relaxed);
-        match groups.join() {
-            Ok(groups) => assert!(groups > 0, "no publisher has waited"),
-            Err(panic) => std::panic::resume_unwind(panic),
+        if let Err(panic) = groups.join() {
+            std::panic::resume_unwind(panic);
         }
         done
     })
 }
 
-/// A group of publishers, each of which waits for the authority and sends for a second.
-fn publish_slowly(server: &Server, group: u64) {
-    let url = server.rtmp_url(&format!("slow/group{group}-{{n}}"), PUBLISH_KEY);
+fn publish_group(server: &Server, group: &Group, number: u64) {
+    let stream = format!("{}group{number}-{{n}}", group.prefix);
     let mut load = Tool::carillon()
-        .args(["load", "publish", &url, "--json", "--audio-rate", "64k"])
+        .args(["load", "publish", &server.rtmp_url(&stream, PUBLISH_KEY)])
+        .args(["--json", "--audio-rate", "64k"])
         .args(["--publishers", &WAITING.to_string()])
         .args(["--ramp", &format!("{WAITING}/s")])
-        .args(["--settle", "0s", "--duration", "1s"])
+        .args(["--settle", "0s", "--duration", group.duration])
         .start();
-    load.wait(TURN_DEADLINE);
+    load.wait(GROUP_DEADLINE);
 }
