@@ -42,6 +42,11 @@ impl Prelude {
         &self.bytes[..usize::from(self.length)]
     }
 
+    /// The bytes, and zeros up to the longest.
+    pub(super) const fn padded(&self) -> &[u8; PRELUDE_BYTES_MAX] {
+        &self.bytes
+    }
+
     /// Of the sequence header of a track whose samples say all; `None` if there is none.
     pub(super) fn of_header(track: &Track) -> Option<Self> {
         // VP8 and VP9 are announced without a configuration, too.

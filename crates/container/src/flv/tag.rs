@@ -122,7 +122,6 @@ impl<'a> Tag<'a> {
 
     /// Writes the tag as FLV has it: a header, the body, and the size of both.
     pub fn write(&self, emit: &mut impl FnMut(&[u8])) {
-        let prelude = self.prelude.as_slice();
         let millis = (self.at.millis().max(0) & TIMESTAMP_MASK) as u32;
         let [extended, time @ ..] = millis.to_be_bytes();
         let [_, size @ ..] = (self.body_bytes() as u32).to_be_bytes();
@@ -135,8 +134,9 @@ impl<'a> Tag<'a> {
         head[1..4].copy_from_slice(&size);
         head[4..7].copy_from_slice(&time);
         head[7] = extended;
-        head[TAG_HEADER_BYTES..TAG_HEADER_BYTES + prelude.len()].copy_from_slice(prelude);
-        emit(&head[..TAG_HEADER_BYTES + prelude.len()]);
+        // Of a length that the compiler knows, so that it is one move; what is too much is not sent.
+        head[TAG_HEADER_BYTES..].copy_from_slice(self.prelude.padded());
+        emit(&head[..TAG_HEADER_BYTES + self.prelude.len()]);
         emit(self.payload);
         emit(&((TAG_HEADER_BYTES + self.body_bytes()) as u32).to_be_bytes());
     }
