@@ -181,6 +181,7 @@ impl House {
             since: SystemTime::now(),
             requested: Instant::now(),
             permit: None,
+            until: None,
         };
         let mut joiner = Joiner {
             reader: fanout.follow(record, lane),

@@ -98,6 +98,7 @@ impl TestServer {
             since: SystemTime::now(),
             requested: now,
             permit: None,
+            until: None,
         };
         fanout.handle(record, self.lane(name, now))
     }

@@ -3,7 +3,7 @@
 //! Control plane only. Workers know listeners by their id and never look here.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
@@ -70,8 +70,32 @@ impl std::fmt::Debug for Permit {
 /// All listeners by id. Who comes and goes is emitted here.
 #[derive(Debug)]
 pub struct Directory {
-    entries: Mutex<HashMap<ListenerId, Entry>>,
+    entries: Mutex<Entries>,
     events: Arc<Events>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_id: HashMap<ListenerId, Entry>,
+    /// The listeners whose permission ends, the first to end first.
+    ends: BTreeSet<(Instant, ListenerId)>,
+}
+
+impl Entries {
+    fn insert(&mut self, entry: Entry) {
+        let record = &entry.record;
+        self.ends
+            .extend(record.until.map(|until| (until, record.id)));
+        self.by_id.insert(record.id, entry);
+    }
+
+    fn remove(&mut self, id: ListenerId) -> Option<Entry> {
+        let entry = self.by_id.remove(&id)?;
+        if let Some(until) = entry.record.until {
+            self.ends.remove(&(until, id));
+        }
+        Some(entry)
+    }
 }
 
 #[derive(Debug)]
@@ -92,13 +116,13 @@ impl Directory {
     /// A listener.
     pub fn get(&self, id: ListenerId) -> Option<Arc<ListenerRecord>> {
         let entries = self.entries();
-        entries.get(&id).map(|entry| Arc::clone(&entry.record))
+        entries.by_id.get(&id).map(|entry| Arc::clone(&entry.record))
     }
 
     /// All listeners, the oldest first.
     pub fn list(&self) -> Vec<Arc<ListenerRecord>> {
         let entries = self.entries();
-        let records = entries.values().map(|entry| Arc::clone(&entry.record));
+        let records = entries.by_id.values().map(|entry| Arc::clone(&entry.record));
         let mut all: Vec<_> = records.collect();
         drop(entries);
         all.sort_by_key(|record| record.id);
@@ -108,7 +132,7 @@ impl Directory {
     /// Forgets a listener whose [`Departure`] was read, and returns its record for the access log.
     pub fn leave(&self, departure: &Departure) -> Option<Arc<ListenerRecord>> {
         let mut entries = self.entries();
-        let mut entry = entries.remove(&departure.id)?;
+        let mut entry = entries.remove(departure.id)?;
         // It may be gone before the thread that attached it has said that it came.
         self.tell_joined(&mut entry);
         let record = entry.record;
@@ -130,24 +154,24 @@ impl Directory {
             record: Arc::new(record),
             is_told: false,
         };
-        self.entries().insert(entry.record.id, entry);
+        self.entries().insert(entry);
     }
 
     /// It has arrived, unless it is gone already.
     pub(crate) fn joined(&self, id: ListenerId) {
-        if let Some(entry) = self.entries().get_mut(&id) {
+        if let Some(entry) = self.entries().by_id.get_mut(&id) {
             self.tell_joined(entry);
         }
     }
 
     /// Forgets a listener that never arrived.
     pub(crate) fn withdraw(&self, id: ListenerId) -> Option<Arc<ListenerRecord>> {
-        self.entries().remove(&id).map(|entry| entry.record)
+        self.entries().remove(id).map(|entry| entry.record)
     }
 
     /// Emits something that has happened to a listener, unless it is gone.
     pub(crate) fn emit_of(&self, id: ListenerId, kind: EventKind) {
-        if let Some(entry) = self.entries().get(&id) {
+        if let Some(entry) = self.entries().by_id.get(&id) {
             self.events.emit(Some(&entry.record.stream), kind);
         }
     }
@@ -165,7 +189,7 @@ impl Directory {
         self.events.emit(Some(&record.stream), joined);
     }
 
-    fn entries(&self) -> MutexGuard<'_, HashMap<ListenerId, Entry>> {
+    fn entries(&self) -> MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -174,6 +198,7 @@ impl Directory {
 mod tests {
     use std::net::Ipv4Addr;
     use std::task::{Context, Poll, Waker};
+    use std::time::Duration;
 
     use super::*;
     use crate::events::{EventReader, Received, Topic};
@@ -195,6 +220,7 @@ mod tests {
             since: SystemTime::now(),
             requested: Instant::now(),
             permit: None,
+            until: None,
         }
     }
 
@@ -242,5 +268,29 @@ mod tests {
         directory.joined(ListenerId(1));
         assert_eq!(told(&mut reader), []);
         assert!(directory.list().is_empty());
+    }
+
+    #[test]
+    fn listeners_are_over_from_the_end_of_their_permission_until_they_leave() {
+        let events = Arc::new(Events::new(SystemTime::now()));
+        let directory = Directory::new(events);
+        let now = Instant::now();
+        let after = |seconds| now + Duration::from_secs(seconds);
+        for (id, until) in [(1, Some(2)), (2, None), (3, Some(1)), (4, Some(3))] {
+            directory.enter(ListenerRecord {
+                until: until.map(after),
+                ..record(id)
+            });
+        }
+        let over = |seconds| {
+            let ids = directory.over(after(seconds)).into_iter();
+            ids.map(|id| id.0).collect::<Vec<_>>()
+        };
+        assert_eq!(over(0), []);
+        assert_eq!(over(2), [3, 1]);
+        directory.leave(&departure(3));
+        assert_eq!(over(2), [1]);
+        directory.withdraw(ListenerId(1));
+        assert_eq!(over(9), [4]);
     }
 }

@@ -308,14 +308,26 @@ impl Fanout {
         ListenerHandle::new(id, Arc::clone(self), lane, control, requested)
     }
 
-    /// Removes a listener, wherever it is.
+    /// Removes a listener, wherever it is. Waits for room in the workers' inboxes; not for asynchronous callers.
     pub fn kick(&self, id: ListenerId) {
+        self.kick_by(id, |worker, command| worker.tell(command));
+    }
+
+    fn kick_by(&self, id: ListenerId, tell: impl Fn(&Handle, Command) -> bool) {
         if let Some(control) = self.handles().get(&id) {
             control.kick();
             return;
         }
         for worker in &self.workers {
-            worker.tell(Command::Kick(id));
+            tell(worker, Command::Kick(id));
+        }
+    }
+
+    /// Removes the listeners whose permission is over, without waiting. Where a worker's inbox is full, a later
+    /// call removes them.
+    pub(crate) fn end_permissions(&self, now: Instant) {
+        for id in self.directory.over(now) {
+            self.kick_by(id, |worker, command| worker.try_tell(command));
         }
     }
 

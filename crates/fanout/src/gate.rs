@@ -30,10 +30,9 @@ pub const IDENTITY_BYTES_MAX: usize = 64;
 
 /// Permission to do `A`, granted by the gate.
 ///
-/// It may end: from [`until`](Self::until) on what it permitted has to stop. Who acts on a permission sees to
-/// that: the drivers of publishers end the publication with words. Listeners belong to workers, which know no
-/// permissions, so who attaches one has to [kick](crate::Fanout::kick) it by then; as long as none does, no
-/// authority may give `Authorized<Play>` an end.
+/// It may end. From [`until`](Self::until) on the permitted action has to stop: the drivers of publishers end
+/// the publication with words; a listener that joined by [`join`](crate::join) is removed by the registry, at its
+/// first tick after that.
 #[derive(Debug)]
 pub struct Authorized<A> {
     action: A,

@@ -361,6 +361,7 @@ impl Subscription {
             since: SystemTime::now(),
             requested: requested.unwrap_or_else(std::time::Instant::now),
             permit: introduction.permit,
+            until: self.permission.until(),
         }
     }
 }

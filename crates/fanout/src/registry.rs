@@ -312,10 +312,12 @@ impl Registry {
         all
     }
 
-    /// Ends streams that have lingered long enough, closes idle lanes, has made what there was no room
-    /// for, and emits which listeners were degraded. To be called a few times a second.
+    /// Ends streams that have lingered long enough and listeners whose permission is over, closes idle lanes,
+    /// has made what there was no room for, and emits which listeners were degraded. To be called a few times
+    /// a second.
     pub fn tick(&self, now: Instant) {
         self.fanout.emit_conditions();
+        self.fanout.end_permissions(now);
         self.streams().retain(|_, stream| !stream.is_over(now));
         for stream in self.list() {
             stream.retry_derived();

@@ -270,6 +270,7 @@ async fn open(context: &Context, name: &str, with_times: bool) -> LogReader {
         since: SystemTime::now(),
         requested: now(),
         permit: None,
+        until: None,
     };
     context.registry.fanout().follow(record, lane)
 }

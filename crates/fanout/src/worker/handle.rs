@@ -119,4 +119,11 @@ impl Handle {
         self.wakers.wake();
         told
     }
+
+    /// The same without waiting; false if the inbox is full.
+    pub(crate) fn try_tell(&self, command: Command) -> bool {
+        let told = self.inbox.try_send(command).is_ok();
+        self.wakers.wake();
+        told
+    }
 }

@@ -168,6 +168,7 @@ impl World {
                 since: SystemTime::UNIX_EPOCH,
                 requested: at,
                 permit: None,
+                until: None,
             },
             socket,
             head: match has_head {

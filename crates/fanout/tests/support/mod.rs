@@ -175,6 +175,7 @@ impl TestFanout {
             since: SystemTime::now(),
             requested: Instant::now(),
             permit: None,
+            until: None,
         }
     }
 

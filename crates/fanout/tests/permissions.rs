@@ -1,0 +1,117 @@
+//! Permissions that end: the listener is removed wherever it is served, and others stay.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
+
+extern crate carillon_fanout as fanout;
+
+#[allow(dead_code, reason = "each test uses a part of it")]
+mod support;
+
+use std::io::Read;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fanout::gate::{Play, Terms};
+use fanout::{
+    Introduction, LaneGuard, ListenerRecord, NewListener, Reason, Settings, Subscription,
+};
+use media::StreamName;
+use support::{Encoder, FORMAT, Frames, TestFanout};
+
+/// How long the permissions of these tests last.
+const TERM: Duration = Duration::from_secs(3_600);
+
+/// A lane, and the record of a listener that is permitted until then.
+fn joined(server: &TestFanout, until: Option<Instant>) -> (LaneGuard, ListenerRecord) {
+    let stream = StreamName::parse("radio").unwrap();
+    let terms = Terms {
+        until,
+        identity: None,
+    };
+    let action = Play {
+        stream: stream.clone(),
+    };
+    let introduction = Introduction {
+        peer: (Ipv4Addr::LOCALHOST, 1).into(),
+        request: String::new(),
+        agent: String::new(),
+        referer: String::new(),
+        permit: None,
+    };
+    let mut subscription = Subscription::permitted(
+        &server.registry,
+        Arc::new(server.gatekeeper.grant(action, terms)),
+        server.registry.stream(&stream).unwrap(),
+        introduction,
+    );
+    let lane = subscription.lane(FORMAT, || Box::new(Frames), Instant::now());
+    let lane = lane.unwrap();
+    let record = subscription.record(&lane);
+    (lane, record)
+}
+
+#[test]
+fn a_listener_is_removed_when_its_permission_ends() {
+    let server = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(server.publish("radio", 1).unwrap());
+    encoder.write(3).unwrap();
+    let fanout = server.registry.fanout();
+    let now = Instant::now();
+
+    // One that a worker serves, one that a task does, and one of each that stays.
+    let (lane, record) = joined(&server, Some(now + TERM));
+    let of_worker = record.id;
+    let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut socket = TcpStream::connect(door.local_addr().unwrap()).unwrap();
+    let (accepted, _) = door.accept().unwrap();
+    net::tcp::prepare_listener(&accepted).unwrap();
+    let attached = fanout.attach(NewListener {
+        record,
+        socket: accepted,
+        head: Bytes::new(),
+        lane,
+        conversation: None,
+        after: None,
+    });
+    attached.unwrap();
+    let (lane, record) = joined(&server, Some(now + TERM));
+    let mut of_task = fanout.follow(record, lane);
+    let stays = server.listen("radio", "");
+    let (lane, record) = joined(&server, None);
+    let reader_stays = fanout.follow(record, lane);
+
+    server.registry.tick(now + TERM / 2);
+    assert_eq!(fanout.directory().list().len(), 4);
+    server.registry.tick(now + TERM);
+    let departure = server.departure();
+    assert_eq!(
+        (departure.id, departure.reason),
+        (of_worker, Reason::Kicked)
+    );
+    fanout.directory().leave(&departure);
+    socket.read_to_end(&mut Vec::new()).unwrap();
+
+    let of_task_id = of_task.id();
+    let cx = Context::from_waker(Waker::noop());
+    while let Poll::Ready(Some(_)) = of_task.poll_next(&cx) {}
+    assert!(matches!(of_task.poll_next(&cx), Poll::Ready(None)));
+    drop(of_task);
+    let departure = server.departure();
+    assert_eq!(
+        (departure.id, departure.reason),
+        (of_task_id, Reason::Kicked)
+    );
+    fanout.directory().leave(&departure);
+
+    server.registry.tick(now + TERM * 2);
+    let present = fanout.directory().list();
+    let present: Vec<_> = present.iter().map(|record| record.id).collect();
+    assert_eq!(present, [stays.id, reader_stays.id()]);
+}
