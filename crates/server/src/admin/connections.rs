@@ -1,8 +1,8 @@
-//! The connections to the operator's port: how many, who gives way, and how long each may last.
+//! Connections to the operator's port: how many, which one gives way, and how long each may last.
 //!
-//! A connection that has become an event stream lasts for as long as its client reads. It has given back
-//! its place then, so that it neither gives way to newcomers nor leaves them less room; event streams are
-//! bounded by themselves.
+//! A connection that has become an event stream lasts as long as its client reads. It has returned its
+//! permit, so it neither gives way to new connections nor takes capacity from them; event streams have their
+//! own bound.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use net::shares::{Bounds, Shares, Standing, ShareTicket};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-/// Connections to this port at a time: a few scrapers, a few people, and no more than half of them from
+/// Connections to this port at a time: a few scrapers, a few people, and at most half of them from
 /// one address.
 const CONNECTIONS: Bounds = Bounds {
     max: 128,
@@ -20,13 +20,12 @@ const CONNECTIONS: Bounds = Bounds {
     reserve: 0,
 };
 
-/// For a connection, from its first byte to its last. It carries one request, so that this bounds
-/// how long a client may take to read an answer, of which the longest, the list of all listeners,
-/// has tens of megabytes.
+/// For a connection, from its first byte to its last. It carries one request, so this bounds how long a client
+/// may take to read an answer; the longest, the list of all listeners, has tens of megabytes.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// For a connection that lasts, from one piece of its answer that it takes to the next. An event stream
-/// has one every fifteen seconds.
+/// For an event stream, from one piece that its client takes to the next. There is one at least every fifteen
+/// seconds.
 const STALLED_AFTER: Duration = Duration::from_secs(60);
 
 type Places = Mutex<Shares<oneshot::Sender<()>>>;
@@ -42,12 +41,12 @@ impl Default for Connections {
 }
 
 impl Connections {
-    /// Lets a connection from this address in, and gives what tells when it has to end.
+    /// Admits a connection from this address, and returns what tells when it must end.
     pub(super) fn enter(&self, address: IpAddr) -> (Lease, Expiry) {
         let (tell, evicted) = oneshot::channel();
         let (ticket, to_evict) = shares(&self.0).take(address, Standing::Stranger, tell);
         if let Some((to_evict, _)) = to_evict {
-            // Unless it has just ended by itself.
+            // Fails if that connection has just ended by itself.
             to_evict.send(()).ok();
         }
         let places = Arc::clone(&self.0);
@@ -58,34 +57,34 @@ impl Connections {
     }
 }
 
-/// A connection's right to be there, shared with the answer to the request on it. The connection's
-/// place is given back when the last of them is dropped, or before if it outlasts the others.
+/// A connection's permission to exist, shared with the answer to its request. The permit is returned when the
+/// last clone is dropped, or earlier if the connection outlasts the others.
 #[derive(Clone, Debug)]
 pub(super) struct Lease(Arc<Terms>);
 
 #[derive(Debug)]
 struct Terms {
     place: Mutex<Option<AdminPermit>>,
-    /// Turns true when the connection outlasts others; then told of each piece that it has taken.
+    /// Becomes true when the connection outlasts others; then notified of each piece that was taken.
     lasts: watch::Sender<bool>,
 }
 
 impl Lease {
-    /// The connection may last for as long as it [goes on](Self::went_on). The caller bounds
-    /// the number of those.
+    /// The connection may last as long as it [goes on](Self::went_on). The caller bounds
+    /// the number of such connections.
     pub(super) fn outlast(&self) {
         self.went_on();
         let place = &self.0.place;
         place.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// The client has room for more of the answer.
+    /// The client is ready for more of the answer.
     pub(super) fn went_on(&self) {
         self.0.lasts.send_replace(true);
     }
 }
 
-/// Tells when a connection has to end.
+/// Tells when a connection must end.
 #[derive(Debug)]
 pub(super) struct Expiry {
     evicted: oneshot::Receiver<()>,
@@ -93,7 +92,7 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
-    /// Waits until it has to end, and gives the reason for the log.
+    /// Waits until it must end, and returns the reason for the log.
     pub(super) async fn reached(self) -> &'static str {
         let Self {
             evicted,
@@ -116,7 +115,7 @@ impl Expiry {
     }
 }
 
-/// A connection's place. Dropping it gives it back.
+/// A connection's permit. Dropping it returns it.
 #[derive(Debug)]
 struct AdminPermit {
     places: Arc<Places>,

@@ -1,27 +1,27 @@
-//! What is sent to listeners, between two measurements too.
+//! The rate at which listeners are sent to, also between two measurements.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An audience is steady while one in so many, at the most, came or went since the last measurement.
+/// An audience is steady if at most one in so many came or went since the last measurement.
 const STEADY_PART: u64 = 8;
 
-/// What is sent, as measured lately, and what newcomers since then add to it.
+/// The egress rate as last measured, and what listeners that joined since then add to it.
 #[derive(Debug, Default)]
 pub(super) struct Egress {
     /// Bit/s.
     bits: AtomicU64,
-    /// Listeners when it was measured.
+    /// Listeners at the measurement.
     listeners: AtomicU64,
-    /// Bit/s that one listener more may add.
+    /// Bit/s that one more listener may add.
     bits_each: AtomicU64,
 }
 
 impl Egress {
-    /// Notes how much is sent now to so many listeners, and what a stream has on average.
+    /// Notes the present rate, its number of listeners, and a stream's average rate.
     pub(super) fn measured(&self, bits: u64, stream_bits: u64, listeners: u64) {
         self.bits.store(bits, Ordering::Relaxed);
         let before = self.listeners.swap(listeners, Ordering::Relaxed);
-        // Those who have just come were sent something for a part of the time only.
+        // New listeners were sent to for only part of the interval.
         let newcomers = before.abs_diff(listeners);
         let is_steady = newcomers <= listeners / STEADY_PART;
         let each = match bits.checked_div(listeners) {
@@ -32,7 +32,7 @@ impl Egress {
         self.bits_each.store(each, Ordering::Relaxed);
     }
 
-    /// Bit/s to be expected with so many listeners.
+    /// The bit/s to expect with this many listeners.
     pub(super) fn expected(&self, listeners: u64) -> u64 {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let newcomers = listeners.saturating_sub(of(&self.listeners));
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(egress.expected(9), 0, "nothing is known");
         egress.measured(0, 128, 0);
         assert_eq!(egress.expected(2), 256, "the stream tells it");
-        // They came just now: what they were sent in this interval says little.
+        // They joined just now: what they were sent in this interval says little.
         egress.measured(50, 128, 2);
         assert_eq!(egress.expected(2), 50);
         assert_eq!(egress.expected(3), 50 + 128);

@@ -1,7 +1,7 @@
-//! How much is too much: connections and sessions that wait to be served, listeners, joins per second,
-//! and bandwidth; and whatever presses on the server just now.
+//! The limits: connections and sessions that wait to be served, listeners, joins per second and bandwidth;
+//! and the pressure that the server is under at the moment.
 //!
-//! Every place that is taken is a value whose drop gives it back.
+//! Every permit is a value whose drop returns it.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,19 +24,19 @@ pub(crate) struct Limits {
     settings: config::Limits,
     places: Arc<ConnectionPermits>,
     listeners: AtomicU64,
-    /// Where joins have a rate.
+    /// Set if joins have a rate.
     joins: Option<Joins>,
     egress: Egress,
     pub(crate) pressure: Pressure,
 }
 
-/// Joins that an address may have from the half that is kept for the modest, at once, and how long until
-/// one more.
+/// Joins at once that an address may take from the half that is kept for addresses with few, and how long
+/// until one more.
 const MODEST_AT_ONCE: u32 = 4;
 const MODEST_REFILL: Duration = Duration::from_secs(1);
 
-/// The joins there may be in a second. Whoever joins again and again takes them from one half only, so
-/// that the other half is left for those who do not.
+/// The joins per second. An address that joins again and again takes them from one half only, so that the
+/// other half is left for other addresses.
 #[derive(Debug)]
 struct Joins {
     bucket: Mutex<Bucket>,
@@ -62,7 +62,7 @@ impl Joins {
 }
 
 impl Limits {
-    /// For a process that may have so many descriptors.
+    /// For a process that may have `descriptors_max` descriptors.
     pub(crate) fn new(
         settings: config::Limits,
         descriptors_max: Option<u64>,
@@ -80,8 +80,8 @@ impl Limits {
         })
     }
 
-    /// A place for a connection that was accepted from `address`, which may be a trusted proxy's: its
-    /// clients are counted when the head has named them. `evict` ends the connection while it is pending.
+    /// A permit for a connection accepted from `address`, which may be a trusted proxy's: its clients are counted
+    /// when the head has named them. `evict` ends the connection while it is pending.
     pub(crate) fn connection(
         &self,
         pool: Pool,
@@ -96,12 +96,12 @@ impl Limits {
         self.places.connection(pool, address, is_proxy, evict)
     }
 
-    /// A count for a request of `address` that shares its connection with those of others.
+    /// A permit for a request of `address` on a connection that it shares with other clients.
     pub(crate) fn counted(&self, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
         self.places.counted(address)
     }
 
-    /// A place for a listener at `address` that is sent to over its connection.
+    /// A permit for a listener at `address` that is served over its own connection.
     pub(crate) fn listener(
         self: &Arc<Self>,
         address: IpAddr,
@@ -110,7 +110,7 @@ impl Limits {
         self.admit(Transport::Tcp, address, now)
     }
 
-    /// A place for a listener at `address` that is sent to over WebRTC.
+    /// A permit for a listener at `address` that is served over WebRTC.
     pub(crate) fn webrtc_listener(
         self: &Arc<Self>,
         address: IpAddr,
@@ -150,14 +150,14 @@ impl Limits {
         }
     }
 
-    /// Notes how much is being sent, and what a stream has on average, for as long as no listener
-    /// tells it.
+    /// Notes the egress rate, and a stream's average rate, which stands for a listener's while there is
+    /// none.
     pub(crate) fn measured_egress(&self, bits_per_second: u64, stream_bits: u64) {
         self.egress
             .measured(bits_per_second, stream_bits, self.seated());
     }
 
-    /// Listeners now.
+    /// Listeners that hold a permit.
     pub(crate) fn seated(&self) -> u64 {
         self.listeners.load(Ordering::Relaxed)
     }
@@ -179,7 +179,7 @@ impl Limits {
     }
 }
 
-/// A listener's place, for as long as it listens.
+/// A listener's permit, held as long as it listens.
 #[derive(Debug)]
 pub(crate) struct ListenerPermit(Arc<Limits>);
 
