@@ -1,4 +1,4 @@
-//! The relay as a whole: what is not one protocol's or the core's business.
+//! The relay as a whole: what belongs neither to one protocol nor to the core.
 //!
 //! ```text
 //!  cli ──► config ──► Relay::load ──► Relay::start ──► Running ──► drain

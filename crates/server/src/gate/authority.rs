@@ -1,8 +1,8 @@
-//! Who knows what a client may do.
+//! The authority: decides what a client may do.
 //!
-//! The gate asks one authority, and looks after what is the same for all of them: the time that an answer may
-//! take, and the limit of guesses. The built-in one is `keys`. Another one is a file here that says
-//! [`Authority`]; it may ask somewhere else and take its time, and it is dropped from when its asker has gone.
+//! The gate asks one authority, and owns what is the same for all of them: the time limit of an answer, and
+//! the limit of guesses. The built-in one is `keys`. Another one is a file here that implements [`Authority`];
+//! it may ask another server and take its time, and its future is dropped when the client has gone.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,17 +11,17 @@ use fanout::gate::{Action, Credential, Denied, Request, Terms};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// What an authority permits.
+/// An authority's permission.
 #[derive(Clone, Debug)]
 pub(crate) struct Grant {
-    /// The credential that was shown, as [`Fingerprints`] tell it; `None` if none was needed. A publisher's
+    /// The credential that was shown, as made by [`Fingerprints`]; `None` if none was needed. A publisher's
     /// decides on takeover.
     pub(crate) credential: Option<Credential>,
     pub(crate) terms: Terms,
 }
 
 impl Grant {
-    /// For everybody and for good.
+    /// For all clients and without a time limit.
     pub(crate) fn to_all() -> Self {
         Self {
             credential: None,
@@ -30,27 +30,27 @@ impl Grant {
     }
 }
 
-/// An authority's answer, which is awaited. Dropping it takes the question back.
+/// An authority's answer. Dropping it withdraws the question.
 pub(crate) type Verdict<'a> = Pin<Box<dyn Future<Output = Result<Grant, Denied>> + Send + 'a>>;
 
-/// Knows what a client may do.
+/// Decides what a client may do.
 pub(crate) trait Authority: fmt::Debug + Send + Sync {
-    /// Whether a client may do something. [`Denied::Missing`] and [`Denied::Wrong`] are about what it
-    /// presents, and only the latter counts as a guess; [`Denied::Unavailable`] is the authority's own
+    /// Whether a client may do something. [`Denied::Missing`] and [`Denied::Wrong`] are about its
+    /// credential, and only the latter counts as a guess; [`Denied::Unavailable`] is the authority's own
     /// failure.
     fn decide<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Verdict<'a>;
 }
 
-/// Makes credentials of secrets: equal ones of equal secrets, within this process.
+/// Makes credentials from secrets: equal ones from equal secrets, within this process.
 #[derive(Clone)]
 pub(crate) struct Fingerprints {
-    /// They are keyed with it, so that they tell nothing about the secret.
+    /// The hash key, so that credentials reveal nothing about the secret.
     key: [u8; 32],
 }
 
 impl Fingerprints {
     /// # Errors
-    /// When the system has no randomness to give.
+    /// When the system has no random bytes.
     pub(crate) fn new() -> Result<Self, getrandom::Error> {
         let mut key = [0; 32];
         getrandom::fill(&mut key)?;

@@ -64,7 +64,7 @@ async fn publish(
     gate.publish(&request(&name(stream), host, secret)).await
 }
 
-/// The same with an answer to a challenge, by somebody who knows a word.
+/// The same with an answer to a challenge, by a client that knows a word.
 async fn prove(
     gate: &KeyGate,
     stream: &str,
@@ -87,7 +87,7 @@ async fn update(gate: &KeyGate, stream: &str, host: u8, secret: Option<&str>) ->
     gate.update_metadata(&request).await.err()
 }
 
-/// An answer to a challenge by somebody who knows a word.
+/// An answer to a challenge by a client that knows a word.
 struct Knows(&'static str);
 
 impl Proof for Knows {
@@ -260,7 +260,7 @@ async fn a_guesser_does_not_lock_out_who_was_right_from_the_same_address() {
     );
 }
 
-/// Asks `count` times for `late/a`, all at once, and waits until all questions wait.
+/// Asks `count` times for `late/a`, all at once, and waits until all questions are pending.
 async fn ask_late(
     gate: &Arc<KeyGate>,
     late: &Late,
@@ -325,8 +325,8 @@ async fn a_question_that_is_dropped_is_taken_back() {
     assert_eq!(late.waiting(), 0);
 }
 
-/// What waiting costs besides the connection: the request that is lent, and the futures of gate and authority
-/// with all that they hold, of which this one's only is the test's own.
+/// What a pending question costs besides the connection: the borrowed request, and the futures of gate and
+/// authority with all that they hold, of which only the latter is the test's own.
 #[tokio::test]
 async fn ten_thousand_who_wait_cost_little() {
     const EACH_BYTES_MAX: usize = 2 * 1024;

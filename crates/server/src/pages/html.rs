@@ -1,4 +1,4 @@
-//! Pages as text: what all of them have, and what keeps untrusted text in its place.
+//! Pages as text: their common parts, and the escaping of untrusted text.
 
 use std::fmt::Write;
 

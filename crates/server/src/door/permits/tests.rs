@@ -8,7 +8,7 @@ fn address(site: u8, host: u8) -> IpAddr {
     IpAddr::from([192, 0, site, host])
 }
 
-/// ConnectionPermits, and a count of evictions.
+/// Connection permits, and a count of evictions.
 struct Connections {
     places: Arc<ConnectionPermits>,
     evicted: Arc<AtomicU64>,
@@ -122,7 +122,7 @@ fn few_addresses_do_not_keep_another_out() {
 fn networks_of_one_ipv6_site_do_not_keep_another_out() {
     let crowd = Connections::new(|_| {});
     let mut all = Vec::new();
-    // A thousand networks hold four each, an honest one holds eight.
+    // A thousand networks hold four permits each, an honest one holds eight.
     let honest: IpAddr = "2001:db8:1::1".parse().expect("an address");
     for _ in 0..8 {
         all.push(crowd.ask(HTTP, honest).expect("a place"));
@@ -145,7 +145,7 @@ fn a_publishers_address_comes_back_through_any_crowd() {
     publisher.settle_publisher();
     drop(publisher);
     let _again = crowd.ask(Pool::Rtmp, studio).expect("a place");
-    // As many addresses as there are places, and more: nobody is greedy.
+    // As many addresses as there are permits, and more: none has many.
     let all: Vec<_> = (0..4_096_u32)
         .map(|number| IpAddr::from((0x0a00_0000 | number << 8).to_be_bytes()))
         .map(|from| crowd.ask(Pool::Rtmp, from).expect("a place"))
@@ -189,7 +189,7 @@ fn idle_connections_give_way_first_and_cost_nobody_a_place() {
         (crowd.places.pending(HTTP), crowd.places.idle_now()),
         (0, 640)
     );
-    // As many strangers as there are places: each idle one goes before the first of them.
+    // As many unknown addresses as there are permits: each idle connection goes before the first of them.
     let strangers: Vec<_> = (0..4_096_u32)
         .map(|number| IpAddr::from((0x0a00_0000 | number << 8).to_be_bytes()))
         .map(|from| crowd.ask(HTTP, from).expect("a place"))
@@ -200,7 +200,7 @@ fn idle_connections_give_way_first_and_cost_nobody_a_place() {
     );
     assert_eq!(crowd.evicted(), 640);
     assert!(idle.iter_mut().all(|place| !place.wake()), "they end");
-    // Without room there is no rest either.
+    // With the other permits returned, connections can become idle and go on.
     let mut late = strangers.into_iter().next_back().expect("a stranger");
     let mut newcomer = crowd.ask(HTTP, there).expect("a place");
     newcomer.rest();
@@ -243,7 +243,7 @@ fn a_proxys_connection_is_its_own_between_requests() {
     let mut proxied = connection.expect("a place");
     assert_eq!(proxied.charge(one), Ok(()));
     assert_eq!(crowd.ask(HTTP, one).err(), Some(Rejected::Address));
-    // The next request came with the first: another client's.
+    // The next request came with the first, from another client.
     assert_eq!(proxied.charge(other), Ok(()));
     let direct = crowd.ask(HTTP, one).expect("a place");
     proxied.rest();
