@@ -1,4 +1,4 @@
-//! How many requests were refused, by status.
+//! Counts of refused requests, by status.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,6 +1,6 @@
-//! What one worker of the WebRTC port does with its sessions: listeners go to egress, publishers to ingest.
+//! Routes the sessions of one worker of the WebRTC port: listeners to egress, publishers to ingest.
 //!
-//! A session is one or the other for its life, as its ticket says; which, is known by its slot.
+//! A session's ticket says which of the two it is, for its life; afterwards its slot is looked up.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,14 +15,14 @@ use webrtc::srtp::Keys;
 
 use super::table::SessionPermit;
 
-/// What a session is for.
+/// What the port keeps for a session until its peer connects.
 #[derive(Debug)]
 pub(crate) struct SessionTicket {
     pub(super) task: Task,
     pub(super) pass: SessionPermit,
 }
 
-/// What is to be done for a session.
+/// What is to be done with a connected session.
 #[derive(Debug)]
 pub(super) enum Task {
     /// Send it this stream.
@@ -60,7 +60,7 @@ impl Guests {
         self.0[slot] = Some(connected);
     }
 
-    /// Whether a session is a publisher's; `None` when it is nobody's.
+    /// Whether a session is a publisher's; `None` when it is not connected.
     fn is_publisher(&self, session: Handle) -> Option<bool> {
         let connected = self.0.get(session.slot as usize)?.as_ref()?;
         (connected.session == session).then_some(connected.is_publisher)
@@ -83,7 +83,7 @@ impl SessionRouter {
     }
 }
 
-/// The way out, by which the router learns of sessions that are ended from this side.
+/// The port's outbox; it also tells the router of sessions that this side ends.
 struct Out<'o, 'p> {
     outbox: &'o mut Outbox<'p>,
     guests: &'o mut Guests,
@@ -167,7 +167,7 @@ impl Role for SessionRouter {
     fn abandoned(&mut self, ticket: SessionTicket, reason: Reason) {
         match ticket.task {
             Task::Publish(ticket) => ticket.abandon(reason),
-            // The port counts them, and there may be as many as strangers like.
+            // The port counts them, and any client can cause as many as it likes.
             Task::Listen(..) => {}
         }
     }
@@ -197,7 +197,7 @@ impl Role for SessionRouter {
         now: Instant,
         out: &mut Outbox<'_>,
     ) {
-        // Listeners have nothing to send.
+        // Media from listeners is ignored.
         if self.guests.is_publisher(session) == Some(true) {
             let guests = &mut self.guests;
             let out = &mut Out {

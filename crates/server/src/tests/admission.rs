@@ -1,11 +1,11 @@
-//! Newcomers are turned away before those who are there lose anything.
+//! New listeners are refused before present ones lose anything.
 
 use super::viewer::{Viewer, ask_to_watch};
 use super::*;
 use crate::door::pressure::Marks;
 
-/// One viewer of the demo needs several times as much of a core; a worker without viewers, which looks about
-/// once a second, does not.
+/// One viewer of the demo needs several times this share of a core; a worker without viewers, which wakes
+/// about once a second, needs less.
 const ONE_VIEWER: f64 = 0.000_3;
 
 /// Packets of a few seconds.
@@ -28,7 +28,7 @@ async fn viewers_over_webrtc_are_turned_away_where_those_present_need_their_work
             if status(&answer) != 201 {
                 return answer;
             }
-            // Not more of those who never come than the next measurement needs.
+            // No more sessions whose peers never connect than the next measurement needs.
             present.receives(10).await;
         }
     };
@@ -44,7 +44,7 @@ async fn viewers_over_webrtc_are_turned_away_where_those_present_need_their_work
     let counted = "carillon_rejected_total{reason=\"pressure_webrtc_turn\"} 1";
     assert!(page.contains(counted), "{page}");
 
-    // Whoever is there stays, and who would be served by others comes in.
+    // Present viewers stay, and listeners that other threads serve are admitted.
     present.receives(SOME).await;
     let mut listener = connect(house.http).await;
     let request = b"GET /demo.flv HTTP/1.1\r\nHost: x\r\n\r\n";

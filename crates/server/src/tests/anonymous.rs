@@ -1,4 +1,4 @@
-//! Everything this server answers, asked without a credential.
+//! Every endpoint, requested without a credential.
 
 use super::*;
 use crate::routes::{Demand, Endpoint, Surface};
@@ -6,7 +6,7 @@ use crate::routes::{Demand, Endpoint, Surface};
 const AUTH: &str = "[rtmp]\nlisten = [\"127.0.0.1:0\"]\nplay_wait = \"0s\"\n\
     [auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n";
 
-/// What an RTMP client says up to its wish, as raw bytes: the simple handshake, then AMF0.
+/// What an RTMP client sends up to its wish, as raw bytes: the simple handshake, then AMF0.
 pub(super) mod rtmp_bytes {
     fn string(out: &mut Vec<u8>, text: &str) {
         out.push(2);
@@ -90,7 +90,7 @@ pub(super) async fn rtmp_asking(address: SocketAddr, wish: &str, name: &str) -> 
     socket
 }
 
-/// The stream that is asked for: one that is there, where a stranger may ask for it.
+/// The requested stream: one that exists, where a client without a credential may ask for it.
 fn stream(endpoint: Endpoint) -> &'static str {
     match endpoint.demand() {
         Demand::Nothing => "radio.mp3",
@@ -98,10 +98,10 @@ fn stream(endpoint: Endpoint) -> &'static str {
     }
 }
 
-/// Whether an answer is what a public row is for. What is no row is answered with 404 or 405.
+/// Whether an answer is that of a public row. Requests without a row are answered with 404 or 405.
 fn is_served(endpoint: Endpoint, answer: &str) -> bool {
     match endpoint {
-        // The session that is asked for has no such name, and only who serves the row says so.
+        // There is no session of that name, and only the handler of the row says so.
         Endpoint::WhepChange | Endpoint::WhepEnd => {
             let kind = header(answer, "content-type");
             let is_problem = kind == Some("application/problem+json");
@@ -153,7 +153,7 @@ async fn nobody_does_without_a_credential_what_needs_one() {
         let is_refused = match endpoint.surface() {
             Surface::Rtmp => {
                 assert!(!answer.contains("NetStream.Publish.Start"), "{answer:?}");
-                // Who may play is told that there is nothing to play.
+                // Playing is permitted; the answer is that there is nothing to play.
                 answer.contains("error") && !answer.contains("NetStream.Play.StreamNotFound")
             }
             _ => matches!(status(&answer), 401 | 403),

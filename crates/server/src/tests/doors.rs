@@ -1,4 +1,4 @@
-//! What the doors let in, and what they say to the rest.
+//! What the doors admit, and what they answer to the rest.
 
 use super::anonymous::rtmp_asking;
 use super::*;

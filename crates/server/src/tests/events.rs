@@ -1,4 +1,4 @@
-//! What happens, told at the operator's port while it happens.
+//! The event stream of the operator's port.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 struct Follower {
     socket: TcpStream,
     head: String,
-    /// Read, and not yet an event.
+    /// Bytes that were read and are not yet an event.
     text: String,
     events: VecDeque<(String, Value)>,
 }
@@ -47,7 +47,7 @@ impl Follower {
         let mut bytes = vec![0; 64 * 1024];
         let read = tokio::time::timeout(SOON, self.socket.read(&mut bytes)).await;
         let count = read.expect("in time").expect("read");
-        // All that is said here is ASCII.
+        // All events here are ASCII.
         self.text
             .push_str(std::str::from_utf8(&bytes[..count]).expect("text"));
         if self.head.is_empty()
@@ -61,7 +61,7 @@ impl Follower {
     /// The next event's kind and data; `None` at the end.
     async fn next(&mut self) -> Option<(String, Value)> {
         loop {
-            // Chunks are pieces of whole events, so that their sizes stand between events.
+            // Chunks contain whole events, so their sizes come between events.
             while let Some((event, rest)) = self.text.split_once("\n\n") {
                 let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
                 if let Some(kind) = field("event: ") {
@@ -79,7 +79,7 @@ impl Follower {
         }
     }
 
-    /// The next event, which is of this kind.
+    /// The next event, which must be of this kind.
     async fn expect(&mut self, kind: &str) -> Value {
         let (found, data) = self.next().await.expect("an event");
         assert_eq!(found, kind, "{data}");
@@ -153,7 +153,7 @@ async fn a_broadcast_is_told_from_its_beginning_to_its_end() {
         assert_eq!(event["id"].as_str(), Some(&*event["sequence"].to_string()));
     }
 
-    // The same again for one who comes later, after what it has seen.
+    // The same events for a client that comes later, after the last one it has seen.
     let headers = format!(
         "Last-Event-ID: {}\r\n",
         tracks["id"].as_str().expect("an id")
@@ -209,12 +209,12 @@ async fn one_who_does_not_read_holds_nothing_up_and_is_told_what_it_missed() {
     for _ in 0..4 * RECENT_MAX {
         let title = Some(Arc::clone(&title));
         events.emit(None, EventKind::TitleChanged { title });
-        // Lets the connections' tasks fill what there is to fill.
+        // Lets the connections' tasks fill their buffers.
         tokio::task::yield_now().await;
     }
     events.emit(None, EventKind::Began);
     loop {
-        // It reads at its own pace, and may itself have been overtaken by this loop.
+        // It reads at its own pace, and may itself have missed some.
         let (kind, _) = keen.next().await.expect("an event");
         match kind.as_str() {
             "began" => break,
@@ -253,7 +253,7 @@ async fn there_are_so_many_event_streams_and_room_for_everybody_else() {
     }
     let refused = ask(house.admin, "GET", "/api/v1/events", "").await;
     assert_eq!(status(&refused), 503, "{refused}");
-    // Idle connections do not drive them out, nor they the scrapers.
+    // Idle connections do not evict event streams, nor those the scrapers.
     let mut idle = Vec::new();
     for _ in 0..150 {
         idle.push(connect(house.admin).await);

@@ -1,4 +1,4 @@
-//! An authority that takes its time, and those who do not wait for it.
+//! An authority that takes its time, and requests that do not wait for it.
 
 use std::sync::Arc;
 

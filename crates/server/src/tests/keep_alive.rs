@@ -93,7 +93,7 @@ async fn pass(time: Duration) {
     tokio::time::resume();
 }
 
-/// What the metrics say of the connections to the HTTP port.
+/// A metric of the connections to the HTTP port.
 async fn gauge(house: &TestServer, name: &str) -> f64 {
     let page = ask(house.admin, "GET", "/metrics", "").await;
     let value = page.lines().find_map(|line| line.strip_prefix(name));
@@ -228,7 +228,7 @@ async fn bodies_are_asked_for_where_they_are_read() {
     assert_eq!(status(&interim), 100, "{interim}");
     kept.send("hello").await;
     assert_eq!(status(&kept.answer("POST").await), 400);
-    // One that no page reads stands between two requests.
+    // A body that no page reads comes between two requests.
     let answer = kept
         .ask("GET", ICON, "Content-Length: 5\r\n\r\nhello")
         .await;
@@ -276,7 +276,7 @@ async fn an_idle_connection_ends_after_a_while() {
     while idle_connections(&house).await != 1.0 {
         tokio::task::yield_now().await;
     }
-    // An empty line behind a request begins none.
+    // An empty line after a request does not begin another.
     kept.send("\r\n").await;
     while has_connections(&house).await {
         pass(IDLE).await;
@@ -324,7 +324,7 @@ async fn who_sends_slowly_is_given_up() {
         let mut kept = Kept::open(house.http).await;
         assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
         kept.send(begun).await;
-        // One second at a time, and the server comes to hear of what was sent before it is over.
+        // One second at a time, so that the server reads what was sent before the deadline.
         while kept.socket.try_read_buf(&mut kept.received).is_err() {
             pass(Duration::from_secs(1)).await;
             ask(house.admin, "GET", "/livez", "").await;
@@ -341,7 +341,7 @@ async fn who_reads_nothing_is_given_up() {
     let house = TestServer::open(AUTH).await;
     let mut kept = Kept::open(house.http).await;
     let request = "GET /_/mpegts.js HTTP/1.1\r\nHost: x\r\n\r\n";
-    // More than any socket's buffers take.
+    // More than a socket's buffers take.
     kept.send(&request.repeat(300)).await;
     while has_connections(&house).await {
         pass(Duration::from_secs(10)).await;
@@ -358,7 +358,7 @@ async fn idle_connections_make_room_for_newcomers_of_their_address() {
     for kept in [&mut first, &mut second] {
         assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
     }
-    // Both are idle once the server has come round to that; until then none gives way.
+    // Both become idle soon; until then none gives way.
     let mut third = loop {
         let mut third = Kept::open(house.http).await;
         third

@@ -90,7 +90,7 @@ async fn listeners_may_finish_while_nobody_new_comes() {
         .expect("the port closes");
     assert_eq!(status(&ask(admin, "GET", "/readyz", "").await), 503);
     assert_eq!(status(&ask(admin, "GET", "/livez", "").await), 200);
-    // Both ends go on as before.
+    // Both connections continue as before.
     source
         .write_all(&mp3_frame().repeat(50))
         .await
@@ -150,7 +150,7 @@ async fn without_listeners_it_ends_at_once() {
         ..
     } = house;
     drop(shutdown);
-    // The configured ten seconds are not waited for, nor is anybody in a hurry.
+    // It waits neither for the configured ten seconds nor for `hurry`.
     let patience = Duration::from_secs(8);
     tokio::time::timeout(patience, ended)
         .await

@@ -1,4 +1,4 @@
-//! Streams that go on to another relay, and come from one.
+//! Streams that are pushed to another relay, and pulled from one.
 
 use media::StreamName;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
-/// The links of one direction, as the operator is told.
+/// The links of one direction, from the API.
 async fn links(house: &TestServer, direction: &str) -> (String, Vec<Value>) {
     let answer = ask(house.admin, "GET", &format!("/api/v1/{direction}"), "").await;
     assert_eq!(status(&answer), 200, "{answer}");
@@ -16,7 +16,7 @@ async fn links(house: &TestServer, direction: &str) -> (String, Vec<Value>) {
     (answer, all)
 }
 
-/// Waits until the operator is told so.
+/// Waits until the API reports so.
 async fn until(house: &TestServer, direction: &str, holds: impl Fn(&[Value]) -> bool) -> String {
     let told = async {
         loop {
@@ -224,7 +224,7 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
     let url = format!("http://{}/{{name}}.flv", far.http);
     let near = TestServer::open(&pulling_from("cam/*", &url, true)).await;
     assert!(links(&near, "pull").await.1.is_empty(), "nobody has asked");
-    // What may be a stream elsewhere hides no page.
+    // A name that may be a stream on the other server hides no page.
     let page = ask(near.http, "GET", "/cam/demo/", "").await;
     assert_eq!(status(&page), 404, "{page}");
     let page = ask(near.http, "GET", "/cam/publish", "").await;
@@ -256,7 +256,7 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
         assert_eq!(status(&answer), 404, "{answer}");
         assert_eq!(body(&answer), "There is no stream cam/none.\n");
     }
-    // What was not found is not kept, nor what does not fit asked for.
+    // A pull of an unknown stream is not kept, and a name that does not match is not requested.
     until(&near, "pull", |all| matches!(all, [one] if is_it(one))).await;
     let answer = ask(near.http, "GET", "/cam/a/b.flv", "").await;
     assert_eq!(status(&answer), 404, "{answer}");

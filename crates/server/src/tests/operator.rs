@@ -81,7 +81,7 @@ async fn a_stream_is_ended_and_stays_ended() {
     assert_eq!(status(&end("?for=10m").await), 204);
     drop(source);
     let all = json(&house, "/api/v1/streams").await;
-    // It is struck out within the next second.
+    // It is removed within the next second.
     assert_ne!(all["streams"][0]["state"], "live", "{all}");
     assert_eq!(all["blocked"][0]["name"], "radio.mp3", "{all}");
     let seconds = all["blocked"][0]["seconds"].as_u64();
@@ -139,7 +139,7 @@ async fn health_is_asked_and_answered() {
 
 /// Type and name of each metric on the page.
 async fn scraped() -> Vec<(String, String)> {
-    // A certificate, and a link of each direction to where nobody is.
+    // With a certificate, and a link of each direction to an address without a server.
     let folder = tempfile::tempdir().expect("a folder");
     let (_, certificate) = certificate(folder.path());
     let house = TestServer::open_with_demo(&format!(
@@ -222,7 +222,7 @@ async fn idle_connections_do_not_delay_the_answers() {
     for path in ["/livez", "/readyz", "/metrics"] {
         assert_eq!(status(&ask(house.admin, "GET", path, "").await), 200);
     }
-    // None of them has run into its time limit: they gave way, the oldest first.
+    // None of them has reached its time limit: they gave way, the oldest first.
     read_end(&mut idle[0]).await;
     assert!(idle.iter().rev().take(60).all(is_open));
     house.close().await;

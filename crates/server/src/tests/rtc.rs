@@ -1,4 +1,4 @@
-//! WHIP and WHEP over HTTP: every status, every header, and whatever strangers send.
+//! WHIP and WHEP over HTTP: every status, every header, and hostile requests.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 const SDP: &str = "Content-Type: application/sdp\r\n";
 const FRAGMENT: &str = "Content-Type: application/trickle-ice-sdpfrag\r\n";
 
-/// A description by somebody who speaks DTLS as anybody does, with these media sections.
+/// A description with ordinary DTLS parameters and these media sections.
 pub(super) fn offer(sections: &[&str]) -> String {
     let mids: String = (0..sections.len()).map(|mid| format!(" {mid}")).collect();
     let mut text = format!(
@@ -53,7 +53,7 @@ fn bearer(key: &str) -> String {
     format!("{SDP}Authorization: Bearer {key}\r\n")
 }
 
-/// Asserts what all refusals have.
+/// Asserts what all refusals have in common.
 pub(super) fn assert_problem(answer: &str, expected: u16, words: &str) {
     assert_eq!(status(answer), expected, "{answer}");
     assert_eq!(
@@ -189,7 +189,7 @@ async fn requests_are_refused_with_their_reason() {
     house.close().await;
 }
 
-/// Cannot say of any stream whether there is one.
+/// An origin that cannot say of any stream whether it exists.
 struct Silent;
 
 impl fanout::Origin for Silent {
@@ -480,7 +480,7 @@ async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
             body.len()
         );
         let request = format!("{head}{body}");
-        // The permit of a session that was ended is free a moment later.
+        // The permit of an ended session is free a moment later.
         let opened = async {
             loop {
                 let mut socket = connect_from(host, house.http).await;
@@ -514,7 +514,7 @@ async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
     }
     assert!(left <= 7, "{left}");
     assert!(is_there(sessions.last().expect("some")).await);
-    // What is gone is gone at the port, and has given its permit back.
+    // An evicted session is gone at the port, and has returned its permit.
     let page = ask(house.admin, "GET", "/metrics", "").await;
     assert!(page.contains("carillon_pending_sessions 8.0\n"), "{page}");
     let name = "carillon_rejected_total{reason=\"limit_pending_sessions\"} 393";
@@ -605,7 +605,7 @@ async fn strange_bodies_are_refused_and_nothing_breaks() {
         good.replace("\r\n", "\n\u{0}\n").into_bytes(),
         good.replace("111", "4294967296").into_bytes(),
     ];
-    // Cut anywhere.
+    // Cut at any length.
     bodies.extend(
         (0..good.len())
             .step_by(17)

@@ -1,4 +1,4 @@
-//! The ports behind TLS.
+//! The TLS ports.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
-/// A relay with both secure ports, and a client that knows its certificate.
+/// A relay with both TLS ports, and a client that trusts its certificate.
 struct Secure {
     house: TestServer,
     connector: TlsConnector,
-    /// What a client offers that knows HTTP/2 as well, or whatever its library offers by default.
+    /// A client that also offers HTTP/2, or its library's default.
     any: TlsConnector,
 }
 
@@ -68,7 +68,7 @@ impl Secure {
         handshake.expect("a handshake")
     }
 
-    /// A client of HTTP/2, which does not wait until it may send, and the task of its connection.
+    /// A client of HTTP/2, which can send without waiting, and the task of its connection.
     async fn http_2(&self) -> (SendRequest<Full<Bytes>>, JoinHandle<hyper::Result<()>>) {
         let socket = Self::connect_by(&self.any, self.house.https).await;
         assert_eq!(socket.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
@@ -176,7 +176,7 @@ async fn text(response: Response<Incoming>) -> String {
     String::from_utf8_lossy(&body.to_bytes()).into_owned()
 }
 
-/// Reads a live body until it has given so much.
+/// Reads this many bytes of a live body.
 async fn hear(body: &mut Incoming, mut bytes: usize) {
     while bytes > 0 {
         let frame = tokio::time::timeout(SOON, body.frame())
@@ -248,7 +248,7 @@ async fn requests_of_http_2_are_answered_like_others() {
     ] {
         assert!(access.contains(line), "{line}: {access}");
     }
-    // The source's own request is the only other.
+    // The source's own request is the only other one.
     let others = access.lines().filter(|line| !line.contains(" HTTP/2.0\" "));
     assert!(others.count() <= 1, "{access}");
 }
@@ -257,7 +257,7 @@ async fn requests_of_http_2_are_answered_like_others() {
 async fn streams_are_heard_over_http_2_beside_pages() {
     let toml = "[limits]\nper_ip = 2\nlisteners = 2\n";
     let secure = Secure::open_with(toml).await;
-    // The source has one of the two counts of its address.
+    // The source takes one of the two counts of its address.
     let _source = secure.house.publish("radio.mp3").await;
     let (mut client, connection) = secure.http_2().await;
     let answer = send(&mut client, "GET", "/radio.mp3", "").await;
@@ -281,7 +281,7 @@ async fn streams_are_heard_over_http_2_beside_pages() {
     while listeners().await {
         tokio::task::yield_now().await;
     }
-    // It is idle again, and gives way to who needs its count.
+    // It is idle again, and gives way to a connection that needs its count.
     let mut newcomer = secure.connect(secure.house.https).await;
     let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     newcomer.write_all(request).await.expect("written");

@@ -1,4 +1,4 @@
-//! What those who were not let in leave behind: no key in a log, and no place taken from others.
+//! What refused clients leave behind: no key in a log, and no permit taken from other clients.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
-/// Not the key, so that it may be planted where a wrong one would be as well.
+/// Not the key, so that it can be planted where a wrong one could be, too.
 const PLANTED: &str = "planted-secret";
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn no_key_gets_into_a_log() {
         .with_ansi(false)
         .with_writer(Mutex::new(messages))
         .finish();
-    // Tasks of this test run on its own thread.
+    // This test's tasks run on its own thread.
     let _guard = tracing::subscriber::set_default(subscriber);
 
     let house = TestServer::open(&format!("{AUTH}[log]\naccess = {access:?}\n")).await;
@@ -64,7 +64,7 @@ async fn no_key_gets_into_a_log() {
     assert!(!messages.contains(KEY) && !access.contains(KEY));
 }
 
-/// One that has come past the handshake and is a stranger still.
+/// A connection that has finished the handshake and shown no key.
 async fn stranger(house: &TestServer, host: u8) -> TcpStream {
     let mut c0_c1 = vec![3];
     c0_c1.resize(1 + 1536, 0);
@@ -112,7 +112,7 @@ async fn sixteen_addresses_do_not_fill_the_rtmp_port() {
             strangers.push(connect_from(host, house.rtmp).await);
         }
     }
-    // More of them while an honest one takes its time.
+    // More of them while an honest connection takes its time.
     let mut honest = stranger(&house, 100).await;
     for host in 2..18 {
         strangers.push(connect_from(host, house.rtmp).await);

@@ -1,4 +1,4 @@
-//! A viewer over WebRTC that counts what it is sent and opens none of it.
+//! A viewer over WebRTC that counts the packets it gets and decrypts none.
 
 use std::time::Instant;
 
@@ -21,10 +21,10 @@ const FORMATS: &[OfferedFormat<'_>] = &[OfferedFormat {
     rtx: None,
 }];
 
-/// A datagram of any size.
+/// The size of the largest datagram.
 const DATAGRAM_BYTES: usize = 2_048;
 
-/// See the module's description. It leaves without a word when it is dropped.
+/// See the module's description. When it is dropped it leaves without a message.
 pub(super) struct Viewer {
     /// Packets so far.
     received: watch::Receiver<u64>,
@@ -32,7 +32,7 @@ pub(super) struct Viewer {
 }
 
 impl Viewer {
-    /// Watches the pictures of a stream.
+    /// Watches the video of a stream.
     pub(super) async fn watch(house: &TestServer, stream: &str) -> Self {
         let identity = Identity::generate(&[Profile::Aes128Gcm]).expect("an identity");
         let mut random = [0; RANDOM_LEN];
@@ -60,7 +60,7 @@ impl Viewer {
         Self { received, task }
     }
 
-    /// Waits until it has been sent so many packets more.
+    /// Waits for this many more packets.
     pub(super) async fn receives(&mut self, packets: u64) {
         let enough = *self.received.borrow() + packets;
         let waited = self.received.wait_for(|count| *count >= enough);
@@ -91,7 +91,7 @@ async fn drive(mut peer: Peer, socket: UdpSocket, received: watch::Sender<u64>) 
     let mut room = [0; DATAGRAM_BYTES];
     loop {
         while let Some(datagram) = peer.poll_transmit() {
-            // What a full socket does not take is lost, as datagrams are.
+            // What a full socket does not take is lost, as datagrams may be.
             socket.send(&datagram).await.ok();
         }
         tokio::select! {
