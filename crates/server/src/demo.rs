@@ -77,7 +77,7 @@ pub(crate) async fn run(node: Arc<Node>, demo: Demo) {
                 .is_err()
             {
                 tracing::info!(
-                    "the demo has ended: its stream was ended, or is somebody else's now"
+                    "the demo has ended: its stream was ended, or has another publisher now"
                 );
                 return;
             }

@@ -43,13 +43,13 @@ pub(crate) fn complete(auth: &mut Auth) -> Result<Generated, getrandom::Error> {
     })
 }
 
-fn fill(place: &mut Option<Secret>) -> Result<bool, getrandom::Error> {
-    if place.is_some() {
+fn fill(secret: &mut Option<Secret>) -> Result<bool, getrandom::Error> {
+    if secret.is_some() {
         return Ok(false);
     }
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes)?;
-    *place = Some(Secret::new(URL_SAFE_NO_PAD.encode(bytes)));
+    *secret = Some(Secret::new(URL_SAFE_NO_PAD.encode(bytes)));
     Ok(true)
 }
 

@@ -204,7 +204,7 @@ async fn leave_others(mut links: JoinSet<()>) {
 async fn say_goodbye(node: &Node) {
     let told = async {
         // Players that workers have returned belong to no door any more, but still hold their permits.
-        while node.counts.open() > 0 || node.limits.seated() > 0 {
+        while node.counts.open() > 0 || node.limits.listeners_now() > 0 {
             tokio::time::sleep(POLL).await;
         }
     };

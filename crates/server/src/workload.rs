@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_everybody_are_egress() {
+    fn bytes_of_all_books_are_egress() {
         let mut work = all_idle();
         for one in &mut work {
             one.egress_bytes = 1_000;

@@ -28,11 +28,11 @@ const LIFETIME: Duration = Duration::from_secs(60);
 /// seconds.
 const STALLED_AFTER: Duration = Duration::from_secs(60);
 
-type Places = Mutex<Shares<oneshot::Sender<()>>>;
+type Permits = Mutex<Shares<oneshot::Sender<()>>>;
 
 /// See the module's description.
 #[derive(Clone, Debug)]
-pub(super) struct Connections(Arc<Places>);
+pub(super) struct Connections(Arc<Permits>);
 
 impl Default for Connections {
     fn default() -> Self {
@@ -49,10 +49,10 @@ impl Connections {
             // Fails if that connection has just ended by itself.
             to_evict.send(()).ok();
         }
-        let places = Arc::clone(&self.0);
-        let place = Mutex::new(Some(AdminPermit { places, ticket }));
+        let permits = Arc::clone(&self.0);
+        let permit = Mutex::new(Some(AdminPermit { permits, ticket }));
         let (lasts, progress) = watch::channel(false);
-        let lease = Lease(Arc::new(Terms { place, lasts }));
+        let lease = Lease(Arc::new(Terms { permit, lasts }));
         (lease, Expiry { evicted, progress })
     }
 }
@@ -64,7 +64,7 @@ pub(super) struct Lease(Arc<Terms>);
 
 #[derive(Debug)]
 struct Terms {
-    place: Mutex<Option<AdminPermit>>,
+    permit: Mutex<Option<AdminPermit>>,
     /// Becomes true when the connection outlasts others; then notified of each piece that was taken.
     lasts: watch::Sender<bool>,
 }
@@ -74,8 +74,8 @@ impl Lease {
     /// the number of such connections.
     pub(super) fn outlast(&self) {
         self.went_on();
-        let place = &self.0.place;
-        place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let permit = &self.0.permit;
+        permit.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// The client is ready for more of the answer.
@@ -118,18 +118,18 @@ impl Expiry {
 /// A connection's permit. Dropping it returns it.
 #[derive(Debug)]
 struct AdminPermit {
-    places: Arc<Places>,
+    permits: Arc<Permits>,
     ticket: ShareTicket,
 }
 
 impl Drop for AdminPermit {
     fn drop(&mut self) {
-        shares(&self.places).give_back(self.ticket);
+        shares(&self.permits).give_back(self.ticket);
     }
 }
 
-fn shares(places: &Places) -> MutexGuard<'_, Shares<oneshot::Sender<()>>> {
-    places.lock().unwrap_or_else(PoisonError::into_inner)
+fn shares(permits: &Permits) -> MutexGuard<'_, Shares<oneshot::Sender<()>>> {
+    permits.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -163,18 +163,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_lasts_does_not_give_way_and_leaves_its_place() {
+    async fn what_lasts_does_not_give_way_and_returns_its_permit() {
         let connections = Connections::default();
         let (lasting, expiry) = connections.enter(HERE);
         lasting.outlast();
         let (first, to_evict) = connections.enter(HERE);
-        let crowd: Vec<_> = (1..CONNECTIONS.share)
+        let others: Vec<_> = (1..CONNECTIONS.share)
             .map(|_| connections.enter(HERE))
             .collect();
         let still = timeout(LIFETIME / 2, to_evict.reached()).await;
-        assert!(still.is_err(), "the lasting one takes no place");
+        assert!(still.is_err(), "the lasting one holds no permit");
         drop(first);
-        drop(crowd);
+        drop(others);
         let (_second, evicted) = connections.enter(HERE);
         let _crowd: Vec<_> = (0..CONNECTIONS.share)
             .map(|_| connections.enter(HERE))

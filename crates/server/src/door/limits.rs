@@ -22,7 +22,7 @@ use crate::config;
 #[derive(Debug)]
 pub(crate) struct Limits {
     settings: config::Limits,
-    places: Arc<ConnectionPermits>,
+    permits: Arc<ConnectionPermits>,
     listeners: AtomicU64,
     /// Set if joins have a rate.
     joins: Option<Joins>,
@@ -71,7 +71,7 @@ impl Limits {
         let joins = settings.joins_per_second;
         let joins = joins.map(|rate| Joins::new(rate.get(), now));
         Arc::new(Self {
-            places: ConnectionPermits::new(&settings, descriptors_max),
+            permits: ConnectionPermits::new(&settings, descriptors_max),
             settings,
             listeners: AtomicU64::new(0),
             joins,
@@ -90,15 +90,15 @@ impl Limits {
         evict: Evict,
     ) -> Result<ConnectionPermit, Rejected> {
         self.pressure.accepted();
-        if self.pressure.refuses_connections() && !self.places.evict_idle() {
+        if self.pressure.refuses_connections() && !self.permits.evict_idle() {
             return Err(Rejected::Descriptors);
         }
-        self.places.connection(pool, address, is_proxy, evict)
+        self.permits.connection(pool, address, is_proxy, evict)
     }
 
     /// A permit for a request of `address` on a connection that it shares with other clients.
     pub(crate) fn counted(&self, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
-        self.places.counted(address)
+        self.permits.counted(address)
     }
 
     /// A permit for a listener at `address` that is served over its own connection.
@@ -154,28 +154,28 @@ impl Limits {
     /// none.
     pub(crate) fn measured_egress(&self, bits_per_second: u64, stream_bits: u64) {
         self.egress
-            .measured(bits_per_second, stream_bits, self.seated());
+            .measured(bits_per_second, stream_bits, self.listeners_now());
     }
 
     /// Listeners that hold a permit.
-    pub(crate) fn seated(&self) -> u64 {
+    pub(crate) fn listeners_now(&self) -> u64 {
         self.listeners.load(Ordering::Relaxed)
     }
 
     /// Connections that are neither sources nor listeners.
     pub(crate) fn pending(&self) -> u64 {
-        let connections = [Pool::Http, Pool::Rtmp].map(|pool| self.places.pending(pool));
+        let connections = [Pool::Http, Pool::Rtmp].map(|pool| self.permits.pending(pool));
         connections.into_iter().sum::<usize>() as u64
     }
 
     /// Kept-alive connections that wait for their next request.
     pub(crate) fn idle(&self) -> u64 {
-        self.places.idle_now() as u64
+        self.permits.idle_now() as u64
     }
 
     /// WebRTC sessions whose peers have not connected.
     pub(crate) fn pending_sessions(&self) -> u64 {
-        self.places.pending(Pool::Session) as u64
+        self.permits.pending(Pool::Session) as u64
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
         let alone: usize = seconds.map(flood).sum();
         assert!(
             alone >= 10 * 10,
-            "{alone}: what nobody else takes is for it"
+            "{alone}: what other addresses leave is for it"
         );
     }
 
@@ -290,7 +290,7 @@ mod tests {
         limits.pressure.note(Kind::Memory, Some(1.0), now);
         assert_eq!(limits.listener(HERE, now).err(), Some(Rejected::Memory));
         assert!(connect(&limits).is_ok(), "it may ask");
-        assert_eq!(limits.seated(), 1, "nothing was kept");
+        assert_eq!(limits.listeners_now(), 1, "nothing was kept");
         drop(present);
     }
 
@@ -304,7 +304,7 @@ mod tests {
         }
         let refused = limits.webrtc_listener(HERE, later).err();
         assert_eq!(refused, Some(Rejected::WebrtcTurn));
-        assert_eq!(limits.seated(), 1, "it stays");
+        assert_eq!(limits.listeners_now(), 1, "it stays");
         assert!(limits.listener(HERE, later).is_ok(), "others serve it");
         drop(present);
         limits.pressure.note(Kind::WebrtcTurn, Some(0.8), later);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_descriptors_are_nobodys() {
+    fn the_last_descriptors_are_for_no_connection() {
         let limits = Limits::new(config::Limits::default(), Some(100), Instant::now());
         let ask = || connect(&limits).err();
         let let_in = (0..100).filter(|_| ask().is_none()).count();

@@ -188,7 +188,7 @@ pub(crate) async fn accept(
 }
 
 /// A permit for a connection, and the receiver that tells when it must give way.
-fn place(
+fn permit(
     node: &Node,
     door: &Door,
     peer: SocketAddr,
@@ -203,17 +203,17 @@ fn place(
         tell.send(reason).ok();
     };
     let is_proxy = is_trusted(node, peer.ip());
-    let place = node
+    let permit = node
         .limits
         .connection(pool, peer.ip(), is_proxy, Box::new(evict))?;
-    Ok((place, evicted))
+    Ok((permit, evicted))
 }
 
 fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: SocketAddr) {
     let index = door.index();
     node.counts.accepted[index].fetch_add(1, Ordering::Relaxed);
-    let (place, evicted) = match place(node, door, peer) {
-        Ok(placed) => placed,
+    let (permit, evicted) = match permit(node, door, peer) {
+        Ok(permitted) => permitted,
         Err(reason) => {
             node.counts.reject(reason, peer);
             if matches!(door, Door::Http) {
@@ -231,7 +231,7 @@ fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: 
     // The task that serves it bounds its life; it ends with the runtime at the latest.
     tokio::spawn(async move {
         let node = &open.node;
-        let served = panics::contain_task(serve(node, door, &site, socket, place, peer));
+        let served = panics::contain_task(serve(node, door, &site, socket, permit, peer));
         tokio::select! {
             served = served => if let Err(panic) = served {
                 let whom = format_args!("the connection of {peer}");
@@ -251,24 +251,24 @@ async fn serve(
     door: Door,
     site: &Router,
     socket: TcpStream,
-    place: ConnectionPermit,
+    permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
     match door {
-        Door::Rtmp => rtmp::serve(node, socket, place, peer).await,
-        Door::Http => http::serve(node, site, socket, place, peer).await,
+        Door::Rtmp => rtmp::serve(node, socket, permit, peer).await,
+        Door::Http => http::serve(node, site, socket, permit, peer).await,
         Door::Https(acceptor) => {
             let Some(socket) = secure(node, &acceptor, socket, peer).await else {
                 return;
             };
             match socket.get_ref().1.alpn_protocol() {
-                Some(tls::HTTP_2) => http::h2::serve(node, site, socket, place, peer).await,
-                _ => http::serve(node, site, socket, place, peer).await,
+                Some(tls::HTTP_2) => http::h2::serve(node, site, socket, permit, peer).await,
+                _ => http::serve(node, site, socket, permit, peer).await,
             }
         }
         Door::Rtmps(acceptor) => {
             if let Some(socket) = secure(node, &acceptor, socket, peer).await {
-                rtmp::serve(node, socket, place, peer).await;
+                rtmp::serve(node, socket, permit, peer).await;
             }
         }
     }

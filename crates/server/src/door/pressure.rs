@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_at_first_and_nobody_refused() {
+    fn nothing_is_known_at_first_and_nothing_refused() {
         let pressure = Pressure::new(None);
         assert_eq!(refusal(&pressure), None);
         let labels: Vec<_> = pressure.levels().map(|(label, _)| label).collect();
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_moment_refuses_nobody() {
+    fn a_bad_moment_refuses_no_listener() {
         for kind in [Kind::Turn, Kind::WebrtcTurn, Kind::Lateness] {
             let (pressure, start) = (pressure(), Instant::now());
             let levels = [
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_that_are_full_refuse_their_own_and_late_ones_everybody() {
+    fn full_workers_refuse_their_own_listeners_and_late_ones_all() {
         let (pressure, start) = (pressure(), Instant::now());
         let full = |kind| {
             pressure.note(kind, Some(1.1), start);
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_does_not_tell_refuses_nobody() {
+    fn what_the_host_does_not_tell_refuses_no_listener() {
         let (pressure, now) = (pressure(), Instant::now());
         pressure.note(Kind::Memory, Some(1.2), now);
         assert_eq!(refusal(&pressure), Some(Rejected::Memory));
@@ -433,7 +433,7 @@ mod tests {
         assert_eq!(
             pressure.descriptors.held(),
             101,
-            "who came meanwhile counts"
+            "accepted meanwhile, and counted"
         );
     }
 
@@ -443,7 +443,7 @@ mod tests {
         assert_eq!(of(256).listeners_max(), 224);
         assert_eq!(of(20_000).listeners_max(), 19_000);
         assert_eq!(of(1 << 20).listeners_max(), (1 << 20) - 5_120);
-        assert_eq!(of(16).listeners_max(), 1, "nobody");
+        assert_eq!(of(16).listeners_max(), 1, "none");
     }
 
     #[test]

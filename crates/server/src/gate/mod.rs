@@ -144,7 +144,7 @@ impl KeyGate {
                 peer = %request.peer,
                 ?action,
                 seconds = ANSWER_TIMEOUT.as_secs(),
-                "who may decide has not answered in time"
+                "the authority has not answered in time"
             );
             Err(Denied::Unavailable)
         });

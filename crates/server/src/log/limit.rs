@@ -35,7 +35,7 @@ const EXAMPLE_BYTES_MAX: usize = 200;
 
 /// Call sites remembered; the program has some hundred, and libraries some more. Others have only the
 /// bound for all.
-const PLACES_MAX: usize = 1_024;
+const CALL_SITES_MAX: usize = 1_024;
 
 /// The target of sums, which are not suppressed: each stands for lines that were.
 const SUMS: &str = "carillon_server::log";
@@ -68,7 +68,7 @@ struct State {
     all: Bucket,
     errors: Bucket,
     details: Bucket,
-    places: HashMap<Identifier, CallSite>,
+    call_sites: HashMap<Identifier, CallSite>,
 }
 
 /// A call site of the log macros.
@@ -101,7 +101,7 @@ impl Limiter {
             all: ALL.bucket(now),
             errors: ERRORS.bucket(now),
             details: DETAILS.bucket(now),
-            places: HashMap::new(),
+            call_sites: HashMap::new(),
         })))
     }
 
@@ -135,8 +135,8 @@ impl Limiter {
         drop(state);
         let example = example();
         let mut state = self.lock();
-        if let Some(place) = state.places.get_mut(&metadata.callsite()) {
-            let untold = place.untold.get_or_insert(Untold {
+        if let Some(site) = state.call_sites.get_mut(&metadata.callsite()) {
+            let untold = site.untold.get_or_insert(Untold {
                 since: now,
                 count: 0,
                 example,
@@ -148,10 +148,10 @@ impl Limiter {
 
     fn sums(&self, is_due: impl Fn(&Untold) -> bool) -> Vec<Sum> {
         let mut state = self.lock();
-        let places = state.places.values_mut();
-        let sums = places.filter_map(|place| {
-            let Untold { count, example, .. } = place.untold.take_if(|untold| is_due(untold))?;
-            let level = place.level;
+        let call_sites = state.call_sites.values_mut();
+        let sums = call_sites.filter_map(|site| {
+            let Untold { count, example, .. } = site.untold.take_if(|untold| is_due(untold))?;
+            let level = site.level;
             Some(Sum {
                 level,
                 count,
@@ -173,29 +173,29 @@ impl State {
             return self.details.take(now);
         }
         let rate = if level == Level::ERROR { ERRORS } else { PLACE };
-        if self.places.len() < PLACES_MAX {
-            let place = || CallSite {
+        if self.call_sites.len() < CALL_SITES_MAX {
+            let site = || CallSite {
                 level,
                 lines: rate.bucket(now),
                 untold: None,
             };
-            self.places.entry(metadata.callsite()).or_insert_with(place);
+            self.call_sites.entry(metadata.callsite()).or_insert_with(site);
         }
-        let place = self.places.get_mut(&metadata.callsite());
+        let site = self.call_sites.get_mut(&metadata.callsite());
         let all = if level == Level::ERROR {
             &mut self.errors
         } else {
             &mut self.all
         };
-        place.is_none_or(|place| place.lines.take(now)) && all.take(now)
+        site.is_none_or(|site| site.lines.take(now)) && all.take(now)
     }
 
     /// Counts an event of a call site that already suppresses some.
     fn count(&mut self, metadata: &Metadata<'_>) -> bool {
         let untold = self
-            .places
+            .call_sites
             .get_mut(&metadata.callsite())
-            .and_then(|place| place.untold.as_mut());
+            .and_then(|site| site.untold.as_mut());
         match untold {
             Some(untold) => {
                 untold.count += 1;
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     /// The metadata of an event, of one at another call site, and of an error.
-    fn places() -> [&'static Metadata<'static>; 3] {
+    fn events() -> [&'static Metadata<'static>; 3] {
         fn metadata(event: impl Fn()) -> &'static Metadata<'static> {
             use std::sync::OnceLock;
 
@@ -284,7 +284,7 @@ mod tests {
     fn a_flood_is_told_of_in_few_lines_and_nothing_is_forgotten() {
         let start = Instant::now();
         let limiter = Limiter::new(start);
-        let [refused, dropped, broken] = places();
+        let [refused, dropped, broken] = events();
         let (mut told, mut summed, mut sums) = (0, 0, 0);
         for millisecond in 0..60_000 {
             let now = start + Duration::from_millis(millisecond);

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_pipe_that_is_not_read() {
+    fn callers_do_not_wait_for_a_pipe_that_is_not_read() {
         let (mut reader, writer) = pipe();
         let sink = Sink::open("test", writer, usize::MAX).expect("a sink");
         let line = [b'x'; 1_023];

@@ -73,7 +73,7 @@ pub(crate) struct Address {
     /// The stream.
     pub(crate) stream: StreamName,
     /// The resource of that stream.
-    pub(crate) place: Resource,
+    pub(crate) resource: Resource,
 }
 
 /// A resource of a stream's WHIP or WHEP.
@@ -92,20 +92,20 @@ impl Address {
     /// segment is `whep` is a page.
     pub(crate) fn of(method: &str, path: &str) -> Option<Self> {
         let (front, last) = path.rsplit_once('/')?;
-        let (way, name, place) = match Way::of_segment(last) {
+        let (way, name, resource) = match Way::of_segment(last) {
             Some(way) => (way, front, Resource::Endpoint),
             None => {
                 let (name, segment) = front.rsplit_once('/')?;
-                let place = match last {
+                let resource = match last {
                     "" if matches!(method, "GET" | "HEAD") => return None,
                     "" => Resource::Beside,
                     _ => Resource::Session(Id::parse(last)),
                 };
-                (Way::of_segment(segment)?, name, place)
+                (Way::of_segment(segment)?, name, resource)
             }
         };
         let stream = StreamName::parse(name).ok()?;
-        Some(Self { way, stream, place })
+        Some(Self { way, stream, resource })
     }
 
     /// The endpoint's path.
@@ -121,7 +121,7 @@ impl Address {
     /// The path for logs: it does not name the session, because a client that knows the name may end
     /// it.
     pub(crate) fn loggable(&self) -> String {
-        match self.place {
+        match self.resource {
             Resource::Endpoint => self.endpoint(),
             Resource::Beside => format!("{}/", self.endpoint()),
             Resource::Session(_) => format!("{}/*", self.endpoint()),
@@ -133,7 +133,7 @@ impl Address {
 impl Address {
     /// The row of the table for this address and a method.
     pub(crate) fn endpoint_for(&self, method: &str) -> Option<Endpoint> {
-        Some(match (self.way, self.place, method) {
+        Some(match (self.way, self.resource, method) {
             (Way::Out, Resource::Endpoint, "POST") => Endpoint::Whep,
             (Way::Out, Resource::Endpoint, "OPTIONS") => Endpoint::WhepOptions,
             (Way::Out, Resource::Endpoint, "GET") => Endpoint::WhepGet,
@@ -200,10 +200,10 @@ mod tests {
             ("GET", "/live/show/", None),
         ];
         for (method, path, expected) in cases {
-            let expected = expected.map(|(stream, way, place)| Address {
+            let expected = expected.map(|(stream, way, resource)| Address {
                 way,
                 stream: StreamName::parse(stream).expect("a name"),
-                place,
+                resource,
             });
             assert_eq!(Address::of(method, path), expected, "{method} {path}");
         }

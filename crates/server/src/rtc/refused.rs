@@ -77,7 +77,7 @@ pub(super) enum Refused {
 
     // It is not possible at the moment.
     /// The stream has no publisher.
-    #[error("nobody publishes {0} at the moment; try again when it is live")]
+    #[error("{0} has no publisher at the moment; try again when it is live")]
     NotLive(StreamName),
     /// The stream's publisher has announced no tracks yet.
     #[error("{0} has begun, but its publisher has not said yet what it sends; try again")]

@@ -19,7 +19,7 @@ use super::table::SessionPermit;
 #[derive(Debug)]
 pub(crate) struct SessionTicket {
     pub(super) task: Task,
-    pub(super) pass: SessionPermit,
+    pub(super) permit: SessionPermit,
 }
 
 /// What is to be done with a connected session.
@@ -37,7 +37,7 @@ struct ConnectedSession {
     session: Handle,
     is_publisher: bool,
     #[expect(dead_code, reason = "held until the session ends")]
-    pass: SessionPermit,
+    permit: SessionPermit,
 }
 
 /// See the module's description.
@@ -45,13 +45,13 @@ pub(super) struct SessionRouter {
     viewers: Viewers,
     publishers: Publishers,
     /// By the slots of their handles, of which there are as many as a worker has sessions.
-    guests: Guests,
+    sessions: Sessions,
 }
 
 #[derive(Debug, Default)]
-struct Guests(Vec<Option<ConnectedSession>>);
+struct Sessions(Vec<Option<ConnectedSession>>);
 
-impl Guests {
+impl Sessions {
     fn enter(&mut self, connected: ConnectedSession) {
         let slot = connected.session.slot as usize;
         if self.0.len() <= slot {
@@ -67,8 +67,8 @@ impl Guests {
     }
 
     fn leave(&mut self, session: Handle) {
-        if let Some(place) = self.0.get_mut(session.slot as usize) {
-            place.take_if(|connected| connected.session == session);
+        if let Some(entry) = self.0.get_mut(session.slot as usize) {
+            entry.take_if(|connected| connected.session == session);
         }
     }
 }
@@ -78,7 +78,7 @@ impl SessionRouter {
         Self {
             viewers,
             publishers,
-            guests: Guests::default(),
+            sessions: Sessions::default(),
         }
     }
 }
@@ -86,7 +86,7 @@ impl SessionRouter {
 /// The port's outbox; it also tells the router of sessions that this side ends.
 struct Out<'o, 'p> {
     outbox: &'o mut Outbox<'p>,
-    guests: &'o mut Guests,
+    sessions: &'o mut Sessions,
 }
 
 impl whip::Out for Out<'_, '_> {
@@ -95,7 +95,7 @@ impl whip::Out for Out<'_, '_> {
     }
 
     fn close(&mut self, session: Handle) {
-        self.guests.leave(session);
+        self.sessions.leave(session);
         self.outbox.close(session);
     }
 }
@@ -118,7 +118,7 @@ impl egress_webrtc::Out for Out<'_, '_> {
     }
 
     fn close(&mut self, session: Handle) {
-        self.guests.leave(session);
+        self.sessions.leave(session);
         self.outbox.close(session);
     }
 }
@@ -139,21 +139,21 @@ impl Role for SessionRouter {
         now: Instant,
         out: &mut Outbox<'_>,
     ) {
-        let SessionTicket { task, mut pass } = ticket;
-        pass.connected();
+        let SessionTicket { task, mut permit } = ticket;
+        permit.connected();
         let Self {
             viewers,
             publishers,
-            guests,
+            sessions,
         } = self;
-        guests.enter(ConnectedSession {
+        sessions.enter(ConnectedSession {
             session,
             is_publisher: matches!(task, Task::Publish(_)),
-            pass,
+            permit,
         });
         let out = &mut Out {
             outbox: out,
-            guests,
+            sessions,
         };
         match task {
             Task::Listen(mut ticket, stream) => {
@@ -173,7 +173,7 @@ impl Role for SessionRouter {
     }
 
     fn moved(&mut self, session: Handle, path: Path, now: Instant) {
-        match self.guests.is_publisher(session) {
+        match self.sessions.is_publisher(session) {
             Some(true) => self.publishers.moved(session, path, now),
             Some(false) => self.viewers.moved(session, path, now),
             None => {}
@@ -181,12 +181,12 @@ impl Role for SessionRouter {
     }
 
     fn closed(&mut self, session: Handle, reason: Reason, now: Instant) {
-        match self.guests.is_publisher(session) {
+        match self.sessions.is_publisher(session) {
             Some(true) => self.publishers.closed(session, reason, now),
             Some(false) => self.viewers.closed(session, reason, now),
             None => {}
         }
-        self.guests.leave(session);
+        self.sessions.leave(session);
     }
 
     fn rtp(
@@ -198,22 +198,22 @@ impl Role for SessionRouter {
         out: &mut Outbox<'_>,
     ) {
         // Media from listeners is ignored.
-        if self.guests.is_publisher(session) == Some(true) {
-            let guests = &mut self.guests;
+        if self.sessions.is_publisher(session) == Some(true) {
+            let sessions = &mut self.sessions;
             let out = &mut Out {
                 outbox: out,
-                guests,
+                sessions,
             };
             self.publishers.rtp(session, index, packet, now, out);
         }
     }
 
     fn rtcp(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut Outbox<'_>) {
-        let is_publisher = self.guests.is_publisher(session);
-        let guests = &mut self.guests;
+        let is_publisher = self.sessions.is_publisher(session);
+        let sessions = &mut self.sessions;
         let out = &mut Out {
             outbox: out,
-            guests,
+            sessions,
         };
         match is_publisher {
             Some(true) => self.publishers.rtcp(session, compound, now, out),
@@ -223,10 +223,10 @@ impl Role for SessionRouter {
     }
 
     fn turn(&mut self, now: Instant, out: &mut Outbox<'_>) -> Option<Instant> {
-        let guests = &mut self.guests;
+        let sessions = &mut self.sessions;
         let out = &mut Out {
             outbox: out,
-            guests,
+            sessions,
         };
         let publishers = self.publishers.turn(now, out);
         let began = net::cpu::thread_time();
@@ -239,6 +239,6 @@ impl Role for SessionRouter {
     fn end(&mut self) {
         self.viewers.end();
         self.publishers.end();
-        self.guests.0.clear();
+        self.sessions.0.clear();
     }
 }

@@ -95,7 +95,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     async fn answer(&self, body: Body, handover: &Handover) -> Result<Response, Refused> {
-        match (&self.method, self.address.place) {
+        match (&self.method, self.address.resource) {
             (&Method::OPTIONS, _) => Ok(self.preflight()),
             (&Method::GET, Resource::Endpoint) => Ok(StatusCode::NO_CONTENT.into_response()),
             (&Method::HEAD, Resource::Endpoint) => Ok(of_type_sdp()),
@@ -124,7 +124,7 @@ impl Asked<'_> {
     }
 
     fn preflight(&self) -> Response {
-        let (methods, name, value) = match self.address.place {
+        let (methods, name, value) = match self.address.resource {
             Resource::Session(_) => (SESSION_METHODS, ACCEPT_PATCH, SDP_FRAGMENT),
             _ => (ENDPOINT_METHODS, ACCEPT_POST, SDP),
         };
@@ -221,8 +221,8 @@ impl Asked<'_> {
             choice: (),
         } = joined.map_err(|refused| self.not_joined(refused))?;
         let peer = self.visitor.peer.ip();
-        let handle = self.node.limits.webrtc_listener(peer, Instant::now())?;
-        subscription.set_permit(Permit::new(handle));
+        let permit = self.node.limits.webrtc_listener(peer, Instant::now())?;
+        subscription.set_permit(Permit::new(permit));
         let agreed = service::agree(&offer, &info)?;
         let session = self.session(rtc, &offer, &agreed.sections(), handover)?;
         let (id, ufrag, opening) = session;
@@ -298,9 +298,9 @@ impl Asked<'_> {
             remote_ufrag: offer.ice.ufrag().into(),
             first: first(offer, sections),
         };
-        let place = handover.session(self.visitor.peer.ip(), self.eviction(id));
-        let pass = rtc.table.enter(id, entry, Some(place))?;
-        Ok((id, ufrag, Opening { offer, local, pass }))
+        let pending = handover.session(self.visitor.peer.ip(), self.eviction(id));
+        let permit = rtc.table.enter(id, entry, Some(pending))?;
+        Ok((id, ufrag, Opening { offer, local, permit }))
     }
 
     /// Ends a session that must give way to a newer one before its peer has connected.

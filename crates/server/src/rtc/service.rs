@@ -40,7 +40,7 @@ pub enum OpenError {
 pub(super) struct Opening<'a> {
     pub(super) offer: &'a Offer,
     pub(super) local: Credentials,
-    pub(super) pass: SessionPermit,
+    pub(super) permit: SessionPermit,
 }
 
 /// See the module's description.
@@ -135,7 +135,7 @@ impl WebrtcService {
         agreed: egress_webrtc::Agreed,
         mut subscription: Subscription,
     ) -> Result<String, Refused> {
-        let Opening { offer, local, pass } = opening;
+        let Opening { offer, local, permit } = opening;
         let answer = self.answer(offer, &local, &agreed.sections())?;
         let stream = Arc::clone(subscription.stream());
         let make = || formats::rtp::packager(stream.name(), &self.tally);
@@ -152,7 +152,7 @@ impl WebrtcService {
         let handle = self.fanout.handle(record, lane);
         let ticket = egress_webrtc::ViewerTicket { agreed, handle };
         let task = Task::Listen(ticket, stream);
-        self.expect(offer, local, SessionTicket { task, pass })?;
+        self.expect(offer, local, SessionTicket { task, permit })?;
         Ok(answer)
     }
 
@@ -164,11 +164,11 @@ impl WebrtcService {
         agreed: Agreed,
         admit: impl FnOnce(Agreed) -> Result<whip::PublisherTicket, ingest::Error>,
     ) -> Result<String, Refused> {
-        let Opening { offer, local, pass } = opening;
+        let Opening { offer, local, permit } = opening;
         let answer = self.answer(offer, &local, &agreed.sections())?;
         let ticket = admit(agreed)?;
         let task = Task::Publish(ticket);
-        self.expect(offer, local, SessionTicket { task, pass })?;
+        self.expect(offer, local, SessionTicket { task, permit })?;
         Ok(answer)
     }
 

@@ -45,7 +45,7 @@ impl Table {
         self: &Arc<Self>,
         id: Id,
         entry: Entry,
-        place: Option<limits::ConnectionPermit>,
+        connection: Option<limits::ConnectionPermit>,
     ) -> Result<SessionPermit, Full> {
         let mut entries = self.entries();
         if entries.len() >= SESSIONS_MAX {
@@ -58,7 +58,7 @@ impl Table {
             table,
             id,
             way,
-            place,
+            connection,
         })
     }
 
@@ -94,17 +94,17 @@ pub(crate) struct SessionPermit {
     table: Arc<Table>,
     id: Id,
     way: Way,
-    place: Option<limits::ConnectionPermit>,
+    connection: Option<limits::ConnectionPermit>,
 }
 
 impl SessionPermit {
     /// The peer has connected: from here on the session is bounded as a listener or a publisher, and no longer
     /// pending.
     pub(super) fn connected(&mut self) {
-        if let Some(place) = &mut self.place {
+        if let Some(connection) = &mut self.connection {
             match self.way {
-                Way::In => place.settle_publisher(),
-                Way::Out => place.settle(),
+                Way::In => connection.settle_publisher(),
+                Way::Out => connection.settle(),
             }
         }
     }
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_lives_as_long_as_its_pass() {
+    fn an_entry_lives_as_long_as_its_permit() {
         let table = Arc::new(Table::default());
         let id = Id::new([7; 16]);
-        let pass = table.enter(id, entry(), None).expect("room");
+        let permit = table.enter(id, entry(), None).expect("room");
         assert!(table.rename(id, "new", "newer"));
         let known = table.get(id).expect("entered");
         assert_eq!((&*known.ufrag, &*known.remote_ufrag), ("new", "newer"));
-        drop(pass);
+        drop(permit);
         assert_eq!(table.get(id), None);
         assert!(!table.rename(id, "late", "later"));
     }
@@ -153,16 +153,16 @@ mod tests {
         let limits = Limits::new(config::Limits::default(), None, Instant::now());
         let here = IpAddr::from([192, 0, 2, 1]);
         let connection = limits.connection(Pool::Http, here, false, Box::new(|_| {}));
-        let handover = Handover::new(connection.expect("a place"));
-        let place = handover.session(here, Box::new(|_| {}));
+        let handover = Handover::new(connection.expect("a permit"));
+        let session = handover.session(here, Box::new(|_| {}));
         drop(handover);
         let table = Arc::new(Table::default());
-        let pass = table.enter(Id::new([7; 16]), entry(), Some(place));
-        let mut pass = pass.expect("room");
+        let permit = table.enter(Id::new([7; 16]), entry(), Some(session));
+        let mut permit = permit.expect("room");
         assert_eq!((limits.pending(), limits.pending_sessions()), (0, 1));
-        pass.connected();
+        permit.connected();
         assert_eq!(limits.pending_sessions(), 0);
-        drop(pass);
+        drop(permit);
         assert_eq!(limits.pending_sessions(), 0, "given back once");
     }
 
@@ -171,9 +171,9 @@ mod tests {
         let table = Arc::new(Table::default());
         let id = |number: usize| Id::new((number as u128).to_be_bytes());
         let enter = |number| table.enter(id(number), entry(), None);
-        let mut passes: Vec<_> = (0..SESSIONS_MAX).map(|n| enter(n).expect("room")).collect();
+        let mut permits: Vec<_> = (0..SESSIONS_MAX).map(|n| enter(n).expect("room")).collect();
         assert_eq!(enter(SESSIONS_MAX).err(), Some(Full));
-        passes.pop();
+        permits.pop();
         assert!(enter(SESSIONS_MAX).is_ok());
     }
 }

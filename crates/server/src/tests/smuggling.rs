@@ -151,13 +151,13 @@ fn answers(text: &str) -> Vec<usize> {
 
 #[tokio::test]
 async fn nothing_is_hidden_behind_a_malformed_request() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     let first = "GET /_/icon.svg HTTP/1.1\r\nHost: x\r\n\r\n";
     for (shape, expected) in SHAPES {
         // As the first request on a connection, and as a later one.
         for (before, count) in [("", 1), (first, 2)] {
             let request = format!("{before}{shape}{HIDDEN}");
-            let answer = exchange(house.http, request.as_bytes()).await;
+            let answer = exchange(server.http, request.as_bytes()).await;
             let begins = answers(&answer);
             assert_eq!(begins.len(), count, "{shape:?}: {answer}");
             let last = &answer[begins[count - 1]..];
@@ -176,19 +176,19 @@ async fn nothing_is_hidden_behind_a_malformed_request() {
             "a".repeat(20_000)
         ),
     ] {
-        let answer = exchange(house.http, format!("{long}{HIDDEN}").as_bytes()).await;
+        let answer = exchange(server.http, format!("{long}{HIDDEN}").as_bytes()).await;
         assert_eq!(
             (status(&answer), answers(&answer).len()),
             (431, 1),
             "{answer}"
         );
     }
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn what_sources_may_do_hides_nothing_either() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     let key = basic("source", KEY);
     for (request, expected) in [
         // Refused because the stream or the key is missing, which shows that it was understood.
@@ -207,7 +207,7 @@ async fn what_sources_may_do_hides_nothing_either() {
         ),
         ("OPTIONS * HTTP/1.1\r\n\r\n".to_owned(), 200),
     ] {
-        let answer = exchange(house.http, format!("{request}{HIDDEN}").as_bytes()).await;
+        let answer = exchange(server.http, format!("{request}{HIDDEN}").as_bytes()).await;
         assert_eq!(status(&answer), expected, "{request:?}: {answer}");
         assert_eq!(answers(&answer).len(), 1, "{request:?}: {answer}");
         let connection = header(&answer, "connection").unwrap_or_default();
@@ -216,5 +216,5 @@ async fn what_sources_may_do_hides_nothing_either() {
             "{request:?}: {answer}"
         );
     }
-    house.close().await;
+    server.close().await;
 }

@@ -35,7 +35,7 @@ pub(super) struct EventBody {
     told: u64,
     silence: Pin<Box<Sleep>>,
     lease: Lease,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl EventBody {
@@ -43,7 +43,7 @@ impl EventBody {
         reader: EventReader,
         filter: Filter,
         lease: Lease,
-        place: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) -> Self {
         Self {
             told: reader.reached(),
@@ -51,7 +51,7 @@ impl EventBody {
             filter,
             silence: Box::pin(sleep(KEEP_ALIVE)),
             lease,
-            _place: place,
+            _permit: permit,
         }
     }
 

@@ -41,7 +41,7 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 #[derive(Clone, Debug)]
 pub(super) struct EventStreams {
     events: Arc<Events>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 /// A request for events.
@@ -71,7 +71,7 @@ impl EventStreams {
     pub(super) fn new(events: &Arc<Events>) -> Self {
         Self {
             events: Arc::clone(events),
-            places: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
+            permits: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
         }
     }
 
@@ -85,7 +85,7 @@ impl EventStreams {
         if ask.method == Method::HEAD {
             return head.into_response();
         }
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
             let words = format!("{EVENT_STREAMS_MAX} event streams are open, as many as may be");
             return refuse(StatusCode::SERVICE_UNAVAILABLE, &words);
         };
@@ -94,7 +94,7 @@ impl EventStreams {
             None => self.events.subscribe(),
         };
         ask.lease.outlast();
-        let body = EventBody::new(reader, ask.filter, ask.lease, place);
+        let body = EventBody::new(reader, ask.filter, ask.lease, permit);
         (head, Body::new(body)).into_response()
     }
 }

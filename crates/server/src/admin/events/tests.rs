@@ -30,15 +30,15 @@ fn which(stream: Option<&str>, kind: Option<&str>) -> Which {
 
 /// A stream of the events that the query selects, from `last` on.
 fn open(events: &Arc<Events>, which: &Which, last: Option<u64>) -> EventBody {
-    let places = Arc::new(Semaphore::new(1));
+    let permits = Arc::new(Semaphore::new(1));
     let reader = match last {
         Some(last) => events.subscribe_after(last),
         None => events.subscribe(),
     };
     let filter = Filter::parse(which).expect("valid");
     let (lease, _) = Connections::default().enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let place = places.try_acquire_owned().expect("one place");
-    EventBody::new(reader, filter, lease, place)
+    let permit = permits.try_acquire_owned().expect("one permit");
+    EventBody::new(reader, filter, lease, permit)
 }
 
 async fn piece(body: &mut EventBody) -> String {

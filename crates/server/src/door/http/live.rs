@@ -85,7 +85,7 @@ pub(super) struct Live<'a, S> {
     pub(super) head: Head,
     /// Bytes that came after the head: the beginning of a body.
     pub(super) early: Bytes,
-    pub(super) place: Handover,
+    pub(super) handover: Handover,
     /// The client, which a proxy may have reported.
     pub(super) peer: SocketAddr,
 }
@@ -101,8 +101,8 @@ impl<S: LiveTransport> Live<'_, S> {
         };
         match permit {
             Ok(permit) => {
-                self.place.place().settle();
-                self.pass_on(target, |place| place.into_permit(permit)).await;
+                self.handover.permit().settle();
+                self.pass_on(target, |handover| handover.into_permit(permit)).await;
             }
             Err(reason) => {
                 let asked = Asked::by(&self.head, peer);
@@ -119,7 +119,7 @@ impl<S: LiveTransport> Live<'_, S> {
     /// Logs a request that did not become a listener.
     async fn pass_on(self, target: Target, permit: impl FnOnce(Handover) -> Permit) {
         let asked = Asked::by(&self.head, self.peer);
-        let (node, head, peer, permit) = (self.node, self.head, self.peer, permit(self.place));
+        let (node, head, peer, permit) = (self.node, self.head, self.peer, permit(self.handover));
         let outcome = self.socket.listen(node, target, head, peer, permit).await;
         if let Outcome::Answered { status, bytes } = outcome {
             asked.log(node, status, bytes);
@@ -128,11 +128,11 @@ impl<S: LiveTransport> Live<'_, S> {
 
     pub(super) async fn publish(self, name: Result<StreamName, ingest::Error>) {
         let asked = Asked::by(&self.head, self.peer);
-        let (node, peer, place) = (self.node, self.peer, &self.place);
+        let (node, peer, handover) = (self.node, self.peer, &self.handover);
         let mut is_admitted = false;
         let on_admitted = || {
             is_admitted = true;
-            place.place().settle_publisher();
+            handover.permit().settle_publisher();
         };
         let served = ingest::icecast::serve(
             &node.ingest,

@@ -70,7 +70,7 @@ pub(super) async fn serve<S: LiveTransport>(
     node: &Arc<Node>,
     site: &Router,
     socket: S,
-    place: ConnectionPermit,
+    permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
     let connection = Connection {
@@ -78,7 +78,7 @@ pub(super) async fn serve<S: LiveTransport>(
         site,
         socket,
         inbox: None,
-        place: Handover::new(place),
+        handover: Handover::new(permit),
         peer,
         began: Instant::now(),
         requests: 0,
@@ -93,7 +93,7 @@ struct Connection<'a, S> {
     socket: S,
     /// `None` before the first byte.
     inbox: Option<Inbox>,
-    place: Handover,
+    handover: Handover,
     /// The connection's peer, which may be a proxy.
     peer: SocketAddr,
     began: Instant,
@@ -134,7 +134,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         };
         self.requests += 1;
         let visitor = visitor(node, &head, peer, S::SCHEME);
-        let charged = self.place.place().charge(visitor.peer.ip());
+        let charged = self.handover.permit().charge(visitor.peer.ip());
         if let Err(reason) = charged {
             refuse(node, self.socket, &Asked::by(&head, visitor.peer), reason).await;
             return None;
@@ -183,12 +183,12 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         if !inbox.is_blank() {
             return true;
         }
-        self.place.place().rest();
+        self.handover.permit().rest();
         let begun = tokio::select! {
             begun = timeout(IDLE_TIMEOUT, inbox.request(&mut self.socket)) => begun,
             () = self.node.leaves() => return false,
         };
-        matches!(begun, Ok(Ok(true))) && self.place.place().wake()
+        matches!(begun, Ok(Ok(true))) && self.handover.permit().wake()
     }
 
     /// Hands the connection over with its request.
@@ -198,7 +198,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             socket: self.socket,
             head,
             early: self.inbox.map(Inbox::into_bytes).unwrap_or_default(),
-            place: self.place,
+            handover: self.handover,
             peer: visitor.peer,
         }
     }
@@ -233,7 +233,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         let extensions = request.extensions_mut();
         extensions.insert(page);
         extensions.insert(visitor);
-        extensions.insert(self.place.clone());
+        extensions.insert(self.handover.clone());
         let service = TowerToHyperService::new(self.site.clone());
         let Ok(response) = timeout(PAGE_TIMEOUT, service.call(request)).await else {
             let text = "The answer was not there in time.";

@@ -158,21 +158,21 @@ impl ConnectionPermits {
         is_proxy: bool,
         evict: Evict,
     ) -> Result<ConnectionPermit, Rejected> {
-        let mut place = ConnectionPermit::of(self);
+        let mut permit = ConnectionPermit::of(self);
         match is_proxy {
-            true => place.proxy = Some(address),
-            false => place.count(address)?,
+            true => permit.proxy = Some(address),
+            false => permit.count(address)?,
         }
-        place.wait(pool, evict);
-        Ok(place)
+        permit.wait(pool, evict);
+        Ok(permit)
     }
 
     /// A count among the connections of an address, for a request on a connection that it shares with other
     /// clients.
     pub(super) fn counted(self: &Arc<Self>, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
-        let mut place = ConnectionPermit::of(self);
-        place.count(address)?;
-        Ok(place)
+        let mut permit = ConnectionPermit::of(self);
+        permit.count(address)?;
+        Ok(permit)
     }
 
     /// Ends an idle connection, if there is one, for a new one that needs its descriptor.
@@ -264,7 +264,7 @@ impl ConnectionPermits {
 /// A connection's or a session's permit, for its life.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
-    places: Arc<ConnectionPermits>,
+    permits: Arc<ConnectionPermits>,
     /// The trusted proxy that made the connection.
     proxy: Option<IpAddr>,
     /// The client's address, once it is known.
@@ -280,9 +280,9 @@ pub(crate) struct ConnectionPermit {
 }
 
 impl ConnectionPermit {
-    fn of(places: &Arc<ConnectionPermits>) -> Self {
+    fn of(permits: &Arc<ConnectionPermits>) -> Self {
         Self {
-            places: Arc::clone(places),
+            permits: Arc::clone(permits),
             proxy: None,
             address: None,
             connection: None,
@@ -306,7 +306,7 @@ impl ConnectionPermit {
         self.count(address)?;
         if let Some((pool, ticket)) = self.pending.take() {
             // A connection that was evicted meanwhile has no permit to return, and ends.
-            let returned = self.places.pool(pool).give_back(ticket);
+            let returned = self.permits.pool(pool).give_back(ticket);
             if let Some(Pending(evict)) = returned {
                 self.wait(pool, evict);
             }
@@ -316,8 +316,8 @@ impl ConnectionPermit {
 
     fn count(&mut self, address: IpAddr) -> Result<(), Rejected> {
         let address = network(address);
-        if let Some(max) = self.places.per_ip {
-            if !self.places.count(address, max.get()) {
+        if let Some(max) = self.permits.per_ip {
+            if !self.permits.count(address, max.get()) {
                 return Err(Rejected::Address);
             }
             self.connection = Some(address);
@@ -329,14 +329,14 @@ impl ConnectionPermit {
     fn discharge(&mut self) {
         self.address = None;
         if let Some(address) = self.connection.take() {
-            self.places.connections.give_back(address);
+            self.permits.connections.give_back(address);
         }
     }
 
     /// The address that holds the permit, and its standing: the proxy's own while no client is known.
     fn holder(&self) -> Option<(IpAddr, Standing)> {
         match (self.address, self.proxy) {
-            (Some(address), _) => Some((address, self.places.standing(address))),
+            (Some(address), _) => Some((address, self.permits.standing(address))),
             (None, Some(proxy)) => Some((proxy, Standing::Proxy)),
             (None, None) => None,
         }
@@ -345,7 +345,7 @@ impl ConnectionPermit {
     /// Makes it pending.
     fn wait(&mut self, pool: Pool, evict: Evict) {
         if let Some((address, standing)) = self.holder() {
-            let ticket = self.places.take(pool, address, standing, evict);
+            let ticket = self.permits.take(pool, address, standing, evict);
             self.pending = Some((pool, ticket));
         }
     }
@@ -356,7 +356,7 @@ impl ConnectionPermit {
         let Some((pool, ticket)) = self.pending.take() else {
             return;
         };
-        let returned = self.places.pool(pool).give_back(ticket);
+        let returned = self.permits.pool(pool).give_back(ticket);
         // A connection that was evicted meanwhile ends.
         if let Some(Pending(evict)) = returned {
             self.rest_again(evict);
@@ -371,14 +371,14 @@ impl ConnectionPermit {
         if let Some((address, standing)) = self.holder() {
             let connection = self.connection.take();
             let idle = Idle { evict, connection };
-            self.idle = Some(self.places.take_idle(address, standing, idle));
+            self.idle = Some(self.permits.take_idle(address, standing, idle));
         }
     }
 
     /// The next request has begun; false when the connection had to give way, and ends.
     pub(crate) fn wake(&mut self) -> bool {
         let ticket = self.idle.take();
-        let returned = ticket.and_then(|ticket| self.places.idle().give_back(ticket));
+        let returned = ticket.and_then(|ticket| self.permits.idle().give_back(ticket));
         let Some(Idle { evict, connection }) = returned else {
             return false;
         };
@@ -391,14 +391,14 @@ impl ConnectionPermit {
     /// [rest](Self::rest_again) with the returned value.
     pub(crate) fn hold(&mut self) -> Option<Evict> {
         let (pool, ticket) = self.pending.take()?;
-        let returned = self.places.pool(pool).give_back(ticket);
+        let returned = self.permits.pool(pool).give_back(ticket);
         returned.map(|Pending(evict)| evict)
     }
 
     /// The connection or session is a listener's from here on, and bounded as one.
     pub(crate) fn settle(&mut self) {
         if let Some((pool, ticket)) = self.pending.take() {
-            self.places.pool(pool).give_back(ticket);
+            self.permits.pool(pool).give_back(ticket);
         }
     }
 
@@ -409,20 +409,20 @@ impl ConnectionPermit {
             && !self.is_publisher
         {
             self.is_publisher = true;
-            self.places.publishers().came(address, Instant::now());
+            self.permits.publishers().came(address, Instant::now());
         }
     }
 
     /// A permit for a session that was opened over this connection. Where connections are counted, the session
     /// is counted instead of the connection, which is counted again at its next request.
     fn session(&mut self, address: IpAddr, evict: Evict) -> Self {
-        let places = &self.places;
-        let ticket = places.take(Pool::Session, address, places.standing(address), evict);
-        let mut place = Self::of(places);
-        place.address = Some(network(address));
-        place.pending = Some((Pool::Session, ticket));
-        place.connection = self.connection.take();
-        place
+        let permits = &self.permits;
+        let ticket = permits.take(Pool::Session, address, permits.standing(address), evict);
+        let mut permit = Self::of(permits);
+        permit.address = Some(network(address));
+        permit.pending = Some((Pool::Session, ticket));
+        permit.connection = self.connection.take();
+        permit
     }
 }
 
@@ -430,16 +430,16 @@ impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.settle();
         if let Some(ticket) = self.idle.take() {
-            let returned = self.places.idle().give_back(ticket);
+            let returned = self.permits.idle().give_back(ticket);
             self.connection = returned.and_then(|idle| idle.connection);
         }
         if let Some(address) = self.connection.take() {
-            self.places.connections.give_back(address);
+            self.permits.connections.give_back(address);
         }
         if let Some(address) = self.address
             && self.is_publisher
         {
-            self.places.publishers().left(address, Instant::now());
+            self.permits.publishers().left(address, Instant::now());
         }
     }
 }
@@ -449,26 +449,26 @@ impl Drop for ConnectionPermit {
 pub(crate) struct Handover(Arc<Mutex<ConnectionPermit>>);
 
 impl Handover {
-    pub(crate) fn new(place: ConnectionPermit) -> Self {
-        Self(Arc::new(Mutex::new(place)))
+    pub(crate) fn new(permit: ConnectionPermit) -> Self {
+        Self(Arc::new(Mutex::new(permit)))
     }
 
     /// A permit for a session of a peer at this address.
     pub(crate) fn session(&self, address: IpAddr, evict: Evict) -> ConnectionPermit {
-        self.place().session(address, evict)
+        self.permit().session(address, evict)
     }
 
     /// The permit itself, for changes by what keeps the connection.
-    pub(crate) fn place(&self) -> MutexGuard<'_, ConnectionPermit> {
+    pub(crate) fn permit(&self) -> MutexGuard<'_, ConnectionPermit> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The permit of a listener that keeps the connection.
     pub(crate) fn into_permit(self, permit: ListenerPermit) -> Permit {
         match Arc::try_unwrap(self.0) {
-            Ok(place) => {
-                let place = place.into_inner().unwrap_or_else(PoisonError::into_inner);
-                Permit::new((place, permit))
+            Ok(own) => {
+                let own = own.into_inner().unwrap_or_else(PoisonError::into_inner);
+                Permit::new((own, permit))
             }
             Err(shared) => Permit::new((shared, permit)),
         }

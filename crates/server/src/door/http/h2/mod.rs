@@ -64,7 +64,7 @@ pub(in crate::door) async fn serve(
     node: &Arc<Node>,
     site: &Router,
     socket: TlsStream<TcpStream>,
-    place: ConnectionPermit,
+    permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
     let session = Arc::new(Session {
@@ -72,10 +72,10 @@ pub(in crate::door) async fn serve(
         site: site.clone(),
         usage: Mutex::default(),
         requests: watch::Sender::new(0),
-        place: Handover::new(place),
+        handover: Handover::new(permit),
         peer,
     });
-    session.place.place().rest();
+    session.handover.permit().rest();
     let service = service_fn(|request| {
         let session = Arc::clone(&session);
         async move { Ok::<_, Infallible>(session.answer(request).await) }
@@ -118,7 +118,7 @@ struct Session {
     usage: Mutex<Use>,
     /// How many requests it carries.
     requests: watch::Sender<usize>,
-    place: Handover,
+    handover: Handover,
     /// The connection's peer, which may be a proxy.
     peer: SocketAddr,
 }
@@ -189,7 +189,7 @@ impl Session {
         let address = visitor.peer.ip();
         match visitor.is_proxied {
             true => self.node.limits.counted(address).map(Some),
-            false => self.place.place().charge(address).map(|()| None),
+            false => self.handover.permit().charge(address).map(|()| None),
         }
     }
 
@@ -204,7 +204,7 @@ impl Session {
         let extensions = request.extensions_mut();
         extensions.insert(page);
         extensions.insert(visitor);
-        extensions.insert(self.place.clone());
+        extensions.insert(self.handover.clone());
         let service = TowerToHyperService::new(self.site.clone());
         match timeout(PAGE_TIMEOUT, service.call(request)).await {
             Ok(response) => response.unwrap_or_else(|never| match never {}),
@@ -296,7 +296,7 @@ impl Busy {
     /// `None` when the connection has had to give way.
     fn begin(session: &Arc<Session>) -> Option<Self> {
         let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        if usage.requests == 0 && !session.place.place().wake() {
+        if usage.requests == 0 && !session.handover.permit().wake() {
             return None;
         }
         usage.requests += 1;
@@ -316,7 +316,7 @@ impl Busy {
             _ => Some(session.node.limits.counted(peer.ip())?),
         };
         if usage.evict.is_none() {
-            usage.evict = session.place.place().hold();
+            usage.evict = session.handover.permit().hold();
         }
         usage.listeners += 1;
         self.is_listener = true;
@@ -332,10 +332,10 @@ impl Drop for Busy {
         usage.listeners -= usize::from(self.is_listener);
         if usage.requests == 0 {
             let evict = usage.evict.take();
-            let mut place = session.place.place();
+            let mut permit = session.handover.permit();
             match evict {
-                Some(evict) => place.rest_again(evict),
-                None => place.rest(),
+                Some(evict) => permit.rest_again(evict),
+                None => permit.rest(),
             }
         }
         session.requests.send_replace(usage.requests);
