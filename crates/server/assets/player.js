@@ -214,7 +214,7 @@
     }
     if (isOver()) return;
     if (way.picture && media.getVideoTracks().length === 0) {
-      failWay("This browser would get the sound and no picture.");
+      failWay("This browser would get the sound but no picture.");
       return;
     }
     peer.onconnectionstatechange = () => {
@@ -266,12 +266,13 @@
     }
     if (isOver()) return;
     if (!mpegts.getFeatureList().mseLivePlayback) {
-      failWay("This browser takes no live stream from a script.");
+      failWay("This browser cannot play a live stream from a script.");
       return;
     }
     playOn(way.picture ? video : audio);
     library = mpegts.createPlayer(
-      { type: "flv", isLive: true, url: new URL(way.path, location.href).href, hasAudio: way.sound, hasVideo: way.picture },
+      { type: "flv", isLive: true, url: new URL(way.path, location.href).href,
+        hasAudio: way.sound, hasVideo: way.picture },
       { isLive: true, lazyLoad: false, enableStashBuffer: false, liveSync: true,
         fixAudioTimestampGap: true, autoCleanupSourceBuffer: true },
     );
@@ -283,7 +284,7 @@
       clearTimeout(tracksTimer);
       tracksTimer = setTimeout(followTracks, TRACKS_MS);
     }));
-    library.on(mpegts.Events.LOADING_COMPLETE, unlessOver(() => retry("The stream has ended. Waiting for it.")));
+    library.on(mpegts.Events.LOADING_COMPLETE, unlessOver(() => retry("The stream has ended. Waiting for it to return.")));
     library.attachMediaElement(element);
     library.load();
     watch();
@@ -318,7 +319,7 @@
   const start = () => {
     stop();
     if (!offer.live) {
-      if (offer.away) retryIn(AWAY_RETRY_MS, "The publisher is away. Playing goes on when it is back.");
+      if (offer.away) retryIn(AWAY_RETRY_MS, "The publisher is away. Playback continues when it returns.");
       else retry("Not live. This page starts to play when it is.");
       return;
     }
@@ -332,7 +333,7 @@
     } else {
       video.hidden = true;
       audio.hidden = true;
-      say("This browser cannot play the stream. A player can; see below.");
+      say("This browser cannot play the stream. Use a player with an address from below.");
     }
   };
 
@@ -375,7 +376,7 @@
       // Without loaded data there is no lag.
       if (isLate && media.readyState > HTMLMediaElement.HAVE_NOTHING) goLive();
     });
-    on("ended", () => retry("The stream has ended. Waiting for it."));
+    on("ended", () => retry("The stream has ended. Waiting for it to return."));
     on("error", () => {
       // mpegts.js reports its own errors.
       if (library) return;

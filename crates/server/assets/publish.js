@@ -50,7 +50,7 @@
       + "address bar or in the system's settings, and try again.",
     NotFoundError: "There is no camera or no microphone of this kind. Plug one in, or choose another.",
     OverconstrainedError: "The chosen device is gone. Choose another.",
-    NotReadableError: "The device is in use by another program, or the system does not give it away.",
+    NotReadableError: "The device is in use by another program, or the system does not release it.",
     AbortError: "The device failed to start. Try again.",
   })[error.name] ?? error.message;
 
@@ -294,14 +294,14 @@
       goButton.disabled = false;
     }
     if (microphone.value === "screen" && media.getAudioTracks().length === 0) {
-      stop("The browser gave the screen without its sound. Choose a tab with sound, or a microphone.", true);
+      stop("The browser shared the screen without its sound. Choose a tab with sound, or a microphone.", true);
       return;
     }
     preview.srcObject = media;
     preview.hidden = media.getVideoTracks().length === 0;
     media.getTracks().forEach((track) => {
       // The device was unplugged, or the browser's own button ended it.
-      track.addEventListener("ended", () => stop("The device or the screen has ended."));
+      track.addEventListener("ended", () => stop("The device was removed, or sharing the screen has ended."));
     });
     showState(true);
     listDevices().catch(() => {});
@@ -315,7 +315,7 @@
       say("This browser has no WebRTC.", true);
     } else if (!navigator.mediaDevices) {
       goButton.disabled = true;
-      say("Browsers give camera and microphone only to pages over HTTPS, or on localhost. "
+      say("Browsers allow camera and microphone only on pages over HTTPS, or on localhost. "
         + "Open this page by its https:// address.", true);
     } else {
       if (!navigator.mediaDevices.getDisplayMedia) picture.querySelector("option[value=screen]").remove();

@@ -7,7 +7,7 @@
 //!              rtc (WHIP and WHEP, one UDP port) ──► ingest | egress-webrtc
 //!              links (pushes and pulls) ──► egress-rtmp | ingest
 //!              audio (Opus beside AAC and MP3)
-//!              admin (metrics, health, API, events)     gate (who may)     access (who was here)
+//!              admin (metrics, health, API, events)     gate (permissions)     access (access log)
 //! ```
 //!
 //! Every connection goes through a door, every permission through the one gate, and every address

@@ -276,7 +276,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
-    fn newcomers_over_tcp_go_where_there_is_least_to_do() {
+    fn new_tcp_listeners_go_to_the_least_loaded_worker() {
         let mut work = all_idle();
         work[0].busy_nanos = SECOND / 2;
         work[0].cpu_nanos = SECOND * 6 / 10;
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn newcomers_over_webrtc_may_come_to_the_fullest_worker() {
+    fn new_webrtc_listeners_may_come_to_the_fullest_worker() {
         let mut work = all_idle();
         for (index, part) in [(3, 2), (4, 9)] {
             work[index].busy_nanos = 2 * SECOND * part / 10;

@@ -22,8 +22,8 @@ impl Egress {
         self.bits.store(bits, Ordering::Relaxed);
         let before = self.listeners.swap(listeners, Ordering::Relaxed);
         // New listeners were sent to for only part of the interval.
-        let newcomers = before.abs_diff(listeners);
-        let is_steady = newcomers <= listeners / STEADY_PART;
+        let changed = before.abs_diff(listeners);
+        let is_steady = changed <= listeners / STEADY_PART;
         let each = match bits.checked_div(listeners) {
             Some(each @ 1..) if is_steady => each,
             Some(_) if self.bits_each.load(Ordering::Relaxed) > 0 => return,
@@ -35,8 +35,8 @@ impl Egress {
     /// The bit/s to expect with this many listeners.
     pub(super) fn expected(&self, listeners: u64) -> u64 {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let newcomers = listeners.saturating_sub(of(&self.listeners));
-        let added = newcomers.saturating_mul(of(&self.bits_each));
+        let joined = listeners.saturating_sub(of(&self.listeners));
+        let added = joined.saturating_mul(of(&self.bits_each));
         of(&self.bits).saturating_add(added)
     }
 }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newcomers_count_as_what_others_are_sent() {
+    fn new_listeners_count_as_what_others_are_sent() {
         let egress = Egress::default();
         assert_eq!(egress.expected(9), 0, "nothing is known");
         egress.measured(0, 128, 0);
@@ -64,7 +64,7 @@ mod tests {
             "the publisher is away for a moment"
         );
         egress.measured(800, 500, 80);
-        assert_eq!(egress.expected(81), 900, "a crowd has come");
+        assert_eq!(egress.expected(81), 900, "many have joined");
         egress.measured(0, 64, 0);
         assert_eq!(egress.expected(1), 64, "all have gone");
     }

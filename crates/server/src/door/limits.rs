@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn bandwidth_keeps_newcomers_out() {
+    fn bandwidth_keeps_new_listeners_out() {
         let limits = limits(|settings| settings.egress_mbps = NonZeroU64::new(10));
         let join = || limits.listener(HERE, Instant::now());
         limits.measured_egress(9_000_000, 1_000_000);

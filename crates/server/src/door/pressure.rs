@@ -203,10 +203,10 @@ impl Pressure {
         match (before, after) {
             (false, true) => tracing::warn!(
                 kind = kind.label(),
-                "newcomers are turned away from now on: {}",
+                "new listeners are refused from now on: {}",
                 kind.rejected()
             ),
-            (true, false) => tracing::info!(kind = kind.label(), "newcomers are let in again"),
+            (true, false) => tracing::info!(kind = kind.label(), "new listeners are admitted again"),
             _ => {}
         }
     }

@@ -53,16 +53,16 @@ fn render(name: &StreamName) -> String {
          <select id=\"picture\"><option value=\"camera\">Camera</option>\n\
          <option value=\"screen\">Screen</option><option value=\"none\">None</option></select></p>\n\
          <p id=\"camera-row\"><label for=\"camera\">Camera</label>\n\
-         <select id=\"camera\"><option value=\"any\">The usual one</option></select></p>\n\
+         <select id=\"camera\"><option value=\"any\">Default camera</option></select></p>\n\
          <p id=\"bitrate-row\"><label for=\"bitrate\">Bitrate</label>\n\
          <select id=\"bitrate\">{bitrates}</select></p>\n\
          <p><label for=\"microphone\">Sound</label>\n\
-         <select id=\"microphone\"><option value=\"any\">The usual microphone</option>\n\
-         <option value=\"screen\" hidden>The screen&#39;s own</option>\n\
+         <select id=\"microphone\"><option value=\"any\">Default microphone</option>\n\
+         <option value=\"screen\" hidden>Sound of the screen</option>\n\
          <option value=\"none\">None</option></select></p>\n\
          <p id=\"music-row\"><label for=\"music\">Music</label>\n\
-         <input id=\"music\" type=\"checkbox\"> leave the sound as it is, without echo and noise \
-         removed</p>\n\
+         <input id=\"music\" type=\"checkbox\"> send the sound as it is, without echo and noise \
+         removal</p>\n\
          <p><label for=\"key\">Key</label>\n\
          <input id=\"key\" type=\"password\" autocomplete=\"current-password\" required></p>\n\
          <p class=\"actions\"><button id=\"go\" type=\"submit\">Go on air</button>\n\

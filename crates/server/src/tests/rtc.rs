@@ -463,7 +463,7 @@ async fn a_full_server_says_when_to_come_again() {
     };
     tokio::time::timeout(SOON, freed)
         .await
-        .expect("a place is free again");
+        .expect("a permit is free again");
     server.close().await;
 }
 

@@ -282,10 +282,10 @@ async fn streams_are_heard_over_http_2_beside_pages() {
         tokio::task::yield_now().await;
     }
     // It is idle again, and gives way to a connection that needs its count.
-    let mut newcomer = secure.connect(secure.server.https).await;
+    let mut latest = secure.connect(secure.server.https).await;
     let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    newcomer.write_all(request).await.expect("written");
-    read_until(&mut newcomer, "200 OK").await;
+    latest.write_all(request).await.expect("written");
+    read_until(&mut latest, "200 OK").await;
     let ended = tokio::time::timeout(SOON, connection).await;
     // How it ends does not matter.
     drop(ended.expect("in time").expect("no panic"));

@@ -83,14 +83,14 @@ async fn one_address_evicts_itself_from_the_rtmp_port() {
     for _ in 0..64 {
         strangers.push(stranger(&server, 1).await);
     }
-    let newcomer = stranger(&server, 1).await;
+    let latest = stranger(&server, 1).await;
     read_end(&mut strangers[0]).await;
     let page = ask(server.admin, "GET", "/metrics", "").await;
     let count = "carillon_rejected_total{reason=\"limit_pending_per_ip\"} 1";
     assert!(page.contains(count), "{page}");
     assert!(page.contains("carillon_pending_connections 65"), "{page}");
     assert!(strangers[1..].iter().all(is_open), "the oldest gave way");
-    assert!(is_open(&other) && is_open(&newcomer));
+    assert!(is_open(&other) && is_open(&latest));
 
     let _source = server.publish("radio.mp3").await;
     let page = ask(server.admin, "GET", "/metrics", "").await;
@@ -98,7 +98,7 @@ async fn one_address_evicts_itself_from_the_rtmp_port() {
         page.contains("carillon_pending_connections 65"),
         "a source is none of them: {page}"
     );
-    drop((strangers, newcomer));
+    drop((strangers, latest));
     other.shutdown().await.expect("open to the end");
     server.close().await;
 }

@@ -202,10 +202,10 @@ fn idle_connections_give_way_first_and_cost_nobody_a_place() {
     assert!(idle.iter_mut().all(|permit| !permit.wake()), "they end");
     // With the other permits returned, connections can become idle and go on.
     let mut late = strangers.into_iter().next_back().expect("a stranger");
-    let mut newcomer = connections.ask(HTTP, there).expect("a permit");
-    newcomer.rest();
+    let mut latest = connections.ask(HTTP, there).expect("a permit");
+    latest.rest();
     late.rest();
-    assert!(late.wake() && newcomer.wake());
+    assert!(late.wake() && latest.wake());
     assert_eq!(connections.permits.pending(HTTP), 2);
 }
 
