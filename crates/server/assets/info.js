@@ -1,4 +1,4 @@
-// What the server tells of the stream of this page, and what the page shows of that.
+// What the server says about this page's stream, and what the page shows of it.
 "use strict";
 
 globalThis.info = (() => {
@@ -31,7 +31,7 @@ globalThis.info = (() => {
     byId("players").hidden = rows.length === 0;
     const list = byId("addresses");
     const urls = (nodes) => [...nodes].map((row) => row.querySelector("code").textContent).join();
-    // Whoever has put the focus on a button keeps it.
+    // Rows that have not changed are left alone, so that a focused button keeps the focus.
     if (urls(list.children) !== urls(rows)) list.replaceChildren(...rows);
   };
 
@@ -49,14 +49,14 @@ globalThis.info = (() => {
     listAddresses(offer.addresses);
   };
 
-  // What the page came with.
+  // What the page was delivered with.
   const first = () => {
     const offer = JSON.parse(byId("offer").textContent);
     show(offer);
     return offer;
   };
 
-  // What there is now; null when the server cannot be reached.
+  // The current state; null when the server cannot be reached.
   const fetchNow = async () => {
     try {
       const answer = await fetch("info.json", { cache: "no-store" });

@@ -1,4 +1,4 @@
-// Keeps the list of streams up to date while it is looked at.
+// Keeps the list of streams up to date while the page is visible.
 "use strict";
 
 (() => {
@@ -13,10 +13,10 @@
       if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.querySelector("main");
-      // Whoever has put the focus on a link keeps it while nothing changes.
+      // An unchanged list is left alone, so that a focused link keeps the focus.
       if (fresh && fresh.innerHTML !== main.innerHTML) main.replaceChildren(...fresh.childNodes);
     } catch {
-      // The next time, perhaps.
+      // The next refresh may succeed.
     }
   };
 

@@ -1,6 +1,6 @@
-// Plays the stream of this page by the best way that this browser has for it, or over WebRTC where low
-// delay is wanted. Goes on to the next way when one turns out not to work, and starts again, ever more
-// patiently, when the stream stops.
+// Plays this page's stream in the best way that the browser supports, or over WebRTC where low delay is
+// wanted. Goes on to the next way when one fails, and starts again, with growing pauses, when the stream
+// stops.
 "use strict";
 
 (() => {
@@ -11,24 +11,24 @@
   // Longer than any keyframe interval that is in use, and than the time a burst takes to arrive.
   const STALL_MS = 12000;
   const WATCH_MS = 1000;
-  // How often a page that is looked at asks what is playing.
+  // How often a visible page asks what is playing.
   const INFO_MS = 15000;
-  // The next publisher announces its tracks within this time, one after the other.
+  // The next publisher announces its tracks one after the other, within this time.
   const TRACKS_MS = 1000;
-  // A connection that was lost comes back within this time, or not at all.
+  // A lost connection recovers within this time, or not at all.
   const LOST_MS = 4000;
-  // Who was paused for longer goes on live, and not where it was.
+  // After a longer pause, playback continues live and not where it was.
   const PAUSE_MS = 2000;
-  // From here on a way back to the present is offered.
+  // The lag from which on a button back to live is offered.
   const BEHIND_S = 5;
-  // As far back as the present is found in what was loaded; else it is loaded anew.
+  // The largest lag that a seek within the loaded data can make up; beyond it the stream is loaded again.
   const LOADED_S = 60;
-  // What is kept to play on when some packets are late.
+  // Kept in the buffer to cover late packets.
   const RESERVE_S = 0.8;
-  // A decoder that fails twice without having played for so long will do so again.
+  // A decoder that fails twice without having played for this long will fail again.
   const STEADY_S = 10;
 
-  // What the address ends with, and what the browser remembers, when low delay is wanted.
+  // The address's fragment, and what the browser remembers, when low delay is wanted.
   const LIVE = "live";
   const MEMORY = "carillon-way";
 
@@ -56,13 +56,13 @@
   // Whether the element has played since it was given this stream.
   let hasPlayed = false;
   let pausedAt = null;
-  // The clock when the element's time was zero, had it played all along.
+  // The clock when the element's time was zero, if it had played without a break.
   let clockZero = null;
   let decoderFailures = 0;
-  // Why ways do not work here, by their names; and what is said of it.
+  // Which ways failed here, by name; and the message shown for that.
   let failed = new Map();
   let reason = "";
-  // Counts starts, so that what began before the latest one knows that it is over.
+  // Counts starts, so that callbacks of an earlier start can tell that they are out of date.
   let turn = 0;
 
   const remembered = () => {
@@ -110,7 +110,7 @@
     retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
   };
 
-  // Asks the server what there is now.
+  // Asks the server for the current state.
   const refresh = async () => {
     const fresh = await info.fetch();
     if (fresh) offer = fresh;
@@ -127,7 +127,7 @@
     start();
   };
 
-  // Browsers let a page play unasked only without sound.
+  // Without a click, browsers let a page play only muted.
   const begin = async () => {
     const mine = turn;
     const isOver = () => mine !== turn;
@@ -148,7 +148,7 @@
     say("Ready. Press Play.");
   };
 
-  // Seconds between what is heard and what could be.
+  // Seconds between what is playing and the live edge.
   const behind = () => {
     if (!element || session || clockZero === null) return 0;
     const { buffered, currentTime } = element;
@@ -157,7 +157,7 @@
   };
 
   const goLive = () => {
-    // A session is never late.
+    // A WebRTC session is always live.
     if (!element || session) return;
     if (library && element.buffered.length > 0 && behind() < LOADED_S) {
       element.currentTime += Math.max(0, behind() - RESERVE_S);
@@ -168,7 +168,7 @@
     }
   };
 
-  // A live element that is not paused and does not move on has lost its stream.
+  // A live element that is not paused and does not advance has lost its stream.
   const watch = () => {
     let last = -1;
     let since = performance.now();
@@ -206,7 +206,7 @@
       await session.ready;
     } catch (error) {
       if (isOver()) return;
-      // Where there is no other way, what cannot be reached now may be later.
+      // Where this is the only way, an unreachable server may be reachable later.
       const isLast = error.isUnreachable && choices().length === 1;
       if (error.passes || isLast) retry(error.message);
       else failWay(error.message);
@@ -214,7 +214,7 @@
     }
     if (isOver()) return;
     if (way.picture && media.getVideoTracks().length === 0) {
-      failWay("This browser would get the sound and no picture.");
+      failWay("This browser would get the sound but no picture.");
       return;
     }
     peer.onconnectionstatechange = () => {
@@ -266,24 +266,25 @@
     }
     if (isOver()) return;
     if (!mpegts.getFeatureList().mseLivePlayback) {
-      failWay("This browser takes no live stream from a script.");
+      failWay("This browser cannot play a live stream from a script.");
       return;
     }
     playOn(way.picture ? video : audio);
     library = mpegts.createPlayer(
-      { type: "flv", isLive: true, url: new URL(way.path, location.href).href, hasAudio: way.sound, hasVideo: way.picture },
+      { type: "flv", isLive: true, url: new URL(way.path, location.href).href,
+        hasAudio: way.sound, hasVideo: way.picture },
       { isLive: true, lazyLoad: false, enableStashBuffer: false, liveSync: true,
         fixAudioTimestampGap: true, autoCleanupSourceBuffer: true },
     );
     const unlessOver = (act) => (...all) => { if (!isOver()) act(...all); };
     library.on(mpegts.Events.ERROR, unlessOver(onFlvError));
-    // The publisher describes its stream anew: it may be another one, and have other tracks.
+    // The publisher describes its stream again: it may be a new publisher with other tracks.
     library.on(mpegts.Events.METADATA_ARRIVED, unlessOver(() => {
       if (!hasPlayed) return;
       clearTimeout(tracksTimer);
       tracksTimer = setTimeout(followTracks, TRACKS_MS);
     }));
-    library.on(mpegts.Events.LOADING_COMPLETE, unlessOver(() => retry("The stream has ended. Waiting for it.")));
+    library.on(mpegts.Events.LOADING_COMPLETE, unlessOver(() => retry("The stream has ended. Waiting for it to return.")));
     library.attachMediaElement(element);
     library.load();
     watch();
@@ -293,20 +294,20 @@
   const startHttp = () => {
     say("Waiting for the stream.");
     playOn(way.picture ? video : audio);
-    // Nothing is loaded before it may be played, so that it is not late when it is.
+    // Nothing is loaded before playback is allowed, so that it does not start late.
     element.preload = "none";
     element.src = way.path;
     watch();
     begin();
   };
 
-  // Starts again when there are other tracks than are played: neither the buffers of a MediaSource nor a
-  // session can be given one more, and an element waits for ever for one that has ended.
+  // Starts again when the tracks are no longer those that play: neither a MediaSource nor a session can be given
+  // another track, and an element waits for ever for one that has ended.
   const followTracks = async () => {
     const codecs = () => JSON.stringify(offer.tracks.map(({ kind, codec }) => [kind, codec]));
     const before = codecs();
     if (!await refresh() || !offer.live || codecs() === before) return;
-    // What nothing could be done with may have become something else.
+    // A stream that no way could play may be playable now.
     const [best] = ways.of(offer, wantsLowDelay);
     const isPlayed = way && best && best.picture === way.picture && best.sound === way.sound;
     if (!isPlayed) chooseLowDelay(wantsLowDelay);
@@ -318,7 +319,7 @@
   const start = () => {
     stop();
     if (!offer.live) {
-      if (offer.away) retryIn(AWAY_RETRY_MS, "The publisher is away. Playing goes on when it is back.");
+      if (offer.away) retryIn(AWAY_RETRY_MS, "The publisher is away. Playback continues when it returns.");
       else retry("Not live. This page starts to play when it is.");
       return;
     }
@@ -327,12 +328,12 @@
     if (way) {
       ({ flv: startFlv, http: startHttp, webrtc: startWebrtc })[way.name]();
     } else if (offer.tracks.length === 0 && offer.addresses.length === 0) {
-      // Tracks are announced one after the other, so this is too early.
+      // Tracks are announced one after the other; none has been yet.
       retry("Waiting for the publisher.");
     } else {
       video.hidden = true;
       audio.hidden = true;
-      say("This browser cannot play the stream. A player can; see below.");
+      say("This browser cannot play the stream. Use a player with an address from below.");
     }
   };
 
@@ -372,12 +373,12 @@
     on("play", () => {
       const isLate = pausedAt !== null && performance.now() - pausedAt > PAUSE_MS;
       pausedAt = null;
-      // What has not been loaded yet is not late.
+      // Without loaded data there is no lag.
       if (isLate && media.readyState > HTMLMediaElement.HAVE_NOTHING) goLive();
     });
-    on("ended", () => retry("The stream has ended. Waiting for it."));
+    on("ended", () => retry("The stream has ended. Waiting for it to return."));
     on("error", () => {
-      // mpegts.js tells of its own errors.
+      // mpegts.js reports its own errors.
       if (library) return;
       if (media.error?.code === MediaError.MEDIA_ERR_DECODE) decoderFailures += 1;
       if (decoderFailures > 1) failWay("This browser does not decode what the publisher sends.");
@@ -403,7 +404,7 @@
     try {
       localStorage.setItem(MEMORY, wantsLowDelay ? LIVE : "");
     } catch {
-      // Then it is wanted on this page only.
+      // Without storage the choice holds for this page only.
     }
   });
   soundButton.addEventListener("click", () => {
@@ -413,7 +414,7 @@
   addEventListener("hashchange", () => {
     if (location.hash === `#${LIVE}` && !wantsLowDelay) chooseLowDelay(true);
   });
-  // The session ends with the page, and not when the server notices.
+  // Ends the session with the page, instead of when the server notices.
   addEventListener("pagehide", stop);
   addEventListener("pageshow", (event) => {
     if (event.persisted) start();

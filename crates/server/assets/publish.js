@@ -5,11 +5,11 @@
   const FIRST_RETRY_MS = 1000;
   const LAST_RETRY_MS = 15000;
   const FIGURES_MS = 1000;
-  // A connection that was lost comes back within this time, or not at all.
+  // A lost connection recovers within this time, or not at all.
   const LOST_MS = 4000;
-  // Who is on air for so long may come back quickly after a loss; two who take the stream from each other may not.
+  // On air for this long, the pause before a retry is short again; two publishers that replace each other never are.
   const STEADY_MS = 60000;
-  // Every player decodes it, so it goes out over RTMP and HTTP as well.
+  // Every player decodes it, so the stream can be sent over RTMP and HTTP as well.
   const PREFERRED_CODEC = "video/h264";
 
   const byId = (id) => document.getElementById(id);
@@ -36,7 +36,7 @@
   let steadyTimer = null;
   let wasOnAir = false;
   let figuresTimer = null;
-  // Counts turns on air, so that what began in an earlier one knows that it is over.
+  // Counts attempts, so that callbacks of an earlier one can tell that they are out of date.
   let turn = 0;
 
   const say = (text, isError = false) => {
@@ -44,13 +44,13 @@
     status.classList.toggle("error", isError);
   };
 
-  // Why the browser gives no picture or no sound, and what to do about it.
+  // Why the browser gives no picture or sound, and what to do about it.
   const explain = (error) => ({
     NotAllowedError: "The browser did not permit it. Allow camera and microphone for this page, in the "
       + "address bar or in the system's settings, and try again.",
     NotFoundError: "There is no camera or no microphone of this kind. Plug one in, or choose another.",
     OverconstrainedError: "The chosen device is gone. Choose another.",
-    NotReadableError: "The device is in use by another program, or the system does not give it away.",
+    NotReadableError: "The device is in use by another program, or the system does not release it.",
     AbortError: "The device failed to start. Try again.",
   })[error.name] ?? error.message;
 
@@ -59,7 +59,7 @@
 
   const chosen = (select) => (select.value && select.value !== "any" ? { deviceId: { exact: select.value } } : {});
 
-  // What a radio wants untouched, and what a voice wants cleaned.
+  // Music is sent unprocessed; speech is cleaned up.
   const soundWanted = () => ({
     ...chosen(microphone),
     channelCount: 2,
@@ -96,7 +96,7 @@
     return new MediaStream(tracks);
   };
 
-  // The browser names devices only after it was permitted to use one.
+  // The browser names devices only after permission to use one.
   const listDevices = async () => {
     const all = await navigator.mediaDevices.enumerateDevices();
     const fill = (select, kind, word) => {
@@ -124,7 +124,7 @@
 
   const showState = (isOnAir) => {
     for (const field of form.querySelectorAll("select, input")) field.disabled = isOnAir;
-    // The bitrate may be changed on air.
+    // The bitrate can be changed on air.
     bitrate.disabled = false;
     goButton.hidden = isOnAir;
     stopButton.hidden = !isOnAir;
@@ -138,7 +138,7 @@
     try {
       transceiver.setCodecPreferences([...codecs].sort((a, b) => rank(a) - rank(b)));
     } catch {
-      // The browser's own order will do.
+      // The browser's own order is acceptable.
     }
   };
 
@@ -148,7 +148,7 @@
     const parameters = sender.getParameters();
     if (!parameters.encodings?.length) return;
     parameters.encodings[0].maxBitrate = Number(bitrate.value) * 1000;
-    // A screen is there to be read, a camera to be followed.
+    // A screen must stay readable, a camera must stay fluent.
     parameters.degradationPreference = picture.value === "screen"
       ? "maintain-resolution" : "maintain-framerate";
     await sender.setParameters(parameters).catch(() => {});
@@ -213,7 +213,7 @@
     say(words, isError);
   };
 
-  // Whether somebody publishes the stream, as the player's page says.
+  // Whether the stream has a publisher, as the player's page says.
   const isLive = async () => {
     try {
       const answer = await fetch(new URL("./", location.href), { cache: "no-store" });
@@ -243,8 +243,8 @@
       await session.ready;
     } catch (error) {
       if (isOver()) return;
-      // Another publisher may leave, and the network may come back; a wrong key stays wrong, and so does a
-      // network that never let media through: each attempt would take the stream from whoever has it.
+      // Another publisher may leave, and the network may recover; a wrong key stays wrong, and so does a
+      // network that never let media through: each attempt would take the stream from its present publisher.
       const isHopeless = error.isUnreachable && !wasOnAir;
       if (!isHopeless && (error.passes || error.status === 0)) again(error.message);
       else stop(error.message, true);
@@ -255,7 +255,7 @@
     if (isOver()) return;
     wasOnAir = true;
     steadyTimer = setTimeout(() => { retryMs = FIRST_RETRY_MS; }, STEADY_MS);
-    // The server said goodbye: it leaves, or somebody else has the stream.
+    // The server closed the session: it is shutting down, or another publisher has the stream.
     const transport = peer.getSenders()[0]?.transport;
     if (transport) {
       transport.onstatechange = async () => {
@@ -294,14 +294,14 @@
       goButton.disabled = false;
     }
     if (microphone.value === "screen" && media.getAudioTracks().length === 0) {
-      stop("The browser gave the screen without its sound. Choose a tab with sound, or a microphone.", true);
+      stop("The browser shared the screen without its sound. Choose a tab with sound, or a microphone.", true);
       return;
     }
     preview.srcObject = media;
     preview.hidden = media.getVideoTracks().length === 0;
     media.getTracks().forEach((track) => {
-      // Pulled out, or ended by the browser's own button.
-      track.addEventListener("ended", () => stop("The device or the screen has ended."));
+      // The device was unplugged, or the browser's own button ended it.
+      track.addEventListener("ended", () => stop("The device was removed, or sharing the screen has ended."));
     });
     showState(true);
     listDevices().catch(() => {});
@@ -315,7 +315,7 @@
       say("This browser has no WebRTC.", true);
     } else if (!navigator.mediaDevices) {
       goButton.disabled = true;
-      say("Browsers give camera and microphone only to pages over HTTPS, or on localhost. "
+      say("Browsers allow camera and microphone only on pages over HTTPS, or on localhost. "
         + "Open this page by its https:// address.", true);
     } else {
       if (!navigator.mediaDevices.getDisplayMedia) picture.querySelector("option[value=screen]").remove();

@@ -1,21 +1,21 @@
-// One WebRTC session over WHIP or WHEP: offer, answer, end, and in plain words why it does not work.
+// One WebRTC session over WHIP or WHEP: offer, answer, end, and plain messages for failures.
 // Used by the player page and by the publish page.
 "use strict";
 
 globalThis.rtc = (() => {
-  // A path is found within a second or two, or there is none.
+  // A path is found within two seconds, or there is none.
   const CONNECT_MS = 10000;
 
-  // What the server, or the way to it, has against a session.
+  // Why the server, or the network to it, refuses a session.
   class Problem extends Error {
     constructor(message, status = 0) {
       super(message);
       this.status = status;
-      // The server agreed, but media found no way to it.
+      // The server agreed, but no media path was found.
       this.isUnreachable = false;
     }
 
-    // Whether the same may work later.
+    // Whether a retry may succeed.
     get passes() {
       return [409, 429, 503].includes(this.status);
     }
@@ -28,13 +28,13 @@ globalThis.rtc = (() => {
     try {
       words = (await answer.json()).detail ?? "";
     } catch {
-      // It was not the server itself that answered.
+      // The answer is not the server's own.
     }
     words = words || `The server answered with status ${answer.status}.`;
     return new Problem(words.charAt(0).toUpperCase() + words.slice(1), answer.status);
   };
 
-  // Browsers take and send Opus in mono unless the parameters say otherwise.
+  // Browsers send and receive Opus in mono unless the parameters say otherwise.
   const inStereo = (sdp) => {
     const numbers = [...sdp.matchAll(/^a=rtpmap:(\d+) opus\/48000\/2/gim)].map((match) => match[1]);
     return numbers.reduce((text, number) => text.replace(
@@ -68,28 +68,28 @@ globalThis.rtc = (() => {
     look();
   });
 
-  // Sessions are below the endpoint. Behind a proxy that adds a path prefix and says nothing of it, only
-  // the page knows where that is.
+  // Sessions are below the endpoint. Behind a proxy that adds a path prefix without telling the server, only
+  // the page knows the endpoint's address.
   const sessionAt = (address, endpoint) => {
     const { pathname, search } = new URL(address, endpoint);
     const id = pathname.split("/").pop();
     return new URL(`${endpoint.pathname}/${id}${search}`, endpoint);
   };
 
-  // Opens a session for what `peer` wants to send or receive. `ready` resolves when media may flow; `end`
-  // ends the session, at whatever stage it is.
+  // Opens a session for what `peer` wants to send or receive. `ready` resolves when media can flow; `end`
+  // ends the session at any point.
   const open = (peer, path, key = "") => {
     const endpoint = new URL(path, location.href);
     let session = null;
     let isOver = false;
     let abandon;
     const abandoned = new Promise((_, reject) => { abandon = reject; });
-    // Nobody may be waiting any more.
+    // A rejection without a waiting caller is not an error.
     abandoned.catch(() => {});
 
     const leave = () => {
       if (!session) return;
-      // It may be the last thing that the page does. A server that hears nothing notices by itself.
+      // The page may be closing. A server that receives nothing notices by itself.
       fetch(session, { method: "DELETE", headers: headersFor(key), keepalive: true }).catch(() => {});
       session = null;
     };
@@ -102,7 +102,7 @@ globalThis.rtc = (() => {
     };
     const post = async () => {
       try {
-        // The server needs no candidates of ours: it hears from where our checks come.
+        // The offer needs no candidates: the server learns our address from our checks.
         return await fetch(endpoint, {
           method: "POST",
           headers: headersFor(key, "application/sdp"),

@@ -1,11 +1,11 @@
-// By which ways this browser can play a stream, and how much of it, best first.
+// In which ways this browser can play a stream, and how much of it, best first.
 "use strict";
 
 globalThis.ways = (() => {
   const FLV = "video/x-flv";
 
-  // What mpegts.js takes out of FLV, with what Media Source Extensions must then take. It has a reader
-  // for AV1 as well, which fails on what FFmpeg sends.
+  // What mpegts.js reads from FLV, and what Media Source Extensions must then accept. It reads AV1 as well, but
+  // fails on what FFmpeg sends.
   const IN_FLV = {
     h264: ['video/mp4; codecs="avc1.42E01E"'],
     hevc: ['video/mp4; codecs="hvc1.1.6.L93.B0"'],
@@ -25,8 +25,8 @@ globalThis.ways = (() => {
 
   const isFlv = (address) => address.type === FLV;
 
-  // The first track of a kind: that is the one which plays.
-  // What a player element follows by itself without falling behind: no FLV, no fragments, no transport stream.
+  // The first track of a kind, which is the one that plays.
+  // What a media element follows live by itself: no FLV, no fragments, no transport stream.
   const isPlain = (one) => !isFlv(one) && !/^(audio|video)\/mp(4|2t)\b/.test(one.type);
   const track = (offer, kind) => offer.tracks.find((one) => one.kind === kind);
 
@@ -39,7 +39,7 @@ globalThis.ways = (() => {
   const playsInRtp = (one) => {
     if (!one || !IN_RTP[one.codec]) return false;
     const known = globalThis.RTCRtpReceiver?.getCapabilities?.("video")?.codecs;
-    // A browser that does not tell finds out with the server.
+    // A browser that does not tell learns from the server's answer.
     return !known || known.some((codec) => codec.mimeType.toLowerCase() === IN_RTP[one.codec]);
   };
 
@@ -53,7 +53,7 @@ globalThis.ways = (() => {
     };
   };
 
-  // What the browser's own player takes.
+  // What the browser's own player accepts.
   const overHttp = (offer) => {
     const player = document.createElement("video");
     const address = offer.addresses.find((one) => isPlain(one) && player.canPlayType(one.type) !== "");
@@ -61,7 +61,7 @@ globalThis.ways = (() => {
       name: "http",
       path: address.path,
       picture: address.type.startsWith("video/") && Boolean(track(offer, "video")),
-      // Of some containers the server does not know what is in them.
+      // The server does not know the content of some containers.
       sound: offer.tracks.length === 0 || Boolean(track(offer, "audio")),
     };
   };
@@ -85,7 +85,7 @@ globalThis.ways = (() => {
     return all.filter((way) => way && worth(way) > 0).sort((a, b) => rank(b) - rank(a));
   };
 
-  // What of the stream is missing on a way, in words.
+  // What this way leaves out of the stream, in words.
   const missing = (offer, way) => {
     const [video, audio] = [track(offer, "video"), track(offer, "audio")];
     if (video && !way.picture) return `This browser cannot show the picture, which is ${video.label}.`;

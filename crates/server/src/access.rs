@@ -1,8 +1,8 @@
 //! The access log: one line per finished request, in the Combined Log Format with the duration in
 //! seconds at the end, as Icecast writes it and log analysers read it.
 //!
-//! Two threads: one reads who left the workers, the other writes lines. Whoever has a line to write
-//! never waits for the disk, see [`Sink`]. The file may be moved away and opened anew.
+//! Two threads: one reads the listeners that left the workers, the other writes lines. A caller with a line
+//! never waits for the disk, see [`Sink`]. The file may be moved away and reopened.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -20,16 +20,16 @@ use fanout::{Departure, Fanout, ListenerRecord, Reason};
 use crate::log::{self, Sink};
 use crate::{config, stamp};
 
-/// What this log is called in a metric's label and in complaints.
+/// This log's name in metric labels and warnings.
 pub(crate) const ACCESS: &str = "access";
 
-/// Lines that may wait for the disk: a second of a crowd that leaves at once.
+/// Lines that may wait for the disk: one second in which a large audience leaves at once.
 const LINES_MAX: usize = 16 * 1024;
 
-/// How often the reader of departures looks whether it is to end.
+/// How often the reader of departures checks whether it must end.
 const POLL: Duration = Duration::from_millis(100);
 
-/// One finished request. What clients said is escaped when it is written.
+/// One finished request. Text from clients is escaped when it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct AccessLine<'a> {
     pub(crate) peer: IpAddr,
@@ -43,11 +43,11 @@ pub(crate) struct AccessLine<'a> {
     pub(crate) duration: Duration,
 }
 
-/// Bytes of anything that a client said. Requests for streams are far shorter.
+/// Longest text from a client. Requests for streams are far shorter.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// What may be written of a request target or a URL, into any log: keys stand in queries and before
-/// an `@`, so neither is kept.
+/// The part of a request target or URL that any log may contain: keys are in queries and before an `@`, so
+/// both are cut off.
 pub(crate) fn loggable(target: &str) -> Cow<'_, str> {
     let end = target.find(['?', '#']).unwrap_or(target.len());
     let path = &target[..end];
@@ -62,12 +62,12 @@ pub(crate) fn loggable(target: &str) -> Cow<'_, str> {
     }
 }
 
-/// A request's first line, as far as it may be written.
+/// A request's first line without what must not be logged.
 pub(crate) fn request_line(method: &str, target: &str, version: &str) -> String {
     format!("{} {} {version}", cut(method), loggable(target))
 }
 
-/// The front of a text that a client said.
+/// The beginning of a text from a client.
 pub(crate) fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }
@@ -88,7 +88,7 @@ impl AccessLine<'_> {
     }
 }
 
-/// Text between quotes on one line; nothing is `-`.
+/// Text for between quotes on one line; empty text is `-`.
 fn escape(text: &str) -> String {
     if text.is_empty() {
         return "-".to_owned();
@@ -104,14 +104,14 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// Takes lines. Clones write to the same place.
+/// Takes lines. Clones write to the same file.
 #[derive(Clone, Debug)]
 pub(crate) struct AccessLog(Option<Open>);
 
 #[derive(Clone, Debug)]
 struct Open {
     sink: Sink,
-    /// Where it is, unless that is standard output.
+    /// The file's path, unless it is standard output.
     path: Option<PathBuf>,
 }
 
@@ -137,8 +137,8 @@ impl AccessLog {
         }
     }
 
-    /// Opens the file anew, which has been moved away, and gives its path. What cannot be opened leaves
-    /// everything as it is.
+    /// Reopens the file, which has been moved away, and returns its path. On failure nothing
+    /// changes.
     ///
     /// # Errors
     /// When the file cannot be opened.
@@ -160,20 +160,20 @@ impl AccessLog {
         }
     }
 
-    /// Lines that nobody will ever read; `None` where there is no log.
+    /// Lines that were dropped; `None` without a log.
     pub(crate) fn lines_lost(&self) -> Option<u64> {
         self.0.as_ref().map(|open| open.sink.lines_lost())
     }
 }
 
-/// How long lines that were taken may still need to reach the disk.
+/// How long accepted lines may still take to reach the disk.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
 fn append_to(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)
 }
 
-/// The thread that reads who left.
+/// The thread that reads departures.
 #[derive(Debug)]
 pub(crate) struct Departures {
     stop: Arc<AtomicBool>,
@@ -181,7 +181,7 @@ pub(crate) struct Departures {
 }
 
 impl Departures {
-    /// Begins to read.
+    /// Starts reading.
     ///
     /// # Errors
     /// When there is no thread.
@@ -207,7 +207,7 @@ impl Departures {
         Ok(Self { stop, thread })
     }
 
-    /// Reads what is left, then ends. To be called when the workers have ended.
+    /// Reads what is left, then ends. Call it when the workers have ended.
     pub(crate) fn finish(self) {
         self.stop.store(true, Ordering::Release);
         if self.thread.join().is_err() {
@@ -226,7 +226,7 @@ fn leave(fanout: &Fanout, log: &AccessLog, departure: &Departure) {
         peer: record.peer.ip(),
         since: record.since,
         request: &record.request,
-        // A listener has a record only after it was promised the stream.
+        // A listener has a record only after it was given the stream.
         status: 200,
         bytes: departure.sent_bytes,
         referer: &record.referer,
@@ -275,7 +275,7 @@ mod tests {
         ] {
             assert_eq!(loggable(target), expected);
         }
-        // Cut within a character, and within what must not be seen.
+        // Cut within a character, and within what must not be logged.
         assert_eq!(loggable(&"ü".repeat(2_000)).len(), TEXT_BYTES_MAX);
         let password = format!("http://user:{}@host/", "K".repeat(2_000));
         assert!(!loggable(&password).contains('K'));

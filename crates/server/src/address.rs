@@ -1,4 +1,4 @@
-//! Whose address it is: who counts as one, and what proxies write of their clients.
+//! Client addresses: which ones count as the same client, and what proxies write about their clients.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,15 +1,15 @@
-//! How often somebody may do something: a number of times at once, and then once in an interval.
+//! Rate limits per key: a number of actions at once, and then one per interval.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Keys remembered by one set of allowances; some 300 KiB. Beyond it the one that comes back to its
-/// whole allowance first is forgotten.
+/// Keys remembered by one set of allowances; some 300 KiB. Beyond it the key whose allowance is complete
+/// soonest is forgotten.
 const KEYS_MAX: usize = 4_096;
 
-/// The allowance of everybody who has used some of theirs lately.
+/// The allowances of all keys that have used some of theirs lately.
 #[derive(Debug)]
 pub(crate) struct Allowances<K> {
     at_once: u32,
@@ -17,10 +17,10 @@ pub(crate) struct Allowances<K> {
     whole_at: Mutex<HashMap<K, Instant>>,
 }
 
-// For each key the map holds the moment at which its allowance will be whole again. It lies `refill`
+// For each key the map holds the moment at which its allowance will be complete again, which moves `refill`
 // further ahead with each use.
 impl<K: Copy + Eq + Hash> Allowances<K> {
-    /// Everybody may do it `at_once` times, and once more each `refill`.
+    /// Each key may act `at_once` times, and once more each `refill`.
     pub(crate) fn new(at_once: u32, refill: Duration) -> Self {
         Self {
             at_once,
@@ -29,19 +29,19 @@ impl<K: Copy + Eq + Hash> Allowances<K> {
         }
     }
 
-    /// Whether nothing is left.
+    /// Whether nothing of the key's allowance is left.
     pub(crate) fn is_used_up(&self, key: K, now: Instant) -> bool {
         self.map()
             .get(&key)
             .is_some_and(|whole| self.is_beyond(*whole, now))
     }
 
-    /// Uses one, whether it is there or not.
+    /// Uses one, even if none is left.
     pub(crate) fn spend(&self, key: K, now: Instant) {
         self.push_back(&mut self.map(), key, now);
     }
 
-    /// Uses one if it is there.
+    /// Uses one if one is left.
     pub(crate) fn take(&self, key: K, now: Instant) -> bool {
         let mut map = self.map();
         let is_used_up = map

@@ -1,8 +1,8 @@
 //! The stream `demo`: a short clip in the binary, published for ever.
 //!
-//! It is a publisher like any other, which gives way to whoever shows the key. Its timestamps
-//! go on from one turn of the loop to the next, and each item is written when it is due by the
-//! clock that the first one started, so nothing adds up to a drift.
+//! It is a publisher like any other, which gives way to every client with the key. Its timestamps continue
+//! from one loop to the next, and each item is written when it is due by the clock that started with the
+//! first one, so it does not drift.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,10 +18,10 @@ use crate::node::Node;
 /// Picture and sound of equal length, made by `cargo xtask demo-clip`.
 const CLIP: &[u8] = include_bytes!("../assets/demo.flv");
 
-/// The stream's name, and what it counts as in the metrics.
+/// The stream's name, and its protocol in the metrics.
 pub(crate) const NAME: &str = "demo";
 
-/// A process that was stopped for longer than this goes on from the present, instead of sending all
+/// A process that was stopped for longer than this continues from the present, instead of sending all
 /// that it missed at once.
 const LATE_MAX: Duration = Duration::from_secs(1);
 
@@ -36,7 +36,7 @@ pub(crate) enum DemoError {
     Refused(#[from] PublishRefused),
 }
 
-/// A demo that has begun: its stream is there.
+/// A demo that has begun: its stream exists.
 #[derive(Debug)]
 pub(crate) struct Demo {
     reel: Reel,
@@ -50,7 +50,7 @@ pub(crate) fn begin(node: &Node) -> Result<Demo, DemoError> {
     Ok(Demo { reel, publisher })
 }
 
-/// Publishes until somebody else takes the stream over or it is ended.
+/// Publishes until another publisher takes the stream over or it is ended.
 pub(crate) async fn run(node: Arc<Node>, demo: Demo) {
     let Demo {
         reel,
@@ -62,7 +62,7 @@ pub(crate) async fn run(node: Arc<Node>, demo: Demo) {
         let mut due = reel.turn(turn).peekable();
         while let Some((at, item)) = due.next() {
             batch.push(item);
-            // What is due together is written together.
+            // Items that are due together are written together.
             if due.peek().is_some_and(|(next, _)| *next <= at) {
                 continue;
             }
@@ -77,7 +77,7 @@ pub(crate) async fn run(node: Arc<Node>, demo: Demo) {
                 .is_err()
             {
                 tracing::info!(
-                    "the demo has ended: its stream was ended, or is somebody else's now"
+                    "the demo has ended: its stream was ended, or has another publisher now"
                 );
                 return;
             }
@@ -114,7 +114,7 @@ fn media_bytes(item: &Item) -> usize {
 struct Reel {
     /// In the order of the clip; each with the time at which it is due.
     items: Vec<(Timestamp, Item)>,
-    /// From the start of one turn to the start of the next.
+    /// From the start of one loop to the start of the next.
     length: Span,
 }
 
@@ -131,20 +131,20 @@ impl Reel {
                     at = at.max(sample.dts);
                     length = length + sample.duration;
                 }
-                // What the muxer says of the file, such as its length, is not true of the loop.
+                // What the muxer says about the file, such as its length, is not true of the loop.
                 Item::Metadata(_) | Item::Script(_) => continue,
                 _ => {}
             }
             items.push((at, item));
         }
-        // Frames of sound know how long they last, exactly; pictures do not.
+        // Audio frames have an exact duration; video frames do not.
         if length.ticks() <= 0 {
             return Err(DemoError::Empty);
         }
         Ok(Self { items, length })
     }
 
-    /// The items of one turn, each with the time it is due after the very first.
+    /// The items of one loop, each with its due time, relative to the very first item.
     fn turn(&self, turn: u32) -> impl Iterator<Item = (Duration, Item)> {
         let shift = Span::from_ticks(self.length.ticks().saturating_mul(turn.into()));
         self.items.iter().map(move |(at, item)| {
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn the_loop_has_no_seam() {
         let reel = Reel::read(CLIP).expect("the clip is sound");
-        // 256 pictures at 25 per second and 441 frames of 1024 samples at 44.1 kHz.
+        // 256 video frames at 25 per second and 441 audio frames of 1024 samples at 44.1 kHz.
         assert_eq!(reel.length, Span::from_millis(10_240));
         for (track, step) in [(TrackId::VIDEO, 40.0), (TrackId::AUDIO, 1_024.0 / 44.1)] {
             let times = times(&reel, track, 3);

@@ -1,4 +1,4 @@
-//! The way out: no new connections, time for those that are there, then the end.
+//! Shutdown: no new connections, time for present ones, then the end.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::node::Node;
 
-/// How often it is looked whether the last listener has left.
+/// How often it is checked whether the last listener has left.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Lets publishers and listeners go on until the last listener has left, `hurry` resolves, or the

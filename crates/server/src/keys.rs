@@ -1,7 +1,7 @@
-//! Secrets made at start where the operator configured none.
+//! Secrets generated at start where the operator configured none.
 //!
-//! Publishing is never open: without a configured key there is one that only the start-up notice
-//! tells. The same holds for the operator's password.
+//! Publishing is never open: without a configured key one is generated, which only the start-up notice
+//! shows. The same holds for the operator's password.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,22 +13,22 @@ use crate::config::{Auth, Secret};
 /// 144 bits: out of reach of guessing, and 24 characters of Base64 without padding.
 const SECRET_BYTES: usize = 18;
 
-/// Which secrets were made now, so that they are told once.
+/// Which secrets were generated, so that they are shown once.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Generated {
     /// The key for publishers.
     pub(crate) publish_key: bool,
-    /// Those keys that have names.
+    /// Named keys.
     pub(crate) keys: Vec<Identity>,
     /// The operator's password.
     pub(crate) admin_password: bool,
 }
 
-/// Completes the section so that it holds every secret. Where there are keys with names, none is made that
-/// publishes everything: each key can be told, and taken away, by its name.
+/// Completes the section so that it has every secret. Where there are named keys, no key for all streams is
+/// generated: each key can be handed out, and revoked, by its name.
 ///
 /// # Errors
-/// When the system has no randomness to give.
+/// When the system has no random bytes.
 pub(crate) fn complete(auth: &mut Auth) -> Result<Generated, getrandom::Error> {
     let mut keys = Vec::new();
     for key in &mut auth.keys {
@@ -43,13 +43,13 @@ pub(crate) fn complete(auth: &mut Auth) -> Result<Generated, getrandom::Error> {
     })
 }
 
-fn fill(place: &mut Option<Secret>) -> Result<bool, getrandom::Error> {
-    if place.is_some() {
+fn fill(secret: &mut Option<Secret>) -> Result<bool, getrandom::Error> {
+    if secret.is_some() {
         return Ok(false);
     }
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes)?;
-    *place = Some(Secret::new(URL_SAFE_NO_PAD.encode(bytes)));
+    *secret = Some(Secret::new(URL_SAFE_NO_PAD.encode(bytes)));
     Ok(true)
 }
 
@@ -88,7 +88,7 @@ mod tests {
         let made = complete(&mut third).expect("randomness");
         assert_eq!(made.keys, [third.keys[0].name.clone()]);
         assert!(third.keys[0].secret.is_some() && third.publish_key.is_none());
-        // It stands unescaped in URLs, in OBS's stream key and in `source:KEY@host`.
+        // It is used unescaped in URLs, in OBS's stream key and in `source:KEY@host`.
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         assert!(key.reveal().len() == 24 && key.reveal().chars().all(plain));
     }

@@ -1,4 +1,4 @@
-//! The relay as a whole: what is not one protocol's or the core's business.
+//! The relay as a whole: what belongs neither to one protocol nor to the core.
 //!
 //! ```text
 //!  cli ──► config ──► Relay::load ──► Relay::start ──► Running ──► drain
@@ -7,7 +7,7 @@
 //!              rtc (WHIP and WHEP, one UDP port) ──► ingest | egress-webrtc
 //!              links (pushes and pulls) ──► egress-rtmp | ingest
 //!              audio (Opus beside AAC and MP3)
-//!              admin (metrics, health, API, events)     gate (who may)     access (who was here)
+//!              admin (metrics, health, API, events)     gate (permissions)     access (access log)
 //! ```
 //!
 //! Every connection goes through a door, every permission through the one gate, and every address

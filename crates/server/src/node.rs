@@ -1,4 +1,4 @@
-//! What everything in a running relay shares.
+//! The state that all parts of a running relay share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -35,19 +35,19 @@ pub(crate) struct Node {
     pub(crate) egress: Arc<egress_http::Context>,
     /// Listeners over RTMP.
     pub(crate) players: Arc<egress_rtmp::Context>,
-    /// WebRTC, unless it is switched off.
+    /// WebRTC, unless it is disabled.
     pub(crate) rtc: Option<Rtc>,
     pub(crate) links: Links,
-    /// Opus for those who take nothing else.
+    /// Opus for listeners that take nothing else.
     pub(crate) audio: Audio,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
     pub(crate) access: AccessLog,
     pub(crate) log: Log,
-    /// What the ports behind TLS show.
+    /// The certificate of the TLS ports.
     pub(crate) certificate: Option<Arc<Certificate>>,
     pub(crate) started: SystemTime,
-    /// Media bytes of the demo, which comes through no port.
+    /// Media bytes of the demo, which arrives on no port.
     pub(crate) demo_bytes: AtomicU64,
     /// The operator's port asks for the password.
     pub(crate) password_demanded: bool,
@@ -55,9 +55,9 @@ pub(crate) struct Node {
     pub(crate) workload: Workload,
     marks: Marks,
     pub(crate) pulses: Pulses,
-    /// Spreads those who are told to come again.
+    /// Spreads the retries of refused clients.
     jitter: Arc<Jitter>,
-    /// Whether nobody new is let in any more.
+    /// Whether new clients are refused because the server shuts down.
     leaving: watch::Sender<bool>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Parts {
     pub(crate) certificate: Option<Arc<Certificate>>,
     pub(crate) bound: Vec<Bound>,
     pub(crate) password_demanded: bool,
-    /// Random, and only for this.
+    /// Random, and used for nothing else.
     pub(crate) challenge_key: [u8; 32],
     pub(crate) jitter_seed: u64,
     pub(crate) marks: Marks,
@@ -165,7 +165,7 @@ impl Node {
             .map(|bound| bound.address)
     }
 
-    /// From here on nobody new is let in, and whoever can be told is asked to connect again.
+    /// From here on new clients are refused, and clients whose protocol allows it are asked to reconnect.
     pub(crate) fn start_draining(&self) {
         self.leaving.send_replace(true);
         self.registry.fanout().announce_leave();
@@ -175,14 +175,14 @@ impl Node {
         *self.leaving.borrow()
     }
 
-    /// Resolves when the server is about to leave.
+    /// Resolves when the server is about to shut down.
     pub(crate) async fn leaves(&self) {
         let mut leaving = self.leaving.subscribe();
-        // Its sender is within the node.
+        // The sender lives as long as the node.
         leaving.wait_for(|leaving| *leaving).await.ok();
     }
 
-    /// Seconds after which somebody who is turned away may come again.
+    /// Seconds after which a refused client may try again.
     pub(crate) fn retry_after(&self) -> u64 {
         http1::retry_after(self.jitter.random())
     }
@@ -193,8 +193,8 @@ impl Node {
         self.log.sum_up(now);
     }
 
-    /// Measures what is being done, for the limits and for readiness. To be called from a thread that may
-    /// block, four times a second.
+    /// Measures the workload, for the limits and for readiness. Call it from a thread that may block, four times a
+    /// second.
     pub(crate) fn measure(&self, now: Instant) {
         let Some(rates) = self.workload.measure(now, || self.sample(now)) else {
             return;

@@ -1,5 +1,5 @@
-//! What `serve` prints when it is ready: for programs one line per listening socket and `ready`,
-//! for people what to paste where.
+//! What `serve` prints when it is ready: for programs one line per listening socket and `ready`, for people
+//! lines to copy.
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,10 +8,10 @@ use crate::config::Config;
 use crate::keys::Generated;
 use crate::relay::{Bound, Port};
 
-/// Stands where a secret belongs that the operator knows already.
+/// Replaces a secret that the operator already knows.
 const KEY_PLACEHOLDER: &str = "KEY";
 
-/// The whole notice. Each `listening` line, and `ready`, is a contract with those who start us.
+/// The whole notice. Each `listening` line, and `ready`, is a contract with the programs that start us.
 pub(crate) fn text(config: &Config, bound: &[Bound], generated: &Generated, demo: bool) -> String {
     let mut out = String::new();
     for Bound { port, address } in bound {
@@ -98,7 +98,7 @@ fn publish_over_rtmp(
     key: &str,
     challenge: bool,
 ) {
-    // A publisher that is asked for a password keeps it out of the stream's name.
+    // For a publisher that is asked for a password, the stream's name does not contain it.
     let (target, name) = if challenge {
         (
             format!("{scheme}://source:{key}@{address}/live/show"),
@@ -121,7 +121,7 @@ fn publish_over_rtmp(
         &format!("  OBS      Server      {scheme}://{address}/live"),
     );
     line(out, &format!("           Stream Key  {name}"));
-    // Without these a viewer over WebRTC is refused, or waits long for the first picture.
+    // Without these options a viewer over WebRTC is refused, or waits long for the first picture.
     line(
         out,
         "           Output      keyframe interval 2 s, no B-frames (x264: tune zerolatency)",

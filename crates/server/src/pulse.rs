@@ -1,17 +1,17 @@
-//! Whether the threads that carry media still turn.
+//! Whether the threads that carry media still run.
 //!
-//! Each of them counts its turns. Housekeeping looks at the counts once in a while; a thread whose count
-//! stands still for [`STOPPED_AFTER`] has ended, or is stuck. The operator's port then says that the
-//! server is not ready: it accepts what it cannot serve.
+//! Each of them counts its turns. A periodic task checks the counts; a thread whose count does not change for
+//! [`STOPPED_AFTER`] has ended, or is stuck. The operator's port then reports that the server is not ready,
+//! because it accepts what it cannot serve.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Each thread turns once a second at the least; the rest is for a host that is busy or was suspended.
+/// Each thread turns at least once a second; the rest allows for a host that is busy or was suspended.
 const STOPPED_AFTER: Duration = Duration::from_secs(10);
 
-/// What threads do, and their numbers.
+/// A thread's purpose, and its number.
 type Thread = (&'static str, usize);
 
 /// See the module's description.
@@ -22,19 +22,19 @@ pub(crate) struct Pulses(Mutex<HashMap<Thread, Pulse>>);
 struct Pulse {
     turns: u64,
     changed: Instant,
-    /// When the turns were last looked at.
+    /// When the turns were last checked.
     seen: Instant,
 }
 
 impl Pulse {
-    /// Judged by what was seen: time in which nobody looked tells nothing.
+    /// By the times of the checks only: time without checks proves nothing.
     fn has_stopped(self) -> bool {
         self.seen.saturating_duration_since(self.changed) >= STOPPED_AFTER
     }
 }
 
 impl Pulses {
-    /// Notes how often a thread has turned. None: it has nothing to do, and may sleep.
+    /// Notes a thread's number of turns. `None`: it has nothing to do, and may sleep.
     pub(crate) fn note(&self, thread: Thread, turns: Option<u64>, now: Instant) {
         let mut pulses = self.pulses();
         let Some(turns) = turns else {
@@ -59,7 +59,7 @@ impl Pulses {
         }
     }
 
-    /// What a thread does that has stopped, if one has.
+    /// The purpose of a thread that has stopped, if one has.
     pub(crate) fn stopped(&self) -> Option<&'static str> {
         let pulses = self.pulses();
         let mut stopped = pulses.iter().filter(|(_, pulse)| pulse.has_stopped());

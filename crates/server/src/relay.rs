@@ -1,6 +1,6 @@
 //! The relay: from a checked configuration to a running server.
 //!
-//! The order of starting: secrets, TLS, sockets (so that a port in use ends it before anything
+//! Start order: secrets, TLS, sockets (so that a port in use ends it before anything
 //! runs), workers, registry, transcoding and gate, logs, the WebRTC port, doors.
 
 use std::io;
@@ -28,7 +28,7 @@ use crate::node::{Node, Parts};
 use crate::rtc::{OpenError, Rtc, WebrtcService};
 use crate::running::Running;
 
-/// Connections that may wait to be accepted: a crowd that reconnects at once. The kernel caps it
+/// Connections that may wait to be accepted, for an audience that reconnects at once. The kernel caps it
 /// at `net.core.somaxconn`.
 const BACKLOG: u32 = 4_096;
 
@@ -39,7 +39,7 @@ pub enum Port {
     Rtmp,
     /// The same over TLS.
     Rtmps,
-    /// Listeners, sources and pages.
+    /// HTTP listeners, sources and pages.
     Http,
     /// The same over TLS.
     Https,
@@ -66,54 +66,54 @@ impl Port {
 /// A listening socket as it was bound.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bound {
-    /// What it is for.
+    /// Its purpose.
     pub port: Port,
-    /// Where it listens; never port 0.
+    /// Its address; never port 0.
     pub address: SocketAddr,
 }
 
-/// Why the relay does not start. Each is for the operator to solve.
+/// Why the relay does not start. The operator can solve each of these.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The system gives no random bytes.
+    /// The system has no random bytes.
     #[error("no randomness: {0}")]
     Randomness(#[from] getrandom::Error),
-    /// The certificate or its key is of no use.
+    /// The certificate or its key is unusable.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),
-    /// There is nothing to check other servers by.
+    /// There are no trusted certificates to check other servers by.
     #[error("links to other servers: {0}")]
     Trust(#[from] TrustError),
-    /// A port is taken, or not ours to take.
+    /// A port is in use, or needs a privilege.
     #[error("cannot listen on {address} ({}): {source}", port.label())]
     Bind {
-        /// What for.
+        /// Its purpose.
         port: Port,
-        /// Where.
+        /// Its address.
         address: SocketAddr,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// The configuration demands what this host does not have.
+    /// The configuration requires what this host does not have.
     #[error(
         "`fanout.backend` is \"io_uring\", which is impossible here: {0}; \"auto\" uses epoll then"
     )]
     IoUring(#[source] Unavailable),
-    /// The workers' threads or back-ends cannot be made.
+    /// The workers' threads or back-ends cannot be created.
     #[error("the fan-out workers cannot start: {0}")]
     Workers(io::Error),
-    /// The threads that read publishers, or what they read by, cannot be made.
+    /// The threads that read publishers, or their back-end, cannot be created.
     #[error("the threads that read publishers cannot start: {0}")]
     Intake(io::Error),
-    /// The threads that make Opus, or their encoder, cannot be made.
+    /// The transcoding threads, or their encoder, cannot be created.
     #[error("transcoding cannot start: {0}")]
     Transcoding(io::Error),
-    /// There is no WebRTC.
+    /// WebRTC cannot be served.
     #[error("cannot serve WebRTC on {address}: {source}")]
     Webrtc {
-        /// Where it was to be.
+        /// The configured address.
         address: SocketAddr,
-        /// Why it is not.
+        /// The reason.
         source: OpenError,
     },
     /// The access log cannot be opened.
@@ -128,19 +128,19 @@ pub struct Relay {
     generated: Generated,
     /// The operator's port asks for the password.
     password_demanded: bool,
-    /// What the ports behind TLS show, if there are any.
+    /// The certificate of the TLS ports, if there are any.
     certificate: Option<Arc<Certificate>>,
     connector: Connector,
     demo: bool,
-    /// Decides instead of the keys of the configuration.
+    /// Decides instead of the configured keys.
     authority: Option<Arc<dyn Authority>>,
     log: Log,
     marks: Marks,
 }
 
 impl Relay {
-    /// Completes a configuration: makes the secrets it leaves open, reads its certificate and, if it
-    /// has links that need them, those that this host trusts.
+    /// Completes a configuration: generates missing secrets, reads its certificate and, if it has links that
+    /// need them, this host's trusted certificates.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -148,7 +148,7 @@ impl Relay {
         let is_private = config.admin.listen.ip().to_canonical().is_loopback();
         let password_demanded = config.auth.admin_password.is_some() || !is_private;
         let mut generated = keys::complete(&mut config.auth)?;
-        // A password that nothing asks for is not worth telling.
+        // A password that is not used need not be shown.
         generated.admin_password &= password_demanded;
         let certificate = match (&config.http.certificate, &config.http.private_key) {
             (Some(chain), Some(key)) => Some(Arc::new(Certificate::read(chain, key)?)),
@@ -182,14 +182,14 @@ impl Relay {
         self
     }
 
-    /// Has it look after the process's log.
+    /// Lets the relay maintain the process's log.
     #[must_use]
     pub(crate) fn with_log(mut self, log: Log) -> Self {
         self.log = log;
         self
     }
 
-    /// Has it turn newcomers away at other marks.
+    /// Refuses new listeners at other marks.
     #[cfg(test)]
     #[must_use]
     pub(crate) fn with_marks(mut self, marks: Marks) -> Self {
@@ -197,7 +197,7 @@ impl Relay {
         self
     }
 
-    /// Starts everything. To be called within a tokio runtime.
+    /// Starts everything. Call it within a tokio runtime.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -309,8 +309,8 @@ type Workers = (Arc<Fanout>, std::sync::mpsc::Receiver<fanout::Departure>);
 
 type MakeBackend = fn() -> io::Result<Box<dyn Backend>>;
 
-/// How this host's workers drive their sockets. io_uring is tried out before anything relies on it:
-/// many a sandbox refuses it.
+/// How this host's workers drive their sockets. io_uring is tried before anything relies on it: many
+/// sandboxes refuse it.
 fn choose_backend(
     wanted: config::Backend,
     probe: impl FnOnce() -> Result<(), Unavailable>,
@@ -330,7 +330,7 @@ fn choose_backend(
     }
 }
 
-/// How publishers' sockets are read. It takes a newer kernel than the workers' sockets do.
+/// How publishers' sockets are read. It needs a newer kernel than the workers' sockets do.
 fn choose_method(
     wanted: config::Backend,
     probe: impl FnOnce() -> Result<(), Unavailable>,
@@ -348,7 +348,7 @@ fn choose_method(
     }
 }
 
-/// Cores per thread that reads publishers. One thread reads thousands; what is left is for workers.
+/// Cores per thread that reads publishers. One thread reads thousands; the other cores are for workers.
 const CORES_PER_INTAKE: usize = 4;
 
 fn start_intake(config: &Config, method: Method) -> io::Result<Intake> {
@@ -395,8 +395,8 @@ fn rules(config: Arc<Config>) -> fanout::Rules {
     })
 }
 
-/// Whether an IPv6 address is listed beside an IPv4 address with the same port. The system would have
-/// its socket take IPv4 as well, which the other one then cannot.
+/// Whether an IPv6 address has an IPv4 twin with the same port. By default the IPv6 socket would take IPv4 as
+/// well, and the IPv4 socket could not be bound.
 fn has_ipv4_twin(address: SocketAddr, all: &[SocketAddr]) -> bool {
     let is_twin = |other: &SocketAddr| other.is_ipv4() && other.port() == address.port();
     address.is_ipv6() && all.iter().any(is_twin)
@@ -410,7 +410,7 @@ fn listen(address: SocketAddr, is_ipv6_only: bool) -> io::Result<TcpListener> {
     if is_ipv6_only {
         rustix::net::sockopt::set_ipv6_v6only(&socket, true)?;
     }
-    // A restart must not wait for the connections of the run before.
+    // A restart must not wait for connections of the previous run.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -442,7 +442,7 @@ mod tests {
         let second = second.expect("beside the IPv4 socket");
         assert_eq!(second.local_addr().expect("bound").port(), port);
         drop((first, second));
-        // Alone it takes both.
+        // Without a twin it takes both.
         let alone = listen(ipv6, has_ipv4_twin(ipv6, &[ipv6])).expect("free again");
         let connected = tokio::net::TcpStream::connect(("127.0.0.1", port)).await;
         assert!(connected.is_ok() && alone.accept().await.is_ok());

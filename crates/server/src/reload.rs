@@ -1,5 +1,5 @@
-//! What a server reads again while it serves: its certificate, and the access log's file, which may have
-//! been moved away. Present connections are not touched; what is of no use leaves everything as it was.
+//! What a running server reloads: its certificate, and the access log's file, which may have been moved away.
+//! Open connections are not affected; on an error the present state is kept.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) struct Reload {
 }
 
 impl Reload {
-    /// Does it, and says what was done. It may wait for a disk.
+    /// Reloads, and logs the result. It may wait for a disk.
     pub(crate) fn run(&self) {
         let certificate = match &self.certificate {
             None => "none".to_owned(),

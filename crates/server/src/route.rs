@@ -1,8 +1,8 @@
-//! The one router: what a request on the public HTTP ports is for.
+//! The one router: maps requests on the public HTTP ports to what they are for.
 //!
-//! [`Route::of`] reads method and path, once per request; the doors match on what it gives and read no
-//! path again. The table in [`routes`](crate::routes) lists the same for readers, and the tests here hold
-//! the two together: each row of the table has a route, and each route that is served has a row.
+//! [`Route::of`] reads method and path, once per request; the doors match on the result and parse no path
+//! again. The table in [`routes`](crate::routes) lists the same for readers, and the tests here check the two
+//! against each other: each row of the table has a route, and each route that is served has a row.
 
 use egress_http::Target;
 use fanout::Registry;
@@ -15,7 +15,7 @@ use crate::rtc;
 /// What a request is for.
 #[derive(Debug)]
 pub(crate) enum Route {
-    /// A source publishes, if its path names a stream that may be published.
+    /// A source publishes; an error if its path does not name a stream that may be published.
     Source(Result<StreamName, ingest::Error>),
     /// A title is set.
     Title(Dialect),
@@ -23,40 +23,40 @@ pub(crate) enum Route {
     Capabilities,
     /// A stream is listened to.
     Listen(Target),
-    /// What listening would give, or whether a page of others may.
+    /// What listening would give, or whether a page of another origin may listen.
     Look(Target),
-    /// Whatever is answered without keeping the connection.
+    /// A request that does not keep the connection.
     Page(Page),
-    /// The target is none that a method has (RFC 9112 §3.2.4).
+    /// No method has such a target (RFC 9112 §3.2.4).
     Malformed,
 }
 
-/// What of the pages, of the documents beside them, and of WHIP and WHEP.
+/// Which page, document, or WHIP or WHEP address.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Page {
     /// The list of public streams.
     List,
     /// Icecast's status document.
     Status,
-    /// A file that is part of the binary.
+    /// An embedded file.
     Asset(Asset),
     /// The player page of a stream.
     Player(StreamName),
-    /// What that page has to know.
+    /// The state that the player page needs.
     Info(StreamName),
     /// The page that publishes a stream from a browser.
     Publish(StreamName),
-    /// A session of WHIP or WHEP, or where they are opened.
+    /// A session of WHIP or WHEP, or an endpoint that opens one.
     Rtc(rtc::Address),
-    /// May a page of others ask for this?
+    /// A CORS preflight.
     Preflight,
-    /// There may be something, but not for this method.
+    /// There may be a resource, but not for this method.
     NotAllowed,
-    /// There is nothing.
+    /// There is no resource.
     Nothing,
 }
 
-/// Files that are part of the binary.
+/// Files that are embedded in the binary.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Asset {
     Favicon,
@@ -71,7 +71,7 @@ pub(crate) enum Asset {
     PublishScript,
 }
 
-/// What is at addresses that no stream's name is part of.
+/// Pages at fixed addresses, without a stream's name.
 static FIXED: [(Endpoint, Page); 12] = [
     (Endpoint::List, Page::List),
     (Endpoint::Status, Page::Status),
@@ -88,9 +88,9 @@ static FIXED: [(Endpoint, Page); 12] = [
 ];
 
 impl Route {
-    /// Reads a method, in its own case, and a path, percent-decoded once. The name of a stream wins over
-    /// what stands behind one: `/a/publish` is a stream while one of that name is there. What may be the name of
-    /// one elsewhere is so if the path means nothing else.
+    /// Takes a method, case-sensitive, and a path, percent-decoded once. A stream's exact name wins over a
+    /// suffix: `/a/publish` is a stream while one of that name exists. A path that means nothing else may name a
+    /// stream on another server.
     pub(crate) fn of(method: &str, path: &str, registry: &Registry) -> Self {
         match (method, path) {
             ("OPTIONS", "*") => return Self::Capabilities,
@@ -116,7 +116,7 @@ impl Route {
         }
     }
 
-    /// What is done about a stream.
+    /// The route to a stream.
     fn to(method: &str, target: Target) -> Self {
         match method {
             "GET" => Self::Listen(target),
@@ -124,8 +124,8 @@ impl Route {
         }
     }
 
-    /// Whether source clients ask for it, of whom heads are taken that nobody else may send. Nothing
-    /// behind such a request is read as another one.
+    /// Whether it is a source client's request: their heads may deviate from HTTP where others' may not, and nothing
+    /// after such a request is read as another one.
     pub(crate) fn is_of_sources(&self) -> bool {
         match self {
             Self::Source(_) | Self::Title(_) | Self::Capabilities => true,
@@ -151,7 +151,7 @@ impl Page {
         }
     }
 
-    /// What stands behind a stream's name.
+    /// The page that a suffix of a stream's name means.
     fn beside(path: &str) -> Option<Self> {
         let name = |suffix| StreamName::parse(path.strip_suffix(suffix)?).ok();
         let publish = name("/publish").map(Self::Publish);
@@ -160,7 +160,7 @@ impl Page {
             .or_else(|| name("/").map(Self::Player))
     }
 
-    /// Whether its answer depends on the request's body.
+    /// Whether the answer depends on the request's body.
     pub(crate) fn reads_body(&self) -> bool {
         matches!(self, Self::Rtc(_))
     }
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use crate::routes::Surface;
 
-    /// The row of the table that a route is; `None` for what says that there is no such row.
+    /// The row of the table for a route; `None` for routes that mean there is no such row.
     fn row(method: &str, route: &Route) -> Option<Endpoint> {
         Some(match route {
             Route::Source(_) if method == "SOURCE" => Endpoint::Source,
@@ -226,7 +226,7 @@ mod tests {
             if !matches!(endpoint.surface(), Surface::Live | Surface::Page) {
                 continue;
             }
-            // Listening is for what ends like the address of a stream, or is one.
+            // Listening is for paths that end like a stream's address, or are one.
             let name = match endpoint {
                 Endpoint::Listen | Endpoint::ListenHead | Endpoint::ListenOptions => "a/b.flv",
                 _ => "a/b",

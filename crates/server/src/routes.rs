@@ -1,7 +1,7 @@
-//! Every address and conversation this server answers, in one table.
+//! Every address and RTMP command that this server answers, in one table.
 //!
-//! The routers are built from it and the doors choose from it, so there is nothing to reach that
-//! has no row; a test walks the rows without credentials.
+//! The routers are built from it and the doors choose from it, so nothing without a row can be reached; a test
+//! requests all rows without credentials.
 
 use axum::http::Method;
 
@@ -12,16 +12,16 @@ pub enum Surface {
     Rtmp,
     /// The public HTTP and HTTPS ports, read by the door itself: sources and live bodies.
     Live,
-    /// The same ports, by hyper: pages.
+    /// The same ports: pages.
     Page,
     /// The operator's port.
     Admin,
 }
 
-/// What an endpoint demands.
+/// The credential that an endpoint demands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Demand {
-    /// Nothing: it is for everybody.
+    /// None: it is public.
     Nothing,
     /// The key of the stream.
     PublishKey,
@@ -33,7 +33,7 @@ pub enum Demand {
 
 macro_rules! endpoints {
     ($($(#[$doc:meta])* $name:ident: $surface:ident $method:literal $path:literal, $demand:ident;)*) => {
-        /// One thing that can be asked of this server.
+        /// One kind of request that this server answers.
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
         pub enum Endpoint { $($(#[$doc])* $name,)* }
 
@@ -41,17 +41,17 @@ macro_rules! endpoints {
             /// Every row of the table.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// Where it is.
+            /// The port it is on.
             pub const fn surface(self) -> Surface {
                 match self { $(Self::$name => Surface::$surface,)* }
             }
 
-            /// How it is asked.
+            /// Its method.
             pub const fn method(self) -> &'static str {
                 match self { $(Self::$name => $method,)* }
             }
 
-            /// Under which path, in axum's notation; `{stream}` stands for a stream's name.
+            /// Its path, in axum's notation; `{stream}` stands for a stream's name.
             pub const fn path(self) -> &'static str {
                 match self { $(Self::$name => $path,)* }
             }
@@ -70,59 +70,59 @@ endpoints! {
     /// Play by RTMP.
     RtmpPlay: Rtmp "play" "{stream}", Nothing;
 
-    /// Publish as an Icecast source of old.
+    /// Publish as an old Icecast source.
     Source: Live "SOURCE" "/{stream}", PublishKey;
     /// Publish as an Icecast source.
     Put: Live "PUT" "/{stream}", PublishKey;
     /// Set the title.
     Metadata: Live "GET" "/admin/metadata", KeyOrPassword;
-    /// The same by form.
+    /// Set the title by a form.
     MetadataForm: Live "POST" "/admin/metadata", KeyOrPassword;
     /// Set the title as SHOUTcast does.
     ShoutcastMetadata: Live "GET" "/admin.cgi", KeyOrPassword;
-    /// What the server can do.
+    /// The server's capabilities.
     Options: Live "OPTIONS" "*", Nothing;
     /// Listen.
     Listen: Live "GET" "/{stream}", Nothing;
     /// What listening would give.
     ListenHead: Live "HEAD" "/{stream}", Nothing;
-    /// May a page listen?
+    /// CORS preflight for listening.
     ListenOptions: Live "OPTIONS" "/{stream}", Nothing;
 
     /// The list of public streams.
     List: Page "GET" "/", Nothing;
-    /// The state of public streams as Icecast tells it.
+    /// The state of public streams in Icecast's format.
     Status: Page "GET" "/status-json.xsl", Nothing;
-    /// Browsers ask for it.
+    /// The icon where browsers look for it.
     Favicon: Page "GET" "/favicon.ico", Nothing;
-    /// The same where pages say it is.
+    /// The icon where pages link it.
     Icon: Page "GET" "/_/icon.svg", Nothing;
     /// The list's script.
     ListScript: Page "GET" "/_/list.js", Nothing;
     /// The player page's script.
     Script: Page "GET" "/_/player.js", Nothing;
-    /// Its part that knows what the stream is.
+    /// The player page's script that shows what is playing.
     InfoScript: Page "GET" "/_/info.js", Nothing;
-    /// Its part that knows what browsers can play.
+    /// The player page's script that knows what browsers can play.
     WaysScript: Page "GET" "/_/ways.js", Nothing;
-    /// The library it uses.
+    /// The library that the player page uses.
     Library: Page "GET" "/_/mpegts.js", Nothing;
     /// The pages' style.
     Style: Page "GET" "/_/style.css", Nothing;
-    /// What the player page and the publish page have in common.
+    /// The script that the player page and the publish page share.
     RtcScript: Page "GET" "/_/rtc.js", Nothing;
     /// The publish page's script.
     PublishScript: Page "GET" "/_/publish.js", Nothing;
     /// The player page.
     Player: Page "GET" "/{stream}/", Nothing;
-    /// What the player page has to know.
+    /// The state that the player page needs.
     Info: Page "GET" "/{stream}/info.json", Nothing;
     /// The publish page.
     Publish: Page "GET" "/{stream}/publish", Nothing;
 
     /// Open a session to listen (WHEP).
     Whep: Page "POST" "/{stream}/whep", Nothing;
-    /// May a page do so?
+    /// CORS preflight for WHEP.
     WhepOptions: Page "OPTIONS" "/{stream}/whep", Nothing;
     /// Is this an endpoint?
     WhepGet: Page "GET" "/{stream}/whep", Nothing;
@@ -132,7 +132,7 @@ endpoints! {
     WhepEnd: Page "DELETE" "/{stream}/whep/{id}", Nothing;
     /// Open a session to publish (WHIP).
     Whip: Page "POST" "/{stream}/whip", PublishKey;
-    /// May a page do so?
+    /// CORS preflight for WHIP.
     WhipOptions: Page "OPTIONS" "/{stream}/whip", Nothing;
     /// Is this an endpoint?
     WhipGet: Page "GET" "/{stream}/whip", Nothing;
@@ -143,9 +143,9 @@ endpoints! {
 
     /// Metrics for Prometheus.
     Metrics: Admin "GET" "/metrics", Password;
-    /// Does it run?
+    /// Liveness probe.
     Livez: Admin "GET" "/livez", Nothing;
-    /// Should it be given work?
+    /// Readiness probe.
     Readyz: Admin "GET" "/readyz", Nothing;
     /// All streams.
     Streams: Admin "GET" "/api/v1/streams", Password;
@@ -153,11 +153,11 @@ endpoints! {
     EndStream: Admin "DELETE" "/api/v1/streams/{*name}", Password;
     /// All listeners.
     Listeners: Admin "GET" "/api/v1/listeners", Password;
-    /// What happens, as it happens.
+    /// The event stream.
     Events: Admin "GET" "/api/v1/events", Password;
-    /// Where streams are pushed to, and how that goes.
+    /// Pushes to other servers and their states.
     Pushes: Admin "GET" "/api/v1/push", Password;
-    /// Where streams are pulled from, and how that goes.
+    /// Pulls from other servers and their states.
     Pulls: Admin "GET" "/api/v1/pull", Password;
     /// Remove a listener.
     Kick: Admin "DELETE" "/api/v1/listeners/{id}", Password;

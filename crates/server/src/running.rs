@@ -1,7 +1,7 @@
-//! A relay that serves, and how it ends.
+//! A running relay, and how it ends.
 //!
-//! Ending goes the way of starting backwards: the public ports close, listeners get time to leave,
-//! links and streams end, workers end, and the last lines of the access log are written.
+//! It ends in the reverse order of starting: the public ports close, listeners get time to leave, links and
+//! streams end, workers end, and the last lines of the access log are written.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::relay::{Bound, Port, Socket};
 use crate::reload::Reload;
 use crate::{admin, demo, links, notice};
 
-/// How often the core is looked after.
+/// How often the core's periodic work is done.
 const TICK: Duration = Duration::from_millis(250);
 
-/// A relay that serves.
+/// A running relay.
 pub struct Running {
     node: Arc<Node>,
     generated: Generated,
@@ -33,16 +33,16 @@ pub struct Running {
     stop_accepting: watch::Sender<bool>,
     /// The accept loops of the public ports.
     doors: JoinSet<()>,
-    /// What goes on while it drains: the operator's port, housekeeping, the demo.
+    /// Tasks that run while it drains: the operator's port, periodic work, the demo.
     services: JoinSet<()>,
     stop_links: watch::Sender<bool>,
-    /// What keeps the links, until all have taken their leave.
+    /// The tasks of the links, until all have said goodbye.
     links: JoinSet<()>,
     departures: Departures,
 }
 
 impl Running {
-    /// Around a node that is complete. Nothing runs yet.
+    /// With a complete node. Nothing runs yet.
     pub(crate) fn new(
         node: Arc<Node>,
         generated: Generated,
@@ -62,7 +62,7 @@ impl Running {
         }
     }
 
-    /// Where it listens.
+    /// Its listening sockets.
     pub fn bound(&self) -> &[Bound] {
         &self.node.bound
     }
@@ -77,12 +77,12 @@ impl Running {
         self.node.config.auth.publish_key.as_ref()
     }
 
-    /// The streams, for programs that run a relay within themselves.
+    /// The streams, for programs that embed a relay.
     pub fn registry(&self) -> &Arc<Registry> {
         &self.node.registry
     }
 
-    /// What can be read anew while it serves.
+    /// What can be reloaded while it serves.
     pub(crate) fn reload(&self) -> Reload {
         Reload {
             certificate: self.node.certificate.clone(),
@@ -90,13 +90,13 @@ impl Running {
         }
     }
 
-    /// What reads publishers, for a test that stops it.
+    /// The threads that read publishers, for a test that stops them.
     #[cfg(test)]
     pub(crate) fn ingest(&self) -> &Arc<ingest::Context> {
         &self.node.ingest
     }
 
-    /// What to tell the operator; see [`crate::cli`].
+    /// The start-up notice; see [`crate::cli`].
     pub fn notice(&self) -> String {
         notice::text(
             &self.node.config,
@@ -157,7 +157,7 @@ impl Running {
         let ingest = Arc::clone(&self.node.ingest);
         let webrtc = self.node.rtc.as_ref().map(|rtc| rtc.service.port());
         let (departures, access) = (self.departures, self.node.access.clone());
-        // Connections that are still there hold the node; their log lines end here all the same.
+        // Connections that are still open hold the node; their log lines end here all the same.
         drop(self.node);
         let ended = tokio::task::spawn_blocking(move || {
             if let Some(intake) = &ingest.intake {
@@ -173,7 +173,7 @@ impl Running {
         if ended.await.is_err() {
             tracing::error!("the workers did not end in order");
         }
-        // The last listeners have left, and whoever follows events is told so.
+        // The last listeners have left; readers of events get their end.
         events.close();
         let read = async {
             while events.readers() > 0 {
@@ -186,13 +186,13 @@ impl Running {
     }
 }
 
-/// How long other servers, and then publishers and pages, may still be told that it is over.
+/// How long other servers, and then publishers and pages, may still take to be told of the end.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether something has come to its end.
+/// How often it is checked whether something has ended.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Links go before the streams: a pull whose stream is ended under it would take that for a failure.
+/// Links end before the streams: a pull would take the end of its stream for a failure.
 async fn leave_others(mut links: JoinSet<()>) {
     let left = async { while links.join_next().await.is_some() {} };
     if tokio::time::timeout(GOODBYE, left).await.is_err() {
@@ -203,8 +203,8 @@ async fn leave_others(mut links: JoinSet<()>) {
 
 async fn say_goodbye(node: &Node) {
     let told = async {
-        // Players that workers have given back are no door's any more, but still have their seats.
-        while node.counts.open() > 0 || node.limits.seated() > 0 {
+        // Players that workers have returned belong to no door any more, but still hold their permits.
+        while node.counts.open() > 0 || node.limits.listeners_now() > 0 {
             tokio::time::sleep(POLL).await;
         }
     };
@@ -224,7 +224,7 @@ impl std::fmt::Debug for Running {
     }
 }
 
-/// Looks at what is being done and what the host has left, where a file that is slow to read holds nobody up.
+/// Measures the workload and the host's resources, in a thread that a slow file may block.
 async fn watch_host(node: Arc<Node>) {
     let host = Arc::new(Host::new());
     let mut interval = tokio::time::interval(TICK);

@@ -1,5 +1,5 @@
-//! What the process does when it is sent a signal: SIGTERM and SIGINT end it in order, SIGHUP has it read
-//! again what may have changed, SIGUSR1 and SIGUSR2 do nothing. None ends it at once.
+//! The process's reaction to signals: SIGTERM and SIGINT end it in order, SIGHUP reloads what may have
+//! changed, SIGUSR1 and SIGUSR2 are ignored. None ends it at once.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::reload::Reload;
 
-/// The signals, caught but not yet listened to.
+/// The signals, caught but not yet handled.
 #[derive(Debug)]
 pub(crate) struct Signals {
     terminate: Signal,
@@ -19,10 +19,10 @@ pub(crate) struct Signals {
     user: [(&'static str, Signal); 2],
 }
 
-/// What a server does with its signals. Dropping it has them do nothing.
+/// A server's reactions to its signals. Once it is dropped, signals do nothing.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Resolves with the first signal to end.
+    /// Resolves with the first signal that ends the process.
     pub(crate) shutdown: oneshot::Receiver<()>,
     /// Resolves with the second.
     pub(crate) hurry: oneshot::Receiver<()>,
@@ -46,7 +46,7 @@ impl Signals {
         })
     }
 
-    /// Acts on them. Each has a task, so that none waits for another.
+    /// Handles them. Each has a task, so that none waits for another.
     pub(crate) fn watch(self, reload: Reload) -> Watch {
         let mut tasks = JoinSet::new();
         tasks.spawn(read_again(self.hang_up, Arc::new(reload)));
@@ -79,13 +79,13 @@ async fn end(
     };
     let signal = next().await;
     tracing::info!(signal, "shutting down; a second signal ends it at once");
-    // Whoever waits for these is there until the end.
+    // The receivers live until the end.
     shut.send(()).ok();
     next().await;
     hurried.send(()).ok();
 }
 
-/// Files may be slow, so a thread of its own reads them. Signals that come meanwhile are one more.
+/// Files may be slow, so a separate thread reads them. Signals that come meanwhile count as one more.
 async fn read_again(mut hang_up: Signal, reload: Arc<Reload>) {
     while hang_up.recv().await.is_some() {
         let reload = Arc::clone(&reload);

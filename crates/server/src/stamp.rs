@@ -1,4 +1,4 @@
-//! Points in time as logs and pages write them, all in UTC.
+//! Points in time in the formats of logs and pages, all in UTC.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -30,7 +30,7 @@ pub(crate) fn rfc2822(at: SystemTime) -> String {
         .replace("GMT", "+0000")
 }
 
-/// `2026-11-21T04:54:26+0000`, as Icecast writes it; with `zone` of `Z`, as everybody else does.
+/// `2026-11-21T04:54:26+0000`, as Icecast writes it; with a `zone` of `Z`, ISO 8601 as usual.
 pub(crate) fn iso8601(at: SystemTime, zone: &str) -> String {
     let parts = Parts::of(at);
     let month = MONTHS

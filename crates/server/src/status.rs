@@ -1,7 +1,7 @@
-//! `/status-json.xsl`: the public streams in Icecast 2.4's words, for the programs that poll them.
+//! `/status-json.xsl`: the public streams in Icecast 2.4's format, for programs that poll it.
 //!
-//! `source` is absent without streams, an object with one, an array with several, as Icecast has
-//! it. Numbers are numbers, everything else is a string, and all of it is valid JSON always.
+//! `source` is absent without streams, an object with one, an array with several, as in Icecast. Numbers are
+//! numbers, everything else is a string, and the document is always valid JSON.
 
 use std::time::SystemTime;
 
@@ -13,11 +13,11 @@ use crate::config::BaseUrl;
 use crate::stamp;
 use crate::stream_view::StreamView;
 
-/// Streams told of at once, here and on the page that lists them. More than that nobody reads, and
-/// everybody may ask as often as they like.
+/// Streams in one document, here and on the page that lists them. Longer lists are of no use, and any client
+/// may ask as often as it likes.
 pub(crate) const STREAMS_MAX: usize = 1_000;
 
-/// Who asks for what.
+/// What the document is made for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question<'a> {
     /// The address by which the server was reached.
@@ -30,8 +30,8 @@ pub(crate) struct Question<'a> {
     pub(crate) started: SystemTime,
 }
 
-/// The document. A stream that is asked for by name is told of whether it is listed or not: who knows
-/// the name may open its page, too.
+/// The document. A stream that is asked for by name is included whether it is listed or not: a client that
+/// knows the name may open its page, too.
 pub(crate) fn document(registry: &Registry, question: Question<'_>) -> Value {
     match question.mount {
         None => {
@@ -70,7 +70,7 @@ fn render(infos: impl Iterator<Item = Info>, question: Question<'_>) -> Value {
 
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
-        // Within an IPv6 address there are colons as well.
+        // An IPv6 address contains colons as well.
         Some((name, port)) if !port.contains(']') => name,
         _ => host,
     }
@@ -106,7 +106,7 @@ fn source(view: &StreamView<'_>, base: &BaseUrl) -> Value {
     Value::Object(fields)
 }
 
-/// Bit rate, sample rate and channels: what the source says of them, else what its bytes say.
+/// Bit rate, sample rate and channels: as the source announces them, else as measured.
 fn sound(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     let mut set = |key: &str, value: Value| {
         fields.entry(key).or_insert(value);
@@ -150,7 +150,7 @@ fn sound(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     }
 }
 
-/// What is playing. Ogg tells artist and title apart.
+/// What is playing. Ogg has separate fields for artist and title.
 fn song(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     let mut set = |key: &str, value: Value| fields.insert(key.to_owned(), value);
     if let Some(title) = view.title.filter(|title| !title.is_empty()) {
@@ -174,7 +174,7 @@ fn song(view: &StreamView<'_>, fields: &mut Map<String, Value>) {
     }
 }
 
-/// Icecast's names.
+/// Icecast's names of codecs.
 const fn subtype(codec: Codec) -> Option<&'static str> {
     match codec {
         Codec::Vorbis => Some("Vorbis"),
@@ -193,7 +193,7 @@ fn audio_info<'a>(view: &StreamView<'a>) -> impl Iterator<Item = (&'a str, &'a s
     })
 }
 
-/// A number where it is one: some sources write `Quality 4`.
+/// A number if the text is one: some sources write `Quality 4`.
 fn number(text: &str) -> Value {
     text.parse::<u32>()
         .map_or_else(|_| text.into(), Value::from)

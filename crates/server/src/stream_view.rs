@@ -1,13 +1,13 @@
-//! A stream as this server shows it: the one place where its facts are read and named. The API has all of
+//! A stream as this server shows it: the one module where its facts are read and named. The API has all of
 //! them as they are here; the status document, the pages and the metrics choose, and rename where their
 //! contracts have other names.
 //!
-//! A view costs next to nothing to make; what has to be worked out (tracks) is when it is written.
+//! A view costs next to nothing to make; what must be computed (tracks) is computed when it is written.
 
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use fanout::{Info, Keyframes, Offer, Phase, PictureOrder};
+use fanout::{DerivedOffer, Info, Keyframes, Phase, PictureOrder};
 use media::codec::opus::plain_head_channels;
 use media::{Codec, Framing, Kind, Track};
 use serde::{Serialize, Serializer};
@@ -24,18 +24,18 @@ pub(crate) struct StreamView<'a> {
     /// Since when the publisher has been sending.
     #[serde(serialize_with = "iso8601")]
     pub(crate) since: SystemTime,
-    /// Whether it is listed to everybody.
+    /// Whether it is on the public list.
     pub(crate) public: bool,
-    /// The publisher's.
+    /// The publisher's protocol.
     pub(crate) protocol: &'static str,
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) agent: &'a str,
-    /// What the gate calls it: the name of its key.
+    /// The gate's name for the publisher: the name of its key.
     identity: Option<&'a str>,
     pub(crate) content_type: &'a str,
     pub(crate) announced_type: Option<&'a str>,
     tracks: Tracks<'a>,
-    /// In the API only: it needs to be known whether there is room.
+    /// In the API only: it depends on whether another stream can be transcoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     opus: Option<OpusView<'a>>,
     pictures: Option<PicturesView>,
@@ -44,16 +44,16 @@ pub(crate) struct StreamView<'a> {
     pub(crate) listeners: usize,
     pub(crate) listeners_peak: usize,
     pub(crate) ingest_bytes: u64,
-    /// What it is a view of, for what single pages need besides.
+    /// The stream's record, for what single pages need besides.
     #[serde(skip)]
     pub(crate) info: &'a Info,
 }
 
-/// Where a stream is in its life.
+/// A stream's state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
-    /// Something is to be heard or seen.
+    /// There is something to hear or see.
     Live,
     /// The publisher has not sent media yet.
     Starting,
@@ -105,8 +105,8 @@ impl<'a> StreamView<'a> {
         }
     }
 
-    /// The same, with what there is for those who take nothing but Opus. `has_room` says whether one
-    /// more stream's can be made.
+    /// The same, with its state for listeners that take nothing but Opus. `has_room` says whether one more
+    /// stream can be transcoded.
     pub(crate) fn with_opus(self, has_room: bool) -> Self {
         Self {
             opus: Some(OpusView::of(self.info, has_room)),
@@ -119,7 +119,7 @@ impl<'a> StreamView<'a> {
         TrackView::all(self.info)
     }
 
-    /// What the source said under `ice-…` or `icy-…`. Untrusted text.
+    /// A header that the source sent as `ice-…` or `icy-…`. Untrusted text.
     pub(crate) fn header(&self, name: &str) -> Option<&'a str> {
         let headers = self.info.source.headers.iter();
         let mut values = headers.filter(|(key, _)| {
@@ -137,7 +137,7 @@ fn iso8601<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Er
     serializer.serialize_str(&stamp::iso8601(*at, "Z"))
 }
 
-/// Tracks, worked out when they are written.
+/// Tracks, computed when they are written.
 #[derive(Clone, Copy, Debug)]
 struct Tracks<'a>(&'a Info);
 
@@ -147,7 +147,7 @@ impl Serialize for Tracks<'_> {
     }
 }
 
-/// What there is for those who take nothing but Opus.
+/// The stream's state for listeners that take nothing but Opus.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct OpusView<'a> {
     state: &'static str,
@@ -162,11 +162,11 @@ impl<'a> OpusView<'a> {
             .any(|track| track.codec == Codec::Opus && is_heard_as_it_is(track));
         let state = match &info.offer {
             _ if is_own => "own",
-            Offer::Nothing => "none",
-            Offer::Track { .. } if info.is_deriving => "made",
-            Offer::Track { .. } if !has_room => "full",
-            Offer::Track { .. } => "offered",
-            Offer::Impossible(_) => "impossible",
+            DerivedOffer::Nothing => "none",
+            DerivedOffer::Track { .. } if info.is_deriving => "made",
+            DerivedOffer::Track { .. } if !has_room => "full",
+            DerivedOffer::Track { .. } => "offered",
+            DerivedOffer::Impossible(_) => "impossible",
         };
         let words = match state {
             "full" => Some(audio::FULL_WORDS),
@@ -176,12 +176,12 @@ impl<'a> OpusView<'a> {
     }
 }
 
-/// Whether Opus can be had in Ogg: pages as they came, or packets of one stream.
+/// Whether Opus can be sent in Ogg: pages as they came, or packets of one stream.
 fn is_heard_as_it_is(track: &Track) -> bool {
     track.framing == Framing::SelfFramed || plain_head_channels(&track.config).is_some()
 }
 
-/// What shows in the pictures, and what it means for WebRTC.
+/// What the video frames show, and what it means for WebRTC.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct PicturesView {
     b_frames: Option<bool>,
@@ -189,7 +189,7 @@ struct PicturesView {
 }
 
 impl PicturesView {
-    /// `None` for a stream without pictures.
+    /// `None` for a stream without video.
     fn of(info: &Info) -> Option<Self> {
         if info.tracks.iter().all(|track| track.kind != Kind::Video) {
             return None;

@@ -4,12 +4,12 @@ use fanout::{Info, Keyframes, Rate};
 use media::{Description, Kind, Track};
 use serde::Serialize;
 
-/// One track. What is not known is left out.
+/// One track. Unknown values are left out.
 #[derive(Debug, Serialize)]
 pub(crate) struct TrackView {
     kind: &'static str,
     codec: String,
-    /// The codec's name in a sentence.
+    /// The codec's name for use in a sentence.
     label: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
@@ -19,13 +19,13 @@ pub(crate) struct TrackView {
     width: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     height: Option<u32>,
-    /// Pictures per second, of the last two seconds.
+    /// Frames per second, over the last two seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     frame_rate: Option<f64>,
-    /// The longest of the last few times between two keyframes.
+    /// The longest of the recent intervals between two keyframes.
     #[serde(skip_serializing_if = "Option::is_none")]
     keyframe_interval_seconds: Option<f64>,
-    /// Bits per second, of the last two seconds.
+    /// Bits per second, over the last two seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     bitrate: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ impl TrackView {
             .collect()
     }
 
-    /// One track, with what is known of how it comes.
+    /// One track, with what was measured of it.
     pub(crate) fn of(track: &Track, rate: Option<Rate>, keyframes: Option<Keyframes>) -> Self {
         let Description {
             profile,

@@ -1,11 +1,11 @@
-//! What is being done per second, and how much of their cores those who serve listeners need: measured
-//! from everybody's books once a second, for the limits and for the metrics.
+//! The work done per second, and the share of their cores that threads with listeners need: measured from all
+//! books once a second, for the limits and for the metrics.
 //!
 //! A thread's share is what it needs of the time that others leave it:
-//! `(demand + what it does besides visits) / (1 - waited)`. Demand is the least that its listeners need, at the
-//! widest windows (WebRTC has no windows to widen: there it is what visits take). Waited is the share of
-//! time in which the thread had something to do and no core ran it, as the kernel counts it, so the other
-//! planes, publishers, transcoders and foreign processes on the same cores are in it. A thread that never
+//! `(demand + CPU time outside visits) / (1 - waited)`. Demand is the least that its listeners need, at the
+//! widest windows (WebRTC has no windows to widen: there it is the cost of the visits). Waited is the share of
+//! time in which the thread was ready and no core ran it, as the kernel counts it, so the load of other
+//! planes, publishers, transcoders and other processes on the same cores is included. A thread that never
 //! sleeps needs 1, however little of a core it gets.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,60 +17,60 @@ use fanout::{Books, Plane};
 /// How often rates are measured.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The least of its core that others are taken to leave a thread: below it the quotient says nothing.
+/// The least part of its core that a thread is assumed to get: below it the quotient has no meaning.
 const LEFT_MIN: f64 = 0.05;
 
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Workload {
     last: Mutex<Option<Sample>>,
-    /// By worker's label: the share of a core.
+    /// By worker's label: the share of a core spent on visits.
     busy_ratios: Mutex<Vec<(String, f64)>>,
-    /// Tasks run on any of these.
+    /// The cores that tasks may run on.
     cores: f64,
 }
 
-/// What was counted up to a moment.
+/// Counts up to a moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub(crate) at: Instant,
     pub(crate) ingest_bytes: u64,
-    /// Now.
+    /// Publishers now.
     pub(crate) publishers: u64,
     pub(crate) work: Vec<Work>,
 }
 
-/// What the books of a thread, or of all tasks, say.
+/// The counts of the books of a thread, or of all tasks.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     plane: Plane,
     label: String,
     egress_bytes: u64,
-    /// Messages to listeners that had everything before.
+    /// Messages to listeners that were not behind.
     forwarded: u64,
-    /// Those that were late.
+    /// Those of them that were late.
     late: u64,
     busy_nanos: u64,
     cpu_nanos: u64,
-    /// Now, per second.
+    /// The present demand, per second.
     demand_nanos: u64,
     waited: Option<Duration>,
 }
 
-/// What was done in the last interval.
+/// The rates of the last interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rates {
     /// Bit/s sent to listeners.
     pub(crate) egress_bits: u64,
     /// Bit/s that a publisher sends on average.
     pub(crate) stream_bits: u64,
-    /// The share of its core that the fan-out worker with the least to do needs, for newcomers go there; or
-    /// that tasks need of all cores, if that is more.
+    /// The share of its core that the least loaded fan-out worker needs, because new listeners go there; or the
+    /// share of all cores that tasks need, if that is more.
     pub(crate) core_share: f64,
-    /// The share of its core that the WebRTC worker with the most to do needs, for the kernel decides where
-    /// newcomers go; `None` without WebRTC.
+    /// The share of its core that the most loaded WebRTC worker needs, because the kernel decides where new
+    /// listeners go; `None` without WebRTC.
     pub(crate) webrtc_share: Option<f64>,
-    /// The share of messages that were late, where it is greater: over WebRTC, or otherwise.
+    /// The share of messages that were late: over WebRTC or otherwise, whichever is greater.
     pub(crate) late_share: f64,
 }
 
@@ -92,7 +92,7 @@ impl Work {
     }
 }
 
-/// The difference that an interval makes to somebody's work.
+/// The difference that an interval makes to the work of a thread.
 struct Progress<'a> {
     before: &'a Work,
     after: &'a Work,
@@ -125,7 +125,7 @@ impl Progress<'_> {
 }
 
 impl Workload {
-    /// On a host with so many cores.
+    /// For a host with this many cores.
     pub(crate) fn new(cores: usize) -> Self {
         Self {
             last: Mutex::default(),
@@ -134,7 +134,7 @@ impl Workload {
         }
     }
 
-    /// The share of a core that the worker of this label has spent on visits lately; 0 until it is known.
+    /// The share of a core that the worker of this label lately spent on visits; 0 until it is known.
     pub(crate) fn busy_ratio(&self, label: &str) -> f64 {
         let ratios = self.busy_ratios.lock();
         let ratios = ratios.unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +142,7 @@ impl Workload {
         own.map_or(0.0, |(_, ratio)| *ratio)
     }
 
-    /// Takes the counts of now; gives rates when an interval has passed.
+    /// Takes the present counts; returns rates when an interval has passed.
     pub(crate) fn measure(&self, now: Instant, sample: impl FnOnce() -> Sample) -> Option<Rates> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = |last: &Sample| now.saturating_duration_since(last.at);
@@ -215,7 +215,7 @@ fn late_share(all: &[Progress<'_>], is_of: impl Fn(Plane) -> bool) -> f64 {
     }
 }
 
-/// What everybody's books say now.
+/// The present counts of all books.
 pub(crate) fn work(books: &[Arc<Books>]) -> Vec<Work> {
     books.iter().map(|books| Work::of(books)).collect()
 }
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// Everybody in idleness.
+    /// All threads and tasks without work.
     fn all_idle() -> Vec<Work> {
         vec![
             idle(Plane::Worker, "0"),
@@ -249,7 +249,7 @@ mod tests {
         ]
     }
 
-    /// What two seconds come to in which this was done.
+    /// The rates after two seconds in which this was done.
     fn rates(work: Vec<Work>) -> Rates {
         rates_of(&Workload::new(2), work)
     }
@@ -276,7 +276,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
-    fn newcomers_over_tcp_go_where_there_is_least_to_do() {
+    fn new_tcp_listeners_go_to_the_least_loaded_worker() {
         let mut work = all_idle();
         work[0].busy_nanos = SECOND / 2;
         work[0].cpu_nanos = SECOND * 6 / 10;
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn newcomers_over_webrtc_may_come_to_the_fullest_worker() {
+    fn new_webrtc_listeners_may_come_to_the_fullest_worker() {
         let mut work = all_idle();
         for (index, part) in [(3, 2), (4, 9)] {
             work[index].busy_nanos = 2 * SECOND * part / 10;
@@ -318,7 +318,7 @@ mod tests {
         work[3].cpu_nanos = 2 * SECOND * 6 / 10;
         work[3].demand_nanos = SECOND / 2;
         work[3].waited = Some(Duration::from_millis(800));
-        // This one has little to do, and waits long for that.
+        // This one has little to do, and waits long for a core.
         work[4].busy_nanos = 2 * SECOND / 100;
         work[4].cpu_nanos = 2 * SECOND / 100;
         work[4].demand_nanos = SECOND / 100;
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_everybody_are_egress() {
+    fn bytes_of_all_books_are_egress() {
         let mut work = all_idle();
         for one in &mut work {
             one.egress_bytes = 1_000;

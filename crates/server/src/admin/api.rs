@@ -34,7 +34,7 @@ pub(super) async fn streams(State(node): State<Arc<Node>>) -> Json<Value> {
     Json(json!({ "streams": all, "blocked": blocked }))
 }
 
-/// For how long.
+/// For how long the stream stays blocked.
 #[derive(Debug, Deserialize)]
 pub(super) struct For {
     #[serde(rename = "for")]
@@ -125,7 +125,7 @@ fn listener(record: &ListenerRecord, report: Option<&ListenerReport>) -> Value {
 /// `DELETE /api/v1/listeners/{id}`.
 pub(super) async fn kick(State(node): State<Arc<Node>>, Path(id): Path<u64>) -> Response {
     let fanout = Arc::clone(node.registry.fanout());
-    // Both wait for locks that workers hold, too.
+    // Both wait for locks that workers also take.
     let kicked = tokio::task::spawn_blocking(move || {
         let is_there = fanout.directory().get(ListenerId(id)).is_some();
         if is_there {

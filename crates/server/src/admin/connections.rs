@@ -1,8 +1,8 @@
-//! The connections to the operator's port: how many, who gives way, and how long each may last.
+//! Connections to the operator's port: how many, which one gives way, and how long each may last.
 //!
-//! A connection that has become an event stream lasts for as long as its client reads. It has given back
-//! its place then, so that it neither gives way to newcomers nor leaves them less room; event streams are
-//! bounded by themselves.
+//! A connection that has become an event stream lasts as long as its client reads. It has returned its
+//! permit, so it neither gives way to new connections nor takes capacity from them; event streams have their
+//! own bound.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use net::shares::{Bounds, Shares, Standing, ShareTicket};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
-/// Connections to this port at a time: a few scrapers, a few people, and no more than half of them from
+/// Connections to this port at a time: a few scrapers, a few people, and at most half of them from
 /// one address.
 const CONNECTIONS: Bounds = Bounds {
     max: 128,
@@ -20,20 +20,19 @@ const CONNECTIONS: Bounds = Bounds {
     reserve: 0,
 };
 
-/// For a connection, from its first byte to its last. It carries one request, so that this bounds
-/// how long a client may take to read an answer, of which the longest, the list of all listeners,
-/// has tens of megabytes.
+/// For a connection, from its first byte to its last. It carries one request, so this bounds how long a client
+/// may take to read an answer; the longest, the list of all listeners, has tens of megabytes.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// For a connection that lasts, from one piece of its answer that it takes to the next. An event stream
-/// has one every fifteen seconds.
+/// For an event stream, from one piece that its client takes to the next. There is one at least every fifteen
+/// seconds.
 const STALLED_AFTER: Duration = Duration::from_secs(60);
 
-type Places = Mutex<Shares<oneshot::Sender<()>>>;
+type Permits = Mutex<Shares<oneshot::Sender<()>>>;
 
 /// See the module's description.
 #[derive(Clone, Debug)]
-pub(super) struct Connections(Arc<Places>);
+pub(super) struct Connections(Arc<Permits>);
 
 impl Default for Connections {
     fn default() -> Self {
@@ -42,50 +41,50 @@ impl Default for Connections {
 }
 
 impl Connections {
-    /// Lets a connection from this address in, and gives what tells when it has to end.
+    /// Admits a connection from this address, and returns what tells when it must end.
     pub(super) fn enter(&self, address: IpAddr) -> (Lease, Expiry) {
         let (tell, evicted) = oneshot::channel();
         let (ticket, to_evict) = shares(&self.0).take(address, Standing::Stranger, tell);
         if let Some((to_evict, _)) = to_evict {
-            // Unless it has just ended by itself.
+            // Fails if that connection has just ended by itself.
             to_evict.send(()).ok();
         }
-        let places = Arc::clone(&self.0);
-        let place = Mutex::new(Some(AdminPermit { places, ticket }));
+        let permits = Arc::clone(&self.0);
+        let permit = Mutex::new(Some(AdminPermit { permits, ticket }));
         let (lasts, progress) = watch::channel(false);
-        let lease = Lease(Arc::new(Terms { place, lasts }));
+        let lease = Lease(Arc::new(Terms { permit, lasts }));
         (lease, Expiry { evicted, progress })
     }
 }
 
-/// A connection's right to be there, shared with the answer to the request on it. The connection's
-/// place is given back when the last of them is dropped, or before if it outlasts the others.
+/// A connection's permission to exist, shared with the answer to its request. The permit is returned when the
+/// last clone is dropped, or earlier if the connection outlasts the others.
 #[derive(Clone, Debug)]
 pub(super) struct Lease(Arc<Terms>);
 
 #[derive(Debug)]
 struct Terms {
-    place: Mutex<Option<AdminPermit>>,
-    /// Turns true when the connection outlasts others; then told of each piece that it has taken.
+    permit: Mutex<Option<AdminPermit>>,
+    /// Becomes true when the connection outlasts others; then notified of each piece that was taken.
     lasts: watch::Sender<bool>,
 }
 
 impl Lease {
-    /// The connection may last for as long as it [goes on](Self::went_on). The caller bounds
-    /// the number of those.
+    /// The connection may last as long as it [goes on](Self::went_on). The caller bounds
+    /// the number of such connections.
     pub(super) fn outlast(&self) {
         self.went_on();
-        let place = &self.0.place;
-        place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let permit = &self.0.permit;
+        permit.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// The client has room for more of the answer.
+    /// The client is ready for more of the answer.
     pub(super) fn went_on(&self) {
         self.0.lasts.send_replace(true);
     }
 }
 
-/// Tells when a connection has to end.
+/// Tells when a connection must end.
 #[derive(Debug)]
 pub(super) struct Expiry {
     evicted: oneshot::Receiver<()>,
@@ -93,7 +92,7 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
-    /// Waits until it has to end, and gives the reason for the log.
+    /// Waits until it must end, and returns the reason for the log.
     pub(super) async fn reached(self) -> &'static str {
         let Self {
             evicted,
@@ -116,21 +115,21 @@ impl Expiry {
     }
 }
 
-/// A connection's place. Dropping it gives it back.
+/// A connection's permit. Dropping it returns it.
 #[derive(Debug)]
 struct AdminPermit {
-    places: Arc<Places>,
+    permits: Arc<Permits>,
     ticket: ShareTicket,
 }
 
 impl Drop for AdminPermit {
     fn drop(&mut self) {
-        shares(&self.places).give_back(self.ticket);
+        shares(&self.permits).give_back(self.ticket);
     }
 }
 
-fn shares(places: &Places) -> MutexGuard<'_, Shares<oneshot::Sender<()>>> {
-    places.lock().unwrap_or_else(PoisonError::into_inner)
+fn shares(permits: &Permits) -> MutexGuard<'_, Shares<oneshot::Sender<()>>> {
+    permits.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -164,18 +163,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_lasts_does_not_give_way_and_leaves_its_place() {
+    async fn what_lasts_does_not_give_way_and_returns_its_permit() {
         let connections = Connections::default();
         let (lasting, expiry) = connections.enter(HERE);
         lasting.outlast();
         let (first, to_evict) = connections.enter(HERE);
-        let crowd: Vec<_> = (1..CONNECTIONS.share)
+        let others: Vec<_> = (1..CONNECTIONS.share)
             .map(|_| connections.enter(HERE))
             .collect();
         let still = timeout(LIFETIME / 2, to_evict.reached()).await;
-        assert!(still.is_err(), "the lasting one takes no place");
+        assert!(still.is_err(), "the lasting one holds no permit");
         drop(first);
-        drop(crowd);
+        drop(others);
         let (_second, evicted) = connections.enter(HERE);
         let _crowd: Vec<_> = (0..CONNECTIONS.share)
             .map(|_| connections.enter(HERE))

@@ -1,4 +1,4 @@
-//! Whether the server runs, and whether it should be given work; and the command that asks.
+//! Whether the server runs and can take work, and the command that asks.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,18 +11,18 @@ use axum::http::StatusCode;
 use crate::node::Node;
 use crate::notice;
 
-/// For each step of the question; container platforms allow a few seconds for all of it.
+/// For each step of the request; container platforms allow a few seconds for all of it.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// More of an answer than this is not read.
+/// No more of an answer than this is read.
 const ANSWER_BYTES_MAX: u64 = 4 * 1024;
 
-/// Answering at all is the answer: the control plane turns.
+/// An answer at all shows that the control plane runs.
 pub(super) async fn livez() -> &'static str {
     "ok\n"
 }
 
-/// Ready means: every port is open, the threads behind them turn, and nobody has asked us to end.
+/// Ready means: every port is open, the threads behind them run, and no shutdown was requested.
 pub(super) async fn readyz(State(node): State<Arc<Node>>) -> (StatusCode, String) {
     let unready = |why| (StatusCode::SERVICE_UNAVAILABLE, why);
     if node.is_draining() {

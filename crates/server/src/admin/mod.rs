@@ -1,11 +1,11 @@
-//! The operator's port: metrics, health, the API, and what happens as it happens.
+//! The operator's port: metrics, health, the API and the event stream.
 //!
 //! It asks for the password (Basic, any user) whenever one is configured, and always when it is
 //! bound to an address beyond this host. On loopback without a configured password it is open to
 //! local programs, and only to them: a request must name a loopback host, so that a web page whose
 //! name was pointed at 127.0.0.1 cannot use a browser to get in.
-//! `/livez` and `/readyz` answer everybody; they tell nothing but whether to send work. Whoever asks is
-//! accepted at once: a connection too many costs the address that has the most its oldest.
+//! `/livez` and `/readyz` answer every client; they tell only whether to send work. Connections are always
+//! accepted: one too many closes the oldest of the address that has the most.
 
 mod api;
 mod connections;
@@ -47,7 +47,7 @@ use crate::routes::{Demand, Endpoint, Surface};
 /// For a request's head to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves the port until it is dropped.
+/// Serves the port until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>) {
     let router = router(&node);
     let connections = Connections::default();
@@ -84,7 +84,7 @@ pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>) {
     }
 }
 
-/// Where a request came from.
+/// The peer of a request.
 #[derive(Clone, Copy, Debug)]
 struct Peer(SocketAddr);
 
@@ -113,7 +113,7 @@ fn router(node: &Arc<Node>) -> Router {
             }
             Endpoint::Pushes => on(filter, api::pushes),
             Endpoint::Pulls => on(filter, api::pulls),
-            // Not of this surface.
+            // Not an endpoint of this port.
             _ => continue,
         };
         match endpoint.demand() {
@@ -126,7 +126,7 @@ fn router(node: &Arc<Node>) -> Router {
         .with_state(Arc::clone(node))
 }
 
-/// Lets nobody past who may not administer.
+/// Refuses requests that may not administer.
 async fn guard(
     State(node): State<Arc<Node>>,
     Extension(Peer(peer)): Extension<Peer>,

@@ -1,8 +1,8 @@
-//! A rate: so many per second, and a number at once, which is one second's worth unless said otherwise.
+//! A token bucket: a rate per second, and a burst, which is one second's worth unless said otherwise.
 
 use std::time::Instant;
 
-/// What may happen now. It fills by itself.
+/// Tokens that are left. It refills by itself.
 #[derive(Debug)]
 pub(crate) struct Bucket {
     rate: f64,
@@ -12,12 +12,12 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Full.
+    /// A full bucket.
     pub(crate) fn new(rate: u32, now: Instant) -> Self {
         Self::with_burst(rate, rate, now)
     }
 
-    /// Full, with another number at once.
+    /// A full bucket with its own burst.
     pub(crate) fn with_burst(rate: u32, burst: u32, now: Instant) -> Self {
         let (rate, burst) = (f64::from(rate), f64::from(burst));
         Self {
@@ -28,12 +28,12 @@ impl Bucket {
         }
     }
 
-    /// Whether it may happen once more.
+    /// Takes a token; false if there is none.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         self.take_above(0.0, now)
     }
 
-    /// The same, if the lower half stays whole.
+    /// The same, but only from the upper half.
     pub(super) fn take_from_upper_half(&mut self, now: Instant) -> bool {
         // The lowest rates have no halves.
         self.take_above((self.burst / 2.0).min(self.burst - 1.0), now)

@@ -1,29 +1,29 @@
-//! What is sent to listeners, between two measurements too.
+//! The rate at which listeners are sent to, also between two measurements.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An audience is steady while one in so many, at the most, came or went since the last measurement.
+/// An audience is steady if at most one in so many came or went since the last measurement.
 const STEADY_PART: u64 = 8;
 
-/// What is sent, as measured lately, and what newcomers since then add to it.
+/// The egress rate as last measured, and what listeners that joined since then add to it.
 #[derive(Debug, Default)]
 pub(super) struct Egress {
     /// Bit/s.
     bits: AtomicU64,
-    /// Listeners when it was measured.
+    /// Listeners at the measurement.
     listeners: AtomicU64,
-    /// Bit/s that one listener more may add.
+    /// Bit/s that one more listener may add.
     bits_each: AtomicU64,
 }
 
 impl Egress {
-    /// Notes how much is sent now to so many listeners, and what a stream has on average.
+    /// Notes the present rate, its number of listeners, and a stream's average rate.
     pub(super) fn measured(&self, bits: u64, stream_bits: u64, listeners: u64) {
         self.bits.store(bits, Ordering::Relaxed);
         let before = self.listeners.swap(listeners, Ordering::Relaxed);
-        // Those who have just come were sent something for a part of the time only.
-        let newcomers = before.abs_diff(listeners);
-        let is_steady = newcomers <= listeners / STEADY_PART;
+        // New listeners were sent to for only part of the interval.
+        let changed = before.abs_diff(listeners);
+        let is_steady = changed <= listeners / STEADY_PART;
         let each = match bits.checked_div(listeners) {
             Some(each @ 1..) if is_steady => each,
             Some(_) if self.bits_each.load(Ordering::Relaxed) > 0 => return,
@@ -32,11 +32,11 @@ impl Egress {
         self.bits_each.store(each, Ordering::Relaxed);
     }
 
-    /// Bit/s to be expected with so many listeners.
+    /// The bit/s to expect with this many listeners.
     pub(super) fn expected(&self, listeners: u64) -> u64 {
         let of = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let newcomers = listeners.saturating_sub(of(&self.listeners));
-        let added = newcomers.saturating_mul(of(&self.bits_each));
+        let joined = listeners.saturating_sub(of(&self.listeners));
+        let added = joined.saturating_mul(of(&self.bits_each));
         of(&self.bits).saturating_add(added)
     }
 }
@@ -46,12 +46,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newcomers_count_as_what_others_are_sent() {
+    fn new_listeners_count_as_what_others_are_sent() {
         let egress = Egress::default();
         assert_eq!(egress.expected(9), 0, "nothing is known");
         egress.measured(0, 128, 0);
         assert_eq!(egress.expected(2), 256, "the stream tells it");
-        // They came just now: what they were sent in this interval says little.
+        // They joined just now: what they were sent in this interval says little.
         egress.measured(50, 128, 2);
         assert_eq!(egress.expected(2), 50);
         assert_eq!(egress.expected(3), 50 + 128);
@@ -64,7 +64,7 @@ mod tests {
             "the publisher is away for a moment"
         );
         egress.measured(800, 500, 80);
-        assert_eq!(egress.expected(81), 900, "a crowd has come");
+        assert_eq!(egress.expected(81), 900, "many have joined");
         egress.measured(0, 64, 0);
         assert_eq!(egress.expected(1), 64, "all have gone");
     }

@@ -1,5 +1,5 @@
-//! Reading what a connection wants: its first bytes, request heads, and the bodies of those requests that
-//! are answered at once.
+//! Reading what a connection wants: its first bytes, request heads, and the bodies of requests that are
+//! answered at once.
 
 use std::io;
 
@@ -7,30 +7,30 @@ use bytes::{Buf, Bytes, BytesMut};
 use http1::{Body, BodyDecoder, Head, HeadReader, Sniff, Step};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// One read before it is known what the connection wants; most heads fit.
+/// One read before the protocol is known; most heads fit.
 const READ_BYTES: usize = 2 * 1024;
 
-/// Bytes that are read of a body that is too long before it is answered: a client that is still sending
-/// when the connection closes does not see the answer.
+/// Bytes read of a body that is too long before it is answered: a client that is still sending when the
+/// connection closes does not see the answer.
 const DISCARDED_BYTES_MAX: usize = 256 * 1024;
 
-/// Bytes a client may still send after it was answered, and how long it is listened to: closing a
-/// socket with unread bytes makes the kernel throw away the answer as well.
+/// Bytes a client may still send after the answer, and for how long they are read: closing a
+/// socket with unread bytes makes the kernel discard the answer as well.
 const LINGER_BYTES_MAX: usize = 64 * 1024;
 const LINGER: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Why there is no head.
 #[derive(Debug)]
 pub(super) enum NoHead {
-    /// The peer left, or the connection broke, before it said anything that needs an answer.
+    /// The peer left, or the connection broke, before it sent anything that needs an answer.
     Gone,
-    /// It is no HTTP/1.
+    /// It is not HTTP/1.
     Other(Sniff),
-    /// It is, but not to be understood.
+    /// It is HTTP/1, but malformed.
     Malformed(http1::Error),
 }
 
-/// Reads until it is known what protocol this is. Returns everything that was read.
+/// Reads until the protocol is known. Returns everything that was read.
 pub(super) async fn sniff<S: AsyncRead + Unpin>(socket: &mut S) -> io::Result<(Sniff, BytesMut)> {
     let mut received = BytesMut::with_capacity(READ_BYTES);
     loop {
@@ -69,8 +69,8 @@ where
     }
 }
 
-/// What has arrived on a connection and was taken for nothing yet: the start of a head, of a body, or of
-/// the next request. It is no longer than one read.
+/// Bytes that have arrived on a connection and are not parsed yet: the start of a head, of a body, or of
+/// the next request. They are no longer than one read.
 #[derive(Debug)]
 pub(super) struct Inbox(BytesMut);
 
@@ -97,7 +97,7 @@ impl Inbox {
                 self.0.advance(used);
                 return Ok(head);
             }
-            // The reader has it, and refuses a head that is too long.
+            // The parser has the bytes, and refuses a head that is too long.
             self.0.clear();
             if !self.fill(socket).await.map_err(|_| NoHead::Gone)? {
                 return Err(NoHead::Gone);
@@ -105,7 +105,7 @@ impl Inbox {
         }
     }
 
-    /// Takes a body and keeps as much of it as `kept_max` says. The caller sets the deadline.
+    /// Takes a body and keeps at most `kept_max` bytes of it. The caller sets the deadline.
     pub(super) async fn body<S: AsyncRead + Unpin>(
         &mut self,
         socket: &mut S,
@@ -154,12 +154,12 @@ impl Inbox {
         Ok(true)
     }
 
-    /// Whether nothing of a request is there: browsers of old send an empty line behind a body.
+    /// Whether no byte of a request is there: old browsers send an empty line after a body.
     pub(super) fn is_blank(&self) -> bool {
         b"\r\n".starts_with(&self.0)
     }
 
-    /// Everything, for the next one who reads the connection.
+    /// All bytes, for the next reader of the connection.
     pub(super) fn into_bytes(self) -> Bytes {
         self.0.freeze()
     }
@@ -175,7 +175,7 @@ impl Inbox {
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) kept: Vec<u8>,
-    /// Its end has arrived, so that the next request stands behind it.
+    /// Its end has arrived, so that the next request follows it.
     pub(super) is_whole: bool,
 }
 

@@ -1,7 +1,7 @@
-//! What the host says of memory and descriptors, as far as it says anything: containers hide some of it.
+//! Memory and descriptors as the host reports them, as far as it does: containers hide some of it.
 //!
-//! Reads a handful of small files of `/proc` and the control group; to be called from a thread that may
-//! block, a few times a second.
+//! Reads a handful of small files of `/proc` and the control group; call it from a thread that may block, a
+//! few times a second.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ pub(crate) fn descriptors_max() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Descriptors that this process has. Linux tells their number as the size of the folder from 6.2 on;
-/// elsewhere they are counted one by one.
+/// Descriptors that this process has. From 6.2 on Linux reports their number as the folder's size;
+/// before that they are counted one by one.
 fn descriptors() -> Option<u64> {
     const FOLDER: &str = "/proc/self/fd";
     match fs::metadata(FOLDER).ok()?.len() {
@@ -31,7 +31,7 @@ fn descriptors() -> Option<u64> {
     }
 }
 
-/// Where to look.
+/// Where to read.
 #[derive(Debug)]
 pub(crate) struct Host {
     groups: Vec<Group>,
@@ -45,20 +45,20 @@ impl Host {
         }
     }
 
-    /// Tells `pressure` how things stand.
+    /// Reports the present levels to `pressure`.
     pub(crate) fn look(&self, pressure: &Pressure, now: Instant) {
         pressure.count_descriptors(descriptors);
         pressure.note(Kind::SocketMemory, socket_memory(), now);
         pressure.note(Kind::Memory, self.memory(), now);
     }
 
-    /// The worst of the host and of the groups that this process is in.
+    /// The highest level of the host and of the groups that this process is in.
     fn memory(&self) -> Option<f64> {
         let host = fs::read_to_string("/proc/meminfo").ok();
         let host = host.and_then(|text| meminfo(&text));
         let total = host.map_or(u64::MAX, |(_, total)| total);
         let groups = self.groups.iter().filter_map(Group::memory);
-        // A group without a limit has one beyond what there is.
+        // A group without a limit reports one above the host's memory.
         let groups = groups.filter(|(_, limit)| *limit < total);
         let all = host.into_iter().chain(groups);
         all.map(|(used, total)| level::memory(used, total))
@@ -68,7 +68,7 @@ impl Host {
 
 fn socket_memory() -> Option<f64> {
     let used = sockstat(&fs::read_to_string("/proc/net/sockstat").ok()?)?;
-    // It belongs to the host and is not shown in a network namespace of its own.
+    // It belongs to the host and is not visible in another network namespace.
     let marks = fs::read_to_string("/proc/sys/net/ipv4/tcp_mem").ok()?;
     let pressed = marks.split_whitespace().nth(1)?.parse().ok()?;
     Some(level::socket_memory(used, pressed))
@@ -82,7 +82,7 @@ fn sockstat(text: &str) -> Option<u64> {
     words.next()?.parse().ok()
 }
 
-/// Bytes used and bytes there are, by `/proc/meminfo`. What can be given up at once is not used.
+/// Bytes used and total, by `/proc/meminfo`. Memory that can be reclaimed at once is not used.
 fn meminfo(text: &str) -> Option<(u64, u64)> {
     let of = |name: &str| {
         let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -93,19 +93,19 @@ fn meminfo(text: &str) -> Option<(u64, u64)> {
     Some((total.saturating_sub(of("MemAvailable:")?), total))
 }
 
-/// A control group with a limit of memory, or one that may get it.
+/// A control group with a memory limit, or one that may get a limit.
 #[derive(Debug, Eq, PartialEq)]
 struct Group {
     folder: PathBuf,
     names: Names,
 }
 
-/// What its files are called.
+/// The names of its files.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Names {
     limits: &'static [&'static str],
     usage: &'static str,
-    /// Within `memory.stat`: what the group has read and could read again.
+    /// Within `memory.stat`: the page cache that the group could give up.
     idle: &'static str,
 }
 
@@ -121,7 +121,7 @@ const VERSION_1: Names = Names {
     idle: "total_inactive_file ",
 };
 
-/// Groups that `membership`, the text of `/proc/self/cgroup`, names, with all that contain them.
+/// Groups that `membership`, the text of `/proc/self/cgroup`, names, with all their ancestors.
 fn groups(root: &Path, membership: &str) -> Vec<Group> {
     let mut all = Vec::new();
     for line in membership.lines() {
@@ -138,7 +138,7 @@ fn groups(root: &Path, membership: &str) -> Vec<Group> {
             }
             _ => continue,
         };
-        // In a namespace of its own the path may be that of the host, which is not there.
+        // In a cgroup namespace the path may be the host's, which does not exist here.
         let inner = base.join(path.trim_start_matches('/'));
         let folders = inner
             .ancestors()
@@ -156,7 +156,7 @@ impl Group {
     fn memory(&self) -> Option<(u64, u64)> {
         let read = |name: &str| fs::read_to_string(self.folder.join(name)).ok();
         let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-        // "max" is no number.
+        // "max" is not a number.
         let limits = self.names.limits.iter().filter_map(|name| number(name));
         let limit = limits.min()?;
         let used = number(self.names.usage)?;

@@ -1,7 +1,7 @@
-//! How much is too much: connections and sessions that wait to be served, listeners, joins per second,
-//! and bandwidth; and whatever presses on the server just now.
+//! The limits: connections and sessions that wait to be served, listeners, joins per second and bandwidth;
+//! and the pressure that the server is under at the moment.
 //!
-//! Every place that is taken is a value whose drop gives it back.
+//! Every permit is a value whose drop returns it.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,21 +22,21 @@ use crate::config;
 #[derive(Debug)]
 pub(crate) struct Limits {
     settings: config::Limits,
-    places: Arc<ConnectionPermits>,
+    permits: Arc<ConnectionPermits>,
     listeners: AtomicU64,
-    /// Where joins have a rate.
+    /// Set if joins have a rate.
     joins: Option<Joins>,
     egress: Egress,
     pub(crate) pressure: Pressure,
 }
 
-/// Joins that an address may have from the half that is kept for the modest, at once, and how long until
-/// one more.
+/// Joins at once that an address may take from the half that is kept for addresses with few, and how long
+/// until one more.
 const MODEST_AT_ONCE: u32 = 4;
 const MODEST_REFILL: Duration = Duration::from_secs(1);
 
-/// The joins there may be in a second. Whoever joins again and again takes them from one half only, so
-/// that the other half is left for those who do not.
+/// The joins per second. An address that joins again and again takes them from one half only, so that the
+/// other half is left for other addresses.
 #[derive(Debug)]
 struct Joins {
     bucket: Mutex<Bucket>,
@@ -62,7 +62,7 @@ impl Joins {
 }
 
 impl Limits {
-    /// For a process that may have so many descriptors.
+    /// For a process that may have `descriptors_max` descriptors.
     pub(crate) fn new(
         settings: config::Limits,
         descriptors_max: Option<u64>,
@@ -71,7 +71,7 @@ impl Limits {
         let joins = settings.joins_per_second;
         let joins = joins.map(|rate| Joins::new(rate.get(), now));
         Arc::new(Self {
-            places: ConnectionPermits::new(&settings, descriptors_max),
+            permits: ConnectionPermits::new(&settings, descriptors_max),
             settings,
             listeners: AtomicU64::new(0),
             joins,
@@ -80,8 +80,8 @@ impl Limits {
         })
     }
 
-    /// A place for a connection that was accepted from `address`, which may be a trusted proxy's: its
-    /// clients are counted when the head has named them. `evict` ends the connection while it is pending.
+    /// A permit for a connection accepted from `address`, which may be a trusted proxy's: its clients are counted
+    /// when the head has named them. `evict` ends the connection while it is pending.
     pub(crate) fn connection(
         &self,
         pool: Pool,
@@ -90,18 +90,18 @@ impl Limits {
         evict: Evict,
     ) -> Result<ConnectionPermit, Rejected> {
         self.pressure.accepted();
-        if self.pressure.refuses_connections() && !self.places.evict_idle() {
+        if self.pressure.refuses_connections() && !self.permits.evict_idle() {
             return Err(Rejected::Descriptors);
         }
-        self.places.connection(pool, address, is_proxy, evict)
+        self.permits.connection(pool, address, is_proxy, evict)
     }
 
-    /// A count for a request of `address` that shares its connection with those of others.
+    /// A permit for a request of `address` on a connection that it shares with other clients.
     pub(crate) fn counted(&self, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
-        self.places.counted(address)
+        self.permits.counted(address)
     }
 
-    /// A place for a listener at `address` that is sent to over its connection.
+    /// A permit for a listener at `address` that is served over its own connection.
     pub(crate) fn listener(
         self: &Arc<Self>,
         address: IpAddr,
@@ -110,7 +110,7 @@ impl Limits {
         self.admit(Transport::Tcp, address, now)
     }
 
-    /// A place for a listener at `address` that is sent to over WebRTC.
+    /// A permit for a listener at `address` that is served over WebRTC.
     pub(crate) fn webrtc_listener(
         self: &Arc<Self>,
         address: IpAddr,
@@ -150,36 +150,36 @@ impl Limits {
         }
     }
 
-    /// Notes how much is being sent, and what a stream has on average, for as long as no listener
-    /// tells it.
+    /// Notes the egress rate, and a stream's average rate, which stands for a listener's while there is
+    /// none.
     pub(crate) fn measured_egress(&self, bits_per_second: u64, stream_bits: u64) {
         self.egress
-            .measured(bits_per_second, stream_bits, self.seated());
+            .measured(bits_per_second, stream_bits, self.listeners_now());
     }
 
-    /// Listeners now.
-    pub(crate) fn seated(&self) -> u64 {
+    /// Listeners that hold a permit.
+    pub(crate) fn listeners_now(&self) -> u64 {
         self.listeners.load(Ordering::Relaxed)
     }
 
     /// Connections that are neither sources nor listeners.
     pub(crate) fn pending(&self) -> u64 {
-        let connections = [Pool::Http, Pool::Rtmp].map(|pool| self.places.pending(pool));
+        let connections = [Pool::Http, Pool::Rtmp].map(|pool| self.permits.pending(pool));
         connections.into_iter().sum::<usize>() as u64
     }
 
     /// Kept-alive connections that wait for their next request.
     pub(crate) fn idle(&self) -> u64 {
-        self.places.idle_now() as u64
+        self.permits.idle_now() as u64
     }
 
     /// WebRTC sessions whose peers have not connected.
     pub(crate) fn pending_sessions(&self) -> u64 {
-        self.places.pending(Pool::Session) as u64
+        self.permits.pending(Pool::Session) as u64
     }
 }
 
-/// A listener's place, for as long as it listens.
+/// A listener's permit, held as long as it listens.
 #[derive(Debug)]
 pub(crate) struct ListenerPermit(Arc<Limits>);
 
@@ -252,7 +252,7 @@ mod tests {
         let alone: usize = seconds.map(flood).sum();
         assert!(
             alone >= 10 * 10,
-            "{alone}: what nobody else takes is for it"
+            "{alone}: what other addresses leave is for it"
         );
     }
 
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn bandwidth_keeps_newcomers_out() {
+    fn bandwidth_keeps_new_listeners_out() {
         let limits = limits(|settings| settings.egress_mbps = NonZeroU64::new(10));
         let join = || limits.listener(HERE, Instant::now());
         limits.measured_egress(9_000_000, 1_000_000);
@@ -290,7 +290,7 @@ mod tests {
         limits.pressure.note(Kind::Memory, Some(1.0), now);
         assert_eq!(limits.listener(HERE, now).err(), Some(Rejected::Memory));
         assert!(connect(&limits).is_ok(), "it may ask");
-        assert_eq!(limits.seated(), 1, "nothing was kept");
+        assert_eq!(limits.listeners_now(), 1, "nothing was kept");
         drop(present);
     }
 
@@ -304,7 +304,7 @@ mod tests {
         }
         let refused = limits.webrtc_listener(HERE, later).err();
         assert_eq!(refused, Some(Rejected::WebrtcTurn));
-        assert_eq!(limits.seated(), 1, "it stays");
+        assert_eq!(limits.listeners_now(), 1, "it stays");
         assert!(limits.listener(HERE, later).is_ok(), "others serve it");
         drop(present);
         limits.pressure.note(Kind::WebrtcTurn, Some(0.8), later);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_descriptors_are_nobodys() {
+    fn the_last_descriptors_are_for_no_connection() {
         let limits = Limits::new(config::Limits::default(), Some(100), Instant::now());
         let ask = || connect(&limits).err();
         let let_in = (0..100).filter(|_| ask().is_none()).count();

@@ -1,8 +1,8 @@
-//! The doors: from a listening socket to whoever serves the connection.
+//! The doors: from a listening socket to the task that serves the connection.
 //!
-//! A door accepts, keeps count, finds out what the connection wants, and passes it on. A connection
-//! holds its place (see [`limits`]) from accept to close; while it is pending it may have to give way
-//! to a newer one, and ends.
+//! A door accepts, counts, finds out what the connection wants, and passes it on. A connection holds its
+//! permit (see [`limits`]) from accept to close; while it is pending it may have to give way to a newer one,
+//! and ends.
 
 pub(crate) mod bucket;
 mod egress;
@@ -37,7 +37,7 @@ use self::rejected::Rejected;
 use crate::node::Node;
 use crate::pages;
 
-/// What a door leads to.
+/// The protocol behind a door.
 #[derive(Clone)]
 pub(crate) enum Door {
     Rtmp,
@@ -71,7 +71,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Nothing yet. Who is turned away is emitted, too.
+    /// All zero. Refusals are also emitted as events.
     pub(crate) fn new(events: &Arc<Events>) -> Self {
         Self {
             accepted: Default::default(),
@@ -82,7 +82,7 @@ impl Counts {
         }
     }
 
-    /// By door: connections accepted so far, and open now.
+    /// By door: connections accepted so far, and open ones.
     pub(crate) fn connections(&self) -> impl Iterator<Item = (&'static str, u64, u64)> {
         Door::LABELS.iter().enumerate().map(|(at, label)| {
             let value = |of: &[AtomicU64]| of[at].load(Ordering::Relaxed);
@@ -103,17 +103,17 @@ impl Counts {
         self.failures[class as usize].load(Ordering::Relaxed)
     }
 
-    /// Connections and requests turned away so far.
+    /// Connections and requests refused so far.
     pub(crate) fn rejected(&self, reason: Rejected) -> u64 {
         self.rejected[reason as usize].load(Ordering::Relaxed)
     }
 
-    /// Notes that somebody was turned away.
+    /// Notes a refusal.
     pub(crate) fn reject(&self, reason: Rejected, peer: SocketAddr) {
         self.note(reason, peer, None);
     }
 
-    /// The same, when there is more to say about it.
+    /// The same with details.
     pub(crate) fn reject_for(&self, reason: Rejected, peer: SocketAddr, detail: &dyn Display) {
         self.note(reason, peer, Some(detail));
     }
@@ -132,10 +132,10 @@ impl Counts {
     }
 }
 
-/// Between two warnings that `accept` fails for want of descriptors or memory.
+/// Between two warnings that `accept` fails for lack of descriptors or memory.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Says now and then that a port cannot accept.
+/// Warns at intervals that a port cannot accept.
 #[derive(Debug, Default)]
 pub(crate) struct AcceptWarning(Option<Instant>);
 
@@ -163,7 +163,7 @@ pub(crate) async fn accept(
     mut stop: watch::Receiver<bool>,
 ) {
     let mut warning = AcceptWarning::default();
-    // Made once: what a request needs of it is cloned in much less time.
+    // Made once: requests clone the parts they need, which takes much less time.
     let site = pages::service(&node);
     loop {
         let accepted = tokio::select! {
@@ -187,8 +187,8 @@ pub(crate) async fn accept(
     }
 }
 
-/// A place for a connection, and what tells that it has to give way.
-fn place(
+/// A permit for a connection, and the receiver that tells when it must give way.
+fn permit(
     node: &Node,
     door: &Door,
     peer: SocketAddr,
@@ -199,21 +199,21 @@ fn place(
     };
     let (tell, evicted) = oneshot::channel();
     let evict = move |reason| {
-        // Unless it has just ended by itself.
+        // Fails if the connection has just ended by itself.
         tell.send(reason).ok();
     };
     let is_proxy = is_trusted(node, peer.ip());
-    let place = node
+    let permit = node
         .limits
         .connection(pool, peer.ip(), is_proxy, Box::new(evict))?;
-    Ok((place, evicted))
+    Ok((permit, evicted))
 }
 
 fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: SocketAddr) {
     let index = door.index();
     node.counts.accepted[index].fetch_add(1, Ordering::Relaxed);
-    let (place, evicted) = match place(node, door, peer) {
-        Ok(placed) => placed,
+    let (permit, evicted) = match permit(node, door, peer) {
+        Ok(permitted) => permitted,
         Err(reason) => {
             node.counts.reject(reason, peer);
             if matches!(door, Door::Http) {
@@ -228,16 +228,16 @@ fn admit(node: &Arc<Node>, door: &Door, site: &Router, socket: TcpStream, peer: 
     }
     let open = Open::new(Arc::clone(node), index);
     let (door, site) = (door.clone(), site.clone());
-    // Whoever serves it bounds its life; it ends at the latest with the runtime.
+    // The task that serves it bounds its life; it ends with the runtime at the latest.
     tokio::spawn(async move {
         let node = &open.node;
-        let served = panics::contain_task(serve(node, door, &site, socket, place, peer));
+        let served = panics::contain_task(serve(node, door, &site, socket, permit, peer));
         tokio::select! {
             served = served => if let Err(panic) = served {
                 let whom = format_args!("the connection of {peer}");
                 panic.report(Part::Connection, &whom);
             },
-            // Once it is served for good, nothing is left that could tell.
+            // Once the connection is served for good, the sender is gone.
             Ok(reason) = evicted => match reason {
                 Some(reason) => node.counts.reject(reason, peer),
                 None => tracing::debug!(%peer, "an idle connection gave way"),
@@ -251,30 +251,30 @@ async fn serve(
     door: Door,
     site: &Router,
     socket: TcpStream,
-    place: ConnectionPermit,
+    permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
     match door {
-        Door::Rtmp => rtmp::serve(node, socket, place, peer).await,
-        Door::Http => http::serve(node, site, socket, place, peer).await,
+        Door::Rtmp => rtmp::serve(node, socket, permit, peer).await,
+        Door::Http => http::serve(node, site, socket, permit, peer).await,
         Door::Https(acceptor) => {
             let Some(socket) = secure(node, &acceptor, socket, peer).await else {
                 return;
             };
             match socket.get_ref().1.alpn_protocol() {
-                Some(tls::HTTP_2) => http::h2::serve(node, site, socket, place, peer).await,
-                _ => http::serve(node, site, socket, place, peer).await,
+                Some(tls::HTTP_2) => http::h2::serve(node, site, socket, permit, peer).await,
+                _ => http::serve(node, site, socket, permit, peer).await,
             }
         }
         Door::Rtmps(acceptor) => {
             if let Some(socket) = secure(node, &acceptor, socket, peer).await {
-                rtmp::serve(node, socket, place, peer).await;
+                rtmp::serve(node, socket, permit, peer).await;
             }
         }
     }
 }
 
-/// The connection within TLS, if the peer gets that far.
+/// The connection within TLS, if the handshake succeeds.
 async fn secure(
     node: &Node,
     acceptor: &TlsAcceptor,

@@ -1,13 +1,12 @@
-//! Whether the server is so pressed that newcomers would be at the cost of those who are there.
+//! Whether the server is so loaded that new listeners would be at the cost of present ones.
 //!
-//! A background task tells what it has measured ([`Pressure::note`]); each join asks for the verdict
-//! ([`Pressure::refusal`]), which is a few loads. Everything is measured in levels: 1 is the mark at which
-//! newcomers are refused, and they are let in again at somewhat less, so that the door does not flutter. A newcomer is
-//! refused for what would be at the cost of those it shares with: a thread's lack of time concerns those whom
-//! that kind of thread would serve, everything else concerns everybody.
+//! A background task reports what it has measured ([`Pressure::note`]); each join asks for the verdict
+//! ([`Pressure::refusal`]), which is a few loads. Everything is measured in levels: at level 1 new listeners
+//! are refused, and they are admitted again at a lower one (high and low watermark). A thread's lack of time
+//! refuses only the listeners that its kind of thread would serve; every other level refuses all.
 //!
-//! Descriptors are counted on between two measurements, because a second of joins may take more of
-//! them than there are to spare.
+//! Between two measurements each accepted connection counts as a descriptor, because one second of joins may
+//! take more than there are to spare.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::rejected::Rejected;
 
-/// How a listener is sent to.
+/// How a listener is served.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Transport {
     /// By a fan-out worker or a task.
@@ -24,12 +23,12 @@ pub(crate) enum Transport {
     Webrtc,
 }
 
-/// What may press.
+/// The measured levels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
-    /// The least that the listeners of the fan-out worker with the least to do need of its core.
+    /// The share of its core that the least loaded fan-out worker needs for its listeners.
     Turn,
-    /// What the viewers of the WebRTC worker with the most to do need of its core.
+    /// The share of its core that the most loaded WebRTC worker needs for its viewers.
     WebrtcTurn,
     /// The share of messages that came long after their window.
     Lateness,
@@ -50,7 +49,7 @@ impl Kind {
         Self::Memory,
     ];
 
-    /// Whether it is a reason to refuse who comes this way.
+    /// Whether it is a reason to refuse a listener over this transport.
     const fn concerns(self, transport: Transport) -> bool {
         match self {
             Self::Turn => matches!(transport, Transport::Tcp),
@@ -82,17 +81,17 @@ impl Kind {
 
     const fn rule(self) -> Rule {
         match self {
-            // A storm of joins is work as well, and passes.
+            // A burst of joins is work as well, and passes.
             Self::Turn | Self::WebrtcTurn => Rule {
                 leave_below: 0.9,
                 sustained: Duration::from_secs(1),
             },
-            // One second may be anything: a snapshot of the machine, a build beside us.
+            // A single second proves nothing: a snapshot of the machine, a build on the same host.
             Self::Lateness => Rule {
                 leave_below: 0.2,
                 sustained: Duration::from_secs(1),
             },
-            // Down to where the kernel calls it low.
+            // Down to the level that the kernel calls low.
             Self::SocketMemory => Rule {
                 leave_below: 0.85,
                 sustained: Duration::ZERO,
@@ -105,23 +104,23 @@ impl Kind {
     }
 }
 
-/// When a level refuses newcomers.
+/// When a level refuses new listeners.
 struct Rule {
-    /// It lets them in again below this.
+    /// The low watermark: below it listeners are admitted again.
     leave_below: f64,
-    /// It has to be at the mark for so long.
+    /// How long the level must stay at 1 before it refuses.
     sustained: Duration,
 }
 
-/// Where what the workload measures is at its mark.
+/// The workloads that are level 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marks {
-    /// The share of its core at which a fan-out worker is full. The rest is for what comes between visits, and
-    /// for the next costly moment.
+    /// The share of its core at which a fan-out worker is full. The rest is for work between visits, and for
+    /// the next peak.
     pub(crate) core_share: f64,
-    /// The same of a WebRTC worker. It has no windows to widen when it is short of time, a keyframe costs
-    /// it several pictures' time, and those who were let in in the two seconds until a mark is seen to be
-    /// passed have yet to shake hands, which is a millisecond each.
+    /// The same for a WebRTC worker. It has no windows to widen when it is short of time, a keyframe costs it
+    /// as much as several other frames, and viewers admitted in the two seconds until a high level is noticed
+    /// still have their handshakes before them, a millisecond each.
     pub(crate) webrtc_share: f64,
     /// The share of messages that may be late.
     pub(crate) late_share: f64,
@@ -137,29 +136,29 @@ impl Default for Marks {
     }
 }
 
-/// The part of `tcp_mem`'s second number, from which on the kernel shortens everybody's buffers, that
-/// TCP may take.
+/// The part of `tcp_mem`'s second number that TCP may take. From that number on the kernel shrinks the
+/// buffers of all connections.
 const SOCKET_MEMORY_SHARE_MAX: f64 = 0.9;
 
-/// Memory to be left free: a tenth, and on large hosts this. A storm of joins takes some 100 MB
-/// before it is seen.
+/// Memory to be left free: a tenth, and on large hosts this. A burst of joins takes some 100 MB before it
+/// is noticed.
 const MEMORY_SPARED_MAX: u64 = 512 << 20;
 const MEMORY_SPARED_PART: u64 = 10;
 
 /// Descriptors to be left for connections that are not listeners yet, publishers, and the operator: one
-/// in so many, within these bounds. The upper one is the number of pending connections there may be.
+/// in so many, within these bounds. The upper one is the largest number of pending connections.
 const DESCRIPTORS_SPARED_PART: u64 = 20;
 const DESCRIPTORS_SPARED_MIN: u64 = 32;
 const DESCRIPTORS_SPARED_MAX: u64 = 5_120;
 
-/// The part of those that remains when nobody at all is let in.
+/// The part of those that stays free when every connection is refused.
 const DESCRIPTORS_LAST_PART: u64 = 4;
 
-/// Levels by what was measured.
+/// Levels computed from measurements.
 pub(crate) mod level {
     use super::*;
 
-    /// From pages, and those at which the kernel feels pressed.
+    /// From the pages in use, and the number from which the kernel is under pressure.
     pub(crate) fn socket_memory(used: u64, pressed: u64) -> f64 {
         used as f64 / (pressed as f64 * SOCKET_MEMORY_SHARE_MAX).max(1.0)
     }
@@ -184,12 +183,12 @@ struct Gauge {
     level: AtomicU64,
     is_known: AtomicBool,
     refuses: AtomicBool,
-    /// Since when it has been at the mark.
+    /// Since when it has been at 1 or above.
     since: Mutex<Option<Instant>>,
 }
 
 impl Pressure {
-    /// For a process that may have so many descriptors.
+    /// For a process that may have `descriptors_max` descriptors.
     pub(crate) fn new(descriptors_max: Option<u64>) -> Self {
         Self {
             gauges: Default::default(),
@@ -197,22 +196,22 @@ impl Pressure {
         }
     }
 
-    /// Notes a level that was measured; `None` when this host does not tell it.
+    /// Notes a measured level; `None` when this host does not report it.
     pub(crate) fn note(&self, kind: Kind, level: Option<f64>, now: Instant) {
         let gauge = &self.gauges[kind as usize];
         let (before, after) = gauge.note(level, &kind.rule(), now);
         match (before, after) {
             (false, true) => tracing::warn!(
                 kind = kind.label(),
-                "newcomers are turned away from now on: {}",
+                "new listeners are refused from now on: {}",
                 kind.rejected()
             ),
-            (true, false) => tracing::info!(kind = kind.label(), "newcomers are let in again"),
+            (true, false) => tracing::info!(kind = kind.label(), "new listeners are admitted again"),
             _ => {}
         }
     }
 
-    /// Notes how many descriptors the process holds, which `count` finds out.
+    /// Notes the number of descriptors that the process holds, which `count` determines.
     pub(crate) fn count_descriptors(&self, count: impl FnOnce() -> Option<u64>) {
         self.descriptors.sample(count);
     }
@@ -222,7 +221,7 @@ impl Pressure {
         self.descriptors.taken.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Why a listener that comes this way is to be refused, if it is.
+    /// Why a listener over this transport is to be refused, if it is.
     pub(crate) fn refusal(&self, transport: Transport) -> Option<Rejected> {
         if self.descriptors.held() > self.descriptors.listeners_max() {
             return Some(Rejected::Descriptors);
@@ -234,7 +233,7 @@ impl Pressure {
         concerning.into_iter().find(refuses).map(Kind::rejected)
     }
 
-    /// Whether a connection is to be closed before it has said what it wants.
+    /// Whether a connection is to be closed before it has sent a request.
     pub(crate) fn refuses_connections(&self) -> bool {
         self.descriptors.held() > self.descriptors.connections_max()
     }
@@ -254,7 +253,7 @@ impl Pressure {
 }
 
 impl Gauge {
-    /// Gives whether it refused newcomers before, and whether it does now.
+    /// Returns whether it refused listeners before, and whether it does now.
     fn note(&self, level: Option<f64>, rule: &Rule, now: Instant) -> (bool, bool) {
         let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_known.store(level.is_some(), Ordering::Relaxed);
@@ -275,8 +274,8 @@ impl Gauge {
     }
 }
 
-/// What the process holds of descriptors: as counted, and accepted since. Those that were closed or
-/// have left the process's table since then count still, for a moment.
+/// The process's descriptors: those counted last, and those accepted since. Descriptors that were closed, or
+/// left the process's table, since then still count until the next measurement.
 #[derive(Debug)]
 struct Descriptors {
     max: u64,
@@ -294,7 +293,7 @@ impl Descriptors {
     }
 
     fn sample(&self, count: impl FnOnce() -> Option<u64>) {
-        // Those that come while it is counted may count twice, but are not forgotten.
+        // A connection accepted during the count may count twice, but is not missed.
         let taken = self.taken.load(Ordering::Relaxed);
         let Some(counted) = count() else {
             return self.taken.store(0, Ordering::Relaxed);
@@ -312,7 +311,7 @@ impl Descriptors {
         part.clamp(DESCRIPTORS_SPARED_MIN, DESCRIPTORS_SPARED_MAX)
     }
 
-    /// Held by the process at the most, if a listener is to be let in.
+    /// The process's descriptors up to which listeners are admitted.
     fn listeners_max(&self) -> u64 {
         self.max.saturating_sub(self.spared()).max(1)
     }
@@ -333,14 +332,14 @@ mod tests {
         Pressure::new(Some(1_000))
     }
 
-    /// Why somebody is refused, whichever way they come.
+    /// Why a listener is refused, over whichever transport.
     fn refusal(pressure: &Pressure) -> Option<Rejected> {
         let ways = [Transport::Tcp, Transport::Webrtc];
         ways.into_iter().find_map(|way| pressure.refusal(way))
     }
 
     #[test]
-    fn nothing_is_known_at_first_and_nobody_refused() {
+    fn nothing_is_known_at_first_and_nothing_refused() {
         let pressure = Pressure::new(None);
         assert_eq!(refusal(&pressure), None);
         let labels: Vec<_> = pressure.levels().map(|(label, _)| label).collect();
@@ -364,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_moment_refuses_nobody() {
+    fn a_bad_moment_refuses_no_listener() {
         for kind in [Kind::Turn, Kind::WebrtcTurn, Kind::Lateness] {
             let (pressure, start) = (pressure(), Instant::now());
             let levels = [
@@ -385,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_that_are_full_refuse_their_own_and_late_ones_everybody() {
+    fn full_workers_refuse_their_own_listeners_and_late_ones_all() {
         let (pressure, start) = (pressure(), Instant::now());
         let full = |kind| {
             pressure.note(kind, Some(1.1), start);
@@ -400,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_does_not_tell_refuses_nobody() {
+    fn what_the_host_does_not_tell_refuses_no_listener() {
         let (pressure, now) = (pressure(), Instant::now());
         pressure.note(Kind::Memory, Some(1.2), now);
         assert_eq!(refusal(&pressure), Some(Rejected::Memory));
@@ -434,7 +433,7 @@ mod tests {
         assert_eq!(
             pressure.descriptors.held(),
             101,
-            "who came meanwhile counts"
+            "accepted meanwhile, and counted"
         );
     }
 
@@ -444,7 +443,7 @@ mod tests {
         assert_eq!(of(256).listeners_max(), 224);
         assert_eq!(of(20_000).listeners_max(), 19_000);
         assert_eq!(of(1 << 20).listeners_max(), (1 << 20) - 5_120);
-        assert_eq!(of(16).listeners_max(), 1, "nobody");
+        assert_eq!(of(16).listeners_max(), 1, "none");
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Where publishers are, or were lately: their addresses keep a few places (see [`super::places`]).
+//! Addresses that have, or lately had, a publisher: each keeps a reserve of permits (see [`super::permits`]).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// How long an address is remembered after its last publisher has left: an evening's broken uplink.
+/// How long an address is remembered after its last publisher left: one evening with a broken uplink.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
 
-/// Addresses remembered without a publisher. Beyond it the one that was left first is forgotten.
+/// Addresses remembered without a publisher. Beyond it the one whose publisher left first is forgotten.
 const REMEMBERED_MAX: usize = 1_024;
 
 /// Addresses with an authenticated publisher, now or lately.
@@ -18,7 +18,7 @@ pub(super) struct Publishers(HashMap<IpAddr, Presence>);
 struct Presence {
     /// Publishers now.
     count: usize,
-    /// When one came or left.
+    /// When the last one came or left.
     seen: Instant,
 }
 

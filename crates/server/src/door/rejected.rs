@@ -1,6 +1,6 @@
-//! Why somebody is turned away at a door: the words for it, and the label it is counted under.
+//! Why a door refuses a connection or request: the message, and the metric label.
 
-/// Why somebody is not let in.
+/// Why a connection or request is refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(crate) enum Rejected {
     #[error("too many connections from this address")]

@@ -1,5 +1,5 @@
-//! TLS, by rustls with aws-lc-rs. Certificate and key are PEM files, which may be read again while
-//! connections are open: a handshake is shown the certificate that is current when it begins.
+//! TLS, by rustls with aws-lc-rs. Certificate and key are PEM files, which can be reloaded while connections
+//! are open: each handshake uses the certificate that is current when it begins.
 
 use std::fmt;
 use std::io;
@@ -19,10 +19,10 @@ use tokio_rustls::server::TlsStream;
 
 use crate::stamp;
 
-/// A handshake takes two round trips; this allows for the worst of mobile networks.
+/// A handshake takes two round trips; this is enough for the worst mobile networks.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// HTTP/2 as ALPN calls it (RFC 9113 §3.2). A client that offers nothing is served HTTP/1.
+/// HTTP/2's ALPN name (RFC 9113 §3.2). A client that offers nothing is served HTTP/1.
 pub(super) const HTTP_2: &[u8] = b"h2";
 
 /// Why TLS cannot be offered.
@@ -36,31 +36,31 @@ pub enum TlsError {
         /// What is wrong with it.
         source: rustls::pki_types::pem::Error,
     },
-    /// The certificate file holds none.
+    /// The certificate file contains no certificate.
     #[error("{}: there is no certificate in it", .0.display())]
     NoCertificate(PathBuf),
-    /// Certificate and key do not fit each other, or are of no use.
+    /// Certificate and key do not fit each other, or are unusable.
     #[error("certificate and private key: {0}")]
     Pair(#[from] rustls::Error),
-    /// The certificate is none that X.509 knows.
+    /// The certificate is not valid X.509.
     #[error("{}: the certificate cannot be read", .0.display())]
     Malformed(PathBuf),
-    /// No client would believe it.
+    /// No client would accept it.
     #[error("{}: the certificate has expired ({facts})", path.display())]
     Expired {
         /// Where it is.
         path: PathBuf,
-        /// Which one it is.
+        /// Which certificate it is.
         facts: Facts,
     },
 }
 
-/// What tells one certificate from another, and until when it is good.
+/// What identifies a certificate, and when it expires.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Facts {
-    /// As hexadecimal digits, the way that `openssl x509 -serial` shows it.
+    /// Hexadecimal digits, as `openssl x509 -serial` prints them.
     pub serial: String,
-    /// When no client believes it any more.
+    /// From when on no client accepts it.
     pub expires: SystemTime,
 }
 
@@ -71,14 +71,14 @@ impl fmt::Display for Facts {
     }
 }
 
-/// What the secure ports show, by what is spoken behind them.
+/// The TLS acceptors of the secure ports, by protocol.
 #[derive(Clone)]
 pub(crate) struct Acceptors {
     pub(crate) https: TlsAcceptor,
     pub(crate) rtmps: TlsAcceptor,
 }
 
-/// The certificate that handshakes are shown, and where it is read from.
+/// The certificate that handshakes use, and the files it is read from.
 pub(crate) struct Certificate {
     chain: PathBuf,
     key: PathBuf,
@@ -92,18 +92,18 @@ struct Shown {
     facts: Facts,
 }
 
-/// What reading it again has brought.
+/// The result of a reload.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Renewal {
     /// Another certificate.
     New(Facts),
-    /// The one that there was.
+    /// The same certificate.
     Same(Facts),
 }
 
 impl Certificate {
-    /// Reads the certificate chain and the key. One that has expired is shown all the same: a client may
-    /// not care, and the operator hears of it.
+    /// Reads the certificate chain and the key. An expired certificate is accepted: a client may not check,
+    /// and the operator is warned.
     pub(crate) fn read(chain: &Path, key: &Path) -> Result<Self, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let shown = Shown::read(chain, key, &provider)?;
@@ -121,7 +121,7 @@ impl Certificate {
         })
     }
 
-    /// Reads both again. A pair that is of no use is not taken.
+    /// Reads both again. An unusable pair is refused.
     pub(crate) fn renew(&self, now: SystemTime) -> Result<Renewal, TlsError> {
         let read = Shown::read(&self.chain, &self.key, &self.provider)?;
         let facts = read.facts.clone();
@@ -139,18 +139,18 @@ impl Certificate {
         })
     }
 
-    /// Of the certificate that is shown now.
+    /// The facts of the certificate in use.
     pub(crate) fn facts(&self) -> Facts {
         self.shown().facts
     }
 
-    /// What the secure ports accept by.
+    /// The acceptors of the secure ports.
     pub(crate) fn acceptors(self: &Arc<Self>) -> Result<Acceptors, TlsError> {
         let rtmps = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(self) as _);
-        // RTMP has no name in ALPN, and a client that offers another must not be refused for that.
+        // RTMP has no ALPN name, and a client that offers another protocol must not be refused for that.
         let mut https = rtmps.clone();
         https.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
         Ok(Acceptors {

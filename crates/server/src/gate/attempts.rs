@@ -1,5 +1,5 @@
-//! How often an address may be wrong, counted for each kind of action by itself: an encoder that
-//! retries with an old key must not lock out the operator who is about to correct it.
+//! Limits wrong credentials per address and kind of action: an encoder that retries with an old key must not
+//! lock out the operator who is about to correct it.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -9,15 +9,15 @@ use fanout::gate::Action;
 use crate::address::network;
 use crate::allowance::Allowances;
 
-/// Wrong credentials an address may present in a row for one kind of action: a person trying all they know, and a source
-/// client that retries while its operator looks for the key.
+/// Wrong credentials an address may present in a row for one kind of action: a person who tries all passwords
+/// they know, or a source client that retries while its operator looks for the key.
 const ALLOWANCE: u32 = 20;
 
-/// How long until one more wrong credential is allowed again. A script that guesses gets 43,200 a
-/// day for each kind, of 2¹⁴⁴.
+/// How long until one more wrong credential is allowed again. A guessing script gets 43,200 per day
+/// for each kind, of 2¹⁴⁴.
 const REFILL: Duration = Duration::from_secs(2);
 
-/// For what a credential was presented.
+/// What a credential was presented for.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Kind {
     Publish,
@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// The allowance of every address that was wrong lately.
+/// The allowances of all addresses that presented a wrong credential lately.
 #[derive(Debug)]
 pub(super) struct Attempts(Allowances<(IpAddr, Kind)>);
 

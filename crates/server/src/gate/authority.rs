@@ -11,7 +11,7 @@ use fanout::gate::{Action, Credential, Denied, Request, Terms};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// What an authority permits.
+/// An authority's permission.
 #[derive(Clone, Debug)]
 pub struct Grant {
     /// The credential that was shown; `None` if none was needed. A publisher's decides on takeover: equal
@@ -42,16 +42,16 @@ pub trait Authority: fmt::Debug + Send + Sync {
     fn decide<'a>(&'a self, action: Action, request: &'a Request<'a>) -> Verdict<'a>;
 }
 
-/// Makes credentials of secrets: equal ones of equal secrets, within this process.
+/// Makes credentials from secrets: equal ones from equal secrets, within this process.
 #[derive(Clone)]
 pub(crate) struct Fingerprints {
-    /// They are keyed with it, so that they tell nothing about the secret.
+    /// The hash key, so that credentials reveal nothing about the secret.
     key: [u8; 32],
 }
 
 impl Fingerprints {
     /// # Errors
-    /// When the system has no randomness to give.
+    /// When the system has no random bytes.
     pub(crate) fn new() -> Result<Self, getrandom::Error> {
         let mut key = [0; 32];
         getrandom::fill(&mut key)?;

@@ -1,4 +1,4 @@
-//! The built-in authority: keys to publish, a password for titles, and everybody may listen.
+//! The built-in authority: keys to publish, a password for titles, and free listening.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The secrets of `config`, all of which are set by now.
+    /// With the secrets of `config`, all of which are set by now.
     pub(super) fn new(config: Arc<Config>, fingerprints: Fingerprints) -> Self {
         Self {
             config,
@@ -32,7 +32,7 @@ impl Keys {
         let password = self.config.auth.admin_password.as_ref();
         let password = password.filter(|_| action == Action::UpdateMetadata);
         let password = password.map(|secret| PublishKey { name: None, secret });
-        // Every secret is compared, so that the time taken does not tell which one fitted.
+        // Every secret is compared, so that the time does not reveal which one matched.
         let mut fitting = None;
         for key in self.config.publish_keys(request.stream).chain(password) {
             if evidence.fits(key.secret) {
@@ -41,7 +41,7 @@ impl Keys {
         }
         let key = fitting.ok_or(Denied::Wrong)?;
         Ok(Grant {
-            // All that show one key, in whatever way, have one credential.
+            // The same key gives the same credential, however it was presented.
             credential: Some(self.fingerprints.of(key.secret.reveal())),
             terms: Terms {
                 until: None,
@@ -57,12 +57,12 @@ impl Authority for Keys {
     }
 }
 
-/// What shows that a client knows a secret.
+/// What proves that a client knows a secret.
 #[derive(Clone, Copy, Debug)]
 enum Evidence<'a> {
     /// The secret itself.
     Secret(&'a str),
-    /// An answer that only who knows it can give.
+    /// An answer to a challenge, which only a client that knows the secret can give.
     Proof(&'a dyn Proof),
 }
 

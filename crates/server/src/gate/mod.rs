@@ -1,19 +1,19 @@
-//! The one place that decides who may do what.
+//! The gate: the only module that grants permissions.
 //!
 //! It owns the registry's only [`Gatekeeper`], so nothing is published, played or administered without a
-//! value that was made here. What a client may do an [`Authority`] knows; the gate awaits its answer, for
-//! [`ANSWER_TIMEOUT`] at the most, in the task of the connection that asks.
+//! value that was made here. An [`Authority`] decides what a client may do; the gate awaits its answer, for
+//! [`ANSWER_TIMEOUT`] at most, in the task of the connection that asks.
 //!
 //! Secrets are compared in constant time. Wrong ones use up a small allowance per address and kind of action;
-//! while it is used up nothing that address presents for it is believed, so that guessing gains nothing.
-//! What counts is the allowance when the answer is there: thousands of guesses that are asked side by side
-//! while an authority takes its time are worth no more than as many in a row. Questions that wait use up
+//! while it is used up no credential that the address presents for that kind is accepted, so guessing gains
+//! nothing. The allowance is checked when the answer arrives: thousands of guesses that are asked side by side
+//! while an authority takes its time are worth no more than as many in a row. Pending questions use up
 //! nothing, so that many broadcasters behind one address may wait together.
 //!
-//! But for what has been right from that address before: a publisher that shares its address with a
-//! guesser (behind a NAT or a balancer) comes back all the same. Guesses from other addresses, and
-//! for other keys, stay limited. Whoever guesses right behind a publisher's own address is told so at
-//! any pace, which is why a key has at least eight characters.
+//! One exception: a credential that was right from that address before is still accepted, so a publisher that
+//! shares its address with a guesser (behind a NAT or a balancer) can reconnect. Guesses from other addresses,
+//! and for other keys, stay limited. A guesser behind a publisher's own address learns at any pace whether a
+//! guess is right, which is why a key has at least eight characters.
 
 mod attempts;
 mod authority;
@@ -40,13 +40,13 @@ use self::keys::Keys;
 use self::successes::Successes;
 use crate::config::{Config, Secret};
 
-/// What publishes by no secret at all. No key is as short.
+/// Stands for the secret of publishers without one. No key is as short.
 const NO_KEY: &str = "";
 
-/// What publishes by an authority's permission for which no credential was needed.
+/// Stands for the secret of publishers that an authority permits without a credential.
 const OPEN: &str = "open";
 
-/// To use the operator's port.
+/// The action of using the operator's port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Administer;
 
@@ -62,11 +62,11 @@ pub(crate) struct AuthorityGate {
 }
 
 impl AuthorityGate {
-    /// Guards by the secrets of `config`, all of which are set by now, or as `authority` says if there is
+    /// Guards by the secrets of `config`, all of which are set by now, or by `authority` if there is
     /// one.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
+    /// When the system has no random bytes.
     pub(crate) fn new(
         config: Arc<Config>,
         gatekeeper: Gatekeeper,
@@ -106,12 +106,12 @@ impl AuthorityGate {
         Ok(self.gatekeeper.authorize(Administer))
     }
 
-    /// Lets in where the operator's port is open to everybody who can reach it.
+    /// Permits administration where the operator's port is open to every client that can reach it.
     pub(crate) fn administer_unasked(&self) -> Authorized<Administer> {
         self.gatekeeper.authorize(Administer)
     }
 
-    /// Permits what this server publishes itself and gives up to every key of the stream.
+    /// Permits what this server publishes itself and yields to every key of the stream.
     pub(crate) fn publish_until_replaced(&self, stream: &StreamName) -> Authorized<Publish> {
         self.gatekeeper.authorize(Publish {
             stream: stream.clone(),
@@ -119,8 +119,8 @@ impl AuthorityGate {
         })
     }
 
-    /// Permits what this server publishes itself and does not give up: a key replaces it, and is
-    /// replaced by it, only where one of them has stalled.
+    /// Permits what this server publishes itself and does not yield: a key replaces it, and is replaced by
+    /// it, only where the present publisher has stalled.
     pub(crate) fn publish_as_nobody(&self, stream: &StreamName) -> Authorized<Publish> {
         self.gatekeeper.authorize(Publish {
             stream: stream.clone(),
@@ -128,7 +128,7 @@ impl AuthorityGate {
         })
     }
 
-    /// Permits this server to send a stream on.
+    /// Permits this server to push a stream.
     pub(crate) fn play_unasked(&self, stream: &StreamName) -> Authorized<Play> {
         self.gatekeeper.authorize(Play {
             stream: stream.clone(),
@@ -144,14 +144,14 @@ impl AuthorityGate {
                 peer = %request.peer,
                 ?action,
                 seconds = ANSWER_TIMEOUT.as_secs(),
-                "who may decide has not answered in time"
+                "the authority has not answered in time"
             );
             Err(Denied::Unavailable)
         });
         self.believe(Kind::of(action), request.peer.ip(), verdict)
     }
 
-    /// Counts a guess, and believes no right one where there were too many wrong ones.
+    /// Counts a guess, and refuses even a right one after too many wrong ones.
     fn believe(
         &self,
         kind: Kind,

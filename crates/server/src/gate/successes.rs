@@ -1,4 +1,4 @@
-//! Which credentials were right, and from where: the last of them.
+//! The most recent right credentials, with their addresses.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,12 +9,12 @@ use fanout::gate::Credential;
 use super::attempts::Kind;
 use crate::address::network;
 
-/// Successes remembered, some 64 KiB of them. Only a right credential makes one, so strangers cannot
-/// have them forgotten; beyond it the one that was repeated longest ago is.
+/// Successes remembered, some 64 KiB of them. Only a right credential makes one, so an attacker cannot flush
+/// them; beyond it the one whose last repetition is oldest is forgotten.
 const SUCCESSES_MAX: usize = 1_024;
 
-/// From where, for what, and what credential. They do not age: a studio's connection may last for weeks
-/// before it has to come back.
+/// Address, kind of action and credential. They do not age: an encoder's connection may last for weeks
+/// before it has to reconnect.
 type Success = (IpAddr, Kind, u64);
 
 /// See the module's description.
@@ -23,7 +23,7 @@ pub(super) struct Successes(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// With the number of the last success of its kind.
+    /// With the sequence number of its last success.
     last: HashMap<Success, u64>,
     count: u64,
 }

@@ -1,12 +1,12 @@
-//! An authority that answers when the test says.
+//! An authority that answers when the test tells it to.
 
 use fanout::gate::{Action, Credential, Denied, Identity, Request, Terms};
 use fanout::testing::Latch;
 
 use super::authority::{Authority, Grant, Verdict};
 
-/// Everybody may listen, and publish with the key. What concerns streams below `late/` is decided when the
-/// test says.
+/// Every client may listen, and publish with the key. Questions about streams below `late/` are answered when
+/// the test tells it to.
 #[derive(Debug)]
 pub(crate) struct Late {
     key: &'static str,
@@ -21,12 +21,12 @@ impl Late {
         }
     }
 
-    /// Has the late answers come.
+    /// Releases the late answers.
     pub(crate) fn open(&self) {
         self.latch.open();
     }
 
-    /// How many questions wait for an answer.
+    /// How many questions are pending.
     pub(crate) fn waiting(&self) -> usize {
         self.latch.waiting()
     }

@@ -11,7 +11,7 @@ const KEY: &str = "bells-at-noon-41";
 const PASSWORD: &str = "tower-warden-77";
 const OWN_KEY: &str = "only-for-own-93";
 
-fn gatehouse() -> AuthorityGate {
+fn authority_gate() -> AuthorityGate {
     guarded(None)
 }
 
@@ -64,7 +64,7 @@ async fn publish(
     gate.publish(&request(&name(stream), host, secret)).await
 }
 
-/// The same with an answer to a challenge, by somebody who knows a word.
+/// The same with an answer to a challenge, by a client that knows a word.
 async fn prove(
     gate: &AuthorityGate,
     stream: &str,
@@ -87,7 +87,7 @@ async fn update(gate: &AuthorityGate, stream: &str, host: u8, secret: Option<&st
     gate.update_metadata(&request).await.err()
 }
 
-/// An answer to a challenge by somebody who knows a word.
+/// An answer to a challenge by a client that knows a word.
 struct Knows(&'static str);
 
 impl Proof for Knows {
@@ -102,7 +102,7 @@ fn credential(permission: Result<Authorized<Publish>, Denied>) -> Credential {
 
 #[tokio::test]
 async fn each_secret_opens_its_own_door() {
-    let gate = gatehouse();
+    let gate = authority_gate();
     let wrong = Some(Denied::Wrong);
     for (stream, secret, publishes, updates) in [
         ("live/a", Some(KEY), None, None),
@@ -139,7 +139,7 @@ async fn each_secret_opens_its_own_door() {
 
 #[tokio::test]
 async fn a_credential_names_its_secret_and_not_the_stream() {
-    let gate = gatehouse();
+    let gate = authority_gate();
     let shared = credential(publish(&gate, "live/a", 1, Some(KEY)).await);
     assert_eq!(
         shared,
@@ -151,14 +151,14 @@ async fn a_credential_names_its_secret_and_not_the_stream() {
     );
     assert_ne!(
         shared,
-        gatehouse().fingerprints.of(KEY),
+        authority_gate().fingerprints.of(KEY),
         "the key is the process's own"
     );
 }
 
 #[tokio::test]
 async fn each_named_key_is_a_credential_and_an_identity() {
-    let gate = gatehouse();
+    let gate = authority_gate();
     let mut credentials = Vec::new();
     for (secret, expected) in [
         (KEY, None),
@@ -179,7 +179,7 @@ async fn each_named_key_is_a_credential_and_an_identity() {
 
 #[tokio::test]
 async fn a_proof_is_as_good_as_the_key_and_no_better() {
-    let gate = gatehouse();
+    let gate = authority_gate();
     let by_key = publish(&gate, "live/a", 1, Some(KEY)).await;
     let by_proof = prove(&gate, "live/a", 1, None, KEY).await;
     let (by_key, by_proof) = (credential(by_key), credential(by_proof));
@@ -200,7 +200,7 @@ async fn a_proof_is_as_good_as_the_key_and_no_better() {
 
 #[test]
 fn the_demo_gives_way_to_every_key() {
-    let gate = gatehouse();
+    let gate = authority_gate();
     let own = gate.publish_until_replaced(&name("live/a"));
     assert_eq!(own.action().credential, Credential::YIELDS);
     for secret in [KEY, OWN_KEY, NO_KEY, OPEN] {
@@ -210,7 +210,7 @@ fn the_demo_gives_way_to_every_key() {
 
 #[tokio::test]
 async fn guessing_locks_the_address_out_and_nobody_else() {
-    let gate = gatehouse();
+    let gate = authority_gate();
     let mut refused = None;
     for _ in 0..100 {
         refused = publish(&gate, "live/a", 7, Some("guess")).await.err();
@@ -232,7 +232,7 @@ async fn guessing_locks_the_address_out_and_nobody_else() {
 
 #[tokio::test]
 async fn a_guesser_does_not_lock_out_who_was_right_from_the_same_address() {
-    let gate = gatehouse();
+    let gate = authority_gate();
     let administer = |host, password| gate.administer(peer(host).ip(), Some(password)).err();
     assert!(publish(&gate, "live/a", 7, Some(KEY)).await.is_ok());
     assert_eq!(administer(7, PASSWORD), None);
@@ -260,7 +260,7 @@ async fn a_guesser_does_not_lock_out_who_was_right_from_the_same_address() {
     );
 }
 
-/// Asks `count` times for `late/a`, all at once, and waits until all questions wait.
+/// Asks `count` times for `late/a`, all at once, and waits until all questions are pending.
 async fn ask_late(
     gate: &Arc<AuthorityGate>,
     late: &Late,
@@ -325,8 +325,8 @@ async fn a_question_that_is_dropped_is_taken_back() {
     assert_eq!(late.waiting(), 0);
 }
 
-/// What waiting costs besides the connection: the request that is lent, and the futures of gate and authority
-/// with all that they hold, of which this one's only is the test's own.
+/// What a pending question costs besides the connection: the borrowed request, and the futures of gate and
+/// authority with all that they hold, of which only the latter is the test's own.
 #[tokio::test]
 async fn ten_thousand_who_wait_cost_little() {
     const EACH_BYTES_MAX: usize = 2 * 1024;

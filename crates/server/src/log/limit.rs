@@ -1,6 +1,6 @@
-//! How many lines there may be: each event of one place in the program is told while they are few, and
-//! how many more there were when they are a flood. Most events are caused by peers, who can cause as many
-//! as they like, and a flood is not to fill the disk, nor to hide what else happens.
+//! How many lines there may be: the events of one call site are logged while they are few, and summed up when
+//! they are a flood. Most events are caused by peers, who can cause as many as they like; a flood must neither
+//! fill the disk nor hide other events.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
@@ -14,30 +14,30 @@ use tracing_subscriber::layer::{Context, Layer};
 
 use crate::door::bucket::Bucket;
 
-/// Lines of one place: at once as many as a restart of everybody's encoders may bring, then more than an
-/// operator who looks for one client's trouble reads, and some 3 GB a month if they never end.
+/// Lines of one call site: at once as many as the encoders' reconnects after an outage may cause, then more
+/// than an operator who looks for one client's trouble reads, and some 3 GB a month if they never end.
 const PLACE: Rate = Rate::new(5, 50);
 
-/// Lines of all places together: some of them flooded at a time.
+/// Lines of all call sites together: some of them flooded at a time.
 const ALL: Rate = Rate::new(50, 500);
 
-/// The same for errors, which are our own state's and not for peers to cause.
+/// The same for errors, which concern our own state and cannot be caused by peers.
 const ERRORS: Rate = Rate::new(20, 200);
 
-/// The same for what is only told because the operator wants to see everything.
+/// The same for debug and trace lines, which are written only if the operator asks for them.
 const DETAILS: Rate = Rate::new(1_000, 5_000);
 
-/// How long events of one place are counted before their number is told.
+/// How long events of one call site are counted before their number is logged.
 const SUM_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Of an event that was kept back, to tell what it was like.
+/// Length of the example message in a sum.
 const EXAMPLE_BYTES_MAX: usize = 200;
 
-/// Places in the program; it has some hundred, and libraries some more. Lines of others have only the
+/// Call sites remembered; the program has some hundred, and libraries some more. Others have only the
 /// bound for all.
-const PLACES_MAX: usize = 1_024;
+const CALL_SITES_MAX: usize = 1_024;
 
-/// Sums are not kept back: each stands for lines that were.
+/// The target of sums, which are not suppressed: each stands for lines that were.
 const SUMS: &str = "carillon_server::log";
 
 #[derive(Clone, Copy)]
@@ -68,10 +68,10 @@ struct State {
     all: Bucket,
     errors: Bucket,
     details: Bucket,
-    places: HashMap<Identifier, CallSite>,
+    call_sites: HashMap<Identifier, CallSite>,
 }
 
-/// A place in the program that events come from.
+/// A call site of the log macros.
 #[derive(Debug)]
 struct CallSite {
     level: Level,
@@ -79,7 +79,7 @@ struct CallSite {
     untold: Option<Untold>,
 }
 
-/// Events of one place that were kept back.
+/// Suppressed events of one call site.
 #[derive(Debug)]
 struct Untold {
     since: Instant,
@@ -87,7 +87,7 @@ struct Untold {
     example: String,
 }
 
-/// What is told of them.
+/// What is logged about them.
 #[derive(Debug, Eq, PartialEq)]
 struct Sum {
     level: Level,
@@ -101,23 +101,23 @@ impl Limiter {
             all: ALL.bucket(now),
             errors: ERRORS.bucket(now),
             details: DETAILS.bucket(now),
-            places: HashMap::new(),
+            call_sites: HashMap::new(),
         })))
     }
 
-    /// Tells of events that were kept back some time ago.
+    /// Logs the sums of events that were suppressed some time ago.
     pub(super) fn sum_up(&self, now: Instant) {
         self.sums(|untold| now.saturating_duration_since(untold.since) >= SUM_INTERVAL)
             .iter()
             .for_each(Sum::tell);
     }
 
-    /// Tells of all events that were kept back.
+    /// Logs the sums of all suppressed events.
     pub(super) fn sum_up_all(&self) {
         self.sums(|_| true).iter().for_each(Sum::tell);
     }
 
-    /// Whether an event becomes a line; otherwise it is counted. `example` says what it is like.
+    /// Whether an event becomes a line; otherwise it is counted. `example` gives its message.
     fn may_tell(
         &self,
         metadata: &Metadata<'_>,
@@ -131,12 +131,12 @@ impl Limiter {
         if state.count(metadata) {
             return false;
         }
-        // Whatever formats the event is not ours, and may have something to say itself.
+        // Formatting runs foreign code, which may log something itself.
         drop(state);
         let example = example();
         let mut state = self.lock();
-        if let Some(place) = state.places.get_mut(&metadata.callsite()) {
-            let untold = place.untold.get_or_insert(Untold {
+        if let Some(site) = state.call_sites.get_mut(&metadata.callsite()) {
+            let untold = site.untold.get_or_insert(Untold {
                 since: now,
                 count: 0,
                 example,
@@ -148,10 +148,10 @@ impl Limiter {
 
     fn sums(&self, is_due: impl Fn(&Untold) -> bool) -> Vec<Sum> {
         let mut state = self.lock();
-        let places = state.places.values_mut();
-        let sums = places.filter_map(|place| {
-            let Untold { count, example, .. } = place.untold.take_if(|untold| is_due(untold))?;
-            let level = place.level;
+        let call_sites = state.call_sites.values_mut();
+        let sums = call_sites.filter_map(|site| {
+            let Untold { count, example, .. } = site.untold.take_if(|untold| is_due(untold))?;
+            let level = site.level;
             Some(Sum {
                 level,
                 count,
@@ -173,29 +173,29 @@ impl State {
             return self.details.take(now);
         }
         let rate = if level == Level::ERROR { ERRORS } else { PLACE };
-        if self.places.len() < PLACES_MAX {
-            let place = || CallSite {
+        if self.call_sites.len() < CALL_SITES_MAX {
+            let site = || CallSite {
                 level,
                 lines: rate.bucket(now),
                 untold: None,
             };
-            self.places.entry(metadata.callsite()).or_insert_with(place);
+            self.call_sites.entry(metadata.callsite()).or_insert_with(site);
         }
-        let place = self.places.get_mut(&metadata.callsite());
+        let site = self.call_sites.get_mut(&metadata.callsite());
         let all = if level == Level::ERROR {
             &mut self.errors
         } else {
             &mut self.all
         };
-        place.is_none_or(|place| place.lines.take(now)) && all.take(now)
+        site.is_none_or(|site| site.lines.take(now)) && all.take(now)
     }
 
-    /// Counts an event of a place that keeps some back already.
+    /// Counts an event of a call site that already suppresses some.
     fn count(&mut self, metadata: &Metadata<'_>) -> bool {
         let untold = self
-            .places
+            .call_sites
             .get_mut(&metadata.callsite())
-            .and_then(|place| place.untold.as_mut());
+            .and_then(|site| site.untold.as_mut());
         match untold {
             Some(untold) => {
                 untold.count += 1;
@@ -232,7 +232,7 @@ impl<S: Subscriber> Layer<S> for Limiter {
     }
 }
 
-/// An event's message, as far as it is needed to know it again.
+/// An event's message, long enough to recognise it.
 fn example(event: &Event<'_>) -> String {
     let mut message = Message(String::new());
     event.record(&mut message);
@@ -246,7 +246,7 @@ impl Visit for Message {
         if field.name() == "message" {
             let whole = format!("{value:?}");
             let end = whole.floor_char_boundary(EXAMPLE_BYTES_MAX);
-            // A `String` takes everything.
+            // Writing to a `String` does not fail.
             write!(self.0, "{}", &whole[..end]).ok();
         }
     }
@@ -256,8 +256,8 @@ impl Visit for Message {
 mod tests {
     use super::*;
 
-    /// The metadata of an event, and that of another place.
-    fn places() -> [&'static Metadata<'static>; 3] {
+    /// The metadata of an event, of one at another call site, and of an error.
+    fn events() -> [&'static Metadata<'static>; 3] {
         fn metadata(event: impl Fn()) -> &'static Metadata<'static> {
             use std::sync::OnceLock;
 
@@ -284,7 +284,7 @@ mod tests {
     fn a_flood_is_told_of_in_few_lines_and_nothing_is_forgotten() {
         let start = Instant::now();
         let limiter = Limiter::new(start);
-        let [refused, dropped, broken] = places();
+        let [refused, dropped, broken] = events();
         let (mut told, mut summed, mut sums) = (0, 0, 0);
         for millisecond in 0..60_000 {
             let now = start + Duration::from_millis(millisecond);
@@ -304,7 +304,7 @@ mod tests {
         let bound = u64::from(PLACE.at_once + 60 * PLACE.per_second);
         assert!((bound - 1..=bound).contains(&told), "{told}");
         assert!((4..=6).contains(&sums), "{sums}");
-        // Another place has lines of its own, and so have errors.
+        // Another call site has lines of its own, and so have errors.
         let end = start + Duration::from_secs(60);
         assert!(limiter.may_tell(dropped, String::new, end));
         assert!(limiter.may_tell(broken, String::new, end));

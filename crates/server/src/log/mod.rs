@@ -1,9 +1,9 @@
-//! The server's messages, on standard error: standard output belongs to the start-up notice and its
-//! readers.
+//! The server's messages, on standard error: standard output is for the start-up notice and the programs that
+//! read it.
 //!
-//! Nothing of the server waits for this log, and nobody can fill a disk with it. An event passes the
-//! [`limit`], which bounds how many lines a second there are, and becomes a line in the bounded queue of
-//! a [`sink`], whose thread alone writes. The access log has a sink of its own.
+//! The server never waits for this log, and no peer can fill a disk with it. An event passes the [`limit`],
+//! which bounds the lines per second, and becomes a line in the bounded queue of a [`sink`], whose thread
+//! alone writes. The access log has a sink of its own.
 
 mod limit;
 mod sink;
@@ -23,21 +23,21 @@ use self::limit::Limiter;
 pub(crate) use self::sink::{Sink, duplicate};
 use crate::config;
 
-/// What this log is called where there are several: in a metric's label and in complaints.
+/// This log's name in metric labels and warnings.
 pub(crate) const MESSAGES: &str = "messages";
 
-/// Lines that may wait: more than a minute of what the limit lets through.
+/// Lines that may wait: more than a minute of what the limit allows.
 const LINES_MAX: usize = 4_096;
 
-/// How long an error waits until it is written: it may be the last thing that this process says before
-/// it ends itself. Where lines are written at all, that takes less than a millisecond; a log that has
-/// been stuck for so long already is not waited for.
+/// How long an error waits until it is written: it may be the last line before the process ends itself.
+/// A working log takes less than a millisecond; one that has been stuck for this long already is not
+/// waited for.
 const ERROR_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How long the end of the process waits for the last lines.
 const END_PATIENCE: Duration = Duration::from_millis(500);
 
-/// The process's log, or none for programs that run a relay within themselves.
+/// The process's log, or none for programs that embed a relay.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log(Option<Installed>);
 
@@ -51,7 +51,7 @@ impl Log {
     /// Installs the process's log, panics included. A second call changes nothing.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// When its thread cannot be started.
     pub(crate) fn install(log: &config::Log) -> io::Result<Self> {
         let sink = Sink::open(MESSAGES, duplicate(io::stderr())?, LINES_MAX)?;
         let limiter = Limiter::new(Instant::now());
@@ -74,14 +74,14 @@ impl Log {
         Ok(Self(Some(Installed { limiter, sink })))
     }
 
-    /// Lines that nobody will ever read.
+    /// Lines that were dropped.
     pub(crate) fn lines_lost(&self) -> u64 {
         self.0
             .as_ref()
             .map_or(0, |installed| installed.sink.lines_lost())
     }
 
-    /// Tells of events that the limit has kept back. To be called now and then.
+    /// Logs sums of suppressed events. Call it at intervals.
     pub(crate) fn sum_up(&self, now: Instant) {
         if let Some(installed) = &self.0 {
             installed.limiter.sum_up(now);
@@ -97,23 +97,23 @@ impl Log {
     }
 }
 
-/// The standard library would write this itself, and wait for whoever reads it.
+/// Logs a panic. The standard library's own hook would wait for the reader of standard error.
 fn tell_panic(panic: &PanicHookInfo<'_>) {
     let thread = std::thread::current();
     let thread = thread.name().unwrap_or("unnamed");
     let message = panic.payload_as_str().unwrap_or("no message");
     let location = panic.location().map(tracing::field::display);
-    // Taken if RUST_BACKTRACE asks for it.
+    // Captured if RUST_BACKTRACE asks for it.
     let backtrace = Backtrace::capture();
     let backtrace = (backtrace.status() == BacktraceStatus::Captured).then_some(backtrace);
     let backtrace = backtrace.as_ref().map(tracing::field::display);
     tracing::error!(location, backtrace, "thread '{thread}' panicked: {message}");
 }
 
-/// Makes lines of events.
+/// Turns events into lines.
 struct Lines(Sink);
 
-/// Takes one event's line, whole.
+/// Collects one event's line.
 struct Line<'a> {
     sink: &'a Sink,
     is_error: bool,
@@ -151,8 +151,8 @@ impl Write for Line<'_> {
     }
 }
 
-/// Writes a text to standard output and waits for that no longer than a second: a pipe that nobody reads must
-/// not keep a server from its work.
+/// Writes a text to standard output and waits at most one second for that: a pipe without a reader must not
+/// stop a server.
 pub(crate) fn announce(text: &str) {
     let announced = duplicate(io::stdout())
         .and_then(|output| Sink::open("notice", output, 1))

@@ -1,8 +1,8 @@
 //! A bounded queue of lines, and the thread that writes them.
 //!
-//! Whoever has a line never waits: not for a pipe that nobody reads, nor for a disk that is full or slow.
-//! Lines beyond the bounds are dropped and counted, and so are those that cannot be written; how many
-//! they were is told as soon as lines are written again.
+//! A caller with a line never waits: not for a pipe without a reader, nor for a disk that is full or slow.
+//! Lines beyond the bounds, and lines that cannot be written, are dropped and counted; their number is logged
+//! as soon as lines are written again.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-/// Bytes that may wait, whatever the lines; an ordinary one has 250.
+/// Bytes that may wait, in whatever lines; an ordinary line has 250.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Takes lines. Clones write to the same place; the thread ends after the last of them.
+/// Takes lines. Clones write to the same file; the thread ends after the last of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Sink(Arc<Handle>);
 
@@ -29,9 +29,9 @@ struct Shared {
     name: &'static str,
     lines_max: usize,
     queue: Mutex<Queue>,
-    /// There is something for the thread to do.
+    /// The thread has work.
     filled: Condvar,
-    /// The thread has worked off something.
+    /// The thread has finished some work.
     written: Condvar,
     lost: AtomicU64,
 }
@@ -40,9 +40,9 @@ struct Shared {
 struct Queue {
     text: Vec<u8>,
     lines: usize,
-    /// Where lines go from now on.
+    /// The file for lines from now on.
     replacement: Option<File>,
-    /// Lines that were ever taken in, and those of them that are done with.
+    /// Lines that were ever accepted, and how many of them are written or dropped.
     taken: u64,
     done: u64,
     /// When the thread began to write, while it does.
@@ -51,16 +51,16 @@ struct Queue {
 }
 
 /// Another descriptor of a standard stream. Its owner needs none of the standard library's locks, which
-/// somebody may hold for ever.
+/// another thread may hold for ever.
 pub(crate) fn duplicate(stream: impl AsFd) -> io::Result<File> {
     Ok(stream.as_fd().try_clone_to_owned()?.into())
 }
 
 impl Sink {
-    /// Begins to write to `output`. No more than `lines_max` may wait.
+    /// Starts writing to `output`. At most `lines_max` may wait.
     ///
     /// # Errors
-    /// When there is no thread.
+    /// When the thread cannot be started.
     pub(crate) fn open(name: &'static str, output: File, lines_max: usize) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             name,
@@ -94,14 +94,14 @@ impl Sink {
         shared.filled.notify_one();
     }
 
-    /// Writes what comes from now on to another file.
+    /// Writes later lines to another file.
     pub(crate) fn replace(&self, output: File) {
         self.0.0.lock().replacement = Some(output);
         self.0.0.filled.notify_one();
     }
 
-    /// Waits until all lines that were taken are done with, but no longer than `patience`, and not at all
-    /// when the thread has been stuck for that time already. Tells whether they are.
+    /// Waits until all accepted lines are written or dropped, but no longer than `patience`, and not at all when
+    /// the thread has already been stuck for that time. Returns whether they are.
     pub(crate) fn flush(&self, patience: Duration) -> bool {
         let begun = Instant::now();
         let shared = &self.0.0;
@@ -118,7 +118,7 @@ impl Sink {
         true
     }
 
-    /// Lines that nobody will ever read: there was no room for them, or they could not be written.
+    /// Lines that were dropped: the queue was full, or they could not be written.
     pub(crate) fn lines_lost(&self) -> u64 {
         self.0.0.lost.load(Ordering::Relaxed)
     }
@@ -139,7 +139,7 @@ enum Work {
 }
 
 impl Shared {
-    // Nothing below panics while it holds the lock, so that the message of a panic finds it free.
+    // Nothing below panics while it holds the lock, so a panic's message can take it.
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -197,7 +197,7 @@ impl Shared {
         }
     }
 
-    /// Tells the log of lines lost. An error would wait for this thread, so these are warnings.
+    /// Logs the number of lost lines. An error would wait for this thread, so these are warnings.
     fn tell(&self, result: Result<(), Failed>, told: &mut u64, is_broken: &mut bool) {
         let name = self.name;
         match result {
@@ -222,11 +222,11 @@ impl Shared {
     }
 }
 
-/// A file, or whatever stands behind a standard stream.
+/// A file, or a standard stream.
 #[derive(Debug)]
 struct Output {
     file: File,
-    /// Its last line has no end.
+    /// Its last line is incomplete.
     is_torn: bool,
 }
 
@@ -268,7 +268,7 @@ impl Output {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => return Ok(written),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Whoever shares the standard stream with us may have made it so.
+                // Another process that shares the standard stream may have made it non-blocking.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], None)?;
                 }
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_pipe_that_is_not_read() {
+    fn callers_do_not_wait_for_a_pipe_that_is_not_read() {
         let (mut reader, writer) = pipe();
         let sink = Sink::open("test", writer, usize::MAX).expect("a sink");
         let line = [b'x'; 1_023];
@@ -306,7 +306,7 @@ mod tests {
         assert!(!sink.flush(Duration::from_millis(1)));
         let lost = sink.lines_lost();
         assert!(lost > 0);
-        // What was taken is written as soon as somebody reads.
+        // Accepted lines are written as soon as the pipe is read.
         let kept = pushed as u64 - lost;
         let mut read = vec![0; line.len() * kept as usize];
         reader.read_exact(&mut read).expect("all of it");

@@ -1,4 +1,4 @@
-//! Files that are part of the binary.
+//! Files that are embedded in the binary.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::route;
 
-/// Checked again each time, by its tag: a new version of the server is in force at once.
+/// Revalidated each time, by its tag: a new version of the server takes effect at once.
 const CACHING: &str = "public, no-cache";
 
 /// One file.
@@ -17,11 +17,11 @@ pub(super) struct Asset {
     content_type: &'static str,
     bytes: &'static [u8],
     tag: LazyLock<String>,
-    /// The same for clients that say they understand gzip.
+    /// The same for clients that accept gzip.
     packed: Option<Packed>,
 }
 
-/// A file as gzip makes it.
+/// A file compressed by gzip.
 struct Packed {
     bytes: &'static [u8],
     tag: LazyLock<String>,
@@ -72,11 +72,11 @@ asset!(
     LIST = "text/javascript; charset=utf-8", "../../assets/list.js"
 );
 asset!(
-    /// The player page's part that knows what the stream is.
+    /// The player page's script that shows what is playing.
     INFO = "text/javascript; charset=utf-8", "../../assets/info.js"
 );
 asset!(
-    /// The player page's part that knows what browsers can play.
+    /// The player page's script that knows what browsers can play.
     WAYS = "text/javascript; charset=utf-8", "../../assets/ways.js"
 );
 asset!(
@@ -84,7 +84,7 @@ asset!(
     ICON = "image/svg+xml", "../../assets/icon.svg"
 );
 asset!(
-    /// What the player page and the publish page have in common.
+    /// The script that the player page and the publish page share.
     RTC = "text/javascript; charset=utf-8", "../../assets/rtc.js"
 );
 asset!(
@@ -92,7 +92,7 @@ asset!(
     PUBLISH = "text/javascript; charset=utf-8", "../../assets/publish.js"
 );
 asset!(
-    /// mpegts.js 1.8.2, Apache-2.0, as its npm package has it; beside it the same by `gzip -9 -n`.
+    /// mpegts.js 1.8.2, Apache-2.0, unchanged from its npm package; beside it the same by `gzip -9 -n`.
     LIBRARY = "text/javascript; charset=utf-8", "../../assets/vendor/mpegts.js",
     packed "../../assets/vendor/mpegts.js.gz"
 );
@@ -102,7 +102,7 @@ asset!(
 );
 
 impl Asset {
-    /// The file, or that the client has it already.
+    /// The file, or 304 if the client already has it.
     pub(super) fn answer(&'static self, headers: &HeaderMap) -> Response {
         let packed = self.packed.as_ref().filter(|_| takes_gzip(headers));
         let (bytes, tag) = match packed {
@@ -131,7 +131,7 @@ impl Asset {
     }
 }
 
-/// Whether the client says so (RFC 9110 §12.5.3): `gzip`, and not with the quality 0.
+/// Whether the client accepts gzip (RFC 9110 §12.5.3): `gzip`, and not with the quality 0.
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(header::ACCEPT_ENCODING).iter();
     let mut codings = lines

@@ -1,8 +1,8 @@
-//! By which address a visitor reaches this server, as far as that can be known.
+//! The address under which a visitor reaches this server, as far as it can be known.
 //!
-//! What the operator configured counts before all else. Behind a proxy that is trusted its
-//! X-Forwarded-… headers count, from everybody else they are ignored. Links of the pages need none
-//! of this: they are relative, so that they also work behind a proxy that says nothing.
+//! A configured address comes first. X-Forwarded-… headers count if they come from a trusted proxy, and are
+//! ignored otherwise. Links of the pages do not need this address: they are relative, so that they also work
+//! behind a proxy that sends no headers.
 
 use axum::http::{HeaderMap, header};
 
@@ -16,7 +16,7 @@ pub(crate) fn base(configured: Option<&BaseUrl>, visitor: Visitor, headers: &Hea
     }
     let forwarded = |name| {
         let value = headers.get_all(name).iter().next_back()?.to_str().ok()?;
-        // Proxies append; the last word is that of the one that is connected to us.
+        // Proxies append; the last entry is from the one that is connected to us.
         let last = value.rsplit(',').next()?.trim();
         visitor.is_proxied.then_some(last)
     };
@@ -32,11 +32,11 @@ pub(crate) fn base(configured: Option<&BaseUrl>, visitor: Visitor, headers: &Hea
     .unwrap_or_else(|| BaseUrl::new(visitor.scheme, NO_HOST, "").expect("a host's name"))
 }
 
-/// What stands for a host that nobody named.
+/// Used where no host is known.
 const NO_HOST: &str = "localhost";
 
-/// The name by which the client reached us. Proxies send curious ones, so whatever is no host is
-/// cut away rather than refused.
+/// The host by which the client reached us. Proxies send malformed ones, so whatever is not a host is
+/// cut off rather than refused.
 fn host(headers: &HeaderMap) -> String {
     let text = headers
         .get(header::HOST)
@@ -51,7 +51,7 @@ fn host(headers: &HeaderMap) -> String {
     }
 }
 
-/// The way from a page to `/`, in relative terms: `./`, `../`, `../../`.
+/// The relative path from a page to `/`: `./`, `../`, `../../`.
 pub(super) fn way_up(path: &str) -> String {
     let folders = path.matches('/').count().saturating_sub(1);
     if folders == 0 {

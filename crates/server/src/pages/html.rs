@@ -1,4 +1,4 @@
-//! Pages as text: what all of them have, and what keeps untrusted text in its place.
+//! Pages as text: their common parts, and the escaping of untrusted text.
 
 use std::fmt::Write;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::base::way_up;
 
-/// A page but for its main part. Its links are relative, and so hold under any path prefix.
+/// A page without its main part. Its links are relative, and so work under any path prefix.
 pub(super) struct Page {
-    /// The way to `/`.
+    /// The relative path to `/`.
     pub(super) up: String,
     title: String,
     head: String,
@@ -25,7 +25,7 @@ impl Page {
         }
     }
 
-    /// With what search engines and those to whom it is sent are shown. `url` is the page's own.
+    /// With a description for search engines and link previews. `url` is the page's own.
     pub(super) fn described(mut self, description: &str, url: &str) -> Self {
         let (description, url) = (escape(description), escape(url));
         write!(
@@ -52,7 +52,7 @@ impl Page {
         self
     }
 
-    /// With what its scripts are told.
+    /// With data for its scripts.
     pub(super) fn told(mut self, value: &Value) -> Self {
         writeln!(
             self.head,
@@ -63,7 +63,7 @@ impl Page {
         self
     }
 
-    /// All of it.
+    /// The whole page.
     pub(super) fn render(&self, main: &str) -> String {
         let Self { up, title, head } = self;
         format!(
@@ -77,7 +77,7 @@ impl Page {
     }
 }
 
-/// A page for an address without one.
+/// The page for an address that has none.
 pub(super) fn nothing_here(path: &str, why: &str) -> (StatusCode, String) {
     let page = Page::new(path, "Not found");
     let (why, up) = (escape(why), &page.up);
@@ -85,7 +85,7 @@ pub(super) fn nothing_here(path: &str, why: &str) -> (StatusCode, String) {
     (StatusCode::NOT_FOUND, page.render(&main))
 }
 
-/// JSON that cannot end the element it stands in, whatever its strings hold.
+/// JSON that cannot close the element around it, whatever its strings contain.
 fn inert(value: &Value) -> String {
     value
         .to_string()

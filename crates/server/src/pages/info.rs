@@ -1,18 +1,18 @@
-//! `/{stream}/info.json`: what a stream's page has to know, at first and while it plays.
+//! `/{stream}/info.json`: the stream's state for its page, when it loads and while it plays.
 //!
 //! All addresses in it are relative to it, and so to the page.
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fanout::{Info, DerivedOffer, Registry};
+use fanout::{DerivedOffer, Info, Registry};
 use media::{Codec, Framing, StreamName};
 use serde_json::{Value, json};
 
 use crate::rtc::Way;
 use crate::stream_view::{State, StreamView};
 
-/// The answer; 404 has the document of a stream that is not live.
+/// The answer; 404 comes with the document of a stream that is not live.
 pub(super) fn answer(registry: &Registry, name: &StreamName, has_webrtc: bool) -> Response {
     let info = registry.stream(name).map(|stream| stream.info());
     let status = match info {
@@ -22,8 +22,8 @@ pub(super) fn answer(registry: &Registry, name: &StreamName, has_webrtc: bool) -
     (status, Json(document(info.as_ref(), has_webrtc))).into_response()
 }
 
-/// With `has_webrtc` it offers that as well. A stream whose publisher is away has its addresses: who
-/// connects now hears it again when it goes on.
+/// With `has_webrtc` it offers WebRTC as well. A stream whose publisher is away has addresses: a listener that
+/// connects now hears it when the publisher returns.
 pub(super) fn document(info: Option<&Info>, has_webrtc: bool) -> Value {
     let webrtc = info
         .filter(|info| has_webrtc && !info.tracks.is_empty())
@@ -53,7 +53,7 @@ pub(super) fn addresses(info: &Info) -> Vec<Value> {
     egress_http::addresses(info).into_iter().map(row).collect()
 }
 
-/// Whether WebRTC has the sound: the publisher's own Opus, or what is made of it.
+/// Whether WebRTC has the sound: the publisher's own Opus, or transcoded Opus.
 fn has_opus(info: &Info) -> bool {
     own_opus(info) || info.offer.track().is_some()
 }
@@ -64,7 +64,7 @@ fn own_opus(info: &Info) -> bool {
     tracks.any(|track| is_own(track.codec, track.framing))
 }
 
-/// What people should know of the stream, in sentences.
+/// Hints about the stream for people, in sentences.
 fn notes(info: &Info) -> Vec<String> {
     let sound = match &info.offer {
         DerivedOffer::Impossible(_) if own_opus(info) => None,

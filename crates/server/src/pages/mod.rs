@@ -1,8 +1,8 @@
-//! The public pages: the list of streams, a player for each, what it has to know, one to publish the
-//! stream from a browser, and Icecast's status document. Requests of WHIP and WHEP come this way as well.
+//! The public pages: the list of streams, for each stream a player, its state and a page to publish it from a
+//! browser, and Icecast's status document. Requests of WHIP and WHEP are routed here as well.
 //!
-//! Everything that came from a publisher is text here, escaped where it is written. Pages run
-//! nothing but the scripts of this server, which their Content-Security-Policy holds them to.
+//! Text from publishers is escaped where it is written. Pages run only this server's scripts, which their
+//! Content-Security-Policy enforces.
 
 mod assets;
 mod base;
@@ -35,27 +35,27 @@ use crate::status::{self, Question};
 
 pub(crate) use base::base;
 
-/// Nothing but what this server sends itself, and media that a script makes out of it.
+/// Only what this server sends, and media that a script makes from it.
 const POLICY: &str = "default-src 'self'; media-src 'self' blob:; worker-src 'self' blob:; \
     base-uri 'none'; form-action 'none'; object-src 'none'; frame-ancestors *";
 
-/// The same for a page that no other may show within itself, lest it lead people to press a button.
+/// The same for a page that must not be framed, so that no other page can lead people to press its buttons.
 const POLICY_UNFRAMED: &str = "default-src 'self'; media-src 'self' blob:; \
     base-uri 'none'; form-action 'none'; object-src 'none'; frame-ancestors 'none'";
 
-/// Who asks, as the door knows it.
+/// The client of a request, as the door knows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visitor {
-    /// Where from.
+    /// Its address.
     pub(crate) peer: SocketAddr,
     /// `http` or `https`.
     pub(crate) scheme: &'static str,
-    /// The connection is that of a proxy whose word counts.
+    /// The connection comes from a trusted proxy.
     pub(crate) is_proxied: bool,
 }
 
-/// The service that answers requests for pages. Which page it is was found by the router already; it
-/// comes with the request, like the [`Visitor`] and the [`Handover`].
+/// The service that answers page requests. The router has already found the page; it comes with the request,
+/// like the [`Visitor`] and the [`Handover`].
 pub(crate) fn service(node: &Arc<Node>) -> Router {
     Router::new()
         .fallback(answer)
@@ -100,7 +100,7 @@ async fn answer(
     }
 }
 
-/// What `/status-json.xsl` may be asked.
+/// The query of `/status-json.xsl`.
 #[derive(Debug, Deserialize)]
 struct StatusQuery {
     mount: Option<String>,
@@ -120,7 +120,7 @@ fn status(node: &Node, base: &BaseUrl, uri: &Uri) -> Response {
     Json(status::document(&node.registry, question)).into_response()
 }
 
-/// What every answer has: CORS, the Server header, no guessing of types; and its line in the log.
+/// Completes every answer: CORS, the Server header, no sniffing of types; and logs it.
 async fn finish(
     State(node): State<Arc<Node>>,
     Extension(page): Extension<Page>,
@@ -204,7 +204,7 @@ impl Said {
     }
 }
 
-/// The head says of the body what it would say to `GET` (RFC 9110 §9.3.2).
+/// For `HEAD`: the headers about the body stay as for `GET` (RFC 9110 §9.3.2).
 fn without_body(response: &mut Response) {
     let body = std::mem::take(response.body_mut());
     if let Some(length) = body.size_hint().exact() {

@@ -1,7 +1,7 @@
 //! `/{stream}/`: a page that plays the stream.
 //!
-//! The page tells its script, as JSON in an inert element, what the stream offers; the script picks
-//! what the browser can play. A stream that is not there has the same page, which waits for it.
+//! The page gives its script, as JSON in an inert element, what the stream offers; the script picks
+//! what the browser can play. A stream that is not live has the same page, which waits for it.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use super::info;
 use crate::config::BaseUrl;
 use crate::stream_view::StreamView;
 
-/// The page, and the status it is sent with. With `has_webrtc` it offers that as well.
+/// The page and its status. With `has_webrtc` it offers WebRTC as well.
 pub(super) fn page(
     registry: &Registry,
     name: &StreamName,
@@ -86,7 +86,7 @@ fn main(up: &str, shown: &str, title: &str, info: Option<&Info>) -> String {
     )
 }
 
-/// The stream's addresses as links, which browsers without scripts play or save.
+/// The stream's addresses as links, for browsers without scripts.
 fn links(info: &Info) -> String {
     let mut out = String::new();
     for one in info::addresses(info) {

@@ -7,15 +7,15 @@ use serde_json::json;
 use super::html::{Page, escape, nothing_here};
 use crate::rtc::Way;
 
-/// What stands behind a stream's name.
+/// The page's path below the stream.
 const SUFFIX: &str = "/publish";
 
-/// Bitrates of the picture to choose from, in kb/s, and the one that is chosen at first: 720p at 30
-/// pictures a second.
+/// The video bitrates to choose from, in kb/s, and the default: 720p at 30 frames per
+/// second.
 const BITRATES: [u32; 6] = [500, 1_000, 1_500, 2_500, 4_000, 6_000];
 const BITRATE_DEFAULT: u32 = 2_500;
 
-/// The page, and the status it is sent with. Without `is_served` there is nothing to publish to.
+/// The page and its status. Without `is_served` WebRTC is disabled and there is nothing to publish to.
 pub(super) fn page(name: &StreamName, is_served: bool) -> (StatusCode, String) {
     if !is_served {
         return nothing_here(
@@ -53,16 +53,16 @@ fn render(name: &StreamName) -> String {
          <select id=\"picture\"><option value=\"camera\">Camera</option>\n\
          <option value=\"screen\">Screen</option><option value=\"none\">None</option></select></p>\n\
          <p id=\"camera-row\"><label for=\"camera\">Camera</label>\n\
-         <select id=\"camera\"><option value=\"any\">The usual one</option></select></p>\n\
+         <select id=\"camera\"><option value=\"any\">Default camera</option></select></p>\n\
          <p id=\"bitrate-row\"><label for=\"bitrate\">Bitrate</label>\n\
          <select id=\"bitrate\">{bitrates}</select></p>\n\
          <p><label for=\"microphone\">Sound</label>\n\
-         <select id=\"microphone\"><option value=\"any\">The usual microphone</option>\n\
-         <option value=\"screen\" hidden>The screen&#39;s own</option>\n\
+         <select id=\"microphone\"><option value=\"any\">Default microphone</option>\n\
+         <option value=\"screen\" hidden>Sound of the screen</option>\n\
          <option value=\"none\">None</option></select></p>\n\
          <p id=\"music-row\"><label for=\"music\">Music</label>\n\
-         <input id=\"music\" type=\"checkbox\"> leave the sound as it is, without echo and noise \
-         removed</p>\n\
+         <input id=\"music\" type=\"checkbox\"> send the sound as it is, without echo and noise \
+         removal</p>\n\
          <p><label for=\"key\">Key</label>\n\
          <input id=\"key\" type=\"password\" autocomplete=\"current-password\" required></p>\n\
          <p class=\"actions\"><button id=\"go\" type=\"submit\">Go on air</button>\n\
@@ -71,7 +71,7 @@ fn render(name: &StreamName) -> String {
          <p><a href=\"./\">Watch {label}</a></p>\n\
          <noscript><p>Publishing from a browser needs JavaScript.</p></noscript>\n"
     );
-    // Beside the page.
+    // The endpoint, relative to the page.
     Page::new(&path(name), &format!("Publish {name}"))
         .told(&json!({ "path": Way::In.segment() }))
         .script("rtc.js")

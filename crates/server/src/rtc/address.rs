@@ -1,4 +1,4 @@
-//! Addresses of WHIP and WHEP: which stream, which way, which session.
+//! Addresses of WHIP and WHEP: stream, direction and session.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use media::StreamName;
 #[cfg(test)]
 use crate::routes::Endpoint;
 
-/// Which way media goes.
+/// The direction of media.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Way {
     /// From us to a listener (WHEP).
@@ -32,7 +32,7 @@ impl Way {
     }
 }
 
-/// Names a session to those who opened it: 128 random bits, so nobody finds one by trying.
+/// Names a session for the client that opened it: 128 random bits, so it cannot be guessed.
 #[derive(Clone, Copy, Eq, Hash, PartialEq)]
 pub(crate) struct Id(u128);
 
@@ -58,57 +58,57 @@ impl fmt::Display for Id {
     }
 }
 
-/// Whoever knows it may end the session, so it is not printed by accident.
+/// The name is enough to end the session, so it is not printed by accident.
 impl fmt::Debug for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Id(***)")
     }
 }
 
-/// What a path of WHIP or WHEP means.
+/// The meaning of a path of WHIP or WHEP.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Address {
-    /// Which way.
+    /// The direction.
     pub(crate) way: Way,
-    /// Which stream.
+    /// The stream.
     pub(crate) stream: StreamName,
-    /// What of it.
-    pub(crate) place: Resource,
+    /// The resource of that stream.
+    pub(crate) resource: Resource,
 }
 
-/// What of a stream's WHIP or WHEP is meant.
+/// A resource of a stream's WHIP or WHEP.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Resource {
-    /// Where sessions are opened.
+    /// The endpoint, where sessions are opened.
     Endpoint,
-    /// The same with a slash behind it, where nothing is.
+    /// The endpoint with a slash after it, where there is nothing.
     Beside,
-    /// A session; `None` for what can be no session's name.
+    /// A session; `None` if the segment cannot be a session's name.
     Session(Option<Id>),
 }
 
 impl Address {
-    /// Reads a request's path. `None` when it has nothing to do with WHIP or WHEP: the page of a stream
-    /// whose last segment is `whep` is its page.
+    /// Parses a request's path. `None` when it does not belong to WHIP or WHEP: the page of a stream whose last
+    /// segment is `whep` is a page.
     pub(crate) fn of(method: &str, path: &str) -> Option<Self> {
         let (front, last) = path.rsplit_once('/')?;
-        let (way, name, place) = match Way::of_segment(last) {
+        let (way, name, resource) = match Way::of_segment(last) {
             Some(way) => (way, front, Resource::Endpoint),
             None => {
                 let (name, segment) = front.rsplit_once('/')?;
-                let place = match last {
+                let resource = match last {
                     "" if matches!(method, "GET" | "HEAD") => return None,
                     "" => Resource::Beside,
                     _ => Resource::Session(Id::parse(last)),
                 };
-                (Way::of_segment(segment)?, name, place)
+                (Way::of_segment(segment)?, name, resource)
             }
         };
         let stream = StreamName::parse(name).ok()?;
-        Some(Self { way, stream, place })
+        Some(Self { way, stream, resource })
     }
 
-    /// The path where sessions are opened.
+    /// The endpoint's path.
     pub(super) fn endpoint(&self) -> String {
         format!("/{}/{}", self.stream, self.way.segment())
     }
@@ -118,10 +118,10 @@ impl Address {
         format!("{}/{id}", self.endpoint())
     }
 
-    /// The path as it may be written into a log: sessions are not named there, for whoever can name one may
-    /// end it.
+    /// The path for logs: it does not name the session, because a client that knows the name may end
+    /// it.
     pub(crate) fn loggable(&self) -> String {
-        match self.place {
+        match self.resource {
             Resource::Endpoint => self.endpoint(),
             Resource::Beside => format!("{}/", self.endpoint()),
             Resource::Session(_) => format!("{}/*", self.endpoint()),
@@ -131,9 +131,9 @@ impl Address {
 
 #[cfg(test)]
 impl Address {
-    /// The row of the table that a method makes of it.
+    /// The row of the table for this address and a method.
     pub(crate) fn endpoint_for(&self, method: &str) -> Option<Endpoint> {
-        Some(match (self.way, self.place, method) {
+        Some(match (self.way, self.resource, method) {
             (Way::Out, Resource::Endpoint, "POST") => Endpoint::Whep,
             (Way::Out, Resource::Endpoint, "OPTIONS") => Endpoint::WhepOptions,
             (Way::Out, Resource::Endpoint, "GET") => Endpoint::WhepGet,
@@ -173,7 +173,7 @@ mod tests {
                 "/live/show/whep/",
                 Some(("live/show", Way::Out, Resource::Beside)),
             ),
-            // The page of a stream that is called so.
+            // The page of a stream with such a name.
             ("GET", "/live/show/whep/", None),
             (
                 "DELETE",
@@ -200,10 +200,10 @@ mod tests {
             ("GET", "/live/show/", None),
         ];
         for (method, path, expected) in cases {
-            let expected = expected.map(|(stream, way, place)| Address {
+            let expected = expected.map(|(stream, way, resource)| Address {
                 way,
                 stream: StreamName::parse(stream).expect("a name"),
-                place,
+                resource,
             });
             assert_eq!(Address::of(method, path), expected, "{method} {path}");
         }

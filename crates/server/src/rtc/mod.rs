@@ -1,19 +1,19 @@
-//! WebRTC's sessions: how they are opened over HTTP, and who serves them.
+//! WebRTC sessions: how they are opened over HTTP, and what serves them.
 //!
 //! ```text
 //!  POST /{stream}/whep|whip ─► serve: join, limits ─► service: agree ─► Port ─► 201, answer
-//!                                  │ table: id ◄── pass ─────────────┘ ticket
+//!                                  │ table: id ◄── permit ───────────┘ ticket
 //!  UDP, TCP :8189 ──────► webrtc::port, a thread per worker ─► router: viewers | publishers
 //! ```
 //!
-//! * [`mod@serve`] is the HTTP behaviour: statuses, headers, who may; [`refused`] has all refusals.
-//! * The table knows sessions by the unguessable names that HTTP calls them by. An entry is held
-//!   by a pass, which goes with the session through the port to the router; wherever the session ends, the
-//!   entry ends.
-//! * The service is where the parts meet: it agrees on sessions and hands them to the port.
+//! * [`mod@serve`] is the HTTP behaviour: statuses, headers, permissions; [`refused`] has all refusals.
+//! * The table knows sessions by the unguessable names that HTTP uses. An entry is held by a permit, which goes
+//!   with the session through the port to the router; when the session ends, wherever that is, the entry
+//!   ends.
+//! * The service connects the parts: it agrees on sessions and hands them to the port.
 //!
 //! A session that waits for its peer is pending, like a connection that waits to be served, in a pool of its
-//! own: there, too, the oldest of the address with the most gives way to a newcomer.
+//! own: there, too, the oldest of the address with the most gives way to a new one.
 
 mod address;
 mod router;
@@ -38,15 +38,15 @@ pub use self::service::OpenError;
 pub(crate) use self::service::WebrtcService;
 use self::table::Table;
 
-/// What offers and answers are of.
+/// The media type of offers and answers.
 const SDP: &str = "application/sdp";
 
-/// What changes to a session are of (RFC 8840 §9).
+/// The media type of changes to a session (RFC 8840 §9).
 const SDP_FRAGMENT: &str = "application/trickle-ice-sdpfrag";
 
 /// Sessions that an address may open or change at once, and how long until one more. An offer takes a
-/// quarter of a millisecond to read and answer, and its handshake a whole one; a crowd that comes back
-/// behind one provider's NAT, or a load test, is let in.
+/// quarter of a millisecond to parse and answer, and its handshake one millisecond; an audience that
+/// reconnects from behind one provider's NAT, or a load test, is admitted.
 const REQUESTS_AT_ONCE: u32 = 1_000;
 const REQUEST_REFILL: Duration = Duration::from_millis(2);
 
@@ -57,7 +57,7 @@ pub(crate) struct Rtc {
     pub(crate) service: WebrtcService,
     pub(crate) refusals: Refusals,
     requests: Allowances<IpAddr>,
-    /// Held while a session's ICE is restarted, so that restarts of one session come one after the other.
+    /// Held during a session's ICE restart, so that restarts of one session are serialised.
     restarts: Mutex<()>,
 }
 
@@ -72,9 +72,9 @@ impl Rtc {
         }
     }
 
-    /// Ends a session, in the table and at the port, where it may have ended by itself just now.
+    /// Ends a session, in the table and at the port, where it may already have ended by itself.
     fn end(&self, id: address::Id) {
-        // A restart gives it another name at the port and then in the table.
+        // A restart changes its name at the port first and then in the table.
         let _turn = self.restarts.lock();
         if let Some(entry) = self.table.get(id) {
             self.table.remove(id);

@@ -1,4 +1,4 @@
-//! How many requests were refused, by status.
+//! Counts of refused requests, by status.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,10 +13,10 @@ pub(crate) struct Refusals([AtomicU64; STATUSES.len()]);
 
 impl Refusals {
     pub(super) fn count(&self, status: u16) {
-        let place = STATUSES.iter().position(|known| *known == status);
-        debug_assert!(place.is_some(), "{status} is not in the table");
-        if let Some(place) = place {
-            self.0[place].fetch_add(1, Ordering::Relaxed);
+        let index = STATUSES.iter().position(|known| *known == status);
+        debug_assert!(index.is_some(), "{status} is not in the table");
+        if let Some(index) = index {
+            self.0[index].fetch_add(1, Ordering::Relaxed);
         }
     }
 

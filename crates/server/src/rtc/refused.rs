@@ -1,4 +1,4 @@
-//! Why a request of WHIP or WHEP is refused, and the one function that turns it into words on the wire.
+//! Why a request of WHIP or WHEP is refused, and the one function that turns it into an answer.
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,99 +13,99 @@ use webrtc::sdp::{FragmentError, OfferError};
 use super::{SDP, SDP_FRAGMENT, Way, table};
 use crate::door::rejected::Rejected;
 
-/// Why a request is refused, sorted by blame.
+/// Why a request is refused, sorted by cause.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refused {
-    // The client asked for what is not there.
-    /// The operator wants no WebRTC.
+    // The client asked for a resource that does not exist.
+    /// The operator has disabled WebRTC.
     #[error("WebRTC is switched off on this server: `webrtc.listen` is empty in its configuration")]
     Off,
     /// A path that belongs to the server's own pages.
     #[error("a stream cannot have this name: it belongs to the server's own pages")]
     NameReserved,
-    /// There is nothing here; a slash less and there is.
-    // The address may have a key in it, so the words do not repeat it.
+    /// There is nothing here; the address without the last slash is right.
+    // The address may contain a key, so the message does not repeat it.
     #[error("this address ends with a slash too many; `Location` is the right one")]
     Beside(String),
-    /// The session has ended, or never was.
+    /// The session has ended, or never existed.
     #[error("there is no such session; it may have ended, and a new POST opens another")]
     NoSession,
-    /// What cannot be done with this address.
+    /// The method is not possible at this address.
     #[error("this cannot be done here; the methods that can are: {0}")]
     Method(&'static str),
 
-    // The client may not.
-    /// The gate says no.
+    // The client lacks a permission.
+    /// The gate refuses.
     #[error("{}", denied(*.0, *.1))]
     Denied(Denied, Way),
     /// More requests from one address than any honest client makes.
     #[error("too many requests from this address")]
     TooFast,
 
-    // The client's request is broken.
-    /// The body is of another type than is understood.
+    // The client's request is invalid.
+    /// The body's media type is not supported.
     #[error("the body must be of the type {0}")]
     ContentType(&'static str),
     /// The body is too long.
     #[error("the body is longer than {0} bytes")]
     TooLong(usize),
-    /// The body did not arrive whole.
+    /// The body did not arrive completely.
     #[error("the body could not be read to its end")]
     Broken,
     /// The offer cannot be answered.
     #[error("{0}")]
     Offer(#[from] OfferError),
-    /// The fragment makes no sense.
+    /// The fragment is invalid.
     #[error("{0}")]
     Fragment(#[from] FragmentError),
-    /// A change that does not say of what.
+    /// A change without an entity tag.
     #[error(
         "If-Match is missing: send the ETag of the session, or \"*\" to restart ICE whatever it is"
     )]
     Unconditional,
-    /// A change of what is no longer so.
+    /// A change with an outdated entity tag.
     #[error("the session has another ETag by now: ICE was restarted since")]
     Outdated,
 
     // Client and stream have nothing in common.
-    /// The listener takes nothing of what the stream has.
+    /// The listener accepts none of the stream's tracks.
     #[error("{0}")]
     Unplayable(String),
-    /// The publisher offers nothing that we take.
+    /// The publisher offers nothing that we accept.
     #[error("{0}")]
     Unusable(#[from] Unusable),
 
-    // It does not go now.
-    /// Nobody publishes the stream.
-    #[error("nobody publishes {0} at the moment; try again when it is live")]
+    // It is not possible at the moment.
+    /// The stream has no publisher.
+    #[error("{0} has no publisher at the moment; try again when it is live")]
     NotLive(StreamName),
     /// The stream's publisher has announced no tracks yet.
     #[error("{0} has begun, but its publisher has not said yet what it sends; try again")]
     NoTracks(StreamName),
-    /// It is elsewhere, and cannot be brought now.
+    /// The stream is on another server, and cannot be pulled now.
     #[error("{0} cannot be fetched at the moment; try again")]
     Unavailable(StreamName),
-    /// Another publisher has the stream, or there is no room for one.
+    /// Another publisher has the stream, or a limit is reached.
     #[error("{0}")]
     Publish(#[from] PublishRefused),
     /// A limit of the server.
     #[error("{0}")]
     Limit(#[from] Rejected),
-    /// No lane for it.
+    /// A lane for it cannot be opened.
     #[error("{0}")]
     Lane(#[from] LaneRefused),
-    /// As many sessions as there may be.
+    /// The number of sessions is at its limit.
     #[error("the server has as many WebRTC sessions as it may have")]
     Full,
-    /// Something else that keeps a publisher out.
+    /// Another reason to refuse a publisher.
     #[error("{0}")]
     Publisher(ingest::Error),
-    /// The system gives no random bytes.
+    /// The system has no random bytes.
     #[error("the system has no randomness to give")]
     Randomness,
 }
 
-/// For somebody who does not know why a key is asked for.
+/// Explains why a key is needed.
 fn denied(denied: Denied, way: Way) -> &'static str {
     match (denied, way) {
         (Denied::Missing, Way::In) => {
@@ -162,7 +162,7 @@ impl Refused {
             Self::TooLong(_) | Self::Offer(OfferError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Fragment(FragmentError::TooLong) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Broken | Self::Fragment(_) => StatusCode::BAD_REQUEST,
-            // Well formed, and yet of no use (RFC 9725 §4.2).
+            // Valid SDP, but unusable (RFC 9725 §4.2).
             Self::Offer(OfferError::NoMedia | OfferError::Setup | OfferError::NoRtcpMux) => {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
@@ -186,7 +186,7 @@ impl Refused {
         }
     }
 
-    /// What the answer says besides its status and its words.
+    /// Headers besides the status and the problem document.
     fn headers(&self, retry_after: u64) -> Vec<(HeaderName, String)> {
         let mut headers = Vec::new();
         match self {
@@ -209,7 +209,7 @@ impl Refused {
         );
         if comes_again {
             let seconds = match self {
-                // The publisher is about to say it.
+                // The publisher is about to announce them.
                 Self::NoTracks(_) => 2,
                 _ => retry_after,
             };
@@ -231,7 +231,7 @@ impl Refused {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
         for (name, value) in self.headers(retry_after) {
-            // A stream's name, a path and our own words are all visible ASCII.
+            // A stream's name, a path and our own texts are all visible ASCII.
             if let Ok(value) = HeaderValue::from_str(&value) {
                 headers.insert(name, value);
             }

@@ -1,4 +1,4 @@
-//! What a request of WHIP or WHEP brings: its key, its type, its body.
+//! Parts of a request of WHIP or WHEP: its key, its type, its body.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Uri, header};
@@ -7,26 +7,26 @@ use http1::{Password, Query};
 
 use super::refused::Refused;
 
-/// Bytes of a body. A browser's offer has 7 KiB; the SDP library refuses more than this as well.
+/// Longest body. A browser's offer has 7 KiB; the SDP library refuses more than this as well.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes that are read of a body that is too long before it is answered: a client that is still
-/// sending when the connection closes does not see the answer.
+/// Bytes read of a body that is too long before it is answered: a client that is still sending when the
+/// connection closes does not see the answer.
 const DISCARDED_BYTES_MAX: usize = 256 * 1024;
 
-/// The parameters of a query that are read as a key.
+/// The query parameters that are read as a key.
 const KEYS: [&str; 2] = ["key", "token"];
 
-/// What a request proves its right with.
+/// A request's credential.
 #[derive(Debug)]
 pub(super) struct Key {
     secret: Option<Password>,
-    /// It came in the query, so that later requests for what it opened need it there as well.
+    /// It was in the query, so the addresses of what it opened need it there as well.
     pub(super) is_in_query: bool,
 }
 
 impl Key {
-    /// The header counts before the query.
+    /// The header takes precedence over the query.
     pub(super) fn of(headers: &HeaderMap, uri: &Uri) -> Self {
         let bearer = headers
             .get(header::AUTHORIZATION)
@@ -58,7 +58,7 @@ fn bearer(value: &str) -> Option<Password> {
     is_bearer.then(|| Password::new(token.trim()))
 }
 
-/// Whether the body is of a type, whatever parameters stand behind it.
+/// Whether the body is of this media type, with any parameters.
 pub(super) fn is_of_type(headers: &HeaderMap, expected: &str) -> bool {
     let value = headers.get(header::CONTENT_TYPE);
     let text = value.and_then(|value| value.to_str().ok());
@@ -66,7 +66,7 @@ pub(super) fn is_of_type(headers: &HeaderMap, expected: &str) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(expected))
 }
 
-/// The whole body, as far as it may go.
+/// The whole body, up to its bound.
 pub(super) async fn body(mut body: Body) -> Result<Vec<u8>, Refused> {
     let mut whole = Vec::new();
     let mut arrived = 0_usize;
@@ -88,7 +88,7 @@ pub(super) async fn body(mut body: Body) -> Result<Vec<u8>, Refused> {
     Ok(whole)
 }
 
-/// Whether the condition of a request holds for an entity tag; `None` when it has none.
+/// Whether a request's condition holds for an entity tag; `None` when it has no condition.
 ///
 /// Clients write `"*"` in quotes as RFC 9725 §4.3.2 has it, without them as RFC 9110 §13.1.1 has it, and
 /// tags with a `W/` before them or without their quotes; all mean the same.

@@ -1,6 +1,6 @@
-//! What one worker of the WebRTC port does with its sessions: listeners go to egress, publishers to ingest.
+//! Routes the sessions of one worker of the WebRTC port: listeners to egress, publishers to ingest.
 //!
-//! A session is one or the other for its life, as its ticket says; which, is known by its slot.
+//! A session's ticket says which of the two it is, for its life; afterwards its slot is looked up.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,14 +15,14 @@ use webrtc::srtp::Keys;
 
 use super::table::SessionPermit;
 
-/// What a session is for.
+/// What the port keeps for a session until its peer connects.
 #[derive(Debug)]
 pub(crate) struct SessionTicket {
     pub(super) task: Task,
-    pub(super) pass: SessionPermit,
+    pub(super) permit: SessionPermit,
 }
 
-/// What is to be done for a session.
+/// What is to be done with a connected session.
 #[derive(Debug)]
 pub(super) enum Task {
     /// Send it this stream.
@@ -37,7 +37,7 @@ struct ConnectedSession {
     session: Handle,
     is_publisher: bool,
     #[expect(dead_code, reason = "held until the session ends")]
-    pass: SessionPermit,
+    permit: SessionPermit,
 }
 
 /// See the module's description.
@@ -45,13 +45,13 @@ pub(super) struct SessionRouter {
     viewers: Viewers,
     publishers: Publishers,
     /// By the slots of their handles, of which there are as many as a worker has sessions.
-    guests: Guests,
+    sessions: Sessions,
 }
 
 #[derive(Debug, Default)]
-struct Guests(Vec<Option<ConnectedSession>>);
+struct Sessions(Vec<Option<ConnectedSession>>);
 
-impl Guests {
+impl Sessions {
     fn enter(&mut self, connected: ConnectedSession) {
         let slot = connected.session.slot as usize;
         if self.0.len() <= slot {
@@ -60,15 +60,15 @@ impl Guests {
         self.0[slot] = Some(connected);
     }
 
-    /// Whether a session is a publisher's; `None` when it is nobody's.
+    /// Whether a session is a publisher's; `None` when it is not connected.
     fn is_publisher(&self, session: Handle) -> Option<bool> {
         let connected = self.0.get(session.slot as usize)?.as_ref()?;
         (connected.session == session).then_some(connected.is_publisher)
     }
 
     fn leave(&mut self, session: Handle) {
-        if let Some(place) = self.0.get_mut(session.slot as usize) {
-            place.take_if(|connected| connected.session == session);
+        if let Some(entry) = self.0.get_mut(session.slot as usize) {
+            entry.take_if(|connected| connected.session == session);
         }
     }
 }
@@ -78,15 +78,15 @@ impl SessionRouter {
         Self {
             viewers,
             publishers,
-            guests: Guests::default(),
+            sessions: Sessions::default(),
         }
     }
 }
 
-/// The way out, by which the router learns of sessions that are ended from this side.
+/// The port's outbox; it also tells the router of sessions that this side ends.
 struct Out<'o, 'p> {
     outbox: &'o mut Outbox<'p>,
-    guests: &'o mut Guests,
+    sessions: &'o mut Sessions,
 }
 
 impl whip::Out for Out<'_, '_> {
@@ -95,7 +95,7 @@ impl whip::Out for Out<'_, '_> {
     }
 
     fn close(&mut self, session: Handle) {
-        self.guests.leave(session);
+        self.sessions.leave(session);
         self.outbox.close(session);
     }
 }
@@ -118,7 +118,7 @@ impl egress_webrtc::Out for Out<'_, '_> {
     }
 
     fn close(&mut self, session: Handle) {
-        self.guests.leave(session);
+        self.sessions.leave(session);
         self.outbox.close(session);
     }
 }
@@ -139,21 +139,21 @@ impl Role for SessionRouter {
         now: Instant,
         out: &mut Outbox<'_>,
     ) {
-        let SessionTicket { task, mut pass } = ticket;
-        pass.connected();
+        let SessionTicket { task, mut permit } = ticket;
+        permit.connected();
         let Self {
             viewers,
             publishers,
-            guests,
+            sessions,
         } = self;
-        guests.enter(ConnectedSession {
+        sessions.enter(ConnectedSession {
             session,
             is_publisher: matches!(task, Task::Publish(_)),
-            pass,
+            permit,
         });
         let out = &mut Out {
             outbox: out,
-            guests,
+            sessions,
         };
         match task {
             Task::Listen(mut ticket, stream) => {
@@ -167,13 +167,13 @@ impl Role for SessionRouter {
     fn abandoned(&mut self, ticket: SessionTicket, reason: Reason) {
         match ticket.task {
             Task::Publish(ticket) => ticket.abandon(reason),
-            // The port counts them, and there may be as many as strangers like.
+            // The port counts them, and any client can cause as many as it likes.
             Task::Listen(..) => {}
         }
     }
 
     fn moved(&mut self, session: Handle, path: Path, now: Instant) {
-        match self.guests.is_publisher(session) {
+        match self.sessions.is_publisher(session) {
             Some(true) => self.publishers.moved(session, path, now),
             Some(false) => self.viewers.moved(session, path, now),
             None => {}
@@ -181,12 +181,12 @@ impl Role for SessionRouter {
     }
 
     fn closed(&mut self, session: Handle, reason: Reason, now: Instant) {
-        match self.guests.is_publisher(session) {
+        match self.sessions.is_publisher(session) {
             Some(true) => self.publishers.closed(session, reason, now),
             Some(false) => self.viewers.closed(session, reason, now),
             None => {}
         }
-        self.guests.leave(session);
+        self.sessions.leave(session);
     }
 
     fn rtp(
@@ -197,23 +197,23 @@ impl Role for SessionRouter {
         now: Instant,
         out: &mut Outbox<'_>,
     ) {
-        // Listeners have nothing to send.
-        if self.guests.is_publisher(session) == Some(true) {
-            let guests = &mut self.guests;
+        // Media from listeners is ignored.
+        if self.sessions.is_publisher(session) == Some(true) {
+            let sessions = &mut self.sessions;
             let out = &mut Out {
                 outbox: out,
-                guests,
+                sessions,
             };
             self.publishers.rtp(session, index, packet, now, out);
         }
     }
 
     fn rtcp(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut Outbox<'_>) {
-        let is_publisher = self.guests.is_publisher(session);
-        let guests = &mut self.guests;
+        let is_publisher = self.sessions.is_publisher(session);
+        let sessions = &mut self.sessions;
         let out = &mut Out {
             outbox: out,
-            guests,
+            sessions,
         };
         match is_publisher {
             Some(true) => self.publishers.rtcp(session, compound, now, out),
@@ -223,10 +223,10 @@ impl Role for SessionRouter {
     }
 
     fn turn(&mut self, now: Instant, out: &mut Outbox<'_>) -> Option<Instant> {
-        let guests = &mut self.guests;
+        let sessions = &mut self.sessions;
         let out = &mut Out {
             outbox: out,
-            guests,
+            sessions,
         };
         let publishers = self.publishers.turn(now, out);
         let began = net::cpu::thread_time();
@@ -239,6 +239,6 @@ impl Role for SessionRouter {
     fn end(&mut self) {
         self.viewers.end();
         self.publishers.end();
-        self.guests.0.clear();
+        self.sessions.0.clear();
     }
 }

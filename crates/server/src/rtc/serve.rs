@@ -28,7 +28,7 @@ use crate::door::rejected::Rejected;
 use crate::node::Node;
 use crate::pages::{self, Visitor};
 
-/// Lets pages of others use WHIP and WHEP, and read what they answer.
+/// Lets pages of other origins use WHIP and WHEP, and read the answers.
 const CORS: [(&str, &str); 5] = [
     ("access-control-allow-origin", "*"),
     (
@@ -83,7 +83,7 @@ pub(crate) async fn serve(
     response
 }
 
-/// A request, less its body.
+/// A request without its body.
 struct Asked<'a> {
     node: &'a Arc<Node>,
     visitor: Visitor,
@@ -95,12 +95,12 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     async fn answer(&self, body: Body, handover: &Handover) -> Result<Response, Refused> {
-        match (&self.method, self.address.place) {
+        match (&self.method, self.address.resource) {
             (&Method::OPTIONS, _) => Ok(self.preflight()),
             (&Method::GET, Resource::Endpoint) => Ok(StatusCode::NO_CONTENT.into_response()),
             (&Method::HEAD, Resource::Endpoint) => Ok(of_type_sdp()),
             (&Method::POST, Resource::Endpoint) => {
-                // Read before anything else is said: an answer to who is still sending may be lost.
+                // The body is read first: a client that is still sending may lose the answer.
                 let body = request::body(body).await;
                 self.open(&body?, handover).await
             }
@@ -124,7 +124,7 @@ impl Asked<'_> {
     }
 
     fn preflight(&self) -> Response {
-        let (methods, name, value) = match self.address.place {
+        let (methods, name, value) = match self.address.resource {
             Resource::Session(_) => (SESSION_METHODS, ACCEPT_PATCH, SDP_FRAGMENT),
             _ => (ENDPOINT_METHODS, ACCEPT_POST, SDP),
         };
@@ -132,12 +132,12 @@ impl Asked<'_> {
         (StatusCode::NO_CONTENT, [allow, (name, value)]).into_response()
     }
 
-    /// The address that was probably meant, with the query that may hold a key.
+    /// The address that was probably meant, with the query, which may contain a key.
     fn beside(&self) -> String {
         self.with_query(self.outside(&self.address.endpoint()))
     }
 
-    /// A path as the client has to ask for it.
+    /// A path as the client must request it.
     fn outside(&self, path: &str) -> String {
         let configured = self.node.config.http.base_url.as_ref();
         let base = pages::base(configured, self.visitor, &self.headers);
@@ -162,7 +162,7 @@ impl Asked<'_> {
         let opened = match self.address.way {
             Way::Out => self.listen(rtc, &key, body, handover).await?,
             Way::In => {
-                // Strangers learn nothing about their offer.
+                // A client without permission learns nothing about its offer.
                 let permission = self.may_publish(&key).await?;
                 self.publish(rtc, permission, body, handover)?
             }
@@ -176,7 +176,7 @@ impl Asked<'_> {
         }
         let text = str::from_utf8(body).map_err(|_| OfferError::Syntax)?;
         if text.trim().is_empty() {
-            // The SDP library takes nothing for a description of nothing.
+            // The SDP library accepts an empty text as a description.
             return Err(OfferError::Syntax.into());
         }
         Ok(Offer::parse(text)?)
@@ -184,7 +184,7 @@ impl Asked<'_> {
 
     fn created(&self, key: &Key, opened: Opened) -> Response {
         let path = self.outside(&self.address.session(opened.id));
-        // Whoever shows its key in the query shows it there again.
+        // A client with its key in the query presents it there again.
         let location = if key.is_in_query {
             self.with_query(path)
         } else {
@@ -209,7 +209,7 @@ impl Asked<'_> {
         let offer = match self.offer(body) {
             Ok(offer) => offer,
             Err(refused) => {
-                // Strangers learn nothing about their offer.
+                // A client without permission learns nothing about its offer.
                 self.may_play(key).await?;
                 return Err(refused);
             }
@@ -221,8 +221,8 @@ impl Asked<'_> {
             choice: (),
         } = joined.map_err(|refused| self.not_joined(refused))?;
         let peer = self.visitor.peer.ip();
-        let handle = self.node.limits.webrtc_listener(peer, Instant::now())?;
-        subscription.set_permit(Permit::new(handle));
+        let permit = self.node.limits.webrtc_listener(peer, Instant::now())?;
+        subscription.set_permit(Permit::new(permit));
         let agreed = service::agree(&offer, &info)?;
         let session = self.session(rtc, &offer, &agreed.sections(), handover)?;
         let (id, ufrag, opening) = session;
@@ -250,7 +250,7 @@ impl Asked<'_> {
         join(&self.node.registry, &*self.node.gate, wish, waits, choose).await
     }
 
-    /// What a listener is told that cannot join.
+    /// The refusal for a listener that cannot join.
     fn not_joined(&self, refused: JoinRefused) -> Refused {
         let name = &self.address.stream;
         match refused {
@@ -280,7 +280,7 @@ impl Asked<'_> {
         Ok(Opened { id, ufrag, answer })
     }
 
-    /// A session for an offer: what we call it, and its entry in the table.
+    /// A session for an offer: our name for it, and its entry in the table.
     fn session<'o>(
         &self,
         rtc: &Rtc,
@@ -298,14 +298,14 @@ impl Asked<'_> {
             remote_ufrag: offer.ice.ufrag().into(),
             first: first(offer, sections),
         };
-        let place = handover.session(self.visitor.peer.ip(), self.eviction(id));
-        let pass = rtc.table.enter(id, entry, Some(place))?;
-        Ok((id, ufrag, Opening { offer, local, pass }))
+        let pending = handover.session(self.visitor.peer.ip(), self.eviction(id));
+        let permit = rtc.table.enter(id, entry, Some(pending))?;
+        Ok((id, ufrag, Opening { offer, local, permit }))
     }
 
-    /// Ends a session that has to give way to a newer one before its peer has connected.
+    /// Ends a session that must give way to a newer one before its peer has connected.
     fn eviction(&self, id: Id) -> Evict {
-        // The session's place is within the node, and outlives nobody.
+        // Weak: the node owns the session's permit, which owns this.
         let (node, peer) = (Arc::downgrade(self.node), self.visitor.peer);
         Box::new(move |reason| {
             let Some(node) = node.upgrade() else { return };
@@ -318,12 +318,12 @@ impl Asked<'_> {
         })
     }
 
-    /// Candidates of the peer, which a lite agent does not need, or a restart of ICE.
+    /// Candidates of the peer, which a lite agent ignores, or an ICE restart.
     async fn change(&self, id: Option<Id>, body: &[u8]) -> Result<Response, Refused> {
         let rtc = self.rtc()?;
         self.pace(rtc)?;
         self.may_change().await?;
-        // Between this look and the restart nobody else restarts the session.
+        // Keeps other requests from restarting the session between the check and the restart.
         let _turn = rtc.restarts.lock();
         let (id, entry) = self.find(id)?;
         if !request::is_of_type(&self.headers, SDP_FRAGMENT) {
@@ -361,7 +361,7 @@ impl Asked<'_> {
             .ok_or(Refused::NoSession)
     }
 
-    /// Whether it may listen; [`join`](Self::join) asks for itself.
+    /// Whether the client may listen; [`join`](Self::join) asks the gate itself.
     async fn may_play(&self, key: &Key) -> Result<(), Refused> {
         let agent = self.header(&header::USER_AGENT);
         let request = self.request(key, "webrtc", &agent);
@@ -377,7 +377,7 @@ impl Asked<'_> {
         Ok(whip::permit(&self.node.ingest, &request).await?)
     }
 
-    /// What the gate is asked.
+    /// The request to the gate.
     fn request<'a>(
         &'a self,
         key: &'a Key,
@@ -392,7 +392,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Who may open a session may change and end it, if it can name it.
+    /// A client that may open a session may change and end it, if it knows its name.
     async fn may_change(&self) -> Result<(), Refused> {
         let key = Key::of(&self.headers, &self.uri);
         match self.address.way {
@@ -412,7 +412,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Counts, and tells the operator of, who was turned away.
+    /// Counts a refusal and reports it to the operator.
     fn note(&self, refused: &Refused) {
         let (peer, stream) = (self.visitor.peer, &self.address.stream);
         let status = refused.status().as_u16();
@@ -434,19 +434,19 @@ impl Asked<'_> {
     }
 }
 
-/// What an endpoint and a session are of.
+/// The answer to `HEAD`: the media type of endpoints and sessions.
 fn of_type_sdp() -> Response {
     [(header::CONTENT_TYPE, SDP)].into_response()
 }
 
-/// A session that was opened.
+/// An opened session.
 struct Opened {
     id: Id,
     ufrag: Box<str>,
     answer: String,
 }
 
-/// The kind and the name of the first section that is used: all share its transport.
+/// The kind and the name of the first section in use: all share its transport.
 fn first(offer: &Offer, sections: &[Section<'_>]) -> (&'static str, Box<str>) {
     let mut both = offer.media.iter().zip(sections);
     let used = both.find(|(_, section)| !matches!(section, Section::Rejected));
@@ -474,14 +474,14 @@ fn restart(rtc: &Rtc, id: Id, entry: &Entry, theirs: &str) -> Result<Response, R
     Ok((StatusCode::OK, headers, fragment).into_response())
 }
 
-/// The entity tag of an ICE session: its name, which its datagrams tell anyway.
+/// The entity tag of an ICE session: its ufrag, which its datagrams reveal anyway.
 fn tag(ufrag: &str) -> String {
     format!("\"{ufrag}\"")
 }
 
-/// An answer says for good what a session carries, so whoever joined before the picture was announced would never
-/// see it. A publisher of tracks announces picture and sound one after the other, and has a while from the
-/// first on to do so, and to show in which order its pictures come.
+/// An answer fixes what a session carries, so a listener that joined before the video track was announced would
+/// never see it. A publisher of tracks announces audio and video one after the other, and is given a while after
+/// the first to do so, and to show in which order its frames come.
 fn choose(info: &Info) -> Choice<()> {
     if info.tracks.is_empty() {
         return Choice::Unclear;

@@ -1,5 +1,5 @@
-//! Where the parts meet: offers are agreed on with streams and publishers, and the sessions that come of it
-//! are handed to the port.
+//! Connects the parts: agrees on offers with streams and publishers, and hands the resulting sessions to the
+//! port.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,25 +22,25 @@ use super::refused::Refused;
 use super::table::SessionPermit;
 use crate::config::Config;
 
-/// What a listener's player calls the one stream it gets.
+/// The name that a listener's player gets for its one stream.
 const STREAM: &str = "carillon";
 
-/// Why there is no WebRTC although it is wanted.
+/// Why WebRTC cannot be served although it is enabled.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The certificate that peers are shown cannot be made.
+    /// The certificate for peers cannot be made.
     #[error("no certificate for WebRTC: {0}")]
     Identity(#[from] dtls::Error),
-    /// The port is taken, or not ours to take, or there are no threads.
+    /// The port is in use or needs a privilege, or its threads cannot be started.
     #[error("{0}")]
     Port(#[from] io::Error),
 }
 
-/// An offer, and what its session is called.
+/// An offer, and its session's names.
 pub(super) struct Opening<'a> {
     pub(super) offer: &'a Offer,
     pub(super) local: Credentials,
-    pub(super) pass: SessionPermit,
+    pub(super) permit: SessionPermit,
 }
 
 /// See the module's description.
@@ -48,13 +48,13 @@ pub(super) struct Opening<'a> {
 pub(crate) struct WebrtcService {
     fanout: Arc<Fanout>,
     port: Port<SessionTicket>,
-    /// What each worker counts of its listeners beside its books.
+    /// Each worker's counts of its listeners besides its books.
     workers: Vec<Arc<Stats>>,
     tally: Arc<Tally>,
 }
 
 impl WebrtcService {
-    /// What a listener over WebRTC listens to.
+    /// The format of listeners over WebRTC.
     pub(super) const FORMAT: Format = formats::rtp::RTP;
 
     /// Opens the port.
@@ -96,7 +96,7 @@ impl WebrtcService {
         self.port.address()
     }
 
-    /// Where peers are told to find the port.
+    /// The port's addresses for peers.
     pub(super) fn candidates(&self) -> &[Candidate] {
         self.port.candidates()
     }
@@ -109,7 +109,7 @@ impl WebrtcService {
         self.port.sessions()
     }
 
-    /// What all workers counted of listeners beside their books.
+    /// All workers' counts of listeners besides their books.
     pub(crate) fn listeners(&self) -> egress_webrtc::Counters {
         let mut sum = egress_webrtc::Counters::default();
         for worker in &self.workers {
@@ -118,24 +118,24 @@ impl WebrtcService {
         sum
     }
 
-    /// Frames that listeners could not be given as they came.
+    /// Frames that could not be sent to listeners unchanged.
     pub(crate) fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// The port, for whoever ends it.
+    /// The port, for the caller that ends it.
     pub(crate) fn port(&self) -> Port<SessionTicket> {
         self.port.clone()
     }
 
-    /// Awaits a listener that is to be sent what was agreed on. Gives the answer.
+    /// Hands the port a session of a listener with what was agreed on. Returns the answer.
     pub(super) fn listen(
         &self,
         opening: Opening<'_>,
         agreed: egress_webrtc::Agreed,
         mut subscription: Subscription,
     ) -> Result<String, Refused> {
-        let Opening { offer, local, pass } = opening;
+        let Opening { offer, local, permit } = opening;
         let answer = self.answer(offer, &local, &agreed.sections())?;
         let stream = Arc::clone(subscription.stream());
         let make = || formats::rtp::packager(stream.name(), &self.tally);
@@ -152,27 +152,27 @@ impl WebrtcService {
         let handle = self.fanout.handle(record, lane);
         let ticket = egress_webrtc::ViewerTicket { agreed, handle };
         let task = Task::Listen(ticket, stream);
-        self.expect(offer, local, SessionTicket { task, pass })?;
+        self.expect(offer, local, SessionTicket { task, permit })?;
         Ok(answer)
     }
 
-    /// Awaits a publisher that may have the stream once its media is there, by the ticket that `admit`
-    /// gives it. Gives the answer.
+    /// Hands the port a session of a publisher, which gets the stream once its media arrives, by the ticket from
+    /// `admit`. Returns the answer.
     pub(super) fn publish(
         &self,
         opening: Opening<'_>,
         agreed: Agreed,
         admit: impl FnOnce(Agreed) -> Result<whip::PublisherTicket, ingest::Error>,
     ) -> Result<String, Refused> {
-        let Opening { offer, local, pass } = opening;
+        let Opening { offer, local, permit } = opening;
         let answer = self.answer(offer, &local, &agreed.sections())?;
         let ticket = admit(agreed)?;
         let task = Task::Publish(ticket);
-        self.expect(offer, local, SessionTicket { task, pass })?;
+        self.expect(offer, local, SessionTicket { task, permit })?;
         Ok(answer)
     }
 
-    /// Gives a session other names. False when it is gone.
+    /// Changes a session's ICE names. False when it is gone.
     pub(super) fn restart(&self, ufrag: &str, local: Credentials, remote_ufrag: &str) -> bool {
         self.port.restart(ufrag, local, remote_ufrag)
     }
@@ -212,11 +212,11 @@ impl WebrtcService {
     }
 }
 
-/// What a listener is sent of a stream: its tracks, and the one that is made beside them when somebody needs
-/// it.
+/// The tracks of a stream for a listener: the stream's own, and the derived one that is made
+/// on demand.
 ///
 /// # Errors
-/// When the listener takes none of them. What is known about the sound is said as well.
+/// When the listener accepts none of them. What is known about the sound is part of the error.
 pub(super) fn agree(offer: &Offer, info: &Info) -> Result<egress_webrtc::Agreed, Refused> {
     let all = info.tracks.iter().chain(info.offer.track());
     let tracks: Vec<_> = all.map(Arc::as_ref).collect();

@@ -1,8 +1,8 @@
-//! The sessions that there are, as HTTP knows them.
+//! The open sessions, as HTTP knows them.
 //!
-//! An entry stands from the POST until the session ends. It is held by a [`SessionPermit`], which travels with the
-//! session: whoever lets go of the session lets go of the pass, and the entry is gone. So the table expires
-//! with the sessions and has no clock.
+//! An entry lives from the POST until the session ends. It is held by a [`SessionPermit`], which travels with
+//! the session: when the session is dropped, so are the permit and the entry. So the table has no timeouts of
+//! its own.
 //!
 //! Locked when a session is opened, changed and ended, never for a packet.
 
@@ -14,7 +14,7 @@ use media::StreamName;
 use super::address::{Id, Way};
 use crate::door::limits;
 
-/// Sessions at a time: more than one host's network carries. An entry has some 300 bytes.
+/// Sessions at a time: more than one host's network carries. An entry takes some 300 bytes.
 const SESSIONS_MAX: usize = 65_536;
 
 /// What HTTP knows of a session.
@@ -22,15 +22,15 @@ const SESSIONS_MAX: usize = 65_536;
 pub(super) struct Entry {
     pub(super) way: Way,
     pub(super) stream: StreamName,
-    /// Our name in ICE, by which the port finds the session; it is the entity tag, too.
+    /// Our ufrag in ICE, by which the port finds the session; it is the entity tag, too.
     pub(super) ufrag: Box<str>,
-    /// The peer's name. Another one in a PATCH means a restart.
+    /// The peer's ufrag. Another one in a PATCH means a restart.
     pub(super) remote_ufrag: Box<str>,
-    /// The kind and the name of the first section we use, for the answer to a restart.
+    /// The kind and the name of the first section in use, for the answer to a restart.
     pub(super) first: (&'static str, Box<str>),
 }
 
-/// There are as many sessions as there may be.
+/// The number of sessions is at its limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the server has as many WebRTC sessions as it may have")]
 pub(super) struct Full;
@@ -40,12 +40,12 @@ pub(super) struct Full;
 pub(super) struct Table(Mutex<HashMap<Id, Entry>>);
 
 impl Table {
-    /// Enters a session, which has a place while it waits for its peer.
+    /// Enters a session, with its permit while it waits for its peer.
     pub(super) fn enter(
         self: &Arc<Self>,
         id: Id,
         entry: Entry,
-        place: Option<limits::ConnectionPermit>,
+        connection: Option<limits::ConnectionPermit>,
     ) -> Result<SessionPermit, Full> {
         let mut entries = self.entries();
         if entries.len() >= SESSIONS_MAX {
@@ -58,7 +58,7 @@ impl Table {
             table,
             id,
             way,
-            place,
+            connection,
         })
     }
 
@@ -66,7 +66,7 @@ impl Table {
         self.entries().get(&id).cloned()
     }
 
-    /// Notes that a session has other names now. False when it is gone.
+    /// Changes a session's ufrags. False when it is gone.
     pub(super) fn rename(&self, id: Id, ufrag: &str, remote_ufrag: &str) -> bool {
         let mut entries = self.entries();
         let Some(entry) = entries.get_mut(&id) else {
@@ -77,34 +77,34 @@ impl Table {
         true
     }
 
-    /// Strikes a session out before it has ended everywhere.
+    /// Removes a session before it has ended everywhere.
     pub(super) fn remove(&self, id: Id) {
         self.entries().remove(&id);
     }
 
     fn entries(&self) -> MutexGuard<'_, HashMap<Id, Entry>> {
-        // Each change is one call to the map.
+        // Each change is one call to the map, so a poisoned one is consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A session's place in the table and under the limits. Goes wherever the session goes.
+/// A session's entry in the table and its permit. Travels with the session.
 #[derive(Debug)]
 pub(crate) struct SessionPermit {
     table: Arc<Table>,
     id: Id,
     way: Way,
-    place: Option<limits::ConnectionPermit>,
+    connection: Option<limits::ConnectionPermit>,
 }
 
 impl SessionPermit {
-    /// The peer is there: from here on the session is bounded as a listener or a publisher, and pending no
-    /// more.
+    /// The peer has connected: from here on the session is bounded as a listener or a publisher, and no longer
+    /// pending.
     pub(super) fn connected(&mut self) {
-        if let Some(place) = &mut self.place {
+        if let Some(connection) = &mut self.connection {
             match self.way {
-                Way::In => place.settle_publisher(),
-                Way::Out => place.settle(),
+                Way::In => connection.settle_publisher(),
+                Way::Out => connection.settle(),
             }
         }
     }
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_lives_as_long_as_its_pass() {
+    fn an_entry_lives_as_long_as_its_permit() {
         let table = Arc::new(Table::default());
         let id = Id::new([7; 16]);
-        let pass = table.enter(id, entry(), None).expect("room");
+        let permit = table.enter(id, entry(), None).expect("room");
         assert!(table.rename(id, "new", "newer"));
         let known = table.get(id).expect("entered");
         assert_eq!((&*known.ufrag, &*known.remote_ufrag), ("new", "newer"));
-        drop(pass);
+        drop(permit);
         assert_eq!(table.get(id), None);
         assert!(!table.rename(id, "late", "later"));
     }
@@ -153,16 +153,16 @@ mod tests {
         let limits = Limits::new(config::Limits::default(), None, Instant::now());
         let here = IpAddr::from([192, 0, 2, 1]);
         let connection = limits.connection(Pool::Http, here, false, Box::new(|_| {}));
-        let handover = Handover::new(connection.expect("a place"));
-        let place = handover.session(here, Box::new(|_| {}));
+        let handover = Handover::new(connection.expect("a permit"));
+        let session = handover.session(here, Box::new(|_| {}));
         drop(handover);
         let table = Arc::new(Table::default());
-        let pass = table.enter(Id::new([7; 16]), entry(), Some(place));
-        let mut pass = pass.expect("room");
+        let permit = table.enter(Id::new([7; 16]), entry(), Some(session));
+        let mut permit = permit.expect("room");
         assert_eq!((limits.pending(), limits.pending_sessions()), (0, 1));
-        pass.connected();
+        permit.connected();
         assert_eq!(limits.pending_sessions(), 0);
-        drop(pass);
+        drop(permit);
         assert_eq!(limits.pending_sessions(), 0, "given back once");
     }
 
@@ -171,9 +171,9 @@ mod tests {
         let table = Arc::new(Table::default());
         let id = |number: usize| Id::new((number as u128).to_be_bytes());
         let enter = |number| table.enter(id(number), entry(), None);
-        let mut passes: Vec<_> = (0..SESSIONS_MAX).map(|n| enter(n).expect("room")).collect();
+        let mut permits: Vec<_> = (0..SESSIONS_MAX).map(|n| enter(n).expect("room")).collect();
         assert_eq!(enter(SESSIONS_MAX).err(), Some(Full));
-        passes.pop();
+        permits.pop();
         assert!(enter(SESSIONS_MAX).is_ok());
     }
 }

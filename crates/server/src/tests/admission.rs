@@ -1,11 +1,11 @@
-//! Newcomers are turned away before those who are there lose anything.
+//! New listeners are refused before present ones lose anything.
 
 use super::viewer::{Viewer, ask_to_watch};
 use super::*;
 use crate::door::pressure::Marks;
 
-/// One viewer of the demo needs several times as much of a core; a worker without viewers, which looks about
-/// once a second, does not.
+/// One viewer of the demo needs several times this share of a core; a worker without viewers, which wakes
+/// about once a second, needs less.
 const ONE_VIEWER: f64 = 0.000_3;
 
 /// Packets of a few seconds.
@@ -17,18 +17,18 @@ async fn viewers_over_webrtc_are_turned_away_where_those_present_need_their_work
         webrtc_share: ONE_VIEWER,
         ..Marks::default()
     };
-    let house = TestServer::open_with_demo_and_marks(marks).await;
-    let mut present = Viewer::watch(&house, "demo").await;
+    let server = TestServer::open_with_demo_and_marks(marks).await;
+    let mut present = Viewer::watch(&server, "demo").await;
     present.receives(1).await;
 
     let offer = rtc::offer(&[rtc::PICTURE]) + "a=recvonly\r\n";
     let refused = async {
         loop {
-            let answer = ask_to_watch(&house, "demo", &offer).await;
+            let answer = ask_to_watch(&server, "demo", &offer).await;
             if status(&answer) != 201 {
                 return answer;
             }
-            // Not more of those who never come than the next measurement needs.
+            // No more sessions whose peers never connect than the next measurement needs.
             present.receives(10).await;
         }
     };
@@ -40,19 +40,19 @@ async fn viewers_over_webrtc_are_turned_away_where_those_present_need_their_work
         seconds.is_some_and(|seconds| (5..=15).contains(&seconds)),
         "{refused}"
     );
-    let page = ask(house.admin, "GET", "/metrics", "").await;
+    let page = ask(server.admin, "GET", "/metrics", "").await;
     let counted = "carillon_rejected_total{reason=\"pressure_webrtc_turn\"} 1";
     assert!(page.contains(counted), "{page}");
 
-    // Whoever is there stays, and who would be served by others comes in.
+    // Present viewers stay, and listeners that other threads serve are admitted.
     present.receives(SOME).await;
-    let mut listener = connect(house.http).await;
+    let mut listener = connect(server.http).await;
     let request = b"GET /demo.flv HTTP/1.1\r\nHost: x\r\n\r\n";
     listener.write_all(request).await.expect("written");
     read_until(&mut listener, "HTTP/1.1 200").await;
-    let page = ask(house.admin, "GET", "/metrics", "").await;
+    let page = ask(server.admin, "GET", "/metrics", "").await;
     let skipped = "carillon_skips_total 0";
     assert!(page.contains(skipped), "{page}");
     drop((present, listener));
-    house.close().await;
+    server.close().await;
 }

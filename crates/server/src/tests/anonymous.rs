@@ -1,4 +1,4 @@
-//! Everything this server answers, asked without a credential.
+//! Every endpoint, requested without a credential.
 
 use super::*;
 use crate::routes::{Demand, Endpoint, Surface};
@@ -6,7 +6,7 @@ use crate::routes::{Demand, Endpoint, Surface};
 const AUTH: &str = "[rtmp]\nlisten = [\"127.0.0.1:0\"]\nplay_wait = \"0s\"\n\
     [auth]\npublish_key = \"bells-at-noon-41\"\nadmin_password = \"tower-warden-77\"\n";
 
-/// What an RTMP client says up to its wish, as raw bytes: the simple handshake, then AMF0.
+/// What an RTMP client sends up to its wish, as raw bytes: the simple handshake, then AMF0.
 pub(super) mod rtmp_bytes {
     fn string(out: &mut Vec<u8>, text: &str) {
         out.push(2);
@@ -90,7 +90,7 @@ pub(super) async fn rtmp_asking(address: SocketAddr, wish: &str, name: &str) -> 
     socket
 }
 
-/// The stream that is asked for: one that is there, where a stranger may ask for it.
+/// The requested stream: one that exists, where a client without a credential may ask for it.
 fn stream(endpoint: Endpoint) -> &'static str {
     match endpoint.demand() {
         Demand::Nothing => "radio.mp3",
@@ -98,10 +98,10 @@ fn stream(endpoint: Endpoint) -> &'static str {
     }
 }
 
-/// Whether an answer is what a public row is for. What is no row is answered with 404 or 405.
+/// Whether an answer is that of a public row. Requests without a row are answered with 404 or 405.
 fn is_served(endpoint: Endpoint, answer: &str) -> bool {
     match endpoint {
-        // The session that is asked for has no such name, and only who serves the row says so.
+        // There is no session of that name, and only the handler of the row says so.
         Endpoint::WhepChange | Endpoint::WhepEnd => {
             let kind = header(answer, "content-type");
             let is_problem = kind == Some("application/problem+json");
@@ -111,7 +111,7 @@ fn is_served(endpoint: Endpoint, answer: &str) -> bool {
     }
 }
 
-async fn try_it(house: &TestServer, endpoint: Endpoint) -> String {
+async fn try_it(server: &TestServer, endpoint: Endpoint) -> String {
     let path = endpoint
         .path()
         .replace("{stream}", stream(endpoint))
@@ -119,7 +119,7 @@ async fn try_it(house: &TestServer, endpoint: Endpoint) -> String {
     let path = path.replace("{id}", "1");
     let query = "?mode=updinfo&mount=/radio.mp3&song=x";
     match endpoint.surface() {
-        Surface::Rtmp => rtmp(house.rtmp, endpoint.method(), "show").await,
+        Surface::Rtmp => rtmp(server.rtmp, endpoint.method(), "show").await,
         Surface::Live if path.contains("admin") => {
             let form = if endpoint.method() == "POST" {
                 "Content-Length: 0\r\n"
@@ -127,7 +127,7 @@ async fn try_it(house: &TestServer, endpoint: Endpoint) -> String {
                 ""
             };
             ask(
-                house.http,
+                server.http,
                 endpoint.method(),
                 &format!("{path}{query}"),
                 form,
@@ -137,23 +137,23 @@ async fn try_it(house: &TestServer, endpoint: Endpoint) -> String {
         // A probe is answered as a listener would be, and ends.
         Surface::Live => {
             let probe = "Range: bytes=0-1\r\n";
-            ask(house.http, endpoint.method(), &path, probe).await
+            ask(server.http, endpoint.method(), &path, probe).await
         }
-        Surface::Page => ask(house.http, endpoint.method(), &path, "").await,
-        Surface::Admin => ask(house.admin, endpoint.method(), &path, "").await,
+        Surface::Page => ask(server.http, endpoint.method(), &path, "").await,
+        Surface::Admin => ask(server.admin, endpoint.method(), &path, "").await,
     }
 }
 
 #[tokio::test]
-async fn nobody_does_without_a_credential_what_needs_one() {
-    let house = TestServer::open(AUTH).await;
-    let _source = house.publish("radio.mp3").await;
+async fn what_needs_a_credential_is_refused_without_one() {
+    let server = TestServer::open(AUTH).await;
+    let _source = server.publish("radio.mp3").await;
     for &endpoint in Endpoint::ALL {
-        let answer = try_it(&house, endpoint).await;
+        let answer = try_it(&server, endpoint).await;
         let is_refused = match endpoint.surface() {
             Surface::Rtmp => {
                 assert!(!answer.contains("NetStream.Publish.Start"), "{answer:?}");
-                // Who may play is told that there is nothing to play.
+                // Playing is permitted; the answer is that there is nothing to play.
                 answer.contains("error") && !answer.contains("NetStream.Play.StreamNotFound")
             }
             _ => matches!(status(&answer), 401 | 403),
@@ -164,28 +164,28 @@ async fn nobody_does_without_a_credential_what_needs_one() {
             assert!(is_served(endpoint, &answer), "{endpoint:?}: {answer:?}");
         }
     }
-    let names: Vec<_> = house
+    let names: Vec<_> = server
         .registry
         .list()
         .iter()
         .map(|stream| stream.name().to_string())
         .collect();
-    assert_eq!(names, ["radio.mp3"], "nobody got in");
-    let info = house.registry.list()[0].info();
+    assert_eq!(names, ["radio.mp3"], "no publisher was admitted");
+    let info = server.registry.list()[0].info();
     assert_eq!(
         (info.phase, info.title),
         (fanout::Phase::Live, None),
         "nothing was changed"
     );
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn every_public_answer_can_be_read_by_pages_of_others() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     for &endpoint in Endpoint::ALL {
         if matches!(endpoint.surface(), Surface::Live | Surface::Page) {
-            let answer = try_it(&house, endpoint).await;
+            let answer = try_it(&server, endpoint).await;
             let origin = header(&answer, "access-control-allow-origin");
             assert_eq!(origin, Some("*"), "{endpoint:?}: {answer}");
         }
@@ -197,7 +197,7 @@ async fn every_public_answer_can_be_read_by_pages_of_others() {
         (b"POST / HTTP/1.0\r\nContent-Length: 0\r\n\r\n", 405),
         (b"GET /nothing/here HTTP/1.0\r\nHost: x\r\n\r\n", 404),
     ] {
-        let answer = exchange(house.http, request).await;
+        let answer = exchange(server.http, request).await;
         assert_eq!(status(&answer), expected, "{answer}");
         assert_eq!(
             header(&answer, "access-control-allow-origin"),
@@ -205,5 +205,5 @@ async fn every_public_answer_can_be_read_by_pages_of_others() {
             "{answer}"
         );
     }
-    house.close().await;
+    server.close().await;
 }

@@ -1,4 +1,4 @@
-//! What the doors let in, and what they say to the rest.
+//! What the doors admit, and what they answer to the rest.
 
 use super::anonymous::rtmp_asking;
 use super::*;
@@ -6,11 +6,11 @@ use super::*;
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
 #[tokio::test]
-async fn a_source_is_heard_and_listed_by_everybody() {
-    let house = TestServer::open(AUTH).await;
-    let mut source = house.publish("radio.mp3").await;
+async fn a_source_is_heard_and_listed() {
+    let server = TestServer::open(AUTH).await;
+    let mut source = server.publish("radio.mp3").await;
 
-    let mut listener = connect(house.http).await;
+    let mut listener = connect(server.http).await;
     listener
         .write_all(b"GET /radio.mp3 HTTP/1.0\r\n\r\n")
         .await
@@ -20,40 +20,40 @@ async fn a_source_is_heard_and_listed_by_everybody() {
     read.expect("in time").expect("a stream");
     assert!(heard.starts_with(b"HTTP/1.0 200 OK\r\n"));
 
-    let page = ask(house.http, "GET", "/", "").await;
+    let page = ask(server.http, "GET", "/", "").await;
     assert!(body(&page).contains("&lt;b&gt;Tower&lt;/b&gt;"), "{page}");
     assert!(!body(&page).contains("<b>"), "{page}");
-    let player = ask(house.http, "GET", "/radio.mp3/", "").await;
+    let player = ask(server.http, "GET", "/radio.mp3/", "").await;
     assert_eq!(status(&player), 200);
     assert!(player.contains("\"path\":\"../radio.mp3\""), "{player}");
     assert!(header(&player, "content-security-policy").is_some());
-    let missing = ask(house.http, "GET", "/live/none/", "").await;
+    let missing = ask(server.http, "GET", "/live/none/", "").await;
     assert_eq!(status(&missing), 404);
     assert!(body(&missing).contains("Not live"), "{missing}");
 
     // Set by the key, and in the charset of the request.
     let update = "/admin/metadata?mode=updinfo&mount=/radio.mp3&song=Gr%FCn&charset=ISO-8859-1";
     let authorization = format!("Authorization: Basic {}\r\n", basic("source", KEY));
-    let answer = ask(house.http, "GET", update, &authorization).await;
+    let answer = ask(server.http, "GET", update, &authorization).await;
     assert_eq!(status(&answer), 200, "{answer}");
-    let state = ask(house.http, "GET", "/status-json.xsl", "").await;
+    let state = ask(server.http, "GET", "/status-json.xsl", "").await;
     let json: serde_json::Value = serde_json::from_str(body(&state)).expect("JSON");
     let told = &json["icestats"]["source"];
     assert_eq!(told["title"], "Grün");
     assert_eq!(
         told["listenurl"],
-        format!("http://{}/radio.mp3", house.http)
+        format!("http://{}/radio.mp3", server.http)
     );
 
     source.write_all(&mp3_frame()).await.expect("still there");
     drop((source, listener));
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_half_closed_client_gets_its_answer() {
-    let house = TestServer::open(AUTH).await;
-    let mut socket = connect(house.http).await;
+    let server = TestServer::open(AUTH).await;
+    let mut socket = connect(server.http).await;
     let request = format!(
         "GET /admin/metadata?mode=updinfo&mount=/none&song=x HTTP/1.0\r\n\
          Authorization: Basic {}\r\n\r\n",
@@ -62,13 +62,13 @@ async fn a_half_closed_client_gets_its_answer() {
     socket.write_all(request.as_bytes()).await.expect("written");
     socket.shutdown().await.expect("half closed");
     assert!(read_all(&mut socket).await.starts_with("HTTP/1.0 "));
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_form_sets_the_title() {
-    let house = TestServer::open(AUTH).await;
-    let _source = house.publish("radio.mp3").await;
+    let server = TestServer::open(AUTH).await;
+    let _source = server.publish("radio.mp3").await;
     let form = "mode=updinfo&mount=/radio.mp3&song=From+a+form";
     let headers = format!(
         "Authorization: Basic {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
@@ -77,77 +77,77 @@ async fn a_form_sets_the_title() {
         form.len()
     );
     let request = format!("POST /admin/metadata HTTP/1.1\r\nHost: x\r\n{headers}\r\n{form}");
-    let answer = exchange(house.http, request.as_bytes()).await;
+    let answer = exchange(server.http, request.as_bytes()).await;
     assert_eq!(status(&answer), 200, "{answer}");
-    let title = house.registry.list()[0].info().title.expect("a title");
+    let title = server.registry.list()[0].info().title.expect("a title");
     assert_eq!(title.text, "From a form");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn who_speaks_the_wrong_protocol_is_told_or_closed() {
-    let house = TestServer::open(AUTH).await;
-    let answer = exchange(house.rtmp, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    let server = TestServer::open(AUTH).await;
+    let answer = exchange(server.rtmp, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await;
     assert_eq!(status(&answer), 400);
     assert!(
-        answer.contains(&format!("port {}", house.http.port())),
+        answer.contains(&format!("port {}", server.http.port())),
         "{answer}"
     );
     for garbage in [&b"\x16\x03\x01\x00\x05hello"[..], b"\0\0\0\0"] {
-        assert_eq!(exchange(house.rtmp, garbage).await, "");
-        assert_eq!(exchange(house.http, garbage).await, "");
+        assert_eq!(exchange(server.rtmp, garbage).await, "");
+        assert_eq!(exchange(server.http, garbage).await, "");
     }
-    assert_eq!(exchange(house.http, b"\x03rtmp").await, "");
-    let answer = exchange(house.http, b"hackme\r\n").await;
+    assert_eq!(exchange(server.http, b"\x03rtmp").await, "");
+    let answer = exchange(server.http, b"hackme\r\n").await;
     assert!(answer.contains("SHOUTcast v1 is not supported"), "{answer}");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn slow_and_large_heads_are_refused() {
     let toml = "[http]\nlisten = [\"127.0.0.1:0\"]\nhead_timeout = \"100ms\"\n";
-    let house = TestServer::open(toml).await;
-    let answer = exchange(house.http, b"GET / HTTP/1.1\r\nHost:").await;
+    let server = TestServer::open(toml).await;
+    let answer = exchange(server.http, b"GET / HTTP/1.1\r\nHost:").await;
     assert_eq!(status(&answer), 408, "{answer}");
     let large = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "a".repeat(20_000));
-    assert_eq!(status(&exchange(house.http, large.as_bytes()).await), 431);
+    assert_eq!(status(&exchange(server.http, large.as_bytes()).await), 431);
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(200));
-    assert_eq!(status(&exchange(house.http, many.as_bytes()).await), 431);
-    let probe = exchange(house.http, b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    assert_eq!(status(&exchange(server.http, many.as_bytes()).await), 431);
+    let probe = exchange(server.http, b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n").await;
     assert!(
         header(&probe, "allow").is_some_and(|allow| allow.contains("SOURCE")),
         "{probe}"
     );
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn limits_are_answered_with_their_reason() {
-    let house = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
-    let _source = house.publish("radio.mp3").await;
-    let mut first = connect(house.http).await;
+    let server = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
+    let _source = server.publish("radio.mp3").await;
+    let mut first = connect(server.http).await;
     first
         .write_all(b"GET /radio.mp3 HTTP/1.0\r\n\r\n")
         .await
         .expect("written");
     let mut byte = [0];
     first.read_exact(&mut byte).await.expect("let in");
-    let refused = ask(house.http, "GET", "/radio.mp3", "").await;
+    let refused = ask(server.http, "GET", "/radio.mp3", "").await;
     assert_eq!(status(&refused), 503, "{refused}");
     assert!(header(&refused, "retry-after").is_some() && body(&refused).contains("listeners"));
     assert_eq!(
-        status(&ask(house.http, "HEAD", "/radio.mp3", "").await),
+        status(&ask(server.http, "HEAD", "/radio.mp3", "").await),
         200,
         "it may still ask"
     );
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
-async fn whoever_is_turned_away_is_told_when_to_come_again() {
-    let house = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
-    let _source = house.publish("radio.mp3").await;
-    let mut first = connect(house.http).await;
+async fn refused_clients_are_told_when_to_come_again() {
+    let server = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
+    let _source = server.publish("radio.mp3").await;
+    let mut first = connect(server.http).await;
     first
         .write_all(b"GET /radio.mp3 HTTP/1.0\r\n\r\n")
         .await
@@ -156,7 +156,7 @@ async fn whoever_is_turned_away_is_told_when_to_come_again() {
     first.read_exact(&mut byte).await.expect("let in");
     let mut told = std::collections::BTreeSet::new();
     for headers in ["", "Icy-MetaData: 1\r\n"].repeat(10) {
-        let refused = ask(house.http, "GET", "/radio.mp3", headers).await;
+        let refused = ask(server.http, "GET", "/radio.mp3", headers).await;
         assert_eq!(status(&refused), 503, "{refused}");
         assert!(body(&refused).contains("as many listeners as"), "{refused}");
         let seconds = header(&refused, "retry-after").expect("it says when");
@@ -164,15 +164,15 @@ async fn whoever_is_turned_away_is_told_when_to_come_again() {
     }
     assert!(told.len() > 2, "they would all come at once: {told:?}");
     assert!(told.iter().all(|seconds| (5..=15).contains(seconds)));
-    let mut player = rtmp_asking(house.rtmp, "play", "radio.mp3").await;
+    let mut player = rtmp_asking(server.rtmp, "play", "radio.mp3").await;
     read_until(&mut player, "NetStream.Play.Failed").await;
-    let mut player = rtmp_asking(house.rtmp, "play", "radio.mp3").await;
+    let mut player = rtmp_asking(server.rtmp, "play", "radio.mp3").await;
     read_until(
         &mut player,
         "as many listeners as it may have; try again in",
     )
     .await;
-    let page = ask(house.admin, "GET", "/metrics", "").await;
+    let page = ask(server.admin, "GET", "/metrics", "").await;
     let counted = "carillon_rejected_total{reason=\"limit_listeners\"} 22";
     assert!(page.contains(counted), "{page}");
     assert!(
@@ -180,17 +180,17 @@ async fn whoever_is_turned_away_is_told_when_to_come_again() {
         "{page}"
     );
     first.read_exact(&mut byte).await.expect("still there");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn proxies_are_believed_if_they_are_trusted() {
     let http = "[http]\nlisten = [\"127.0.0.1:0\"]\ntrusted_proxies = [\"127.0.0.0/8\"]\n";
-    let house = TestServer::open(&format!("{http}{AUTH}[limits]\nper_ip = 2\n")).await;
-    let _source = house.publish("radio.mp3").await;
+    let server = TestServer::open(&format!("{http}{AUTH}[limits]\nper_ip = 2\n")).await;
+    let _source = server.publish("radio.mp3").await;
     let mut listeners = Vec::new();
     for address in ["192.0.2.1", "203.0.113.9, 192.0.2.1", "198.51.100.7"] {
-        let mut socket = connect(house.http).await;
+        let mut socket = connect(server.http).await;
         let head = format!("GET /radio.mp3 HTTP/1.0\r\nX-Forwarded-For: {address}\r\n\r\n");
         socket.write_all(head.as_bytes()).await.expect("written");
         let mut byte = [0];
@@ -198,17 +198,17 @@ async fn proxies_are_believed_if_they_are_trusted() {
         listeners.push(socket);
     }
     let third = ask(
-        house.http,
+        server.http,
         "GET",
         "/radio.mp3",
         "X-Forwarded-For: 192.0.2.1\r\n",
     )
     .await;
     assert_eq!(status(&third), 429, "{third}");
-    let answer = ask(house.admin, "GET", "/api/v1/listeners", "").await;
+    let answer = ask(server.admin, "GET", "/api/v1/listeners", "").await;
     assert!(
         answer.contains("198.51.100.7") && !answer.contains("203.0.113.9"),
         "{answer}"
     );
-    house.close().await;
+    server.close().await;
 }

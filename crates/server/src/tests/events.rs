@@ -1,4 +1,4 @@
-//! What happens, told at the operator's port while it happens.
+//! The event stream of the operator's port.
 
 use std::collections::VecDeque;
 
@@ -14,20 +14,20 @@ const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 struct Follower {
     socket: TcpStream,
     head: String,
-    /// Read, and not yet an event.
+    /// Bytes that were read and are not yet an event.
     text: String,
     events: VecDeque<(String, Value)>,
 }
 
 impl Follower {
-    async fn open(house: &TestServer, query: &str, headers: &str) -> Self {
-        Self::on(connect(house.admin).await, house, query, headers).await
+    async fn open(server: &TestServer, query: &str, headers: &str) -> Self {
+        Self::on(connect(server.admin).await, server, query, headers).await
     }
 
-    async fn on(mut socket: TcpStream, house: &TestServer, query: &str, headers: &str) -> Self {
+    async fn on(mut socket: TcpStream, server: &TestServer, query: &str, headers: &str) -> Self {
         let request = format!(
             "GET /api/v1/events{query} HTTP/1.1\r\nHost: {}\r\n{headers}\r\n",
-            house.admin
+            server.admin
         );
         socket.write_all(request.as_bytes()).await.expect("written");
         let mut follower = Self {
@@ -47,7 +47,7 @@ impl Follower {
         let mut bytes = vec![0; 64 * 1024];
         let read = tokio::time::timeout(SOON, self.socket.read(&mut bytes)).await;
         let count = read.expect("in time").expect("read");
-        // All that is said here is ASCII.
+        // All events here are ASCII.
         self.text
             .push_str(std::str::from_utf8(&bytes[..count]).expect("text"));
         if self.head.is_empty()
@@ -61,7 +61,7 @@ impl Follower {
     /// The next event's kind and data; `None` at the end.
     async fn next(&mut self) -> Option<(String, Value)> {
         loop {
-            // Chunks are pieces of whole events, so that their sizes stand between events.
+            // Chunks contain whole events, so their sizes come between events.
             while let Some((event, rest)) = self.text.split_once("\n\n") {
                 let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
                 if let Some(kind) = field("event: ") {
@@ -79,7 +79,7 @@ impl Follower {
         }
     }
 
-    /// The next event, which is of this kind.
+    /// The next event, which must be of this kind.
     async fn expect(&mut self, kind: &str) -> Value {
         let (found, data) = self.next().await.expect("an event");
         assert_eq!(found, kind, "{data}");
@@ -88,17 +88,17 @@ impl Follower {
 }
 
 /// Publishes and listens for a moment, with a title in between; then ends the stream.
-async fn broadcast(house: &TestServer, follower: &mut Follower) -> Vec<Value> {
+async fn broadcast(server: &TestServer, follower: &mut Follower) -> Vec<Value> {
     let mut all = Vec::new();
-    let source = house.publish("radio.mp3").await;
+    let source = server.publish("radio.mp3").await;
     for kind in ["began", "epoch", "tracks"] {
         all.push(follower.expect(kind).await);
     }
     let path = "/admin/metadata?mode=updinfo&mount=/radio.mp3&song=Noon";
     let headers = format!("Authorization: Basic {}\r\n", basic("source", KEY));
-    assert_eq!(status(&ask(house.http, "GET", path, &headers).await), 200);
+    assert_eq!(status(&ask(server.http, "GET", path, &headers).await), 200);
     all.push(follower.expect("title").await);
-    let mut listener = connect(house.http).await;
+    let mut listener = connect(server.http).await;
     let request = b"GET /radio.mp3 HTTP/1.0\r\n\r\n";
     listener.write_all(request).await.expect("written");
     let mut byte = [0];
@@ -108,7 +108,7 @@ async fn broadcast(house: &TestServer, follower: &mut Follower) -> Vec<Value> {
     all.push(follower.expect("listener_left").await);
     drop(source);
     all.push(follower.expect("publisher_left").await);
-    let end = ask(house.admin, "DELETE", "/api/v1/streams/radio.mp3", "").await;
+    let end = ask(server.admin, "DELETE", "/api/v1/streams/radio.mp3", "").await;
     assert_eq!(status(&end), 204);
     all.push(follower.expect("ended").await);
     all
@@ -116,8 +116,8 @@ async fn broadcast(house: &TestServer, follower: &mut Follower) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_broadcast_is_told_from_its_beginning_to_its_end() {
-    let house = TestServer::open(AUTH).await;
-    let mut follower = Follower::open(&house, "?stream=*.mp3", "").await;
+    let server = TestServer::open(AUTH).await;
+    let mut follower = Follower::open(&server, "?stream=*.mp3", "").await;
     for (name, expected) in [
         ("content-type", "text/event-stream"),
         ("cache-control", "no-store"),
@@ -125,7 +125,7 @@ async fn a_broadcast_is_told_from_its_beginning_to_its_end() {
     ] {
         assert_eq!(header(&follower.head, name), Some(expected));
     }
-    let all = broadcast(&house, &mut follower).await;
+    let all = broadcast(&server, &mut follower).await;
     let [_, epoch, tracks, title, joined, left, away, ended] = &all[..] else {
         unreachable!("{all:?}");
     };
@@ -153,27 +153,27 @@ async fn a_broadcast_is_told_from_its_beginning_to_its_end() {
         assert_eq!(event["id"].as_str(), Some(&*event["sequence"].to_string()));
     }
 
-    // The same again for one who comes later, after what it has seen.
+    // The same events for a client that comes later, after the last one it has seen.
     let headers = format!(
         "Last-Event-ID: {}\r\n",
         tracks["id"].as_str().expect("an id")
     );
-    let mut later = Follower::open(&house, "?stream=radio.mp3&kind=title,ended", &headers).await;
+    let mut later = Follower::open(&server, "?stream=radio.mp3&kind=title,ended", &headers).await;
     assert_eq!(&later.expect("title").await, title);
     assert_eq!(&later.expect("ended").await, ended);
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn who_is_turned_away_is_told() {
-    let house = TestServer::open(AUTH).await;
-    let mut follower = Follower::open(&house, "?kind=refused", "").await;
+    let server = TestServer::open(AUTH).await;
+    let mut follower = Follower::open(&server, "?kind=refused", "").await;
     let headers = format!(
         "Authorization: Basic {}\r\nContent-Type: audio/mpeg\r\n",
         basic("source", "not-the-key")
     );
     let put = format!("PUT /radio.mp3 HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
-    assert_eq!(status(&exchange(house.http, put.as_bytes()).await), 401);
+    assert_eq!(status(&exchange(server.http, put.as_bytes()).await), 401);
     let told = follower.expect("refused").await;
     assert_eq!(told["reason"], "credential_wrong");
     assert_eq!(
@@ -185,21 +185,21 @@ async fn who_is_turned_away_is_told() {
             .as_str()
             .is_some_and(|peer| peer.starts_with("127.0.0.1:"))
     );
-    let broken = exchange(house.rtmp, b"GET / HTTP/1.1\r\n\r\n").await;
+    let broken = exchange(server.rtmp, b"GET / HTTP/1.1\r\n\r\n").await;
     assert!(broken.starts_with("HTTP/1.1 "), "{broken}");
     assert_eq!(follower.expect("refused").await["reason"], "wrong_protocol");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn one_who_does_not_read_holds_nothing_up_and_is_told_what_it_missed() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4_096).expect("set");
-    let socket = socket.connect(house.admin).await.expect("connected");
-    let mut idle = Follower::on(socket, &house, "?kind=title", "").await;
-    let mut keen = Follower::open(&house, "?kind=began", "").await;
-    let events = Arc::clone(house.registry.fanout().events());
+    let socket = socket.connect(server.admin).await.expect("connected");
+    let mut idle = Follower::on(socket, &server, "?kind=title", "").await;
+    let mut keen = Follower::open(&server, "?kind=began", "").await;
+    let events = Arc::clone(server.registry.fanout().events());
     // Far more than its connection and the recent events hold.
     let text = "x".repeat(4_000);
     let title = Arc::new(media::Title {
@@ -209,12 +209,12 @@ async fn one_who_does_not_read_holds_nothing_up_and_is_told_what_it_missed() {
     for _ in 0..4 * RECENT_MAX {
         let title = Some(Arc::clone(&title));
         events.emit(None, EventKind::TitleChanged { title });
-        // Lets the connections' tasks fill what there is to fill.
+        // Lets the connections' tasks fill their buffers.
         tokio::task::yield_now().await;
     }
     events.emit(None, EventKind::Began);
     loop {
-        // It reads at its own pace, and may itself have been overtaken by this loop.
+        // It reads at its own pace, and may itself have missed some.
         let (kind, _) = keen.next().await.expect("an event");
         match kind.as_str() {
             "began" => break,
@@ -239,27 +239,27 @@ async fn one_who_does_not_read_holds_nothing_up_and_is_told_what_it_missed() {
     assert_eq!(before + count, reached);
     let next = idle.expect("title").await;
     assert_eq!(next["sequence"].as_u64(), Some(reached + 1));
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
-async fn there_are_so_many_event_streams_and_room_for_everybody_else() {
-    let house = TestServer::open(AUTH).await;
+async fn event_streams_are_bounded_and_leave_room_for_other_requests() {
+    let server = TestServer::open(AUTH).await;
     let mut all = Vec::new();
     for _ in 0..EVENT_STREAMS_MAX {
-        let follower = Follower::open(&house, "", "").await;
+        let follower = Follower::open(&server, "", "").await;
         assert_eq!(status(&follower.head), 200);
         all.push(follower);
     }
-    let refused = ask(house.admin, "GET", "/api/v1/events", "").await;
+    let refused = ask(server.admin, "GET", "/api/v1/events", "").await;
     assert_eq!(status(&refused), 503, "{refused}");
-    // Idle connections do not drive them out, nor they the scrapers.
+    // Idle connections do not evict event streams, nor those the scrapers.
     let mut idle = Vec::new();
     for _ in 0..150 {
-        idle.push(connect(house.admin).await);
+        idle.push(connect(server.admin).await);
     }
-    assert_eq!(status(&ask(house.admin, "GET", "/livez", "").await), 200);
-    house
+    assert_eq!(status(&ask(server.admin, "GET", "/livez", "").await), 200);
+    server
         .registry
         .fanout()
         .events()
@@ -269,14 +269,14 @@ async fn there_are_so_many_event_streams_and_room_for_everybody_else() {
     }
     // One that leaves makes room for another.
     drop(all.pop());
-    let room = async { while status(&Follower::open(&house, "", "").await.head) != 200 {} };
+    let room = async { while status(&Follower::open(&server, "", "").await.head) != 200 {} };
     tokio::time::timeout(SOON, room).await.expect("in time");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn event_streams_are_asked_for_in_order() {
-    let house = TestServer::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
+    let server = TestServer::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
     let right = format!("Authorization: Basic {}\r\n", basic("admin", PASSWORD));
     let bad_id = format!("{right}Last-Event-ID: noon\r\n");
     for (method, query, headers, expected) in [
@@ -288,21 +288,21 @@ async fn event_streams_are_asked_for_in_order() {
         ("GET", "", &bad_id, 400),
     ] {
         let path = format!("/api/v1/events{query}");
-        let answer = ask(house.admin, method, &path, headers).await;
+        let answer = ask(server.admin, method, &path, headers).await;
         assert_eq!(status(&answer), expected, "{method} {query}: {answer}");
         if expected == 405 {
             assert_eq!(header(&answer, "allow"), Some("GET,HEAD"));
         }
     }
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn an_event_stream_ends_with_the_server_after_it_has_told_the_end() {
-    let house = TestServer::open(AUTH).await;
-    let source = house.publish("radio.mp3").await;
-    let mut follower = Follower::open(&house, "?kind=ended", "").await;
-    let (closed, rest) = tokio::join!(house.close(), async {
+    let server = TestServer::open(AUTH).await;
+    let source = server.publish("radio.mp3").await;
+    let mut follower = Follower::open(&server, "?kind=ended", "").await;
+    let (closed, rest) = tokio::join!(server.close(), async {
         let ended = follower.expect("ended").await;
         (ended, follower.next().await)
     });

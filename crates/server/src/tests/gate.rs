@@ -1,4 +1,4 @@
-//! An authority that takes its time, and those who do not wait for it.
+//! An authority that takes its time, and requests that do not wait for it.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use media::StreamName;
 use super::*;
 use crate::gate::testing::Late;
 
-async fn house() -> (TestServer, Arc<Late>) {
+async fn server() -> (TestServer, Arc<Late>) {
     let late = Arc::new(Late::new(KEY));
-    let house = TestServer::guarded("", Arc::clone(&late) as _).await;
-    (house, late)
+    let server = TestServer::guarded("", Arc::clone(&late) as _).await;
+    (server, late)
 }
 
 async fn until(what: &str, holds: impl Fn() -> bool) {
@@ -26,8 +26,8 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// A source of `name`, whose answer is not waited for.
-async fn source(house: &TestServer, name: &str) -> TcpStream {
-    let mut source = connect(house.http).await;
+async fn source(server: &TestServer, name: &str) -> TcpStream {
+    let mut source = connect(server.http).await;
     let head = format!(
         "PUT /{name} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {}\r\n\
          Content-Type: audio/mpeg\r\n\r\n",
@@ -37,8 +37,8 @@ async fn source(house: &TestServer, name: &str) -> TcpStream {
     source
 }
 
-async fn listen(house: &TestServer, name: &str) -> TcpStream {
-    let mut listener = connect(house.http).await;
+async fn listen(server: &TestServer, name: &str) -> TcpStream {
+    let mut listener = connect(server.http).await;
     let head = format!("GET /{name} HTTP/1.0\r\n\r\n");
     listener.write_all(head.as_bytes()).await.expect("written");
     listener
@@ -46,14 +46,14 @@ async fn listen(house: &TestServer, name: &str) -> TcpStream {
 
 #[tokio::test]
 async fn a_slow_authority_delays_its_own_publisher_and_listener_alone() {
-    let (house, late) = house().await;
-    let mut waits = source(&house, "late/a").await;
+    let (server, late) = server().await;
+    let mut waits = source(&server, "late/a").await;
     until("the question", || late.waiting() == 1).await;
     let mut others = Vec::new();
     for number in 0..100 {
         let name = format!("radio{number}.mp3");
-        let source = house.publish(&name).await;
-        let mut listener = listen(&house, &name).await;
+        let source = server.publish(&name).await;
+        let mut listener = listen(&server, &name).await;
         let mut heard = vec![0; 1_000];
         listener.read_exact(&mut heard).await.expect("it is heard");
         assert!(heard.starts_with(b"HTTP/1.0 200"));
@@ -65,23 +65,23 @@ async fn a_slow_authority_delays_its_own_publisher_and_listener_alone() {
     waits.read_exact(&mut answer).await.expect("answered");
     assert_eq!(&answer, b"HTTP/1.1 200");
     let name = StreamName::parse("late/a").expect("a name");
-    let info = house.registry.stream(&name).expect("it is there").info();
+    let info = server.registry.stream(&name).expect("it is there").info();
     assert_eq!(info.phase, Phase::Live);
-    let told = ask(house.admin, "GET", "/api/v1/streams", "").await;
+    let told = ask(server.admin, "GET", "/api/v1/streams", "").await;
     let told: serde_json::Value = serde_json::from_str(body(&told)).expect("JSON");
     let streams = told["streams"].as_array().expect("a list");
     let late = streams.iter().find(|one| one["name"] == "late/a");
     assert_eq!(late.expect("it is listed")["identity"], "studio");
     drop((waits, others));
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_listener_who_hangs_up_waits_for_no_permission() {
-    let (house, late) = house().await;
+    let (server, late) = server().await;
     let listeners = [
-        listen(&house, "late/a.flv").await,
-        listen(&house, "late/b.flv").await,
+        listen(&server, "late/a.flv").await,
+        listen(&server, "late/b.flv").await,
     ];
     until("the questions", || late.waiting() == 2).await;
     let [one, mut other] = listeners;
@@ -91,15 +91,15 @@ async fn a_listener_who_hangs_up_waits_for_no_permission() {
     let mut answer = String::new();
     other.read_to_string(&mut answer).await.expect("answered");
     assert!(answer.starts_with("HTTP/1.0 404"), "{answer}");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_viewer_and_a_publisher_over_webrtc_wait_for_their_own_answers() {
-    let (house, late) = house().await;
+    let (server, late) = server().await;
     let mut asked = Vec::new();
     for address in ["whep", "whip"] {
-        let mut client = connect(house.http).await;
+        let mut client = connect(server.http).await;
         let head = format!(
             "POST /late/a/{address}?key={KEY} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
              Content-Type: application/sdp\r\nContent-Length: 5\r\n\r\nhello"
@@ -117,5 +117,5 @@ async fn a_viewer_and_a_publisher_over_webrtc_wait_for_their_own_answers() {
             "the offer is none: {answer}"
         );
     }
-    house.close().await;
+    server.close().await;
 }

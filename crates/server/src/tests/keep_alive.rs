@@ -93,28 +93,28 @@ async fn pass(time: Duration) {
     tokio::time::resume();
 }
 
-/// What the metrics say of the connections to the HTTP port.
-async fn gauge(house: &TestServer, name: &str) -> f64 {
-    let page = ask(house.admin, "GET", "/metrics", "").await;
+/// A metric of the connections to the HTTP port.
+async fn gauge(server: &TestServer, name: &str) -> f64 {
+    let page = ask(server.admin, "GET", "/metrics", "").await;
     let value = page.lines().find_map(|line| line.strip_prefix(name));
     value.expect("a metric").parse().expect("a number")
 }
 
 /// Whether a connection to the HTTP port is open.
-async fn has_connections(house: &TestServer) -> bool {
-    gauge(house, "carillon_connections{door=\"http\"} ").await > 0.0
+async fn has_connections(server: &TestServer) -> bool {
+    gauge(server, "carillon_connections{door=\"http\"} ").await > 0.0
 }
 
 /// How many of them wait for their next request.
-async fn idle_connections(house: &TestServer) -> f64 {
-    gauge(house, "carillon_idle_connections ").await
+async fn idle_connections(server: &TestServer) -> f64 {
+    gauge(server, "carillon_idle_connections ").await
 }
 
 #[tokio::test]
 async fn one_connection_fetches_a_thousand_pages_and_then_a_stream() {
-    let house = TestServer::open(AUTH).await;
-    let _source = house.publish("radio.mp3").await;
-    let mut kept = Kept::open(house.http).await;
+    let server = TestServer::open(AUTH).await;
+    let _source = server.publish("radio.mp3").await;
+    let mut kept = Kept::open(server.http).await;
     for number in 0..1_000 {
         let path = ["/", ICON, "/radio.mp3/", "/radio.mp3/info.json"][number % 4];
         let answer = kept.ask("GET", path, "").await;
@@ -130,13 +130,13 @@ async fn one_connection_fetches_a_thousand_pages_and_then_a_stream() {
     }
     assert_eq!(kept.received[..4], mp3_frame()[..4]);
     drop(kept);
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
-    let house = TestServer::open(AUTH).await;
-    let mut kept = Kept::open(house.http).await;
+    let server = TestServer::open(AUTH).await;
+    let mut kept = Kept::open(server.http).await;
     let all: String = (0..50)
         .map(|number| match number % 3 {
             0 => format!("GET /none-{number}/ HTTP/1.1\r\nHost: x\r\n\r\n"),
@@ -156,13 +156,13 @@ async fn pipelined_requests_are_answered_in_order() {
         assert_eq!(is_named, method == "GET", "{number}: {answer}");
     }
     drop(kept);
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn old_clients_keep_a_connection_if_they_say_so() {
-    let house = TestServer::open(AUTH).await;
-    let mut kept = Kept::open(house.http).await;
+    let server = TestServer::open(AUTH).await;
+    let mut kept = Kept::open(server.http).await;
     let request = format!("GET {ICON} HTTP/1.0\r\n");
     for _ in 0..3 {
         kept.send(&format!("{request}Connection: Keep-Alive\r\n\r\n"))
@@ -177,17 +177,17 @@ async fn old_clients_keep_a_connection_if_they_say_so() {
         Some("close")
     );
     kept.is_closed().await;
-    let mut kept = Kept::open(house.http).await;
+    let mut kept = Kept::open(server.http).await;
     let answer = kept.ask("GET", ICON, "Connection: close\r\n").await;
     assert_eq!(header(&answer, "connection"), Some("close"));
     kept.is_closed().await;
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn answers_without_a_body_leave_the_connection_in_step() {
-    let house = TestServer::open(AUTH).await;
-    let mut kept = Kept::open(house.http).await;
+    let server = TestServer::open(AUTH).await;
+    let mut kept = Kept::open(server.http).await;
     let page = kept.ask("GET", "/", "").await;
     let head = kept.ask("HEAD", "/", "").await;
     let length = |answer: &str| header(answer, "content-length").map(ToOwned::to_owned);
@@ -215,20 +215,20 @@ async fn answers_without_a_body_leave_the_connection_in_step() {
     );
     assert_eq!(status(&kept.ask("GET", "/", "").await), 200);
     drop(kept);
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn bodies_are_asked_for_where_they_are_read() {
-    let house = TestServer::open(AUTH).await;
-    let mut kept = Kept::open(house.http).await;
+    let server = TestServer::open(AUTH).await;
+    let mut kept = Kept::open(server.http).await;
     let sdp = "Content-Type: application/sdp\r\n";
     let head = format!("{sdp}Content-Length: 5\r\nExpect: 100-continue\r\n");
     let interim = kept.ask("POST", "/live/show/whep", &head).await;
     assert_eq!(status(&interim), 100, "{interim}");
     kept.send("hello").await;
     assert_eq!(status(&kept.answer("POST").await), 400);
-    // One that no page reads stands between two requests.
+    // A body that no page reads comes between two requests.
     let answer = kept
         .ask("GET", ICON, "Content-Length: 5\r\n\r\nhello")
         .await;
@@ -245,11 +245,11 @@ async fn bodies_are_asked_for_where_they_are_read() {
     assert_eq!(
         header(&answer, "connection"),
         Some("close"),
-        "nobody knows whether it comes"
+        "whether the body comes is unknown"
     );
     kept.is_closed().await;
 
-    let mut kept = Kept::open(house.http).await;
+    let mut kept = Kept::open(server.http).await;
     let endless = "Content-Length: 1000000000\r\n\r\n".to_owned() + &"v".repeat(300_000);
     let answer = kept
         .ask("POST", "/live/show/whep", &format!("{sdp}{endless}"))
@@ -259,51 +259,51 @@ async fn bodies_are_asked_for_where_they_are_read() {
         (413, Some("close"))
     );
 
-    let mut kept = Kept::open(house.http).await;
+    let mut kept = Kept::open(server.http).await;
     kept.send("POST /live/show/whep HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe")
         .await;
     kept.socket.shutdown().await.expect("half closed");
     assert_eq!(status(&kept.answer("POST").await), 400);
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn an_idle_connection_ends_after_a_while() {
-    let house = TestServer::open(AUTH).await;
-    let mut kept = Kept::open(house.http).await;
-    assert_eq!(idle_connections(&house).await, 0.0, "it has asked nothing");
+    let server = TestServer::open(AUTH).await;
+    let mut kept = Kept::open(server.http).await;
+    assert_eq!(idle_connections(&server).await, 0.0, "it has asked nothing");
     assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
-    while idle_connections(&house).await != 1.0 {
+    while idle_connections(&server).await != 1.0 {
         tokio::task::yield_now().await;
     }
-    // An empty line behind a request begins none.
+    // An empty line after a request does not begin another.
     kept.send("\r\n").await;
-    while has_connections(&house).await {
+    while has_connections(&server).await {
         pass(IDLE).await;
     }
-    assert_eq!(idle_connections(&house).await, 0.0);
+    assert_eq!(idle_connections(&server).await, 0.0);
     kept.is_closed().await;
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn idle_connections_end_when_the_server_leaves() {
-    let house = TestServer::open(AUTH).await;
-    let _source = house.publish("radio.mp3").await;
-    let mut listener = connect(house.http).await;
+    let server = TestServer::open(AUTH).await;
+    let _source = server.publish("radio.mp3").await;
+    let mut listener = connect(server.http).await;
     listener
         .write_all(b"GET /radio.mp3 HTTP/1.0\r\n\r\n")
         .await
         .expect("written");
     read_until(&mut listener, "200 OK").await;
-    let mut kept = Kept::open(house.http).await;
+    let mut kept = Kept::open(server.http).await;
     assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
     let TestServer {
         shutdown,
         hurry,
         ended,
         ..
-    } = house;
+    } = server;
     drop(shutdown);
     kept.is_closed().await;
     drop((hurry, listener));
@@ -315,52 +315,52 @@ async fn idle_connections_end_when_the_server_leaves() {
 
 #[tokio::test]
 async fn who_sends_slowly_is_given_up() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     for begun in [
         "GET / HTTP/1.1\r\nHost:",
         "POST /live/show/whep HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe",
         "POST /live/show/whep HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe",
     ] {
-        let mut kept = Kept::open(house.http).await;
+        let mut kept = Kept::open(server.http).await;
         assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
         kept.send(begun).await;
-        // One second at a time, and the server comes to hear of what was sent before it is over.
+        // One second at a time, so that the server reads what was sent before the deadline.
         while kept.socket.try_read_buf(&mut kept.received).is_err() {
             pass(Duration::from_secs(1)).await;
-            ask(house.admin, "GET", "/livez", "").await;
+            ask(server.admin, "GET", "/livez", "").await;
         }
         let answer = kept.answer("POST").await;
         assert_eq!(status(&answer), 408, "{begun:?}: {answer}");
         kept.is_closed().await;
     }
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn who_reads_nothing_is_given_up() {
-    let house = TestServer::open(AUTH).await;
-    let mut kept = Kept::open(house.http).await;
+    let server = TestServer::open(AUTH).await;
+    let mut kept = Kept::open(server.http).await;
     let request = "GET /_/mpegts.js HTTP/1.1\r\nHost: x\r\n\r\n";
-    // More than any socket's buffers take.
+    // More than a socket's buffers take.
     kept.send(&request.repeat(300)).await;
-    while has_connections(&house).await {
+    while has_connections(&server).await {
         pass(Duration::from_secs(10)).await;
     }
     drop(kept);
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
-async fn idle_connections_make_room_for_newcomers_of_their_address() {
-    let house = TestServer::open(&format!("{AUTH}[limits]\nper_ip = 2\n")).await;
-    let mut first = Kept::open(house.http).await;
-    let mut second = Kept::open(house.http).await;
+async fn idle_connections_make_room_for_new_ones_of_their_address() {
+    let server = TestServer::open(&format!("{AUTH}[limits]\nper_ip = 2\n")).await;
+    let mut first = Kept::open(server.http).await;
+    let mut second = Kept::open(server.http).await;
     for kept in [&mut first, &mut second] {
         assert_eq!(status(&kept.ask("GET", ICON, "").await), 200);
     }
-    // Both are idle once the server has come round to that; until then none gives way.
+    // Both become idle soon; until then none gives way.
     let mut third = loop {
-        let mut third = Kept::open(house.http).await;
+        let mut third = Kept::open(server.http).await;
         third
             .send(&format!("GET {ICON} HTTP/1.1\r\nHost: x\r\n\r\n"))
             .await;
@@ -377,19 +377,19 @@ async fn idle_connections_make_room_for_newcomers_of_their_address() {
         "the newer one stays"
     );
     assert_eq!(status(&third.ask("GET", ICON, "").await), 200);
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn each_request_through_a_proxy_is_its_clients() {
     let http = "[http]\nlisten = [\"127.0.0.1:0\"]\ntrusted_proxies = [\"127.0.0.0/8\"]\n";
-    let house = TestServer::open(&format!("{http}{AUTH}[limits]\nper_ip = 1\n")).await;
-    let _source = house.publish("radio.mp3").await;
-    let mut listener = connect(house.http).await;
+    let server = TestServer::open(&format!("{http}{AUTH}[limits]\nper_ip = 1\n")).await;
+    let _source = server.publish("radio.mp3").await;
+    let mut listener = connect(server.http).await;
     let head = "GET /radio.mp3 HTTP/1.0\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n";
     listener.write_all(head.as_bytes()).await.expect("written");
     read_until(&mut listener, "200 OK").await;
-    let mut proxy = Kept::open(house.http).await;
+    let mut proxy = Kept::open(server.http).await;
     for (client, expected) in [("192.0.2.2", 200), ("192.0.2.3", 200), ("192.0.2.2", 200)] {
         let answer = proxy
             .ask("GET", ICON, &format!("X-Forwarded-For: {client}\r\n"))
@@ -401,5 +401,5 @@ async fn each_request_through_a_proxy_is_its_clients() {
         .await;
     assert_eq!(status(&refused), 429, "{refused}");
     proxy.is_closed().await;
-    house.close().await;
+    server.close().await;
 }

@@ -8,32 +8,32 @@ const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
 #[tokio::test]
 async fn the_notice_names_the_ports_and_the_generated_key() {
-    let house = TestServer::open("").await;
+    let server = TestServer::open("").await;
     for (port, address) in [
-        ("rtmp", house.rtmp),
-        ("http", house.http),
-        ("admin", house.admin),
+        ("rtmp", server.rtmp),
+        ("http", server.http),
+        ("admin", server.admin),
     ] {
         let line = format!("listening {port} {address}");
         assert!(
-            house.notice.lines().any(|one| one == line),
+            server.notice.lines().any(|one| one == line),
             "{}",
-            house.notice
+            server.notice
         );
     }
-    assert!(house.notice.lines().any(|line| line == "ready"));
-    assert!(!house.notice.contains("key=KEY"), "{}", house.notice);
+    assert!(server.notice.lines().any(|line| line == "ready"));
+    assert!(!server.notice.contains("key=KEY"), "{}", server.notice);
     assert!(
-        !house.notice.contains("admin_password"),
+        !server.notice.contains("admin_password"),
         "nothing asks for it on loopback"
     );
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_taken_port_is_named() {
-    let house = TestServer::open("").await;
-    let source = format!("[http]\nlisten = [\"{}\"]\n", house.http);
+    let server = TestServer::open("").await;
+    let source = format!("[http]\nlisten = [\"{}\"]\n", server.http);
     let source = format!("{source}[rtmp]\nlisten = []\n[admin]\nlisten = \"127.0.0.1:0\"\n");
     let config = Config::parse("test", &source, std::iter::empty()).expect("valid");
     let error = Relay::load(config)
@@ -52,24 +52,24 @@ async fn a_taken_port_is_named() {
         "{error}"
     );
     assert!(
-        error.to_string().contains(&house.http.to_string()),
+        error.to_string().contains(&server.http.to_string()),
         "{error}"
     );
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
-async fn listeners_may_finish_while_nobody_new_comes() {
-    let house = TestServer::open_before("drain_timeout = \"1h\"\n", AUTH).await;
-    let mut source = house.publish("radio.mp3").await;
-    let mut listener = connect(house.http).await;
+async fn listeners_may_finish_while_new_ones_are_refused() {
+    let server = TestServer::open_before("drain_timeout = \"1h\"\n", AUTH).await;
+    let mut source = server.publish("radio.mp3").await;
+    let mut listener = connect(server.http).await;
     listener
         .write_all(b"GET /radio.mp3 HTTP/1.0\r\n\r\n")
         .await
         .expect("written");
     let mut byte = [0];
     listener.read_exact(&mut byte).await.expect("let in");
-    assert_eq!(status(&ask(house.admin, "GET", "/readyz", "").await), 200);
+    assert_eq!(status(&ask(server.admin, "GET", "/readyz", "").await), 200);
 
     let TestServer {
         http,
@@ -78,7 +78,7 @@ async fn listeners_may_finish_while_nobody_new_comes() {
         hurry,
         ended,
         ..
-    } = house;
+    } = server;
     drop(shutdown);
     let closed = async {
         while TcpStream::connect(http).await.is_ok() {
@@ -90,7 +90,7 @@ async fn listeners_may_finish_while_nobody_new_comes() {
         .expect("the port closes");
     assert_eq!(status(&ask(admin, "GET", "/readyz", "").await), 503);
     assert_eq!(status(&ask(admin, "GET", "/livez", "").await), 200);
-    // Both ends go on as before.
+    // Both connections continue as before.
     source
         .write_all(&mp3_frame().repeat(50))
         .await
@@ -111,17 +111,17 @@ async fn listeners_may_finish_while_nobody_new_comes() {
 
 #[tokio::test]
 async fn who_knows_how_is_asked_to_connect_again() {
-    let house = TestServer::open_before("drain_timeout = \"1h\"\n", AUTH).await;
-    let _source = house.publish("radio.mp3").await;
-    let mut listener = connect(house.http).await;
+    let server = TestServer::open_before("drain_timeout = \"1h\"\n", AUTH).await;
+    let _source = server.publish("radio.mp3").await;
+    let mut listener = connect(server.http).await;
     let head = b"GET /radio.mp3 HTTP/1.0\r\n\r\n";
     listener.write_all(head).await.expect("written");
     let mut byte = [0];
     listener.read_exact(&mut byte).await.expect("let in");
     let name = format!("show?key={KEY}");
-    let mut publisher = rtmp_asking(house.rtmp, "publish", &name).await;
+    let mut publisher = rtmp_asking(server.rtmp, "publish", &name).await;
     read_until(&mut publisher, "NetStream.Publish.Start").await;
-    let mut player = rtmp_asking(house.rtmp, "play", "show").await;
+    let mut player = rtmp_asking(server.rtmp, "play", "show").await;
     read_until(&mut player, "NetStream.Play.Start").await;
 
     let TestServer {
@@ -129,7 +129,7 @@ async fn who_knows_how_is_asked_to_connect_again() {
         hurry,
         ended,
         ..
-    } = house;
+    } = server;
     drop(shutdown);
     let asked = "NetConnection.Connect.ReconnectRequest";
     read_until(&mut publisher, asked).await;
@@ -141,16 +141,16 @@ async fn who_knows_how_is_asked_to_connect_again() {
 
 #[tokio::test]
 async fn without_listeners_it_ends_at_once() {
-    let house = TestServer::open(AUTH).await;
-    let _source = house.publish("radio.mp3").await;
+    let server = TestServer::open(AUTH).await;
+    let _source = server.publish("radio.mp3").await;
     let TestServer {
         shutdown,
         hurry,
         ended,
         ..
-    } = house;
+    } = server;
     drop(shutdown);
-    // The configured ten seconds are not waited for, nor is anybody in a hurry.
+    // It waits neither for the configured ten seconds nor for `hurry`.
     let patience = Duration::from_secs(8);
     tokio::time::timeout(patience, ended)
         .await
@@ -161,12 +161,12 @@ async fn without_listeners_it_ends_at_once() {
 
 #[tokio::test]
 async fn the_demo_is_a_stream_like_any_other() {
-    let house = TestServer::open_with_demo("").await;
-    let mut listener = connect(house.http).await;
+    let server = TestServer::open_with_demo("").await;
+    let mut listener = connect(server.http).await;
     let mut answer = String::new();
     // The demo begins when its task runs, which may be after the first request.
     while !answer.starts_with("HTTP/1.1 200") {
-        listener = connect(house.http).await;
+        listener = connect(server.http).await;
         listener
             .write_all(b"GET /demo.flv HTTP/1.1\r\nHost: x\r\n\r\n")
             .await
@@ -179,30 +179,30 @@ async fn the_demo_is_a_stream_like_any_other() {
     let read = tokio::time::timeout(SOON, listener.read_exact(&mut flv)).await;
     read.expect("in time").expect("a stream");
     assert!(flv.windows(3).any(|bytes| bytes == b"FLV"));
-    let page = ask(house.http, "GET", "/demo/", "").await;
+    let page = ask(server.http, "GET", "/demo/", "").await;
     assert!(
         page.contains("/demo.flv") && page.contains("/_/player.js"),
         "{page}"
     );
     drop(listener);
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn every_finished_request_has_its_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("access.log");
-    let house = TestServer::open(&format!("{AUTH}[log]\naccess = {path:?}\n")).await;
-    let source = house.publish("radio.mp3").await;
-    let mut listener = connect(house.http).await;
+    let server = TestServer::open(&format!("{AUTH}[log]\naccess = {path:?}\n")).await;
+    let source = server.publish("radio.mp3").await;
+    let mut listener = connect(server.http).await;
     let head = b"GET /radio.mp3 HTTP/1.1\r\nHost: x\r\nUser-Agent: ear/1\r\n\r\n";
     listener.write_all(head).await.expect("written");
     let mut byte = [0];
     listener.read_exact(&mut byte).await.expect("let in");
-    assert_eq!(status(&ask(house.http, "GET", "/", "").await), 200);
-    assert_eq!(status(&ask(house.http, "GET", "/none.mp3", "").await), 404);
+    assert_eq!(status(&ask(server.http, "GET", "/", "").await), 200);
+    assert_eq!(status(&ask(server.http, "GET", "/none.mp3", "").await), 404);
     drop((source, listener));
-    house.close().await;
+    server.close().await;
 
     let log = std::fs::read_to_string(&path).expect("a log");
     for (request, answered) in [

@@ -1,4 +1,4 @@
-//! Streams that go on to another relay, and come from one.
+//! Streams that are pushed to another relay, and pulled from one.
 
 use media::StreamName;
 use serde_json::Value;
@@ -7,20 +7,20 @@ use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
-/// The links of one direction, as the operator is told.
-async fn links(house: &TestServer, direction: &str) -> (String, Vec<Value>) {
-    let answer = ask(house.admin, "GET", &format!("/api/v1/{direction}"), "").await;
+/// The links of one direction, from the API.
+async fn links(server: &TestServer, direction: &str) -> (String, Vec<Value>) {
+    let answer = ask(server.admin, "GET", &format!("/api/v1/{direction}"), "").await;
     assert_eq!(status(&answer), 200, "{answer}");
     let told: Value = serde_json::from_str(body(&answer)).expect("JSON");
     let all = told[direction].as_array().expect("a list").clone();
     (answer, all)
 }
 
-/// Waits until the operator is told so.
-async fn until(house: &TestServer, direction: &str, holds: impl Fn(&[Value]) -> bool) -> String {
+/// Waits until the API reports so.
+async fn until(server: &TestServer, direction: &str, holds: impl Fn(&[Value]) -> bool) -> String {
     let told = async {
         loop {
-            let (answer, all) = links(house, direction).await;
+            let (answer, all) = links(server, direction).await;
             if holds(&all) {
                 return answer;
             }
@@ -29,9 +29,9 @@ async fn until(house: &TestServer, direction: &str, holds: impl Fn(&[Value]) -> 
     tokio::time::timeout(SOON, told).await.expect("in time")
 }
 
-async fn appears(house: &TestServer, name: &str) -> Arc<fanout::Stream> {
+async fn appears(server: &TestServer, name: &str) -> Arc<fanout::Stream> {
     let name = StreamName::parse(name).expect("a name");
-    let appearance = house.registry.appearance(&name);
+    let appearance = server.registry.appearance(&name);
     tokio::time::timeout(SOON, appearance)
         .await
         .expect("in time")
@@ -114,7 +114,7 @@ async fn a_push_proves_its_password_to_who_asks_for_it() {
 }
 
 #[tokio::test]
-async fn a_push_that_is_refused_disturbs_nobody() {
+async fn a_refused_push_disturbs_no_listener() {
     let far = TestServer::open(AUTH).await;
     let url = format!("rtmp://{}/relay/{{name}}?key=not-the-k3y", far.rtmp);
     let near = TestServer::open(&pushing_to(&url)).await;
@@ -191,8 +191,8 @@ async fn a_stream_is_pulled_over_rtmp_and_over_http() {
     ] {
         assert!(page.contains(line), "{line}\n{page}");
     }
-    for house in [near, pushed, far] {
-        house.close().await;
+    for server in [near, pushed, far] {
+        server.close().await;
     }
 }
 
@@ -223,8 +223,8 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
     appears(&far, "demo").await;
     let url = format!("http://{}/{{name}}.flv", far.http);
     let near = TestServer::open(&pulling_from("cam/*", &url, true)).await;
-    assert!(links(&near, "pull").await.1.is_empty(), "nobody has asked");
-    // What may be a stream elsewhere hides no page.
+    assert!(links(&near, "pull").await.1.is_empty(), "no listener has asked");
+    // A name that may be a stream on the other server hides no page.
     let page = ask(near.http, "GET", "/cam/demo/", "").await;
     assert_eq!(status(&page), 404, "{page}");
     let page = ask(near.http, "GET", "/cam/publish", "").await;
@@ -256,7 +256,7 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
         assert_eq!(status(&answer), 404, "{answer}");
         assert_eq!(body(&answer), "There is no stream cam/none.\n");
     }
-    // What was not found is not kept, nor what does not fit asked for.
+    // A pull of an unknown stream is not kept, and a name that does not match is not requested.
     until(&near, "pull", |all| matches!(all, [one] if is_it(one))).await;
     let answer = ask(near.http, "GET", "/cam/a/b.flv", "").await;
     assert_eq!(status(&answer), 404, "{answer}");

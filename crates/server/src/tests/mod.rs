@@ -30,7 +30,7 @@ use crate::door::pressure::Marks;
 use crate::gate::Authority;
 use crate::relay::{Port, Relay};
 
-/// For whatever should happen at once.
+/// For anything that should happen at once.
 const SOON: Duration = Duration::from_secs(60);
 
 const KEY: &str = "bells-at-noon-41";
@@ -63,13 +63,13 @@ impl TestServer {
         Self::start("", toml, |relay| relay).await
     }
 
-    /// Another authority decides than the keys.
+    /// With an authority instead of the keys.
     async fn guarded(toml: &str, authority: Arc<dyn Authority>) -> Self {
         let relay = Self::load("", toml).with_authority(authority);
         Self::run(relay).await
     }
 
-    /// With keys that stand before all sections.
+    /// With keys before all sections.
     async fn open_before(keys: &str, toml: &str) -> Self {
         Self::start(keys, toml, |relay| relay).await
     }
@@ -78,7 +78,7 @@ impl TestServer {
         Self::start("", toml, |relay| relay.with_demo(true)).await
     }
 
-    /// With the demo and other marks at which newcomers are turned away.
+    /// With the demo and other marks for refusing new listeners.
     async fn open_with_demo_and_marks(marks: Marks) -> Self {
         let change = |relay: Relay| relay.with_demo(true).with_marks(marks);
         Self::start("", "", change).await
@@ -174,7 +174,7 @@ async fn connect(address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).await.expect("connected")
 }
 
-/// From another address of the loopback.
+/// Connects from another loopback address.
 async fn connect_from(host: u8, address: SocketAddr) -> TcpStream {
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     let here = SocketAddr::from(([127, 0, 0, host], 0));
@@ -182,15 +182,15 @@ async fn connect_from(host: u8, address: SocketAddr) -> TcpStream {
     socket.connect(address).await.expect("connected")
 }
 
-/// Waits until the server has hung up.
+/// Waits until the server has closed the connection.
 async fn read_end(socket: &mut TcpStream) {
     let mut rest = Vec::new();
     let read = tokio::time::timeout(SOON, socket.read_to_end(&mut rest)).await;
-    // A connection that is closed with something unread is reset.
+    // A connection that is closed with unread bytes is reset.
     read.expect("closed in time").ok();
 }
 
-/// Whether the server has not hung up.
+/// Whether the server has not closed the connection.
 fn is_open(socket: &TcpStream) -> bool {
     let read = socket.try_read(&mut [0; 1]);
     read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
@@ -208,7 +208,7 @@ async fn exchange(address: SocketAddr, request: &[u8]) -> String {
     read_all(&mut socket).await
 }
 
-/// Reads until `words` have been said.
+/// Reads until `words` have arrived.
 async fn read_until(socket: &mut (impl AsyncRead + Unpin), words: &str) {
     let mut heard = Vec::new();
     let read = async {

@@ -4,23 +4,23 @@ use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
-async fn json(house: &TestServer, path: &str) -> serde_json::Value {
-    let answer = ask(house.admin, "GET", path, "").await;
+async fn json(server: &TestServer, path: &str) -> serde_json::Value {
+    let answer = ask(server.admin, "GET", path, "").await;
     assert_eq!(status(&answer), 200, "{answer}");
     serde_json::from_str(body(&answer)).expect("JSON")
 }
 
 #[tokio::test]
 async fn listeners_are_listed_and_can_be_removed() {
-    let house = TestServer::open(AUTH).await;
-    let _source = house.publish("radio.mp3").await;
-    let mut listener = connect(house.http).await;
+    let server = TestServer::open(AUTH).await;
+    let _source = server.publish("radio.mp3").await;
+    let mut listener = connect(server.http).await;
     let head = b"GET /radio.mp3 HTTP/1.1\r\nHost: x\r\nUser-Agent: ear/1\r\n\r\n";
     listener.write_all(head).await.expect("written");
     let mut byte = [0];
     listener.read_exact(&mut byte).await.expect("let in");
 
-    let all = json(&house, "/api/v1/listeners?stream=radio.mp3").await;
+    let all = json(&server, "/api/v1/listeners?stream=radio.mp3").await;
     let one = &all["listeners"][0];
     assert_eq!(
         (&one["stream"], &one["agent"]),
@@ -31,41 +31,41 @@ async fn listeners_are_listed_and_can_be_removed() {
         one["bytes"].as_u64().is_some_and(|bytes| bytes > 0),
         "{all}"
     );
-    let none = json(&house, "/api/v1/listeners?stream=other").await;
+    let none = json(&server, "/api/v1/listeners?stream=other").await;
     assert_eq!(none["listeners"], serde_json::json!([]));
-    let streams = json(&house, "/api/v1/streams").await;
+    let streams = json(&server, "/api/v1/streams").await;
     assert_eq!(
         streams["streams"][0]["tracks"][0]["codec"], "mp3",
         "{streams}"
     );
 
     let path = format!("/api/v1/listeners/{}", one["id"]);
-    assert_eq!(status(&ask(house.admin, "DELETE", &path, "").await), 204);
+    assert_eq!(status(&ask(server.admin, "DELETE", &path, "").await), 204);
     let mut rest = Vec::new();
     let read = tokio::time::timeout(SOON, listener.read_to_end(&mut rest)).await;
     assert!(read.is_ok(), "it is let go");
     assert_eq!(
-        status(&ask(house.admin, "DELETE", "/api/v1/listeners/999999", "").await),
+        status(&ask(server.admin, "DELETE", "/api/v1/listeners/999999", "").await),
         404
     );
 
     assert_eq!(
-        status(&ask(house.admin, "DELETE", "/api/v1/streams/radio.mp3", "").await),
+        status(&ask(server.admin, "DELETE", "/api/v1/streams/radio.mp3", "").await),
         204
     );
     assert_eq!(
-        status(&ask(house.admin, "DELETE", "/api/v1/streams/none/at-all", "").await),
+        status(&ask(server.admin, "DELETE", "/api/v1/streams/none/at-all", "").await),
         404
     );
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_stream_is_ended_and_stays_ended() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     let end = async |query: &str| {
         let path = format!("/api/v1/streams/radio.mp3{query}");
-        ask(house.admin, "DELETE", &path, "").await
+        ask(server.admin, "DELETE", &path, "").await
     };
     let put = async |way: &str| {
         let request = format!(
@@ -73,15 +73,15 @@ async fn a_stream_is_ended_and_stays_ended() {
              Content-Type: audio/mpeg\r\n\r\n",
             basic("source", KEY)
         );
-        exchange(house.http, request.as_bytes()).await
+        exchange(server.http, request.as_bytes()).await
     };
-    let source = house.publish("radio.mp3").await;
+    let source = server.publish("radio.mp3").await;
     assert_eq!(status(&end("?for=ever").await), 400);
-    assert_eq!(house.registry.list().len(), 1, "nothing was ended");
+    assert_eq!(server.registry.list().len(), 1, "nothing was ended");
     assert_eq!(status(&end("?for=10m").await), 204);
     drop(source);
-    let all = json(&house, "/api/v1/streams").await;
-    // It is struck out within the next second.
+    let all = json(&server, "/api/v1/streams").await;
+    // It is removed within the next second.
     assert_ne!(all["streams"][0]["state"], "live", "{all}");
     assert_eq!(all["blocked"][0]["name"], "radio.mp3", "{all}");
     let seconds = all["blocked"][0]["seconds"].as_u64();
@@ -92,64 +92,64 @@ async fn a_stream_is_ended_and_stays_ended() {
     let refused = put("SOURCE /radio.mp3").await;
     assert_eq!(status(&refused), 403, "{refused}");
     assert!(refused.contains("operator has ended"), "{refused}");
-    let page = ask(house.admin, "GET", "/metrics", "").await;
+    let page = ask(server.admin, "GET", "/metrics", "").await;
     let counted = "carillon_rejected_total{reason=\"blocked\"} 1";
     assert!(page.contains(counted), "{page}");
     assert_eq!(status(&end("?for=0s").await), 204);
     assert_eq!(status(&end("?for=0s").await), 404, "it is lifted");
-    let all = json(&house, "/api/v1/streams").await;
+    let all = json(&server, "/api/v1/streams").await;
     assert_eq!(all["blocked"], serde_json::json!([]), "{all}");
-    let _again = house.publish("radio.mp3").await;
-    house.close().await;
+    let _again = server.publish("radio.mp3").await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_configured_password_is_asked_for() {
-    let house = TestServer::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
+    let server = TestServer::open("[auth]\nadmin_password = \"tower-warden-77\"\n").await;
     let right = format!("Authorization: Basic {}\r\n", basic("admin", PASSWORD));
     let wrong = format!("Authorization: Basic {}\r\n", basic("admin", "guess"));
     for (headers, expected) in [("", 401), (&wrong, 401), (&right, 200)] {
         assert_eq!(
-            status(&ask(house.admin, "GET", "/metrics", headers).await),
+            status(&ask(server.admin, "GET", "/metrics", headers).await),
             expected
         );
     }
-    assert_eq!(status(&ask(house.admin, "GET", "/livez", "").await), 200);
-    house.close().await;
+    assert_eq!(status(&ask(server.admin, "GET", "/livez", "").await), 200);
+    server.close().await;
 }
 
 #[tokio::test]
 async fn an_open_port_is_closed_to_rebound_names() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     let request = b"GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
-    assert_eq!(status(&exchange(house.admin, request).await), 403);
-    house.close().await;
+    assert_eq!(status(&exchange(server.admin, request).await), 403);
+    server.close().await;
 }
 
 #[tokio::test]
 async fn health_is_asked_and_answered() {
-    let house = TestServer::open(AUTH).await;
-    let admin = house.admin;
+    let server = TestServer::open(AUTH).await;
+    let admin = server.admin;
     let healthy = tokio::task::spawn_blocking(move || crate::admin::ask_readiness(admin)).await;
     assert!(healthy.expect("no panic").is_ok());
-    house.close().await;
+    server.close().await;
     let gone = tokio::task::spawn_blocking(move || crate::admin::ask_readiness(admin)).await;
     assert!(gone.expect("no panic").is_err());
 }
 
 /// Type and name of each metric on the page.
 async fn scraped() -> Vec<(String, String)> {
-    // A certificate, and a link of each direction to where nobody is.
+    // With a certificate, and a link of each direction to an address without a server.
     let folder = tempfile::tempdir().expect("a folder");
     let (_, certificate) = certificate(folder.path());
-    let house = TestServer::open_with_demo(&format!(
+    let server = TestServer::open_with_demo(&format!(
         "[http]\nlisten = [\"127.0.0.1:0\"]\ntls_listen = [\"127.0.0.1:0\"]\n{certificate}\
          [[push]]\nmatch = \"demo\"\nurl = \"rtmp://127.0.0.1:1/a/{{name}}\"\n\
          [[pull]]\nstream = \"far\"\nurl = \"rtmp://127.0.0.1:1/a/far\"\n",
     ))
     .await;
     let page = loop {
-        let page = ask(house.admin, "GET", "/metrics", "").await;
+        let page = ask(server.admin, "GET", "/metrics", "").await;
         if page.contains("carillon_push_up{stream=\"demo\"} 0") {
             break page;
         }
@@ -180,7 +180,7 @@ async fn scraped() -> Vec<(String, String)> {
         let samples = |line: &str| line.starts_with(name.as_str());
         assert!(body(&page).lines().any(samples), "{name} has no sample");
     }
-    house.close().await;
+    server.close().await;
     found
 }
 
@@ -214,26 +214,26 @@ async fn metrics_are_those_of_the_table_and_the_documentation() {
 
 #[tokio::test]
 async fn idle_connections_do_not_delay_the_answers() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     let mut idle = Vec::new();
     for _ in 0..300 {
-        idle.push(connect(house.admin).await);
+        idle.push(connect(server.admin).await);
     }
     for path in ["/livez", "/readyz", "/metrics"] {
-        assert_eq!(status(&ask(house.admin, "GET", path, "").await), 200);
+        assert_eq!(status(&ask(server.admin, "GET", path, "").await), 200);
     }
-    // None of them has run into its time limit: they gave way, the oldest first.
+    // None of them has reached its time limit: they gave way, the oldest first.
     read_end(&mut idle[0]).await;
     assert!(idle.iter().rev().take(60).all(is_open));
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_thread_that_has_ended_makes_it_unready() {
-    let house = TestServer::open(AUTH).await;
-    let readiness = async || ask(house.admin, "GET", "/readyz", "").await;
+    let server = TestServer::open(AUTH).await;
+    let readiness = async || ask(server.admin, "GET", "/readyz", "").await;
     assert_eq!(status(&readiness().await), 200);
-    let intake = house.ingest.intake.as_ref().expect("threads");
+    let intake = server.ingest.intake.as_ref().expect("threads");
     intake.stop();
     let noticed = async {
         loop {
@@ -247,6 +247,6 @@ async fn a_thread_that_has_ended_makes_it_unready() {
     let answer = tokio::time::timeout(3 * SOON, noticed).await;
     let answer = answer.expect("noticed");
     assert_eq!(body(&answer), "stopped: reading publishers\n");
-    assert_eq!(status(&ask(house.admin, "GET", "/livez", "").await), 200);
-    house.close().await;
+    assert_eq!(status(&ask(server.admin, "GET", "/livez", "").await), 200);
+    server.close().await;
 }

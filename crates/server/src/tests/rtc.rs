@@ -1,4 +1,4 @@
-//! WHIP and WHEP over HTTP: every status, every header, and whatever strangers send.
+//! WHIP and WHEP over HTTP: every status, every header, and hostile requests.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 const SDP: &str = "Content-Type: application/sdp\r\n";
 const FRAGMENT: &str = "Content-Type: application/trickle-ice-sdpfrag\r\n";
 
-/// A description by somebody who speaks DTLS as anybody does, with these media sections.
+/// A description with ordinary DTLS parameters and these media sections.
 pub(super) fn offer(sections: &[&str]) -> String {
     let mids: String = (0..sections.len()).map(|mid| format!(" {mid}")).collect();
     let mut text = format!(
@@ -42,18 +42,18 @@ fn publisher() -> String {
 }
 
 /// One request with a body.
-async fn send(house: &TestServer, method: &str, path: &str, headers: &str, body: &str) -> String {
+async fn send(server: &TestServer, method: &str, path: &str, headers: &str, body: &str) -> String {
     let headers = format!("{headers}Content-Length: {}\r\n", body.len());
     let request =
         format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n{body}");
-    exchange(house.http, request.as_bytes()).await
+    exchange(server.http, request.as_bytes()).await
 }
 
 fn bearer(key: &str) -> String {
     format!("{SDP}Authorization: Bearer {key}\r\n")
 }
 
-/// Asserts what all refusals have.
+/// Asserts what all refusals have in common.
 pub(super) fn assert_problem(answer: &str, expected: u16, words: &str) {
     assert_eq!(status(answer), expected, "{answer}");
     assert_eq!(
@@ -80,8 +80,8 @@ pub(super) fn assert_problem(answer: &str, expected: u16, words: &str) {
 
 #[tokio::test]
 async fn requests_are_refused_with_their_reason() {
-    let house = TestServer::open(AUTH).await;
-    let _source = house.publish("radio.mp3").await;
+    let server = TestServer::open(AUTH).await;
+    let _source = server.publish("radio.mp3").await;
     let key = bearer(KEY);
     let (listener, publisher) = (listener(), publisher());
     let data = offer(&["m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n"]);
@@ -158,7 +158,7 @@ async fn requests_are_refused_with_their_reason() {
         ("DELETE", "/live/show/whip/0123", "", "", 401, "key"),
         ("PATCH", "/live/show/whip/0123", FRAGMENT, "", 401, "key"),
     ] {
-        let answer = send(&house, method, path, headers, body).await;
+        let answer = send(&server, method, path, headers, body).await;
         assert_problem(&answer, expected, words);
         match expected {
             401 => {
@@ -179,17 +179,17 @@ async fn requests_are_refused_with_their_reason() {
             _ => {}
         }
     }
-    let names: Vec<_> = house
+    let names: Vec<_> = server
         .registry
         .list()
         .iter()
         .map(|one| one.name().to_string())
         .collect();
-    assert_eq!(names, ["radio.mp3"], "nobody got in");
-    house.close().await;
+    assert_eq!(names, ["radio.mp3"], "no publisher was admitted");
+    server.close().await;
 }
 
-/// Cannot say of any stream whether there is one.
+/// An origin that cannot say of any stream whether it exists.
 struct Silent;
 
 impl fanout::Origin for Silent {
@@ -206,19 +206,19 @@ impl fanout::Origin for Silent {
 }
 
 #[tokio::test]
-async fn a_stream_that_cannot_be_fetched_now_is_not_taken_for_one_that_nobody_publishes() {
-    let house = TestServer::open(AUTH).await;
-    house.registry.set_origin(Arc::new(Silent));
-    let answer = send(&house, "POST", "/live/none/whep", SDP, &listener()).await;
+async fn a_stream_that_cannot_be_fetched_now_is_not_taken_for_one_without_a_publisher() {
+    let server = TestServer::open(AUTH).await;
+    server.registry.set_origin(Arc::new(Silent));
+    let answer = send(&server, "POST", "/live/none/whep", SDP, &listener()).await;
     assert_problem(&answer, 503, "live/none cannot be fetched");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_session_is_opened_changed_and_ended() {
-    let house = TestServer::open(AUTH).await;
-    let _source = house.publish("radio.mp3").await;
-    let answer = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
+    let server = TestServer::open(AUTH).await;
+    let _source = server.publish("radio.mp3").await;
+    let answer = send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
     assert_eq!(status(&answer), 201, "{answer}");
     assert_eq!(header(&answer, "content-type"), Some("application/sdp"));
     let exposed = header(&answer, "access-control-expose-headers").expect("CORS");
@@ -260,7 +260,7 @@ async fn a_session_is_opened_changed_and_ended() {
             "" => FRAGMENT.to_owned(),
             tag => format!("{FRAGMENT}If-Match: {tag}\r\n"),
         };
-        send(&house, "PATCH", &location, &headers, body).await
+        send(&server, "PATCH", &location, &headers, body).await
     };
     assert_problem(&patch("", candidates).await, 428, "If-Match");
     assert_problem(&patch("\"other\"", candidates).await, 412, "ETag");
@@ -272,7 +272,7 @@ async fn a_session_is_opened_changed_and_ended() {
         "credentials",
     );
     let wrong = send(
-        &house,
+        &server,
         "PATCH",
         &location,
         &format!("{SDP}If-Match: *\r\n"),
@@ -303,8 +303,8 @@ async fn a_session_is_opened_changed_and_ended() {
     assert!(body(&restarted).contains("a=mid:0\r\n"), "{restarted}");
     assert_problem(&patch(&etag, candidates).await, 412, "ETag");
 
-    assert_eq!(status(&ask(house.http, "GET", &location, "").await), 204);
-    let head = ask(house.http, "HEAD", &location, "").await;
+    assert_eq!(status(&ask(server.http, "GET", &location, "").await), 204);
+    let head = ask(server.http, "HEAD", &location, "").await;
     assert_eq!(
         (status(&head), header(&head, "content-type")),
         (200, Some("application/sdp"))
@@ -314,11 +314,11 @@ async fn a_session_is_opened_changed_and_ended() {
         format!("/live/show/whep/{id}"),
     ] {
         let headers = bearer(KEY);
-        let answer = send(&house, "DELETE", &elsewhere, &headers, "").await;
+        let answer = send(&server, "DELETE", &elsewhere, &headers, "").await;
         assert_problem(&answer, 404, "no such session");
     }
     let ended = ask(
-        house.http,
+        server.http,
         "DELETE",
         &location,
         "If-Match: \"whatever\"\r\n",
@@ -326,26 +326,26 @@ async fn a_session_is_opened_changed_and_ended() {
     .await;
     assert_eq!(status(&ended), 200, "{ended}");
     for method in ["DELETE", "GET"] {
-        let answer = ask(house.http, method, &location, "").await;
+        let answer = ask(server.http, method, &location, "").await;
         assert_problem(&answer, 404, "no such session");
     }
     assert_problem(&patch("*", candidates).await, 404, "no such session");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn endpoints_tell_what_they_are() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     for way in ["whep", "whip"] {
         let path = format!("/live/show/{way}");
-        let answer = ask(house.http, "GET", &path, "").await;
+        let answer = ask(server.http, "GET", &path, "").await;
         assert_eq!((status(&answer), body(&answer)), (204, ""), "{answer}");
-        let answer = ask(house.http, "HEAD", &path, "").await;
+        let answer = ask(server.http, "HEAD", &path, "").await;
         assert_eq!(status(&answer), 200, "{answer}");
         assert_eq!(header(&answer, "content-type"), Some("application/sdp"));
         let preflight = "Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n\
             Access-Control-Request-Headers: authorization,content-type\r\n";
-        let answer = ask(house.http, "OPTIONS", &path, preflight).await;
+        let answer = ask(server.http, "OPTIONS", &path, preflight).await;
         assert_eq!(status(&answer), 204, "{answer}");
         for (name, word) in [
             ("access-control-allow-origin", "*"),
@@ -361,24 +361,24 @@ async fn endpoints_tell_what_they_are() {
         }
         assert_eq!(header(&answer, "link"), None);
         let beside = format!("{path}/?key=K");
-        let answer = send(&house, "POST", &beside, SDP, &publisher()).await;
+        let answer = send(&server, "POST", &beside, SDP, &publisher()).await;
         assert_problem(&answer, 307, "a slash too many");
         let location = format!("{path}?key=K");
         assert_eq!(header(&answer, "location"), Some(&location[..]), "{answer}");
     }
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn publishers_show_their_key_wherever_they_can() {
-    let house = TestServer::open(&format!("{AUTH}[ingest]\ntakeover = \"never\"\n")).await;
+    let server = TestServer::open(&format!("{AUTH}[ingest]\ntakeover = \"never\"\n")).await;
     let keys = [
         ("/live/a/whip", bearer(KEY)),
         ("/live/b/whip?key=bells-at-noon-41", SDP.to_owned()),
         ("/live/c/whip?token=bells-at-noon-41", SDP.to_owned()),
     ];
     for (path, headers) in &keys {
-        let answer = send(&house, "POST", path, headers, &publisher()).await;
+        let answer = send(&server, "POST", path, headers, &publisher()).await;
         assert_eq!(status(&answer), 201, "{answer}");
         assert!(body(&answer).contains("a=recvonly\r\n"), "{answer}");
         let location = header(&answer, "location").expect("a session").to_owned();
@@ -390,56 +390,56 @@ async fn publishers_show_their_key_wherever_they_can() {
         );
 
         // An answer reserves nothing.
-        let other = send(&house, "POST", path, headers, &publisher()).await;
+        let other = send(&server, "POST", path, headers, &publisher()).await;
         assert_eq!(status(&other), 201, "{other}");
-        assert!(house.registry.list().is_empty(), "nobody sends yet");
+        assert!(server.registry.list().is_empty(), "no media yet");
         let bare = location.split('?').next().unwrap_or_default();
-        assert_problem(&ask(house.http, "DELETE", bare, "").await, 401, "key");
-        let ended = ask(house.http, "DELETE", &location, headers).await;
+        assert_problem(&ask(server.http, "DELETE", bare, "").await, 401, "key");
+        let ended = ask(server.http, "DELETE", &location, headers).await;
         assert_eq!(status(&ended), 200, "{ended}");
     }
-    let source = house.publish("live/a").await;
+    let source = server.publish("live/a").await;
     let (path, headers) = &keys[0];
-    let busy = send(&house, "POST", path, headers, &publisher()).await;
+    let busy = send(&server, "POST", path, headers, &publisher()).await;
     assert_problem(&busy, 409, "published by somebody else");
     let path_of_stream = "/api/v1/streams/live/a?for=1m";
-    let ended = ask(house.admin, "DELETE", path_of_stream, "").await;
+    let ended = ask(server.admin, "DELETE", path_of_stream, "").await;
     assert_eq!(status(&ended), 204, "{ended}");
-    let blocked = send(&house, "POST", path, headers, &publisher()).await;
+    let blocked = send(&server, "POST", path, headers, &publisher()).await;
     assert_problem(&blocked, 403, "operator has ended");
     drop(source);
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn guessing_ends_in_waiting() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     let guess = async |key: &str| {
         let path = "/live/show/whip";
-        send(&house, "POST", path, &bearer(key), &publisher()).await
+        send(&server, "POST", path, &bearer(key), &publisher()).await
     };
     for _ in 0..20 {
         assert_eq!(status(&guess("wrong").await), 401);
     }
     assert_problem(&guess("wrong").await, 429, "too many wrong keys");
     assert_problem(&guess(KEY).await, 429, "too many wrong keys");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn a_full_server_says_when_to_come_again() {
-    let house = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
-    let _source = house.publish("radio.mp3").await;
-    let first = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
+    let server = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 1\n")).await;
+    let _source = server.publish("radio.mp3").await;
+    let first = send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
     assert_eq!(status(&first), 201, "{first}");
-    let second = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
+    let second = send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
     assert_problem(&second, 503, "as many listeners as");
-    let page = ask(house.admin, "GET", "/metrics", "").await;
+    let page = ask(server.admin, "GET", "/metrics", "").await;
     let counted = "carillon_rejected_total{reason=\"limit_listeners\"} 1";
     assert!(page.contains(counted), "{page}");
     let pending = async {
         loop {
-            let page = ask(house.admin, "GET", "/metrics", "").await;
+            let page = ask(server.admin, "GET", "/metrics", "").await;
             let counts = [
                 "carillon_pending_connections 0.0\n",
                 "carillon_pending_sessions 1.0\n",
@@ -452,10 +452,10 @@ async fn a_full_server_says_when_to_come_again() {
     let one = "the session waits for its peer, and the connection that asked for it is gone";
     tokio::time::timeout(SOON, pending).await.expect(one);
     let location = header(&first, "location").expect("a session");
-    assert_eq!(status(&ask(house.http, "DELETE", location, "").await), 200);
+    assert_eq!(status(&ask(server.http, "DELETE", location, "").await), 200);
     let freed = async {
         loop {
-            let third = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
+            let third = send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
             if status(&third) == 201 {
                 return;
             }
@@ -463,15 +463,15 @@ async fn a_full_server_says_when_to_come_again() {
     };
     tokio::time::timeout(SOON, freed)
         .await
-        .expect("a place is free again");
-    house.close().await;
+        .expect("a permit is free again");
+    server.close().await;
 }
 
 #[tokio::test]
 async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
     // Half of the permits for sessions that wait, an eighth for one address.
-    let house = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 16\n")).await;
-    let _source = house.publish("radio.mp3").await;
+    let server = TestServer::open(&format!("{AUTH}[limits]\nlisteners = 16\n")).await;
+    let _source = server.publish("radio.mp3").await;
     let open = async |host: u8| {
         let body = listener();
         let head = format!(
@@ -480,10 +480,10 @@ async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
             body.len()
         );
         let request = format!("{head}{body}");
-        // The permit of a session that was ended is free a moment later.
+        // The permit of an ended session is free a moment later.
         let opened = async {
             loop {
-                let mut socket = connect_from(host, house.http).await;
+                let mut socket = connect_from(host, server.http).await;
                 socket.write_all(request.as_bytes()).await.expect("written");
                 let answer = read_all(&mut socket).await;
                 if status(&answer) == 201 {
@@ -497,7 +497,7 @@ async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
         header(&answer, "location").expect("a session").to_owned()
     };
     let is_there = async |location: &str| {
-        let answer = ask(house.http, "GET", location, "").await;
+        let answer = ask(server.http, "GET", location, "").await;
         status(&answer) == 204
     };
     let honest = open(100).await;
@@ -514,31 +514,31 @@ async fn sessions_that_nobody_comes_for_give_way_to_newer_ones() {
     }
     assert!(left <= 7, "{left}");
     assert!(is_there(sessions.last().expect("some")).await);
-    // What is gone is gone at the port, and has given its permit back.
-    let page = ask(house.admin, "GET", "/metrics", "").await;
+    // An evicted session is gone at the port, and has returned its permit.
+    let page = ask(server.admin, "GET", "/metrics", "").await;
     assert!(page.contains("carillon_pending_sessions 8.0\n"), "{page}");
     let name = "carillon_rejected_total{reason=\"limit_pending_sessions\"} 393";
     assert!(page.contains(name), "{page}");
-    let mut listener = connect(house.http).await;
+    let mut listener = connect(server.http).await;
     let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: x\r\n\r\n";
     listener.write_all(request).await.expect("written");
     read_until(&mut listener, "HTTP/1.1 200").await;
     drop(listener);
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn webrtc_can_be_switched_off() {
-    let house = TestServer::open(&format!("{AUTH}[webrtc]\nlisten = \"\"\n")).await;
-    assert!(!house.notice.contains("webrtc"), "{}", house.notice);
+    let server = TestServer::open(&format!("{AUTH}[webrtc]\nlisten = \"\"\n")).await;
+    assert!(!server.notice.contains("webrtc"), "{}", server.notice);
     for (path, headers) in [("/live/show/whep", SDP), ("/live/show/whip", &bearer(KEY))] {
-        let answer = send(&house, "POST", path, headers, &listener()).await;
+        let answer = send(&server, "POST", path, headers, &listener()).await;
         assert_problem(&answer, 404, "switched off");
     }
-    let page = ask(house.http, "GET", "/live/show/publish", "").await;
+    let page = ask(server.http, "GET", "/live/show/publish", "").await;
     assert_eq!(status(&page), 404, "{page}");
     assert!(page.contains("switched off"), "{page}");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
@@ -553,43 +553,43 @@ async fn a_session_is_where_the_outside_world_finds_it() {
         (trusted, "X-Forwarded-Prefix: //evil.example\r\n", ""),
         ("", prefix, ""),
     ] {
-        let house = TestServer::open(&format!("{listen}{http}{AUTH}")).await;
-        let _source = house.publish("radio.mp3").await;
+        let server = TestServer::open(&format!("{listen}{http}{AUTH}")).await;
+        let _source = server.publish("radio.mp3").await;
         let headers = format!("{SDP}{headers}");
-        let answer = send(&house, "POST", "/radio.mp3/whep", &headers, &listener()).await;
+        let answer = send(&server, "POST", "/radio.mp3/whep", &headers, &listener()).await;
         let location = header(&answer, "location").expect("a session");
         let start = format!("{expected}/radio.mp3/whep/");
         assert!(location.starts_with(&start), "{location}");
-        let answer = send(&house, "POST", "/radio.mp3/whep/", &headers, &listener()).await;
+        let answer = send(&server, "POST", "/radio.mp3/whep/", &headers, &listener()).await;
         let beside = format!("{expected}/radio.mp3/whep");
         assert_eq!(
             header(&answer, "location"),
             Some(beside.as_str()),
             "{answer}"
         );
-        house.close().await;
+        server.close().await;
     }
 }
 
 #[tokio::test]
-async fn the_publish_page_is_nobody_elses() {
-    let house = TestServer::open(AUTH).await;
-    let page = ask(house.http, "GET", "/live/show/publish", "").await;
+async fn the_publish_page_is_framed_by_no_other_page() {
+    let server = TestServer::open(AUTH).await;
+    let page = ask(server.http, "GET", "/live/show/publish", "").await;
     assert_eq!(status(&page), 200, "{page}");
     let policy = header(&page, "content-security-policy").expect("a policy");
     assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
     for script in ["/_/rtc.js", "/_/publish.js"] {
         assert!(page.contains(script), "{page}");
-        let answer = ask(house.http, "GET", script, "").await;
+        let answer = ask(server.http, "GET", script, "").await;
         assert_eq!(status(&answer), 200);
     }
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn strange_bodies_are_refused_and_nothing_breaks() {
-    let house = TestServer::open(AUTH).await;
-    let _source = house.publish("radio.mp3").await;
+    let server = TestServer::open(AUTH).await;
+    let _source = server.publish("radio.mp3").await;
     let good = listener();
     let mut bodies: Vec<Vec<u8>> = vec![
         vec![0; 1_000],
@@ -605,7 +605,7 @@ async fn strange_bodies_are_refused_and_nothing_breaks() {
         good.replace("\r\n", "\n\u{0}\n").into_bytes(),
         good.replace("111", "4294967296").into_bytes(),
     ];
-    // Cut anywhere.
+    // Cut at any length.
     bodies.extend(
         (0..good.len())
             .step_by(17)
@@ -623,29 +623,29 @@ async fn strange_bodies_are_refused_and_nothing_breaks() {
             )
             .into_bytes();
             request.extend_from_slice(body);
-            let answer = exchange(house.http, &request).await;
+            let answer = exchange(server.http, &request).await;
             assert!(
                 matches!(status(&answer), 201 | 400 | 409 | 413 | 422),
                 "{answer}"
             );
         }
     }
-    let answer = send(&house, "POST", "/radio.mp3/whep", SDP, &good).await;
+    let answer = send(&server, "POST", "/radio.mp3/whep", SDP, &good).await;
     assert_eq!(status(&answer), 201, "{answer}");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn sessions_are_not_named_in_the_access_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let access = folder.path().join("access.log");
-    let house = TestServer::open(&format!("{AUTH}[log]\naccess = {access:?}\n")).await;
-    let _source = house.publish("radio.mp3").await;
-    let answer = send(&house, "POST", "/radio.mp3/whep", SDP, &listener()).await;
+    let server = TestServer::open(&format!("{AUTH}[log]\naccess = {access:?}\n")).await;
+    let _source = server.publish("radio.mp3").await;
+    let answer = send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
     let location = header(&answer, "location").expect("a session").to_owned();
-    assert_eq!(status(&ask(house.http, "GET", &location, "").await), 204);
-    assert_eq!(status(&ask(house.http, "DELETE", &location, "").await), 200);
-    house.close().await;
+    assert_eq!(status(&ask(server.http, "GET", &location, "").await), 204);
+    assert_eq!(status(&ask(server.http, "DELETE", &location, "").await), 200);
+    server.close().await;
     let access = std::fs::read_to_string(access).expect("an access log");
     let id = location.rsplit('/').next().expect("a name");
     assert!(!access.contains(id), "{access}");

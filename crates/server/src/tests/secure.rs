@@ -1,4 +1,4 @@
-//! The ports behind TLS.
+//! The TLS ports.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
-/// A relay with both secure ports, and a client that knows its certificate.
+/// A relay with both TLS ports, and a client that trusts its certificate.
 struct Secure {
-    house: TestServer,
+    server: TestServer,
     connector: TlsConnector,
-    /// What a client offers that knows HTTP/2 as well, or whatever its library offers by default.
+    /// A client that also offers HTTP/2, or its library's default.
     any: TlsConnector,
 }
 
@@ -38,7 +38,7 @@ impl Secure {
              [http]\nlisten = [\"127.0.0.1:0\"]\ntls_listen = [\"127.0.0.1:0\"]\n\
              {files}{AUTH}{toml}"
         );
-        let house = TestServer::open(&toml).await;
+        let server = TestServer::open(&toml).await;
         let mut roots = rustls::RootCertStore::empty();
         roots.add(made.cert.der().clone()).expect("a root");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -51,7 +51,7 @@ impl Secure {
         let mut any = client.clone();
         any.alpn_protocols.insert(0, b"h2".to_vec());
         Self {
-            house,
+            server,
             connector: Arc::new(client).into(),
             any: Arc::new(any).into(),
         }
@@ -68,9 +68,9 @@ impl Secure {
         handshake.expect("a handshake")
     }
 
-    /// A client of HTTP/2, which does not wait until it may send, and the task of its connection.
+    /// A client of HTTP/2, which can send without waiting, and the task of its connection.
     async fn http_2(&self) -> (SendRequest<Full<Bytes>>, JoinHandle<hyper::Result<()>>) {
-        let socket = Self::connect_by(&self.any, self.house.https).await;
+        let socket = Self::connect_by(&self.any, self.server.https).await;
         assert_eq!(socket.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
         let io = TokioIo::new(socket);
         let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
@@ -82,8 +82,8 @@ impl Secure {
 #[tokio::test]
 async fn streams_are_heard_behind_tls() {
     let secure = Secure::open().await;
-    let _source = secure.house.publish("radio.mp3").await;
-    let mut socket = secure.connect(secure.house.https).await;
+    let _source = secure.server.publish("radio.mp3").await;
+    let mut socket = secure.connect(secure.server.https).await;
     socket
         .write_all(b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         .await
@@ -93,34 +93,34 @@ async fn streams_are_heard_behind_tls() {
     read.expect("in time").expect("a stream");
     assert!(heard.starts_with(b"HTTP/1.1 200 OK\r\n") || heard.starts_with(b"HTTP/1.0 200 OK\r\n"));
     drop(socket);
-    secure.house.close().await;
+    secure.server.close().await;
 }
 
 #[tokio::test]
 async fn limits_hold_behind_tls() {
     let secure = Secure::open_with("[limits]\nlisteners = 1\n").await;
-    let _source = secure.house.publish("radio.mp3").await;
+    let _source = secure.server.publish("radio.mp3").await;
     let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    let mut first = secure.connect(secure.house.https).await;
+    let mut first = secure.connect(secure.server.https).await;
     first.write_all(request).await.expect("written");
     let mut byte = [0];
     first.read_exact(&mut byte).await.expect("let in");
-    let mut second = secure.connect(secure.house.https).await;
+    let mut second = secure.connect(secure.server.https).await;
     second.write_all(request).await.expect("written");
     let mut answer = String::new();
     let read = tokio::time::timeout(SOON, second.read_to_string(&mut answer)).await;
     read.expect("in time").expect("closed in order");
     assert_eq!(status(&answer), 503, "{answer}");
     assert!(header(&answer, "retry-after").is_some(), "{answer}");
-    secure.house.close().await;
+    secure.server.close().await;
 }
 
 #[tokio::test]
 async fn rtmp_is_spoken_behind_tls() {
     let secure = Secure::open().await;
-    let listening = format!("listening rtmps {}\n", secure.house.rtmps.expect("bound"));
-    assert!(secure.house.notice.contains(&listening));
-    let mut socket = Secure::connect_by(&secure.any, secure.house.rtmps).await;
+    let listening = format!("listening rtmps {}\n", secure.server.rtmps.expect("bound"));
+    assert!(secure.server.notice.contains(&listening));
+    let mut socket = Secure::connect_by(&secure.any, secure.server.rtmps).await;
     let sent = socket.write_all(&rtmp_bytes::c0_c1()).await;
     sent.expect("written");
     let mut s0_s1_s2 = vec![0; 1 + 2 * 1536];
@@ -131,28 +131,28 @@ async fn rtmp_is_spoken_behind_tls() {
     reply.extend(rtmp_bytes::conversation("publish", "live", &name));
     socket.write_all(&reply).await.expect("written");
     read_until(&mut socket, "NetStream.Publish.Start").await;
-    let list = secure.house.registry.list();
+    let list = secure.server.registry.list();
     assert_eq!(list[0].name().as_str(), "live/show");
-    let page = ask(secure.house.admin, "GET", "/metrics", "").await;
+    let page = ask(secure.server.admin, "GET", "/metrics", "").await;
     assert!(
         page.contains("carillon_connections{door=\"rtmps\"} 1"),
         "{page}"
     );
     drop(socket);
-    secure.house.close().await;
+    secure.server.close().await;
 }
 
 #[tokio::test]
 async fn what_is_no_tls_is_turned_away() {
     let secure = Secure::open().await;
-    let rtmps = secure.house.rtmps.expect("bound");
+    let rtmps = secure.server.rtmps.expect("bound");
     exchange(rtmps, &rtmp_bytes::c0_c1()[..64]).await;
-    let page = ask(secure.house.admin, "GET", "/metrics", "").await;
+    let page = ask(secure.server.admin, "GET", "/metrics", "").await;
     assert!(
         page.contains("carillon_rejected_total{reason=\"tls\"} 1"),
         "{page}"
     );
-    secure.house.close().await;
+    secure.server.close().await;
 }
 
 async fn send(
@@ -176,7 +176,7 @@ async fn text(response: Response<Incoming>) -> String {
     String::from_utf8_lossy(&body.to_bytes()).into_owned()
 }
 
-/// Reads a live body until it has given so much.
+/// Reads this many bytes of a live body.
 async fn hear(body: &mut Incoming, mut bytes: usize) {
     while bytes > 0 {
         let frame = tokio::time::timeout(SOON, body.frame())
@@ -192,7 +192,7 @@ async fn requests_of_http_2_are_answered_like_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let access = folder.path().join("access.log");
     let secure = Secure::open_with(&format!("[log]\naccess = {access:?}\n")).await;
-    let _source = secure.house.publish("radio.mp3").await;
+    let _source = secure.server.publish("radio.mp3").await;
     let (mut client, _connection) = secure.http_2().await;
     for (method, path, body, expected, words) in [
         ("GET", "/", "", 200, "radio.mp3"),
@@ -237,7 +237,7 @@ async fn requests_of_http_2_are_answered_like_others() {
         );
     }
     let heard = send(&mut client, "GET", "/radio.mp3", "").await;
-    secure.house.close().await;
+    secure.server.close().await;
     drop(heard);
     let access = std::fs::read_to_string(access).expect("an access log");
     for line in [
@@ -248,7 +248,7 @@ async fn requests_of_http_2_are_answered_like_others() {
     ] {
         assert!(access.contains(line), "{line}: {access}");
     }
-    // The source's own request is the only other.
+    // The source's own request is the only other one.
     let others = access.lines().filter(|line| !line.contains(" HTTP/2.0\" "));
     assert!(others.count() <= 1, "{access}");
 }
@@ -257,8 +257,8 @@ async fn requests_of_http_2_are_answered_like_others() {
 async fn streams_are_heard_over_http_2_beside_pages() {
     let toml = "[limits]\nper_ip = 2\nlisteners = 2\n";
     let secure = Secure::open_with(toml).await;
-    // The source has one of the two counts of its address.
-    let _source = secure.house.publish("radio.mp3").await;
+    // The source takes one of the two counts of its address.
+    let _source = secure.server.publish("radio.mp3").await;
     let (mut client, connection) = secure.http_2().await;
     let answer = send(&mut client, "GET", "/radio.mp3", "").await;
     assert_eq!(answer.status(), 200);
@@ -273,7 +273,7 @@ async fn streams_are_heard_over_http_2_beside_pages() {
         "each listener but the first is counted besides"
     );
     let listeners = async || {
-        let page = ask(secure.house.admin, "GET", "/api/v1/listeners", "").await;
+        let page = ask(secure.server.admin, "GET", "/api/v1/listeners", "").await;
         page.contains("radio.mp3")
     };
     assert!(listeners().await);
@@ -281,15 +281,15 @@ async fn streams_are_heard_over_http_2_beside_pages() {
     while listeners().await {
         tokio::task::yield_now().await;
     }
-    // It is idle again, and gives way to who needs its count.
-    let mut newcomer = secure.connect(secure.house.https).await;
+    // It is idle again, and gives way to a connection that needs its count.
+    let mut latest = secure.connect(secure.server.https).await;
     let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    newcomer.write_all(request).await.expect("written");
-    read_until(&mut newcomer, "200 OK").await;
+    latest.write_all(request).await.expect("written");
+    read_until(&mut latest, "200 OK").await;
     let ended = tokio::time::timeout(SOON, connection).await;
     // How it ends does not matter.
     drop(ended.expect("in time").expect("no panic"));
-    secure.house.close().await;
+    secure.server.close().await;
 }
 
 #[tokio::test]
@@ -302,7 +302,7 @@ async fn an_idle_connection_of_http_2_ends_when_the_server_leaves() {
         hurry,
         ended,
         ..
-    } = secure.house;
+    } = secure.server;
     drop((shutdown, hurry));
     tokio::time::timeout(SOON, connection)
         .await
@@ -318,8 +318,8 @@ async fn an_idle_connection_of_http_2_ends_when_the_server_leaves() {
 #[tokio::test]
 async fn connections_are_kept_behind_tls() {
     let secure = Secure::open().await;
-    let _source = secure.house.publish("radio.mp3").await;
-    let mut socket = secure.connect(secure.house.https).await;
+    let _source = secure.server.publish("radio.mp3").await;
+    let mut socket = secure.connect(secure.server.https).await;
     for _ in 0..3 {
         let request = b"GET /_/icon.svg HTTP/1.1\r\nHost: localhost\r\n\r\n";
         socket.write_all(request).await.expect("written");
@@ -328,5 +328,5 @@ async fn connections_are_kept_behind_tls() {
     let request = b"GET /radio.mp3 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     socket.write_all(request).await.expect("written");
     read_until(&mut socket, "audio/mpeg").await;
-    secure.house.close().await;
+    secure.server.close().await;
 }

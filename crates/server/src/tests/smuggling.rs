@@ -1,16 +1,16 @@
-//! Requests that two servers in a row might understand differently: each is refused, the connection is closed,
-//! and what stands behind it is not read as a request.
+//! Requests that two servers in a row might parse differently: each is refused, the connection is closed, and
+//! what follows it is not read as a request.
 
 use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
-/// What would be answered with 200 if it were taken for a request.
+/// A request that would be answered with 200 if it were read as one.
 const HIDDEN: &str = "GET /_/icon.svg HTTP/1.1\r\nHost: hidden\r\n\r\n";
 
-/// Heads without the empty line, or whole requests, and what they are answered.
+/// Heads without the empty line, or whole requests, and the status of their answers.
 const SHAPES: &[(&str, u16)] = &[
-    // Two lengths, or lengths that are none.
+    // Two lengths, or invalid ones.
     (
         "POST /a/whep HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         400,
@@ -52,7 +52,7 @@ const SHAPES: &[(&str, u16)] = &[
         "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551616\r\n\r\n",
         400,
     ),
-    // Codings that are none of ours, or not of the version.
+    // Codings that are unknown, or not of the version.
     (
         "POST /a/whep HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\
          Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -102,7 +102,7 @@ const SHAPES: &[(&str, u16)] = &[
     ("GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505),
     ("CONNECT hidden:80 HTTP/1.1\r\nHost: hidden:80\r\n\r\n", 400),
     ("GET * HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-    // Whose request it is.
+    // The host.
     ("GET / HTTP/1.1\r\n\r\n", 400),
     ("GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400),
     ("GET http://y/ HTTP/1.1\r\nHost: x\r\n\r\n", 400),
@@ -151,13 +151,13 @@ fn answers(text: &str) -> Vec<usize> {
 
 #[tokio::test]
 async fn nothing_is_hidden_behind_a_malformed_request() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     let first = "GET /_/icon.svg HTTP/1.1\r\nHost: x\r\n\r\n";
     for (shape, expected) in SHAPES {
         // As the first request on a connection, and as a later one.
         for (before, count) in [("", 1), (first, 2)] {
             let request = format!("{before}{shape}{HIDDEN}");
-            let answer = exchange(house.http, request.as_bytes()).await;
+            let answer = exchange(server.http, request.as_bytes()).await;
             let begins = answers(&answer);
             assert_eq!(begins.len(), count, "{shape:?}: {answer}");
             let last = &answer[begins[count - 1]..];
@@ -176,22 +176,22 @@ async fn nothing_is_hidden_behind_a_malformed_request() {
             "a".repeat(20_000)
         ),
     ] {
-        let answer = exchange(house.http, format!("{long}{HIDDEN}").as_bytes()).await;
+        let answer = exchange(server.http, format!("{long}{HIDDEN}").as_bytes()).await;
         assert_eq!(
             (status(&answer), answers(&answer).len()),
             (431, 1),
             "{answer}"
         );
     }
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn what_sources_may_do_hides_nothing_either() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     let key = basic("source", KEY);
     for (request, expected) in [
-        // Refused for want of a stream or a key: what counts is that it was understood.
+        // Refused because the stream or the key is missing, which shows that it was understood.
         ("SOURCE /a ICE/1.0\r\n\r\n".to_owned(), 401),
         ("SOURCE /a HTTP/1.0\nContent-Length: 0\n\n".to_owned(), 401),
         (
@@ -207,7 +207,7 @@ async fn what_sources_may_do_hides_nothing_either() {
         ),
         ("OPTIONS * HTTP/1.1\r\n\r\n".to_owned(), 200),
     ] {
-        let answer = exchange(house.http, format!("{request}{HIDDEN}").as_bytes()).await;
+        let answer = exchange(server.http, format!("{request}{HIDDEN}").as_bytes()).await;
         assert_eq!(status(&answer), expected, "{request:?}: {answer}");
         assert_eq!(answers(&answer).len(), 1, "{request:?}: {answer}");
         let connection = header(&answer, "connection").unwrap_or_default();
@@ -216,5 +216,5 @@ async fn what_sources_may_do_hides_nothing_either() {
             "{request:?}: {answer}"
         );
     }
-    house.close().await;
+    server.close().await;
 }

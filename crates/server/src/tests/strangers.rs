@@ -1,4 +1,4 @@
-//! What those who were not let in leave behind: no key in a log, and no place taken from others.
+//! What refused clients leave behind: no key in a log, and no permit taken from other clients.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const AUTH: &str = "[auth]\npublish_key = \"bells-at-noon-41\"\n";
 
-/// Not the key, so that it may be planted where a wrong one would be as well.
+/// Not the key, so that it can be planted where a wrong one could be, too.
 const PLANTED: &str = "planted-secret";
 
 #[tokio::test]
@@ -22,11 +22,11 @@ async fn no_key_gets_into_a_log() {
         .with_ansi(false)
         .with_writer(Mutex::new(messages))
         .finish();
-    // Tasks of this test run on its own thread.
+    // This test's tasks run on its own thread.
     let _guard = tracing::subscriber::set_default(subscriber);
 
-    let house = TestServer::open(&format!("{AUTH}[log]\naccess = {access:?}\n")).await;
-    let _source = house.publish("live/show").await;
+    let server = TestServer::open(&format!("{AUTH}[log]\naccess = {access:?}\n")).await;
+    let _source = server.publish("live/show").await;
     for (method, path) in [
         ("GET", "/live/none"),
         ("GET", "/live/none/"),
@@ -41,11 +41,11 @@ async fn no_key_gets_into_a_log() {
     ] {
         let target = format!("{path}?mode=updinfo&song=x&pass={PLANTED}&key={PLANTED}");
         let headers = format!("Referer: http://x:{PLANTED}@host/{path}?key={PLANTED}\r\n");
-        status(&ask(house.http, method, &target, &headers).await);
+        status(&ask(server.http, method, &target, &headers).await);
     }
     let broken = format!("GET /live/show?key={PLANTED} HTTP/1.1\r\n {PLANTED}\r\n\r\n");
-    assert_eq!(status(&exchange(house.http, broken.as_bytes()).await), 400);
-    house.close().await;
+    assert_eq!(status(&exchange(server.http, broken.as_bytes()).await), 400);
+    server.close().await;
 
     let access = std::fs::read_to_string(access).expect("an access log");
     let messages = std::fs::read_to_string(log).expect("messages");
@@ -64,11 +64,11 @@ async fn no_key_gets_into_a_log() {
     assert!(!messages.contains(KEY) && !access.contains(KEY));
 }
 
-/// One that has come past the handshake and is a stranger still.
-async fn stranger(house: &TestServer, host: u8) -> TcpStream {
+/// A connection that has finished the handshake and shown no key.
+async fn stranger(server: &TestServer, host: u8) -> TcpStream {
     let mut c0_c1 = vec![3];
     c0_c1.resize(1 + 1536, 0);
-    let mut socket = connect_from(host, house.rtmp).await;
+    let mut socket = connect_from(host, server.rtmp).await;
     socket.write_all(&c0_c1).await.expect("written");
     let mut answer = vec![0; 1 + 2 * 1536];
     socket.read_exact(&mut answer).await.expect("answered");
@@ -77,67 +77,67 @@ async fn stranger(house: &TestServer, host: u8) -> TcpStream {
 
 #[tokio::test]
 async fn one_address_evicts_itself_from_the_rtmp_port() {
-    let house = TestServer::open(AUTH).await;
-    let mut other = stranger(&house, 2).await;
+    let server = TestServer::open(AUTH).await;
+    let mut other = stranger(&server, 2).await;
     let mut strangers = Vec::new();
     for _ in 0..64 {
-        strangers.push(stranger(&house, 1).await);
+        strangers.push(stranger(&server, 1).await);
     }
-    let newcomer = stranger(&house, 1).await;
+    let latest = stranger(&server, 1).await;
     read_end(&mut strangers[0]).await;
-    let page = ask(house.admin, "GET", "/metrics", "").await;
+    let page = ask(server.admin, "GET", "/metrics", "").await;
     let count = "carillon_rejected_total{reason=\"limit_pending_per_ip\"} 1";
     assert!(page.contains(count), "{page}");
     assert!(page.contains("carillon_pending_connections 65"), "{page}");
     assert!(strangers[1..].iter().all(is_open), "the oldest gave way");
-    assert!(is_open(&other) && is_open(&newcomer));
+    assert!(is_open(&other) && is_open(&latest));
 
-    let _source = house.publish("radio.mp3").await;
-    let page = ask(house.admin, "GET", "/metrics", "").await;
+    let _source = server.publish("radio.mp3").await;
+    let page = ask(server.admin, "GET", "/metrics", "").await;
     assert!(
         page.contains("carillon_pending_connections 65"),
         "a source is none of them: {page}"
     );
-    drop((strangers, newcomer));
+    drop((strangers, latest));
     other.shutdown().await.expect("open to the end");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn sixteen_addresses_do_not_fill_the_rtmp_port() {
-    let house = TestServer::open(AUTH).await;
+    let server = TestServer::open(AUTH).await;
     let mut strangers = Vec::new();
     for _ in 0..64 {
         for host in 2..18 {
-            strangers.push(connect_from(host, house.rtmp).await);
+            strangers.push(connect_from(host, server.rtmp).await);
         }
     }
-    // More of them while an honest one takes its time.
-    let mut honest = stranger(&house, 100).await;
+    // More of them while an honest connection takes its time.
+    let mut honest = stranger(&server, 100).await;
     for host in 2..18 {
-        strangers.push(connect_from(host, house.rtmp).await);
+        strangers.push(connect_from(host, server.rtmp).await);
     }
-    let _later = stranger(&house, 101).await;
+    let _later = stranger(&server, 101).await;
     assert!(is_open(&honest));
     read_end(&mut strangers[0]).await;
     honest.shutdown().await.expect("open to the end");
-    house.close().await;
+    server.close().await;
 }
 
 #[tokio::test]
 async fn unknown_streams_leave_nothing_behind() {
-    let house = TestServer::open(AUTH).await;
-    let _source = house.publish("radio.mp3").await;
+    let server = TestServer::open(AUTH).await;
+    let _source = server.publish("radio.mp3").await;
     for number in 0..300 {
         for path in ["", ".flv", ".ogg", "/"] {
             let path = format!("/live/none-{number}{path}");
-            let answer = ask(house.http, "GET", &path, "").await;
+            let answer = ask(server.http, "GET", &path, "").await;
             assert_eq!(status(&answer), 404, "{path}: {answer}");
         }
     }
-    assert_eq!(house.registry.list().len(), 1);
-    let page = ask(house.admin, "GET", "/metrics", "").await;
+    assert_eq!(server.registry.list().len(), 1);
+    let page = ask(server.admin, "GET", "/metrics", "").await;
     assert!(page.contains("carillon_streams 1.0\n"), "{page}");
     assert!(!page.contains("none-"), "{page}");
-    house.close().await;
+    server.close().await;
 }

@@ -1,4 +1,4 @@
-//! A viewer over WebRTC that counts what it is sent and opens none of it.
+//! A viewer over WebRTC that counts the packets it gets and decrypts none.
 
 use std::time::Instant;
 
@@ -21,10 +21,10 @@ const FORMATS: &[OfferedFormat<'_>] = &[OfferedFormat {
     rtx: None,
 }];
 
-/// A datagram of any size.
+/// The size of the largest datagram.
 const DATAGRAM_BYTES: usize = 2_048;
 
-/// See the module's description. It leaves without a word when it is dropped.
+/// See the module's description. When it is dropped it leaves without a message.
 pub(super) struct Viewer {
     /// Packets so far.
     received: watch::Receiver<u64>,
@@ -32,8 +32,8 @@ pub(super) struct Viewer {
 }
 
 impl Viewer {
-    /// Watches the pictures of a stream.
-    pub(super) async fn watch(house: &TestServer, stream: &str) -> Self {
+    /// Watches the video of a stream.
+    pub(super) async fn watch(server: &TestServer, stream: &str) -> Self {
         let identity = Identity::generate(&[Profile::Aes128Gcm]).expect("an identity");
         let mut random = [0; RANDOM_LEN];
         getrandom::fill(&mut random).expect("random bytes");
@@ -45,22 +45,22 @@ impl Viewer {
             ssrc: None,
         };
         let offer = write_offer(&local, identity.fingerprint(), &[media]).expect("an offer");
-        let answer = ask_to_watch(house, stream, &offer).await;
+        let answer = ask_to_watch(server, stream, &offer).await;
         assert_eq!(status(&answer), 201, "{answer}");
         let answer = Answer::parse(body(&answer)).expect("an answer");
         let random = u64::from_le_bytes([random[0]; 8]);
         let peer = Peer::new(&identity, local, &answer, random, Instant::now());
         let mut candidates = answer.candidates.iter();
-        let server = candidates.find(|one| one.transport == Transport::Udp);
-        let server = server.expect("a candidate over UDP").address;
+        let remote = candidates.find(|one| one.transport == Transport::Udp);
+        let remote = remote.expect("a candidate over UDP").address;
         let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
-        socket.connect(server).await.expect("a path");
+        socket.connect(remote).await.expect("a path");
         let (count, received) = watch::channel(0);
         let task = tokio::spawn(drive(peer, socket, count));
         Self { received, task }
     }
 
-    /// Waits until it has been sent so many packets more.
+    /// Waits for this many more packets.
     pub(super) async fn receives(&mut self, packets: u64) {
         let enough = *self.received.borrow() + packets;
         let waited = self.received.wait_for(|count| *count >= enough);
@@ -76,22 +76,22 @@ impl Drop for Viewer {
 }
 
 /// The answer to a viewer's offer.
-pub(super) async fn ask_to_watch(house: &TestServer, stream: &str, offer: &str) -> String {
+pub(super) async fn ask_to_watch(server: &TestServer, stream: &str, offer: &str) -> String {
     let request = format!(
         "POST /{stream}/whep HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
          Content-Type: application/sdp\r\nContent-Length: {}\r\n\r\n{offer}",
         offer.len()
     );
-    exchange(house.http, request.as_bytes()).await
+    exchange(server.http, request.as_bytes()).await
 }
 
 /// Keeps a session going until the server ends it.
 async fn drive(mut peer: Peer, socket: UdpSocket, received: watch::Sender<u64>) {
-    let server = socket.peer_addr().expect("a path");
+    let remote = socket.peer_addr().expect("a path");
     let mut room = [0; DATAGRAM_BYTES];
     loop {
         while let Some(datagram) = peer.poll_transmit() {
-            // What a full socket does not take is lost, as datagrams are.
+            // What a full socket does not take is lost, as datagrams may be.
             socket.send(&datagram).await.ok();
         }
         tokio::select! {
@@ -101,7 +101,7 @@ async fn drive(mut peer: Peer, socket: UdpSocket, received: watch::Sender<u64>) 
                     received.send_modify(|count| *count += 1);
                     continue;
                 }
-                let event = peer.receive(&room[..len], server, Instant::now());
+                let event = peer.receive(&room[..len], remote, Instant::now());
                 if let Some(Event::Closed) = event.expect("a server in order") {
                     return;
                 }

@@ -1,4 +1,4 @@
-//! An event stream as the body of an answer: it makes a piece when the connection has room for one.
+//! An event stream as an answer's body: it makes a piece when the connection can take one.
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -16,14 +16,14 @@ use super::Filter;
 use super::view::EventView;
 use crate::admin::connections::Lease;
 
-/// Between two pieces of a stream in which nothing happens: proxies end what is silent for a minute, and a
-/// client that is gone is found out.
+/// Between two pieces while nothing happens: proxies close what is silent for a minute, and a failed write
+/// shows that the client is gone.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Bytes of one piece, but for the event that goes beyond.
+/// Size at which a piece is complete; its last event may exceed it.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// Events looked at for one piece, so that a task whose client asked for little gives others their turn.
+/// Events examined for one piece, so that a task with a narrow filter lets other tasks run.
 const EVENTS_PER_PIECE: usize = 256;
 
 /// See the module's description.
@@ -31,11 +31,11 @@ const EVENTS_PER_PIECE: usize = 256;
 pub(super) struct EventBody {
     reader: EventReader,
     filter: Filter,
-    /// The last number that the client knows.
+    /// The last event number that the client knows.
     told: u64,
     silence: Pin<Box<Sleep>>,
     lease: Lease,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl EventBody {
@@ -43,7 +43,7 @@ impl EventBody {
         reader: EventReader,
         filter: Filter,
         lease: Lease,
-        place: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) -> Self {
         Self {
             told: reader.reached(),
@@ -51,11 +51,11 @@ impl EventBody {
             filter,
             silence: Box::pin(sleep(KEEP_ALIVE)),
             lease,
-            _place: place,
+            _permit: permit,
         }
     }
 
-    /// What there is to say now; `None` when there will be nothing any more.
+    /// The next piece; `None` when there will be no more.
     fn piece(&mut self, cx: &Context<'_>) -> Poll<Option<String>> {
         let mut piece = String::new();
         for _ in 0..EVENTS_PER_PIECE {
@@ -92,8 +92,8 @@ impl EventBody {
             .expect("a String takes all text");
     }
 
-    /// A comment; with it, where the client goes on if it comes back, when that has changed by what it
-    /// did not ask for.
+    /// A comment; with it the number to resume from, if events outside the client's filter have advanced
+    /// it.
     fn keep_alive(&mut self) -> String {
         let reached = self.reader.reached();
         match std::mem::replace(&mut self.told, reached) == reached {
@@ -119,7 +119,7 @@ impl Body for EventBody {
             Poll::Pending => return Poll::Pending,
         };
         this.silence.as_mut().reset(Instant::now() + KEEP_ALIVE);
-        // Not when there is nothing to say: it would have this very task polled again.
+        // Not when there is no piece: it would have this very task polled again.
         this.lease.went_on();
         Poll::Ready(Some(Ok(Frame::data(piece.into()))))
     }

@@ -1,13 +1,13 @@
 //! `/api/v1/events`: what happens, as Server-Sent Events (HTML Living Standard, section 9.2).
 //!
-//! A client is told what it asked for (`stream`, a pattern as in the configuration; `kind`, some of the
-//! kinds by name) from the moment it came, or after the event that `Last-Event-ID` names. `id` is the
-//! event's number, `event` its kind, `data` a JSON object. What a client has missed is an event `missed`,
-//! whatever it asked for.
+//! A client gets the events it asked for (`stream`, a pattern as in the configuration; `kind`, some of the
+//! kinds by name) from the moment it connected, or after the event that `Last-Event-ID` names. `id` is the
+//! event's number, `event` its kind, `data` a JSON object. Events that a client missed are reported as an
+//! event `missed`, whatever its filter.
 //!
-//! An event stream is not bounded in time, so it does not count among the connections of the port; there
-//! are [`EVENT_STREAMS_MAX`] at the most. A client that does not read has nothing queued but what
-//! its connection holds.
+//! An event stream is not bounded in time, so it does not count among the port's connections; there are at
+//! most [`EVENT_STREAMS_MAX`]. A client that does not read has nothing queued beyond its connection's
+//! buffers.
 
 mod body;
 mod view;
@@ -31,7 +31,7 @@ use crate::config::Glob;
 /// Event streams at a time: dashboards and collectors of a few people. Each is woken by every event.
 pub(crate) const EVENT_STREAMS_MAX: usize = 32;
 
-/// What a client sends that comes back, as browsers do by themselves.
+/// Sent by a client that reconnects, as browsers do by themselves.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Keeps nginx from holding events back.
@@ -41,7 +41,7 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 #[derive(Clone, Debug)]
 pub(super) struct EventStreams {
     events: Arc<Events>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 /// A request for events.
@@ -71,7 +71,7 @@ impl EventStreams {
     pub(super) fn new(events: &Arc<Events>) -> Self {
         Self {
             events: Arc::clone(events),
-            places: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
+            permits: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
         }
     }
 
@@ -85,7 +85,7 @@ impl EventStreams {
         if ask.method == Method::HEAD {
             return head.into_response();
         }
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
             let words = format!("{EVENT_STREAMS_MAX} event streams are open, as many as may be");
             return refuse(StatusCode::SERVICE_UNAVAILABLE, &words);
         };
@@ -94,7 +94,7 @@ impl EventStreams {
             None => self.events.subscribe(),
         };
         ask.lease.outlast();
-        let body = EventBody::new(reader, ask.filter, ask.lease, place);
+        let body = EventBody::new(reader, ask.filter, ask.lease, permit);
         (head, Body::new(body)).into_response()
     }
 }
@@ -118,7 +118,7 @@ impl<S: Sync> FromRequestParts<S> for Ask {
     }
 }
 
-/// The number of the last event that the client has seen. An empty one is none, as a browser means it.
+/// The number of the last event that the client has seen. An empty one is none, which is what browsers mean.
 fn last_event(headers: &HeaderMap) -> Result<Option<u64>, &'static str> {
     let text = headers.get(LAST_EVENT_ID).map(HeaderValue::to_str);
     match text {
@@ -144,7 +144,7 @@ impl Filter {
         })
     }
 
-    /// Whether the client asked for it.
+    /// Whether the client asked for this event.
     fn admits(&self, event: &Event) -> bool {
         let topic = event.kind.topic();
         let is_kind = self.topics.as_ref().is_none_or(|all| all.contains(&topic));

@@ -28,17 +28,17 @@ fn which(stream: Option<&str>, kind: Option<&str>) -> Which {
     }
 }
 
-/// A stream of those events that the query asks for, from `last` on.
+/// A stream of the events that the query selects, from `last` on.
 fn open(events: &Arc<Events>, which: &Which, last: Option<u64>) -> EventBody {
-    let places = Arc::new(Semaphore::new(1));
+    let permits = Arc::new(Semaphore::new(1));
     let reader = match last {
         Some(last) => events.subscribe_after(last),
         None => events.subscribe(),
     };
     let filter = Filter::parse(which).expect("valid");
     let (lease, _) = Connections::default().enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let place = places.try_acquire_owned().expect("one place");
-    EventBody::new(reader, filter, lease, place)
+    let permit = permits.try_acquire_owned().expect("one permit");
+    EventBody::new(reader, filter, lease, permit)
 }
 
 async fn piece(body: &mut EventBody) -> String {
@@ -126,7 +126,7 @@ async fn only_what_was_asked_for_is_told() {
     let text = piece(&mut body).await;
     assert_eq!(text.matches("event: began\n").count(), 2, "{text}");
     assert!(text.contains("live/a") && text.contains("live/b"), "{text}");
-    // What was passed over need not be looked through again by a client that comes back.
+    // A client that reconnects need not examine again what was skipped.
     emit(&events, "radio", EventKind::Began);
     let began = Instant::now();
     assert_eq!(piece(&mut body).await, format!(":\nid: {}\n\n", before + 6));
@@ -139,7 +139,7 @@ async fn a_client_that_asks_for_little_holds_nothing_up() {
     let events = Arc::new(Events::new(SystemTime::now()));
     let mut body = open(&events, &which(None, Some("ended")), None);
     (0..RECENT_MAX).for_each(|_| emit(&events, "radio", EventKind::Began));
-    // All of them are looked through, in several turns, and then there is silence.
+    // All of them are examined, in several polls, and then there is silence.
     assert!(piece(&mut body).await.starts_with(":\nid: "));
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::stamp;
 use crate::track_view::TrackView;
 
-/// One event. Names are those of the API's lists.
+/// One event. Field names are those of the API's lists.
 #[derive(Debug, Serialize)]
 pub(super) struct EventView<'a> {
     sequence: u64,
@@ -22,7 +22,7 @@ pub(super) struct EventView<'a> {
     facts: Facts<'a>,
 }
 
-/// What there is to say beside, by kind.
+/// What is specific to a kind.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Facts<'a> {
@@ -69,7 +69,7 @@ enum Facts<'a> {
         reason: &'static str,
         protocol: Option<&'static str>,
         peer: Option<SocketAddr>,
-        /// Refusals before it that were not told.
+        /// Refusals before it that were not reported.
         others: u64,
     },
     Link {
@@ -150,7 +150,7 @@ impl<'a> Facts<'a> {
                 reason: reason.label(),
                 bytes: *sent_bytes,
                 skips: *skips,
-                // To milliseconds; the rest is the clock's noise.
+                // To milliseconds; finer digits are clock noise.
                 seconds: lasted.as_millis() as f64 / 1e3,
             },
             EventKind::Degraded { listener } | EventKind::Recovered { listener } => {

@@ -1,8 +1,8 @@
 //! `/metrics`, in the OpenMetrics text format.
 //!
-//! Workers, doors and publishers' connections keep plain counts; nothing is gathered until somebody
-//! scrapes. The [`table`] names every metric with its type, its labels and its meaning, and a test
-//! holds `docs/metrics.md` and the page itself to it.
+//! Workers, doors and publishers' connections keep plain counts; they are gathered only on a scrape.
+//! The [`table`] names every metric with its type, its labels and its meaning, and a test
+//! checks `docs/metrics.md` and the page itself against it.
 
 mod links;
 mod page;
@@ -39,15 +39,15 @@ use crate::node::Node;
 use crate::stream_view::StreamView;
 use crate::{demo, stamp};
 
-/// Streams that have series of their own; the rest are added up under `_other`. Prometheus pays for
+/// Streams that have series of their own; the rest are summed under `_other`. Prometheus pays for
 /// each series for as long as it keeps data.
 const STREAM_SERIES_MAX: usize = 500;
 
-/// The label under which streams beyond [`STREAM_SERIES_MAX`] are added up. `_` alone begins no
-/// name that a publisher is likely to choose.
+/// The label under which streams beyond [`STREAM_SERIES_MAX`] are summed. Publishers are unlikely to
+/// choose a name that begins with `_`.
 const OTHER: &str = "_other";
 
-/// What OpenMetrics text is called.
+/// The media type of OpenMetrics text.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The page's source.
@@ -66,7 +66,7 @@ pub(super) async fn scrape(registry: Arc<Registry>) -> Response {
     }
 }
 
-/// Gathers what everybody has counted.
+/// Gathers all counts.
 struct Gather(Arc<Node>);
 
 impl fmt::Debug for Gather {
@@ -92,7 +92,7 @@ impl Collector for Gather {
 }
 
 impl Gather {
-    /// Those of all who serve listeners, whatever the protocol.
+    /// The books of all workers and tasks that serve listeners, of every protocol.
     fn books(&self) -> Vec<Arc<Books>> {
         self.0.registry.fanout().books()
     }
@@ -301,7 +301,7 @@ fn is_demo(view: &StreamView<'_>) -> bool {
     view.state.has_publisher() && view.protocol == demo::NAME
 }
 
-/// One value per stream, those beyond the limit added up.
+/// One value per stream, those beyond the limit summed.
 fn by_stream(
     views: &[StreamView<'_>],
     value: impl Fn(&StreamView<'_>) -> f64,
@@ -313,7 +313,7 @@ fn capped<'a>(values: impl Iterator<Item = (&'a str, f64)>) -> Vec<(String, f64)
     let mut rest = None;
     let mut all = Vec::new();
     for (name, value) in values {
-        // A stream that is called like the rest counts among it.
+        // A stream with the name of the sum is part of it.
         if all.len() < STREAM_SERIES_MAX && name != OTHER {
             all.push((name.to_owned(), value));
         } else {

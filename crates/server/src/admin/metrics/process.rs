@@ -1,4 +1,4 @@
-//! What the operating system says of this process.
+//! What the operating system reports about this process.
 
 use std::fmt;
 use std::fs;
@@ -9,10 +9,10 @@ use rustix::time::{ClockId, clock_gettime};
 use super::page::Page;
 use super::table::{CPU, MAX_FDS, OPEN_FDS, PROCESS_START, RESIDENT};
 
-/// USER_HZ, in which `/proc` tells the start time; 100 on every Linux architecture.
+/// USER_HZ, the unit of the start time in `/proc`; 100 on every Linux architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// One look at `/proc/self`. What cannot be read is left out of the page.
+/// One reading of `/proc/self`. Values that cannot be read are left out of the page.
 pub(super) struct Process {
     cpu_seconds: f64,
     resident_bytes: Option<f64>,
@@ -28,7 +28,7 @@ impl Process {
         Self {
             cpu_seconds: cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9,
             resident_bytes: resident_bytes(),
-            // One of them is for the reading itself.
+            // One of them belongs to the reading itself.
             open_fds: fds.map(|fds| fds.count().saturating_sub(1) as f64),
             max_fds: getrlimit(Resource::Nofile).current.map(|max| max as f64),
             start_seconds: start_seconds(),
@@ -62,7 +62,7 @@ fn resident_bytes() -> Option<f64> {
 
 fn start_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // Field 22 of proc(5); the name, field 2, may hold spaces and ends with the last bracket.
+    // Field 22 of proc(5); the name, field 2, may contain spaces and ends with the last bracket.
     let ticks: f64 = stat.rsplit(") ").next()?.split(' ').nth(19)?.parse().ok()?;
     let boot = fs::read_to_string("/proc/stat").ok()?;
     let boot: f64 = boot

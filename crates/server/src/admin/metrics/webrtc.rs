@@ -1,5 +1,5 @@
-//! Metrics of WebRTC sessions. Those that count something on its way tell it by the way: `whep` to
-//! listeners, `whip` from publishers.
+//! Metrics of WebRTC sessions. Metrics with a direction have it as a label: `whep` to listeners,
+//! `whip` from publishers.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A request's line in the access log, until it is known how it ended.
+//! A request's line in the access log, until it is known how the request ended.
 
 use std::net::SocketAddr;
 use std::time::{Instant, SystemTime};
@@ -32,7 +32,7 @@ impl Asked {
         }
     }
 
-    /// Nothing that could be understood.
+    /// For bytes that are not a valid request.
     pub(super) fn nothing(peer: SocketAddr) -> Self {
         Self {
             peer,
@@ -45,12 +45,12 @@ impl Asked {
         }
     }
 
-    /// `bytes` are those of the answer's body.
+    /// `bytes` is the length of the answer's body.
     pub(super) fn log(&self, node: &Node, status: Status, bytes: usize) {
         self.log_code(node, status.code(), bytes);
     }
 
-    /// Reads status and length off a whole answer of ours.
+    /// Reads status and length from a complete answer of ours.
     pub(super) fn log_answer(&self, node: &Node, answer: &[u8]) {
         let code = answer.split(|byte| *byte == b' ').nth(1);
         let code = code.and_then(|code| str::from_utf8(code).ok()?.parse().ok());

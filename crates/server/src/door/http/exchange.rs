@@ -1,5 +1,5 @@
-//! Between HTTP/1 on a connection and the service that answers for pages: requests as the `http` crate has
-//! them, and responses as bytes.
+//! Between HTTP/1 on a connection and the service that answers page requests: requests in the types of the
+//! `http` crate, and responses as bytes.
 
 use std::io;
 
@@ -17,10 +17,10 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 /// The request that a head and its body make.
 ///
 /// # Errors
-/// The head is none that such a request can have.
+/// When the head is not valid for the `http` crate.
 pub(super) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::Error> {
     let target = PathAndQuery::try_from(match head.origin_form() {
-        // Of the absolute form, which may name no path.
+        // From the absolute form, which may have no path.
         b"" => b"/",
         origin => origin,
     });
@@ -46,23 +46,23 @@ pub(super) fn request(head: &Head, body: Body) -> Result<Request<Body>, http1::E
     Ok(request)
 }
 
-/// What decides about an answer beside itself.
+/// What decides about an answer besides the response itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Terms {
-    /// What the client speaks.
+    /// The client's version.
     pub(super) version: Version,
-    /// It asked with `HEAD`, and gets no body.
+    /// The method was `HEAD`, so there is no body.
     pub(super) is_head: bool,
     /// The connection may carry another request.
     pub(super) persists: bool,
 }
 
-/// How the end of a body is told.
+/// How the end of a body is marked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Framing {
-    /// There is none, whatever the head says of its length.
+    /// There is no body, whatever length the head announces.
     None,
-    /// After so many bytes.
+    /// After this many bytes.
     Length(u64),
     /// By the last chunk.
     Chunked,
@@ -85,10 +85,10 @@ impl Framing {
     }
 }
 
-/// Writes an answer. Whether the connection may carry another request then.
+/// Writes an answer. Returns whether the connection may carry another request.
 ///
 /// # Errors
-/// The client is gone, or the body broke off: nothing more can be said on this connection.
+/// When the client is gone, or the body broke off: the connection cannot be used any more.
 pub(super) async fn write<S: AsyncWrite + Unpin>(
     socket: &mut S,
     response: Response,
@@ -123,7 +123,7 @@ pub(super) async fn write<S: AsyncWrite + Unpin>(
             Framing::Chunked => (format!("{:x}\r\n", data.len()), b"\r\n"),
             _ => (String::new(), b""),
         };
-        // In one piece, and the data not copied.
+        // In one piece, without copying the data.
         let before = std::mem::take(&mut head).chain(size.as_bytes());
         let mut all = before.chain(data).chain(end);
         socket.write_all_buf(&mut all).await?;
@@ -140,7 +140,7 @@ pub(super) async fn write<S: AsyncWrite + Unpin>(
     Ok(persists)
 }
 
-/// The head of an answer. What it says of the body's length is decided here.
+/// The head of an answer. The headers about the body's length are decided here.
 fn head(response: &Response, framing: Framing, terms: Terms, now: HttpDate) -> Vec<u8> {
     let version = match terms.version {
         Version::Http11 | Version::Http2 => "HTTP/1.1",
@@ -161,7 +161,7 @@ fn head(response: &Response, framing: Framing, terms: Terms, now: HttpDate) -> V
         Framing::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
         Framing::None | Framing::Close => {}
     }
-    // What HEAD is told of a length is the service's word (RFC 9110 §8.6); 204 has none.
+    // For HEAD the length is the service's (RFC 9110 §8.6); 204 has none.
     let tells_length =
         terms.is_head && framing == Framing::None && status != StatusCode::NO_CONTENT;
     for (name, value) in response.headers() {

@@ -1,6 +1,6 @@
-//! Requests that keep the connection: listeners and sources. The socket is handed over, and nothing that
-//! stands behind the request is read as another one. Titles and `OPTIONS *` end the connection, too:
-//! source clients make one for each.
+//! Requests that keep the connection: listeners and sources. The socket is handed over, and nothing after the
+//! request is read as another one. Titles and `OPTIONS *` end the connection, too: source clients open one
+//! for each.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use crate::door::limits::Handover;
 use crate::door::rejected::Rejected;
 use crate::node::Node;
 
-/// The longest form that sets a title.
+/// The longest form that can set a title.
 const FORM_BYTES_MAX: u64 = 16 * 1024;
 
 /// What carries requests: a socket, or TLS over one.
@@ -83,15 +83,15 @@ pub(super) struct Live<'a, S> {
     pub(super) node: &'a Arc<Node>,
     pub(super) socket: S,
     pub(super) head: Head,
-    /// What came behind the head: the beginning of a body.
+    /// Bytes that came after the head: the beginning of a body.
     pub(super) early: Bytes,
-    pub(super) place: Handover,
-    /// The client, which a proxy may have named.
+    pub(super) handover: Handover,
+    /// The client, which a proxy may have reported.
     pub(super) peer: SocketAddr,
 }
 
 impl<S: LiveTransport> Live<'_, S> {
-    /// Lets a listener in, if there is room for one more.
+    /// Admits a listener, within the limits.
     pub(super) async fn listen(self, target: Target) {
         let (node, peer) = (self.node, self.peer);
         let permit = if node.is_draining() {
@@ -101,8 +101,8 @@ impl<S: LiveTransport> Live<'_, S> {
         };
         match permit {
             Ok(permit) => {
-                self.place.place().settle();
-                self.pass_on(target, |place| place.into_permit(permit)).await;
+                self.handover.permit().settle();
+                self.pass_on(target, |handover| handover.into_permit(permit)).await;
             }
             Err(reason) => {
                 let asked = Asked::by(&self.head, peer);
@@ -111,7 +111,7 @@ impl<S: LiveTransport> Live<'_, S> {
         }
     }
 
-    /// Answers who asks what listening would give.
+    /// Answers a request that asks what listening would give.
     pub(super) async fn look(self, target: Target) {
         self.pass_on(target, Permit::new).await;
     }
@@ -119,7 +119,7 @@ impl<S: LiveTransport> Live<'_, S> {
     /// Logs a request that did not become a listener.
     async fn pass_on(self, target: Target, permit: impl FnOnce(Handover) -> Permit) {
         let asked = Asked::by(&self.head, self.peer);
-        let (node, head, peer, permit) = (self.node, self.head, self.peer, permit(self.place));
+        let (node, head, peer, permit) = (self.node, self.head, self.peer, permit(self.handover));
         let outcome = self.socket.listen(node, target, head, peer, permit).await;
         if let Outcome::Answered { status, bytes } = outcome {
             asked.log(node, status, bytes);
@@ -128,11 +128,11 @@ impl<S: LiveTransport> Live<'_, S> {
 
     pub(super) async fn publish(self, name: Result<StreamName, ingest::Error>) {
         let asked = Asked::by(&self.head, self.peer);
-        let (node, peer, place) = (self.node, self.peer, &self.place);
+        let (node, peer, handover) = (self.node, self.peer, &self.handover);
         let mut is_admitted = false;
         let on_admitted = || {
             is_admitted = true;
-            place.place().settle_publisher();
+            handover.permit().settle_publisher();
         };
         let served = ingest::icecast::serve(
             &node.ingest,
@@ -160,7 +160,7 @@ impl<S: LiveTransport> Live<'_, S> {
         let (mut socket, limit) = (self.socket, node.config.http.head_timeout);
         let form = tokio::time::timeout(limit, form(&mut socket, &head, self.early)).await;
         let form = form.unwrap_or_default();
-        // Written even if the client has closed its half already, as scripts do.
+        // Written even if the client has already closed its half, as scripts do.
         let update = ingest::icecast::update_metadata;
         let answer = update(&node.ingest, dialect, &head, &form, peer).await;
         asked.log_answer(node, &answer);
@@ -174,7 +174,7 @@ impl<S: LiveTransport> Live<'_, S> {
     }
 }
 
-/// The body of a form, as far as it announces its length. What is too long is nobody's title.
+/// A form's body, up to the length it announces. One that is too long sets no title.
 async fn form<S: LiveTransport>(socket: &mut S, head: &Head, early: Bytes) -> Vec<u8> {
     let Body::Length(length @ 1..=FORM_BYTES_MAX) = head.body() else {
         return Vec::new();

@@ -6,12 +6,12 @@
 //!   └──────────────────────────────── keep-alive, pipelined requests ◄────────────┘
 //! ```
 //!
-//! * A request is read once, by `http1`, and routed once, by [`Route::of`]. Behind a request that is refused
-//!   as malformed, or that source clients alone may make, nothing is read.
-//! * A connection that waits for its next request is idle: it gives way to newcomers first
-//!   ([`ConnectionPermit::rest`](super::permits::ConnectionPermit::rest)), and ends when the server leaves.
-//! * Before a client has shown a credential a connection owns a head of 16 KiB, as it arrived, as it was read
-//!   and as the service is given it, and a body of [`BODY_BYTES_MAX`]: less than 256 KiB.
+//! * A request is read once, by `http1`, and routed once, by [`Route::of`]. After a request that is refused as
+//!   malformed, or that only source clients may make, nothing is read.
+//! * A connection that waits for its next request is idle: it is the first to give way to new connections
+//!   ([`ConnectionPermit::rest`](super::permits::ConnectionPermit::rest)), and ends when the server shuts down.
+//! * Before a client has shown a credential a connection owns a head of 16 KiB, as it arrived, as it was parsed
+//!   and as the service gets it, and a body of [`BODY_BYTES_MAX`]: less than 256 KiB.
 
 mod asked;
 mod exchange;
@@ -47,22 +47,22 @@ use crate::pages::Visitor;
 use crate::route::{Page, Route};
 use crate::stamp;
 
-/// How long a connection may wait for its next request. Proxies that keep connections to a server close
-/// them after 60 s (nginx) or less; the side that sends requests should be the one to close, because a
-/// request that crosses our closing is lost.
+/// How long a connection may wait for its next request. Proxies that keep connections to a server close them
+/// after 60 s (nginx) or less; the side that sends requests should be the one to close, because a request that
+/// crosses our close is lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 
-/// Requests that one connection may carry: an hour of an HLS player's, who comes thrice a second.
+/// Requests that one connection may carry: one hour of an HLS player with three requests per second.
 const REQUESTS_MAX: u32 = 10_000;
 
-/// After this time no further request is taken, so that clients spread anew over the addresses of a name.
+/// After this time no further request is taken, so that clients resolve the server's name again.
 const LIFETIME: Duration = Duration::from_secs(3_600);
 
-/// For a body to arrive, for a page to be made, and for a client to take it; each is small, and whoever takes
-/// longer is not reading.
+/// For a body to arrive, for a page to be made, and for a client to take it; each is small, and a client that
+/// takes longer is not reading.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Bytes of a body that are kept: one more than any page takes, so that it sees that there are too many.
+/// Bytes of a body that are kept: one more than any page accepts, so that the page sees that there are too many.
 const BODY_BYTES_MAX: usize = 64 * 1024 + 1;
 
 /// Serves a connection. `site` answers for pages.
@@ -70,7 +70,7 @@ pub(super) async fn serve<S: LiveTransport>(
     node: &Arc<Node>,
     site: &Router,
     socket: S,
-    place: ConnectionPermit,
+    permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
     let connection = Connection {
@@ -78,7 +78,7 @@ pub(super) async fn serve<S: LiveTransport>(
         site,
         socket,
         inbox: None,
-        place: Handover::new(place),
+        handover: Handover::new(permit),
         peer,
         began: Instant::now(),
         requests: 0,
@@ -93,8 +93,8 @@ struct Connection<'a, S> {
     socket: S,
     /// `None` before the first byte.
     inbox: Option<Inbox>,
-    place: Handover,
-    /// Who connected, maybe a proxy.
+    handover: Handover,
+    /// The connection's peer, which may be a proxy.
     peer: SocketAddr,
     began: Instant,
     requests: u32,
@@ -108,14 +108,14 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
                 None => return,
             };
             if !self.rest().await {
-                // Nothing is owed any more; whether the peer hears the farewell of TLS does not matter.
+                // The last answer is sent; whether TLS's close_notify arrives does not matter.
                 timeout(PAGE_TIMEOUT, self.socket.shutdown()).await.ok();
                 return;
             }
         }
     }
 
-    /// Reads and serves one request. `None` when the connection is over, or another's.
+    /// Reads and serves one request. `None` when the connection is over, or was handed over.
     async fn turn(mut self) -> Option<Self> {
         let (node, peer) = (self.node, self.peer);
         let head = match timeout(node.config.http.head_timeout, self.head()).await {
@@ -134,7 +134,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         };
         self.requests += 1;
         let visitor = visitor(node, &head, peer, S::SCHEME);
-        let charged = self.place.place().charge(visitor.peer.ip());
+        let charged = self.handover.permit().charge(visitor.peer.ip());
         if let Err(reason) = charged {
             refuse(node, self.socket, &Asked::by(&head, visitor.peer), reason).await;
             return None;
@@ -161,7 +161,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
             Route::Capabilities => self.live(head, visitor).tell_capabilities().await,
             Route::Listen(target) => self.live(head, visitor).listen(target).await,
             Route::Look(target) => self.live(head, visitor).look(target).await,
-            // Was refused.
+            // Was refused above.
             Route::Malformed => {}
         }
         None
@@ -175,7 +175,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         inbox.head(&mut self.socket).await
     }
 
-    /// Waits for the next request, unless its first bytes are there. False when none comes.
+    /// Waits for the next request, unless its first bytes are there. False when there is none.
     async fn rest(&mut self) -> bool {
         let Some(inbox) = &mut self.inbox else {
             return false;
@@ -183,22 +183,22 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         if !inbox.is_blank() {
             return true;
         }
-        self.place.place().rest();
+        self.handover.permit().rest();
         let begun = tokio::select! {
             begun = timeout(IDLE_TIMEOUT, inbox.request(&mut self.socket)) => begun,
             () = self.node.leaves() => return false,
         };
-        matches!(begun, Ok(Ok(true))) && self.place.place().wake()
+        matches!(begun, Ok(Ok(true))) && self.handover.permit().wake()
     }
 
-    /// Gives the connection away with its request.
+    /// Hands the connection over with its request.
     fn live(self, head: Head, visitor: Visitor) -> Live<'a, S> {
         Live {
             node: self.node,
             socket: self.socket,
             head,
             early: self.inbox.map(Inbox::into_bytes).unwrap_or_default(),
-            place: self.place,
+            handover: self.handover,
             peer: visitor.peer,
         }
     }
@@ -233,7 +233,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         let extensions = request.extensions_mut();
         extensions.insert(page);
         extensions.insert(visitor);
-        extensions.insert(self.place.clone());
+        extensions.insert(self.handover.clone());
         let service = TowerToHyperService::new(self.site.clone());
         let Ok(response) = timeout(PAGE_TIMEOUT, service.call(request)).await else {
             let text = "The answer was not there in time.";
@@ -249,8 +249,8 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         self.answer(response, terms).await
     }
 
-    /// What the request has for a body, as far as the page needs it. Of others it is read as far as it is
-    /// short, for the next request stands behind it.
+    /// A request's body, as far as the page needs it. Other bodies are read if they are short, because the next
+    /// request follows them.
     async fn body(&mut self, page: &Page, head: &Head) -> Result<Taken, NoBody> {
         let Some(inbox) = &mut self.inbox else {
             return Err(NoBody::Cut);
@@ -258,7 +258,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         let has_one = !matches!(head.body(), Body::None | Body::Length(0));
         if has_one && head.expects_continue() && head.version() == Version::Http11 {
             if !page.reads_body() {
-                // The client may send it or not; nobody knows where the next request begins.
+                // The client may send it or not, so where the next request begins is unknown.
                 return Ok(Taken::default());
             }
             let sent = self.socket.write_all(http1::CONTINUE).await;
@@ -283,13 +283,13 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         None
     }
 
-    /// Whether another request may be taken.
+    /// Whether the connection may take another request.
     fn may_go_on(&self) -> bool {
         self.requests < REQUESTS_MAX && self.began.elapsed() < LIFETIME && !self.node.is_draining()
     }
 }
 
-/// Who makes a request.
+/// The client of a request.
 fn visitor(node: &Node, head: &Head, peer: SocketAddr, scheme: &'static str) -> Visitor {
     let is_proxied = is_trusted(node, peer.ip());
     let named = head.header_values("x-forwarded-for");
@@ -303,7 +303,7 @@ fn visitor(node: &Node, head: &Head, peer: SocketAddr, scheme: &'static str) -> 
     }
 }
 
-/// What trusted proxies say the client's address is. Each proxy appends the address it was connected from,
+/// The client's address by the word of trusted proxies. Each proxy appends the address of its own peer,
 /// so the last one that is not a trusted proxy's counts.
 fn client<'a>(node: &Node, named: impl Iterator<Item = &'a str>, proxy: IpAddr) -> IpAddr {
     let named: Vec<_> = named
@@ -312,7 +312,7 @@ fn client<'a>(node: &Node, named: impl Iterator<Item = &'a str>, proxy: IpAddr) 
         .collect();
     let mut client = proxy;
     for address in named.into_iter().rev() {
-        // Nothing to the left of nonsense was vouched for.
+        // No trusted proxy vouches for anything to the left of an invalid entry.
         let Some(address) = address else { break };
         client = address;
         if !is_trusted(node, address) {

@@ -1,4 +1,4 @@
-//! What a request or a connection is told that goes no further than the door.
+//! Answers to requests and connections that the door refuses.
 
 use std::time::SystemTime;
 
@@ -11,11 +11,11 @@ use crate::door::rejected::Rejected;
 use crate::node::Node;
 use crate::stamp;
 
-/// What a source of SHOUTcast v1 is told instead of `OK2`.
+/// The answer to a source of SHOUTcast v1 instead of `OK2`.
 const SHOUTCAST: &[u8] =
     b"SHOUTcast v1 is not supported here. Choose Icecast 2 in your encoder.\r\n";
 
-/// Answers a connection that there is no place for, without waiting for it. It may be lost.
+/// Answers a connection beyond the limits, without waiting for it. The answer may be lost.
 pub(in crate::door) fn refuse_unread(node: &Node, socket: &TcpStream, reason: Rejected) {
     let words = reason.to_string();
     let answer = plain(node, Version::Http11, status_of(reason), &words);
@@ -24,7 +24,7 @@ pub(in crate::door) fn refuse_unread(node: &Node, socket: &TcpStream, reason: Re
     }
 }
 
-/// Answers a request for which there is no room, or no time.
+/// Answers a request that exceeds a limit or a deadline.
 pub(super) async fn refuse<S: LiveTransport>(node: &Node, socket: S, asked: &Asked, reason: Rejected) {
     node.counts.reject(reason, asked.peer);
     let bytes = plain(node, asked.version, status_of(reason), &reason.to_string());
@@ -32,8 +32,8 @@ pub(super) async fn refuse<S: LiveTransport>(node: &Node, socket: S, asked: &Ask
     head::answer(socket, &bytes).await;
 }
 
-/// Answers a request that is not understood, or that a proxy may have understood otherwise. What stands
-/// behind it is not read as another one.
+/// Answers a request that is malformed, or that a proxy may have parsed differently. What follows it is not
+/// read as another one.
 pub(super) async fn refuse_malformed<S: LiveTransport>(
     node: &Node,
     socket: S,
@@ -46,7 +46,7 @@ pub(super) async fn refuse_malformed<S: LiveTransport>(
     say(node, socket, asked, status, &error.to_string()).await;
 }
 
-/// Answers what is no request.
+/// Answers bytes that are not a request.
 pub(super) async fn refuse_headless<S: LiveTransport>(
     node: &Node,
     socket: S,
@@ -73,7 +73,7 @@ pub(super) async fn refuse_headless<S: LiveTransport>(
     }
 }
 
-/// Answers in a line of text, and closes.
+/// Answers with a line of text, and closes.
 pub(super) async fn say<S: LiveTransport>(
     node: &Node,
     socket: S,
@@ -86,7 +86,7 @@ pub(super) async fn say<S: LiveTransport>(
     head::answer(socket, &bytes).await;
 }
 
-/// The only place that decides with which status a limit is answered.
+/// The only function that maps limits to statuses.
 pub(super) const fn status_of(reason: Rejected) -> Status {
     match reason {
         Rejected::Address | Rejected::PendingShare => Status::TOO_MANY_REQUESTS,

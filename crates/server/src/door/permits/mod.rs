@@ -1,16 +1,16 @@
-//! The places of connections and sessions that wait to be served: who has how many, and who gives way.
+//! The permits of connections and sessions: how many an address holds, and which connection gives way.
 //!
-//! A newcomer always gets a place. When its pool is full, or its address has its share already, the
-//! oldest of the address with the most is evicted (see [`net::shares`]): its [`Evict`] is called, which
-//! ends it. So silent connections and sessions that nobody comes for cost their own address and keep
-//! nobody out. An address with a publisher, now or lately, has a few places that never weigh, so its
-//! encoder comes back through any crowd.
+//! A new connection always gets a permit. When its pool is full, or its address already has its share, the
+//! oldest of the address with the most is evicted (see [`net::shares`]): its [`Evict`] is called, which ends
+//! it. So silent connections, and sessions whose peers never connect, cost only their own address. An address
+//! with a publisher, now or lately, has a reserve of permits that cannot be evicted, so its encoder can always
+//! reconnect.
 //!
-//! A kept-alive connection that waits for its next request is idle. It has no place among those that wait
-//! to be served, but in the room that they leave, and gives way to any newcomer that needs its place, its
+//! A kept-alive connection that waits for its next request is idle. It does not count among the pending ones,
+//! but takes what they leave of the pool, and gives way to any new connection that needs its capacity, its
 //! count or its descriptor. Nothing is lost by that: its client connects again.
 //!
-//! A place is a value whose drop gives it back.
+//! A permit is a value whose drop returns it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,7 +29,7 @@ use super::rejected::Rejected;
 use crate::address::network;
 use crate::config;
 
-/// Where something is pending: neither a source nor a listener.
+/// Where a connection or session is pending, that is, neither a source nor a listener yet.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Pool {
     /// A connection to an HTTP port, with TLS or without.
@@ -40,26 +40,26 @@ pub(crate) enum Pool {
     Session,
 }
 
-/// ConnectionPermits of an address with a publisher that never have to give way: its encoders, each twice, with a
+/// Permits of an address with a publisher that never have to give way: its encoders, each twice, with a
 /// page and a title client beside them.
 const RESERVE: usize = 16;
 
 impl Pool {
     const ALL: [Self; 3] = [Self::Http, Self::Rtmp, Self::Session];
 
-    /// How many there may be, in all and of one address or IPv6 network.
+    /// The bounds of a pool, in all and for one address or IPv6 network.
     ///
     /// On an HTTP port their heads have not arrived, or they wait for a page or for the gate. Each
-    /// holds a head of at most 16 KiB twice, as it arrived and as it was read, in buffers that double
+    /// holds a head of at most 16 KiB twice, as it arrived and as it was parsed, in buffers that double
     /// as they grow, so 64 KiB; TLS adds about as much for its records. This bounds them at 512 MiB
-    /// if all of them are as bad as they can be. Over RTMP each may hold 256 KiB before it has shown
-    /// a key, which makes 256 MiB. A session holds some kilobytes.
+    /// in the worst case. Over RTMP each may hold 256 KiB before it has shown a key, which makes
+    /// 256 MiB. A session holds some kilobytes.
     ///
     /// The share bounds what one address makes the server hold. A listener is pending for as long as
-    /// its handshake and head take, so at 200 ms each, 1,024 let five thousand in each second from
-    /// behind one address: a proxy or a provider's NAT after an outage, or a load test on loopback,
-    /// which is not exempt. A smaller one would have such a crowd evict itself. A publisher's RTMP
-    /// commands take some round trips more, and an address has few.
+    /// its handshake and head take, so at 200 ms each, 1,024 admit five thousand per second from one
+    /// address: a proxy or a provider's NAT after an outage, or a load test on loopback, which is not
+    /// exempt. With a smaller share such clients would evict each other. A publisher's RTMP commands
+    /// take some round trips more, and an address has few.
     fn bounds(self, settings: &config::Limits, descriptors_max: Option<u64>) -> Bounds {
         let (max, share) = match self {
             Self::Http => (connections(4_096, descriptors_max), 1_024),
@@ -75,29 +75,29 @@ impl Pool {
 }
 
 /// Idle connections of one address: a hundred browsers behind one NAT with the six connections that each may
-/// keep, or an outage's worth of a proxy that is not trusted.
+/// keep, or those of an untrusted proxy.
 const IDLE_SHARE: usize = 640;
 
-/// Pending connections take no more than a quarter of the descriptors, where there are enough for that:
-/// they would be refused before any had to give way.
+/// Pending connections take at most a quarter of the descriptors, if that is not too few: otherwise new ones
+/// would be refused before any had to give way.
 fn connections(max: usize, descriptors_max: Option<u64>) -> usize {
     const FEW: usize = 256;
     let quarter = descriptors_max.map_or(usize::MAX, |all| all as usize / 4);
     max.min(quarter.max(FEW))
 }
 
-/// A session that nobody comes for takes a listener's permit while it waits. Together they may take half of
-/// the permits there are, and one address an eighth.
+/// A session whose peer has not connected takes a listener's permit. Together they may take half of the
+/// listeners' permits, and one address an eighth.
 fn sessions(listeners: Option<NonZeroU32>) -> (usize, usize) {
     let permits = listeners.map_or(usize::MAX, |max| max.get() as usize);
     ((permits / 2).clamp(1, 2_048), (permits / 8).clamp(1, 1_024))
 }
 
-/// Ends what has to give way, and is told why it is turned away; `None` where it had been served and was
-/// idle. Called from the task of whoever came for it.
+/// Ends what must give way, and gets the reason; `None` where it had been served and was idle. Called from
+/// the task of the new connection.
 pub(crate) type Evict = Box<dyn FnOnce(Option<Rejected>) + Send>;
 
-/// All places.
+/// All permits.
 #[derive(Debug)]
 pub(super) struct ConnectionPermits {
     per_ip: Option<NonZeroU32>,
@@ -105,7 +105,7 @@ pub(super) struct ConnectionPermits {
     pools: [Mutex<Shares<Pending>>; Pool::ALL.len()],
     /// Connections between two requests.
     idle: Mutex<Shares<Idle>>,
-    /// How many connections to HTTP ports may be pending and idle together.
+    /// How many connections to HTTP ports may be pending and idle, together.
     http_max: usize,
     publishers: Mutex<Publishers>,
 }
@@ -114,7 +114,7 @@ struct Pending(Evict);
 
 struct Idle {
     evict: Evict,
-    /// For whom it is counted among the connections.
+    /// The address that it counts for among the connections.
     connection: Option<IpAddr>,
 }
 
@@ -131,7 +131,7 @@ impl fmt::Debug for Pending {
 }
 
 impl ConnectionPermits {
-    /// For a process that may have so many descriptors.
+    /// For a process that may have `descriptors_max` descriptors.
     pub(super) fn new(settings: &config::Limits, descriptors_max: Option<u64>) -> Arc<Self> {
         let shares = |pool: Pool| Shares::new(pool.bounds(settings, descriptors_max));
         let http = Pool::Http.bounds(settings, descriptors_max);
@@ -149,8 +149,8 @@ impl ConnectionPermits {
         })
     }
 
-    /// A place for a connection. A trusted proxy's is not counted for its address: its clients are, when
-    /// the head has named them.
+    /// A permit for a connection. A trusted proxy's is not counted for its address: its clients are, when the
+    /// head has named them.
     pub(super) fn connection(
         self: &Arc<Self>,
         pool: Pool,
@@ -158,24 +158,24 @@ impl ConnectionPermits {
         is_proxy: bool,
         evict: Evict,
     ) -> Result<ConnectionPermit, Rejected> {
-        let mut place = ConnectionPermit::of(self);
+        let mut permit = ConnectionPermit::of(self);
         match is_proxy {
-            true => place.proxy = Some(address),
-            false => place.count(address)?,
+            true => permit.proxy = Some(address),
+            false => permit.count(address)?,
         }
-        place.wait(pool, evict);
-        Ok(place)
+        permit.wait(pool, evict);
+        Ok(permit)
     }
 
-    /// A count among the connections of an address, for a request that shares its connection with those of
-    /// others.
+    /// A count among the connections of an address, for a request on a connection that it shares with other
+    /// clients.
     pub(super) fn counted(self: &Arc<Self>, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
-        let mut place = ConnectionPermit::of(self);
-        place.count(address)?;
-        Ok(place)
+        let mut permit = ConnectionPermit::of(self);
+        permit.count(address)?;
+        Ok(permit)
     }
 
-    /// Ends an idle connection, if there is one, for a newcomer that needs its descriptor.
+    /// Ends an idle connection, if there is one, for a new one that needs its descriptor.
     pub(super) fn evict_idle(&self) -> bool {
         let idle = self.idle().evict_greediest();
         let is_there = idle.is_some();
@@ -188,7 +188,7 @@ impl ConnectionPermits {
         self.idle().len()
     }
 
-    /// Pending in a pool.
+    /// Pending connections or sessions in a pool.
     pub(super) fn pending(&self, pool: Pool) -> usize {
         self.pool(pool).len()
     }
@@ -198,7 +198,7 @@ impl ConnectionPermits {
             self.evict_idle();
         }
         let taken = self.pool(pool).take(address, standing, Pending(evict));
-        // The pool is free again: the end of what is evicted gives places back.
+        // The pool is unlocked again: the end of what is evicted returns permits.
         let (ticket, evicted) = taken;
         if let Some((Pending(evict), crowded)) = evicted {
             evict(Some(match (pool, crowded) {
@@ -228,7 +228,7 @@ impl ConnectionPermits {
         }
     }
 
-    /// One more connection of an address, for which an idle one of the same address may have to end.
+    /// Counts one more connection of an address, for which an idle one of the same address may have to end.
     fn count(&self, address: IpAddr, max: u32) -> bool {
         if self.connections.take(address, max) {
             return true;
@@ -261,28 +261,28 @@ impl ConnectionPermits {
     }
 }
 
-/// A connection's or a session's place, for its life.
+/// A connection's or a session's permit, for its life.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
-    places: Arc<ConnectionPermits>,
-    /// The trusted proxy whose connection it is.
+    permits: Arc<ConnectionPermits>,
+    /// The trusted proxy that made the connection.
     proxy: Option<IpAddr>,
-    /// Who it is, once that is known.
+    /// The client's address, once it is known.
     address: Option<IpAddr>,
-    /// For whom it is counted among the connections.
+    /// The address that it counts for among the connections.
     connection: Option<IpAddr>,
-    /// Until it is served.
+    /// Set until it is served.
     pending: Option<(Pool, ShareTicket)>,
-    /// Between two requests.
+    /// Set between two requests.
     idle: Option<ShareTicket>,
-    /// Whether it is among the publishers.
+    /// Whether it counts as a publisher.
     is_publisher: bool,
 }
 
 impl ConnectionPermit {
-    fn of(places: &Arc<ConnectionPermits>) -> Self {
+    fn of(permits: &Arc<ConnectionPermits>) -> Self {
         Self {
-            places: Arc::clone(places),
+            permits: Arc::clone(permits),
             proxy: None,
             address: None,
             connection: None,
@@ -292,8 +292,8 @@ impl ConnectionPermit {
         }
     }
 
-    /// Counts the connection for whoever makes the request that has arrived: of a proxy's connection that is
-    /// its client, who may be another one each time.
+    /// Counts the connection for the client of the request that has arrived; on a proxy's connection each
+    /// request may have another client.
     pub(crate) fn charge(&mut self, address: IpAddr) -> Result<(), Rejected> {
         if self.address == Some(network(address)) {
             return match self.connection {
@@ -305,8 +305,8 @@ impl ConnectionPermit {
         self.discharge();
         self.count(address)?;
         if let Some((pool, ticket)) = self.pending.take() {
-            // Whoever was evicted meanwhile has no place, and ends.
-            let returned = self.places.pool(pool).give_back(ticket);
+            // A connection that was evicted meanwhile has no permit to return, and ends.
+            let returned = self.permits.pool(pool).give_back(ticket);
             if let Some(Pending(evict)) = returned {
                 self.wait(pool, evict);
             }
@@ -316,8 +316,8 @@ impl ConnectionPermit {
 
     fn count(&mut self, address: IpAddr) -> Result<(), Rejected> {
         let address = network(address);
-        if let Some(max) = self.places.per_ip {
-            if !self.places.count(address, max.get()) {
+        if let Some(max) = self.permits.per_ip {
+            if !self.permits.count(address, max.get()) {
                 return Err(Rejected::Address);
             }
             self.connection = Some(address);
@@ -329,35 +329,35 @@ impl ConnectionPermit {
     fn discharge(&mut self) {
         self.address = None;
         if let Some(address) = self.connection.take() {
-            self.places.connections.give_back(address);
+            self.permits.connections.give_back(address);
         }
     }
 
-    /// Whose it is, and how that one stands. A proxy's own it is while no client is known.
+    /// The address that holds the permit, and its standing: the proxy's own while no client is known.
     fn holder(&self) -> Option<(IpAddr, Standing)> {
         match (self.address, self.proxy) {
-            (Some(address), _) => Some((address, self.places.standing(address))),
+            (Some(address), _) => Some((address, self.permits.standing(address))),
             (None, Some(proxy)) => Some((proxy, Standing::Proxy)),
             (None, None) => None,
         }
     }
 
-    /// It waits to be served.
+    /// Makes it pending.
     fn wait(&mut self, pool: Pool, evict: Evict) {
         if let Some((address, standing)) = self.holder() {
-            let ticket = self.places.take(pool, address, standing, evict);
+            let ticket = self.permits.take(pool, address, standing, evict);
             self.pending = Some((pool, ticket));
         }
     }
 
-    /// The connection was served and waits for its next request: it gives way first. It goes on with
+    /// The connection was served and waits for its next request: it is the first to give way. It continues with
     /// [`wake`](Self::wake).
     pub(crate) fn rest(&mut self) {
         let Some((pool, ticket)) = self.pending.take() else {
             return;
         };
-        let returned = self.places.pool(pool).give_back(ticket);
-        // Whoever was evicted meanwhile ends.
+        let returned = self.permits.pool(pool).give_back(ticket);
+        // A connection that was evicted meanwhile ends.
         if let Some(Pending(evict)) = returned {
             self.rest_again(evict);
         }
@@ -371,14 +371,14 @@ impl ConnectionPermit {
         if let Some((address, standing)) = self.holder() {
             let connection = self.connection.take();
             let idle = Idle { evict, connection };
-            self.idle = Some(self.places.take_idle(address, standing, idle));
+            self.idle = Some(self.permits.take_idle(address, standing, idle));
         }
     }
 
     /// The next request has begun; false when the connection had to give way, and ends.
     pub(crate) fn wake(&mut self) -> bool {
         let ticket = self.idle.take();
-        let returned = ticket.and_then(|ticket| self.places.idle().give_back(ticket));
+        let returned = ticket.and_then(|ticket| self.permits.idle().give_back(ticket));
         let Some(Idle { evict, connection }) = returned else {
             return false;
         };
@@ -387,42 +387,42 @@ impl ConnectionPermit {
         true
     }
 
-    /// The connection carries a listener and cannot give way. When it has none any more, it may
-    /// [rest](Self::rest_again) with what is returned.
+    /// The connection carries a listener and cannot give way. When it carries none any more, it may
+    /// [rest](Self::rest_again) with the returned value.
     pub(crate) fn hold(&mut self) -> Option<Evict> {
         let (pool, ticket) = self.pending.take()?;
-        let returned = self.places.pool(pool).give_back(ticket);
+        let returned = self.permits.pool(pool).give_back(ticket);
         returned.map(|Pending(evict)| evict)
     }
 
-    /// The connection or session is a listener, and bounded as such from here on.
+    /// The connection or session is a listener's from here on, and bounded as one.
     pub(crate) fn settle(&mut self) {
         if let Some((pool, ticket)) = self.pending.take() {
-            self.places.pool(pool).give_back(ticket);
+            self.permits.pool(pool).give_back(ticket);
         }
     }
 
-    /// The same for a publisher, whose address is remembered.
+    /// The same for a publisher; its address is remembered.
     pub(crate) fn settle_publisher(&mut self) {
         self.settle();
         if let Some(address) = self.address
             && !self.is_publisher
         {
             self.is_publisher = true;
-            self.places.publishers().came(address, Instant::now());
+            self.permits.publishers().came(address, Instant::now());
         }
     }
 
-    /// A place for the session that this connection has asked for. Where connections are counted, the
-    /// session is counted in the connection's stead, which is counted again if it asks for more.
+    /// A permit for a session that was opened over this connection. Where connections are counted, the session
+    /// is counted instead of the connection, which is counted again at its next request.
     fn session(&mut self, address: IpAddr, evict: Evict) -> Self {
-        let places = &self.places;
-        let ticket = places.take(Pool::Session, address, places.standing(address), evict);
-        let mut place = Self::of(places);
-        place.address = Some(network(address));
-        place.pending = Some((Pool::Session, ticket));
-        place.connection = self.connection.take();
-        place
+        let permits = &self.permits;
+        let ticket = permits.take(Pool::Session, address, permits.standing(address), evict);
+        let mut permit = Self::of(permits);
+        permit.address = Some(network(address));
+        permit.pending = Some((Pool::Session, ticket));
+        permit.connection = self.connection.take();
+        permit
     }
 }
 
@@ -430,52 +430,52 @@ impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.settle();
         if let Some(ticket) = self.idle.take() {
-            let returned = self.places.idle().give_back(ticket);
+            let returned = self.permits.idle().give_back(ticket);
             self.connection = returned.and_then(|idle| idle.connection);
         }
         if let Some(address) = self.connection.take() {
-            self.places.connections.give_back(address);
+            self.permits.connections.give_back(address);
         }
         if let Some(address) = self.address
             && self.is_publisher
         {
-            self.places.publishers().left(address, Instant::now());
+            self.permits.publishers().left(address, Instant::now());
         }
     }
 }
 
-/// A connection's place, shared by the requests on it and by the sessions that they open.
+/// A connection's permit, shared by the requests on it and by the sessions that they open.
 #[derive(Clone, Debug)]
 pub(crate) struct Handover(Arc<Mutex<ConnectionPermit>>);
 
 impl Handover {
-    pub(crate) fn new(place: ConnectionPermit) -> Self {
-        Self(Arc::new(Mutex::new(place)))
+    pub(crate) fn new(permit: ConnectionPermit) -> Self {
+        Self(Arc::new(Mutex::new(permit)))
     }
 
-    /// A place for a session of a peer at this address.
+    /// A permit for a session of a peer at this address.
     pub(crate) fn session(&self, address: IpAddr, evict: Evict) -> ConnectionPermit {
-        self.place().session(address, evict)
+        self.permit().session(address, evict)
     }
 
-    /// The place itself, with which whatever keeps the connection is done to it.
-    pub(crate) fn place(&self) -> MutexGuard<'_, ConnectionPermit> {
+    /// The permit itself, for changes by what keeps the connection.
+    pub(crate) fn permit(&self) -> MutexGuard<'_, ConnectionPermit> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The place, for a listener that keeps the connection.
+    /// The permit of a listener that keeps the connection.
     pub(crate) fn into_permit(self, permit: ListenerPermit) -> Permit {
         match Arc::try_unwrap(self.0) {
-            Ok(place) => {
-                let place = place.into_inner().unwrap_or_else(PoisonError::into_inner);
-                Permit::new((place, permit))
+            Ok(own) => {
+                let own = own.into_inner().unwrap_or_else(PoisonError::into_inner);
+                Permit::new((own, permit))
             }
             Err(shared) => Permit::new((shared, permit)),
         }
     }
 }
 
-/// How many each has. Whoever has none is not in it, so it is never larger than what it counts.
+/// How many each key has. Keys without any are removed, so the map is never larger than what it counts.
 #[derive(Debug)]
 struct Tally<K>(Mutex<HashMap<K, u32>>);
 

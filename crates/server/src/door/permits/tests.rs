@@ -8,9 +8,9 @@ fn address(site: u8, host: u8) -> IpAddr {
     IpAddr::from([192, 0, site, host])
 }
 
-/// ConnectionPermits, and a count of evictions.
+/// Connection permits, and a count of evictions.
 struct Connections {
-    places: Arc<ConnectionPermits>,
+    permits: Arc<ConnectionPermits>,
     evicted: Arc<AtomicU64>,
 }
 
@@ -19,7 +19,7 @@ impl Connections {
         let mut settings = config::Limits::default();
         change(&mut settings);
         Self {
-            places: ConnectionPermits::new(&settings, None),
+            permits: ConnectionPermits::new(&settings, None),
             evicted: Arc::default(),
         }
     }
@@ -32,7 +32,7 @@ impl Connections {
     }
 
     fn ask(&self, pool: Pool, address: IpAddr) -> Result<ConnectionPermit, Rejected> {
-        self.places.connection(pool, address, false, self.evict())
+        self.permits.connection(pool, address, false, self.evict())
     }
 
     fn evicted(&self) -> u64 {
@@ -40,36 +40,36 @@ impl Connections {
     }
 
     fn held_by(&self, pool: Pool, address: IpAddr) -> usize {
-        self.places.pool(pool).held_by(address)
+        self.permits.pool(pool).held_by(address)
     }
 }
 
 #[test]
-fn an_address_gets_its_places_back() {
-    let crowd = Connections::new(|settings| settings.per_ip = NonZeroU32::new(2));
+fn an_address_gets_its_permits_back() {
+    let connections = Connections::new(|settings| settings.per_ip = NonZeroU32::new(2));
     let here = address(2, 1);
-    let first = crowd.ask(HTTP, here).expect("a place");
-    let _second = crowd.ask(HTTP, here).expect("a place");
-    assert_eq!(crowd.ask(HTTP, here).err(), Some(Rejected::Address));
-    assert!(crowd.ask(HTTP, address(2, 2)).is_ok());
+    let first = connections.ask(HTTP, here).expect("a permit");
+    let _second = connections.ask(HTTP, here).expect("a permit");
+    assert_eq!(connections.ask(HTTP, here).err(), Some(Rejected::Address));
+    assert!(connections.ask(HTTP, address(2, 2)).is_ok());
     drop(first);
-    let mut proxied = crowd
-        .places
-        .connection(HTTP, address(9, 9), true, crowd.evict())
+    let mut proxied = connections
+        .permits
+        .connection(HTTP, address(9, 9), true, connections.evict())
         .expect("a proxy is not counted");
     assert_eq!(proxied.charge(here), Ok(()));
-    assert_eq!(crowd.ask(HTTP, here).err(), Some(Rejected::Address));
-    assert_eq!(crowd.held_by(HTTP, address(9, 9)), 0, "its client is");
+    assert_eq!(connections.ask(HTTP, here).err(), Some(Rejected::Address));
+    assert_eq!(connections.held_by(HTTP, address(9, 9)), 0, "its client is");
     drop(proxied);
-    assert!(crowd.ask(HTTP, here).is_ok());
-    assert_eq!(crowd.places.pending(HTTP), 1, "the second is still waiting");
+    assert!(connections.ask(HTTP, here).is_ok());
+    assert_eq!(connections.permits.pending(HTTP), 1, "the second is still waiting");
 }
 
 #[test]
-fn an_ipv6_network_has_the_places_of_one_address() {
-    let crowd = Connections::new(|settings| settings.per_ip = NonZeroU32::new(1));
-    let ask = |text: &str| crowd.ask(HTTP, text.parse().expect("an address"));
-    let _first = ask("2001:db8:0:1::1").expect("a place");
+fn an_ipv6_network_has_the_permits_of_one_address() {
+    let connections = Connections::new(|settings| settings.per_ip = NonZeroU32::new(1));
+    let ask = |text: &str| connections.ask(HTTP, text.parse().expect("an address"));
+    let _first = ask("2001:db8:0:1::1").expect("a permit");
     assert_eq!(ask("2001:db8:0:1:ffff::2").err(), Some(Rejected::Address));
     assert!(ask("2001:db8:0:2::1").is_ok());
 }
@@ -77,197 +77,197 @@ fn an_ipv6_network_has_the_places_of_one_address() {
 #[test]
 fn beyond_its_share_an_address_evicts_itself() {
     for (pool, share) in [(Pool::Http, 1_024), (Pool::Rtmp, 64)] {
-        let crowd = Connections::new(|_| {});
+        let connections = Connections::new(|_| {});
         let (here, elsewhere) = (address(2, 1), address(3, 1));
-        let honest = crowd.ask(pool, elsewhere).expect("a place");
+        let honest = connections.ask(pool, elsewhere).expect("a permit");
         let mut all: Vec<_> = (0..2 * share)
-            .map(|_| crowd.ask(pool, here).expect("a place"))
+            .map(|_| connections.ask(pool, here).expect("a permit"))
             .collect();
-        assert_eq!(crowd.held_by(pool, here), share);
-        assert_eq!(crowd.held_by(pool, elsewhere), 1);
-        assert_eq!(crowd.evicted(), share as u64);
+        assert_eq!(connections.held_by(pool, here), share);
+        assert_eq!(connections.held_by(pool, elsewhere), 1);
+        assert_eq!(connections.evicted(), share as u64);
         all[0].settle();
-        assert_eq!(crowd.held_by(pool, here), share, "it had none");
+        assert_eq!(connections.held_by(pool, here), share, "it had none");
         all[share].settle();
         all[share].settle();
-        assert_eq!(crowd.held_by(pool, here), share - 1, "given back once");
+        assert_eq!(connections.held_by(pool, here), share - 1, "given back once");
         drop((all, honest));
-        assert_eq!(crowd.places.pending(pool), 0);
+        assert_eq!(connections.permits.pending(pool), 0);
     }
 }
 
 #[test]
 fn few_addresses_do_not_keep_another_out() {
     for (pool, attackers) in [(Pool::Http, 4), (Pool::Rtmp, 16)] {
-        let crowd = Connections::new(|_| {});
+        let connections = Connections::new(|_| {});
         let max = pool.bounds(&config::Limits::default(), None).max;
         let mut all = Vec::new();
         for number in 0..2 * max {
             let from = address(2, (number % attackers) as u8);
-            all.push(crowd.ask(pool, from).expect("a place"));
+            all.push(connections.ask(pool, from).expect("a permit"));
         }
-        let before = crowd.evicted();
-        let honest = crowd.ask(pool, address(2, 200)).expect("a place");
-        assert_eq!(crowd.evicted(), before + 1);
-        assert_eq!(crowd.places.pending(pool), max);
+        let before = connections.evicted();
+        let honest = connections.ask(pool, address(2, 200)).expect("a permit");
+        assert_eq!(connections.evicted(), before + 1);
+        assert_eq!(connections.permits.pending(pool), max);
         for _ in 0..max {
-            all.push(crowd.ask(pool, address(2, 1)).expect("a place"));
+            all.push(connections.ask(pool, address(2, 1)).expect("a permit"));
         }
-        assert_eq!(crowd.held_by(pool, address(2, 200)), 1, "it stays");
+        assert_eq!(connections.held_by(pool, address(2, 200)), 1, "it stays");
         drop(honest);
     }
 }
 
 #[test]
 fn networks_of_one_ipv6_site_do_not_keep_another_out() {
-    let crowd = Connections::new(|_| {});
+    let connections = Connections::new(|_| {});
     let mut all = Vec::new();
-    // A thousand networks hold four each, an honest one holds eight.
+    // A thousand networks hold four permits each, an honest one holds eight.
     let honest: IpAddr = "2001:db8:1::1".parse().expect("an address");
     for _ in 0..8 {
-        all.push(crowd.ask(HTTP, honest).expect("a place"));
+        all.push(connections.ask(HTTP, honest).expect("a permit"));
     }
     for number in 0..8_000_u16 {
         let network = number % 1_024;
         let from = format!("2001:db8:0:{network:x}::1");
         let from = from.parse().expect("an address");
-        all.push(crowd.ask(HTTP, from).expect("a place"));
+        all.push(connections.ask(HTTP, from).expect("a permit"));
     }
-    assert_eq!(crowd.places.pending(HTTP), 4_096);
-    assert_eq!(crowd.held_by(HTTP, honest), 8);
+    assert_eq!(connections.permits.pending(HTTP), 4_096);
+    assert_eq!(connections.held_by(HTTP, honest), 8);
 }
 
 #[test]
 fn a_publishers_address_comes_back_through_any_crowd() {
-    let crowd = Connections::new(|_| {});
+    let connections = Connections::new(|_| {});
     let studio = address(2, 1);
-    let mut publisher = crowd.ask(Pool::Rtmp, studio).expect("a place");
+    let mut publisher = connections.ask(Pool::Rtmp, studio).expect("a permit");
     publisher.settle_publisher();
     drop(publisher);
-    let _again = crowd.ask(Pool::Rtmp, studio).expect("a place");
-    // As many addresses as there are places, and more: nobody is greedy.
+    let _again = connections.ask(Pool::Rtmp, studio).expect("a permit");
+    // As many addresses as there are permits, and more: none has many.
     let all: Vec<_> = (0..4_096_u32)
         .map(|number| IpAddr::from((0x0a00_0000 | number << 8).to_be_bytes()))
-        .map(|from| crowd.ask(Pool::Rtmp, from).expect("a place"))
+        .map(|from| connections.ask(Pool::Rtmp, from).expect("a permit"))
         .collect();
-    assert_eq!(crowd.held_by(Pool::Rtmp, studio), 1);
-    assert_eq!(crowd.places.pending(Pool::Rtmp), 1_024);
+    assert_eq!(connections.held_by(Pool::Rtmp, studio), 1);
+    assert_eq!(connections.permits.pending(Pool::Rtmp), 1_024);
     drop(all);
 }
 
 #[test]
-fn a_session_has_a_place_of_its_own() {
-    let crowd = Connections::new(|settings| settings.per_ip = NonZeroU32::new(1));
+fn a_session_has_a_permit_of_its_own() {
+    let connections = Connections::new(|settings| settings.per_ip = NonZeroU32::new(1));
     let here = address(2, 1);
-    let place = crowd.ask(HTTP, here).expect("a place");
-    let handover = Handover::new(place);
-    let mut session = handover.session(here, crowd.evict());
-    let pending = |pool| crowd.places.pending(pool);
+    let permit = connections.ask(HTTP, here).expect("a permit");
+    let handover = Handover::new(permit);
+    let mut session = handover.session(here, connections.evict());
+    let pending = |pool| connections.permits.pending(pool);
     assert_eq!((pending(HTTP), pending(Pool::Session)), (1, 1));
     drop(handover);
     assert_eq!((pending(HTTP), pending(Pool::Session)), (0, 1));
     assert_eq!(
-        crowd.ask(HTTP, here).err(),
+        connections.ask(HTTP, here).err(),
         Some(Rejected::Address),
         "the session is counted in the connection's stead"
     );
     session.settle();
     assert_eq!(pending(Pool::Session), 0);
     drop(session);
-    assert!(crowd.ask(HTTP, here).is_ok());
+    assert!(connections.ask(HTTP, here).is_ok());
 }
 
 #[test]
 fn idle_connections_give_way_first_and_cost_nobody_a_place() {
-    let crowd = Connections::new(|_| {});
+    let connections = Connections::new(|_| {});
     let (here, there) = (address(2, 1), address(3, 1));
     let mut idle: Vec<_> = (0..IDLE_SHARE)
-        .map(|_| crowd.ask(HTTP, here).expect("a place"))
+        .map(|_| connections.ask(HTTP, here).expect("a permit"))
         .collect();
     idle.iter_mut().for_each(ConnectionPermit::rest);
     assert_eq!(
-        (crowd.places.pending(HTTP), crowd.places.idle_now()),
+        (connections.permits.pending(HTTP), connections.permits.idle_now()),
         (0, 640)
     );
-    // As many strangers as there are places: each idle one goes before the first of them.
+    // As many unknown addresses as there are permits: each idle connection goes before the first of them.
     let strangers: Vec<_> = (0..4_096_u32)
         .map(|number| IpAddr::from((0x0a00_0000 | number << 8).to_be_bytes()))
-        .map(|from| crowd.ask(HTTP, from).expect("a place"))
+        .map(|from| connections.ask(HTTP, from).expect("a permit"))
         .collect();
     assert_eq!(
-        (crowd.places.pending(HTTP), crowd.places.idle_now()),
+        (connections.permits.pending(HTTP), connections.permits.idle_now()),
         (4_096, 0)
     );
-    assert_eq!(crowd.evicted(), 640);
-    assert!(idle.iter_mut().all(|place| !place.wake()), "they end");
-    // Without room there is no rest either.
+    assert_eq!(connections.evicted(), 640);
+    assert!(idle.iter_mut().all(|permit| !permit.wake()), "they end");
+    // With the other permits returned, connections can become idle and go on.
     let mut late = strangers.into_iter().next_back().expect("a stranger");
-    let mut newcomer = crowd.ask(HTTP, there).expect("a place");
-    newcomer.rest();
+    let mut latest = connections.ask(HTTP, there).expect("a permit");
+    latest.rest();
     late.rest();
-    assert!(late.wake() && newcomer.wake());
-    assert_eq!(crowd.places.pending(HTTP), 2);
+    assert!(late.wake() && latest.wake());
+    assert_eq!(connections.permits.pending(HTTP), 2);
 }
 
 #[test]
 fn an_idle_connection_is_counted_until_its_address_needs_it() {
-    let crowd = Connections::new(|settings| settings.per_ip = NonZeroU32::new(2));
+    let connections = Connections::new(|settings| settings.per_ip = NonZeroU32::new(2));
     let here = address(2, 1);
-    let mut first = crowd.ask(HTTP, here).expect("a place");
-    let mut second = crowd.ask(HTTP, here).expect("a place");
+    let mut first = connections.ask(HTTP, here).expect("a permit");
+    let mut second = connections.ask(HTTP, here).expect("a permit");
     first.rest();
     second.rest();
-    let third = crowd.ask(HTTP, here).expect("the oldest gives way");
+    let third = connections.ask(HTTP, here).expect("the oldest gives way");
     assert!(!first.wake() && second.wake());
-    assert_eq!(crowd.ask(HTTP, here).err(), Some(Rejected::Address));
+    assert_eq!(connections.ask(HTTP, here).err(), Some(Rejected::Address));
     drop(first);
     assert_eq!(
-        crowd.ask(HTTP, here).err(),
+        connections.ask(HTTP, here).err(),
         Some(Rejected::Address),
         "it had given its count already"
     );
     second.rest();
     drop(second);
-    let _fourth = crowd.ask(HTTP, here).expect("a place");
-    assert_eq!(crowd.places.idle_now(), 0);
+    let _fourth = connections.ask(HTTP, here).expect("a permit");
+    assert_eq!(connections.permits.idle_now(), 0);
     drop(third);
-    assert_eq!(crowd.evicted(), 1);
+    assert_eq!(connections.evicted(), 1);
 }
 
 #[test]
 fn a_proxys_connection_is_its_own_between_requests() {
-    let crowd = Connections::new(|settings| settings.per_ip = NonZeroU32::new(1));
+    let connections = Connections::new(|settings| settings.per_ip = NonZeroU32::new(1));
     let (proxy, one, other) = (address(9, 9), address(2, 1), address(3, 1));
-    let places = &crowd.places;
-    let connection = places.connection(HTTP, proxy, true, crowd.evict());
-    let mut proxied = connection.expect("a place");
+    let permits = &connections.permits;
+    let connection = permits.connection(HTTP, proxy, true, connections.evict());
+    let mut proxied = connection.expect("a permit");
     assert_eq!(proxied.charge(one), Ok(()));
-    assert_eq!(crowd.ask(HTTP, one).err(), Some(Rejected::Address));
-    // The next request came with the first: another client's.
+    assert_eq!(connections.ask(HTTP, one).err(), Some(Rejected::Address));
+    // The next request came with the first, from another client.
     assert_eq!(proxied.charge(other), Ok(()));
-    let direct = crowd.ask(HTTP, one).expect("a place");
+    let direct = connections.ask(HTTP, one).expect("a permit");
     proxied.rest();
-    assert!(crowd.ask(HTTP, other).is_ok());
+    assert!(connections.ask(HTTP, other).is_ok());
     assert!(proxied.wake());
-    assert_eq!(crowd.held_by(HTTP, proxy), 1);
+    assert_eq!(connections.held_by(HTTP, proxy), 1);
     assert_eq!(proxied.charge(one), Err(Rejected::Address));
     drop((proxied, direct));
-    assert!(crowd.ask(HTTP, one).is_ok());
-    assert_eq!(places.pending(HTTP), 0);
+    assert!(connections.ask(HTTP, one).is_ok());
+    assert_eq!(permits.pending(HTTP), 0);
 }
 
 #[test]
 fn who_opened_a_session_is_counted_again_for_the_next_request() {
-    let crowd = Connections::new(|settings| settings.per_ip = NonZeroU32::new(2));
+    let connections = Connections::new(|settings| settings.per_ip = NonZeroU32::new(2));
     let here = address(2, 1);
-    let handover = Handover::new(crowd.ask(HTTP, here).expect("a place"));
-    let session = handover.session(here, crowd.evict());
-    handover.place().rest();
-    assert!(handover.place().wake());
-    assert_eq!(handover.place().charge(here), Ok(()));
-    assert_eq!(crowd.ask(HTTP, here).err(), Some(Rejected::Address));
+    let handover = Handover::new(connections.ask(HTTP, here).expect("a permit"));
+    let session = handover.session(here, connections.evict());
+    handover.permit().rest();
+    assert!(handover.permit().wake());
+    assert_eq!(handover.permit().charge(here), Ok(()));
+    assert_eq!(connections.ask(HTTP, here).err(), Some(Rejected::Address));
     drop(session);
-    assert!(crowd.ask(HTTP, here).is_ok());
+    assert!(connections.ask(HTTP, here).is_ok());
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn pending_connections_leave_descriptors_to_others() {
 }
 
 #[test]
-fn sessions_that_wait_leave_seats_to_others() {
+fn sessions_that_wait_leave_permits_to_others() {
     assert_eq!(sessions(None), (2_048, 1_024));
     assert_eq!(sessions(NonZeroU32::new(100)), (50, 12));
     assert_eq!(sessions(NonZeroU32::new(1)), (1, 1));

@@ -1,4 +1,4 @@
-//! Bodies of answers over HTTP/2, which tell by their end that a request is served.
+//! Bodies of answers over HTTP/2, whose end shows that a request is served.
 
 use std::io;
 use std::pin::Pin;

@@ -1,11 +1,11 @@
 //! HTTP/2, by hyper: requests that share a connection. They have the routes, the limits and the answers of
 //! HTTP/1.
 //!
-//! A request is written down as the head that HTTP/1 would have, and from there on is one. A live body follows
-//! its lane in a task of its own and is given piece by piece, as the client's windows open.
+//! A request is converted to the head that HTTP/1 would have, and is handled as one from there on. A live body
+//! follows its lane in its own task and is passed on piece by piece, as the client's windows open.
 //!
-//! The connection is idle while it carries no request, and a listener's while it carries a listener. Publishers
-//! have no way in: a source's body has no end, and sources speak HTTP/1.
+//! The connection is idle while it carries no request, and counts as a listener's while it carries one.
+//! Publishing over HTTP/2 is not possible: a source's body has no end, and sources speak HTTP/1.
 
 mod body;
 mod wire;
@@ -42,29 +42,29 @@ use crate::pages::Visitor;
 use crate::route::{Page, Route};
 
 /// Requests at once on one connection, and bytes of each one's head: together half of what a connection may own
-/// before anybody has shown a credential. A page with its scripts, or an HLS player, needs fewer.
+/// before its client has shown a credential. A page with its scripts, or an HLS player, needs fewer.
 const STREAMS_MAX: u32 = 16;
 const HEAD_BYTES_MAX: u32 = 8 * 1024;
 
 /// Bytes of bodies that may arrive before they are read, of one request and of all: HTTP/2's own default.
 const WINDOW_BYTES: u32 = 65_535;
 
-/// Bytes of one answer that may lie between its page and the socket.
+/// Bytes of one answer that may wait between its page and the socket.
 const SEND_BYTES_MAX: usize = 64 * 1024;
 
-/// How often a silent client is asked whether it is there, and how long it may take to say so.
+/// How often a silent client is pinged, and how long it may take to answer.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Pieces of a live body between the lane and HTTP/2: whoever does not take them falls behind in the log.
+/// Pieces of a live body between the lane and HTTP/2: a client that does not take them falls behind in the log.
 const PIECES_MAX: usize = 1;
 
-/// Serves a connection that has agreed on HTTP/2.
+/// Serves a connection that has negotiated HTTP/2.
 pub(in crate::door) async fn serve(
     node: &Arc<Node>,
     site: &Router,
     socket: TlsStream<TcpStream>,
-    place: ConnectionPermit,
+    permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
     let session = Arc::new(Session {
@@ -72,10 +72,10 @@ pub(in crate::door) async fn serve(
         site: site.clone(),
         usage: Mutex::default(),
         requests: watch::Sender::new(0),
-        place: Handover::new(place),
+        handover: Handover::new(permit),
         peer,
     });
-    session.place.place().rest();
+    session.handover.permit().rest();
     let service = service_fn(|request| {
         let session = Arc::clone(&session);
         async move { Ok::<_, Infallible>(session.answer(request).await) }
@@ -101,7 +101,7 @@ pub(in crate::door) async fn serve(
     let served = tokio::select! {
         served = connection.as_mut() => served,
         () = ending => {
-            // What it carries is served to its end.
+            // Its present requests are served to their end.
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -118,17 +118,17 @@ struct Session {
     usage: Mutex<Use>,
     /// How many requests it carries.
     requests: watch::Sender<usize>,
-    place: Handover,
-    /// Who connected, maybe a proxy.
+    handover: Handover,
+    /// The connection's peer, which may be a proxy.
     peer: SocketAddr,
 }
 
-/// What a connection is used for.
+/// What a connection is in use for.
 #[derive(Default)]
 struct Use {
     requests: usize,
     listeners: usize,
-    /// Ends the connection when it is idle again; while it has listeners nobody else can.
+    /// Ends the connection when it is idle again; kept here while it has listeners, as it cannot give way then.
     evict: Option<Evict>,
 }
 
@@ -148,7 +148,7 @@ impl Session {
         let visitor = visitor(&self.node, &head, self.peer, "https");
         let asked = Asked::by(&head, visitor.peer);
         let Some(busy) = Busy::begin(&self) else {
-            // It gave way in this moment.
+            // The connection has just given way.
             return StatusCode::SERVICE_UNAVAILABLE.into_response();
         };
         let counted = match self.count(&visitor) {
@@ -184,12 +184,12 @@ impl Session {
         })
     }
 
-    /// Counts a request for its client: a connection is counted once, unless it is a proxy's.
+    /// Counts a request for its client: a direct connection is counted once, a proxy's for each request.
     fn count(&self, visitor: &Visitor) -> Result<Option<ConnectionPermit>, Rejected> {
         let address = visitor.peer.ip();
         match visitor.is_proxied {
             true => self.node.limits.counted(address).map(Some),
-            false => self.place.place().charge(address).map(|()| None),
+            false => self.handover.permit().charge(address).map(|()| None),
         }
     }
 
@@ -204,7 +204,7 @@ impl Session {
         let extensions = request.extensions_mut();
         extensions.insert(page);
         extensions.insert(visitor);
-        extensions.insert(self.place.clone());
+        extensions.insert(self.handover.clone());
         let service = TowerToHyperService::new(self.site.clone());
         match timeout(PAGE_TIMEOUT, service.call(request)).await {
             Ok(response) => response.unwrap_or_else(|never| match never {}),
@@ -255,7 +255,7 @@ impl Session {
             }
             Reply::Live { head, body } => {
                 let (sender, pieces) = mpsc::channel(PIECES_MAX);
-                // It ends with the lane, or when the client has closed its stream.
+                // The task ends with the lane, or when the client has closed its stream.
                 tokio::spawn(body.feed(sender));
                 from_wire(&head, Some(Body::new(Pieces { pieces, _for: busy })))
             }
@@ -273,10 +273,10 @@ impl Session {
         from_wire(&answer, None)
     }
 
-    /// Resolves when no request has come for too long.
+    /// Resolves when there has been no request for too long.
     async fn idles(&self) {
         let mut requests = self.requests.subscribe();
-        // The sender is this session's own.
+        // The sender belongs to this session.
         while requests.wait_for(|requests| *requests == 0).await.is_ok() {
             let next = requests.wait_for(|requests| *requests > 0);
             if timeout(IDLE_TIMEOUT, next).await.is_err() {
@@ -296,7 +296,7 @@ impl Busy {
     /// `None` when the connection has had to give way.
     fn begin(session: &Arc<Session>) -> Option<Self> {
         let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        if usage.requests == 0 && !session.place.place().wake() {
+        if usage.requests == 0 && !session.handover.permit().wake() {
             return None;
         }
         usage.requests += 1;
@@ -307,7 +307,7 @@ impl Busy {
         })
     }
 
-    /// It is a listener's. The first is what the connection is counted for; each other is counted besides.
+    /// The request is a listener's. The connection's count covers the first; each further one is counted itself.
     fn listen(&mut self, peer: SocketAddr) -> Result<Option<ConnectionPermit>, Rejected> {
         let session = &self.session;
         let mut usage = session.usage.lock().unwrap_or_else(PoisonError::into_inner);
@@ -316,7 +316,7 @@ impl Busy {
             _ => Some(session.node.limits.counted(peer.ip())?),
         };
         if usage.evict.is_none() {
-            usage.evict = session.place.place().hold();
+            usage.evict = session.handover.permit().hold();
         }
         usage.listeners += 1;
         self.is_listener = true;
@@ -332,10 +332,10 @@ impl Drop for Busy {
         usage.listeners -= usize::from(self.is_listener);
         if usage.requests == 0 {
             let evict = usage.evict.take();
-            let mut place = session.place.place();
+            let mut permit = session.handover.permit();
             match evict {
-                Some(evict) => place.rest_again(evict),
-                None => place.rest(),
+                Some(evict) => permit.rest_again(evict),
+                None => permit.rest(),
             }
         }
         session.requests.send_replace(usage.requests);

@@ -1,4 +1,4 @@
-//! Between HTTP/2 and the bytes of HTTP/1: requests written down as heads, and answers read back.
+//! Between HTTP/2 and the bytes of HTTP/1: requests converted to heads, and answers converted back.
 
 use axum::body::Body;
 use axum::http::request::Parts;
@@ -6,7 +6,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use http1::{Head, HeadReader};
 
-/// The head that HTTP/1 would have, which says that it came over HTTP/2.
+/// The head that HTTP/1 would have, marked as having come over HTTP/2.
 pub(super) fn head(parts: &Parts) -> Result<Head, http1::Error> {
     let target = parts.uri.path_and_query();
     let target = target.ok_or(http1::Error::TargetMalformed)?.as_str();
@@ -33,7 +33,7 @@ pub(super) fn head(parts: &Parts) -> Result<Head, http1::Error> {
     Ok(head.over_http2())
 }
 
-/// An answer of ours as HTTP/1 has it, in which each line is one header. `body` is used instead of its own.
+/// An HTTP/1 answer of ours, one header per line. `body` is used instead of its own.
 pub(super) fn from_wire(answer: &[u8], body: Option<Body>) -> Response {
     let end = answer.windows(4).position(|end| end == b"\r\n\r\n");
     let (head, rest) = match end {
@@ -51,7 +51,7 @@ pub(super) fn from_wire(answer: &[u8], body: Option<Body>) -> Response {
         let name = HeaderName::from_bytes(name.as_bytes());
         let value = HeaderValue::from_bytes(value.as_bytes());
         if let (Ok(name), Ok(value)) = (name, value)
-            // What is about the connection has no place in HTTP/2 (RFC 9113 §8.2.2).
+            // Headers about the connection are not allowed in HTTP/2 (RFC 9113 §8.2.2).
             && name != header::CONNECTION
         {
             response.headers_mut().append(name, value);
