@@ -6,7 +6,7 @@
 //!              doors (accept, limits, TLS, head) ──► ingest | egress-http | egress-rtmp | pages
 //!              rtc (WHIP and WHEP, one UDP port) ──► ingest | egress-webrtc
 //!              links (pushes and pulls) ──► egress-rtmp | ingest
-//!              audio (Opus beside AAC and MP3)
+//!              derived-audio (Opus beside AAC and MP3)
 //!              admin (metrics, health, API, events)     gate (who may)     access (who was here)
 //! ```
 //!
@@ -17,7 +17,6 @@ mod access;
 mod address;
 mod admin;
 mod allowance;
-mod audio;
 pub mod cli;
 pub mod config;
 mod demo;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Instant, SystemTime};
 
+use derived_audio::DerivedAudio;
 use net::Jitter;
 use net::intake::Intake;
 use rtmp::auth::Challenger;
@@ -12,7 +13,6 @@ use rtmp::server::Challenge;
 use tokio::sync::watch;
 
 use crate::access::AccessLog;
-use crate::audio::Audio;
 use crate::config::Config;
 use crate::door::limits::Limits;
 use crate::door::pressure::{Kind, Marks};
@@ -39,7 +39,7 @@ pub(crate) struct Node {
     pub(crate) rtc: Option<Rtc>,
     pub(crate) links: Links,
     /// Opus for those who take nothing else.
-    pub(crate) audio: Audio,
+    pub(crate) audio: DerivedAudio,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
     pub(crate) access: AccessLog,
@@ -68,7 +68,7 @@ pub(crate) struct Parts {
     pub(crate) gate: Arc<KeyGate>,
     pub(crate) intake: Intake,
     pub(crate) links: Links,
-    pub(crate) audio: Audio,
+    pub(crate) audio: DerivedAudio,
     pub(crate) access: AccessLog,
     pub(crate) log: Log,
     pub(crate) certificate: Option<Arc<Certificate>>,

@@ -7,6 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use derived_audio::DerivedAudio;
 use fanout::{Class, Fanout, Registry, Settings};
 use net::intake::{Intake, Method};
 use net::link::Connector;
@@ -14,7 +15,6 @@ use net::{Backend, Epoll, Unavailable, Uring};
 use tokio::net::{TcpListener, TcpSocket};
 
 use crate::access::{AccessLog, Departures};
-use crate::audio::Audio;
 use crate::config::{self, Config};
 use crate::door::Door;
 use crate::door::host;
@@ -225,7 +225,8 @@ impl Relay {
         let publishers = config.limits.publishers.map_or(0, |max| max.get() as usize);
         let (registry, gatekeeper) =
             Registry::new(Arc::clone(&fanout), publishers, rules(Arc::clone(&config)));
-        let audio = Audio::start(&config.transcode).map_err(StartError::Transcoding)?;
+        let audio = DerivedAudio::start(&derived_audio_settings(&config))
+            .map_err(StartError::Transcoding)?;
         registry.set_deriver(audio.deriver());
         let gate = KeyGate::new(Arc::clone(&config), gatekeeper, authority)?;
         let access = AccessLog::open(&config.log.access).map_err(StartError::AccessLog)?;
@@ -368,6 +369,17 @@ fn start_workers(config: &Config, backend: MakeBackend) -> io::Result<Workers> {
         log_bytes_max: config.fanout.log_mib.saturating_mul(1024 * 1024),
     };
     Fanout::start(&settings, backend)
+}
+
+fn derived_audio_settings(config: &Config) -> derived_audio::Settings {
+    let transcode = &config.transcode;
+    derived_audio::Settings {
+        enabled: transcode.enabled,
+        options: transcode.options(),
+        threads: transcode.threads,
+        streams_max: transcode.streams_max,
+        linger: transcode.linger,
+    }
 }
 
 fn open_webrtc(node: &mut Node) -> Result<(), StartError> {

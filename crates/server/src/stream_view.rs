@@ -7,13 +7,14 @@
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use fanout::{Info, Keyframes, Offer, Phase, PictureOrder};
+use derived_audio::FULL_WORDS;
+use fanout::{DerivedOffer, Info, Keyframes, Phase, PictureOrder};
 use media::codec::opus::plain_head_channels;
 use media::{Codec, Framing, Kind, Track};
 use serde::{Serialize, Serializer};
 
+use crate::stamp;
 use crate::track_view::TrackView;
-use crate::{audio, stamp};
 
 /// See the module's description.
 #[derive(Clone, Debug, Serialize)]
@@ -162,14 +163,14 @@ impl<'a> OpusView<'a> {
             .any(|track| track.codec == Codec::Opus && is_heard_as_it_is(track));
         let state = match &info.offer {
             _ if is_own => "own",
-            Offer::Nothing => "none",
-            Offer::Track { .. } if info.is_deriving => "made",
-            Offer::Track { .. } if !has_room => "full",
-            Offer::Track { .. } => "offered",
-            Offer::Impossible(_) => "impossible",
+            DerivedOffer::Nothing => "none",
+            DerivedOffer::Track { .. } if info.is_deriving => "made",
+            DerivedOffer::Track { .. } if !has_room => "full",
+            DerivedOffer::Track { .. } => "offered",
+            DerivedOffer::Impossible(_) => "impossible",
         };
         let words = match state {
-            "full" => Some(audio::FULL_WORDS),
+            "full" => Some(FULL_WORDS),
             _ => info.offer.words(),
         };
         Self { state, words }
