@@ -65,7 +65,9 @@ pub struct Settings {
     pub linger: Duration,
 }
 
-/// The threads that transcode and the tasks that feed them; see the module's description.
+/// The threads that transcode and the tasks that feed them; see the module's description. They are there for as
+/// long as a clone of it is.
+#[derive(Clone)]
 pub struct DerivedAudio(Arc<Shared>);
 
 struct Shared {
@@ -106,7 +108,7 @@ impl DerivedAudio {
         })))
     }
 
-    /// What the registry's streams call. Without effect once this value is dropped.
+    /// What the registry's streams call. It offers nothing once the last clone is dropped.
     pub fn deriver(&self) -> Arc<dyn Deriver> {
         Arc::new(WeakDeriver(Arc::downgrade(&self.0)))
     }

@@ -17,6 +17,7 @@ mod access;
 mod address;
 mod admin;
 mod allowance;
+mod backends;
 pub mod cli;
 pub mod config;
 mod demo;
@@ -28,8 +29,8 @@ mod links;
 mod log;
 mod node;
 mod notice;
+mod overload;
 mod pages;
-mod pulse;
 mod relay;
 mod reload;
 mod route;
@@ -37,16 +38,17 @@ pub mod routes;
 mod rtc;
 mod running;
 mod signals;
+mod sockets;
 mod stamp;
 mod status;
 mod stream_view;
 mod track_view;
-mod workload;
 
 #[cfg(test)]
 mod tests;
 
 pub use links::TrustError;
-pub use relay::{Bound, Port, Relay, StartError};
+pub use relay::{Relay, StartError};
 pub use rtc::OpenError;
 pub use running::Running;
+pub use sockets::{Bound, Port};

@@ -1,14 +1,14 @@
 //! Whether the threads that carry media still turn.
 //!
-//! Each of them counts its turns. Housekeeping looks at the counts once in a while; a thread whose count
-//! stands still for [`STOPPED_AFTER`] has ended, or is stuck. The operator's port then says that the
-//! server is not ready: it accepts what it cannot serve.
+//! Each thread counts its turns, and the counts are read once a second. A thread whose count does not change
+//! for [`STOPPED_AFTER`] has ended or is stuck. The operator's port then says that the server is not ready:
+//! it accepts connections that it cannot serve.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Each thread turns once a second at the least; the rest is for a host that is busy or was suspended.
+/// Each thread turns at least once a second; the rest is a margin for a host that is busy or was suspended.
 const STOPPED_AFTER: Duration = Duration::from_secs(10);
 
 /// What threads do, and their numbers.
@@ -22,19 +22,19 @@ pub(crate) struct Pulses(Mutex<HashMap<Thread, Pulse>>);
 struct Pulse {
     turns: u64,
     changed: Instant,
-    /// When the turns were last looked at.
+    /// When the turns were last read.
     seen: Instant,
 }
 
 impl Pulse {
-    /// Judged by what was seen: time in which nobody looked tells nothing.
+    /// Judged at the last reading: time without a reading does not count.
     fn has_stopped(self) -> bool {
         self.seen.saturating_duration_since(self.changed) >= STOPPED_AFTER
     }
 }
 
 impl Pulses {
-    /// Notes how often a thread has turned. None: it has nothing to do, and may sleep.
+    /// Notes how often a thread has turned; `None` for a thread that has nothing to do and may sleep.
     pub(crate) fn note(&self, thread: Thread, turns: Option<u64>, now: Instant) {
         let mut pulses = self.pulses();
         let Some(turns) = turns else {
