@@ -1,7 +1,8 @@
 //! `/metrics`, in the OpenMetrics text format.
 //!
-//! Workers, doors and publishers' connections keep plain counts; nothing is gathered until a scrape. The [`table`] names every metric with its type, its labels and its meaning, and a test
-//! holds `docs/metrics.md` and the page itself to it.
+//! Workers, doors and publishers' connections keep plain counts; nothing is gathered until a scrape. The
+//! [`table`] names every metric with its type, its labels and its meaning, and a test holds `docs/metrics.md`
+//! and the page itself to it.
 
 mod links;
 mod page;
