@@ -38,6 +38,7 @@ const EVERYTHING: &[&str] = &[
     "formats",
     "webrtc",
     "transcode",
+    "derived-audio",
     "ingest",
     "egress-http",
     "egress-rtmp",
@@ -98,7 +99,12 @@ const ROOMS: &[Room] = &[
         may_use: &["media"],
         tests_may_use: TESTKIT,
     },
-    // tier 3: connections; siblings never see each other
+    // tier 3: connections and what is derived; siblings never see each other
+    Room {
+        name: "derived-audio",
+        may_use: TIER_0_TO_2,
+        tests_may_use: TESTKIT,
+    },
     Room {
         name: "ingest",
         may_use: TIER_0_TO_2,
@@ -137,6 +143,7 @@ const ROOMS: &[Room] = &[
             "formats",
             "webrtc",
             "transcode",
+            "derived-audio",
             "ingest",
             "egress-http",
             "egress-rtmp",
@@ -183,6 +190,7 @@ const WITH_TOKIO: &[&str] = &[
     "fanout",
     "net",
     "webrtc",
+    "derived-audio",
     "ingest",
     "egress-http",
     "egress-rtmp",

@@ -1,19 +1,19 @@
 //! The stream `demo`: a short clip in the binary, published for ever.
 //!
-//! It is a publisher like any other, which gives way to every client with the key. Its timestamps continue
-//! from one loop to the next, and each item is written when it is due by the clock that started with the
-//! first one, so it does not drift.
+//! It is a publisher like any other, and gives way to a publisher with the key. Its timestamps go on from
+//! one turn of the loop to the next. Each item is written when it is due by the clock that the first one
+//! started, so the stream does not drift.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use container::flv;
-use fanout::{PublishRefused, Publisher, Source};
+use fanout::{PublishRefused, Publisher, Registry, Source};
 use media::{Container, Item, Span, StreamName, TICKS_PER_SECOND, Timestamp};
 use tokio::time::{Instant, sleep_until};
 
-use crate::node::Node;
+use crate::gate::AuthorityGate;
 
 /// Picture and sound of equal length, made by `cargo xtask demo-clip`.
 const CLIP: &[u8] = include_bytes!("../assets/demo.flv");
@@ -21,8 +21,8 @@ const CLIP: &[u8] = include_bytes!("../assets/demo.flv");
 /// The stream's name, and its protocol in the metrics.
 pub(crate) const NAME: &str = "demo";
 
-/// A process that was stopped for longer than this continues from the present, instead of sending all
-/// that it missed at once.
+/// A process that was stopped for longer than this goes on from the present, instead of sending at once
+/// all that it missed.
 const LATE_MAX: Duration = Duration::from_secs(1);
 
 /// Why there is no demo.
@@ -44,14 +44,14 @@ pub(crate) struct Demo {
 }
 
 /// Begins the stream.
-pub(crate) fn begin(node: &Node) -> Result<Demo, DemoError> {
+pub(crate) fn begin(registry: &Registry, gate: &AuthorityGate) -> Result<Demo, DemoError> {
     let reel = Reel::read(CLIP)?;
-    let publisher = publish(node)?;
+    let publisher = publish(registry, gate)?;
     Ok(Demo { reel, publisher })
 }
 
-/// Publishes until another publisher takes the stream over or it is ended.
-pub(crate) async fn run(node: Arc<Node>, demo: Demo) {
+/// Publishes until another publisher takes the stream over or it is ended. `bytes` counts the media written.
+pub(crate) async fn run(demo: Demo, bytes: Arc<AtomicU64>) {
     let Demo {
         reel,
         mut publisher,
@@ -71,24 +71,24 @@ pub(crate) async fn run(node: Arc<Node>, demo: Demo) {
                 start += late;
             }
             sleep_until(start + at).await;
-            let bytes: usize = batch.iter().map(media_bytes).sum();
+            let written: usize = batch.iter().map(media_bytes).sum();
             if publisher
                 .write(&mut batch, Instant::now().into_std())
                 .is_err()
             {
                 tracing::info!(
-                    "the demo has ended: its stream was ended, or has another publisher now"
+                    "the demo has ended: its stream was ended, or has another publisher"
                 );
                 return;
             }
-            node.demo_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            bytes.fetch_add(written as u64, Ordering::Relaxed);
         }
     }
 }
 
-fn publish(node: &Node) -> Result<Publisher, DemoError> {
+fn publish(registry: &Registry, gate: &AuthorityGate) -> Result<Publisher, DemoError> {
     let name = StreamName::parse(NAME).expect("the name is well formed");
-    let permission = node.gate.publish_until_replaced(&name);
+    let permission = gate.publish_until_replaced(&name);
     let source = Source {
         protocol: "demo",
         peer: None,
@@ -97,9 +97,7 @@ fn publish(node: &Node) -> Result<Publisher, DemoError> {
         content_type: "video/x-flv".to_owned(),
         headers: Vec::new(),
     };
-    Ok(node
-        .registry
-        .publish(&permission, source, Instant::now().into_std())?)
+    Ok(registry.publish(&permission, source, Instant::now().into_std())?)
 }
 
 fn media_bytes(item: &Item) -> usize {

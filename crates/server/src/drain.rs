@@ -1,42 +1,99 @@
-//! Shutdown: no new connections, time for present ones, then the end.
+//! Draining: no new connections, time for the present listeners to leave, then the end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use fanout::Fanout;
+use net::Jitter;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::node::Node;
+use crate::links::Links;
 
 /// How often it is checked whether the last listener has left.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Lets publishers and listeners go on until the last listener has left, `hurry` resolves, or the
-/// configured time is over.
-pub(crate) async fn drain(node: &Node, hurry: impl Future) {
-    let patience = node.config.drain_timeout;
+/// Whether the server drains, and when a peer that is turned away may come again.
+#[derive(Debug)]
+pub(crate) struct Drain {
+    /// Turns true once, for good.
+    leaving: watch::Sender<bool>,
+    /// Spreads the peers that come again.
+    jitter: Arc<Jitter>,
+}
+
+impl Drain {
+    /// Not begun. `jitter_seed` is random.
+    pub(crate) fn new(jitter_seed: u64) -> Self {
+        Self {
+            leaving: watch::Sender::new(false),
+            jitter: Arc::new(Jitter::new(jitter_seed)),
+        }
+    }
+
+    /// From here on no publisher or listener is admitted, and peers whose protocol can say so are asked to
+    /// connect again.
+    pub(crate) fn begin(&self, fanout: &Fanout) {
+        self.leaving.send_replace(true);
+        fanout.announce_leave();
+    }
+
+    /// Whether draining has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        *self.leaving.borrow()
+    }
+
+    /// Resolves when draining begins, or at once if it has begun.
+    pub(crate) async fn begun(&self) {
+        let mut leaving = self.leaving.subscribe();
+        // An error is impossible: the sender is borrowed meanwhile.
+        leaving.wait_for(|leaving| *leaving).await.ok();
+    }
+
+    /// Turns true when draining begins.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<bool> {
+        self.leaving.subscribe()
+    }
+
+    /// The sequence that all Retry-After headers are drawn from.
+    pub(crate) fn jitter(&self) -> Arc<Jitter> {
+        Arc::clone(&self.jitter)
+    }
+
+    /// Seconds after which a peer that is turned away may come again, drawn at random.
+    pub(crate) fn retry_after(&self) -> u64 {
+        http1::retry_after(self.jitter.random())
+    }
+}
+
+/// Waits until the last listener has left, `hurry` resolves, or `patience` has passed. Publishers and
+/// listeners go on meanwhile.
+pub(crate) async fn wait_for_listeners(
+    fanout: &Fanout,
+    links: &Links,
+    patience: Duration,
+    hurry: impl Future,
+) {
+    // A push is a listener that never leaves by itself.
+    let listeners = || fanout.listeners().saturating_sub(links.pushes.running());
     let deadline = Instant::now() + patience;
     let emptied = async {
-        while listeners(node) > 0 {
-            tokio::time::sleep(POLL).await;
+        while listeners() > 0 {
+            sleep(POLL).await;
         }
     };
-    if listeners(node) > 0 {
+    if listeners() > 0 {
         tracing::info!(
-            listeners = listeners(node),
+            listeners = listeners(),
             seconds = patience.as_secs(),
             "waiting for listeners to leave"
         );
     }
     tokio::select! {
         () = emptied => {}
-        () = tokio::time::sleep_until(deadline) => {
-            tracing::info!(listeners = listeners(node), "the time for leaving is over");
+        () = sleep_until(deadline) => {
+            tracing::info!(listeners = listeners(), "the time for leaving is over");
         }
-        _ = hurry => tracing::info!(listeners = listeners(node), "ending at once"),
+        _ = hurry => tracing::info!(listeners = listeners(), "ending at once"),
     }
-}
-
-/// Listeners that may leave: a push is one that never does by itself.
-fn listeners(node: &Node) -> u64 {
-    let all = node.registry.fanout().listeners();
-    all.saturating_sub(node.links.pushes.running())
 }

@@ -6,8 +6,8 @@
 //!              doors (accept, limits, TLS, head) ──► ingest | egress-http | egress-rtmp | pages
 //!              rtc (WHIP and WHEP, one UDP port) ──► ingest | egress-webrtc
 //!              links (pushes and pulls) ──► egress-rtmp | ingest
-//!              audio (Opus beside AAC and MP3)
-//!              admin (metrics, health, API, events)     gate (permissions)     access (access log)
+//!              derived-audio (Opus beside AAC and MP3)
+//!              admin (metrics, health, API, events)     gate (who may)     access (who was here)
 //! ```
 //!
 //! Every connection goes through a door, every permission through the one gate, and every address
@@ -17,7 +17,7 @@ mod access;
 mod address;
 mod admin;
 mod allowance;
-mod audio;
+mod backends;
 pub mod cli;
 pub mod config;
 mod demo;
@@ -29,8 +29,8 @@ mod links;
 mod log;
 mod node;
 mod notice;
+mod overload;
 mod pages;
-mod pulse;
 mod relay;
 mod reload;
 mod route;
@@ -38,17 +38,18 @@ pub mod routes;
 mod rtc;
 mod running;
 mod signals;
+mod sockets;
 mod stamp;
 mod status;
 mod stream_view;
 mod track_view;
-mod workload;
 
 #[cfg(test)]
 mod tests;
 
 pub use gate::{Authority, Grant, Verdict};
 pub use links::TrustError;
-pub use relay::{Bound, Port, Relay, StartError};
+pub use relay::{Relay, StartError};
 pub use rtc::OpenError;
 pub use running::Running;
+pub use sockets::{Bound, Port};

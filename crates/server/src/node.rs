@@ -1,30 +1,24 @@
-//! The state that all parts of a running relay share.
+//! What the connections of a running relay share: those of the doors, and WebRTC's sessions.
+//!
+//! Others have contexts of their own: [links](crate::links::Context), the [operator's port](crate::admin::Context)
+//! and the measuring of [overload](crate::overload::Overload).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::{Instant, SystemTime};
 
-use net::Jitter;
 use net::intake::Intake;
 use rtmp::auth::Challenger;
 use rtmp::server::Challenge;
-use tokio::sync::watch;
 
 use crate::access::AccessLog;
-use crate::audio::Audio;
 use crate::config::Config;
 use crate::door::limits::Limits;
-use crate::door::pressure::{Kind, Marks};
-use crate::door::tls::Certificate;
 use crate::door::{Counts, host};
+use crate::drain::Drain;
 use crate::gate::AuthorityGate;
-use crate::links::Links;
-use crate::log::Log;
-use crate::pulse::Pulses;
-use crate::relay::{Bound, Port};
 use crate::rtc::Rtc;
-use crate::workload::{self, Sample, Workload};
+use crate::sockets::{Bound, Port};
 
 /// See the module's description.
 pub(crate) struct Node {
@@ -35,30 +29,14 @@ pub(crate) struct Node {
     pub(crate) egress: Arc<egress_http::Context>,
     /// Listeners over RTMP.
     pub(crate) players: Arc<egress_rtmp::Context>,
-    /// WebRTC, unless it is disabled.
-    pub(crate) rtc: Option<Rtc>,
-    pub(crate) links: Links,
-    /// Opus for listeners that take nothing else.
-    pub(crate) audio: Audio,
+    /// WebRTC, unless it is switched off.
+    pub(crate) rtc: Option<Arc<Rtc>>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) counts: Counts,
     pub(crate) access: AccessLog,
-    pub(crate) log: Log,
-    /// The certificate of the TLS ports.
-    pub(crate) certificate: Option<Arc<Certificate>>,
-    pub(crate) started: SystemTime,
-    /// Media bytes of the demo, which arrives on no port.
-    pub(crate) demo_bytes: AtomicU64,
-    /// The operator's port asks for the password.
-    pub(crate) password_demanded: bool,
+    pub(crate) drain: Arc<Drain>,
     pub(crate) bound: Vec<Bound>,
-    pub(crate) workload: Workload,
-    marks: Marks,
-    pub(crate) pulses: Pulses,
-    /// Spreads the retries of refused clients.
-    jitter: Arc<Jitter>,
-    /// Whether new clients are refused because the server shuts down.
-    leaving: watch::Sender<bool>,
+    pub(crate) started: SystemTime,
 }
 
 /// The parts of a node that are made before it.
@@ -67,40 +45,28 @@ pub(crate) struct Parts {
     pub(crate) registry: Arc<fanout::Registry>,
     pub(crate) gate: Arc<AuthorityGate>,
     pub(crate) intake: Intake,
-    pub(crate) links: Links,
-    pub(crate) audio: Audio,
     pub(crate) access: AccessLog,
-    pub(crate) log: Log,
-    pub(crate) certificate: Option<Arc<Certificate>>,
     pub(crate) bound: Vec<Bound>,
-    pub(crate) password_demanded: bool,
-    /// Random, and used for nothing else.
+    /// Random, and only for this.
     pub(crate) challenge_key: [u8; 32],
     pub(crate) jitter_seed: u64,
-    pub(crate) marks: Marks,
 }
 
 impl Node {
+    /// Without WebRTC, which needs the node's ingest.
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts {
             config,
             registry,
             gate,
             intake,
-            links,
-            audio,
             access,
-            log,
-            certificate,
             bound,
-            password_demanded,
             challenge_key,
             jitter_seed,
-            marks,
         } = parts;
         let now = Instant::now();
-        let jitter = Arc::new(Jitter::new(jitter_seed));
-        let leaving = watch::Sender::new(false);
+        let drain = Drain::new(jitter_seed);
         let ingest = ingest::Context {
             registry: Arc::clone(&registry),
             gate: Arc::clone(&gate) as _,
@@ -116,44 +82,34 @@ impl Node {
                 epoch: now,
             })),
             intake: Some(intake),
-            leaving: leaving.subscribe(),
+            leaving: drain.subscribe(),
         };
         let egress = egress_http::Context {
             registry: Arc::clone(&registry),
             gate: Arc::clone(&gate) as _,
             server_header: config.http.server_header.clone(),
-            jitter: Arc::clone(&jitter),
+            jitter: drain.jitter(),
         };
         let players = egress_rtmp::Context {
             registry: Arc::clone(&registry),
             gate: Arc::clone(&gate) as _,
             play_wait: config.rtmp.play_wait,
-            leaving: leaving.subscribe(),
+            leaving: drain.subscribe(),
         };
         Self {
             ingest: Arc::new(ingest),
             egress: Arc::new(egress),
             players: Arc::new(players),
+            rtc: None,
             limits: Limits::new(config.limits.clone(), host::descriptors_max(), now),
             counts: Counts::new(registry.fanout().events()),
+            drain: Arc::new(drain),
             started: SystemTime::now(),
-            demo_bytes: AtomicU64::new(0),
-            workload: Workload::new(host::cores()),
-            marks,
-            pulses: Pulses::default(),
-            jitter,
-            leaving,
             config,
-            rtc: None,
             registry,
             gate,
-            links,
-            audio,
             access,
-            log,
-            certificate,
             bound,
-            password_demanded,
         }
     }
 
@@ -163,86 +119,5 @@ impl Node {
             .iter()
             .find(|bound| bound.port == port)
             .map(|bound| bound.address)
-    }
-
-    /// From here on new clients are refused, and clients whose protocol allows it are asked to reconnect.
-    pub(crate) fn start_draining(&self) {
-        self.leaving.send_replace(true);
-        self.registry.fanout().announce_leave();
-    }
-
-    pub(crate) fn is_draining(&self) -> bool {
-        *self.leaving.borrow()
-    }
-
-    /// Resolves when the server is about to shut down.
-    pub(crate) async fn leaves(&self) {
-        let mut leaving = self.leaving.subscribe();
-        // The sender lives as long as the node.
-        leaving.wait_for(|leaving| *leaving).await.ok();
-    }
-
-    /// Seconds after which a refused client may try again.
-    pub(crate) fn retry_after(&self) -> u64 {
-        http1::retry_after(self.jitter.random())
-    }
-
-    /// Housekeeping of the core, four times a second.
-    pub(crate) fn tick(&self, now: Instant) {
-        self.registry.tick(now);
-        self.log.sum_up(now);
-    }
-
-    /// Measures the workload, for the limits and for readiness. Call it from a thread that may block, four times a
-    /// second.
-    pub(crate) fn measure(&self, now: Instant) {
-        let Some(rates) = self.workload.measure(now, || self.sample(now)) else {
-            return;
-        };
-        self.limits
-            .measured_egress(rates.egress_bits, rates.stream_bits);
-        self.note_pulses(now);
-        let (pressure, marks) = (&self.limits.pressure, &self.marks);
-        let levels = [
-            (Kind::Turn, Some(rates.core_share / marks.core_share)),
-            (
-                Kind::WebrtcTurn,
-                rates.webrtc_share.map(|share| share / marks.webrtc_share),
-            ),
-            (Kind::Lateness, Some(rates.late_share / marks.late_share)),
-        ];
-        for (kind, level) in levels {
-            pressure.note(kind, level, now);
-        }
-    }
-
-    fn note_pulses(&self, now: Instant) {
-        let note = |what, number, turns| self.pulses.note((what, number), turns, now);
-        let intake = self.ingest.intake.iter().flat_map(Intake::turns);
-        for (number, turns) in intake.enumerate() {
-            note("reading publishers", number, Some(turns));
-        }
-        for (number, books) in self.registry.fanout().worker_books().iter().enumerate() {
-            // A worker that has listeners asks each of them once a second how far behind it is.
-            let has_listeners = books.listeners_now() > 0;
-            let turns = has_listeners.then(|| books.lag_seconds.value().counts.iter().sum());
-            note("visiting listeners", number, turns);
-        }
-        let workers = self.rtc.iter().flat_map(|rtc| rtc.service.port().turns());
-        for (number, turns) in workers.enumerate() {
-            note("serving WebRTC", number, Some(turns));
-        }
-    }
-
-    fn sample(&self, now: Instant) -> Sample {
-        let stats = &self.ingest.stats;
-        let ingest = ingest::Protocol::ALL.map(|protocol| stats.ingest_bytes(protocol));
-        let publishers = ingest::Protocol::ALL.map(|protocol| stats.publishers(protocol));
-        Sample {
-            at: now,
-            ingest_bytes: ingest.into_iter().sum(),
-            publishers: publishers.into_iter().sum(),
-            work: workload::work(&self.registry.fanout().books()),
-        }
     }
 }

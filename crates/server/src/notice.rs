@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::config::Config;
 use crate::keys::Generated;
-use crate::relay::{Bound, Port};
+use crate::sockets::{Bound, Port};
 
 /// Replaces a secret that the operator already knows.
 const KEY_PLACEHOLDER: &str = "KEY";

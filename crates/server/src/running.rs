@@ -1,7 +1,7 @@
 //! A running relay, and how it ends.
 //!
-//! It ends in the reverse order of starting: the public ports close, listeners get time to leave, links and
-//! streams end, workers end, and the last lines of the access log are written.
+//! Ending is starting in reverse: the public ports close, listeners get time to leave, links and streams end,
+//! workers end, and the last lines of the access log are written.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,30 +13,34 @@ use tokio::task::JoinSet;
 
 use crate::access::Departures;
 use crate::config::Secret;
-use crate::door;
+use crate::door::Counts;
 use crate::door::host::Host;
-use crate::drain;
+use crate::door::limits::Limits;
 use crate::keys::Generated;
+use crate::log::Log;
 use crate::node::Node;
-use crate::relay::{Bound, Port, Socket};
+use crate::overload::Overload;
 use crate::reload::Reload;
-use crate::{admin, demo, links, notice};
+use crate::sockets::{Bound, Port, Socket};
+use crate::{admin, demo, door, drain, links, notice};
 
-/// How often the core's periodic work is done.
+/// The interval of housekeeping and of measuring.
 const TICK: Duration = Duration::from_millis(250);
 
 /// A running relay.
 pub struct Running {
     node: Arc<Node>,
+    /// What the operator's port shows beside the node.
+    operator: Arc<admin::Context>,
     generated: Generated,
     demo: bool,
     stop_accepting: watch::Sender<bool>,
     /// The accept loops of the public ports.
     doors: JoinSet<()>,
-    /// Tasks that run while it drains: the operator's port, periodic work, the demo.
+    /// What goes on while it drains: the operator's port, housekeeping, measuring, the demo.
     services: JoinSet<()>,
     stop_links: watch::Sender<bool>,
-    /// The tasks of the links, until all have said goodbye.
+    /// What keeps the links, until all have ended.
     links: JoinSet<()>,
     departures: Departures,
 }
@@ -45,12 +49,14 @@ impl Running {
     /// With a complete node. Nothing runs yet.
     pub(crate) fn new(
         node: Arc<Node>,
+        operator: Arc<admin::Context>,
         generated: Generated,
         demo: bool,
         departures: Departures,
     ) -> Self {
         Self {
             node,
+            operator,
             generated,
             demo,
             stop_accepting: watch::channel(false).0,
@@ -85,7 +91,7 @@ impl Running {
     /// What can be reloaded while it serves.
     pub(crate) fn reload(&self) -> Reload {
         Reload {
-            certificate: self.node.certificate.clone(),
+            certificate: self.operator.certificate.clone(),
             access: self.node.access.clone(),
         }
     }
@@ -106,11 +112,11 @@ impl Running {
         )
     }
 
-    /// Opens the doors.
-    pub(crate) fn open(&mut self, sockets: Vec<Socket>) {
-        let node = &self.node;
+    /// Begins the links and the services, and opens the doors.
+    pub(crate) fn open(&mut self, sockets: Vec<Socket>, links: links::Context) {
+        let (node, operator) = (&self.node, &self.operator);
         let stop = self.stop_links.subscribe();
-        self.links.spawn(links::supervise(Arc::clone(node), stop));
+        self.links.spawn(links::supervise(links, stop));
         for (_, socket, door) in sockets {
             match door {
                 Some(door) => {
@@ -119,16 +125,20 @@ impl Running {
                         .spawn(door::accept(socket, door, Arc::clone(node), stop));
                 }
                 None => {
-                    self.services.spawn(admin::serve(socket, Arc::clone(node)));
+                    self.services
+                        .spawn(admin::serve(socket, Arc::clone(operator)));
                 }
             }
         }
-        self.services.spawn(look_after(Arc::clone(node)));
-        self.services.spawn(watch_host(Arc::clone(node)));
+        let (registry, log) = (Arc::clone(&node.registry), operator.log.clone());
+        self.services.spawn(housekeep(registry, log));
+        let (limits, overload) = (Arc::clone(&node.limits), Arc::clone(&operator.overload));
+        self.services.spawn(measure(limits, overload));
         if self.demo {
-            match demo::begin(node) {
+            match demo::begin(&node.registry, &node.gate) {
                 Ok(demo) => {
-                    self.services.spawn(demo::run(Arc::clone(node), demo));
+                    let bytes = Arc::clone(&operator.demo_bytes);
+                    self.services.spawn(demo::run(demo, bytes));
                 }
                 Err(error) => tracing::error!(%error, "there is no demo"),
             }
@@ -139,10 +149,11 @@ impl Running {
     /// resolves, or the configured time is over; then ends.
     pub async fn run_until(mut self, shutdown: impl Future, hurry: impl Future) {
         shutdown.await;
-        self.node.start_draining();
+        self.node.drain.begin(self.node.registry.fanout());
         self.stop_accepting.send_replace(true);
         while self.doors.join_next().await.is_some() {}
-        drain::drain(&self.node, hurry).await;
+        let (fanout, links) = (self.node.registry.fanout(), &self.operator.links);
+        drain::wait_for_listeners(fanout, links, self.node.config.drain_timeout, hurry).await;
         self.end().await;
     }
 
@@ -151,14 +162,14 @@ impl Running {
         self.stop_links.send_replace(true);
         leave_others(self.links).await;
         self.node.registry.end_all();
-        say_goodbye(&self.node).await;
+        say_goodbye(&self.node.counts, &self.node.limits).await;
         let fanout = Arc::clone(self.node.registry.fanout());
         let events = Arc::clone(fanout.events());
         let ingest = Arc::clone(&self.node.ingest);
         let webrtc = self.node.rtc.as_ref().map(|rtc| rtc.service.port());
         let (departures, access) = (self.departures, self.node.access.clone());
-        // Connections that are still open hold the node; their log lines end here all the same.
-        drop(self.node);
+        // Connections that are still there hold the node; their lines in the access log end here all the same.
+        drop((self.operator, self.node));
         let ended = tokio::task::spawn_blocking(move || {
             if let Some(intake) = &ingest.intake {
                 intake.stop();
@@ -173,7 +184,7 @@ impl Running {
         if ended.await.is_err() {
             tracing::error!("the workers did not end in order");
         }
-        // The last listeners have left; readers of events get their end.
+        // The last listeners have left; readers of events are told so.
         events.close();
         let read = async {
             while events.readers() > 0 {
@@ -186,13 +197,13 @@ impl Running {
     }
 }
 
-/// How long other servers, and then publishers and pages, may still take to be told of the end.
+/// How long other servers, and then publishers and pages, may be told that the server ends.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// How often it is checked whether something has ended.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Links end before the streams: a pull would take the end of its stream for a failure.
+/// Ends the links. They end before the streams: a pull would take the end of its stream for a failure.
 async fn leave_others(mut links: JoinSet<()>) {
     let left = async { while links.join_next().await.is_some() {} };
     if tokio::time::timeout(GOODBYE, left).await.is_err() {
@@ -201,18 +212,16 @@ async fn leave_others(mut links: JoinSet<()>) {
     links.shutdown().await;
 }
 
-async fn say_goodbye(node: &Node) {
+/// Waits until connections have been told, for [`GOODBYE`] at most.
+async fn say_goodbye(counts: &Counts, limits: &Limits) {
     let told = async {
-        // Players that workers have returned belong to no door any more, but still hold their permits.
-        while node.counts.open() > 0 || node.limits.listeners_now() > 0 {
+        // Players that workers have given back are no door's any more, but still have their permits.
+        while counts.open() > 0 || limits.seated() > 0 {
             tokio::time::sleep(POLL).await;
         }
     };
     if tokio::time::timeout(GOODBYE, told).await.is_err() {
-        tracing::debug!(
-            connections = node.counts.open(),
-            "some connections are cut off"
-        );
+        tracing::debug!(connections = counts.open(), "some connections are cut off");
     }
 }
 
@@ -224,17 +233,18 @@ impl std::fmt::Debug for Running {
     }
 }
 
-/// Measures the workload and the host's resources, in a thread that a slow file may block.
-async fn watch_host(node: Arc<Node>) {
+/// Measures the host and the load, on threads where a file that is slow to read delays no connection.
+async fn measure(limits: Arc<Limits>, overload: Arc<Overload>) {
     let host = Arc::new(Host::new());
     let mut interval = tokio::time::interval(TICK);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         let now = interval.tick().await.into_std();
-        let (host, node) = (Arc::clone(&host), Arc::clone(&node));
+        let (host, limits) = (Arc::clone(&host), Arc::clone(&limits));
+        let overload = Arc::clone(&overload);
         let look = move || {
-            host.look(&node.limits.pressure, now);
-            node.measure(now);
+            host.look(&limits.pressure, now);
+            overload.measure(now);
         };
         if tokio::task::spawn_blocking(look).await.is_err() {
             tracing::error!("looking at the host has failed");
@@ -243,11 +253,13 @@ async fn watch_host(node: Arc<Node>) {
     }
 }
 
-async fn look_after(node: Arc<Node>) {
+/// Housekeeping of the core and of the log.
+async fn housekeep(registry: Arc<Registry>, log: Log) {
     let mut interval = tokio::time::interval(TICK);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         let now = interval.tick().await.into_std();
-        node.tick(now);
+        registry.tick(now);
+        log.sum_up(now);
     }
 }

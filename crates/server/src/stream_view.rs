@@ -7,13 +7,14 @@
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
+use derived_audio::FULL_WORDS;
 use fanout::{DerivedOffer, Info, Keyframes, Phase, PictureOrder};
 use media::codec::opus::plain_head_channels;
 use media::{Codec, Framing, Kind, Track};
 use serde::{Serialize, Serializer};
 
+use crate::stamp;
 use crate::track_view::TrackView;
-use crate::{audio, stamp};
 
 /// See the module's description.
 #[derive(Clone, Debug, Serialize)]
@@ -169,7 +170,7 @@ impl<'a> OpusView<'a> {
             DerivedOffer::Impossible(_) => "impossible",
         };
         let words = match state {
-            "full" => Some(audio::FULL_WORDS),
+            "full" => Some(FULL_WORDS),
             _ => info.offer.words(),
         };
         Self { state, words }

@@ -8,25 +8,33 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fanout::{ListenerId, ListenerRecord, ListenerReport};
+use derived_audio::DerivedAudio;
+use fanout::{ListenerId, ListenerRecord, ListenerReport, Registry};
 use media::StreamName;
 use net::link::Report;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::links::Row;
-use crate::node::Node;
+use crate::links::{Links, Row};
 use crate::stream_view::StreamView;
 use crate::{config, stamp};
 
+/// What the API shows and changes.
+#[derive(Clone)]
+pub(super) struct Api {
+    pub(super) registry: Arc<Registry>,
+    pub(super) audio: DerivedAudio,
+    pub(super) links: Links,
+}
+
 /// `GET /api/v1/streams`.
-pub(super) async fn streams(State(node): State<Arc<Node>>) -> Json<Value> {
-    let infos: Vec<_> = node.registry.list().iter().map(|one| one.info()).collect();
+pub(super) async fn streams(State(api): State<Api>) -> Json<Value> {
+    let infos: Vec<_> = api.registry.list().iter().map(|one| one.info()).collect();
     let all: Vec<_> = infos
         .iter()
-        .map(|info| StreamView::of(info).with_opus(node.audio.has_room(info)))
+        .map(|info| StreamView::of(info).with_opus(api.audio.has_room(info)))
         .collect();
-    let blocks = node.registry.blocks(Instant::now());
+    let blocks = api.registry.blocks(Instant::now());
     let blocked: Vec<_> = blocks
         .iter()
         .map(|(name, time)| json!({ "name": name.as_str(), "seconds": time.as_secs().max(1) }))
@@ -43,7 +51,7 @@ pub(super) struct For {
 
 /// `DELETE /api/v1/streams/{name}?for=`.
 pub(super) async fn end_stream(
-    State(node): State<Arc<Node>>,
+    State(api): State<Api>,
     Path(name): Path<String>,
     Query(For { time }): Query<For>,
 ) -> Response {
@@ -54,7 +62,7 @@ pub(super) async fn end_stream(
         Ok(block) => block,
         Err(words) => return refuse(StatusCode::BAD_REQUEST, &format!("for: {words}")),
     };
-    match node.registry.end(&name, block, Instant::now()) {
+    match api.registry.end(&name, block, Instant::now()) {
         Ok(true) => {
             let blocked = block.map(|time| time.as_secs());
             tracing::info!(stream = %name, ?blocked, "a stream is ended by the operator");
@@ -72,11 +80,8 @@ pub(super) struct Which {
 }
 
 /// `GET /api/v1/listeners?stream=`.
-pub(super) async fn listeners(
-    State(node): State<Arc<Node>>,
-    Query(which): Query<Which>,
-) -> Response {
-    let fanout = Arc::clone(node.registry.fanout());
+pub(super) async fn listeners(State(api): State<Api>, Query(which): Query<Which>) -> Response {
+    let fanout = Arc::clone(api.registry.fanout());
     let gathered = tokio::task::spawn_blocking(move || {
         // Workers answer within a round of visits.
         let reports = fanout
@@ -123,9 +128,9 @@ fn listener(record: &ListenerRecord, report: Option<&ListenerReport>) -> Value {
 }
 
 /// `DELETE /api/v1/listeners/{id}`.
-pub(super) async fn kick(State(node): State<Arc<Node>>, Path(id): Path<u64>) -> Response {
-    let fanout = Arc::clone(node.registry.fanout());
-    // Both wait for locks that workers also take.
+pub(super) async fn kick(State(api): State<Api>, Path(id): Path<u64>) -> Response {
+    let fanout = Arc::clone(api.registry.fanout());
+    // Both wait for locks that workers hold, too.
     let kicked = tokio::task::spawn_blocking(move || {
         let is_there = fanout.directory().get(ListenerId(id)).is_some();
         if is_there {
@@ -141,15 +146,15 @@ pub(super) async fn kick(State(node): State<Arc<Node>>, Path(id): Path<u64>) -> 
 }
 
 /// `GET /api/v1/push`.
-pub(super) async fn pushes(State(node): State<Arc<Node>>) -> Json<Value> {
-    let all = node.links.pushes.list();
+pub(super) async fn pushes(State(api): State<Api>) -> Json<Value> {
+    let all = api.links.pushes.list();
     let all: Vec<_> = all.iter().map(|(row, report)| link(row, report)).collect();
     Json(json!({ "push": all }))
 }
 
 /// `GET /api/v1/pull`.
-pub(super) async fn pulls(State(node): State<Arc<Node>>) -> Json<Value> {
-    let all = node.links.pulls.list();
+pub(super) async fn pulls(State(api): State<Api>) -> Json<Value> {
+    let all = api.links.pulls.list();
     let all: Vec<_> = all.iter().map(|(row, report)| link(row, report)).collect();
     Json(json!({ "pull": all }))
 }

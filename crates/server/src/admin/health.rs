@@ -8,8 +8,9 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use crate::node::Node;
+use crate::drain::Drain;
 use crate::notice;
+use crate::overload::Overload;
 
 /// For each step of the request; container platforms allow a few seconds for all of it.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -17,17 +18,24 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// No more of an answer than this is read.
 const ANSWER_BYTES_MAX: u64 = 4 * 1024;
 
-/// An answer at all shows that the control plane runs.
+/// What decides whether the server should be given work.
+#[derive(Clone)]
+pub(super) struct Readiness {
+    pub(super) drain: Arc<Drain>,
+    pub(super) overload: Arc<Overload>,
+}
+
+/// Answering at all is the answer: the control plane turns.
 pub(super) async fn livez() -> &'static str {
     "ok\n"
 }
 
-/// Ready means: every port is open, the threads behind them run, and no shutdown was requested.
-pub(super) async fn readyz(State(node): State<Arc<Node>>) -> (StatusCode, String) {
+/// Ready means: every port is open, the threads behind them turn, and the server is not draining.
+pub(super) async fn readyz(State(readiness): State<Readiness>) -> (StatusCode, String) {
     let unready = |why| (StatusCode::SERVICE_UNAVAILABLE, why);
-    if node.is_draining() {
+    if readiness.drain.has_begun() {
         unready("draining\n".to_owned())
-    } else if let Some(what) = node.pulses.stopped() {
+    } else if let Some(what) = readiness.overload.stopped() {
         unready(format!("stopped: {what}\n"))
     } else {
         (StatusCode::OK, "ok\n".to_owned())

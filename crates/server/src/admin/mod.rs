@@ -15,6 +15,7 @@ mod metrics;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -25,6 +26,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::on;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use derived_audio::DerivedAudio;
 use fanout::gate::Denied;
 use hyper::server::conn::http1 as hyper_http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -38,18 +40,41 @@ pub(crate) use self::health::{Unhealthy, ask_readiness};
 #[cfg(test)]
 pub(crate) use self::metrics::METRICS;
 
+use self::api::Api;
 use self::connections::Connections;
 use self::events::EventStreams;
+use self::health::Readiness;
 use crate::door::AcceptWarning;
+use crate::door::tls::Certificate;
+use crate::gate::AuthorityGate;
+use crate::links::Links;
+use crate::log::Log;
 use crate::node::Node;
+use crate::overload::Overload;
 use crate::routes::{Demand, Endpoint, Surface};
 
 /// For a request's head to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves the port until the future is dropped.
-pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>) {
-    let router = router(&node);
+/// What the operator's port shows: the node, and what only operators see.
+pub(crate) struct Context {
+    pub(crate) node: Arc<Node>,
+    /// Opus beside AAC and MP3.
+    pub(crate) audio: DerivedAudio,
+    pub(crate) links: Links,
+    pub(crate) overload: Arc<Overload>,
+    pub(crate) log: Log,
+    /// What the ports behind TLS show.
+    pub(crate) certificate: Option<Arc<Certificate>>,
+    /// Media bytes of the demo, which comes through no port.
+    pub(crate) demo_bytes: Arc<AtomicU64>,
+    /// The port asks for the password.
+    pub(crate) password_demanded: bool,
+}
+
+/// Serves the port until it is dropped.
+pub(crate) async fn serve(listener: TcpListener, context: Arc<Context>) {
+    let router = router(&context);
     let connections = Connections::default();
     let mut warning = AcceptWarning::default();
     loop {
@@ -88,32 +113,42 @@ pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>) {
 #[derive(Clone, Copy, Debug)]
 struct Peer(SocketAddr);
 
-fn router(node: &Arc<Node>) -> Router {
-    let metrics = metrics::page(Arc::clone(node));
+fn router(context: &Arc<Context>) -> Router {
+    let node = &context.node;
+    let metrics = metrics::page(Arc::clone(context));
     let streams = EventStreams::new(node.registry.fanout().events());
-    let mut open = Router::new();
-    let mut guarded = Router::new();
+    let readiness = Readiness {
+        drain: Arc::clone(&node.drain),
+        overload: Arc::clone(&context.overload),
+    };
+    let api = Api {
+        registry: Arc::clone(&node.registry),
+        audio: context.audio.clone(),
+        links: context.links.clone(),
+    };
+    let mut open: Router = Router::new();
+    let mut guarded: Router = Router::new();
     for endpoint in Endpoint::on(Surface::Admin) {
         let filter = axum::routing::MethodFilter::try_from(endpoint.http_method())
             .expect("the table holds common methods");
         let route = match endpoint {
             Endpoint::Livez => on(filter, health::livez),
-            Endpoint::Readyz => on(filter, health::readyz),
+            Endpoint::Readyz => on(filter, health::readyz).with_state(readiness.clone()),
             Endpoint::Metrics => {
                 let metrics = Arc::clone(&metrics);
                 on(filter, move || metrics::scrape(metrics))
             }
-            Endpoint::Streams => on(filter, api::streams),
-            Endpoint::EndStream => on(filter, api::end_stream),
-            Endpoint::Listeners => on(filter, api::listeners),
-            Endpoint::Kick => on(filter, api::kick),
+            Endpoint::Streams => on(filter, api::streams).with_state(api.clone()),
+            Endpoint::EndStream => on(filter, api::end_stream).with_state(api.clone()),
+            Endpoint::Listeners => on(filter, api::listeners).with_state(api.clone()),
+            Endpoint::Kick => on(filter, api::kick).with_state(api.clone()),
             Endpoint::Events => {
                 let streams = streams.clone();
                 on(filter, move |ask: events::Ask| streams.answer(ask))
             }
-            Endpoint::Pushes => on(filter, api::pushes),
-            Endpoint::Pulls => on(filter, api::pulls),
-            // Not an endpoint of this port.
+            Endpoint::Pushes => on(filter, api::pushes).with_state(api.clone()),
+            Endpoint::Pulls => on(filter, api::pulls).with_state(api.clone()),
+            // Not of this surface.
             _ => continue,
         };
         match endpoint.demand() {
@@ -121,23 +156,33 @@ fn router(node: &Arc<Node>) -> Router {
             _ => guarded = guarded.route(endpoint.path(), route),
         }
     }
-    let guard = middleware::from_fn_with_state(Arc::clone(node), guard);
+    let operators = Operators {
+        gate: Arc::clone(&node.gate),
+        password_demanded: context.password_demanded,
+    };
+    let guard = middleware::from_fn_with_state(operators, guard);
     open.merge(guarded.route_layer(guard))
-        .with_state(Arc::clone(node))
 }
 
-/// Refuses requests that may not administer.
+/// What decides who is an operator.
+#[derive(Clone)]
+struct Operators {
+    gate: Arc<AuthorityGate>,
+    password_demanded: bool,
+}
+
+/// Passes on the requests of operators only.
 async fn guard(
-    State(node): State<Arc<Node>>,
+    State(operators): State<Operators>,
     Extension(Peer(peer)): Extension<Peer>,
     request: Request,
     next: Next,
 ) -> Response {
     let password = password(request.headers());
-    let permitted = if node.password_demanded {
-        node.gate.administer(peer.ip(), password.as_deref())
+    let permitted = if operators.password_demanded {
+        operators.gate.administer(peer.ip(), password.as_deref())
     } else if names_this_host(request.headers()) {
-        Ok(node.gate.administer_unasked())
+        Ok(operators.gate.administer_unasked())
     } else {
         let text = "without a password this port answers to loopback names only\n";
         return (StatusCode::FORBIDDEN, text).into_response();

@@ -19,7 +19,7 @@ use super::head;
 use super::limits::ConnectionPermit;
 use super::rejected::Rejected;
 use crate::node::Node;
-use crate::relay::Port;
+use crate::sockets::Port;
 
 /// What carries a conversation: a socket, or TLS over one.
 pub(super) trait RtmpTransport: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
@@ -123,7 +123,7 @@ async fn play<S: RtmpTransport>(node: &Node, player: Player<S>, mut place: Conne
         agent,
         peer,
     };
-    let permit = if node.is_draining() {
+    let permit = if node.drain.has_begun() {
         Err(Rejected::Draining)
     } else {
         node.limits.listener(peer.ip(), Instant::now())
@@ -135,7 +135,7 @@ async fn play<S: RtmpTransport>(node: &Node, player: Player<S>, mut place: Conne
         }
         Err(reason) => {
             node.counts.reject(reason, peer);
-            let seconds = node.retry_after();
+            let seconds = node.drain.retry_after();
             request
                 .refuse(&format!("{reason}; try again in {seconds} seconds"))
                 .await;

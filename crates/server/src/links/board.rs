@@ -1,4 +1,4 @@
-//! What API and metrics are told of links.
+//! The present links and what they have done, for the API and the metrics.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use net::link::{Report, State, Status};
 
 use super::events::LinkEvents;
 
-/// All links of one direction, by what tells them apart.
+/// All links of one direction, by their keys.
 #[derive(Debug)]
 pub(crate) struct Board<K: Ord> {
     /// `push` or `pull`.
@@ -21,7 +21,7 @@ pub(crate) struct Board<K: Ord> {
 #[derive(Debug)]
 struct Rows<K> {
     present: BTreeMap<K, Arc<Row>>,
-    /// What those did that are gone.
+    /// What past links have done.
     past: Totals,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Row {
     pub(crate) stream: StreamName,
     /// The other server, without secrets.
     pub(crate) url: String,
-    /// How it fares.
+    /// Its state and counts.
     pub(crate) status: Arc<Status>,
 }
 
@@ -53,7 +53,7 @@ impl Totals {
 }
 
 impl<K: Clone + Ord> Board<K> {
-    /// Without links. Whether they are up is emitted.
+    /// Without links. Emits an event when a link goes up or down.
     pub(super) fn new(direction: &'static str, events: &Arc<Events>) -> Self {
         Self {
             direction,
@@ -65,8 +65,8 @@ impl<K: Clone + Ord> Board<K> {
         }
     }
 
-    /// Enters a link, which is there for as long as the returned value is. `None` when there is one
-    /// of that key.
+    /// Enters a link, which is present until the returned value is dropped. `None` when there is one of that
+    /// key.
     pub(super) fn enter(self: &Arc<Self>, key: K, row: Row) -> Option<Entry<K>> {
         let mut rows = self.rows();
         if rows.present.contains_key(&key) {
@@ -95,14 +95,14 @@ impl<K: Clone + Ord> Board<K> {
         self.rows().present.len()
     }
 
-    /// How many links pass on their streams now.
+    /// How many links are relaying their streams now.
     pub(crate) fn running(&self) -> u64 {
         let rows = self.rows();
         let states = rows.present.values().map(|row| row.status.report().state);
         states.filter(|state| *state == State::Running).count() as u64
     }
 
-    /// Every link with how it fares.
+    /// Every present link with its state and counts.
     pub(crate) fn list(&self) -> Vec<(Arc<Row>, Report)> {
         let rows: Vec<_> = self.rows().present.values().cloned().collect();
         rows.into_iter()
@@ -113,7 +113,7 @@ impl<K: Clone + Ord> Board<K> {
             .collect()
     }
 
-    /// What all links have done, those that are gone too.
+    /// What all links have done, past ones included.
     pub(crate) fn totals(&self) -> Totals {
         let rows = self.rows();
         let mut totals = rows.past;
@@ -138,7 +138,7 @@ pub(super) struct Entry<K: Clone + Ord> {
 }
 
 impl<K: Clone + Ord> Entry<K> {
-    /// Where the link tells how it fares.
+    /// Where the link writes its state and counts.
     pub(super) fn status(&self) -> &Arc<Status> {
         &self.row.status
     }

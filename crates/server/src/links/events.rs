@@ -8,7 +8,7 @@ use net::link::{Report, State};
 
 use super::Row;
 
-/// Emits what happens to one link. It is told of each change of the link's state, by the task that keeps the link.
+/// Emits what happens to one link. The link's task tells it of each change of state.
 #[derive(Debug)]
 pub(super) struct LinkEvents {
     direction: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct LinkEvents {
 struct Told {
     /// `None` before the link has been up, or has failed.
     is_up: Option<bool>,
-    /// How often it had failed by then.
+    /// The number of failures by then.
     failures: u64,
 }
 
@@ -44,7 +44,7 @@ impl LinkEvents {
         match report.state {
             State::Running => self.tell(&mut told, true, None),
             State::Waiting => {
-                // The last error stays in the report; it may be an older one.
+                // The report keeps the last error, which may be an older one.
                 let has_failed = report.failures > told.failures;
                 let error = report.error.as_deref().filter(|_| has_failed);
                 self.tell(&mut told, false, error);
@@ -60,7 +60,7 @@ impl LinkEvents {
         self.rest(&mut self.told());
     }
 
-    /// Nothing is passed on, and nothing is wrong.
+    /// Nothing is relayed, and nothing is wrong.
     fn rest(&self, told: &mut Told) {
         if told.is_up == Some(true) {
             self.tell(told, false, None);

@@ -7,11 +7,10 @@
 //!                 each writes its net::link::Status, which API and metrics read
 //! ```
 //!
-//! The tasks connect again by themselves and touch nothing of each other's. This module decides which
-//! of them there are: a push begins when its stream is live and ends with it, a pull on demand begins
-//! with the first listener and ends some time after the last, one for each stream that a pattern brings.
-//! Where other servers are is a secret in most of its parts, so what is shown of it was made when the
-//! configuration was read.
+//! Each task reconnects by itself and touches no other's state. This module decides which tasks there are: a
+//! push begins when its stream is live and ends with it; a pull on demand begins with the first listener and
+//! ends some time after the last; a pattern has a pull for each stream that it brings. The addresses of other
+//! servers are mostly secret; what is shown of them was made when the configuration was read.
 
 mod board;
 mod events;
@@ -20,9 +19,9 @@ mod push;
 mod trust;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use fanout::Registry;
 use fanout::events::Events;
 use media::StreamName;
 use net::link::Connector;
@@ -32,19 +31,18 @@ use tokio::time::{MissedTickBehavior, interval};
 
 pub(crate) use self::board::{Board, Row, Totals};
 use self::pull::{Key, Pulls};
+use self::push::Pushes;
 pub use self::trust::TrustError;
 pub(crate) use self::trust::connector;
-use crate::node::Node;
+use crate::config::Config;
+use crate::gate::AuthorityGate;
 
-/// How often it is looked for streams that have begun, so how late a push is.
+/// How often new streams are looked for, and so how late a push is at most.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// See the module's description.
-#[derive(Debug)]
+/// All links, as the API, the metrics and draining see them.
+#[derive(Clone, Debug)]
 pub(crate) struct Links {
-    connector: Connector,
-    /// There have been more streams to push than can be; said once.
-    is_crowded: AtomicBool,
     /// By the stream and the number of the rule.
     pub(crate) pushes: Arc<Board<(StreamName, usize)>>,
     /// By the number of the rule and the stream.
@@ -52,48 +50,60 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// No link has begun.
-    pub(crate) fn new(connector: Connector, events: &Arc<Events>) -> Self {
+    /// No link has begun. Links that go up and down are told to `events`.
+    pub(crate) fn new(events: &Arc<Events>) -> Self {
         Self {
-            connector,
-            is_crowded: AtomicBool::new(false),
             pushes: Arc::new(Board::new("push", events)),
             pulls: Arc::new(Board::new("pull", events)),
         }
     }
 }
 
-/// Begins the links, and keeps them until `stop` turns true; then lets each take its leave. To be called before
+/// What links use of the server.
+pub(crate) struct Context {
+    /// Its rules `[[push]]` and `[[pull]]`.
+    pub(crate) config: Arc<Config>,
+    pub(crate) registry: Arc<Registry>,
+    /// Permits what the server publishes and plays itself.
+    pub(crate) gate: Arc<AuthorityGate>,
+    /// What pulled streams are published by.
+    pub(crate) ingest: Arc<ingest::Context>,
+    /// Makes the connections.
+    pub(crate) connector: Connector,
+    /// Where each link is entered while it is there.
+    pub(crate) links: Links,
+}
+
+/// Begins the links, and keeps them until `stop` turns true; then lets each end in order. To be called before
 /// there are listeners: from here on streams that come on demand are known.
 pub(crate) fn supervise(
-    node: Arc<Node>,
+    context: Context,
     stop: watch::Receiver<bool>,
 ) -> impl Future<Output = ()> + Send {
+    let context = Arc::new(context);
     let mut tasks = JoinSet::new();
-    let pulls = Pulls::begin(&node, &mut tasks, &stop);
-    keep(node, stop, tasks, pulls)
+    let pushes = Pushes::new(&context, &stop);
+    let pulls = Pulls::begin(&context, &mut tasks, &stop);
+    keep(stop, tasks, pushes, pulls)
 }
 
 async fn keep(
-    node: Arc<Node>,
-    stop: watch::Receiver<bool>,
+    mut stop: watch::Receiver<bool>,
     mut tasks: JoinSet<()>,
+    mut pushes: Pushes,
     mut pulls: Pulls,
 ) {
-    let mut stopped = stop.clone();
     let mut ticks = interval(LOOK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = stopped.wait_for(|stop| *stop) => break,
-            _ = ticks.tick(), if !node.config.pushes.is_empty() => {
-                push::begin(&node, &mut tasks, &stop);
-            }
+            _ = stop.wait_for(|stop| *stop) => break,
+            _ = ticks.tick(), if pushes.has_rules() => pushes.begin(&mut tasks),
             Some(question) = pulls.question() => pulls.answer(question, &mut tasks),
             Some(ended) = tasks.join_next() => reap(ended),
         }
     }
-    // Whoever still asks is told that nobody looks.
+    // Requests that still wait for a pull are told that there is none.
     drop(pulls);
     while let Some(ended) = tasks.join_next().await {
         reap(ended);

@@ -1,48 +1,77 @@
-//! Streams that are sent on.
+//! Pushed streams: a link for each `[[push]]` and live stream that it matches.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use egress_rtmp::push::{self, Push};
-use fanout::Phase;
+use fanout::{Phase, Registry};
 use media::StreamName;
 use rtmp::client::Address;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::board::Entry;
-use super::{LOOK_INTERVAL, Row};
-use crate::node::Node;
+use super::{Context, LOOK_INTERVAL, Row};
 
 /// Pushes at a time. Each is a connection, a task, and the buffers of both ends of it: some hundred
-/// kilobytes with TLS. Streams beyond get theirs when others have ended.
+/// kilobytes with TLS. Further streams are pushed when others have ended.
 const PUSHES_MAX: usize = 4_096;
 
-/// Begins a push for each rule and live stream that has none.
-pub(super) fn begin(node: &Arc<Node>, tasks: &mut JoinSet<()>, stop: &watch::Receiver<bool>) {
-    for stream in node.registry.list() {
-        let name = stream.name();
-        let rules = node.config.pushes.iter().enumerate();
-        for (index, rule) in rules.filter(|(_, rule)| rule.pattern.matches(name.as_str())) {
-            let key = (name.clone(), index);
-            if node.links.pushes.contains(&key) || stream.info().phase != Phase::Live {
-                continue;
-            }
-            if node.links.pushes.len() >= PUSHES_MAX {
-                if !node.links.is_crowded.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(PUSHES_MAX, "as many pushes as can be; other streams wait");
+/// Begins pushes.
+pub(super) struct Pushes {
+    context: Arc<Context>,
+    stop: watch::Receiver<bool>,
+    /// The log has been told that there are [`PUSHES_MAX`].
+    is_told: bool,
+}
+
+impl Pushes {
+    /// None has begun. All will end when `stop` turns true.
+    pub(super) fn new(context: &Arc<Context>, stop: &watch::Receiver<bool>) -> Self {
+        Self {
+            context: Arc::clone(context),
+            stop: stop.clone(),
+            is_told: false,
+        }
+    }
+
+    /// Whether there are streams to push.
+    pub(super) fn has_rules(&self) -> bool {
+        !self.context.config.pushes.is_empty()
+    }
+
+    /// Begins a push for each rule and live stream that has none.
+    pub(super) fn begin(&mut self, tasks: &mut JoinSet<()>) {
+        let board = &self.context.links.pushes;
+        for stream in self.context.registry.list() {
+            let name = stream.name();
+            let rules = self.context.config.pushes.iter().enumerate();
+            for (index, rule) in rules.filter(|(_, rule)| rule.pattern.matches(name.as_str())) {
+                let key = (name.clone(), index);
+                if board.contains(&key) || stream.info().phase != Phase::Live {
+                    continue;
                 }
-                return;
-            }
-            let row = Row {
-                stream: name.clone(),
-                url: rule.url.shown(name),
-                status: Arc::default(),
-            };
-            let address = rule.url.reveal(name);
-            if let Some(entry) = node.links.pushes.enter(key, row) {
-                let (node, stream) = (Arc::clone(node), name.clone());
-                tasks.spawn(keep(node, stream, address, entry, stop.clone()));
+                if board.len() >= PUSHES_MAX {
+                    if !std::mem::replace(&mut self.is_told, true) {
+                        tracing::warn!(PUSHES_MAX, "as many pushes as can be; other streams wait");
+                    }
+                    return;
+                }
+                let row = Row {
+                    stream: name.clone(),
+                    url: rule.url.shown(name),
+                    status: Arc::default(),
+                };
+                let address = rule.url.reveal(name);
+                if let Some(entry) = board.enter(key, row) {
+                    let context = Arc::clone(&self.context);
+                    tasks.spawn(keep(
+                        context,
+                        name.clone(),
+                        address,
+                        entry,
+                        self.stop.clone(),
+                    ));
+                }
             }
         }
     }
@@ -50,7 +79,7 @@ pub(super) fn begin(node: &Arc<Node>, tasks: &mut JoinSet<()>, stop: &watch::Rec
 
 /// Pushes until the stream is over or `stop` turns true.
 async fn keep(
-    node: Arc<Node>,
+    context: Arc<Context>,
     stream: StreamName,
     address: String,
     entry: Entry<(StreamName, usize)>,
@@ -59,13 +88,13 @@ async fn keep(
     let status = entry.status();
     let end = async {
         tokio::select! {
-            () = over(&node, &stream) => {}
+            () = over(&context.registry, &stream) => {}
             _ = stop.wait_for(|stop| *stop) => {}
         }
     };
     let address: Address = match address.parse() {
         Ok(address) => address,
-        // The stream's name has not the parts that the rule's address needs.
+        // The stream's name lacks a part that the rule's address needs.
         Err(error) => {
             tracing::warn!(%stream, %error, "a stream cannot be pushed");
             status.fail(&error);
@@ -73,19 +102,19 @@ async fn keep(
         }
     };
     let push = Push {
-        permission: Arc::new(node.gate.play_unasked(&stream)),
+        permission: Arc::new(context.gate.play_unasked(&stream)),
         address,
         status: Arc::clone(status),
     };
-    push::run(&node.registry, &node.links.connector, &push, end).await;
+    push::run(&context.registry, &context.connector, &push, end).await;
 }
 
-/// Waits until there is no stream of that name. One that begins anew at once is the push's as well:
-/// the target need not see it leave and come back.
-async fn over(node: &Node, stream: &StreamName) {
+/// Waits until there is no stream of that name. One that begins anew at once keeps its push: the target need
+/// not see it leave and come back.
+async fn over(registry: &Registry, stream: &StreamName) {
     loop {
         tokio::time::sleep(LOOK_INTERVAL).await;
-        let present = node.registry.stream(stream);
+        let present = registry.stream(stream);
         if present.is_none_or(|stream| stream.info().phase == Phase::Ended) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Whom links believe: the certificates that this host trusts.
+//! The certificate authorities that links trust: those of this host.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::config::Config;
 
-/// Why encrypted links are not possible.
+/// Why encrypted links are impossible.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// There is nobody to believe.
+    /// The host trusts no certificate authority.
     #[error(
         "this host has no certificates to check other servers by{0}; install its package \
          `ca-certificates`, or name a PEM file in the variable SSL_CERT_FILE"
     )]
     NoRoots(String),
-    /// The library refuses.
+    /// The TLS library refuses.
     #[error(transparent)]
     Tls(#[from] rustls::Error),
 }
 
-/// What makes connections for the links of a configuration. The certificates that this host trusts are
-/// read if there are links, for also one that is not encrypted may be sent on to an address that is;
-/// `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
+/// What makes connections for the links of a configuration. The certificates that this host trusts are read if
+/// there is any link, because a plain one may be redirected to an encrypted address; `SSL_CERT_FILE` and
+/// `SSL_CERT_DIR` name others.
 ///
 /// # Errors
-/// When there are none, and the configuration names an encrypted address.
+/// When the host has none and the configuration names an encrypted address.
 pub(crate) fn connector(config: &Config) -> Result<Connector, TrustError> {
     let roots = roots(config, native_roots)?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -37,7 +37,7 @@ pub(crate) fn connector(config: &Config) -> Result<Connector, TrustError> {
     Ok(Connector::new(Arc::new(config)))
 }
 
-/// Whom to believe, of those whom the host does.
+/// The trusted certificates, which may be none if no link needs them.
 fn roots(
     config: &Config,
     native: impl FnOnce() -> Result<RootCertStore, TrustError>,
@@ -59,7 +59,7 @@ fn roots(
 fn native_roots() -> Result<RootCertStore, TrustError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    // A host's collection may hold some that no library takes; the rest is enough.
+    // A host's collection may have some that the library does not take; the rest is enough.
     let (taken, _) = roots.add_parsable_certificates(found.certs);
     if taken == 0 {
         let errors = found.errors.iter().map(|error| format!(": {error}"));
@@ -72,7 +72,7 @@ fn native_roots() -> Result<RootCertStore, TrustError> {
 mod tests {
     use super::*;
 
-    fn believed(links: &str, native: Option<&RootCertStore>) -> Option<usize> {
+    fn trusted(links: &str, native: Option<&RootCertStore>) -> Option<usize> {
         let config = Config::parse("test", links, std::iter::empty()).expect("valid");
         let native = || match native {
             Some(roots) => Ok(roots.clone()),
@@ -82,20 +82,20 @@ mod tests {
     }
 
     #[test]
-    fn who_may_be_sent_on_needs_somebody_to_believe() {
+    fn links_that_may_be_redirected_need_trusted_certificates() {
         let made = rcgen::generate_simple_self_signed(["h".to_owned()]).expect("a certificate");
         let mut one = RootCertStore::empty();
         one.add(made.cert.der().clone()).expect("its own root");
         let pull = |scheme| format!("[[pull]]\nstream = \"a\"\nurl = \"{scheme}://h/x/a\"\n");
         let push = |scheme| format!("[[push]]\nmatch = \"a\"\nurl = \"{scheme}://h/x/a\"\n");
-        assert_eq!(believed("", Some(&one)), Some(0), "nobody to meet");
+        assert_eq!(trusted("", Some(&one)), Some(0), "no links");
         for plain in [pull("http"), pull("rtmp"), push("rtmp")] {
-            assert_eq!(believed(&plain, Some(&one)), Some(1), "{plain}");
-            assert_eq!(believed(&plain, None), Some(0), "{plain}");
+            assert_eq!(trusted(&plain, Some(&one)), Some(1), "{plain}");
+            assert_eq!(trusted(&plain, None), Some(0), "{plain}");
         }
         for secure in [pull("https"), pull("rtmps"), push("rtmps")] {
-            assert_eq!(believed(&secure, Some(&one)), Some(1), "{secure}");
-            assert_eq!(believed(&secure, None), None, "{secure}");
+            assert_eq!(trusted(&secure, Some(&one)), Some(1), "{secure}");
+            assert_eq!(trusted(&secure, None), None, "{secure}");
         }
     }
 }

@@ -25,7 +25,7 @@ use hyper::body::Body as _;
 use serde::Deserialize;
 
 use self::html::nothing_here;
-use crate::access::{AccessLine, request_line};
+use crate::access::{AccessLine, AccessLog, request_line};
 use crate::config::BaseUrl;
 use crate::door::limits::Handover;
 use crate::node::Node;
@@ -152,7 +152,7 @@ async fn finish(
     headers
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-cache, no-store"));
-    said.log(&node, visitor, &response, began);
+    said.log(&node.access, visitor, &response, began);
     response
 }
 
@@ -186,12 +186,12 @@ impl Said {
 
     fn log(
         &self,
-        node: &Node,
+        access: &AccessLog,
         visitor: Visitor,
         response: &Response,
         (since, began): (SystemTime, Instant),
     ) {
-        node.access.write(&AccessLine {
+        access.write(&AccessLine {
             peer: visitor.peer.ip(),
             since,
             request: &self.request,

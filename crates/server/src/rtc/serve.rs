@@ -70,7 +70,7 @@ pub(crate) async fn serve(
         Ok(response) => response,
         Err(refused) => {
             asked.note(&refused);
-            refused.into_response(node.retry_after())
+            refused.into_response(node.drain.retry_after())
         }
     };
     let headers = response.headers_mut();
@@ -155,7 +155,7 @@ impl Asked<'_> {
     async fn open(&self, body: &[u8], handover: &Handover) -> Result<Response, Refused> {
         let rtc = self.rtc()?;
         self.pace(rtc)?;
-        if self.node.is_draining() {
+        if self.node.drain.has_begun() {
             return Err(Rejected::Draining.into());
         }
         let key = Key::of(&self.headers, &self.uri);
@@ -402,7 +402,7 @@ impl Asked<'_> {
     }
 
     fn rtc(&self) -> Result<&Rtc, Refused> {
-        self.node.rtc.as_ref().ok_or(Refused::Off)
+        self.node.rtc.as_deref().ok_or(Refused::Off)
     }
 
     fn pace(&self, rtc: &Rtc) -> Result<(), Refused> {

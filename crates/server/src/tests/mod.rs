@@ -28,7 +28,8 @@ use tokio::task::JoinHandle;
 use crate::config::Config;
 use crate::door::pressure::Marks;
 use crate::gate::Authority;
-use crate::relay::{Port, Relay};
+use crate::relay::Relay;
+use crate::sockets::Port;
 
 /// For anything that should happen at once.
 const SOON: Duration = Duration::from_secs(60);

@@ -1,8 +1,8 @@
 //! `/metrics`, in the OpenMetrics text format.
 //!
-//! Workers, doors and publishers' connections keep plain counts; they are gathered only on a scrape.
-//! The [`table`] names every metric with its type, its labels and its meaning, and a test
-//! checks `docs/metrics.md` and the page itself against it.
+//! Workers, doors and publishers' connections keep plain counts; nothing is gathered until a scrape. The
+//! [`table`] names every metric with its type, its labels and its meaning, and a test holds `docs/metrics.md`
+//! and the page itself to it.
 
 mod links;
 mod page;
@@ -31,11 +31,11 @@ use self::process::Process;
 #[cfg(test)]
 pub(crate) use self::table::METRICS;
 use self::table::*;
+use super::Context;
 use crate::access::ACCESS;
 use crate::door::rejected::Rejected;
 use crate::door::tls::Facts;
 use crate::log::MESSAGES;
-use crate::node::Node;
 use crate::stream_view::StreamView;
 use crate::{demo, stamp};
 
@@ -51,9 +51,9 @@ const OTHER: &str = "_other";
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The page's source.
-pub(super) fn page(node: Arc<Node>) -> Arc<Registry> {
+pub(super) fn page(context: Arc<Context>) -> Arc<Registry> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Gather(node)));
+    registry.register_collector(Box::new(Gather(context)));
     Arc::new(registry)
 }
 
@@ -66,8 +66,8 @@ pub(super) async fn scrape(registry: Arc<Registry>) -> Response {
     }
 }
 
-/// Gathers all counts.
-struct Gather(Arc<Node>);
+/// Gathers what all parts have counted.
+struct Gather(Arc<Context>);
 
 impl fmt::Debug for Gather {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,7 +85,8 @@ impl Collector for Gather {
         self.doors(&mut page)?;
         self.streams(&mut page)?;
         self.transcoding(&mut page)?;
-        webrtc::encode(&self.0, &mut page)?;
+        let node = &self.0.node;
+        webrtc::encode(node.rtc.as_deref(), &node.ingest.stats, &mut page)?;
         links::encode(&self.0.links, &mut page)?;
         Process::now().encode(&mut page)
     }
@@ -94,7 +95,7 @@ impl Collector for Gather {
 impl Gather {
     /// The books of all workers and tasks that serve listeners, of every protocol.
     fn books(&self) -> Vec<Arc<Books>> {
-        self.0.registry.fanout().books()
+        self.0.node.registry.fanout().books()
     }
 
     fn sum(&self, counter: impl Fn(&Books) -> &Counter) -> u64 {
@@ -111,16 +112,21 @@ impl Gather {
     }
 
     fn server(&self, page: &mut Page<'_>) -> fmt::Result {
-        let node = &self.0;
+        let Context {
+            node,
+            log,
+            certificate,
+            ..
+        } = &*self.0;
         page.gauges(BUILD_INFO, [(env!("CARGO_PKG_VERSION"), 1.0)])?;
         page.gauge(START_TIME, unix_time(node.started))?;
-        page.gauge(DRAINING, f64::from(u8::from(node.is_draining())))?;
+        page.gauge(DRAINING, f64::from(u8::from(node.drain.has_begun())))?;
         let panics = Part::ALL.map(|part| (part.label(), part.panics() as f64));
         page.counters(PANICS, panics)?;
         let access = node.access.lines_lost().map(|lost| (ACCESS, lost as f64));
-        let lost = [(MESSAGES, node.log.lines_lost() as f64)];
+        let lost = [(MESSAGES, log.lines_lost() as f64)];
         page.counters(LOG_LINES_LOST, lost.into_iter().chain(access))?;
-        let certificate = node.certificate.as_ref().map(|shown| shown.facts());
+        let certificate = certificate.as_ref().map(|shown| shown.facts());
         let expires = certificate.map(|Facts { serial, expires }| (serial, unix_time(expires)));
         page.gauges(CERTIFICATE_EXPIRES, expires)?;
         let fanout = node.registry.fanout();
@@ -129,9 +135,10 @@ impl Gather {
     }
 
     fn publishers(&self, page: &mut Page<'_>) -> fmt::Result {
-        let stats = &self.0.ingest.stats;
+        let node = &self.0.node;
+        let stats = &node.ingest.stats;
         let protocols = ingest::Protocol::ALL;
-        let infos = self.0.registry.list().into_iter().map(|one| one.info());
+        let infos = node.registry.list().into_iter().map(|one| one.info());
         let demo = infos
             .into_iter()
             .any(|info| is_demo(&StreamView::of(&info)));
@@ -143,8 +150,8 @@ impl Gather {
         page.counters(INGEST_BYTES, bytes.into_iter().chain([demo]))?;
         let receives = protocols.map(|one| (one.label(), stats.receives(one) as f64));
         page.counters(INGEST_RECEIVES, receives)?;
-        page.counter(TAKEOVERS, self.0.registry.takeovers() as f64)?;
-        let wakeups = self.0.ingest.intake.as_ref().map_or(0, Intake::wakeups);
+        page.counter(TAKEOVERS, node.registry.takeovers() as f64)?;
+        let wakeups = node.ingest.intake.as_ref().map_or(0, Intake::wakeups);
         page.counter(INGEST_WAKEUPS, wakeups as f64)
     }
 
@@ -212,14 +219,14 @@ impl Gather {
         page.histograms(TURN, turns)?;
         let busy = all.iter().map(|books| {
             let label = books.label();
-            let ratio = self.0.workload.busy_ratio(&label);
+            let ratio = self.0.overload.busy_ratio(&label);
             (label, ratio)
         });
         page.gauges(BUSY, busy)
     }
 
     fn doors(&self, page: &mut Page<'_>) -> fmt::Result {
-        let node = &self.0;
+        let node = &self.0.node;
         let (counts, stats) = (&node.counts, &node.ingest.stats);
         let at_doors = Rejected::ALL.map(|one| (one.label(), counts.rejected(one) as f64));
         let publishers =
@@ -249,13 +256,8 @@ impl Gather {
     }
 
     fn streams(&self, page: &mut Page<'_>) -> fmt::Result {
-        let infos: Vec<_> = self
-            .0
-            .registry
-            .list()
-            .iter()
-            .map(|one| one.info())
-            .collect();
+        let streams = self.0.node.registry.list();
+        let infos: Vec<_> = streams.iter().map(|one| one.info()).collect();
         let views: Vec<_> = infos.iter().map(StreamView::of).collect();
         page.gauge(STREAMS, infos.len() as f64)?;
         page.gauge(

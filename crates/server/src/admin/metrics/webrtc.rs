@@ -3,15 +3,15 @@
 
 use std::fmt;
 
+use ingest::Stats;
+
 use super::page::Page;
 use super::table::*;
-use crate::node::Node;
 use crate::rtc::{Rtc, Way};
 
-pub(super) fn encode(node: &Node, page: &mut Page<'_>) -> fmt::Result {
-    let rtc = node.rtc.as_ref();
+pub(super) fn encode(rtc: Option<&Rtc>, stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
     sessions(rtc, page)?;
-    media(node, page)?;
+    media(rtc, stats, page)?;
     let refusals = rtc.map(|rtc| rtc.refusals.list()).unwrap_or_default();
     let refusals = refusals
         .into_iter()
@@ -49,10 +49,12 @@ fn sessions(rtc: Option<&Rtc>, page: &mut Page<'_>) -> fmt::Result {
     page.counter(WEBRTC_TCP, port.connections as f64)
 }
 
-fn media(node: &Node, page: &mut Page<'_>) -> fmt::Result {
-    let service = node.rtc.as_ref().map(|rtc| &rtc.service);
-    let out = service.map(|service| service.listeners()).unwrap_or_default();
-    let into = node.ingest.stats.whip.counts();
+fn media(rtc: Option<&Rtc>, stats: &Stats, page: &mut Page<'_>) -> fmt::Result {
+    let service = rtc.map(|rtc| &rtc.service);
+    let out = service
+        .map(|service| service.listeners())
+        .unwrap_or_default();
+    let into = stats.whip.counts();
     let both = |to_listeners: u64, from_publishers: u64| {
         counts([
             (Way::Out.segment(), to_listeners),

@@ -94,7 +94,7 @@ impl<S: LiveTransport> Live<'_, S> {
     /// Admits a listener, within the limits.
     pub(super) async fn listen(self, target: Target) {
         let (node, peer) = (self.node, self.peer);
-        let permit = if node.is_draining() {
+        let permit = if node.drain.has_begun() {
             Err(Rejected::Draining)
         } else {
             node.limits.listener(peer.ip(), Instant::now())

@@ -186,7 +186,7 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
         self.handover.permit().rest();
         let begun = tokio::select! {
             begun = timeout(IDLE_TIMEOUT, inbox.request(&mut self.socket)) => begun,
-            () = self.node.leaves() => return false,
+            () = self.node.drain.begun() => return false,
         };
         matches!(begun, Ok(Ok(true))) && self.handover.permit().wake()
     }
@@ -285,7 +285,9 @@ impl<'a, S: LiveTransport> Connection<'a, S> {
 
     /// Whether the connection may take another request.
     fn may_go_on(&self) -> bool {
-        self.requests < REQUESTS_MAX && self.began.elapsed() < LIFETIME && !self.node.is_draining()
+        self.requests < REQUESTS_MAX
+            && self.began.elapsed() < LIFETIME
+            && !self.node.drain.has_begun()
     }
 }
 

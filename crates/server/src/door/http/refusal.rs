@@ -121,7 +121,7 @@ pub(super) fn plain(node: &Node, version: Version, status: Status, text: &str) -
         Status::SERVICE_UNAVAILABLE | Status::TOO_MANY_REQUESTS
     );
     let head = if waits {
-        head.header("Retry-After", &node.retry_after().to_string())
+        head.header("Retry-After", &node.drain.retry_after().to_string())
     } else {
         head
     };

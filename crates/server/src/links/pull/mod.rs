@@ -1,18 +1,18 @@
-//! Streams that are fetched.
+//! Pulled streams.
 //!
 //! ```text
-//!  [[pull]]                   a line each ────────────────────────────┐
-//!  [[pull]], on demand        a line each, which sleeps until asked ──┤
-//!  [[pull]] of a pattern      a line for each name that is asked for ─┴─► ingest::pull ─► publisher
+//!  [[pull]]                   a link each ────────────────────────────┐
+//!  [[pull]], on demand        a link each, which sleeps until asked ──┤
+//!  [[pull]] of a pattern      a link for each name that is asked for ─┴─► ingest::pull ─► publisher
 //!                                    ▲
 //!  join ─► Origin ─► Question ─► Pulls (one task has them all)
 //! ```
 //!
-//! What a pattern brings is only known when its source is asked, and strangers choose what is asked for. So a
-//! line of a pattern ends with the first attempt that finds nothing, there are no more than [`LINES_MAX`] of a
-//! rule, and when there is one too many, the one that has looked for the longest in vain gives way.
+//! Only its source knows which streams a pattern brings, and anonymous listeners choose the names. So a link of
+//! a pattern ends with the first attempt that finds nothing, and a rule has at most [`LINKS_MAX`] links: for a
+//! further one, the one that has looked longest without finding its stream is ended.
 
-mod line;
+mod link;
 mod origin;
 
 use std::collections::HashMap;
@@ -23,23 +23,22 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
-use self::line::{Finding, Life, PulledLink, revive};
+use self::link::{Finding, Life, PulledLink, revive};
 use self::origin::{PullOrigin, QUESTIONS_MAX, Question};
-use super::Row;
 use super::board::Entry;
+use super::{Context, Row};
 use crate::config::Pulled;
-use crate::node::Node;
 
 /// Pulls of one pattern at a time. Each is a connection, a task, and the buffers of both ends of it: some
 /// hundred kilobytes with TLS.
-const LINES_MAX: usize = 512;
+const LINKS_MAX: usize = 512;
 
 /// Tells links apart: the number of the rule, and the stream.
 pub(crate) type Key = (usize, StreamName);
 
-/// All pulls that can be asked for; the one owner of what is known of them.
+/// The pulls that can be asked for, and the one owner of what is known of them.
 pub(super) struct Pulls {
-    node: Arc<Node>,
+    context: Arc<Context>,
     stop: watch::Receiver<bool>,
     questions: mpsc::Receiver<Question>,
     known: HashMap<StreamName, Known>,
@@ -57,22 +56,22 @@ struct Known {
 impl Pulls {
     /// Begins every pull of a single stream; those on demand wait until they are wanted.
     pub(super) fn begin(
-        node: &Arc<Node>,
+        context: &Arc<Context>,
         tasks: &mut JoinSet<()>,
         stop: &watch::Receiver<bool>,
     ) -> Self {
         let (asking, questions) = mpsc::channel(QUESTIONS_MAX);
-        if node.config.pulls.iter().any(|rule| rule.on_demand) {
-            let origin = PullOrigin::new(Arc::clone(&node.config), asking);
-            node.registry.set_origin(Arc::new(origin));
+        if context.config.pulls.iter().any(|rule| rule.on_demand) {
+            let origin = PullOrigin::new(Arc::clone(&context.config), asking);
+            context.registry.set_origin(Arc::new(origin));
         }
         let mut pulls = Self {
-            node: Arc::clone(node),
+            context: Arc::clone(context),
             stop: stop.clone(),
             questions,
             known: HashMap::new(),
         };
-        for (index, rule) in node.config.pulls.iter().enumerate() {
+        for (index, rule) in context.config.pulls.iter().enumerate() {
             if let Pulled::One(stream) = &rule.stream {
                 pulls.begin_one(index, stream, tasks);
             }
@@ -80,12 +79,12 @@ impl Pulls {
         pulls
     }
 
-    /// What somebody wants; `None` when nobody can any more.
+    /// The next stream that is asked for; `None` when none can be any more.
     pub(super) async fn question(&mut self) -> Option<Question> {
         self.questions.recv().await
     }
 
-    /// Sees to it that a stream comes that somebody wants.
+    /// Begins the pull of a stream that is asked for, unless it has begun, and says where its finding shows.
     pub(super) fn answer(&mut self, question: Question, tasks: &mut JoinSet<()>) {
         let Question {
             stream,
@@ -97,30 +96,30 @@ impl Pulls {
         }
         if let Some(known) = self.known.get(&stream) {
             known.ask.send_replace(Some(Instant::now()));
-            // Whoever asked may have left.
+            // An error means that the question was given up.
             answer.send(known.finding.clone()).ok();
         }
     }
 
     fn is_at_work(&self, rule: usize, stream: &StreamName) -> bool {
-        self.node.links.pulls.contains(&(rule, stream.clone()))
+        self.context.links.pulls.contains(&(rule, stream.clone()))
     }
 
     /// A pull that is there for as long as the server is.
     fn begin_one(&mut self, index: usize, stream: &StreamName, tasks: &mut JoinSet<()>) {
         let (ask, asked) = watch::channel(None);
-        // Its source has it, or will: it is tried again and again.
+        // The source is taken to have it: it is tried again and again.
         let (_, finding) = watch::channel(Finding::Found);
-        let life = match self.node.config.pulls[index].on_demand {
+        let life = match self.context.config.pulls[index].on_demand {
             true => Life::OnDemand(asked),
             false => Life::Always,
         };
         let is_asked_for = matches!(life, Life::OnDemand(_));
-        let Some((entry, line)) = self.line(index, stream, life) else {
+        let Some((entry, link)) = self.link(index, stream, life) else {
             return;
         };
         let stop = self.stop.clone();
-        let task = move || line.clone().keep(stop.clone());
+        let task = move || link.clone().keep(stop.clone());
         let task = tasks.spawn(revive(entry, task, self.stop.clone()));
         if is_asked_for {
             let known = Known {
@@ -141,12 +140,12 @@ impl Pulls {
         }
         let (ask, asked) = watch::channel(None);
         let (tell, finding) = watch::channel(Finding::Looking);
-        let Some((entry, line)) = self.line(rule, stream, Life::Wanted(asked, tell)) else {
+        let Some((entry, link)) = self.link(rule, stream, Life::Wanted(asked, tell)) else {
             return false;
         };
         let stop = self.stop.clone();
         let task = tasks.spawn(async move {
-            line.keep(stop).await;
+            link.keep(stop).await;
             drop(entry);
         });
         let known = Known {
@@ -160,40 +159,52 @@ impl Pulls {
         true
     }
 
-    /// A line, and its entry on the board. `None` when there is one, or the name has not what the address needs.
-    fn line(&self, rule: usize, stream: &StreamName, life: Life) -> Option<(Entry<Key>, PulledLink)> {
-        let config = &self.node.config.pulls[rule];
+    /// A link and its entry on the board. `None` when there is one already, or the name lacks a part that the
+    /// address needs.
+    fn link(
+        &self,
+        rule: usize,
+        stream: &StreamName,
+        life: Life,
+    ) -> Option<(Entry<Key>, PulledLink)> {
+        let config = &self.context.config.pulls[rule];
         let source = config.source(stream)?;
         let row = Row {
             stream: stream.clone(),
             url: config.shown(stream),
             status: Arc::default(),
         };
-        let entry = self.node.links.pulls.enter((rule, stream.clone()), row)?;
-        let line = PulledLink {
-            node: Arc::clone(&self.node),
+        let entry = self
+            .context
+            .links
+            .pulls
+            .enter((rule, stream.clone()), row)?;
+        let link = PulledLink {
+            context: Arc::clone(&self.context),
             stream: stream.clone(),
             source,
             status: Arc::clone(entry.status()),
             life,
         };
-        Some((entry, line))
+        Some((entry, link))
     }
 
-    /// Makes room for one more pull of a pattern; false when all that there are have found something.
+    /// Makes room for one more pull of a pattern; false when there are [`LINKS_MAX`] and each has found its
+    /// stream.
     fn make_room(&mut self, rule: usize) -> bool {
-        let board = &self.node.links.pulls;
+        let board = &self.context.links.pulls;
         self.known
             .retain(|stream, known| board.contains(&(known.rule, stream.clone())));
-        let has_room = give_way(&mut self.known, rule, LINES_MAX);
+        let has_room = give_way(&mut self.known, rule, LINKS_MAX);
         if !has_room {
-            tracing::warn!(rule, LINES_MAX, "as many pulls of one pattern as can be");
+            tracing::warn!(rule, LINKS_MAX, "as many pulls of one pattern as can be");
         }
         has_room
     }
 }
 
-/// Ends the pull of a rule that has looked for the longest in vain, if there are `max`. False when none does.
+/// If a rule has `max` pulls, ends the one that has looked longest without finding its stream. False when each
+/// has found its stream.
 fn give_way(known: &mut HashMap<StreamName, Known>, rule: usize, max: usize) -> bool {
     let of_rule = known.iter().filter(|(_, known)| known.rule == rule);
     if of_rule.clone().count() < max {
@@ -230,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_looked_for_the_longest_in_vain_gives_way_and_who_has_found_does_not() {
+    async fn the_longest_look_in_vain_gives_way_and_a_found_stream_does_not() {
         let (mut tasks, now) = (JoinSet::new(), Instant::now() + Duration::from_secs(60));
         let mut all: HashMap<_, _> = [
             ("found", 40, Finding::Found),

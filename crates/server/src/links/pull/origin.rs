@@ -1,4 +1,4 @@
-//! Answers for the streams that pulls bring: what listeners are told who ask for one that is not here.
+//! What listeners are told that ask for a stream which is not here and which a pull may bring.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use ingest::pull;
 use media::StreamName;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::line::Finding;
+use super::link::Finding;
 use crate::config::{Config, Pulled};
 
-/// Questions that may wait for the one who keeps the pulls; beyond, whoever asks waits. It answers at once.
+/// Questions that may wait for the task that has the pulls; beyond, listeners wait to ask. It answers at once.
 pub(super) const QUESTIONS_MAX: usize = 64;
 
-/// A stream that somebody wants.
+/// A stream that a listener wants.
 #[derive(Debug)]
 pub(in crate::links) struct Question {
     /// Its name.
     pub(super) stream: StreamName,
     /// The number of the rule that brings it.
     pub(super) rule: usize,
-    /// Told where it shows whether there is one; dropped when nobody can look.
+    /// Sent the channel that shows whether there is one; dropped when it cannot be looked for.
     pub(super) answer: oneshot::Sender<watch::Receiver<Finding>>,
 }
 
@@ -37,7 +37,7 @@ impl PullOrigin {
         Self { config, questions }
     }
 
-    /// The rule that brings a stream on demand. One for that very name goes before all patterns.
+    /// The rule that brings a stream on demand. A rule for that very name goes before all patterns.
     fn rule(&self, stream: &StreamName) -> Option<(usize, Expected)> {
         let rules = self.config.pulls.iter().enumerate();
         let fitting = rules.filter(|(_, rule)| rule.on_demand && rule.stream.matches(stream));
@@ -48,7 +48,7 @@ impl PullOrigin {
                 Pulled::Fitting(_) => perhaps = perhaps.or(Some((index, Expected::Perhaps))),
             }
         }
-        // A pattern may fit the server's own pages.
+        // A pattern may match the server's own pages.
         perhaps.filter(|_| pull::may_bring(stream))
     }
 }
@@ -61,7 +61,7 @@ impl Origin for PullOrigin {
 
     fn locate(&self, name: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>> {
         let rule = self.rule(name).map(|(rule, _)| rule);
-        // A name may fit a pattern and have not the parts that its address needs.
+        // A name may match a pattern and lack the parts that its address needs.
         let has_source = |rule: &usize| self.config.pulls[*rule].source(name).is_some();
         let Some(rule) = rule.filter(has_source) else {
             return Box::pin(std::future::ready(Located::Unknown));
@@ -74,7 +74,7 @@ impl Origin for PullOrigin {
     }
 }
 
-/// Waits until it has shown whether there is such a stream. `None` when nobody looks, or ever will.
+/// Waits until it is known whether there is such a stream. `None` when it is not looked for, and will not be.
 async fn look(
     questions: mpsc::Sender<Question>,
     stream: StreamName,

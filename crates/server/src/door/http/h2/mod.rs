@@ -93,7 +93,7 @@ pub(in crate::door) async fn serve(
     tokio::pin!(connection);
     let ending = async {
         tokio::select! {
-            () = node.leaves() => {}
+            () = node.drain.begun() => {}
             () = session.idles() => {}
             () = sleep(LIFETIME) => {}
         }
@@ -237,7 +237,7 @@ impl Session {
         counted: Option<ConnectionPermit>,
     ) -> Response {
         let node = &self.node;
-        let permit = if node.is_draining() {
+        let permit = if node.drain.has_begun() {
             Err(Rejected::Draining)
         } else {
             node.limits.listener(asked.peer.ip(), Instant::now())

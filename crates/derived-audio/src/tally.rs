@@ -1,4 +1,4 @@
-//! What transcoding has done, summed over streams that are and were.
+//! What transcoding has done, summed over present and past streams.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use transcode::{Monitor, PacketTime, Report, Unsupported};
 
-/// The words for reasons beside those of [`Unsupported`]: the container hides the sound, and our own
-/// fault.
+/// Labels of reasons beside those of [`Unsupported`]: the container hides the sound; a transcoder panicked.
 pub(super) const CONTAINER: &str = "container";
 pub(super) const BROKEN: &str = "broken";
-/// The word for what is not impossible, but too much.
+/// The label of the reason that all permits are taken.
 pub(super) const FULL: &str = "full";
 
 const REASONS: usize = Unsupported::LABELS.len() + 3;
@@ -21,7 +20,7 @@ const REASONS: usize = Unsupported::LABELS.len() + 3;
 pub(super) struct Tally {
     streams: Mutex<Streams>,
     refused: [AtomicU64; REASONS],
-    /// Samples that went past a tap.
+    /// Samples that a tap has lost.
     missed: AtomicU64,
 }
 
@@ -29,11 +28,11 @@ pub(super) struct Tally {
 struct Streams {
     running: BTreeMap<u64, Monitor>,
     next: u64,
-    /// Of those that have ended.
+    /// Of streams that are not transcoded any more.
     past: Counts,
 }
 
-/// What came of some streams.
+/// What was made of some streams.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     packets: u64,
@@ -42,21 +41,21 @@ struct Counts {
     dropped: u64,
 }
 
-/// The sums of a moment.
+/// What transcoding has done since the start.
 #[derive(Clone, Debug)]
-pub(crate) struct Sums {
+pub struct Sums {
     /// Streams that are transcoded now.
-    pub(crate) streams: usize,
-    /// Opus that was made.
-    pub(crate) sound: Duration,
-    /// What the threads spent on it.
-    pub(crate) busy: Duration,
-    /// Damaged frames.
-    pub(crate) concealed: u64,
-    /// Frames for which the threads, or the task before them, had no time.
-    pub(crate) dropped: u64,
-    /// How often it was impossible, by reason.
-    pub(crate) refused: Vec<(&'static str, u64)>,
+    pub streams: usize,
+    /// Playing time of the Opus made.
+    pub sound: Duration,
+    /// CPU time that the threads spent on it.
+    pub busy: Duration,
+    /// Damaged frames that were concealed.
+    pub concealed: u64,
+    /// Frames left out because the threads, or the task that feeds them, fell behind.
+    pub dropped: u64,
+    /// How often a listener wanted Opus and there was none, by reason.
+    pub refused: Vec<(&'static str, u64)>,
 }
 
 /// Counts one stream for as long as it is transcoded.
@@ -66,7 +65,7 @@ pub(super) struct TranscodingPermit {
 }
 
 impl Tally {
-    /// Counts a stream whose transcoder `monitor` tells of.
+    /// Counts a stream whose transcoder `monitor` reports on, until the permit is dropped.
     pub(super) fn enter(self: &Arc<Self>, monitor: Monitor) -> TranscodingPermit {
         let mut streams = self.streams();
         let number = streams.next;
@@ -78,13 +77,14 @@ impl Tally {
         }
     }
 
-    /// Notes that somebody wanted what is impossible; `label` is one of the words for reasons.
+    /// Counts a listener that wanted Opus and got none; `label` is that of the reason.
     pub(super) fn refuse(&self, label: &str) {
         if let Some(index) = reasons().position(|reason| reason == label) {
             self.refused[index].fetch_add(1, Ordering::Relaxed);
         }
     }
 
+    /// Counts samples that a tap has lost.
     pub(super) fn miss(&self, samples: u64) {
         self.missed.fetch_add(samples, Ordering::Relaxed);
     }
@@ -110,7 +110,7 @@ impl Tally {
     }
 
     fn streams(&self) -> MutexGuard<'_, Streams> {
-        // Sums are whole whenever the lock is free.
+        // No panic can leave the sums half written.
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -133,7 +133,7 @@ impl Counts {
     }
 }
 
-/// Every word for a reason, in the order in which they are counted.
+/// The label of every reason, in the order in which they are counted.
 fn reasons() -> impl Iterator<Item = &'static str> {
     Unsupported::LABELS
         .into_iter()

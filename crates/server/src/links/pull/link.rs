@@ -1,4 +1,4 @@
-//! One stream that is fetched, from the first wish for it to the last.
+//! One pulled stream, from the first request for it to the last.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
+use crate::links::Context;
 use crate::links::board::Entry;
-use crate::node::Node;
 
-/// A pull on demand ends when nobody has listened, or asked, for so long: a player that lost its
-/// connection, or goes through a playlist, is back before, and no request waits longer for a stream,
-/// unless `rtmp.play_wait` says so.
+/// A pull on demand ends after this time without a listener or a request: a player that lost its connection,
+/// or goes through a playlist, is back before, and no request waits longer for a stream, unless
+/// `rtmp.play_wait` is longer.
 const UNWANTED_AFTER: Duration = Duration::from_secs(30);
 
-/// How often it is looked whether somebody listens.
+/// How often a pull checks for listeners.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a pull rests that a defect of ours has ended.
+/// How long a pull rests after a panic has ended it.
 const REVIVED_AFTER: Duration = Duration::from_secs(60);
 
-/// What has shown of whether a source has a stream.
+/// Whether a source has a stream, as far as is known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Finding {
     /// Nothing yet.
     Looking,
     /// It had it; it is on its way, or comes back.
     Found,
-    /// It has it not.
+    /// It does not have it.
     Nothing,
 }
 
@@ -69,7 +69,7 @@ impl Life {
 /// A pull and what it belongs to.
 #[derive(Clone)]
 pub(super) struct PulledLink {
-    pub(super) node: Arc<Node>,
+    pub(super) context: Arc<Context>,
     pub(super) stream: StreamName,
     pub(super) source: Source,
     pub(super) status: Arc<Status>,
@@ -79,7 +79,7 @@ pub(super) struct PulledLink {
 impl PulledLink {
     /// Pulls until its life or `stop` ends it.
     pub(super) async fn keep(self, mut stop: watch::Receiver<bool>) {
-        let patience = UNWANTED_AFTER.max(self.node.config.rtmp.play_wait);
+        let patience = UNWANTED_AFTER.max(self.context.config.rtmp.play_wait);
         match &self.life {
             Life::Always => {
                 self.fetch(stopped(&mut stop)).await;
@@ -93,17 +93,17 @@ impl PulledLink {
         }
     }
 
-    /// Says that the source has the stream, as soon as there is one.
+    /// Reports that the source has the stream as soon as it is live here.
     async fn tell_found(&self) -> Infallible {
         if let Life::Wanted(_, finding) = &self.life {
-            self.node.registry.live(&self.stream).await;
+            self.context.registry.live(&self.stream).await;
             finding.send_replace(Finding::Found);
         }
         std::future::pending().await
     }
 }
 
-/// Keeps a pull at work even if a defect of ours ends it: with another task, after a while.
+/// Keeps a pull at work even if it panics: after [`REVIVED_AFTER`], in another task.
 pub(super) async fn revive<K, F>(
     entry: Entry<K>,
     task: impl Fn() -> F,
@@ -131,20 +131,20 @@ pub(super) async fn revive<K, F>(
 
 /// What [`keep_on_demand`] keeps.
 trait OnDemand: Sync {
-    /// Pulls until `end`, or until there is nothing to be had.
+    /// Pulls until `end`, or until the source does not have the stream.
     fn fetch(&self, end: impl Future<Output = ()> + Send) -> impl Future<Output = Outcome> + Send;
 
-    /// Whether somebody listens.
+    /// Whether there is a listener.
     fn is_heard(&self) -> bool;
 
-    /// Ends what would linger of a pull, so that the next listener asks for the stream and is not kept
-    /// waiting for a publisher that does not come back by itself.
+    /// Ends the lingering stream of a pull, so that the next listener requests it anew instead of waiting
+    /// for a publisher that does not come back by itself.
     fn clear(&self);
 }
 
-/// Pulls each time that somebody wants the stream, for as long as somebody does, until `stop` turns true.
+/// Pulls each time that the stream is requested, for as long as it is wanted, until `stop` turns true.
 async fn keep_on_demand(
-    line: &impl OnDemand,
+    link: &impl OnDemand,
     mut asked: Asked,
     patience: Duration,
     mut stop: watch::Receiver<bool>,
@@ -154,13 +154,13 @@ async fn keep_on_demand(
             changed = asked.changed() => if changed.is_err() { return },
             () = stopped(&mut stop) => return,
         }
-        keep_while_wanted(line, &mut asked, patience, &mut stop).await;
+        keep_while_wanted(link, &mut asked, patience, &mut stop).await;
     }
 }
 
-/// Pulls for as long as somebody wants the stream and there is something to be had, until `stop` turns true.
+/// Pulls for as long as the stream is wanted and its source has it, until `stop` turns true.
 async fn keep_while_wanted(
-    line: &impl OnDemand,
+    link: &impl OnDemand,
     asked: &mut Asked,
     patience: Duration,
     stop: &mut watch::Receiver<bool>,
@@ -168,25 +168,25 @@ async fn keep_while_wanted(
     loop {
         let end = async {
             tokio::select! {
-                () = unwanted(|| line.is_heard(), asked, patience) => {}
+                () = unwanted(|| link.is_heard(), asked, patience) => {}
                 () = stopped(stop) => {}
             }
         };
-        let outcome = line.fetch(end).await;
+        let outcome = link.fetch(end).await;
         if *stop.borrow() {
             return;
         }
-        // Somebody may have come while the pull took its leave.
-        let is_wanted = line.is_heard() || asked.has_changed().unwrap_or(false);
+        // A listener may have come while the pull was ending.
+        let is_wanted = link.is_heard() || asked.has_changed().unwrap_or(false);
         if outcome == Outcome::FoundNothing || !is_wanted {
-            return line.clear();
+            return link.clear();
         }
     }
 }
 
 impl OnDemand for PulledLink {
     async fn fetch(&self, end: impl Future<Output = ()> + Send) -> Outcome {
-        let (node, stream) = (&self.node, &self.stream);
+        let (context, stream) = (&self.context, &self.stream);
         let pull = Pull {
             source: self.source.clone(),
             status: Arc::clone(&self.status),
@@ -194,9 +194,9 @@ impl OnDemand for PulledLink {
             persistence: self.life.persistence(),
         };
         tracing::info!(%stream, source = %self.source, "a pull begins");
-        let permit = || node.gate.publish_as_nobody(stream);
+        let permit = || context.gate.publish_as_nobody(stream);
         let outcome = tokio::select! {
-            outcome = pull::run(&node.ingest, &node.links.connector, &pull, permit, end) => outcome,
+            outcome = pull::run(&context.ingest, &context.connector, &pull, permit, end) => outcome,
             never = self.tell_found() => match never {},
         };
         if let (Outcome::FoundNothing, Life::Wanted(_, finding)) = (outcome, &self.life) {
@@ -207,28 +207,28 @@ impl OnDemand for PulledLink {
     }
 
     fn is_heard(&self) -> bool {
-        let present = self.node.registry.stream(&self.stream);
+        let present = self.context.registry.stream(&self.stream);
         present.is_some_and(|stream| stream.is_read())
     }
 
     fn clear(&self) {
-        let Some(present) = self.node.registry.stream(&self.stream) else {
+        let Some(present) = self.context.registry.stream(&self.stream) else {
             return;
         };
         let info = present.info();
         if info.phase == Phase::Lingering && info.source.protocol == Protocol::Pull.label() {
             present.end(EndReason::Unwanted);
-            self.node.registry.tick(Instant::now().into_std());
+            self.context.registry.tick(Instant::now().into_std());
         }
     }
 }
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // Whoever could change it is gone with the server: that is an end too.
+    // An error means that the sender is gone with the server: an end too.
     stop.wait_for(|stop| *stop).await.ok();
 }
 
-/// Waits until nobody has listened, or asked for the stream, for as long as `patience`.
+/// Waits until the stream has had no listener and no request for `patience`.
 async fn unwanted(is_heard: impl Fn() -> bool, demand: &mut Asked, patience: Duration) {
     let mut wanted = Instant::now();
     let mut ticks = interval(LOOK_INTERVAL);
@@ -298,8 +298,8 @@ mod tests {
         assert!(lasted >= UNWANTED_AFTER, "{lasted:?}");
     }
 
-    /// A pull whose leave takes a while, in which a listener comes: the first time by asking, the
-    /// second by joining what lingers.
+    /// A pull that takes a while to end, during which a listener comes: the first time by a request, the
+    /// second by joining the lingering stream.
     struct Far {
         ask: watch::Sender<Option<Instant>>,
         fetched: AtomicUsize,
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_comes_while_a_pull_takes_its_leave_is_not_cut_off() {
+    async fn a_listener_that_comes_while_a_pull_ends_is_not_cut_off() {
         let (ask, asked) = watch::channel(None);
         let (end, stop) = watch::channel(false);
         let far = Far {
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pull_that_a_defect_ended_is_back_after_a_while() {
+    async fn a_pull_that_panicked_is_back_after_a_while() {
         let events = Arc::new(Events::new(std::time::SystemTime::now()));
         let board = Arc::new(Board::new("pull", &events));
         let row = Row {

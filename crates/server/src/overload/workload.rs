@@ -1,11 +1,11 @@
-//! The work done per second, and the share of their cores that threads with listeners need: measured from all
-//! books once a second, for the limits and for the metrics.
+//! Rates per second, and the share of its core that each thread needs: measured once a second from the books
+//! of all workers and tasks, for the limits and the metrics.
 //!
-//! A thread's share is what it needs of the time that others leave it:
-//! `(demand + CPU time outside visits) / (1 - waited)`. Demand is the least that its listeners need, at the
-//! widest windows (WebRTC has no windows to widen: there it is the cost of the visits). Waited is the share of
-//! time in which the thread was ready and no core ran it, as the kernel counts it, so the load of other
-//! planes, publishers, transcoders and other processes on the same cores is included. A thread that never
+//! A thread's share is what it needs of the time that other threads leave it:
+//! `(demand + what it does besides visits) / (1 - waited)`. Demand is the least that its listeners need, at the
+//! widest windows (WebRTC has no windows to widen: there it is what visits take). Waited is the share of
+//! time in which the thread had something to do and no core ran it, as the kernel counts it; so it includes
+//! the other planes, publishers, transcoders and other processes on the same cores. A thread that never
 //! sleeps needs 1, however little of a core it gets.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use fanout::{Books, Plane};
 /// How often rates are measured.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The least part of its core that a thread is assumed to get: below it the quotient has no meaning.
+/// The least share of its core that other threads are assumed to leave a thread: below it the quotient is noise.
 const LEFT_MIN: f64 = 0.05;
 
 /// See the module's description.
@@ -64,13 +64,13 @@ pub(crate) struct Rates {
     pub(crate) egress_bits: u64,
     /// Bit/s that a publisher sends on average.
     pub(crate) stream_bits: u64,
-    /// The share of its core that the least loaded fan-out worker needs, because new listeners go there; or the
-    /// share of all cores that tasks need, if that is more.
+    /// The share of its core that the least loaded fan-out worker needs, because new listeners go there; or
+    /// the share of all cores that tasks need, if that is more.
     pub(crate) core_share: f64,
     /// The share of its core that the most loaded WebRTC worker needs, because the kernel decides where new
     /// listeners go; `None` without WebRTC.
     pub(crate) webrtc_share: Option<f64>,
-    /// The share of messages that were late: over WebRTC or otherwise, whichever is greater.
+    /// The share of messages that were late: over WebRTC or over the rest, whichever is greater.
     pub(crate) late_share: f64,
 }
 
@@ -92,7 +92,7 @@ impl Work {
     }
 }
 
-/// The difference that an interval makes to the work of a thread.
+/// The difference that an interval makes to one thread's work.
 struct Progress<'a> {
     before: &'a Work,
     after: &'a Work,
@@ -125,7 +125,7 @@ impl Progress<'_> {
 }
 
 impl Workload {
-    /// For a host with this many cores.
+    /// On a host with this many cores.
     pub(crate) fn new(cores: usize) -> Self {
         Self {
             last: Mutex::default(),
@@ -215,7 +215,7 @@ fn late_share(all: &[Progress<'_>], is_of: impl Fn(Plane) -> bool) -> f64 {
     }
 }
 
-/// The present counts of all books.
+/// What the books say now.
 pub(crate) fn work(books: &[Arc<Books>]) -> Vec<Work> {
     books.iter().map(|books| Work::of(books)).collect()
 }
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// All threads and tasks without work.
+    /// All threads idle.
     fn all_idle() -> Vec<Work> {
         vec![
             idle(Plane::Worker, "0"),
@@ -249,7 +249,7 @@ mod tests {
         ]
     }
 
-    /// The rates after two seconds in which this was done.
+    /// The rates of two seconds in which this was done.
     fn rates(work: Vec<Work>) -> Rates {
         rates_of(&Workload::new(2), work)
     }
@@ -276,7 +276,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
-    fn new_tcp_listeners_go_to_the_least_loaded_worker() {
+    fn the_least_loaded_worker_decides_over_tcp() {
         let mut work = all_idle();
         work[0].busy_nanos = SECOND / 2;
         work[0].cpu_nanos = SECOND * 6 / 10;
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn new_webrtc_listeners_may_come_to_the_fullest_worker() {
+    fn the_most_loaded_worker_decides_over_webrtc() {
         let mut work = all_idle();
         for (index, part) in [(3, 2), (4, 9)] {
             work[index].busy_nanos = 2 * SECOND * part / 10;
@@ -302,10 +302,7 @@ mod tests {
         }
         let rates = rates(work);
         assert!(rates.webrtc_share.is_some_and(|share| is(share, 0.9)));
-        assert!(
-            is(rates.core_share, 0.0),
-            "fan-out workers have nothing to do"
-        );
+        assert!(is(rates.core_share, 0.0), "fan-out workers are idle");
         let without = rates_of(&Workload::new(2), all_idle()[..3].to_vec());
         assert_eq!(without.webrtc_share, None);
     }
@@ -355,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_all_books_are_egress() {
+    fn bytes_of_all_planes_are_egress() {
         let mut work = all_idle();
         for one in &mut work {
             one.egress_bytes = 1_000;

@@ -1,11 +1,11 @@
-//! One stream's derived track, from when it is wanted until some time after it is not.
+//! The task that makes one stream's derived track, from its first listener until some time after the last.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use container::ogg::OpusPackets;
-use fanout::{Derivation, DerivedWriter, DerivedOffer, Stream, Tapped};
+use fanout::{Derivation, DerivedOffer, DerivedWriter, Stream, Tapped};
 use media::codec::opus;
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
 use tokio::sync::OwnedSemaphorePermit;
@@ -15,31 +15,31 @@ use transcode::{Feed, State};
 use super::output::{Output, refuse};
 use super::tally::{BROKEN, TranscodingPermit};
 use super::way::Way;
-use super::{Maker, Shared};
+use super::{Shared, Transcoders};
 
-/// How often it is looked whether somebody listens still. Nobody tells when the last one leaves.
+/// How often the task checks for listeners. Nothing reports that the last one has left.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Why there is no Opus any more when a transcoder fails.
 const FAILED: &str = "the transcoder has failed; the server's log has the reason";
 
-/// Has Opus made of a stream's sound, unless that is done already. Ends with the stream, or when
-/// nobody has listened to its Opus for as long as the operator allows.
-pub(super) async fn look_after(shared: Arc<Shared>, stream: Arc<Stream>) {
-    let Some(maker) = &shared.maker else {
+/// Makes Opus of a stream's sound, unless another task does so already. Ends with the stream, when its Opus
+/// has had no listener for [`linger`](super::Settings::linger), or when no permit is free.
+pub(super) async fn derive(shared: Arc<Shared>, stream: Arc<Stream>) {
+    let Some(transcoders) = &shared.transcoders else {
         return;
     };
-    // Two listeners may have come at once.
+    // Two listeners may have come at once; the first has begun it.
     let Some(derivation) = stream.derive() else {
         return;
     };
     let Some(mut tap) = stream.tap(Some(Kind::Audio)) else {
-        tracing::warn!(stream = %stream.name(), "nobody more may read the stream's sound");
+        tracing::warn!(stream = %stream.name(), "the stream has no further tap for its sound");
         return;
     };
     drop(stream);
     let mut work = Work {
-        maker,
+        transcoders,
         shared: &shared,
         derivation,
         sound: None,
@@ -54,7 +54,7 @@ pub(super) async fn look_after(shared: Arc<Shared>, stream: Arc<Stream>) {
             tapped = tap.next() => match tapped {
                 Some(Tapped::Item(item)) => {
                     work.take(&item);
-                    // Whoever comes to have a place begins anew.
+                    // The next listener that finds a free permit starts another task.
                     if matches!(work.source, Source::Refused) {
                         return;
                     }
@@ -73,21 +73,21 @@ pub(super) async fn look_after(shared: Arc<Shared>, stream: Arc<Stream>) {
 }
 
 struct Work<'a> {
-    maker: &'a Maker,
+    transcoders: &'a Transcoders,
     shared: &'a Shared,
     derivation: Derivation,
-    /// The track that counts: the epoch's first with sound.
+    /// The track that is read: the epoch's first with sound.
     sound: Option<TrackId>,
-    /// The container's.
+    /// The container's last header.
     header: Option<Bytes>,
     source: Source,
 }
 
 /// Where the derived track comes from.
 enum Source {
-    /// Nowhere: there is nothing to make it of, or no need.
+    /// Nowhere: there is no sound that needs it, or none it can be made of.
     Silent,
-    /// Nowhere: as many streams are transcoded as may be.
+    /// Nowhere: all permits are taken.
     Refused,
     Transcoder(Running),
     Pages(Unpacker),
@@ -96,7 +96,7 @@ enum Source {
 struct Running {
     feed: Feed,
     _counted: TranscodingPermit,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Work<'_> {
@@ -112,7 +112,7 @@ impl Work<'_> {
                     unpacker.is_announced = false;
                 }
             }
-            Item::Track(track) if self.listens_to(track) => {
+            Item::Track(track) if self.is_read(track) => {
                 self.sound = Some(track.id);
                 self.tune(track);
             }
@@ -127,18 +127,19 @@ impl Work<'_> {
         }
     }
 
-    fn listens_to(&self, track: &Track) -> bool {
+    fn is_read(&self, track: &Track) -> bool {
         track.kind == Kind::Audio && self.sound.is_none_or(|sound| sound == track.id)
     }
 
-    /// Starts what `track` needs, and ends what it does not. A transcoder that runs goes on,
-    /// whatever the publisher changes to.
+    /// Starts what `track` needs and ends what it does not need. A running transcoder goes on when the
+    /// publisher changes to another track that needs one.
     fn tune(&mut self, track: &Track) {
         let container = self.derivation.stream().info().source.container;
         match (Way::of(container, track), &self.source) {
             (Way::Transcode(_), Source::Transcoder(_)) | (Way::Unpack, Source::Pages(_)) => {}
             (Way::Transcode(_), _) => {
-                let started = self.maker.place().map(|place| self.start(place));
+                let permit = self.transcoders.permit();
+                let started = permit.map(|permit| self.start(permit));
                 self.source = started.map_or(Source::Refused, Source::Transcoder);
             }
             (Way::Unpack, _) => {
@@ -153,25 +154,26 @@ impl Work<'_> {
         }
     }
 
-    fn start(&self, place: OwnedSemaphorePermit) -> Running {
+    fn start(&self, permit: OwnedSemaphorePermit) -> Running {
         let stream = self.derivation.stream().name();
         tracing::debug!(%stream, "its sound is made into Opus");
         let output = Output {
             stream: stream.clone(),
             writer: self.derivation.writer(),
             tally: Arc::clone(&self.shared.tally),
-            track: Arc::clone(&self.maker.output),
+            track: Arc::clone(&self.transcoders.output),
         };
-        let feed = self.maker.pool.open(self.maker.options, Box::new(output));
+        let (pool, options) = (&self.transcoders.pool, self.transcoders.options);
+        let feed = pool.open(options, Box::new(output));
         let counted = self.shared.tally.enter(feed.monitor());
         Running {
             feed,
             _counted: counted,
-            _place: place,
+            _permit: permit,
         }
     }
 
-    /// Looks whether the transcoder is still in service.
+    /// Withdraws the offer if the transcoder has panicked.
     fn check(&mut self) {
         let Source::Transcoder(running) = &self.source else {
             return;
@@ -186,17 +188,17 @@ impl Work<'_> {
         }
     }
 
-    /// Whether nobody has listened for long enough, so that the derivation has ended.
+    /// Whether there has been no listener for long enough, so that the derivation has ended.
     fn is_over(&self, now: Instant, unwanted_since: &mut Option<Instant>) -> bool {
         if self.derivation.wanted() > 0 {
             *unwanted_since = None;
             return false;
         }
         let since = *unwanted_since.get_or_insert(now);
-        let is_over = now - since >= self.maker.linger && self.derivation.retire();
+        let is_over = now - since >= self.transcoders.linger && self.derivation.retire();
         if is_over {
             let stream = self.derivation.stream().name();
-            tracing::debug!(%stream, "nobody listens to its Opus any more");
+            tracing::debug!(%stream, "its Opus has no listeners any more");
         }
         is_over
     }
@@ -209,7 +211,7 @@ struct Unpacker {
     channels: u8,
     /// The track that was announced last.
     track: Option<Track>,
-    /// The header in force is that of the track.
+    /// The track was announced with the header in force.
     is_announced: bool,
     /// Kept for its allocation.
     out: Vec<Sample>,
@@ -239,7 +241,7 @@ impl Unpacker {
         }
     }
 
-    /// Every title brings a new header, and mostly the same track.
+    /// Every title brings a new header, and usually the same track: only a changed one is announced.
     fn announce(&mut self, header: Option<&[u8]>, now: std::time::Instant) {
         let usual = || Bytes::copy_from_slice(&opus::head(self.channels));
         let track = Track {

@@ -1,14 +1,14 @@
 //! Whether the threads that carry media still run.
 //!
-//! Each of them counts its turns. A periodic task checks the counts; a thread whose count does not change for
-//! [`STOPPED_AFTER`] has ended, or is stuck. The operator's port then reports that the server is not ready,
-//! because it accepts what it cannot serve.
+//! Each thread counts its turns, and the counts are read once a second. A thread whose count does not change
+//! for [`STOPPED_AFTER`] has ended or is stuck. The operator's port then says that the server is not ready:
+//! it accepts connections that it cannot serve.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Each thread turns at least once a second; the rest allows for a host that is busy or was suspended.
+/// Each thread turns at least once a second; the rest is a margin for a host that is busy or was suspended.
 const STOPPED_AFTER: Duration = Duration::from_secs(10);
 
 /// A thread's purpose, and its number.
@@ -22,19 +22,19 @@ pub(crate) struct Pulses(Mutex<HashMap<Thread, Pulse>>);
 struct Pulse {
     turns: u64,
     changed: Instant,
-    /// When the turns were last checked.
+    /// When the turns were last read.
     seen: Instant,
 }
 
 impl Pulse {
-    /// By the times of the checks only: time without checks proves nothing.
+    /// Judged at the last reading: time without a reading does not count.
     fn has_stopped(self) -> bool {
         self.seen.saturating_duration_since(self.changed) >= STOPPED_AFTER
     }
 }
 
 impl Pulses {
-    /// Notes a thread's number of turns. `None`: it has nothing to do, and may sleep.
+    /// Notes how often a thread has turned; `None` for a thread that has nothing to do and may sleep.
     pub(crate) fn note(&self, thread: Thread, turns: Option<u64>, now: Instant) {
         let mut pulses = self.pulses();
         let Some(turns) = turns else {

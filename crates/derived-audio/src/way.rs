@@ -1,4 +1,4 @@
-//! How Opus is had from a publisher's track.
+//! How Opus is made of a publisher's track.
 
 use container::rtp;
 use media::{Codec, Container, Framing, Track};
@@ -6,17 +6,17 @@ use transcode::{Caveat, Unsupported, examine};
 
 use super::tally::CONTAINER;
 
-/// What browsers and the Opus of WebRTC have (RFC 7587 §4.2).
+/// Channels that browsers and Opus over WebRTC have (RFC 7587 §4.2).
 const CHANNELS_MAX: u8 = 2;
 
-/// What is to be done with a track of sound.
+/// What is done with a track of sound.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Way {
-    /// Nothing: it is Opus that everybody can be given.
+    /// Nothing: it is Opus that every listener can be sent.
     None,
     /// Its packets are taken out of Ogg pages.
     Unpack,
-    /// It is transcoded, and this is lost.
+    /// It is transcoded, with this loss.
     Transcode(Option<Caveat>),
     /// Nothing can be done.
     Impossible(Refusal),
@@ -25,10 +25,10 @@ pub(super) enum Way {
 /// Why there is no Opus.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum Refusal {
-    /// The transcoder does not take it.
+    /// The transcoder does not support it.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    /// The sound is somewhere in bytes that are passed on as they are.
+    /// The sound is inside bytes that are relayed unread.
     #[error("sound in {0} is not made into Opus; publish it as MP3, AAC or Ogg Opus")]
     Container(&'static str),
 }
@@ -43,7 +43,7 @@ impl Way {
             (Container::Ogg, Codec::Opus, Framing::SelfFramed) => Self::Unpack,
             (Container::WebM, ..) => Self::Impossible(Refusal::Container("WebM")),
             (Container::Other, ..) => Self::Impossible(Refusal::Container("this container")),
-            // Several streams in one packet are only relayed.
+            // Opus of several streams per packet is only relayed.
             (_, Codec::Opus, Framing::Bare)
                 if rtp::PayloadFormat::of(track) != Some(rtp::PayloadFormat::Opus) =>
             {
@@ -64,7 +64,7 @@ impl Way {
 }
 
 impl Refusal {
-    /// The word for metrics.
+    /// The label for metrics.
     pub(super) fn label(&self) -> &'static str {
         match self {
             Self::Unsupported(reason) => reason.label(),

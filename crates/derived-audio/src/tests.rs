@@ -13,17 +13,30 @@ use media::{Codec, Framing, Item, Sample, Span, StreamName, Timestamp};
 
 use super::*;
 
+/// How long a condition may take to hold.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn settings() -> Settings {
+    Settings {
+        enabled: true,
+        options: Options::default(),
+        threads: 1,
+        streams_max: 0,
+        linger: Duration::from_secs(15),
+    }
+}
+
 fn offer(audio: &Shared, tracks: &[Arc<Track>]) -> DerivedOffer {
     audio.offer(Container::Tracks, tracks)
 }
 
 fn audio(enabled: bool) -> Arc<Shared> {
-    let config = config::Transcode {
+    let settings = Settings {
         enabled,
-        threads: 1,
-        ..config::Config::default().transcode
+        ..settings()
     };
-    Audio::start(&config).expect("threads can be had").0
+    let audio = DerivedAudio::start(&settings);
+    audio.expect("threads start").0
 }
 
 fn track(kind: Kind, codec: Codec, config: &'static [u8]) -> Arc<Track> {
@@ -53,7 +66,7 @@ async fn the_first_sound_decides_what_is_offered() {
     assert_eq!((offered.id, offered.codec), (TrackId::DERIVED, Codec::Opus));
     assert_eq!(made.words(), None);
     assert_eq!(offer(&audio, &[opus, aac]), DerivedOffer::Nothing);
-    // As Enhanced RTMP, or a habit older than that, has it whole.
+    // As Enhanced RTMP, or the habit before it, carries the header.
     let kept = |codec, header: &'static [u8]| {
         let track = Track::clone(&track(Kind::Audio, codec, b""));
         let flv = Some(Bytes::from_static(header));
@@ -62,12 +75,18 @@ async fn the_first_sound_decides_what_is_offered() {
     let old = kept(Codec::Opus, b"\0\0\x02\xD0\0");
     assert_eq!(offer(&audio, &[old]), DerivedOffer::Nothing);
     let flac = kept(Codec::Flac, b"\0\0\x05\x90fLaC");
-    assert!(matches!(offer(&audio, &[flac]), DerivedOffer::Impossible(_)));
+    assert!(matches!(
+        offer(&audio, &[flac]),
+        DerivedOffer::Impossible(_)
+    ));
     let mp3 = [track(Kind::Audio, Codec::Mp3, &[])];
     assert!(offer(&audio, &mp3).track().is_some());
-    // Such samples are runs of a WebM cluster, whatever is within.
+    // Samples of WebM are runs of a cluster, whatever their codec.
     let in_webm = audio.offer(Container::WebM, &mp3);
-    assert!(matches!(in_webm, DerivedOffer::Impossible(_)), "{in_webm:?}");
+    assert!(
+        matches!(in_webm, DerivedOffer::Impossible(_)),
+        "{in_webm:?}"
+    );
 }
 
 #[tokio::test]
@@ -90,21 +109,21 @@ async fn what_is_lost_or_impossible_is_said() {
 struct DerivingRegistry {
     registry: Registry,
     gatekeeper: Gatekeeper,
-    audio: Audio,
+    audio: DerivedAudio,
 }
 
-/// Remembers what is derived: heads of tracks, and packets.
+/// Records what is derived: heads of tracks, and packets.
 #[derive(Clone, Default)]
-struct Ear(Arc<Mutex<Vec<Vec<u8>>>>);
+struct Recorder(Arc<Mutex<Vec<Vec<u8>>>>);
 
-impl Packager for Ear {
+impl Packager for Recorder {
     fn push(&mut self, item: &Item, _: &mut Sink<'_>) {
-        let heard = match item {
+        let bytes = match item {
             Item::Track(track) if track.id == TrackId::DERIVED => track.config.to_vec(),
             Item::Sample(sample) if sample.track == TrackId::DERIVED => sample.data.to_vec(),
             _ => return,
         };
-        self.0.lock().expect("no panic").push(heard);
+        self.0.lock().expect("no panic").push(bytes);
     }
 
     fn takes_derived(&self) -> bool {
@@ -112,8 +131,8 @@ impl Packager for Ear {
     }
 }
 
-impl Ear {
-    fn heard(&self) -> Vec<Vec<u8>> {
+impl Recorder {
+    fn recorded(&self) -> Vec<Vec<u8>> {
         self.0.lock().expect("no panic").clone()
     }
 }
@@ -133,12 +152,11 @@ impl DerivingRegistry {
         let (fanout, _departures) = Fanout::start(&workers, backend).expect("workers");
         let rules = Box::new(|_: &StreamName| Default::default());
         let (registry, gatekeeper) = Registry::new(fanout, 0, rules);
-        let config = config::Transcode {
-            threads: 1,
+        let settings = Settings {
             linger,
-            ..config::Config::default().transcode
+            ..settings()
         };
-        let audio = Audio::start(&config).expect("threads can be had");
+        let audio = DerivedAudio::start(&settings).expect("threads start");
         registry.set_deriver(audio.deriver());
         Self {
             registry,
@@ -163,27 +181,27 @@ impl DerivingRegistry {
         let permission = self.gatekeeper.authorize(action);
         self.registry
             .publish(&permission, source, Instant::now())
-            .expect("nobody else publishes")
+            .expect("there is no other publisher")
     }
 
     fn stream(&self) -> Arc<Stream> {
         self.registry.stream(&name()).expect("it is published")
     }
 
-    fn listen(&self) -> (LaneGuard, Ear) {
-        let ear = Ear::default();
+    fn listen(&self) -> (LaneGuard, Recorder) {
+        let recorder = Recorder::default();
         let permission = self.gatekeeper.authorize(Play { stream: name() });
         let format = Format {
-            name: "ear",
+            name: "recorder",
             protocol: Protocol::Http,
             retention: fanout::Retention::Live,
         };
-        let make = || Box::new(ear.clone()) as Box<dyn Packager>;
+        let make = || Box::new(recorder.clone()) as Box<dyn Packager>;
         let guard = self
             .stream()
             .lane(&permission, format, make, Instant::now())
             .expect("there is room");
-        (guard, ear)
+        (guard, recorder)
     }
 }
 
@@ -200,8 +218,7 @@ async fn until(mut holds: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    let patience = Duration::from_secs(20);
-    tokio::time::timeout(patience, wait)
+    tokio::time::timeout(PATIENCE, wait)
         .await
         .expect("it happens");
 }
@@ -242,23 +259,23 @@ fn write(publisher: &mut Publisher, mut items: Vec<Item>) {
 }
 
 #[tokio::test]
-async fn opus_in_ogg_is_taken_out_of_it_for_as_long_as_somebody_listens() {
-    let house = DerivingRegistry::new(Duration::ZERO);
-    let mut publisher = house.publish(Container::Ogg);
+async fn opus_in_ogg_is_taken_out_of_it_while_there_are_listeners() {
+    let deriving = DerivingRegistry::new(Duration::ZERO);
+    let mut publisher = deriving.publish(Container::Ogg);
     write(&mut publisher, ogg(0..10));
-    assert!(house.stream().info().offer.track().is_some());
-    let (guard, ear) = house.listen();
+    assert!(deriving.stream().info().offer.track().is_some());
+    let (guard, recorder) = deriving.listen();
     let expected = |numbers: std::ops::Range<u8>| -> Vec<Vec<u8>> {
         let head = opus::head(1).to_vec();
         [head].into_iter().chain(numbers.map(packet)).collect()
     };
-    until(|| ear.heard() == expected(0..10)).await;
-    assert!(house.stream().info().is_deriving);
-    assert_eq!(house.audio.sums().streams, 0, "nothing is transcoded");
+    until(|| recorder.recorded() == expected(0..10)).await;
+    assert!(deriving.stream().info().is_deriving);
+    assert_eq!(deriving.audio.sums().streams, 0, "nothing is transcoded");
 
-    // Another publisher of the same, and one link more for a title: the track goes on.
+    // Another publisher of the same, then a further link of the chain for a title: the track goes on.
     drop(publisher);
-    let mut publisher = house.publish(Container::Ogg);
+    let mut publisher = deriving.publish(Container::Ogg);
     write(&mut publisher, ogg(10..15));
     write(&mut publisher, ogg(15..20));
     let all = || {
@@ -267,73 +284,74 @@ async fn opus_in_ogg_is_taken_out_of_it_for_as_long_as_somebody_listens() {
         all.insert(11, opus::head(1).to_vec());
         all
     };
-    until(|| ear.heard() == all()).await;
+    until(|| recorder.recorded() == all()).await;
 
     drop(guard);
-    until(|| !house.stream().info().is_deriving).await;
+    until(|| !deriving.stream().info().is_deriving).await;
     write(&mut publisher, ogg(20..25));
-    let (_guard, ear) = house.listen();
-    until(|| ear.heard().last() == Some(&packet(24))).await;
+    let (_guard, recorder) = deriving.listen();
+    until(|| recorder.recorded().last() == Some(&packet(24))).await;
 }
 
 #[tokio::test]
-async fn what_is_impossible_is_counted_when_somebody_wants_it() {
-    let house = DerivingRegistry::new(Duration::ZERO);
-    let mut publisher = house.publish(Container::Tracks);
+async fn what_is_impossible_is_counted_when_a_listener_wants_it() {
+    let deriving = DerivingRegistry::new(Duration::ZERO);
+    let mut publisher = deriving.publish(Container::Tracks);
     let surround = track(Kind::Audio, Codec::Aac, &[0x12, 0x30]);
     let refused = |label: &str| {
-        let sums = house.audio.sums().refused;
+        let sums = deriving.audio.sums().refused;
         sums.iter().find(|(one, _)| *one == label).map(|(_, n)| *n)
     };
     write(&mut publisher, vec![Item::Track(surround)]);
     assert_eq!(refused("channels"), Some(0));
-    let (_guard, ear) = house.listen();
+    let (_guard, recorder) = deriving.listen();
     until(|| refused("channels") == Some(1)).await;
-    // It turns to what is possible.
+    // The publisher changes to what is possible.
     write(
         &mut publisher,
         vec![Item::Track(track(Kind::Audio, Codec::Aac, AAC))],
     );
-    until(|| house.audio.sums().streams == 1).await;
-    until(|| ear.heard().len() == 1).await;
-    assert!(house.stream().info().is_deriving);
-    house.stream().end(fanout::events::EndReason::Operator);
-    until(|| house.audio.sums().streams == 0).await;
+    until(|| deriving.audio.sums().streams == 1).await;
+    until(|| recorder.recorded().len() == 1).await;
+    assert!(deriving.stream().info().is_deriving);
+    deriving.stream().end(fanout::events::EndReason::Operator);
+    until(|| deriving.audio.sums().streams == 0).await;
 }
 
 #[tokio::test]
 async fn no_more_streams_are_transcoded_than_there_may_be() {
-    let house = DerivingRegistry::new(Duration::ZERO);
-    let mut publisher = house.publish(Container::Tracks);
+    let deriving = DerivingRegistry::new(Duration::ZERO);
+    let mut publisher = deriving.publish(Container::Tracks);
     let sound = track(Kind::Audio, Codec::Aac, AAC);
     write(&mut publisher, vec![Item::Track(sound)]);
-    let maker = house.audio.0.maker.as_ref().expect("it is not turned off");
-    // Other streams have all places.
+    let transcoders = deriving.audio.0.transcoders.as_ref();
+    let transcoders = transcoders.expect("it is not turned off");
+    // Other streams have all permits.
     let all = u32::try_from(STREAMS_PER_THREAD).expect("few");
-    let others = Arc::clone(&maker.places).try_acquire_many_owned(all);
+    let others = Arc::clone(&transcoders.permits).try_acquire_many_owned(all);
     assert!(others.is_ok());
-    assert!(!house.audio.has_room(&house.stream().info()));
-    let permission = house.gatekeeper.authorize(Play { stream: name() });
+    assert!(!deriving.audio.has_room(&deriving.stream().info()));
+    let permission = deriving.gatekeeper.authorize(Play { stream: name() });
     let format = Format {
-        name: "ear",
+        name: "recorder",
         protocol: Protocol::Http,
         retention: fanout::Retention::Live,
     };
     for attempt in 1..=2 {
-        let make = || Box::new(Ear::default()) as Box<dyn Packager>;
-        let stream = house.stream();
+        let make = || Box::new(Recorder::default()) as Box<dyn Packager>;
+        let stream = deriving.stream();
         let refused = stream.lane(&permission, format, make, Instant::now());
         assert_eq!(refused.err(), Some(fanout::LaneRefused::Derivation));
-        let sums = house.audio.sums();
+        let sums = deriving.audio.sums();
         let full = sums.refused.iter().find(|(one, _)| *one == FULL);
         assert_eq!(full.map(|(_, count)| *count), Some(attempt));
         assert_eq!(sums.streams, 0);
     }
     drop(others);
-    let (guard, _ear) = house.listen();
-    until(|| house.audio.sums().streams == 1).await;
-    let places = || maker.places.available_permits();
-    assert_eq!(places(), STREAMS_PER_THREAD - 1);
+    let (guard, _recorder) = deriving.listen();
+    until(|| deriving.audio.sums().streams == 1).await;
+    let permits = || transcoders.permits.available_permits();
+    assert_eq!(permits(), STREAMS_PER_THREAD - 1);
     drop(guard);
-    until(|| places() == STREAMS_PER_THREAD).await;
+    until(|| permits() == STREAMS_PER_THREAD).await;
 }

@@ -1,21 +1,21 @@
-//! Where a transcoder's packets go: back into the stream they came from.
+//! Where a transcoder's packets go: back into the stream whose sound they were made of.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use fanout::{DerivedWriter, DerivedOffer};
+use fanout::{DerivedOffer, DerivedWriter};
 use media::{Sample, StreamName, Track};
 use transcode::{Caveat, Sink, Unsupported};
 
 use super::tally::Tally;
 use super::way::Refusal;
 
-/// Writes the derived track, and says what shows on the way.
+/// Writes the derived track, and corrects the stream's offer by what the transcoder finds.
 pub(super) struct Output {
     pub(super) stream: StreamName,
     pub(super) writer: DerivedWriter,
     pub(super) tally: Arc<Tally>,
-    /// As it was announced.
+    /// As it was offered.
     pub(super) track: Arc<Track>,
 }
 
@@ -44,7 +44,7 @@ impl Sink for Output {
     }
 }
 
-/// Notes that the sound of a stream cannot be made into Opus, though somebody wants it.
+/// Counts and logs that a listener wants Opus of a stream whose sound cannot be made into it.
 pub(super) fn refuse(stream: &StreamName, reason: &Refusal, tally: &Tally) {
     tally.refuse(reason.label());
     tracing::warn!(%stream, "there is no Opus for those who want it: {reason}");

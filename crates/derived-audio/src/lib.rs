@@ -1,0 +1,236 @@
+//! The derived audio track: Opus beside a publisher's AAC or MP3, and Opus packets out of Ogg pages.
+//!
+//! ```text
+//!  lane that takes ──wanted──► DerivedAudio ──task──► Derivation
+//!  a derived track                                      │
+//!  Stream ──Tap──► task ──► Feed ─► Pool ─► Output ──DerivedWriter──► Stream
+//! ```
+//!
+//! A stream is transcoded once, however many listeners it has: from the first listener of its Opus until
+//! [`Settings::linger`] after the last one. What is offered, what is lost and what is impossible is one value,
+//! the stream's [`DerivedOffer`], which the API and the pages show and the log repeats.
+//!
+//! The server starts one [`DerivedAudio`] and gives its [deriver](DerivedAudio::deriver) to the registry, which
+//! calls it for every stream.
+
+mod output;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod way;
+mod work;
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use fanout::{DerivedOffer, Deriver, Info, Stream};
+use media::{Container, Kind, Track, TrackId};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use transcode::{Options, Pool, Transcoder};
+
+pub use self::tally::Sums;
+use self::tally::{FULL, Tally};
+use self::way::Way;
+
+/// Cores per thread. One thread carries tens of streams, and sending needs the other cores.
+const CORES_PER_THREAD: usize = 4;
+
+/// Streams per thread that are transcoded at once, unless [`Settings::streams_max`] says otherwise: one takes
+/// 2 % of a core, and a thread that is always busy falls behind when other threads need its core.
+const STREAMS_PER_THREAD: usize = 40;
+
+/// Why a stream has no Opus while all transcoders are taken: a sentence for the API, the pages and the log.
+pub const FULL_WORDS: &str = "the server transcodes as many streams as `transcode.streams_max` \
+    allows; this one is next when another ends";
+
+/// Why no stream has Opus while [`Settings::enabled`] is false.
+const TURNED_OFF: &str = "this server makes no Opus, because `transcode.enabled` is false";
+
+/// What the operator has decided.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// AAC and MP3 are transcoded to Opus where a listener needs it.
+    pub enabled: bool,
+    /// How it is encoded.
+    pub options: Options,
+    /// Threads that transcode; 0 is one for four cores.
+    pub threads: usize,
+    /// Streams at a time; 0 is 40 for each thread.
+    pub streams_max: usize,
+    /// How long a stream's track is made after its last listener has left.
+    pub linger: Duration,
+}
+
+/// The threads that transcode and the tasks that feed them; see the module's description. They are there for as
+/// long as a clone of it is.
+#[derive(Clone)]
+pub struct DerivedAudio(Arc<Shared>);
+
+struct Shared {
+    /// `None` when transcoding is turned off.
+    transcoders: Option<Transcoders>,
+    tally: Arc<Tally>,
+}
+
+/// The threads that make Opus, and what all streams have in common.
+struct Transcoders {
+    pool: Pool,
+    options: Options,
+    /// The track that every stream is offered.
+    output: Arc<Track>,
+    /// [`Settings::linger`].
+    linger: Duration,
+    runtime: Handle,
+    /// One for each further stream that may be transcoded.
+    permits: Arc<Semaphore>,
+    /// The log has been told that all permits are taken.
+    is_told: AtomicBool,
+}
+
+impl DerivedAudio {
+    /// Starts the threads. To be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// When a thread cannot be started or the encoder refuses the options.
+    pub fn start(settings: &Settings) -> io::Result<Self> {
+        let transcoders = if settings.enabled {
+            Some(Transcoders::start(settings)?)
+        } else {
+            None
+        };
+        Ok(Self(Arc::new(Shared {
+            transcoders,
+            tally: Arc::default(),
+        })))
+    }
+
+    /// What the registry's streams call. It offers nothing once the last clone is dropped.
+    pub fn deriver(&self) -> Arc<dyn Deriver> {
+        Arc::new(WeakDeriver(Arc::downgrade(&self.0)))
+    }
+
+    /// Whether the Opus of the stream `info` describes could be made now.
+    pub fn has_room(&self, info: &Info) -> bool {
+        self.0.has_room(info)
+    }
+
+    /// What has been done so far, for metrics.
+    pub fn sums(&self) -> Sums {
+        let transcoders = self.0.transcoders.as_ref();
+        let packet = transcoders.map(|transcoders| transcoders.options.packet);
+        self.0.tally.sums(packet.unwrap_or_default())
+    }
+}
+
+impl Transcoders {
+    fn start(settings: &Settings) -> io::Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = match settings.threads {
+            0 => cores.div_ceil(CORES_PER_THREAD),
+            threads => threads,
+        };
+        let permits = match settings.streams_max {
+            0 => threads.max(1) * STREAMS_PER_THREAD,
+            max => max.min(Semaphore::MAX_PERMITS),
+        };
+        let options = settings.options;
+        let output = Transcoder::output_of(TrackId::DERIVED, options).map_err(io::Error::other)?;
+        Ok(Self {
+            pool: Pool::start(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN))?,
+            options,
+            output: Arc::new(output),
+            linger: settings.linger,
+            runtime: Handle::current(),
+            permits: Arc::new(Semaphore::new(permits)),
+            is_told: AtomicBool::new(false),
+        })
+    }
+
+    /// The right to transcode one stream; `None` when all are taken.
+    fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.permits).try_acquire_owned().ok()?;
+        self.is_told.store(false, Ordering::Relaxed);
+        Some(permit)
+    }
+}
+
+/// What streams hold. It is weak because a thread of the pool may be the last holder of a stream: with a
+/// strong reference it would drop the pool, which waits for that thread.
+struct WeakDeriver(Weak<Shared>);
+
+impl Deriver for WeakDeriver {
+    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> DerivedOffer {
+        let shared = self.0.upgrade();
+        shared.map_or(DerivedOffer::Nothing, |shared| {
+            shared.offer(container, tracks)
+        })
+    }
+
+    fn wanted(&self, stream: &Arc<Stream>) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_none_or(|shared| shared.wanted(stream))
+    }
+
+    fn has_room(&self, stream: &Stream) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_none_or(|shared| shared.has_room(&stream.info()))
+    }
+}
+
+impl Shared {
+    fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> DerivedOffer {
+        // The first track with sound decides.
+        let sound = tracks.iter().find(|track| track.kind == Kind::Audio);
+        let way = sound.map_or(Way::None, |sound| Way::of(container, sound));
+        let caveat = match way {
+            Way::None => return DerivedOffer::Nothing,
+            Way::Impossible(reason) => return DerivedOffer::Impossible(reason.to_string().into()),
+            Way::Unpack => None,
+            Way::Transcode(caveat) => caveat.map(|caveat| caveat.to_string().into()),
+        };
+        match &self.transcoders {
+            Some(transcoders) => DerivedOffer::Track {
+                track: Arc::clone(&transcoders.output),
+                caveat,
+            },
+            None => DerivedOffer::Impossible(TURNED_OFF.into()),
+        }
+    }
+
+    fn wanted(self: &Arc<Self>, stream: &Arc<Stream>) -> bool {
+        let Some(transcoders) = &self.transcoders else {
+            return true;
+        };
+        if !self.has_room(&stream.info()) {
+            self.tally.refuse(FULL);
+            if !transcoders.is_told.swap(true, Ordering::Relaxed) {
+                tracing::warn!(stream = %stream.name(), "there is no Opus for those who want it: {FULL_WORDS}");
+            }
+            return false;
+        }
+        let work = work::derive(Arc::clone(self), Arc::clone(stream));
+        // The task ends with the stream, or some time after its last listener.
+        drop(transcoders.runtime.spawn(work));
+        true
+    }
+
+    /// Whether the stream needs no permit, or one is free.
+    fn has_room(&self, info: &Info) -> bool {
+        let sound = info.tracks.iter().find(|track| track.kind == Kind::Audio);
+        let way = sound.map(|sound| Way::of(info.source.container, sound));
+        let needs_permit = matches!(way, Some(Way::Transcode(_)));
+        let transcoders = self.transcoders.as_ref();
+        let is_free = |transcoders: &Transcoders| transcoders.permits.available_permits() > 0;
+        !needs_permit || transcoders.is_none_or(is_free)
+    }
+}
+
+impl std::fmt::Debug for DerivedAudio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DerivedAudio").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,113 @@
+//! How near the server is to overload, measured four times a second: levels for admission
+//! ([`Pressure`](crate::door::pressure::Pressure)), stopped threads for readiness, busy workers for metrics.
+//!
+//! It only reads what other parts count, and writes the levels. Its one caller is a task that runs it on a
+//! thread that may block; the operator's port reads the rest.
+
+mod pulse;
+mod workload;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fanout::Registry;
+use net::intake::Intake;
+
+use self::pulse::Pulses;
+use self::workload::{Sample, Workload};
+use crate::door::host;
+use crate::door::limits::Limits;
+use crate::door::pressure::{Kind, Marks};
+use crate::node::Node;
+use crate::rtc::Rtc;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Overload {
+    registry: Arc<Registry>,
+    ingest: Arc<ingest::Context>,
+    rtc: Option<Arc<Rtc>>,
+    limits: Arc<Limits>,
+    /// The loads at which newcomers are refused.
+    marks: Marks,
+    workload: Workload,
+    pulses: Pulses,
+}
+
+impl Overload {
+    /// Measures `node` by `marks`. Nothing is measured yet.
+    pub(crate) fn new(node: &Node, marks: Marks) -> Self {
+        Self {
+            registry: Arc::clone(&node.registry),
+            ingest: Arc::clone(&node.ingest),
+            rtc: node.rtc.clone(),
+            limits: Arc::clone(&node.limits),
+            marks,
+            workload: Workload::new(host::cores()),
+            pulses: Pulses::default(),
+        }
+    }
+
+    /// Measures, and tells the limits. To be called four times a second from a thread that may block; the
+    /// rates are those of a second, so three calls of four only look at the clock.
+    pub(crate) fn measure(&self, now: Instant) {
+        let Some(rates) = self.workload.measure(now, || self.sample(now)) else {
+            return;
+        };
+        self.limits
+            .measured_egress(rates.egress_bits, rates.stream_bits);
+        self.note_pulses(now);
+        let (pressure, marks) = (&self.limits.pressure, &self.marks);
+        let levels = [
+            (Kind::Turn, Some(rates.core_share / marks.core_share)),
+            (
+                Kind::WebrtcTurn,
+                rates.webrtc_share.map(|share| share / marks.webrtc_share),
+            ),
+            (Kind::Lateness, Some(rates.late_share / marks.late_share)),
+        ];
+        for (kind, level) in levels {
+            pressure.note(kind, level, now);
+        }
+    }
+
+    /// The share of a core that the worker of this label has spent on visits lately; 0 until it is known.
+    pub(crate) fn busy_ratio(&self, label: &str) -> f64 {
+        self.workload.busy_ratio(label)
+    }
+
+    /// What a thread does that has stopped, if one has.
+    pub(crate) fn stopped(&self) -> Option<&'static str> {
+        self.pulses.stopped()
+    }
+
+    fn note_pulses(&self, now: Instant) {
+        let note = |what, number, turns| self.pulses.note((what, number), turns, now);
+        let intake = self.ingest.intake.iter().flat_map(Intake::turns);
+        for (number, turns) in intake.enumerate() {
+            note("reading publishers", number, Some(turns));
+        }
+        for (number, books) in self.registry.fanout().worker_books().iter().enumerate() {
+            // A worker that has listeners asks each of them once a second how far behind it is.
+            let has_listeners = books.listeners_now() > 0;
+            let turns = has_listeners.then(|| books.lag_seconds.value().counts.iter().sum());
+            note("visiting listeners", number, turns);
+        }
+        let workers = self.rtc.iter().flat_map(|rtc| rtc.service.port().turns());
+        for (number, turns) in workers.enumerate() {
+            note("serving WebRTC", number, Some(turns));
+        }
+    }
+
+    fn sample(&self, now: Instant) -> Sample {
+        let stats = &self.ingest.stats;
+        let ingest = ingest::Protocol::ALL.map(|protocol| stats.ingest_bytes(protocol));
+        let publishers = ingest::Protocol::ALL.map(|protocol| stats.publishers(protocol));
+        Sample {
+            at: now,
+            ingest_bytes: ingest.into_iter().sum(),
+            publishers: publishers.into_iter().sum(),
+            work: workload::work(&self.registry.fanout().books()),
+        }
+    }
+}
