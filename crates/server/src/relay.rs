@@ -130,8 +130,7 @@ impl Relay {
         self
     }
 
-    /// Has it ask this authority instead of its keys.
-    #[cfg(test)]
+    /// Has it ask this authority instead of the configured keys.
     #[must_use]
     pub fn with_authority(mut self, authority: Arc<dyn Authority>) -> Self {
         self.authority = Some(authority);

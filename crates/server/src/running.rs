@@ -216,7 +216,7 @@ async fn leave_others(mut links: JoinSet<()>) {
 async fn say_goodbye(counts: &Counts, limits: &Limits) {
     let told = async {
         // Players that workers have given back are no door's any more, but still have their permits.
-        while counts.open() > 0 || limits.seated() > 0 {
+        while counts.open() > 0 || limits.listeners_now() > 0 {
             tokio::time::sleep(POLL).await;
         }
     };
