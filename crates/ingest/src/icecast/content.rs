@@ -18,7 +18,7 @@ pub(super) struct Content {
 
 #[derive(Debug)]
 enum State {
-    /// Nobody knows yet what it is.
+    /// Not known yet.
     Unknown(Sniffer),
     Known(Demuxer),
 }
@@ -31,7 +31,7 @@ impl Content {
         }
     }
 
-    /// What it is, as far as that is known.
+    /// What it is, as far as known.
     pub(super) const fn container(&self) -> Container {
         match &self.state {
             State::Unknown(_) => Container::Unknown,
@@ -39,8 +39,8 @@ impl Content {
         }
     }
 
-    /// Takes `bytes`, appending to `out` the items that they complete. Once it is clear what they
-    /// are, the stream is told.
+    /// Takes `bytes` and appends to `out` the items that they complete. Tells the stream what the
+    /// bytes are as soon as that is known.
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
@@ -60,7 +60,7 @@ impl Content {
         found.map_or(Ok(()), |found| self.identify(found, turn))
     }
 
-    /// The body is over: appends what can still be used of what was held back.
+    /// The body is over: appends what is still usable of the bytes held back.
     pub(super) fn finish(&mut self, turn: &mut PublishedEpoch, out: &mut Vec<Item>) -> Result<(), Error> {
         match &mut self.state {
             State::Known(demuxer) => demuxer.finish(out),
@@ -91,7 +91,7 @@ impl Content {
         }
     }
 
-    /// Why a source ends in whose body there has been no media for `waited`.
+    /// Why a source ends whose body has contained no media for `waited`.
     pub(super) fn missing(&self, waited: Duration) -> Error {
         match &self.state {
             State::Unknown(_) => Error::NotMedia(self.announced.clone()),

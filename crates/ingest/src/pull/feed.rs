@@ -1,4 +1,4 @@
-//! What a source brings, on its way to the stream.
+//! From a source's items to the stream.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -15,7 +15,8 @@ use crate::admission::{self, PublishedEpoch};
 use crate::stats::Protocol;
 use crate::{Context, Error, now};
 
-/// Items that may be held before the first media: metadata, and what servers say with it.
+/// Items that may be held before the first media: metadata, and script messages that servers send
+/// with it.
 const HELD_ITEMS_MAX: usize = 16;
 
 /// Bytes of them: the longest one, and as much again for all others.
@@ -27,7 +28,7 @@ const BATCH_ITEMS_MAX: usize = 1024;
 /// What an FLV or RTMP stream is, for listeners who take it whole.
 const CONTENT_TYPE: &str = "video/x-flv";
 
-/// A connection's items, and the turn on the stream that they are written in once there is media.
+/// A connection's items, and the epoch that they are written to once there is media.
 pub(super) struct Feed<'a> {
     context: &'a Context,
     permit: &'a (dyn Fn() -> Authorized<Publish> + Sync),
@@ -39,7 +40,7 @@ pub(super) struct Feed<'a> {
     heard: Instant,
     /// When there was media first.
     began: Option<Instant>,
-    /// Bytes received before the turn.
+    /// Bytes received before the epoch.
     early_bytes: usize,
 }
 
@@ -62,15 +63,15 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Whether somebody else publishes the stream. A publisher of its own goes first, even one that
-    /// has stalled for a while.
+    /// Whether another publisher has the stream. A publisher that connects here goes first, even
+    /// one that has stalled for a while.
     pub(super) fn is_taken(&self) -> bool {
         let permission = (self.permit)();
         let present = self.context.registry.stream(&permission.action().stream);
         present.is_some_and(|stream| stream.info().phase == Phase::Live)
     }
 
-    /// Whether it has brought nothing, and there is no stream that somebody might still listen to.
+    /// Whether it has delivered nothing, and there is no stream left with listeners.
     pub(super) fn is_of_nothing(&self) -> bool {
         let permission = (self.permit)();
         let present = self.context.registry.stream(&permission.action().stream);
@@ -98,7 +99,7 @@ impl<'a> Feed<'a> {
         self.items.len() >= BATCH_ITEMS_MAX
     }
 
-    /// Passes on the items so far; the first media begins the turn.
+    /// Passes on the items so far; the first media begins the epoch.
     pub(super) fn deliver(&mut self) -> Result<(), Failure> {
         let now = now();
         let is_media = |item: &Item| !matches!(item, Item::Metadata(_) | Item::Script(_));
@@ -123,7 +124,7 @@ impl<'a> Feed<'a> {
         Ok(())
     }
 
-    /// Keeps of what came before the media what came last.
+    /// Of what arrived before the media, keeps only the newest.
     fn forget_excess(&mut self) {
         let mut bytes = 0;
         let kept = self.items.iter().rev().take(HELD_ITEMS_MAX);
@@ -163,7 +164,7 @@ impl<'a> Feed<'a> {
         Ok(())
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
     pub(super) fn due(&self) -> Instant {
         self.heard + self.patience()
     }
@@ -180,7 +181,7 @@ impl<'a> Feed<'a> {
         Err(error.into())
     }
 
-    /// Waits until the stream is no longer ours.
+    /// Waits until this pull has lost the stream.
     pub(super) async fn over(&self) -> Failure {
         match &self.turn {
             Some(turn) => turn.over().await.into(),
@@ -188,14 +189,14 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// For how long media has been coming.
+    /// For how long media has been arriving.
     pub(super) fn ran(&self) -> Duration {
         self.began.map_or(Duration::ZERO, |began| {
             self.heard.saturating_duration_since(began)
         })
     }
 
-    /// Ends the turn, if there is one, saying why in the log.
+    /// Ends the epoch, if there is one, giving the reason in the log.
     pub(super) fn end(&mut self, reason: &dyn Display) {
         if let Some(turn) = self.turn.take() {
             turn.end(reason);

@@ -1,4 +1,4 @@
-//! Publishers that are made up, over networks that lose, delay, double and mix up packets.
+//! Simulated publishers, over networks that lose, delay, duplicate and reorder packets.
 
 mod formats;
 mod hostile;
@@ -97,7 +97,8 @@ impl Recording {
         let permission = playing(context, &name());
         let format = Format {
             name: "recording",
-            // It asks for keyframes itself, so the requests seen are for what the publisher lost.
+            // It requests keyframes itself, so the requests seen are for packets that the publisher
+            // lost.
             protocol: fanout::Protocol::Webrtc,
             retention: fanout::Retention::Live,
         };
