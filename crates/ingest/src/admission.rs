@@ -211,8 +211,8 @@ impl PublishedEpoch {
     /// ended.
     pub(crate) fn check(&self, now: Instant) -> Result<(), Error> {
         self.check_permission(now)?;
-        let nobody = task::Context::from_waker(task::Waker::noop());
-        if self.publisher.claim().poll_superseded(&nobody).is_ready() {
+        let idle = task::Context::from_waker(task::Waker::noop());
+        if self.publisher.claim().poll_superseded(&idle).is_ready() {
             return Err(self.why_over());
         }
         Ok(())

@@ -147,7 +147,7 @@ pub(crate) fn publishing(context: &Context, stream: &StreamName, key: &str) -> A
 pub(crate) fn playing(context: &Context, stream: &StreamName) -> Authorized<Play> {
     let request = request(stream, None);
     let answer = wait::at_once(&mut context.gate.play(&request));
-    answer.expect("at once").expect("everybody may")
+    answer.expect("at once").expect("all may listen")
 }
 
 /// A core with one worker, a gate, and room for `streams_max` streams.
@@ -312,7 +312,7 @@ impl Log {
     pub(crate) fn capture(&self) -> Listening {
         static SERVED: Once = Once::new();
         SERVED.call_once(|| {
-            tracing::subscriber::set_global_default(Subscriber).expect("nobody else sets one");
+            tracing::subscriber::set_global_default(Subscriber).expect("there is no other");
         });
         LISTENING.set(Some(self.clone()));
         Listening

@@ -44,7 +44,7 @@ impl Content {
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
-        turn: &mut PublishedEpoch,
+        epoch: &mut PublishedEpoch,
         out: &mut Vec<Item>,
     ) -> Result<(), Error> {
         let sniffer = match &mut self.state {
@@ -57,24 +57,24 @@ impl Content {
         let found = sniffer
             .push(bytes, out)
             .map_err(|_| Error::NotMedia(self.announced.clone()))?;
-        found.map_or(Ok(()), |found| self.identify(found, turn))
+        found.map_or(Ok(()), |found| self.identify(found, epoch))
     }
 
     /// The body is over: appends what is still usable of the bytes held back.
-    pub(super) fn finish(&mut self, turn: &mut PublishedEpoch, out: &mut Vec<Item>) -> Result<(), Error> {
+    pub(super) fn finish(&mut self, epoch: &mut PublishedEpoch, out: &mut Vec<Item>) -> Result<(), Error> {
         match &mut self.state {
             State::Known(demuxer) => demuxer.finish(out),
             State::Unknown(sniffer) => {
                 if let Some(found) = sniffer.finish(out) {
-                    self.identify(found, turn)?;
+                    self.identify(found, epoch)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn identify(&mut self, found: Found, turn: &mut PublishedEpoch) -> Result<(), Error> {
-        turn.identify(
+    fn identify(&mut self, found: Found, epoch: &mut PublishedEpoch) -> Result<(), Error> {
+        epoch.identify(
             found.demuxer.container(),
             &found.media_type,
             &self.announced,

@@ -85,12 +85,12 @@ where
             return Err(error);
         }
     };
-    let Some((turn, content)) = admitted else {
+    let Some((epoch, content)) = admitted else {
         closing::say(socket, &answer::probe(&context.settings, &head)).await;
         return Ok(());
     };
     on_admitted();
-    let mut feed = Feed::new(turn, content, head.body());
+    let mut feed = Feed::new(epoch, content, head.body());
     let answer = answer::accepted(&context.settings, &head);
     let result = match closing::write(&mut socket, &answer).await {
         Ok(()) => carry(&context.settings, &mut socket, &early, &mut feed).await,
@@ -141,8 +141,8 @@ where
         headers: description::headers(head),
     };
     let admitted = admission::admit(context, &request, Protocol::Icecast, &source);
-    let turn = patience::wait_for(socket, early, admitted).await??;
-    Ok(Some((turn, Content::new(content_type))))
+    let epoch = patience::wait_for(socket, early, admitted).await??;
+    Ok(Some((epoch, Content::new(content_type))))
 }
 
 fn log_refusal(stream: Option<&StreamName>, head: &Head, peer: SocketAddr, error: &Error) {
@@ -217,7 +217,7 @@ where
     while !is_over {
         buffer.clear();
         let read = tokio::select! {
-            error = feed.turn.over() => return Err(error),
+            error = feed.epoch.over() => return Err(error),
             read = timeout(settings.source_timeout, socket.read_buf(&mut buffer)) => read,
         };
         let silent = |_| Error::Silent(settings.source_timeout);
@@ -228,7 +228,7 @@ where
         // noticed.
         if let Some(resume_at) = feed.pace.resume_at(now()) {
             tokio::select! {
-                error = feed.turn.over() => return Err(error),
+                error = feed.epoch.over() => return Err(error),
                 () = sleep_until(resume_at.into()) => {}
             }
         }
@@ -240,7 +240,7 @@ where
 
 /// A source's epoch, and what decoding its body needs.
 struct Feed {
-    turn: PublishedEpoch,
+    epoch: PublishedEpoch,
     body: BodyDecoder,
     content: Content,
     items: Vec<Item>,
@@ -253,10 +253,10 @@ struct Feed {
 }
 
 impl Feed {
-    fn new(turn: PublishedEpoch, content: Content, body: Body) -> Self {
+    fn new(epoch: PublishedEpoch, content: Content, body: Body) -> Self {
         let began = now();
         Self {
-            turn,
+            epoch,
             body: BodyDecoder::new(body),
             content,
             items: Vec::new(),
@@ -270,11 +270,11 @@ impl Feed {
     /// Processes received bytes; true when the body is over. What they contained is written even if
     /// they end in an error.
     fn take(&mut self, mut input: &[u8], now: Instant) -> Result<bool, Error> {
-        self.turn.received(input.len());
+        self.epoch.received(input.len());
         let is_over = loop {
             match self.body.step(&mut input) {
                 Ok(Step::Data(data)) => {
-                    if let Err(error) = self.content.push(data, &mut self.turn, &mut self.items) {
+                    if let Err(error) = self.content.push(data, &mut self.epoch, &mut self.items) {
                         break Err(error);
                     }
                 }
@@ -285,7 +285,7 @@ impl Feed {
         };
         if let Ok(true) = is_over {
             self.ending = "the source sent all of it";
-            self.content.finish(&mut self.turn, &mut self.items)?;
+            self.content.finish(&mut self.epoch, &mut self.items)?;
         }
         self.deliver(now)?;
         is_over
@@ -298,7 +298,7 @@ impl Feed {
         } else {
             "the source hung up before the announced end"
         };
-        self.content.finish(&mut self.turn, &mut self.items)?;
+        self.content.finish(&mut self.epoch, &mut self.items)?;
         self.deliver(now)
     }
 
@@ -323,7 +323,7 @@ impl Feed {
             self.fruitless_since.or(Some(now))
         };
         self.pace.observe(&self.items, now);
-        self.turn.write(&mut self.items, now)
+        self.epoch.write(&mut self.items, now)
     }
 
     /// Stamps bytes without a clock of their own with their time of arrival.
@@ -343,8 +343,8 @@ impl Feed {
             tracing::debug!(skipped_bytes, "parts of the body were not media");
         }
         match result {
-            Ok(()) => self.turn.end(&self.ending),
-            Err(error) => self.turn.end(error),
+            Ok(()) => self.epoch.end(&self.ending),
+            Err(error) => self.epoch.end(error),
         }
     }
 }

@@ -44,7 +44,7 @@ pub enum Failure {
 
     // The stream, or this server.
     /// Another publisher has it.
-    #[error("the stream is being published by somebody else")]
+    #[error("the stream has another publisher")]
     Busy,
     /// The stream could not be published, was taken over, or its source is silent.
     #[error("{0}")]

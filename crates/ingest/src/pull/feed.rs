@@ -34,7 +34,7 @@ pub(super) struct Feed<'a> {
     permit: &'a (dyn Fn() -> Authorized<Publish> + Sync),
     status: &'a Status,
     peer: Option<SocketAddr>,
-    turn: Option<PublishedEpoch>,
+    epoch: Option<PublishedEpoch>,
     pub(super) items: Vec<Item>,
     /// When there was media last, or the connection was made.
     heard: Instant,
@@ -55,7 +55,7 @@ impl<'a> Feed<'a> {
             permit,
             status,
             peer: None,
-            turn: None,
+            epoch: None,
             items: Vec::new(),
             heard: now(),
             began: None,
@@ -76,7 +76,7 @@ impl<'a> Feed<'a> {
         let permission = (self.permit)();
         let present = self.context.registry.stream(&permission.action().stream);
         let is_here = present.is_some_and(|stream| stream.info().phase != Phase::Ended);
-        self.turn.is_none() && !is_here
+        self.epoch.is_none() && !is_here
     }
 
     /// The source is about to send media.
@@ -88,8 +88,8 @@ impl<'a> Feed<'a> {
     /// Counts received bytes.
     pub(super) fn received(&mut self, bytes: usize) {
         self.status.add_bytes(bytes);
-        match &mut self.turn {
-            Some(turn) => turn.received(bytes),
+        match &mut self.epoch {
+            Some(epoch) => epoch.received(bytes),
             None => self.early_bytes += bytes,
         }
     }
@@ -111,15 +111,15 @@ impl<'a> Feed<'a> {
             self.heard = now;
             self.began.get_or_insert(now);
         }
-        if self.turn.is_none() {
+        if self.epoch.is_none() {
             if !self.items.iter().any(is_media) {
                 self.forget_excess();
                 return Ok(());
             }
             self.begin()?;
         }
-        if let Some(turn) = &mut self.turn {
-            turn.write(&mut self.items, now)?;
+        if let Some(epoch) = &mut self.epoch {
+            epoch.write(&mut self.items, now)?;
         }
         Ok(())
     }
@@ -156,10 +156,10 @@ impl<'a> Feed<'a> {
             registry, stats, ..
         } = self.context;
         let permission = (self.permit)();
-        let mut turn =
+        let mut epoch =
             admission::enter(registry, stats, &permission, Protocol::Pull, &source, now())?;
-        turn.received(std::mem::take(&mut self.early_bytes));
-        self.turn = Some(turn);
+        epoch.received(std::mem::take(&mut self.early_bytes));
+        self.epoch = Some(epoch);
         self.status.enter(State::Running);
         Ok(())
     }
@@ -183,8 +183,8 @@ impl<'a> Feed<'a> {
 
     /// Waits until this pull has lost the stream.
     pub(super) async fn over(&self) -> Failure {
-        match &self.turn {
-            Some(turn) => turn.over().await.into(),
+        match &self.epoch {
+            Some(epoch) => epoch.over().await.into(),
             None => std::future::pending().await,
         }
     }
@@ -198,8 +198,8 @@ impl<'a> Feed<'a> {
 
     /// Ends the epoch, if there is one, giving the reason in the log.
     pub(super) fn end(&mut self, reason: &dyn Display) {
-        if let Some(turn) = self.turn.take() {
-            turn.end(reason);
+        if let Some(epoch) = self.epoch.take() {
+            epoch.end(reason);
         }
     }
 

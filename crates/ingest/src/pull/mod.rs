@@ -92,7 +92,7 @@ enum End {
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Stop => "nobody wants it any more",
+            Self::Stop => "it is no longer wanted",
             Self::Moved(_) => "the source asks for a new connection",
         })
     }
@@ -122,7 +122,7 @@ pub async fn run(
         let mut feed = Feed::new(context, &permit, &pull.status);
         if feed.is_taken() {
             pull.status.enter(State::Idle);
-            tracing::info!(source = %pull.source, "a pull waits: somebody else publishes the stream");
+            tracing::info!(source = %pull.source, "a pull waits: the stream has another publisher");
             tokio::select! {
                 () = free(&feed) => {}
                 () = &mut stop => return Outcome::Stopped,

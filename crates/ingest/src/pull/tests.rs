@@ -105,7 +105,7 @@ async fn door() -> (TcpListener, u16) {
 
 async fn accept(door: &TcpListener) -> TcpStream {
     let accepted = timeout(PATIENCE, door.accept()).await;
-    accepted.expect("somebody connects").unwrap().0
+    accepted.expect("the pull connects").unwrap().0
 }
 
 /// A server that is played from.

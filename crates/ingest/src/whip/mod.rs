@@ -268,7 +268,7 @@ impl Publishers {
         }
         self.wake_by(new.due());
         match self.sessions[slot].replace(Box::new(new)) {
-            Some(before) => before.end(&"its place is somebody else's"),
+            Some(before) => before.end(&"another session has its slot"),
             None => self.count += 1,
         }
     }

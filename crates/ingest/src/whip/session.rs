@@ -38,7 +38,7 @@ pub(super) struct Session {
     handle: Handle,
     claim: Claim,
     /// From the first frame on.
-    turn: Option<PublishedEpoch>,
+    epoch: Option<PublishedEpoch>,
     /// Bytes received before.
     early_bytes: usize,
     tracks: Vec<Track>,
@@ -81,7 +81,7 @@ impl Session {
         Self {
             handle,
             claim,
-            turn: None,
+            epoch: None,
             early_bytes: 0,
             tracks: tracks.collect(),
             stats: Arc::clone(stats),
@@ -109,8 +109,8 @@ impl Session {
         now: Instant,
         out: &mut impl Out,
     ) -> Result<(), Error> {
-        match &mut self.turn {
-            Some(turn) => turn.received(datagram.len()),
+        match &mut self.epoch {
+            Some(epoch) => epoch.received(datagram.len()),
             None => self.early_bytes += datagram.len(),
         }
         match self.take(datagram, now) {
@@ -165,7 +165,7 @@ impl Session {
     /// Gives up on packets, requests them, reports, and ends a publisher that is silent.
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut impl Out) -> Result<(), Error> {
         if now >= self.silent_at() {
-            return Err(match self.turn {
+            return Err(match self.epoch {
                 Some(_) => Error::Silent(self.settings.source_timeout),
                 None => Error::NoMedia(self.settings.first_media_timeout),
             });
@@ -181,7 +181,7 @@ impl Session {
     /// Ends the epoch, giving the reason in the log.
     pub(super) fn end(self, reason: &dyn Display) {
         match self.finish() {
-            (Some(turn), _) => turn.end(reason),
+            (Some(epoch), _) => epoch.end(reason),
             (None, claim) => tracing::info!(
                 stream = %claim.permission.action().stream,
                 peer = ?claim.source.peer,
@@ -194,9 +194,9 @@ impl Session {
     /// Ends the epoch because of an error, counting and logging it.
     pub(super) fn fail(self, error: &Error) {
         match self.finish() {
-            (Some(turn), claim) => {
+            (Some(epoch), claim) => {
                 claim.stats.reject(error);
-                turn.end(error);
+                epoch.end(error);
             }
             (None, claim) => claim.fail(error),
         }
@@ -204,7 +204,7 @@ impl Session {
 
     fn finish(mut self) -> (Option<PublishedEpoch>, Claim) {
         self.tracks.iter_mut().for_each(Track::count);
-        (self.turn, self.claim)
+        (self.epoch, self.claim)
     }
 
     fn take(&mut self, datagram: &[u8], now: Instant) -> Taken {
@@ -249,23 +249,23 @@ impl Session {
     }
 
     fn deliver(&mut self, now: Instant) -> Result<(), Error> {
-        let turn = match &mut self.turn {
-            Some(turn) => turn,
+        let epoch = match &mut self.epoch {
+            Some(epoch) => epoch,
             // Until then the stream stays with its former publisher.
             None if self.items.is_empty() => return Ok(()),
             None => {
-                let mut turn = self.claim.redeem(now)?;
-                turn.received(std::mem::take(&mut self.early_bytes));
-                self.turn.insert(turn)
+                let mut epoch = self.claim.redeem(now)?;
+                epoch.received(std::mem::take(&mut self.early_bytes));
+                self.epoch.insert(epoch)
             }
         };
-        turn.write(&mut self.items, now)
+        epoch.write(&mut self.items, now)
     }
 
     /// Sends what is due by now.
     fn speak(&mut self, now: Instant, out: &mut impl Out) -> Result<(), Error> {
-        let turn = self.turn.as_mut();
-        if turn.is_some_and(|turn| turn.takes_keyframe_request(now)) {
+        let epoch = self.epoch.as_mut();
+        if epoch.is_some_and(|epoch| epoch.takes_keyframe_request(now)) {
             for track in &mut self.tracks {
                 track.want_keyframe(now);
             }
@@ -274,7 +274,7 @@ impl Session {
         if now >= self.report_at {
             self.report_at = now + REPORT_INTERVAL;
             self.report(now, out);
-            self.turn.as_ref().map_or(Ok(()), |turn| turn.check(now))?;
+            self.epoch.as_ref().map_or(Ok(()), |epoch| epoch.check(now))?;
         }
         Ok(())
     }
@@ -312,7 +312,7 @@ impl Session {
 
     /// When the publisher is given up if no media arrives.
     fn silent_at(&self) -> Instant {
-        match self.heard.filter(|_| self.turn.is_some()) {
+        match self.heard.filter(|_| self.epoch.is_some()) {
             Some(heard) => heard + self.settings.source_timeout,
             None => self.began + self.settings.first_media_timeout,
         }

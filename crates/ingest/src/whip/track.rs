@@ -149,13 +149,13 @@ impl Track {
                 Verdict::Other => return Taken::No,
                 Verdict::New => {
                     self.begin(now);
-                    self.turn_to(format, now);
+                    self.change_to(format, now);
                     taken = Taken::First;
                 }
                 Verdict::Ours if format == self.format => {}
                 // Late, from before the sender changed the format.
                 Verdict::Ours if !self.is_ahead(packet.header.sequence) => return Taken::No,
-                Verdict::Ours => self.turn_to(format, now),
+                Verdict::Ours => self.change_to(format, now),
             }
             (packet.header.sequence, packet.payload)
         } else {
@@ -309,14 +309,14 @@ impl Track {
     }
 
     /// From here on packets have this format.
-    fn turn_to(&mut self, format: usize, now: Instant) {
+    fn change_to(&mut self, format: usize, now: Instant) {
         if std::mem::replace(&mut self.format, format) == format {
             return;
         }
         let format = &self.formats[format];
         tracing::debug!(
             codec = format.codec.name(),
-            "a publisher's track turns to another format"
+            "a publisher's track changes to another format"
         );
         self.repair = Repair::new(format.feedback.nack);
         self.depacketizer = depacketizer(format, self.id);

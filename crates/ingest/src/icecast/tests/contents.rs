@@ -110,7 +110,7 @@ async fn a_source_whose_media_turns_into_something_else_is_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_password_may_stand_in_a_header_and_is_nobody_elses() {
+async fn a_password_in_a_header_is_not_passed_on() {
     let context = house(Takeover::SameCredential, 0);
     let request = format!("SOURCE /a HTTP/1.0\r\nice-password: {KEY}\r\nice-name: Old\r\n\r\n");
     let (_source, _task) = source(&context, request);

@@ -33,7 +33,7 @@ fn check_pictures(trial: &Trial, line: usize) -> f64 {
     let sent = &trial.lines[line].sent;
     let mut rest = sent.iter();
     for sample in &came {
-        assert!(rest.any(|sent| sent.data == sample.data), "nobody sent it");
+        assert!(rest.any(|sent| sent.data == sample.data), "it was not sent");
     }
     assert!(came.first().is_some_and(|first| first.keyframe));
     assert!(came.windows(2).all(|pair| pair[0].dts <= pair[1].dts));

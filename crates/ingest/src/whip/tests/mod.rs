@@ -1,5 +1,6 @@
 //! Simulated publishers, over networks that lose, delay, duplicate and reorder packets.
 
+mod epochs;
 mod formats;
 mod hostile;
 mod loss;
@@ -8,7 +9,6 @@ mod offers;
 mod peer;
 mod step;
 mod trial;
-mod turns;
 
 use std::sync::{Arc, Mutex, PoisonError};
 

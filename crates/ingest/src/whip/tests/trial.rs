@@ -241,7 +241,7 @@ impl Trial {
                         self.reports.push((self.now, reports));
                     }
                 }
-                _ => panic!("nobody asked for {packet:?}"),
+                _ => panic!("{packet:?} was not asked for"),
             }
         }
     }

@@ -174,7 +174,7 @@ fn the_next_publisher_takes_over_and_listeners_stay() {
 }
 
 #[test]
-fn the_server_lets_everybody_go() {
+fn the_server_ends_all_sessions() {
     let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
     trial.run(SECOND);
     trial.publishers.end();
@@ -222,7 +222,7 @@ fn line(log: &Log, words: &str) -> String {
 }
 
 #[test]
-fn an_offer_alone_disturbs_nobody() {
+fn an_offer_alone_disturbs_no_publisher() {
     let log = Log::default();
     let _listening = log.capture();
     let context = house(Takeover::SameCredential, 1);
@@ -444,7 +444,7 @@ fn a_source_that_begins_anew_goes_on() {
 }
 
 #[test]
-fn whoever_said_goodbye_is_asked_for_nothing() {
+fn a_publisher_that_said_goodbye_is_asked_for_nothing() {
     let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
     trial.run(2 * SECOND);
     let mut bye = Vec::new();
