@@ -32,7 +32,7 @@ const MARGIN: Duration = Duration::from_millis(10);
 /// The longest wait, whatever the round trip: listeners see a pause of that length.
 const HOLD_MAX: Duration = Duration::from_millis(1_000);
 
-/// How long to wait for a packet that no one repeats: it can only be late.
+/// How long to wait for a packet that is not repeated: it can only be late.
 const HOLD_UNREPEATED: Duration = Duration::from_millis(100);
 
 /// One track's requests for what is lost.

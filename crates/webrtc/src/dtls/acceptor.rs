@@ -73,7 +73,7 @@ enum Stage {
 pub enum Progress {
     /// Nothing yet.
     Pending,
-    /// The handshake is complete and the peer is who its offer said.
+    /// The handshake is complete and the peer's certificate is the one of its offer.
     Connected(Keys),
     /// The peer closed the association.
     Closed,
