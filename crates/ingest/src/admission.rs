@@ -92,7 +92,11 @@ pub(crate) fn enter(
     let mut refused = PublishRefused::Ended;
     for _ in 0..TRIES_MAX {
         match registry.publish(permission, source.clone(), now) {
-            Ok(publisher) => return Ok(PublishedEpoch::new(stats, publisher, permission, protocol, source)),
+            Ok(publisher) => {
+                return Ok(PublishedEpoch::new(
+                    stats, publisher, permission, protocol, source,
+                ));
+            }
             Err(PublishRefused::Ended) => {}
             Err(other) => {
                 refused = other;

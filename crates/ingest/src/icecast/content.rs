@@ -61,7 +61,11 @@ impl Content {
     }
 
     /// The body is over: appends what is still usable of the bytes held back.
-    pub(super) fn finish(&mut self, epoch: &mut PublishedEpoch, out: &mut Vec<Item>) -> Result<(), Error> {
+    pub(super) fn finish(
+        &mut self,
+        epoch: &mut PublishedEpoch,
+        out: &mut Vec<Item>,
+    ) -> Result<(), Error> {
         match &mut self.state {
             State::Known(demuxer) => demuxer.finish(out),
             State::Unknown(sniffer) => {

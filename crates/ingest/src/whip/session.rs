@@ -274,7 +274,9 @@ impl Session {
         if now >= self.report_at {
             self.report_at = now + REPORT_INTERVAL;
             self.report(now, out);
-            self.epoch.as_ref().map_or(Ok(()), |epoch| epoch.check(now))?;
+            self.epoch
+                .as_ref()
+                .map_or(Ok(()), |epoch| epoch.check(now))?;
         }
         Ok(())
     }

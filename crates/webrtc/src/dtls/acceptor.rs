@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use net::panics::{self, Part};
-use net::shares::{Bounds, Shares, Standing, ShareTicket};
+use net::shares::{Bounds, ShareTicket, Shares, Standing};
 use rtc_dtls::endpoint::{Endpoint, EndpointEvent};
 use rtc_shared::TransportProtocol;
 use rtc_shared::error::Error::ErrAlertFatalOrClose;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use container::rtp::{PayloadFormat, Header};
+use container::rtp::{Header, PayloadFormat};
 use fanout::{Phase, Takeover};
 use media::{Item, StreamName, TrackId};
 use net::panics::Part;
