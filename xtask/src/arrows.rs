@@ -1,6 +1,6 @@
 //! Which crate may use which, and which external packages each may use.
 //!
-//! [`MEMBERS`] is the table of `ARCHITECTURE.md` as code. A dependency that no row allows fails the
+//! [`ROOMS`] is the table of `ARCHITECTURE.md` as code. A dependency that no row allows fails the
 //! test, as does a workspace member without a row.
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 
 /// One workspace member by the name other members use for it.
-struct Member {
+struct Room {
     name: &'static str,
     /// Members it may use in shipped code.
     may_use: &'static [&'static str],
@@ -48,84 +48,84 @@ const EVERYTHING: &[&str] = &[
 ];
 const TESTKIT: &[&str] = &["testkit"];
 
-const MEMBERS: &[Member] = &[
+const ROOMS: &[Room] = &[
     // tier 0: vocabulary
-    Member {
+    Room {
         name: "media",
         may_use: &[],
         tests_may_use: &[],
     },
     // tier 1: sans-IO protocols and formats
-    Member {
+    Room {
         name: "container",
         may_use: &["media"],
         tests_may_use: TESTKIT,
     },
-    Member {
+    Room {
         name: "rtmp",
         may_use: &[],
         tests_may_use: TESTKIT,
     },
-    Member {
+    Room {
         name: "http1",
         may_use: &[],
         tests_may_use: TESTKIT,
     },
     // tier 2: platform and core
-    Member {
+    Room {
         name: "net",
         may_use: &[],
         tests_may_use: TESTKIT,
     },
-    Member {
+    Room {
         name: "fanout",
         may_use: &["media", "net"],
         // Itself with the feature that only tests have.
         tests_may_use: &["fanout", "testkit"],
     },
-    Member {
+    Room {
         name: "formats",
         may_use: &["media", "container", "rtmp", "fanout"],
         tests_may_use: TESTKIT,
     },
-    Member {
+    Room {
         name: "webrtc",
         may_use: &["media", "net"],
         tests_may_use: TESTKIT,
     },
-    Member {
+    Room {
         name: "transcode",
         may_use: &["media"],
         tests_may_use: TESTKIT,
     },
     // tier 3: connections; siblings never see each other
-    Member {
+    Room {
         name: "ingest",
         may_use: TIER_0_TO_2,
         tests_may_use: TESTKIT,
     },
-    Member {
+    Room {
         name: "egress-http",
         may_use: TIER_0_TO_2,
         tests_may_use: TESTKIT,
     },
-    Member {
+    Room {
         name: "egress-rtmp",
         may_use: TIER_0_TO_2,
         tests_may_use: TESTKIT,
     },
-    Member {
+    Room {
         name: "egress-webrtc",
         may_use: TIER_0_TO_2,
         tests_may_use: TESTKIT,
     },
-    Member {
+    Room {
         name: "load",
         may_use: TIER_0_TO_2,
         tests_may_use: TESTKIT,
     },
     // tier 4: assembly
-    Member {
+    Room {
         name: "server",
         may_use: &[
             "media",
@@ -146,22 +146,22 @@ const MEMBERS: &[Member] = &[
         tests_may_use: TESTKIT,
     },
     // development only
-    Member {
+    Room {
         name: "testkit",
         may_use: &["media"],
         tests_may_use: &[],
     },
-    Member {
+    Room {
         name: "benches",
         may_use: EVERYTHING,
         tests_may_use: EVERYTHING,
     },
-    Member {
+    Room {
         name: "tests",
         may_use: EVERYTHING,
         tests_may_use: EVERYTHING,
     },
-    Member {
+    Room {
         name: "xtask",
         may_use: &[],
         tests_may_use: &[],
@@ -360,26 +360,26 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
 fn errors(metadata: &Value) -> Vec<String> {
     let mut errors = Vec::new();
     for package in list(&metadata["packages"]) {
-        let from = member_name(text(&package["name"]));
-        let Some(member) = MEMBERS.iter().find(|member| member.name == from) else {
-            errors.push(format!("`{from}` has no row in the table of members"));
+        let from = room_name(text(&package["name"]));
+        let Some(room) = ROOMS.iter().find(|room| room.name == from) else {
+            errors.push(format!("`{from}` has no row in the table of rooms"));
             continue;
         };
         for dependency in list(&package["dependencies"]) {
             let name = text(&dependency["name"]);
             let arrow = Arrow {
                 from,
-                to: member_name(name),
+                to: room_name(name),
                 inside: dependency["path"].is_string(),
                 in_tests: dependency["kind"] == "dev",
             };
-            errors.extend(broken_law(member, &arrow));
+            errors.extend(broken_law(room, &arrow));
         }
     }
     errors
 }
 
-fn broken_law(member: &Member, arrow: &Arrow<'_>) -> Option<String> {
+fn broken_law(room: &Room, arrow: &Arrow<'_>) -> Option<String> {
     let Arrow {
         from,
         to,
@@ -392,8 +392,7 @@ fn broken_law(member: &Member, arrow: &Arrow<'_>) -> Option<String> {
         "in shipped code"
     };
     if inside {
-        let allowed =
-            member.may_use.contains(&to) || (in_tests && member.tests_may_use.contains(&to));
+        let allowed = room.may_use.contains(&to) || (in_tests && room.tests_may_use.contains(&to));
         return (!allowed).then(|| format!("`{from}` may not use `{to}` {where_used}"));
     }
     if let Some(rule) = OUTSIDE.iter().find(|rule| rule.package == to) {
@@ -414,7 +413,7 @@ fn broken_law(member: &Member, arrow: &Arrow<'_>) -> Option<String> {
         .then(|| format!("`{from}` is pure: `{to}` is not among the outside crates it may use"))
 }
 
-fn member_name(package: &str) -> &str {
+fn room_name(package: &str) -> &str {
     package.strip_prefix("carillon-").unwrap_or(package)
 }
 
@@ -468,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_packages_are_held_to_their_members() {
+    fn outside_packages_have_their_rooms() {
         let outside = |name: &str, kind: Value| json!({ "name": name, "path": null, "kind": kind });
         assert_eq!(
             one("carillon-rtmp", outside("tokio", json!("dev"))).len(),
@@ -492,10 +491,10 @@ mod tests {
 
     #[test]
     fn rows_point_at_rows() {
-        for member in MEMBERS {
-            for name in member.may_use.iter().chain(member.tests_may_use) {
+        for room in ROOMS {
+            for name in room.may_use.iter().chain(room.tests_may_use) {
                 assert!(
-                    MEMBERS.iter().any(|member| member.name == *name),
+                    ROOMS.iter().any(|room| room.name == *name),
                     "{name} has no row"
                 );
             }
