@@ -12,11 +12,10 @@
 //! [`net::intake`] once they are admitted. Those over WebRTC have no connection of their own: the
 //! threads of its port call [`whip::Publishers`] with their packets.
 //!
-//! Each driver owns one connection from the moment the door knows its protocol until it is closed.
-//! It turns one read into one batch of items and one
-//! [`Publisher::write`](fanout::Publisher::write). Everything that can end a connection is an
-//! [`Error`]; each protocol has one function that turns it into words on the wire, and
-//! [`Rejection`] is its name in the metrics.
+//! Each driver owns one connection from the moment the door knows what it speaks until it is closed.
+//! It turns one read into one batch of items and one [`Publisher::write`](fanout::Publisher::write).
+//! Everything that can end a connection is an [`Error`]; each protocol has one function that turns it
+//! into words on the wire, and [`Rejection`] is its name in the metrics.
 //!
 //! Invariants: no publisher without the gate's permission; a bounded time for every wait, a bounded
 //! size for every buffer; a refused client is told why before the socket closes. Keys and passwords
