@@ -73,8 +73,7 @@ pub struct Settings {
     pub handshake_timeout: Duration,
     /// From there, or from the end of a stream, to a request to publish.
     pub publish_timeout: Duration,
-    /// From the permission to publish over RTMP to the first media: encoders open their devices
-    /// late.
+    /// From the permission to publish over RTMP to the first media: encoders open their devices late.
     pub first_media_timeout: Duration,
     /// How long a publisher may send no media before its epoch ends.
     pub source_timeout: Duration,
