@@ -1,5 +1,5 @@
-//! AMF0 values are no more than the bytes they came from, nest no deeper than allowed, and written
-//! again they are the same values.
+//! AMF0 values are no more than the bytes they came from, nest no deeper than allowed, and are the
+//! same values after writing and reading them again.
 #![no_main]
 
 use bytes::BytesMut;

@@ -1,6 +1,6 @@
-//! Configurations: whatever the text, the answer is a valid configuration or problems that stand
-//! within the text, and showing either never panics. A comment `#CARILLON__…=…` is a variable of the
-//! environment too.
+//! Configurations: whatever the text, the result is a valid configuration or problems that lie
+//! within the text, and showing either never panics. A comment `#CARILLON__…=…` is also a variable
+//! of the environment.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
-//! DTLS from a peer whose hello was good: the flights of a real client, changed as the input says, are
-//! given to the handshake. Nothing panics, nothing is let in whose certificate is not the offer's, and
-//! what is left afterwards is nothing.
+//! DTLS from a peer whose hello was good: the flights of a real client, changed as the input says,
+//! are given to the handshake. Nothing panics, no peer is accepted whose certificate is not the
+//! offer's, and nothing is left afterwards.
 //!
 //! The input is a run of steps of four bytes: what to do with the next datagram of the client, and where.
 
@@ -19,7 +19,7 @@ use webrtc::{ice, sdp, srtp};
 #[allow(dead_code, reason = "the crate's own tests use the rest")]
 mod testing;
 
-/// Times that both sides are given the word: a handshake without losses takes four.
+/// Rounds between both sides: a handshake without losses takes four.
 const ROUNDS_MAX: usize = 12;
 
 /// Datagrams kept for later, and given to the server: beyond what an association may cost in any case.
@@ -61,7 +61,7 @@ fuzz_target!(|bytes: &[u8]| {
         while let Some((key, datagram)) = acceptor.poll_transmit() {
             assert!(key == Key(1) && !datagram.is_empty());
             let is_hello = datagram[0] == 22 && datagram[13] == SERVER_HELLO;
-            // A repeated flight would have the client repeat its own, as often as it has patience for.
+            // A repeated flight would make the client repeat its own, as often as it likes.
             if !(is_hello && std::mem::replace(&mut is_greeted, true)) {
                 client.receive(&datagram, now);
             }
@@ -73,7 +73,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 const SERVER_HELLO: u8 = 2;
 
-/// Bytes of a record's header, behind which its messages begin.
+/// Bytes of a record's header, after which its messages begin.
 const RECORD_HEADER_LEN: usize = 13;
 
 /// Changes what the client is about to send.

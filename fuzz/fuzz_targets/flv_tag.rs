@@ -1,5 +1,5 @@
 //! FLV: the reader does not depend on the cut of its input, what it read is written and read again
-//! the same, and from wherever a listener may join, the lane makes sense.
+//! the same, and from every join point the lane is well formed.
 
 #![no_main]
 
@@ -83,7 +83,7 @@ impl flv::Sink for Lane {
     }
 }
 
-/// Listeners who join, early and late, hear what was sent, in order.
+/// Listeners who join, early and late, receive what was sent, in order.
 fn join(items: &[Item]) {
     let mut lane = Lane::default();
     let mut muxer = Muxer::new(Selection::ALL);
@@ -98,7 +98,7 @@ fn join(items: &[Item]) {
         let heard = [opening, &lane.log[*offset..]].concat();
         let (heard, result) = read(std::iter::once(&heard[..]));
         assert_eq!(result, Ok(()), "a lane cannot be read");
-        // A body that stayed whole for what came before it may read as bare without that.
+        // A body that was kept whole because of what came before may read as bare without that.
         let mut sent = everything.iter();
         for sample in samples(&heard) {
             let is_next = sent.any(|sent| sent.data.ends_with(&sample.data));

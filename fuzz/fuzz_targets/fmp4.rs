@@ -1,5 +1,5 @@
-//! Fragmented MP4 to listeners: whatever a stream brings, what is written can be read by a reader of another hand,
-//! from every join; no track's time steps back, and no fragment is longer than it may be.
+//! Fragmented MP4 to listeners: whatever a stream contains, an independent reader can read what is
+//! written, from every join; no track's time steps back, and no fragment is longer than it may be.
 
 #![no_main]
 
@@ -60,7 +60,7 @@ impl Sink for Log {
 }
 
 impl Log {
-    /// What a listener reads who starts at a unit.
+    /// What a listener that starts at a unit reads.
     fn from(&self, unit: usize, init: &Init) -> File {
         let units = self.units[unit..].iter().flat_map(|(.., bytes)| bytes);
         let bytes: Vec<u8> = init.bytes.iter().chain(units).copied().collect();

@@ -48,7 +48,7 @@ fuzz_target!(|input: Input| {
     }
     assert_eq!(audio, input.frames.concat());
 
-    // A reader takes any stream at all.
+    // A reader accepts any stream at all.
     let mut seen = 0;
     Deinterleaver::new(metaint).push(&input.noise, |piece| match piece {
         Piece::Audio(bytes) | Piece::Block(bytes) => seen += bytes.len(),

@@ -1,4 +1,4 @@
-//! Compound packets: every item is walked to its end, and there is a bound to what one asks for.
+//! Compound packets: every item is walked to its end, and the number of items read is bounded.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! The chunk reader gives the same messages however its input is split, never more than came in, and
-//! holds no more than it may. What it gives, written again, is read again.
+//! The chunk reader returns the same messages however its input is split, never more than came in,
+//! and holds no more than it may. What it returns, written again, reads the same.
 #![no_main]
 
 use bytes::BytesMut;

@@ -1,5 +1,5 @@
-//! A client session says and reports the same however its server's words are split, reports no more
-//! media than came in, holds no more output than it may, and is closed after an error.
+//! A client session sends and reports the same however its server's bytes are split, reports no
+//! more media than came in, holds no more output than it may, and is closed after an error.
 #![no_main]
 
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use rtmp::{
     server::OUTPUT_BYTES_MAX,
 };
 
-/// Nothing said at once is longer than this, so the output never passes its limit by more.
+/// Nothing sent at once is longer than this, so the output never passes its limit by more.
 const WORDS_BYTES_MAX: usize = 4096;
 
 const SECRET: &str = "hunter2";

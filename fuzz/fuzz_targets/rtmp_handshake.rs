@@ -32,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((&piece, noise)) = data.split_last() else {
         return;
     };
-    // Noise alone is hardly ever long enough, so that it is also tried as the front of C1.
+    // Noise alone is hardly ever long enough, so it is also tried as the front of C1.
     let mut padded = noise.to_vec();
     padded.insert(0, 3);
     padded.resize(padded.len().max(1 + 2 * PACKET_BYTES), 0x5a);

@@ -1,6 +1,6 @@
-//! A session says and reports the same however its input is split, reports no more media than came
-//! in and all that changes what a player wants, holds no more output than it may, and is closed after
-//! an error.
+//! A session replies and reports the same however its input is split, reports no more media than
+//! came in and all that changes what a player wants, holds no more output than it may, and is
+//! closed after an error.
 #![no_main]
 
 use std::time::{Duration, Instant};
@@ -77,7 +77,7 @@ fn answer(session: &mut Session, event: &Event, accepts: bool) {
     assert!(answer.is_ok(), "a request just made is there");
 }
 
-/// What is known of a player by the events alone.
+/// The player's state as the events alone give it.
 fn follow(known: Option<Playback>, event: &Event, now: Option<Playback>) -> Option<Playback> {
     match (event, known) {
         (Event::Play(_), _) => now,

@@ -1,5 +1,5 @@
-//! RTP from a publisher: whatever comes, in whatever order, what is held is bounded, samples are
-//! whole, and times do not go back.
+//! RTP from a publisher: whatever arrives, in whatever order, the memory held is bounded, samples
+//! are whole, and times do not go back.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ use container::rtp::{
 use libfuzzer_sys::fuzz_target;
 use media::{Item, Timestamp, TrackId};
 
-/// Bytes of a datagram's own before each one in the input: its length and how the number moves.
+/// The input's own bytes before each datagram: its length and how the number moves.
 const FRAMING_BYTES: usize = 2;
 
 // The first byte chooses the format. Then datagrams, each behind its length and a step of the

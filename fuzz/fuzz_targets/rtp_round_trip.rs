@@ -1,4 +1,4 @@
-//! RTP to listeners: any frame is cut within the limit, and put together again it is the same.
+//! RTP to listeners: any frame is cut within the limit, and is the same after reassembly.
 
 #![no_main]
 
@@ -89,7 +89,7 @@ fuzz_target!(|data: &[u8]| {
     let Some(payloads) = packets(format, &sent, &sample, bytes) else {
         return;
     };
-    // What cannot be started at does not come out: no configuration, or no keyframe after all.
+    // A stream without a starting point yields nothing: no configuration, or no keyframe after all.
     let (Some(track), Some(came)) = depacketize(format, &payloads) else {
         return;
     };

@@ -1,5 +1,5 @@
-//! Checks: whoever does not know the password is not answered; and whatever attributes somebody
-//! who does know it puts in front of the signature, the answer is a response or an error.
+//! Checks: a sender without the password gets no answer; and whatever attributes a sender with it
+//! puts before the signature, the answer is a response or an error.
 
 #![no_main]
 

@@ -5,8 +5,8 @@
 //! input = source | { delta: i16 ms | length: u16 LE | frame }*
 //! ```
 //!
-//! The decoders are not ours, and some of what they do with damaged frames is a panic: the transcoder
-//! contains it. Only a panic that gets out, or one of our own code, is a finding.
+//! The decoders are not ours, and panic over some damaged frames: the transcoder contains that.
+//! Only a panic that gets out, or one of our own code, is a finding.
 
 #![no_main]
 

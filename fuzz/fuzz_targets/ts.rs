@@ -1,5 +1,5 @@
-//! MPEG-TS to listeners: whatever a stream brings, what is written can be read by a demuxer that takes nothing for
-//! granted, from the start and from every join, and is no longer than what it was made of allows.
+//! MPEG-TS to listeners: whatever a stream contains, a strict demuxer can read what is written,
+//! from the start and from every join, and it is no longer than its input allows.
 
 #![no_main]
 
@@ -14,8 +14,8 @@ use demuxer::demux;
 use libfuzzer_sys::fuzz_target;
 use media::Timestamp;
 
-/// Each byte of a sample becomes so many at the most: a NAL unit of one byte behind a length of one byte gets a
-/// start code of four.
+/// The most bytes that each byte of a sample becomes: a NAL unit of one byte behind a length of one
+/// byte gets a start code of four.
 const GROWTH: usize = 6;
 
 /// What an item costs beside its bytes: tables, clock, parameter sets, and headers of the sound of all tracks.

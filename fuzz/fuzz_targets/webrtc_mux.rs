@@ -1,5 +1,5 @@
-//! A connected session and somebody who can forge its peer's address: a run of datagrams, each after its
-//! 16-bit length, ends nothing, opens nothing, and is answered a bounded number of times.
+//! A connected session and an attacker that forges its peer's address: a run of datagrams, each
+//! after its 16-bit length, ends nothing, opens nothing, and is answered a bounded number of times.
 
 #![no_main]
 

@@ -59,7 +59,7 @@ impl Gate for Open {
     }
 }
 
-/// The permission to publish, which comes at once.
+/// The permission to publish, which is granted at once.
 fn publishing(name: &StreamName) -> Authorized<Publish> {
     let request = Request::new(name, "fuzz", peer());
     at_once(&mut CONTEXT.gate.publish(&request))
@@ -92,7 +92,7 @@ fn context() -> Context {
     }
 }
 
-/// Looks at what the stream gets: by track, the latest time.
+/// Records what the stream gets: by track, the latest time.
 #[derive(Default)]
 struct Watch([Timestamp; 2]);
 
@@ -108,7 +108,7 @@ impl Packager for Watch {
 
 fn watch() -> LaneGuard {
     let name = StreamName::parse(STREAM).unwrap();
-    // The stream is there before its publisher has sent anything.
+    // The stream exists before its publisher has sent anything.
     let permission = publishing(&name);
     let source = Source {
         protocol: "fuzz",
@@ -194,7 +194,7 @@ fuzz_target!(|data: &[u8]| {
         now += Duration::from_millis(u64::from(*passed));
         said.compounds = 0;
         match kind % 5 {
-            // Media, with a header that makes sense.
+            // Media, with a valid header.
             line @ 0..=2 => {
                 let line = usize::from(line);
                 let sequence = sequences[line].wrapping_add_signed(i16::from(*step as i8));

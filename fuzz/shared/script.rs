@@ -1,5 +1,5 @@
-//! A stream's items, made of a fuzzer's bytes: tracks that are announced, change, and turn into something else;
-//! samples at times that go on, stand still and jump; epochs.
+//! A stream's items, made from a fuzzer's bytes: tracks that are announced, change, and turn into
+//! something else; samples at times that advance, repeat and jump; epochs.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use media::codec::hevc::HevcConfig;
 use media::codec::opus;
 use media::{Codec, Framing, Item, Kind, Sample, Script, Span, Timestamp, Track, TrackId};
 
-/// Items of one script: more samples than anything collects before it writes.
+/// Items of one script: more samples than any packager collects before it writes.
 const ITEMS_MAX: usize = 6_000;
 /// Bytes of a sample, or of a configuration.
 const BYTES_MAX: u16 = 400;
-/// How often one sample may come again, at even steps of time.
+/// How often one sample may be repeated, at even steps of time.
 const REPEATS_MAX: u16 = 5_000;
-/// Tracks' numbers: some of them beyond what is carried at the most.
+/// Tracks' numbers: some of them beyond the most that is carried.
 const TRACKS: u8 = 20;
 
 const CODECS: [Codec; 14] = [
@@ -78,7 +78,7 @@ const HEADS: [&[u8]; 9] = [
     &[0xFC],
 ];
 
-/// The items that `data` tells of.
+/// The items that `data` describes.
 pub(crate) fn items(data: &[u8]) -> Vec<Item> {
     let mut script = Reader {
         input: Unstructured::new(data),
@@ -89,7 +89,7 @@ pub(crate) fn items(data: &[u8]) -> Vec<Item> {
     script.items
 }
 
-/// Bytes that an item brings.
+/// Bytes that an item contains.
 pub(crate) fn bytes_of(item: &Item) -> usize {
     match item {
         Item::Sample(sample) => sample.data.len(),
@@ -150,7 +150,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The codec's usual one, that with a bit turned over, none, or noise.
+    /// The codec's usual one, that with a bit flipped, none, or noise.
     fn config(&mut self, codec: Codec) -> Result<Bytes> {
         let usual = match codec {
             Codec::H264 => AvcConfig::write(&[SPS], &[PPS]).unwrap_or_default(),

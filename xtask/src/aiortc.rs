@@ -1,4 +1,4 @@
-//! A WebRTC peer of another make: the Python package `aiortc`, in an environment of its own.
+//! An independent WebRTC peer: the Python package `aiortc`, in an environment of its own.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ pyOpenSSL==26.4.0\n\
 typing_extensions==4.16.0\n\
 ";
 
-/// Puts it at `target/tools/aiortc`, where the tests look for its Python.
+/// Installs it at `target/tools/aiortc`, where the tests look for its Python.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
     let folder = workspace.target.join("tools/aiortc");
     let python = folder.join("bin/python");

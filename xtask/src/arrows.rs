@@ -1,7 +1,7 @@
-//! Which crate may know which, and who may pull what from outside.
+//! Which crate may use which, and which external packages each may use.
 //!
-//! [`ROOMS`] is the table of `ARCHITECTURE.md` in one place. A dependency that no row allows fails
-//! the test, as does a workspace member without a row.
+//! [`ROOMS`] is the table of `ARCHITECTURE.md` as code. A dependency that no row allows fails the
+//! test, as does a workspace member without a row.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ struct Room {
     name: &'static str,
     /// Members it may use in shipped code.
     may_use: &'static [&'static str],
-    /// Members it may use in its tests besides.
+    /// Further members that its tests may use.
     tests_may_use: &'static [&'static str],
 }
 
@@ -185,7 +185,7 @@ struct Outside {
 
 const CONFIG_READERS: &[&str] = &["server", "load", "xtask", "testkit", "benches", "tests"];
 const TRANSCODERS: &[&str] = &["transcode"];
-/// Where a runtime has no business: protocol code, and the data plane with its own threads.
+/// Crates that may use the runtime; protocol code may not.
 const WITH_TOKIO: &[&str] = &[
     "fanout",
     "net",
@@ -304,10 +304,10 @@ const OUTSIDE: &[Outside] = &[
     },
 ];
 
-/// Where WebRTC's building blocks are known; the rest of the server knows sessions and keys.
+/// Crates that may use WebRTC's building blocks; the rest of the server knows sessions and keys.
 const WITH_WEBRTC: &[&str] = &["webrtc", "load"];
 
-/// All that the pure crates may bring into the server from outside.
+/// All external packages that the pure crates may bring into the server.
 const PURE: &[(&str, &[&str])] = &[
     ("media", &["bytes", "thiserror"]),
     ("container", &["bytes", "thiserror"]),

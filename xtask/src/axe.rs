@@ -13,7 +13,7 @@ const REQUIREMENT: &str = "axe-playwright-python==0.1.8 \
 /// How the script inside begins.
 const BANNER: &str = "/*! axe v4.12.1";
 
-/// Puts it at `target/tools/axe.min.js`, where the tests look for it.
+/// Installs it at `target/tools/axe.min.js`, where the tests look for it.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
     let script = workspace.target.join("tools/axe.min.js");
     if is_in_place(&script) {

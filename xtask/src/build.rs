@@ -17,7 +17,7 @@ const BACKEND: &str = "CARILLON__FANOUT__BACKEND";
 /// Tests of the core whose listeners have real sockets.
 const CARRYING: [&str; 3] = ["carry", "converse", "follow"];
 
-/// Scenarios in which workers send, are spoken to, and lose or give back sockets.
+/// Scenarios in which workers send, receive, and lose or return sockets.
 const ON_EVERY_BACKEND: [&str; 5] = [
     "everybody_hears_the_same",
     "icecast_sources_are_heard_unchanged",

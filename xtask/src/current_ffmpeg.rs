@@ -25,7 +25,7 @@ const CODECS: &[&str] = &[
     "ac3",
 ];
 
-/// Puts it at `target/tools/bin/ffmpeg-current`, where the tests look for it.
+/// Installs it at `target/tools/bin/ffmpeg-current`, where the tests look for it.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
     let program = workspace.target.join("tools/bin/ffmpeg-current");
     if !is_in_place(workspace, &program) {

@@ -29,7 +29,7 @@ const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     --cfg fuzzing \
     -Zsanitizer=address";
 
-/// A parser that holds more than a bounded amount for a bounded input has no bound.
+/// A parser that holds more than this for a bounded input has no bound.
 const LIMITS: &[&str] = &["-rss_limit_mb=512", "-malloc_limit_mb=64", "-timeout=5"];
 
 pub(crate) fn smoke(workspace: &Workspace, report: &mut Report) -> Result<(), Failure> {
@@ -131,7 +131,7 @@ fn manifest_bins(manifest: &str) -> Vec<String> {
     names
 }
 
-/// Runs the targets on [`LANES`] threads; returns what went wrong, one text per failed target.
+/// Runs the targets on [`LANES`] threads; returns the failures, one text per failed target.
 fn run_all(workspace: &Workspace, binaries: &Path, targets: &[String]) -> Vec<String> {
     let waiting = Mutex::new(targets.iter());
     let failures = Mutex::new(Vec::new());

@@ -1,4 +1,4 @@
-//! Programs of others that read titles from a stream: the npm packages `icy` and
+//! Third-party programs that read titles from a stream: the npm packages `icy` and
 //! `icecast-metadata-js`.
 
 use std::fs;
@@ -22,7 +22,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("string_decoder", "0.10.31"),
 ];
 
-/// Puts them at `target/tools/icy`, where the tests look for them.
+/// Installs them at `target/tools/icy`, where the tests look for them.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
     let folder = workspace.target.join("tools/icy");
     if is_in_place(&folder) {

@@ -1,4 +1,4 @@
-//! `cargo xtask instructions`: how many instructions the hot paths take, held against a record.
+//! `cargo xtask instructions`: how many instructions the hot paths take, compared with a record.
 //!
 //! Callgrind counts exactly and does not mind a busy machine, so five percent mean something. It shows
 //! programs a processor of its own, the same on every host with AVX2. What still matters is the
@@ -13,10 +13,10 @@ use crate::report::Report;
 use crate::run::{self, Failure, Workspace};
 use crate::sanitize;
 
-/// What is let pass, in either direction: a record that is too high would hide the next growth.
+/// The tolerated change, in either direction: a record that is too high would hide the next growth.
 const CHANGE_MAX: f64 = 0.05;
 
-/// The function of the program that holds what is counted.
+/// The function of the program that runs the counted code.
 const COUNTED: &str = "*counted*";
 
 /// Instructions per operation, by case.
@@ -151,7 +151,8 @@ fn count(workspace: &Workspace) -> Result<(Counts, BTreeMap<String, String>), Fa
     Ok((counts, impossible))
 }
 
-/// From what the program and callgrind say. To a tenth: more would be noise in a diff.
+/// Computed from the output of the program and callgrind. To a tenth: more would be noise in a
+/// diff.
 fn per_operation(said: &str, valgrind: &str) -> Option<f64> {
     let operations: f64 = said.trim().strip_prefix("operations: ")?.parse().ok()?;
     let collected = valgrind

@@ -36,7 +36,7 @@ struct Step {
     run: fn(&Workspace, &mut Report) -> Result<(), Failure>,
 }
 
-/// In the order of `test`: what is quick and fails often comes first.
+/// In the order of `test`: quick steps that fail often come first.
 const STEPS: &[Step] = &[
     Step {
         name: "tools",
@@ -162,7 +162,7 @@ fn main() -> ExitCode {
     run_steps(&steps)
 }
 
-/// Its table is what counts, so it has no heading and no sum.
+/// Its table is the result, so it has no heading and no sum.
 fn measure(options: &[String]) -> ExitCode {
     match bench::run(&Workspace::locate(), options) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! What the person sees: a heading and a duration per step, and the sum at the end.
+//! What is printed: a heading and a duration per step, and the sum at the end.
 
 use std::time::{Duration, Instant};
 

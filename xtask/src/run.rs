@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Why a step failed, in words for the person who reads the end of the output.
+/// Why a step failed, in words for the reader of the end of the output.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) String);
 

@@ -1,4 +1,4 @@
-//! Builds of the core with other eyes: loom's model checker and the address sanitizer.
+//! Builds of the core for checkers: loom's model checker and the address sanitizer.
 //!
 //! Both need flags that nothing else has, so each keeps its own target directory.
 

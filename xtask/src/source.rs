@@ -1,4 +1,4 @@
-//! Reading Rust text just well enough to judge it: comments and literals blanked, tests cut out.
+//! Reads Rust text just well enough for the checks: comments and literals blanked, tests removed.
 
 use std::path::{Path, PathBuf};
 

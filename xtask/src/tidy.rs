@@ -1,4 +1,4 @@
-//! Rules of the house that no compiler lint expresses, read from the text of the sources.
+//! Rules of this repository that no compiler lint expresses, read from the text of the sources.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use crate::report::Report;
 use crate::run::{Failure, Workspace};
 use crate::source;
 
-/// A token that shipped code may use only in some places.
+/// A token that shipped code may use only in some paths.
 struct Rule {
     token: &'static str,
     /// Path prefixes the rule looks at; empty for every crate.
     within: &'static [&'static str],
-    /// Path prefixes where the token is at home.
+    /// Path prefixes where the token is allowed.
     except: &'static [&'static str],
     reason: &'static str,
 }
@@ -24,7 +24,8 @@ const SANS_IO: &[&str] = &[
     "crates/http1/src/",
 ];
 
-/// Those, and rooms above them that are driven by others: they know addresses, but open nothing.
+/// Those, and crates above them that are driven by others: they know addresses, but open no
+/// sockets.
 const DRIVEN: &[&str] = &[
     "crates/media/src/",
     "crates/container/src/",
@@ -33,7 +34,7 @@ const DRIVEN: &[&str] = &[
     "crates/webrtc/src/",
 ];
 
-/// The one who drives the room that it lives in.
+/// The one module of those that drives its crate: it has sockets and threads.
 const DRIVER: &str = "crates/webrtc/src/port/";
 
 const RULES: &[Rule] = &[
@@ -83,7 +84,7 @@ const RULES: &[Rule] = &[
         token: "unimplemented!",
         within: &[],
         except: &[],
-        reason: "a room appears when something lives in it",
+        reason: "code is written when it is needed, not announced",
     },
 ];
 
@@ -129,7 +130,7 @@ pub(crate) fn check(workspace: &Workspace, report: &mut Report) -> Result<(), Fa
     Ok(())
 }
 
-/// Files that cargo finds only when they are named somewhere, and who has to name them.
+/// Files that cargo finds only when they are named somewhere, and the file that has to name them.
 fn orphans(root: &Path) -> Result<Vec<String>, Failure> {
     let benches = std::fs::read_to_string(root.join("benches/Cargo.toml"))?;
     let mut errors = Vec::new();
@@ -206,7 +207,7 @@ fn is_test_file(name: &str) -> bool {
     name.ends_with("/tests.rs") || name.contains("/tests/") || name.starts_with("tests/")
 }
 
-/// Lines of the file less those that the test items took: comments count, tests do not.
+/// Lines of the file less those of test items: comments count, tests do not.
 fn shipped_lines(text: &str, shipped: &str) -> usize {
     let code = source::code_only(text);
     let in_tests = code
@@ -222,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_held_to_their_rooms() {
+    fn tokens_are_held_to_their_paths() {
         let text = "fn f() { let t = Instant::now(); unsafe { g() } }";
         assert_eq!(file_errors("crates/rtmp/src/lib.rs", text).len(), 2);
         assert_eq!(file_errors("crates/fanout/src/worker.rs", text).len(), 1);

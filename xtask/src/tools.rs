@@ -1,4 +1,4 @@
-//! The programs the tests drive, the Debian packages they come in, and their installation.
+//! The programs the tests drive, the Debian packages they are in, and their installation.
 //!
 //! A tool that is missing after the attempt to install it fails the run: no test is skipped.
 
@@ -21,9 +21,9 @@ const CARGO_DENY_VERSION: (u32, u32, u32) = (0, 20, 2);
 /// One thing the tests need.
 struct Need {
     what: &'static str,
-    /// Exits with 0 when it is there.
+    /// Exits with 0 when the tool is installed.
     probe: &'static [&'static str],
-    /// The Debian package that brings it.
+    /// The Debian package that contains it.
     package: &'static str,
 }
 
@@ -111,7 +111,7 @@ const NEEDS: &[Need] = &[
         &["gst-inspect-1.0", "--exists", "x265enc"],
         "gstreamer1.0-plugins-bad",
     ),
-    // Its version is not GStreamer's, by which `--exists` asks.
+    // Its version is not GStreamer's, which `--exists` compares.
     need(
         "nicesrc",
         &["gst-inspect-1.0", "nicesrc"],
@@ -145,7 +145,7 @@ const NEEDS: &[Need] = &[
     need("valgrind", &["valgrind", "--version"], "valgrind"),
     need("setpriv", &["setpriv", "--version"], "util-linux"),
     need("tshark", &["tshark", "--version"], "tshark"),
-    // Not in the PATH of everybody.
+    // Not in every user's PATH.
     need("nginx", &["/usr/sbin/nginx", "-v"], "nginx-light"),
     need(
         "nginx's RTMP module",

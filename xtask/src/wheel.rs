@@ -1,4 +1,4 @@
-//! Files out of a Python package, without installing it.
+//! Extracts files from a Python package, without installing it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

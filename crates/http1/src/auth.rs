@@ -11,7 +11,7 @@ use crate::text::utf8_or_latin1;
 /// The user that a source client means when it names none.
 const USER_DEFAULT: &str = "source";
 
-/// Some sources leave the padding away, and one fills the last bits with noise.
+/// Some sources omit the padding, and one fills the last bits with noise.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -19,7 +19,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Who a peer says it is.
+/// The user and password that a peer gave.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Credentials {
     /// The user; `source` when the peer gave none.

@@ -1,4 +1,4 @@
-//! How the body of a request is delimited, and taking it out of its framing.
+//! How the body of a request is delimited, and removing its framing.
 
 use crate::{ChunkedDecoder, Error, Step, Version};
 
@@ -30,8 +30,8 @@ enum Coding {
 }
 
 impl Framing {
-    /// Notes one Content-Length line. A list of equal values could be read as one (RFC 9112 §6.3); it
-    /// is refused, because only intermediaries that were fooled make one.
+    /// Records one Content-Length line. A list of equal values could be read as one (RFC 9112
+    /// §6.3); it is refused, because only intermediaries that were attacked make one.
     pub(crate) fn content_length(&mut self, value: &str) -> Result<(), Error> {
         if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(Error::ContentLengthMalformed);
@@ -43,8 +43,8 @@ impl Framing {
         }
     }
 
-    /// Notes one Transfer-Encoding line. `identity` left the standard in 2014; old sources still
-    /// say it and mean nothing by it.
+    /// Records one Transfer-Encoding line. `identity` left the standard in 2014; old sources still
+    /// send it and mean nothing by it.
     pub(crate) fn transfer_encoding(&mut self, value: &str) -> Result<(), Error> {
         let coding = if value.eq_ignore_ascii_case("chunked") {
             Coding::Chunked
@@ -60,7 +60,7 @@ impl Framing {
         }
     }
 
-    /// What of it only a source client may say.
+    /// Elements of it that only a source client may use.
     pub(crate) fn quirk(&self) -> Option<Error> {
         (self.coding == Some(Coding::Identity)).then_some(Error::CodingUnsupported)
     }
@@ -85,7 +85,7 @@ impl Framing {
     }
 }
 
-/// Takes the framing off a body.
+/// Removes the framing of a body.
 ///
 /// ```
 /// # use carillon_http1::{Body, BodyDecoder, Step};
@@ -112,7 +112,7 @@ impl BodyDecoder {
         Self::of(body, ChunkedDecoder::new())
     }
 
-    /// For a body behind which another request may stand: see [`ChunkedDecoder::strict`].
+    /// For a body that another request may follow: see [`ChunkedDecoder::strict`].
     pub const fn strict(body: Body) -> Self {
         Self::of(body, ChunkedDecoder::strict())
     }
@@ -151,7 +151,7 @@ impl BodyDecoder {
         })
     }
 
-    /// Whether a peer that closes now cuts nothing short.
+    /// Whether a peer that closes now truncates nothing.
     pub const fn may_close(&self) -> bool {
         match &self.0 {
             Framed::UntilClose => true,
@@ -165,7 +165,7 @@ impl BodyDecoder {
 mod tests {
     use super::*;
 
-    /// What comes out of `input` cut into pieces of `size` bytes, and whether the end was found.
+    /// The body in `input` cut into pieces of `size` bytes, and whether the end was found.
     fn read(body: Body, input: &[u8], size: usize) -> (Vec<u8>, bool) {
         let mut decoder = BodyDecoder::new(body);
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! What a peer can do wrong, and the one place where that becomes a status code.
+//! What a peer can do wrong, and the only mapping of that to a status code.
 
 use thiserror::Error;
 
@@ -69,7 +69,7 @@ pub enum Error {
     #[error("the trailers are too long")]
     TrailersTooLong,
 
-    // The peer speaks something else.
+    // The peer speaks another protocol.
     /// A transfer coding other than `chunked`.
     #[error("the transfer coding is not supported")]
     CodingUnsupported,
@@ -78,9 +78,9 @@ pub enum Error {
     VersionUnsupported,
 }
 
-/// The status that answers an error; the only place that decides it.
+/// The status that answers an error; decided only here.
 ///
-/// A head that does not arrive in time is the door's to notice and to answer with
+/// The door notices a head that does not arrive in time, and answers with
 /// [`Status::REQUEST_TIMEOUT`].
 pub const fn status_of(error: Error) -> Status {
     match error {

@@ -1,17 +1,17 @@
 //! HTTP/1 as live sources and players speak it, sans-IO.
 //!
-//! Broadcast software of twenty-five years talks to an Icecast port: some end lines with a bare
+//! Twenty-five years of broadcast software connect to an Icecast port: some end lines with a bare
 //! LF or with `\r\r\n`, some say `ICE/1.0`, some put raw spaces and UTF-8 into the target, and a
 //! `PUT` without a length means "until I hang up". A general HTTP library refuses these, so the
 //! head is read here. The server's door calls [`sniff()`] on the first bytes, feeds a
-//! [`HeadReader`] until it yields a [`Head`], takes bodies out of their framing with a
-//! [`BodyDecoder`], and answers with a [`ResponseHead`].
+//! [`HeadReader`] until it yields a [`Head`], decodes bodies with a [`BodyDecoder`], and answers
+//! with a [`ResponseHead`].
 //!
-//! What is tolerated never makes the end of a message ambiguous: conflicting lengths, folded
-//! lines, stray CR and NUL are refused, because two parsers reading them differently is how
-//! requests are smuggled. The rest of the tolerance is for sources, whose connection carries nothing
-//! behind them: of everybody else a server demands that the head [conforms](Head::conforms) and reads
-//! the body with [`BodyDecoder::strict`].
+//! What is tolerated never makes the end of a message ambiguous: conflicting lengths, folded lines,
+//! stray CR and NUL are refused, because two parsers reading them differently is how requests are
+//! smuggled. The rest of the tolerance is for sources, whose connection carries no further request:
+//! of all other clients a server demands that the head [conforms](Head::conforms), and reads the
+//! body with [`BodyDecoder::strict`].
 //!
 //! Nothing here opens a socket or reads a clock, and every result is independent of how the input
 //! was cut into reads. The semantics are RFC 9110 and RFC 9112 except where a comment names the

@@ -32,8 +32,8 @@ impl<'a> Query<'a> {
     /// The first value of a name in the character set that the query's own `charset` names:
     /// how `/admin/metadata` carries titles.
     ///
-    /// Without `charset`, or with one that is not known, a value is UTF-8 where it can be and
-    /// Latin-1 where it cannot: text that happens to be valid UTF-8 is hardly ever anything else.
+    /// Without `charset`, or with an unknown one, a value is UTF-8 if valid and Latin-1 otherwise:
+    /// text that happens to be valid UTF-8 is hardly ever anything else.
     pub fn text(&self, name: &str) -> Option<String> {
         let value = self.find(name)?;
         let charset = self.get("charset").unwrap_or_default();
@@ -78,8 +78,8 @@ fn text(value: &[u8]) -> String {
 }
 
 /// Decodes `%XX`, and `+` as a space where the writer meant one. Liquidsoap writes spaces as `+`;
-/// butt writes them as `%20` and leaves a real `+` alone. Who writes a space in another way does
-/// not mean one by `+`.
+/// butt writes them as `%20` and leaves a real `+` alone. If a value has spaces in another form,
+/// its `+` is a plus.
 fn decode(value: &[u8]) -> Vec<u8> {
     let other_space = value.contains(&b' ') || value.windows(3).any(|w| w == b"%20");
     if other_space || !value.contains(&b'+') {

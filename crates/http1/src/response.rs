@@ -1,7 +1,7 @@
 //! Writing a response head.
 //!
-//! Titles, stream names and header values that came from one peer are written to others here, so
-//! this is where they lose the bytes that could end a line.
+//! Titles, stream names and header values that one peer sent are written to others here, so bytes
+//! that could end a line are removed here.
 
 use crate::text::is_token;
 use crate::{HttpDate, Version};
@@ -129,8 +129,8 @@ impl ResponseHead {
         Self(format!("{version} {} {}\r\n", status.code(), status.reason()).into_bytes())
     }
 
-    /// Adds a header. Control characters are dropped from the value, so that it stays one line;
-    /// a name that is no token would not stay a name, so its header is left out.
+    /// Adds a header. Control characters are dropped from the value, so that it stays one line; a
+    /// header whose name is no token is left out.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         if is_token(name.as_bytes()) {
             self.0.extend_from_slice(name.as_bytes());
@@ -162,7 +162,7 @@ impl ResponseHead {
         self.header("Content-Length", &bytes.to_string())
     }
 
-    /// Ends the head and gives its bytes.
+    /// Ends the head and returns its bytes.
     pub fn finish(mut self) -> Vec<u8> {
         self.0.extend_from_slice(b"\r\n");
         self.0

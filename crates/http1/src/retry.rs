@@ -1,9 +1,9 @@
-//! When a client that was turned away may come again.
+//! When a refused client may try again.
 
-/// Seconds after which the first may come again: what most reasons need to pass.
+/// Least seconds to wait: the time that most causes of a refusal last.
 const SECONDS_MIN: u64 = 5;
 
-/// Seconds over which they are spread. Who was turned away together must not come back together.
+/// Seconds over which retries are spread, so that clients refused together do not return together.
 const SECONDS_SPREAD: u64 = 10;
 
 /// Seconds for `Retry-After` (RFC 9110 §10.2.3), from 5 to 15 as `random` decides.

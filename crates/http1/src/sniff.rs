@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::text::is_token_byte;
 
-/// A method longer than this is none: the longest registered one, `UPDATEREDIRECTREF`, has 17.
+/// A longer word is not a method: the longest registered one, `UPDATEREDIRECTREF`, has 17.
 const METHOD_BYTES_MAX: usize = 32;
 
 /// The start of the HTTP/2 connection preface (RFC 9113 §3.4), as far as it differs from HTTP/1.
@@ -74,8 +74,8 @@ pub fn sniff(received: &[u8]) -> Sniff {
     sniff_method(received)
 }
 
-/// Looks for a method and the space after it. Empty lines before it are a reader's to skip
-/// (RFC 9112 §2.2), so they are skipped here too.
+/// Looks for a method and the space after it. A reader skips empty lines before it (RFC 9112 §2.2),
+/// so they are skipped here too.
 fn sniff_method(received: &[u8]) -> Sniff {
     let window = &received[..received.len().min(METHOD_BYTES_MAX)];
     let start = window

@@ -26,7 +26,7 @@ pub struct AudioInfo {
 
 impl AudioInfo {
     /// Reads the header's value. Keys come with and without the `ice-` prefix, values may be
-    /// percent-encoded, and what is not understood is passed over.
+    /// percent-encoded, and unknown keys are skipped.
     pub(crate) fn parse(value: &str) -> Self {
         let mut info = Self::default();
         for pair in value.split(';') {

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// What windows-1252 puts where ISO-8859-1 has control characters. Software that says "Latin-1"
-/// means this (WHATWG Encoding, label `latin1`).
+/// The characters that windows-1252 has where ISO-8859-1 has control characters. Software that says
+/// "Latin-1" means this (WHATWG Encoding, label `latin1`).
 const WINDOWS_1252: [char; 32] = [
     '\u{20ac}', '\u{81}', '\u{201a}', '\u{192}', '\u{201e}', '\u{2026}', '\u{2020}', '\u{2021}',
     '\u{2c6}', '\u{2030}', '\u{160}', '\u{2039}', '\u{152}', '\u{8d}', '\u{17d}', '\u{8f}',

@@ -14,8 +14,8 @@ use net::wait;
 use crate::stats::{Protocol, Stats};
 use crate::{Context, Error, now};
 
-/// First segments of names that would hide the server's own pages. A test of the server checks that all
-/// of its table are here.
+/// First segments of names that would hide the server's own pages. A test of the server checks that
+/// its whole table is here.
 const RESERVED: [&str; 6] = [
     "_",
     "admin",
@@ -25,14 +25,14 @@ const RESERVED: [&str; 6] = [
     "status.xsl",
 ];
 
-/// Times a stream may end between our finding it and our taking it. Whoever finds it ended removes
-/// it, so that twice in a row is somebody's doing.
+/// Times a stream may end between finding it and taking it. The caller that finds it ended removes
+/// it, so a second time in a row means another publisher's interference.
 const TRIES_MAX: usize = 2;
 
-/// One publisher's turn on a stream, counted and logged. Dropping it ends the epoch.
+/// One publisher's epoch, counted and logged. Dropping it ends the epoch.
 #[derive(Debug)]
 pub(crate) struct PublishedEpoch {
-    /// Whether the log has been told of its end.
+    /// Whether its end has been logged.
     is_told: bool,
     publisher: Publisher,
     /// When the permission ends.
@@ -47,7 +47,7 @@ pub(crate) struct PublishedEpoch {
 /// The name of the stream that a publisher asks for, in a path or an RTMP name.
 ///
 /// # Errors
-/// It is no name, or the server's own.
+/// It is not a valid name, or the server's own.
 pub fn name(text: &str) -> Result<StreamName, Error> {
     let name = StreamName::parse(text)?;
     let first = name.as_str().split('/').next().unwrap_or_default();
@@ -58,7 +58,7 @@ pub fn name(text: &str) -> Result<StreamName, Error> {
     }
 }
 
-/// Begins a publisher's turn if the gate and the registry permit it. To be awaited by the connection's own
+/// Begins an epoch if the gate and the registry permit it. To be awaited by the connection's own
 /// task: the gate may take its time.
 pub(crate) async fn admit(
     context: &Context,
@@ -77,7 +77,7 @@ pub(crate) async fn admit(
     )
 }
 
-/// Begins a publisher's turn with a permission, if the registry agrees.
+/// Begins an epoch with a permission, if the registry agrees.
 pub(crate) fn enter(
     registry: &Registry,
     stats: &Arc<Stats>,
@@ -92,7 +92,11 @@ pub(crate) fn enter(
     let mut refused = PublishRefused::Ended;
     for _ in 0..TRIES_MAX {
         match registry.publish(permission, source.clone(), now) {
-            Ok(publisher) => return Ok(PublishedEpoch::new(stats, publisher, permission, protocol, source)),
+            Ok(publisher) => {
+                return Ok(PublishedEpoch::new(
+                    stats, publisher, permission, protocol, source,
+                ));
+            }
             Err(PublishRefused::Ended) => {}
             Err(other) => {
                 refused = other;
@@ -104,7 +108,7 @@ pub(crate) fn enter(
 }
 
 impl PublishedEpoch {
-    /// Counts and logs a turn that has begun.
+    /// Counts and logs an epoch that has begun.
     fn new(
         stats: &Arc<Stats>,
         publisher: Publisher,
@@ -134,13 +138,13 @@ impl PublishedEpoch {
         }
     }
 
-    /// Counts what a read brought.
+    /// Counts the bytes of a read.
     pub(crate) fn received(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
         self.stats.received(self.protocol, bytes);
     }
 
-    /// Says what the publisher's bytes are. `announced` is what it said itself.
+    /// Sets the format of the publisher's bytes. `announced` is what it declared itself.
     pub(crate) fn identify(
         &mut self,
         container: Container,
@@ -161,7 +165,7 @@ impl PublishedEpoch {
             .map_err(|_| self.why_over())
     }
 
-    /// Passes on what one read brought; `items` is empty afterwards.
+    /// Passes on the items of one read; `items` is empty afterwards.
     pub(crate) fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), Error> {
         if items.is_empty() {
             return Ok(());
@@ -171,7 +175,7 @@ impl PublishedEpoch {
             .map_err(|_| self.why_over())
     }
 
-    /// Waits until the stream is no longer ours, or the permission has ended.
+    /// Waits until the stream is lost, or the permission has ended.
     pub(crate) async fn over(&self) -> Error {
         tokio::select! {
             _ = self.publisher.superseded() => self.why_over(),
@@ -192,12 +196,12 @@ impl PublishedEpoch {
         }
     }
 
-    /// Tells when the stream is no longer ours, to whoever does not hold the turn.
+    /// Tells when the stream is lost, to a task that does not hold the epoch.
     pub(crate) fn claim(&self) -> Claim {
         self.publisher.claim()
     }
 
-    /// Whether somebody waits for what comes.
+    /// Whether the stream has a listener that waits for media.
     pub(crate) fn is_followed(&self) -> bool {
         self.publisher.is_followed()
     }
@@ -207,11 +211,12 @@ impl PublishedEpoch {
         self.publisher.takes_keyframe_request(now)
     }
 
-    /// What ended the turn: another publisher has the stream, the stream or the permission has ended.
+    /// What ended the epoch: another publisher has the stream, the stream or the permission has
+    /// ended.
     pub(crate) fn check(&self, now: Instant) -> Result<(), Error> {
         self.check_permission(now)?;
-        let nobody = task::Context::from_waker(task::Waker::noop());
-        if self.publisher.claim().poll_superseded(&nobody).is_ready() {
+        let idle = task::Context::from_waker(task::Waker::noop());
+        if self.publisher.claim().poll_superseded(&idle).is_ready() {
             return Err(self.why_over());
         }
         Ok(())
@@ -224,7 +229,7 @@ impl PublishedEpoch {
         }
     }
 
-    /// Ends the turn, saying why in the log.
+    /// Ends the epoch, giving the reason in the log.
     pub(crate) fn end(mut self, reason: &dyn Display) {
         self.tell(reason);
     }

@@ -1,4 +1,4 @@
-//! Why a publisher's connection ended before its time, sorted by blame.
+//! Why a publisher's connection ended early, sorted by blame.
 
 use std::io;
 use std::time::Duration;
@@ -7,21 +7,21 @@ use fanout::PublishRefused;
 use fanout::gate::Denied;
 use media::NameError;
 
-/// What ended a connection, or a request, that did not simply come to its end.
+/// What ended a connection, or a request, early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     // The peer asked for what it may not have.
-    /// The stream's name is none.
+    /// The stream's name is not valid.
     #[error("{0}")]
     Name(#[from] NameError),
     /// The name belongs to the server's own pages.
     #[error("the name is reserved")]
     NameReserved,
-    /// The gate says no.
+    /// The gate refuses.
     #[error("{0}")]
     Denied(#[from] Denied),
-    /// The registry says no.
+    /// The registry refuses.
     #[error("{0}")]
     Refused(#[from] PublishRefused),
     /// A metadata update for a stream that is not there.
@@ -47,7 +47,7 @@ pub enum Error {
     NotMedia(String),
 
     // The peer was too slow.
-    /// Media was promised and none came.
+    /// Media was announced and none arrived.
     #[error("no media arrived within {} s", .0.as_secs_f64())]
     NoMedia(Duration),
     /// A publisher over WebRTC was answered and did not connect.
@@ -67,7 +67,7 @@ pub enum Error {
     /// The stream was ended from outside.
     #[error("the server ended the stream")]
     Ended,
-    /// What the publisher sent was more than our code could stand.
+    /// Our code panicked over what the publisher sent.
     #[error("a defect of the server ended it")]
     Panicked,
 
@@ -77,10 +77,10 @@ pub enum Error {
     Io(#[from] io::Error),
 }
 
-/// What publishers and metadata updates are turned away for: the label of a metric.
+/// Why publishers and metadata updates are refused: the label of a metric.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Rejection {
-    /// No stream may be called that.
+    /// The stream's name is not allowed.
     Name,
     /// No credential. Many sources ask this way first, so it means little.
     CredentialMissing,
@@ -88,7 +88,7 @@ pub enum Rejection {
     CredentialWrong,
     /// Too many wrong credentials from one address.
     Attempts,
-    /// The gate could not find out in time.
+    /// The gate got no answer in time.
     Unavailable,
     /// A permission that was given for a time has ended.
     Expired,
@@ -98,11 +98,11 @@ pub enum Rejection {
     Replaced,
     /// An operator has ended the stream for a time.
     Blocked,
-    /// There are as many streams as there may be.
+    /// The number of streams is at its limit.
     Limit,
     /// A request for something that is not there.
     NotFound,
-    /// Bytes that make no sense.
+    /// Malformed bytes.
     Malformed,
     /// More than a limit of the protocol allows.
     Oversized,
@@ -151,7 +151,7 @@ impl Rejection {
 }
 
 impl Error {
-    /// How it is counted; `None` when nobody was turned away.
+    /// How it is counted; `None` when no client was refused.
     pub fn rejection(&self) -> Option<Rejection> {
         Some(match self {
             Self::Name(_) | Self::NameReserved => Rejection::Name,

@@ -6,10 +6,10 @@
 //!                                                                  └─► its protocol's refusal
 //! ```
 //!
-//! Publishers come to us, and [`pull`] goes and fetches: from there on the two are alike.
+//! Publishers connect to us, and [`pull`] fetches; from there on the two are alike.
 //!
 //! Publishers over plain RTMP, of which there may be thousands, are read by the threads of
-//! [`net::intake`] once they are let in. Those over WebRTC have no connection of their own: the
+//! [`net::intake`] once they are admitted. Those over WebRTC have no connection of their own: the
 //! threads of its port call [`whip::Publishers`] with their packets.
 //!
 //! Each driver owns one connection from the moment the door knows what it speaks until it is closed.
@@ -18,8 +18,8 @@
 //! into words on the wire, and [`Rejection`] is its name in the metrics.
 //!
 //! Invariants: no publisher without the gate's permission; a bounded time for every wait, a bounded
-//! size for every buffer; whoever is turned away is told why before the socket closes. Keys and
-//! passwords are passed to the gate and nowhere else.
+//! size for every buffer; a refused client is told why before the socket closes. Keys and passwords
+//! are passed to the gate and nowhere else.
 //!
 //! Called by the doors of `server`.
 
@@ -39,11 +39,11 @@ pub use admission::name;
 pub use error::{Error, Rejection};
 pub use stats::{Protocol, Stats};
 
-/// What every connection shares.
+/// What all connections share.
 pub struct Context {
-    /// Where streams are.
+    /// The streams.
     pub registry: Arc<fanout::Registry>,
-    /// Who decides.
+    /// The gate.
     pub gate: Arc<dyn fanout::gate::Gate>,
     /// The rules.
     pub settings: Settings,
@@ -53,7 +53,7 @@ pub struct Context {
     pub challenge: Option<Arc<::rtmp::server::Challenge>>,
     /// The threads that read publishers over RTMP; `None` leaves each to its task.
     pub intake: Option<net::intake::Intake>,
-    /// Turns true when the server is about to leave: publishers that know how are asked to
+    /// Turns true when the server is about to shut down: publishers that support it are asked to
     /// connect again.
     pub leaving: tokio::sync::watch::Receiver<bool>,
 }
@@ -93,7 +93,7 @@ impl Default for Settings {
     }
 }
 
-/// The present, by the clock that the runtime's timers go by.
+/// The present, by the clock of the runtime's timers.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

@@ -1,4 +1,4 @@
-//! Publishers and requests that are turned away: counted, and emitted.
+//! Publishers and requests that are refused: counted, and emitted.
 
 use std::net::SocketAddr;
 
@@ -15,12 +15,12 @@ use crate::stats::{Protocol, Stats};
 pub(crate) struct Refused<'a> {
     pub(crate) protocol: Protocol,
     pub(crate) peer: Option<SocketAddr>,
-    /// The stream it asked for, as far as that could be told.
+    /// The requested stream, as far as it is known.
     pub(crate) stream: Option<&'a StreamName>,
 }
 
 impl Refused<'_> {
-    /// Counts it and tells of it.
+    /// Counts and emits it.
     pub(crate) fn note(self, registry: &Registry, stats: &Stats, error: &Error) {
         stats.reject(error);
         // Many clients ask over HTTP without a credential first; that is no event.

@@ -33,14 +33,14 @@ impl Protocol {
     }
 }
 
-/// Counts over all connections, for whoever exports them.
+/// Counts over all connections, for export.
 #[derive(Debug, Default)]
 pub struct Stats {
     publishers: [AtomicU64; Protocol::ALL.len()],
     bytes: [AtomicU64; Protocol::ALL.len()],
     receives: [AtomicU64; Protocol::ALL.len()],
     rejected: [AtomicU64; Rejection::ALL.len()],
-    /// What came over WebRTC, packet by packet.
+    /// What arrived over WebRTC, packet by packet.
     pub whip: whip::Counters,
 }
 
@@ -55,7 +55,7 @@ impl Stats {
         self.bytes[protocol as usize].load(Ordering::Relaxed)
     }
 
-    /// Receives from publishers that brought something, so far.
+    /// Receives from publishers that returned data, so far.
     pub fn receives(&self, protocol: Protocol) -> u64 {
         self.receives[protocol as usize].load(Ordering::Relaxed)
     }

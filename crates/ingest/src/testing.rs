@@ -1,4 +1,4 @@
-//! What the tests of both drivers share: a house with a core and a gate, and a listener in it.
+//! What the tests of all drivers share: a context with a core and a gate, and a listener.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -27,11 +27,11 @@ use crate::{Context, Settings, Stats, now};
 pub(crate) const KEY: &str = "opensesame";
 /// Another one that may.
 pub(crate) const OTHER_KEY: &str = "friend";
-/// One that may, but that is looked up for as long as the test wants.
+/// One that may, but whose look-up takes as long as the test wants.
 pub(crate) const LATE_KEY: &str = "patience";
 /// One that cannot be looked up.
 pub(crate) const LOST_KEY: &str = "nowhere";
-/// Whoever brings this one has failed too often.
+/// A key whose bearer has failed too often.
 pub(crate) const FLOODER: &str = "flood";
 
 pub(crate) const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4711);
@@ -39,7 +39,7 @@ pub(crate) const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHO
 /// A gate of a few keys, whose answers come at once or when the test says.
 pub(crate) struct TestGate {
     keeper: Gatekeeper,
-    /// Answers to those who show [`LATE_KEY`] wait for it.
+    /// Answers to requests with [`LATE_KEY`] wait for it.
     latch: Latch,
     /// The end of every permission to publish.
     until: Mutex<Option<Instant>>,
@@ -54,17 +54,17 @@ impl TestGate {
         }
     }
 
-    /// Has the late answers come.
+    /// Releases the late answers.
     pub(crate) fn open(&self) {
         self.latch.open();
     }
 
-    /// How many wait for an answer.
+    /// How many requests wait for an answer.
     pub(crate) fn waiting(&self) -> usize {
         self.latch.waiting()
     }
 
-    /// Permissions to publish that are granted from here on end then.
+    /// Sets when permissions to publish that are granted from here on end.
     pub(crate) fn permit_until(&self, until: Instant) {
         *self.until.lock().expect("no panic") = Some(until);
     }
@@ -147,7 +147,7 @@ pub(crate) fn publishing(context: &Context, stream: &StreamName, key: &str) -> A
 pub(crate) fn playing(context: &Context, stream: &StreamName) -> Authorized<Play> {
     let request = request(stream, None);
     let answer = wait::at_once(&mut context.gate.play(&request));
-    answer.expect("at once").expect("everybody may")
+    answer.expect("at once").expect("all may listen")
 }
 
 /// A core with one worker, a gate, and room for `streams_max` streams.
@@ -186,8 +186,8 @@ pub(crate) fn gated(takeover: Takeover, streams_max: usize) -> (Arc<Context>, Ar
 /// What makes the packager panic when a sample contains it.
 pub(crate) const DEFECT: &[u8] = b"unbearable";
 
-/// Writes what a stream carries as readable bytes: one join point at the beginning, so that whoever
-/// listens gets all of it.
+/// Writes what a stream carries as readable bytes: one join point at the beginning, so that every
+/// listener gets all of it.
 #[derive(Default)]
 struct Transcript {
     /// Whether each sample is preceded by its time, as `@millis `.
@@ -228,7 +228,7 @@ pub(crate) async fn stream(context: &Context, name: &str) -> Arc<Stream> {
     wait_for("the stream", || context.registry.stream(&name)).await
 }
 
-/// Somebody who listens to all of `name` from now on.
+/// A listener that receives all of `name` from now on.
 pub(crate) async fn listen(context: &Context, name: &str) -> LogReader {
     open(context, name, false).await
 }
@@ -309,11 +309,11 @@ impl Log {
     /// Listens until the guard is dropped.
     ///
     /// One subscriber serves all threads. With one for each, an event that another test's thread
-    /// meets first may be taken for one that nobody wants, and then is missing here.
+    /// meets first may be cached as unwanted, and is then missing here.
     pub(crate) fn capture(&self) -> Listening {
         static SERVED: Once = Once::new();
         SERVED.call_once(|| {
-            tracing::subscriber::set_global_default(Subscriber).expect("nobody else sets one");
+            tracing::subscriber::set_global_default(Subscriber).expect("there is no other");
         });
         LISTENING.set(Some(self.clone()));
         Listening

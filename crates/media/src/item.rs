@@ -22,15 +22,15 @@ pub struct Sample {
     pub keyframe: bool,
     /// The bytes, framed as the track's [`Framing`](crate::Framing) says.
     pub data: Bytes,
-    /// Of a track that has [`Track::flv`]: the whole body of the tag that `data` came in. There may be such
-    /// a body that holds nothing of the codec's.
+    /// For a track that has [`Track::flv`]: the whole body of the tag that `data` came in. There
+    /// may be such a body without any data of the codec's.
     pub flv: Option<Bytes>,
 }
 
 impl Sample {
     /// Bytes that it keeps in memory.
     pub fn bytes(&self) -> usize {
-        // What FLV has of it is the buffer that `data` lies in.
+        // The FLV body is the buffer that `data` lies in.
         self.flv.as_ref().map_or(self.data.len(), Bytes::len)
     }
 }
@@ -63,13 +63,13 @@ impl Title {
 /// One step of a stream's life.
 #[derive(Clone, Debug)]
 pub enum Item {
-    /// Another publisher's turn begins: what was announced before, tracks and header and metadata,
-    /// holds no more. Not for publishers to send; the stream itself says so to its packagers.
+    /// A new epoch begins: tracks, header and metadata announced before no longer hold. Publishers
+    /// never send it; the stream sends it to its packagers.
     Epoch,
     /// A track appeared, or its configuration changed.
     Track(Arc<Track>),
-    /// The container header in force from here on: Ogg header pages, the WebM header. It is part
-    /// of the source's byte stream, and what a joiner needs first.
+    /// The container header in force from here on: Ogg header pages, the WebM header. It is part of
+    /// the source's byte stream, and what a joiner needs first.
     Header(Bytes),
     /// Stream metadata (`onMetaData`), kept byte for byte and given to every joiner.
     Metadata(Script),

@@ -1,8 +1,8 @@
 //! Names of streams.
 //!
-//! Names arrive from peers in URLs and in RTMP commands, and go out into logs, pages, metrics and
-//! file paths. [`StreamName::parse`] is the only way to have one, so nothing behind it meets a
-//! name that could be mistaken for anything else.
+//! Names arrive from peers in URLs and in RTMP commands, and are written to logs, pages, metrics
+//! and file paths. [`StreamName::parse`] is the only constructor, so no later code meets a name
+//! that could be mistaken for anything else.
 
 use std::borrow::Borrow;
 use std::error::Error;
@@ -31,8 +31,8 @@ pub enum NameError {
 }
 
 impl StreamName {
-    /// Accepts a name or the path of a URL, percent-decoded before, whose leading `/` is left
-    /// away.
+    /// Accepts a name or the path of a URL, already percent-decoded, with or without its leading
+    /// `/`.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let name = text.strip_prefix('/').unwrap_or(text);
         if name.len() > NAME_BYTES_MAX {

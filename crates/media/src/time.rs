@@ -13,8 +13,8 @@ const TICKS_PER_MILLI: i64 = TICKS_PER_SECOND / 1_000;
 
 /// A point on a stream's timeline, in ticks since the stream began.
 ///
-/// An `i64` of ticks covers more than four hundred years either way, so arithmetic on values that
-/// came from a live source cannot overflow; it saturates all the same, because sources lie.
+/// An `i64` of ticks covers more than four hundred years either way, so arithmetic on honest values
+/// of a live source cannot overflow; it saturates, because a source may send any value.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Timestamp(i64);
 
@@ -86,7 +86,7 @@ impl Span {
         self.0.div_euclid(TICKS_PER_MILLI)
     }
 
-    /// Seconds, for figures and not for arithmetic.
+    /// Seconds, for display and not for arithmetic.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / TICKS_PER_SECOND as f64
     }

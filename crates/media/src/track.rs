@@ -35,7 +35,7 @@ impl FourCc {
     pub const UNKNOWN: Self = Self([0; 4]);
 }
 
-/// The characters without the blanks behind them; `unknown` for what is not text.
+/// The characters without the blanks after them; `unknown` for what is not text.
 impl fmt::Display for FourCc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = str::from_utf8(&self.0).unwrap_or_default().trim_end();
@@ -79,7 +79,7 @@ pub enum Codec {
     Vp8,
     /// VP9.
     Vp9,
-    /// Anything else, of which no more than the name is known.
+    /// Any other, of which only the name is known.
     Other(FourCc),
 }
 
@@ -87,7 +87,7 @@ impl Codec {
     /// One that nothing names.
     pub const UNKNOWN: Self = Self::Other(FourCc::UNKNOWN);
 
-    /// Its name in a sentence.
+    /// Its name for use in a sentence.
     pub const fn label(self) -> &'static str {
         self.names().1
     }
@@ -155,9 +155,9 @@ pub struct Track {
     pub sample_rate: u32,
     /// Audio channels; 0 when unknown or not audio.
     pub channels: u8,
-    /// What FLV and RTMP say of a track that they must relay as it came, for its bytes alone do not say all
-    /// that was said: the tag bodies of its sequence header and of facts such as colour, each after its
-    /// 24-bit length. Its samples have such a body, too. Nobody else reads it.
+    /// For FLV and RTMP: a track that they must relay unchanged, because its bytes alone do not
+    /// carry everything. The tag bodies of its sequence header and of facts such as colour, each
+    /// after its 24-bit length. Its samples have such a body, too. Other formats ignore it.
     pub flv: Option<Bytes>,
 }
 

@@ -1,5 +1,5 @@
 //! Adobe's challenge and response, by which `rtmp://user:password@…` proves a password without
-//! sending it. Both sides, pure; ffmpeg, librtmp, OBS and GStreamer have the client's.
+//! sending it. Both sides, without I/O; ffmpeg, librtmp, OBS and GStreamer have the client's.
 //!
 //! ```text
 //!  connect app                              ► _error  code=403 need auth; authmod=adobe
@@ -10,10 +10,10 @@
 //!  R = base64(md5(base64(md5(U + S + password)) + O + K))
 //! ```
 //!
-//! Each attempt is a connection of its own, so a server would have to remember its challenges between
-//! connections. [`Challenger`] does not: the challenge carries the salt and the time, and a MAC that
-//! shows it to be ours. A recorded answer is good for as long as its challenge, [`VALID_SECONDS`]: the
-//! scheme protects the password, not the connection, which is TLS's work.
+//! Each attempt is a connection of its own, so a server would have to remember its challenges
+//! between connections. [`Challenger`] does not: the challenge carries the salt and the time, and a
+//! MAC that proves it to be ours. A recorded answer is valid as long as its challenge,
+//! [`VALID_SECONDS`]: the scheme protects the password, not the connection, which is TLS's work.
 //!
 //! Called by [`server::Session`](crate::server::Session) and [`client::Session`](crate::client::Session).
 
@@ -24,13 +24,13 @@ use hmac::{Hmac, KeyInit, Mac};
 use md5::{Digest, Md5};
 use sha2::Sha256;
 
-/// How long a challenge may be answered: one more connection, by a person's slow uplink.
+/// How long a challenge may be answered: one more connection over a slow uplink.
 pub const VALID_SECONDS: u64 = 120;
-/// The longest user name that is taken; ffmpeg reads 299 bytes of a challenge.
+/// The longest accepted user name; ffmpeg reads 299 bytes of a challenge.
 pub const USER_BYTES_MAX: usize = 64;
-/// What a server says to a client that names no user: [`answer`] begins here.
+/// The description for a client that names no user: [`answer`] begins here.
 pub const NEED_AUTH: &str = "[ AccessManager.Reject ] : [ code=403 need auth; authmod=adobe ] : ";
-/// What a server says to a wrong response.
+/// The description for a wrong response.
 pub const AUTH_FAILED: &str = "[ AccessManager.Reject ] : [ authmod=adobe ] : ?reason=authfailed";
 
 const SALT_BYTES: usize = 8;
@@ -53,20 +53,20 @@ pub fn user(query: &str) -> Option<&str> {
     value(query, "user").filter(|user| (1..=USER_BYTES_MAX).contains(&user.len()))
 }
 
-/// A server's side: asks and reads answers, and remembers nothing between the two.
+/// A server's side: makes challenges and reads answers, and remembers nothing between the two.
 #[derive(Clone)]
 pub struct Challenger {
     key: [u8; 32],
 }
 
 impl Challenger {
-    /// A challenger whose challenges are known by `key`: 32 random bytes.
+    /// A challenger that recognises its challenges by `key`: 32 random bytes.
     pub fn new(key: [u8; 32]) -> Self {
         Self { key }
     }
 
-    /// The challenge for a user, as a query; [`reject`] makes a description of it. `now_seconds` is any
-    /// clock that [`read`](Self::read) is asked by too, `nonce` is random.
+    /// The challenge for a user, as a query; [`reject`] makes a description of it. `now_seconds` is
+    /// on the same clock, of any origin, as for [`read`](Self::read); `nonce` is random.
     pub fn ask(&self, user: &str, now_seconds: u64, nonce: [u8; SALT_BYTES]) -> String {
         let mut opaque = [0; OPAQUE_BYTES];
         opaque[..TIME_BYTES].copy_from_slice(&now_seconds.to_be_bytes());
@@ -75,7 +75,8 @@ impl Challenger {
         opaque[TIME_BYTES + SALT_BYTES..].copy_from_slice(&mac);
         let salt = hex(&nonce);
         let opaque = hex(&opaque);
-        // Some clients hash `challenge` although `opaque` is there: with one value for both, nobody errs.
+        // Some clients hash `challenge` although `opaque` is there: with one value for both, either
+        // is right.
         format!("reason=needauth&user={user}&salt={salt}&challenge={opaque}&opaque={opaque}")
     }
 
@@ -123,8 +124,8 @@ impl fmt::Debug for Challenger {
     }
 }
 
-/// An answer to a challenge of ours. Whether it is the right one, only who knows the password can
-/// tell. `Debug` shows the user alone.
+/// An answer to a challenge of ours. Whether it is right, only the password can tell. `Debug` shows
+/// the user alone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proof {
     user: String,
@@ -135,12 +136,12 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Who answered, as sent. Untrusted text until the proof was verified.
+    /// The user that answered, as sent. Untrusted text until the proof was verified.
     pub fn user(&self) -> &str {
         &self.user
     }
 
-    /// Whether whoever answered knew `password`. Compares in constant time.
+    /// Whether the sender knew `password`. Compares in constant time.
     pub fn verifies(&self, password: &str) -> bool {
         let expected = respond(
             &self.user,
@@ -232,7 +233,7 @@ fn digest(parts: &[&str]) -> String {
     STANDARD.encode(hash.finalize())
 }
 
-/// The value of the first parameter with this name, as sent: Base64 is not escaped by anybody.
+/// The value of the first parameter with this name, as sent: no client escapes Base64.
 fn value<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query
         .trim()

@@ -6,7 +6,7 @@ use bytes::BytesMut;
 
 use crate::amf0::{self, Decoder, Encoder, Value};
 
-/// A command. What a sloppy client leaves out has a neutral value.
+/// A command. Fields that a client omits have a neutral value.
 #[derive(Debug)]
 pub(crate) struct Command<'a> {
     pub(crate) name: Cow<'a, str>,
@@ -15,7 +15,7 @@ pub(crate) struct Command<'a> {
     arguments: Vec<Value<'a>>,
 }
 
-/// Arguments that are looked at; no command of interest has more than four.
+/// Arguments that are read; no command of interest has more than four.
 const ARGUMENTS_MAX: usize = 8;
 
 impl<'a> Command<'a> {
@@ -58,7 +58,7 @@ impl<'a> Command<'a> {
     /// An argument that names a message stream.
     pub(crate) fn stream_id(&self, index: usize) -> Option<u32> {
         let number = self.arguments.get(index)?.number()?;
-        // Saturates, which is as good as unknown.
+        // Saturates; an id of that size is unknown anyway.
         (number >= 0.0).then_some(number as u32)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{amf0, message::Kind};
 
-/// Why a connection cannot go on. Variants say what the peer did.
+/// Why a connection cannot go on. Variants name what the peer did.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -61,7 +61,8 @@ pub enum Error {
         /// The largest accepted, bytes.
         max: u32,
     },
-    /// One message was cut into more chunks than [`chunk::CHUNKS_PER_MESSAGE_MAX`](crate::chunk::CHUNKS_PER_MESSAGE_MAX).
+    /// One message was cut into more than
+    /// [`CHUNKS_PER_MESSAGE_MAX`](crate::chunk::CHUNKS_PER_MESSAGE_MAX) chunks.
     #[error("message in too many chunks on chunk stream {csid}")]
     TooManyChunks {
         /// The chunk stream.
@@ -79,7 +80,7 @@ pub enum Error {
         /// The largest sum accepted, bytes.
         max: usize,
     },
-    /// The peer makes us answer and does not read the answers.
+    /// The peer causes replies and does not read them.
     #[error("replies are not being read")]
     RepliesUnread,
 

@@ -1,7 +1,7 @@
 //! RTMP as a machine without input or output of its own.
 //!
 //! [`server::Session`] is the server's end of one connection, [`client::Session`] the client's:
-//! handshake, chunk stream, AMF0 commands, and the conversations about publishing and playing. They
+//! handshake, chunk stream, AMF0 commands, and the exchanges about publishing and playing. They
 //! read no clock, open no socket, spawn nothing and draw no random numbers: bytes, `now` and a seed
 //! come in; events and bytes to send go out.
 //!

@@ -2,9 +2,9 @@
 
 /// Extends timestamps that count modulo 2^32 milliseconds (49.7 days) to 64 bits.
 ///
-/// Each timestamp is taken as the one nearest to the last, so that steps back (B-frame muxers, clock
-/// corrections) stay steps back and the wrap goes unnoticed. Use one per kind of media: audio and
-/// video advance independently.
+/// Each timestamp is taken as the one nearest to the last, so that steps back (B-frame muxers,
+/// clock corrections) stay steps back and the wrap has no effect. Use one per kind of media: audio
+/// and video advance independently.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwrap {
     last: Option<i64>,

@@ -1,9 +1,9 @@
-//! What a peer may make a session hold and say, whatever it sends: the defects known of other servers,
-//! each as the bytes that show it, and noise.
+//! What a peer may make a session hold and send, whatever it sends: the known defects of other
+//! servers, each as the bytes that trigger it, and noise.
 //!
-//! The bounds are `peak memory ≤ HELD_PER_BYTE × input + HELD_AT_ALL` and the like for replies; a peer
-//! that was not let in as a publisher is held to [`STRANGER_BYTES_MAX`] besides. A connection is either
-//! refused or goes on working, which a ping at the end shows.
+//! The bounds are `peak memory ≤ HELD_PER_BYTE × input + HELD_AT_ALL` and the like for replies; a
+//! peer that was not accepted as a publisher is also held to [`STRANGER_BYTES_MAX`]. A connection
+//! is either refused or goes on working, which a ping at the end shows.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -24,17 +24,18 @@ use proptest::prelude::*;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// A buffer that doubles is there twice while it moves: three bytes for each that arrived.
+/// A buffer that doubles exists twice while it moves: three bytes for each that arrived.
 const HELD_PER_BYTE: usize = 3;
 /// The session, its tables, a reply being written.
 const HELD_AT_ALL: usize = 24 << 10;
-/// What a command of few bytes may decode to: the number of values is limited, not their ratio to bytes.
+/// What a command of few bytes may decode to: the number of values is limited, not their ratio to
+/// bytes.
 const DECODED_BYTES_MAX: usize = 64 << 10;
-/// What nobody owns more of before being let in.
+/// The most memory that a peer may use before it is accepted.
 const STRANGER_BYTES_MAX: usize = 256 << 10;
-/// The longest answer, to the shortest question: a status to a `seek` without arguments.
+/// The longest answer, to the shortest request: a status to a `seek` without arguments.
 const SAID_PER_BYTE: usize = 16;
-/// The welcome, and the last words.
+/// The first replies, and the last ones.
 const SAID_AT_ALL: usize = 4 << 10;
 
 /// The allocator counts for all threads, so tests that measure take turns.
@@ -59,18 +60,18 @@ const STAGES: [Stage; 4] = [
     Stage::Playing,
 ];
 
-/// What is to come of it.
+/// The expected result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Refused,
     Works,
-    /// One of the two, as the stage has it.
+    /// One of the two, depending on the stage.
     Either,
     /// It may wait for more besides.
     Any,
 }
 
-/// What came of it.
+/// The result.
 struct Outcome {
     peak: usize,
     said: usize,
@@ -131,7 +132,7 @@ fn null(e: &mut Encoder<'_>) {
     e.null();
 }
 
-/// What a client says to get to a stage, after the handshake.
+/// What a client sends to reach a stage, after the handshake.
 fn opening(stage: Stage) -> Vec<u8> {
     let mut bytes = Vec::new();
     if stage != Stage::Handshaken {
@@ -151,7 +152,7 @@ fn opening(stage: Stage) -> Vec<u8> {
     bytes
 }
 
-/// Feeds everything, accepting whatever is asked for, and throws away what is said.
+/// Feeds everything, accepting every request, and discards the replies.
 fn feed(session: &mut Session, bytes: &[u8], piece: usize, now: Instant) -> Result<usize, Error> {
     let mut said = 0;
     for mut piece in bytes.chunks(piece) {
@@ -214,7 +215,7 @@ fn run(stage: Stage, bytes: &[u8], piece: usize) -> Outcome {
 
 #[track_caller]
 fn check(what: &str, stage: Stage, bytes: &[u8], fate: Fate, decoded: usize) {
-    // A byte at a time is slow, and shows all it can in a few thousand.
+    // A byte at a time is slow, and a few thousand show everything.
     let bytewise = if bytes.len() < 64 << 10 { 1 } else { 1_460 };
     for piece in [usize::MAX, 1_460, 7, bytewise] {
         let got = run(stage, bytes, piece);
@@ -228,7 +229,7 @@ fn check(what: &str, stage: Stage, bytes: &[u8], fate: Fate, decoded: usize) {
         // The opening counts as input, the handshake does not.
         let mut held_max = HELD_PER_BYTE * bytes.len() + HELD_AT_ALL + decoded;
         if stage == Stage::Publishing {
-            // Each message may reserve for what waits to be read, though it be for others.
+            // Each message may reserve for bytes that wait to be read, even for other messages'.
             let waiting = bytes.len().min(piece).min(Limits::PUBLISHER.reserve_max);
             held_max += waiting * PARTIAL_MESSAGES_MAX;
         }
@@ -353,7 +354,7 @@ fn commands_that_lack_or_overdo_something() {
                 });
                 check(name, stage, &bytes.repeat(30), Fate::Works, 0);
             }
-            // As it comes from those who wrap it for AMF3.
+            // As it arrives from clients that wrap it for AMF3.
             let marked = message(Kind::CommandAmf3, &[&[0], &bare[..]].concat());
             check(name, stage, &marked, Fate::Works, 0);
         }
@@ -370,7 +371,7 @@ fn commands_that_lack_or_overdo_something() {
         let bytes = command("publish", |e| {
             e.null().string(&name);
         });
-        // Of a player a worker would have to hold it, beside those of thousands of others.
+        // A worker would have to hold a player's, beside those of thousands of others.
         let fate = match stage {
             Stage::Handshaken | Stage::Playing => Fate::Refused,
             _ => Fate::Works,
@@ -474,7 +475,7 @@ fn sizes_announced() {
         (1, Fate::Refused),
         (127, Fate::Refused),
         (128, Fate::Works),
-        // The top bit means nothing, so this is zero and that is all there can be.
+        // The top bit is ignored, so this is zero, and the next one is the largest size.
         (0x8000_0000, Fate::Refused),
         (0xffff_ffff, Fate::Works),
     ] {
@@ -512,7 +513,7 @@ fn sizes_announced() {
     }
 }
 
-/// The smallest chunks that may be had: a header to every 128 bytes.
+/// The smallest accepted chunks: a header to every 128 bytes.
 #[test]
 fn messages_as_large_as_may_be() {
     let _alone = alone();
@@ -546,7 +547,7 @@ fn aggregates() {
     for body in [
         sub(8, &[]).repeat(10_000),
         sub(9, &[0x17]).repeat(10_000),
-        // A message inside that goes beyond the end, and one that has no business there.
+        // A message inside that goes beyond the end, and one of a type not allowed there.
         sub(9, &[0x17]).repeat(9)[..100].to_vec(),
         [&[9, 0xff, 0xff, 0xff][..], &[0; 60]].concat(),
         sub(22, &sub(8, &[1])).repeat(100),
@@ -558,7 +559,7 @@ fn aggregates() {
 }
 
 #[test]
-fn replies_that_nobody_reads() {
+fn unread_replies() {
     let _alone = alone();
     let now = Instant::now();
     for question in [
@@ -639,7 +640,7 @@ fn any_chunk() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![whole, loose]
 }
 
-// The turn is taken around the whole run, since making up the input takes memory too.
+// The lock is held around the whole run, because making up the input takes memory too.
 
 #[test]
 fn noise() {

@@ -1,13 +1,13 @@
 //! Where the source's timestamps and its samples disagree.
 //!
 //! Time within a run of sound is counted in samples. A source's timestamps are rounded, jitter, and
-//! miss what was lost on the way, so they are not followed but watched: within a tolerance they
-//! are ignored, and beyond it sound is made up or left out until both agree again.
+//! lack what was lost on the way, so they are only compared: within a tolerance they are ignored,
+//! and beyond it sound is made up or left out until both agree again.
 
 use media::{Span, TICKS_PER_SECOND, Timestamp};
 
-/// Disagreement that is left alone: less than the lead or lag of sound that anybody sees on lips,
-/// more than the jitter of encoders that stamp frames as they leave.
+/// Disagreement that is ignored: less than the visible lead or lag of sound against lips, more than
+/// the jitter of encoders that stamp frames as they leave.
 pub(crate) const TOLERANCE: Span = Span::from_millis(60);
 
 /// The longest gap that is filled and the longest overlap that is left out. A clock that is further
@@ -23,7 +23,7 @@ pub(crate) enum Step {
     Fill(usize),
     /// This many samples are too many from it on.
     Skip(usize),
-    /// The clock was set forward or back; begin anew.
+    /// The clock was set forward or back; start a new run.
     Jump,
 }
 

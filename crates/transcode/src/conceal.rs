@@ -1,4 +1,4 @@
-//! What is heard in place of a frame that cannot be decoded.
+//! What is heard instead of a frame that cannot be decoded.
 //!
 //! The last good frame is played backwards, then forwards, and so on, fading to silence: its ends
 //! then always meet, so a single bad frame is no click. Silence for the whole of a long failure
@@ -16,12 +16,12 @@ const RISE_FRAMES: usize = 128;
 #[derive(Debug, Default)]
 pub(crate) struct Concealer {
     last: Vec<Frame>,
-    /// Made up since the last good frame.
+    /// Frames made up since the last good frame.
     concealed: usize,
 }
 
 impl Concealer {
-    /// Takes note of a decoded frame, and softens its start where made-up sound stands before it.
+    /// Remembers a decoded frame, and fades its start in after made-up sound.
     pub(crate) fn good(&mut self, frames: &mut [Frame]) {
         if self.concealed > 0 {
             for (at, frame) in frames.iter_mut().take(RISE_FRAMES).enumerate() {
@@ -50,12 +50,12 @@ impl Concealer {
         self.concealed = self.concealed.saturating_add(count);
     }
 
-    /// Forgets the last frame: what comes is another sound.
+    /// Forgets the last frame: the next sound is another one.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// The frame `at` places after the end of the last one, with time running to and fro.
+    /// The frame at offset `at` after the end of the last one, with time running back and forth.
     fn mirrored(&self, at: usize) -> Frame {
         let length = self.last.len();
         let within = at % length;

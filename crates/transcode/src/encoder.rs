@@ -1,9 +1,9 @@
 //! 48 kHz to Opus packets, with the time that each is heard.
 //!
-//! An Opus decoder gives back what the encoder was given some samples earlier: the *pre-skip* (RFC
+//! An Opus decoder returns the encoder's input with a delay of some samples: the *pre-skip* (RFC
 //! 7845 §4.2). RTP has no field for it, so it is in the timestamps: a packet's `pts` is when the
-//! first sample that a decoder makes of it is to be heard. A run begins with the samples that far
-//! after its start, so that no packet is stamped before the start.
+//! first sample decoded from it is to be heard. A run begins with the samples that far after its
+//! start, so that no packet is stamped before the start.
 
 use bytes::Bytes;
 use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Track, TrackId};
@@ -12,7 +12,7 @@ use opus::{Application, Bitrate, Channels, Encoder};
 use crate::{Frame, OUTPUT_RATE, Options, Stats, Unsupported};
 
 /// Every packet fits an RTP packet of 1 200 bytes, which passes every path that browsers use.
-/// Only 60 ms at the highest bitrates feel it.
+/// Only 60 ms packets at the highest bitrates reach it.
 const PACKET_BYTES_MAX: usize = 1_188;
 
 /// Encodes frames of sound into samples of one track.
@@ -60,7 +60,7 @@ impl Packer {
         Ok(packer)
     }
 
-    /// What the samples belong to, with an OpusHead (RFC 7845 §5.1) for containers that want one.
+    /// The track of the samples, with an OpusHead (RFC 7845 §5.1) for containers that need one.
     pub(crate) fn track(&self) -> Track {
         let mut head = Vec::from(*b"OpusHead\x01\x02");
         head.extend((self.pre_skip as u16).to_le_bytes());
@@ -79,7 +79,7 @@ impl Packer {
         }
     }
 
-    /// Codes one channel where both are alike. Decoders give two all the same.
+    /// Encodes one channel where both are alike. Decoders output two all the same.
     pub(crate) fn set_channels(&mut self, channels: u8) -> Result<(), Unsupported> {
         let (forced, bitrate) = if channels == 1 {
             (Some(Channels::Mono), self.options.bitrate / 2)
@@ -119,8 +119,8 @@ impl Packer {
         self.packed += whole as u64;
     }
 
-    /// Ends the run: fills the last packet with silence, so that all that was taken is heard.
-    /// Returns when the last packet ends.
+    /// Ends the run: fills the last packet with silence, so that all input is heard. Returns when
+    /// the last packet ends.
     pub(crate) fn finish(&mut self, stats: &mut Stats, out: &mut Vec<Sample>) -> Timestamp {
         let heard = self.packed > self.pre_skip as u64 || !self.pending.is_empty();
         if heard {

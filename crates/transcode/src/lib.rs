@@ -1,4 +1,4 @@
-//! AAC and MP3 to Opus: sound for listeners that take nothing else.
+//! AAC and MP3 to Opus: sound for listeners that accept nothing else.
 //!
 //! ```text
 //!  samples ─► decoder ─► concealment ─► resampler ─► encoder ─► samples
@@ -8,7 +8,7 @@
 //! * [`Transcoder`] is one stream's chain. It is sans-IO: a track and samples in, samples out, no
 //!   clock and no thread. The same input gives the same output.
 //! * [`Pool`] is a fixed number of threads that turn the transcoders of many streams. A
-//!   stream's [`Feed`] is bounded and never blocks: who falls behind loses sound, counted.
+//!   stream's [`Feed`] is bounded and never blocks: a stream that falls behind loses sound, counted.
 //!
 //! Output is always 48 kHz with two channels, as WebRTC signals it (RFC 7587 §7), so the output
 //! track stays the same whatever the source changes to. Mono sources become mono packets, which
@@ -18,7 +18,7 @@
 //!
 //! High-efficiency AAC is decoded by its AAC-LC core alone: the upper half of the spectrum is lost,
 //! and with parametric stereo the second channel ([`Caveat`]). Sound with more than two channels,
-//! AAC other than AAC-LC, and unusual rates are refused ([`Unsupported`]). Both say so in words that
+//! AAC other than AAC-LC, and unusual rates are refused ([`Unsupported`]). Both have texts that
 //! suit a page or a log.
 
 mod clock;

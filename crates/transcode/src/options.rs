@@ -4,9 +4,9 @@ use media::Span;
 
 use crate::OUTPUT_RATE;
 
-/// The least that stereo music bears; below it libopus would turn to its speech coder.
+/// The lowest rate for stereo music; below it libopus would switch to its speech coder.
 const BITRATE_MIN: u32 = 32_000;
-/// Nobody hears a difference above, and a packet of 20 ms still fits one datagram.
+/// No audible difference above, and a packet of 20 ms still fits one datagram.
 const BITRATE_MAX: u32 = 256_000;
 /// libopus's scale.
 const COMPLEXITY_MAX: u8 = 10;

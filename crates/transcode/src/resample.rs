@@ -1,7 +1,7 @@
 //! To 48 kHz, sample-exact.
 //!
-//! Output frame `k` is the sound of time `k / 48 000` of the input: the filter's delay is cut off at
-//! the start and pushed out at the end, so a run of `n` frames gives the `n · 48 000 / rate` frames
+//! Output frame `k` is the sound at time `k / 48 000` of the input: the filter's delay is cut off
+//! at the start and flushed at the end, so a run of `n` frames gives the `n · 48 000 / rate` frames
 //! of the same time.
 
 use audioadapter_buffers::direct::InterleavedSlice;
@@ -20,7 +20,7 @@ pub(crate) struct Resampler {
     rate: u32,
     /// `None` when there is nothing to do.
     filter: Option<Filter>,
-    /// Frames taken and given, for the exact length of the whole.
+    /// Frames taken and returned, for the exact length of the whole.
     taken: u64,
     given: u64,
 }

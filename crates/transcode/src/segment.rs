@@ -33,9 +33,9 @@ impl Segment {
         self.rate
     }
 
-    /// What is to be done before a frame stamped `at`.
+    /// What to do before a frame stamped `at`.
     pub(crate) fn step(&self, at: Timestamp) -> Step {
-        // Samples that will be left out have their time all the same.
+        // Samples that will be left out still count as time.
         let skipped = Span::from_samples(self.skip_left as u64, self.rate);
         clock::step(self.end() - skipped, at, self.rate)
     }
@@ -45,7 +45,7 @@ impl Segment {
         self.skip_left = self.skip_left.saturating_add(count);
     }
 
-    /// Takes back up to `count` samples of what was to be left out; returns how many.
+    /// Reinstates up to `count` samples of those to be left out; returns how many.
     pub(crate) fn unskip(&mut self, count: usize) -> usize {
         let taken_back = self.skip_left.min(count);
         self.skip_left -= taken_back;

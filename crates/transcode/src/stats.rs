@@ -1,4 +1,4 @@
-//! What became of the sound, in plain numbers.
+//! What became of the sound: counters.
 
 use std::ops::AddAssign;
 

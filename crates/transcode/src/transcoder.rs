@@ -12,19 +12,19 @@ use crate::segment::Segment;
 use crate::{Caveat, Frame, OUTPUT_RATE, Options, Stats, Unsupported};
 
 /// Panics of the decoder after which a source is given up. Each one costs an unwinding and a line
-/// on standard error, and no honest source causes the first.
+/// on standard error, and real sources cause none.
 const PANICS_MAX: u64 = 16;
 
-/// Stamps beyond two centuries are taken for the nearest within, which leaves room to count on.
+/// Stamps beyond two centuries are clamped, which leaves headroom for arithmetic.
 const LATEST: Timestamp = Timestamp::from_ticks(i64::MAX / 2);
 const EARLIEST: Timestamp = Timestamp::from_ticks(i64::MIN / 2);
 
 /// Turns the samples of an AAC or MP3 track into samples of an Opus track.
 ///
-/// Output time is counted in samples from the first input's `pts` on, never goes back, and has no
-/// gap but where the input's clock was set forward by more than a second. Shorter gaps are filled,
-/// shorter overlaps left out. Each packet's `pts` is when the first sample that a decoder makes of
-/// it is to be heard: libopus's own delay is accounted for.
+/// Output time is counted in samples from the first input's `pts` on, never goes back, and has a
+/// gap only where the input's clock was set forward by more than a second. Shorter gaps are filled,
+/// shorter overlaps left out. Each packet's `pts` is when the first sample decoded from it is to be
+/// heard: libopus's own delay is accounted for.
 ///
 /// ```
 /// # use carillon_transcode::{Options, Transcoder, Unsupported};
@@ -46,7 +46,7 @@ pub struct Transcoder {
     running: bool,
     /// The part of the run that is at the present rate; `None` before its first frame.
     segment: Option<Segment>,
-    /// The channels that the packer was told.
+    /// The channels that the packer is set to.
     channels: u8,
     packer: Packer,
     /// What is added to the source's timestamps since its clock was set back.
@@ -61,7 +61,7 @@ pub struct Transcoder {
 
 impl Transcoder {
     /// A transcoder for `source`; its output track has the same id. Options beyond their range are
-    /// taken for the nearest within.
+    /// clamped.
     pub fn open(source: &Track, options: Options) -> Result<Self, Unsupported> {
         let decoder = Decoder::new(source)?;
         let packer = Packer::new(source.id, options)?;
@@ -92,7 +92,7 @@ impl Transcoder {
         &self.output
     }
 
-    /// What is lost, as far as it has shown. Implicitly signalled HE-AAC shows after some frames.
+    /// The known losses. Implicitly signalled HE-AAC is detected after some frames.
     pub fn caveat(&self) -> Option<Caveat> {
         self.decoder.caveat()
     }
@@ -102,8 +102,8 @@ impl Transcoder {
         self.stats
     }
 
-    /// The source has another configuration from here on. Output goes on without a gap, in the same
-    /// track. After an error the transcoder is of no more use.
+    /// The source has another configuration from here on. Output continues without a gap, in the
+    /// same track. After an error the transcoder must not be used any more.
     pub fn retune(&mut self, source: &Track, out: &mut Vec<Sample>) -> Result<(), Unsupported> {
         self.decoder = Decoder::new(source)?;
         self.end_segment(out);
@@ -112,7 +112,7 @@ impl Transcoder {
     }
 
     /// Takes one sample, appending to `out` the packets that it completes. A bad frame is no error;
-    /// [`Unsupported::Damaged`] says that the source is given up for good.
+    /// [`Unsupported::Damaged`] means that the source is given up for good.
     pub fn push(&mut self, sample: &Sample, out: &mut Vec<Sample>) -> Result<(), Unsupported> {
         if self.is_after_gap(sample.pts) {
             self.decoder.lose();
@@ -149,7 +149,7 @@ impl Transcoder {
         Ok(())
     }
 
-    /// Ends the output: what was taken is given out, with silence up to the end of the last packet.
+    /// Ends the output: pending sound is written, with silence up to the end of the last packet.
     /// Samples may follow, as after a jump of the clock.
     pub fn finish(&mut self, out: &mut Vec<Sample>) {
         if self.running {
@@ -164,7 +164,8 @@ impl Transcoder {
         self.ended
     }
 
-    /// Before the first sample: output is to begin no earlier than another's ended.
+    /// Before the first sample: sets the time before which output must not begin, such as the end
+    /// of an earlier output.
     pub(crate) fn begin_after(&mut self, ended: Option<Timestamp>) {
         self.ended = ended;
     }
@@ -190,7 +191,7 @@ impl Transcoder {
         })
     }
 
-    /// Makes the segment stand where a frame stamped `at` belongs.
+    /// Aligns the segment with a frame stamped `at`.
     fn follow_clock(
         &mut self,
         at: Timestamp,
@@ -223,7 +224,7 @@ impl Transcoder {
         Ok(())
     }
 
-    /// Makes the packer and the segment fit frames of `shape`.
+    /// Adapts the packer and the segment to frames of `shape`.
     fn follow_shape(
         &mut self,
         shape: Shape,
@@ -250,7 +251,7 @@ impl Transcoder {
         }
     }
 
-    /// Begins a run at `at`, or where the output has got to if that is later.
+    /// Begins a run at `at`, or at the end of the output so far if that is later.
     fn begin(&mut self, at: Timestamp) {
         let start = self.ended.map_or(at, |ended| ended.max(at));
         self.offset = self.offset + (start - at);

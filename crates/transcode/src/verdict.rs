@@ -1,10 +1,11 @@
-//! What can be made of a track: refusals and reservations, in words for operators and listeners.
+//! What can be made of a track: refusals and losses, in words for operators and listeners.
 
 use std::fmt;
 
 use media::Codec;
 
-/// Why a track has no Opus beside it. All but the last say what the publisher would have to change.
+/// Why a track has no Opus beside it. All but the last name what the publisher would have to
+/// change.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Unsupported {
     /// Neither AAC nor MP3.
@@ -34,13 +35,13 @@ pub enum Unsupported {
     /// The decoder panicked on so many frames that it was given up.
     #[error("the sound is damaged in a way that breaks the decoder; transcoding was given up")]
     Damaged,
-    /// Our side: libopus refused to start.
+    /// Our fault: libopus failed to start.
     #[error("the Opus encoder cannot be started: {0}")]
     Encoder(String),
 }
 
 impl Unsupported {
-    /// The word for metrics.
+    /// The label in the metrics.
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Codec(_) => "codec",
@@ -55,7 +56,7 @@ impl Unsupported {
         }
     }
 
-    /// Every word for metrics.
+    /// Every label in the metrics.
     pub const LABELS: [&str; 9] = [
         "codec",
         "configuration",

@@ -27,8 +27,8 @@ pub struct Deframer {
 }
 
 impl Deframer {
-    /// Takes what was read and calls `each` with every datagram that is complete. They may be changed, for
-    /// they are decrypted where they lie. After an error the connection is of no use.
+    /// Takes what was read and calls `each` with every complete datagram, mutable because it is
+    /// decrypted in place. After an error the connection is of no use.
     pub fn push(
         &mut self,
         bytes: &mut [u8],

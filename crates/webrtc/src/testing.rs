@@ -79,8 +79,8 @@ impl Client {
             .map(|transmit| transmit.message)
     }
 
-    /// Gives the client a datagram. A repeated flight of the server's says that the client's was lost; it
-    /// stops the library's clock, so the client is woken instead.
+    /// Gives the client a datagram. A repeated flight of the server's says that the client's was
+    /// lost; it stops the library's clock, so the client is woken instead.
     pub(crate) fn receive(&mut self, datagram: &[u8], now: Instant) {
         const SERVER_HELLO: u8 = 2;
         let is_hello = datagram[0] == 22 && datagram[13] == SERVER_HELLO;
@@ -102,7 +102,7 @@ impl Client {
         }
     }
 
-    /// When the client wants to be woken, and waking it.
+    /// When the client is to be woken, and waking it.
     pub(crate) fn timeout(&self) -> Option<Instant> {
         self.endpoint.poll_timeout(&self.server)
     }
@@ -113,7 +113,7 @@ impl Client {
             .expect("not given up");
     }
 
-    /// Says goodbye.
+    /// Closes the association.
     pub(crate) fn close(&mut self, now: Instant) {
         drop(self.endpoint.stop(now, self.server));
     }
@@ -151,7 +151,7 @@ impl Setter for Flag {
     }
 }
 
-/// A check for whoever has these credentials, by the peer of this name.
+/// A check for the peer with these credentials, by the peer of this name.
 pub(crate) fn check_request(
     credentials: &Credentials,
     remote: &str,

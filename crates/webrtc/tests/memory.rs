@@ -1,5 +1,6 @@
-//! What a connected session keeps in memory. Alone in its process, because it counts all of it; but for
-//! the few hundred bytes that the cryptographic library takes from the system itself.
+//! What a connected session keeps in memory. Alone in its process, because it counts all
+//! allocations; without the few hundred bytes that the cryptographic library takes from the system
+//! itself.
 
 use std::time::Instant;
 
@@ -60,7 +61,7 @@ fn a_connected_session_is_small_and_leaves_nothing_behind() {
     let now = Instant::now();
     let identity = Identity::generate().expect("an identity");
     let mut mux = Mux::new(&identity);
-    // Tables and statics grow with the first.
+    // Tables and statics grow with the first session.
     drop(connect(&mut mux, 0, now));
     let before = HEAP.current_usage();
     let sealers: Vec<_> = (1..=SESSIONS)
@@ -80,6 +81,6 @@ fn a_connected_session_is_small_and_leaves_nothing_behind() {
     while mux.poll_transmit().is_some() {}
     while mux.poll_retired().is_some() {}
     let left = HEAP.current_usage().saturating_sub(before) / usize::from(SESSIONS);
-    // The tables keep their places.
+    // The tables keep their slots.
     assert!(left < 2 * 1024, "{left} bytes left");
 }

@@ -9,16 +9,16 @@
 
 use crate::Error;
 
-/// Bytes of a size line with its extensions; extensions are allowed but nobody sends them.
+/// Bytes of a size line with its extensions; extensions are allowed but no client sends them.
 const LINE_BYTES_MAX: usize = 256;
 
-/// Bytes of all trailers together; they are skipped, so only patience is spent on them.
+/// Bytes of all trailers together; they are skipped, so they cost time only.
 const TRAILER_BYTES_MAX: usize = 4 * 1024;
 
 /// Hexadecimal digits of a 64-bit size.
 const SIZE_DIGITS_MAX: usize = 16;
 
-/// Takes the chunked coding off a body.
+/// Removes the chunked coding of a body.
 #[derive(Debug)]
 pub struct ChunkedDecoder {
     state: State,
@@ -38,7 +38,7 @@ pub enum Step<'a> {
     End,
 }
 
-/// What of the coding is understood.
+/// Which forms of the coding are accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Strictness {
     /// LF ends lines as CR LF does; extensions and trailers are skipped.
@@ -96,15 +96,16 @@ impl Default for ChunkedDecoder {
 }
 
 impl ChunkedDecoder {
-    /// A decoder before the first chunk of a source's body, behind which nothing follows: what is
-    /// understood by one reader and not by another does no harm there.
+    /// A decoder before the first chunk of a source's body. No request follows it, so a form that
+    /// another reader does not understand does no harm.
     pub const fn new() -> Self {
         Self::with(Strictness::Lenient)
     }
 
-    /// A decoder for a body behind which another request may stand. Proxies and servers that read line
-    /// ends, extensions or trailers differently are how requests are smuggled, and no client of ours
-    /// sends any of them, so the limit for extensions and trailers that RFC 9112 §7.1 asks for is 0.
+    /// A decoder for a body that another request may follow. Proxies and servers that read line
+    /// ends, extensions or trailers differently are how requests are smuggled, and no client of
+    /// ours sends any of them, so the limit for extensions and trailers that RFC 9112 §7.1 asks for
+    /// is 0.
     pub const fn strict() -> Self {
         Self::with(Strictness::Strict)
     }
@@ -117,7 +118,7 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Whether the last chunk has been seen, so that a peer who closes now cut nothing short.
+    /// Whether the last chunk has been seen, so that a peer that closes now truncates nothing.
     pub const fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
     }

@@ -37,7 +37,7 @@ pub struct Head {
     text: String,
     method_end: usize,
     fields: Vec<Field>,
-    /// The first thing in it that only a source client may do.
+    /// The first element that only a source client may use.
     quirk: Option<Error>,
 }
 
@@ -51,7 +51,7 @@ struct Field {
 
 /// A range of bytes that a player asks for (RFC 9110 §14.1.2).
 ///
-/// Live streams have no ranges, but what was asked tells players apart: `0-` is a browser,
+/// Live streams have no ranges, but the requested one tells players apart: `0-` is a browser,
 /// `0-1` is AVFoundation probing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ByteRange {
@@ -72,8 +72,8 @@ impl Head {
         self.version
     }
 
-    /// The same request, which came over HTTP/2 and was written down as a head of HTTP/1.1. It is answered
-    /// as that would be, and named what it is.
+    /// The same request, received over HTTP/2 and written as a head of HTTP/1.1. It is answered
+    /// like one, and reports its version.
     #[must_use]
     pub fn over_http2(mut self) -> Self {
         self.version = Version::Http2;
@@ -85,12 +85,11 @@ impl Head {
         self.body
     }
 
-    /// Whether the head is what RFC 9112 allows. One that is not can be understood all the same, and of a
-    /// source client it is taken; no other request may have it, because a proxy in front may have
-    /// understood something else.
+    /// Whether the head conforms to RFC 9112. A source client's is accepted even if it does not;
+    /// any other request's is not, because a proxy in front may have understood it differently.
     ///
     /// # Errors
-    /// What it does that is not allowed.
+    /// The violation.
     pub fn conforms(&self) -> Result<(), Error> {
         self.quirk.map_or(Ok(()), Err)
     }
@@ -100,7 +99,7 @@ impl Head {
         &self.target
     }
 
-    /// The path, percent-decoded once, with a leading `/` even where the client left it away, and
+    /// The path, percent-decoded once, with a leading `/` even where the client omitted it, and
     /// without scheme and host where it named them. `*` stands for itself. Untrusted text: a
     /// stream's name is whatever `media::StreamName` accepts of it.
     pub fn path(&self) -> Cow<'_, str> {
@@ -124,7 +123,7 @@ impl Head {
         Query::new(self.split_target().1)
     }
 
-    /// Path and query, of which the absolute form (RFC 9112 §3.2.2) is only the end.
+    /// Path and query; the absolute form (RFC 9112 §3.2.2) only ends with them.
     fn split_target(&self) -> (&[u8], &[u8]) {
         let (_, origin) = split_authority(&self.target);
         match origin.iter().position(|byte| *byte == b'?') {
@@ -139,7 +138,7 @@ impl Head {
         split_authority(&self.target).1
     }
 
-    /// What of the Host header makes the request mean two things.
+    /// A Host header that makes the request ambiguous.
     fn host_quirk(&self) -> Option<Error> {
         let mut hosts = self.header_values("host");
         let (host, again) = (hosts.next(), hosts.next());
@@ -206,8 +205,8 @@ impl Head {
             .any(|item| item.trim().eq_ignore_ascii_case(option))
     }
 
-    /// Whether the client waits for `100 Continue`. Unlike RFC 9110 §10.1.1 this holds for
-    /// HTTP/1.0 too: Liquidsoap says it there, and treats any other first answer as an error.
+    /// Whether the client waits for `100 Continue`. Unlike RFC 9110 §10.1.1 this holds for HTTP/1.0
+    /// too: Liquidsoap sends it there, and treats any other first answer as an error.
     pub fn expects_continue(&self) -> bool {
         self.header_values("expect")
             .flat_map(|value| value.split(','))
@@ -279,8 +278,8 @@ fn split_authority(target: &[u8]) -> (Option<&[u8]>, &[u8]) {
     (Some(authority), origin)
 }
 
-/// Whether a target has one of the forms that a server is asked in (RFC 9112 §3.2), without anything that
-/// an address may not hold. UTF-8 is let through, as browsers of old sent it.
+/// Whether a target has one of the forms of RFC 9112 §3.2, without characters that an address may
+/// not contain. UTF-8 is allowed, because old browsers sent it.
 fn is_regular_target(target: &[u8]) -> bool {
     let has_form =
         target == b"*" || target.starts_with(b"/") || split_authority(target).0.is_some();
@@ -351,7 +350,7 @@ impl HeadBuilder {
         Ok(())
     }
 
-    /// The head, now that its lines are all there. `quirk` is what they were cut by.
+    /// The head, now that all its lines are there. `quirk` is a deviation in its line ends.
     pub(crate) fn finish(mut self, quirk: Option<Error>) -> Result<Head, Error> {
         let head = &mut self.head;
         head.body = self.framing.decide(head.method(), head.version)?;
@@ -371,7 +370,7 @@ struct RequestLine<'a> {
 }
 
 impl<'a> RequestLine<'a> {
-    /// What of it only a source client may do.
+    /// Elements of it that only a source client may use.
     fn quirk(&self, line: &[u8]) -> Option<Error> {
         // With one space between each two and none around, it is as long as its parts.
         let parts = [self.method, b" ", self.target, b" HTTP/1.x"];

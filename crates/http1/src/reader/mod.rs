@@ -44,9 +44,9 @@ pub struct HeadReader {
     lines: usize,
     /// Empty lines before the request line.
     empty_lines: usize,
-    /// What only a source client may do, once it was done in this head.
+    /// The first element in this head that only a source client may use.
     quirk: Option<Error>,
-    /// What the finished lines said; `None` until the request line.
+    /// The fields of the finished lines; `None` until the request line.
     builder: Option<HeadBuilder>,
 }
 
@@ -59,14 +59,14 @@ impl HeadReader {
         }
     }
 
-    /// Whether nothing of a head has arrived, so that a peer who closes now cut nothing short.
+    /// Whether nothing of a head has arrived, so that a peer that closes now truncates nothing.
     pub fn is_idle(&self) -> bool {
         self.builder.is_none() && self.line.is_empty()
     }
 
-    /// Takes the next bytes. Once a head is complete, returns it with the number of bytes of
-    /// *this push* that belong to it; what follows them is body, or the next head, for which the
-    /// reader is ready.
+    /// Takes the next bytes. Once a head is complete, returns it with the number of bytes of *this
+    /// push* that belong to it; what follows is body, or the next head, for which the reader is
+    /// ready.
     ///
     /// # Errors
     /// What the peer did wrong. The connection cannot be understood any further: answer with
@@ -106,7 +106,7 @@ impl HeadReader {
 
     /// Takes a line without its LF; true when it ends the head.
     fn end_line(&mut self, line: &[u8]) -> Result<bool, Error> {
-        // CRLF is the rule, LF alone is DarkIce, CR CR LF is nsvcap.
+        // CRLF is the rule; DarkIce sends LF alone, nsvcap CR CR LF.
         let (line, is_regular) = match line.strip_suffix(b"\r") {
             None => (line, false),
             Some(line) => match line.strip_suffix(b"\r") {
@@ -121,7 +121,7 @@ impl HeadReader {
             self.quirk.get_or_insert(Error::LineEndMalformed);
         }
         match &mut self.builder {
-            // One is ignored (RFC 9112 §2.2), of a source all.
+            // One is ignored (RFC 9112 §2.2); of a source, all are.
             None if line.is_empty() => {
                 self.empty_lines += 1;
                 if self.empty_lines > 1 {

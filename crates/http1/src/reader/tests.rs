@@ -307,7 +307,7 @@ fn heads_are_bounded_in_bytes() {
         Err(Error::HeadTooLong)
     );
 
-    // Neither a line that never ends nor empty lines for ever are collected.
+    // Neither an endless line nor endless empty lines are collected.
     for byte in [b'A', b'\n'] {
         let mut reader = HeadReader::default();
         let outcome = (0..64).find_map(|_| reader.push(&[byte; 1024]).err());

@@ -8,17 +8,18 @@ use http1::{CONTINUE, CORS, Head, HttpDate, NO_CACHE, ResponseHead, SOURCE_OK, S
 
 use crate::{Error, Settings};
 
-/// The methods that a source may use. libshout prefers `PUT` when it stands here, and would send
-/// titles by `POST` if that did.
+/// The methods that a source may use. libshout prefers `PUT` when it is listed, and would send
+/// titles by `POST` if that were listed.
 const ALLOW: &str = "GET, HEAD, PUT, SOURCE, OPTIONS";
 
-/// What an x-audiocast source waits for; it knows no HTTP.
+/// What an x-audiocast source waits for; it does not speak HTTP.
 const AUDIOCAST_OK: &[u8] = b"OK\r\n\r\n";
 
-/// When a source that finds no room may come again. Sources are few, and no crowd to be spread.
+/// When a source refused for lack of capacity may retry. Sources are few, so their retries need no
+/// spreading.
 const RETRY_AFTER_SECONDS: &str = "5";
 
-/// The status and the words for an error: the only place that decides them.
+/// The status and the words for an error: decided only here.
 pub fn status_of(error: &Error) -> (Status, String) {
     let status = match error {
         Error::Name(_) | Error::ParameterMissing(_) | Error::ModeUnknown => Status::BAD_REQUEST,
@@ -34,7 +35,7 @@ pub fn status_of(error: &Error) -> (Status, String) {
             return (Status::FORBIDDEN, "Mountpoint in use".to_owned());
         }
         Error::Refused(PublishRefused::Replaced | PublishRefused::Blocked(_)) => Status::FORBIDDEN,
-        // The same words, which Icecast says with 403; but it may well be granted later.
+        // The same words, which Icecast sends with 403; but a later attempt may well succeed.
         Error::Refused(PublishRefused::TooMany) => {
             return (
                 Status::SERVICE_UNAVAILABLE,
@@ -55,7 +56,7 @@ pub fn status_of(error: &Error) -> (Status, String) {
     (status, error.to_string())
 }
 
-/// Turns a request away.
+/// Refuses a request.
 pub(super) fn refusal(settings: &Settings, head: &Head, error: &Error) -> Vec<u8> {
     let (status, words) = status_of(error);
     let mut response = begin(settings, head, status);
@@ -96,14 +97,14 @@ pub(super) fn accepted(settings: &Settings, head: &Head) -> Vec<u8> {
     answer
 }
 
-/// Answers a source with the right credential that sends nothing yet.
+/// Answers a source with the right credential that sends no body yet.
 pub(super) fn probe(settings: &Settings, head: &Head) -> Vec<u8> {
     begin(settings, head, Status::OK).content_length(0).finish()
 }
 
-/// Answers `OPTIONS`, with which libshout begins, and browsers before they fetch.
+/// Answers `OPTIONS`, which libshout sends first, and browsers before they fetch.
 ///
-/// libshout takes 404, 501 or a closed connection for a server that wants TLS at once.
+/// libshout takes 404, 501 or a closed connection as a sign that the server requires TLS.
 pub fn answer_options(settings: &Settings, head: &Head) -> Vec<u8> {
     ResponseHead::new(head.version(), Status::OK)
         .header("Server", &settings.server_name)

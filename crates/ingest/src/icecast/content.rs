@@ -18,7 +18,7 @@ pub(super) struct Content {
 
 #[derive(Debug)]
 enum State {
-    /// Nobody knows yet what it is.
+    /// Not known yet.
     Unknown(Sniffer),
     Known(Demuxer),
 }
@@ -31,7 +31,7 @@ impl Content {
         }
     }
 
-    /// What it is, as far as that is known.
+    /// What it is, as far as known.
     pub(super) const fn container(&self) -> Container {
         match &self.state {
             State::Unknown(_) => Container::Unknown,
@@ -39,12 +39,12 @@ impl Content {
         }
     }
 
-    /// Takes `bytes`, appending to `out` the items that they complete. Once it is clear what they
-    /// are, the stream is told.
+    /// Takes `bytes` and appends to `out` the items that they complete. Tells the stream what the
+    /// bytes are as soon as that is known.
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
-        turn: &mut PublishedEpoch,
+        epoch: &mut PublishedEpoch,
         out: &mut Vec<Item>,
     ) -> Result<(), Error> {
         let sniffer = match &mut self.state {
@@ -57,24 +57,28 @@ impl Content {
         let found = sniffer
             .push(bytes, out)
             .map_err(|_| Error::NotMedia(self.announced.clone()))?;
-        found.map_or(Ok(()), |found| self.identify(found, turn))
+        found.map_or(Ok(()), |found| self.identify(found, epoch))
     }
 
-    /// The body is over: appends what can still be used of what was held back.
-    pub(super) fn finish(&mut self, turn: &mut PublishedEpoch, out: &mut Vec<Item>) -> Result<(), Error> {
+    /// The body is over: appends what is still usable of the bytes held back.
+    pub(super) fn finish(
+        &mut self,
+        epoch: &mut PublishedEpoch,
+        out: &mut Vec<Item>,
+    ) -> Result<(), Error> {
         match &mut self.state {
             State::Known(demuxer) => demuxer.finish(out),
             State::Unknown(sniffer) => {
                 if let Some(found) = sniffer.finish(out) {
-                    self.identify(found, turn)?;
+                    self.identify(found, epoch)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn identify(&mut self, found: Found, turn: &mut PublishedEpoch) -> Result<(), Error> {
-        turn.identify(
+    fn identify(&mut self, found: Found, epoch: &mut PublishedEpoch) -> Result<(), Error> {
+        epoch.identify(
             found.demuxer.container(),
             &found.media_type,
             &self.announced,
@@ -91,7 +95,7 @@ impl Content {
         }
     }
 
-    /// Why a source ends in whose body there has been no media for `waited`.
+    /// Why a source ends whose body has contained no media for `waited`.
     pub(super) fn missing(&self, waited: Duration) -> Error {
         match &self.state {
             State::Unknown(_) => Error::NotMedia(self.announced.clone()),

@@ -1,23 +1,23 @@
-//! What a source says of itself and of its stream in the head of its request.
+//! What a source says about itself and its stream in the head of its request.
 //!
-//! Invariant: of all of it, no more is kept than the bounds here; a stream has it in memory for as
-//! long as it is there, its log lines and its listeners' replies repeat it.
+//! Invariant: no more is kept than the bounds here allow. A stream holds it in memory for its whole
+//! life, and its log lines and its listeners' replies repeat it.
 
 use http1::Head;
 
-/// Longest name of a program, and longest media type. Those of real sources have a fifth of that.
+/// Longest name of a program, and longest media type. Those of real sources are a fifth of that.
 const WORD_BYTES_MAX: usize = 256;
 
 /// Headers kept about the stream; Icecast knows a dozen, and listeners get no more than these.
 const HEADERS_MAX: usize = 32;
 
-/// Longest name of such a header. A longer one is nobody's, so its header is left out.
+/// Longest name of such a header. No known source sends a longer one; it is left out.
 const HEADER_NAME_BYTES_MAX: usize = 64;
 
 /// Longest value of such a header: a few sentences of description.
 const HEADER_VALUE_BYTES_MAX: usize = 512;
 
-/// Where the first sources of Icecast 2 had their password.
+/// The header in which the first sources of Icecast 2 sent their password.
 pub(super) const PASSWORD: &str = "ice-password";
 
 /// What the program calls itself; empty when it does not.
@@ -28,7 +28,7 @@ pub(super) fn agent(head: &Head) -> &str {
     )
 }
 
-/// What the body is said to be; empty when nothing is said.
+/// The declared media type of the body; empty when none is declared.
 pub(super) fn content_type(head: &Head) -> &str {
     cut(
         head.header("content-type").unwrap_or_default(),
@@ -41,14 +41,14 @@ pub(super) fn headers(head: &Head) -> Vec<(String, String)> {
     head.headers()
         .filter(|(name, _)| name.len() <= HEADER_NAME_BYTES_MAX)
         .filter_map(|(name, value)| {
-            // What `SOURCE` of old carries there is nobody else's business.
+            // It holds a secret: listeners must not get it.
             if name == PASSWORD {
                 return None;
             }
             let name = if let Some(suffix) = name.strip_prefix("x-audiocast-") {
                 format!("ice-{suffix}")
             } else if name.starts_with("ice-")
-                // ffmpeg asks for titles even when it is the one who sends.
+                // ffmpeg asks for titles even when it is the sender.
                 || name.starts_with("icy-") && name != "icy-metadata"
             {
                 name.to_owned()
@@ -61,7 +61,7 @@ pub(super) fn headers(head: &Head) -> Vec<(String, String)> {
         .collect()
 }
 
-/// At most `bytes_max` of the front of `text`, whole characters.
+/// At most the first `bytes_max` bytes of `text`, in whole characters.
 fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }

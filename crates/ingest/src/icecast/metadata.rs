@@ -1,4 +1,4 @@
-//! Titles that come beside the stream: `/admin/metadata` and Shoutcast's `/admin.cgi`.
+//! Titles sent beside the stream: `/admin/metadata` and Shoutcast's `/admin.cgi`.
 
 use std::net::SocketAddr;
 
@@ -14,12 +14,12 @@ use crate::{Context, Error, now};
 /// Longest title and longest link, in bytes; what does not fit into an ICY block is of no use.
 const TEXT_BYTES_MAX: usize = 4080;
 
-/// In whose way a title is set.
+/// Which server's way of setting a title a request follows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Dialect {
     /// `/admin/metadata`.
     Icecast,
-    /// `/admin.cgi`, where the password may stand in the query.
+    /// `/admin.cgi`, where the password may be in the query.
     Shoutcast,
 }
 
@@ -27,21 +27,21 @@ pub enum Dialect {
 const UPDATED: &str = "Metadata update successful";
 const NOT_UPDATED: &str = "Mountpoint will not accept URL updates";
 
-/// An encoder that sends an empty title after each real one, and does not mean it.
+/// An encoder that sends an empty title after each real one without meaning to clear it.
 const SENDS_EMPTY: &str = "butt";
 
-/// Carries out `mode=updinfo` and gives the whole HTTP answer, after which the connection is to be
-/// closed: it says so, and has a length.
+/// Carries out `mode=updinfo` and returns the whole HTTP answer. The connection must be closed
+/// after it: the answer says so and has a length.
 ///
-/// Parameters: `mount`, which may be left away while there is only one Icecast stream; `artist` and
-/// `title`, which win over `song` when both are there; `url`; `charset`. Shoutcast adds `pass`; its
-/// `sid` is ignored. `form` is the body of a `POST`, or empty.
+/// Parameters: `mount`, optional while there is only one Icecast stream; `artist` and `title`,
+/// which win over `song` when both are there; `url`; `charset`. Shoutcast adds `pass`; its `sid` is
+/// ignored. `form` is the body of a `POST`, or empty.
 ///
-/// An empty title clears the last one. Ogg, WebM and what is only relayed carry their own titles, or
-/// none: as with Icecast, nothing is changed then, and the answer says so.
+/// An empty title clears the last one. Ogg, WebM and bodies that are only relayed carry their own
+/// titles or none: as with Icecast, nothing changes and the answer says so.
 ///
-/// To be called as soon as the head is there: some clients close without waiting for the answer. That is why
-/// the gate's answer is waited for whether the client still is there or not.
+/// Call it as soon as the head is read: some clients close without waiting for the answer. For the
+/// same reason the gate's answer is awaited even if the client is gone.
 pub async fn update_metadata(
     context: &Context,
     dialect: Dialect,
@@ -95,7 +95,7 @@ async fn update(
     }
     let name = stream_name(context, parameters, credentials.are_missing())?;
     let request = credentials.request(&name, head, peer);
-    // Asked before anything is told of what there is.
+    // Checked before the answer says anything about existing streams.
     let permission = context.gate.update_metadata(&request).await?;
     match parameters.get("mode").as_deref() {
         Some("updinfo") => {}
@@ -117,10 +117,10 @@ async fn update(
     Ok(UPDATED)
 }
 
-/// Whether listeners can be told a title that comes beside the stream.
+/// Whether listeners can be given a title sent beside the stream.
 const fn takes_titles(container: Container) -> bool {
     match container {
-        // What is unknown yet may be one of these.
+        // An unknown body may turn out to be one of these.
         Container::Unknown | Container::Tracks | Container::Mp3 | Container::Adts => true,
         Container::Ogg | Container::WebM | Container::Other => false,
     }
@@ -141,13 +141,14 @@ fn stream_name(
         .filter(|stream| stream.info().source.protocol == Protocol::Icecast.label());
     match (from_sources.next(), from_sources.next()) {
         (Some(only), None) => Ok(only.name().clone()),
-        // Without a stream the gate cannot be asked; a stranger learns nothing all the same.
+        // Without a stream the gate cannot be asked; a client without a permission still learns
+        // nothing.
         _ if is_stranger => Err(Denied::Missing.into()),
         _ => Err(Error::ParameterMissing("mount")),
     }
 }
 
-/// What the parameters say is playing; `None` when they say nothing of that.
+/// What the parameters say is playing; `None` when they do not say.
 fn title(parameters: &Parameters<'_>) -> Option<Title> {
     let is_said = |name| parameters.get(name).is_some();
     if !["artist", "title", "song"].into_iter().any(is_said) {
@@ -157,7 +158,7 @@ fn title(parameters: &Parameters<'_>) -> Option<Title> {
     let title = parameters.title_text("title");
     let song = parameters.title_text("song");
     let text = match (artist.is_empty(), title.is_empty(), song.is_empty()) {
-        // Mixxx sends a song beside them that is one track late.
+        // Mixxx also sends `song`, which is one track late.
         (false, false, _) => format!("{artist} - {title}"),
         (_, _, false) => song,
         (_, false, true) => title,
@@ -178,7 +179,7 @@ impl Parameters<'_> {
         self.query.get(name).or_else(|| self.form.get(name))
     }
 
-    /// A text in the character set of the request, on one line and of bounded length.
+    /// A text in the character set of the request, reduced to one line of bounded length.
     fn title_text(&self, name: &str) -> String {
         let text = self
             .query

@@ -1,14 +1,14 @@
-//! Icecast sources: `SOURCE` and `PUT` of a live body, and the titles that come beside it.
+//! Icecast sources: `SOURCE` and `PUT` of a live body, and the titles sent beside it.
 //!
-//! What is answered, by client:
+//! Answers, by client:
 //!
-//! * libshout first asks without credentials and an empty body: 401, and it comes again.
+//! * libshout first asks without credentials and with an empty body: 401, and it retries.
 //! * `SOURCE` (DarkIce, Liquidsoap, ices): `HTTP/1.0 200 OK` at once.
 //! * `PUT` expecting 100 (Liquidsoap, libshout, ffmpeg): 100 and 200 at once, as Icecast 2.4.4 does.
 //! * `PUT` (butt): 200 at once; it waits for a second only.
 //!
-//! The body ends as its head says: at the close, after Content-Length, or with the last chunk. It is
-//! taken no faster than it plays, as `pace.rs` explains. The connection ends with the body.
+//! The body ends as its head says: at the close, after Content-Length, or with the last chunk. It
+//! is read no faster than it plays, as `pace.rs` explains. The connection ends with the body.
 
 mod answer;
 mod content;
@@ -39,19 +39,19 @@ use crate::{Context, Error, Settings, admission, now};
 pub use answer::{answer_options, status_of};
 pub use metadata::{Dialect, update_metadata};
 
-/// Bytes read at once. At most four seconds of a 32 kb/s stream, so that a file which is pushed
-/// faster than it plays does not come in lumps.
+/// Bytes read at once. At most four seconds of a 32 kb/s stream, so that a file sent faster than it
+/// plays does not arrive in lumps.
 const READ_BYTES: usize = 16 * 1024;
 
 /// Runs a source's connection from its request head to its end, and closes it.
 ///
-/// `name` is what its path asks for, as [`crate::name`] tells it. `early` is what the door has read of the
-/// body already. `on_admitted` is called when the source is
-/// let in; whoever is not stays a stranger to the end.
+/// `name` is the stream that its path asks for, as [`crate::name`] returns it. `early` is what the
+/// door has already read of the body. `on_admitted` is called when the source is admitted, and
+/// never if it is refused; until then it counts as an unauthenticated connection.
 ///
 /// # Errors
-/// What ended it, when that was not the source's own leaving. A source that was turned away has been
-/// told then, and the event has been logged and counted.
+/// What ended it, unless the source itself left. A refused source has been answered by then, and
+/// the event has been logged and counted.
 pub async fn serve<S>(
     context: &Context,
     mut socket: S,
@@ -85,12 +85,12 @@ where
             return Err(error);
         }
     };
-    let Some((turn, content)) = admitted else {
+    let Some((epoch, content)) = admitted else {
         closing::say(socket, &answer::probe(&context.settings, &head)).await;
         return Ok(());
     };
     on_admitted();
-    let mut feed = Feed::new(turn, content, head.body());
+    let mut feed = Feed::new(epoch, content, head.body());
     let answer = answer::accepted(&context.settings, &head);
     let result = match closing::write(&mut socket, &answer).await {
         Ok(()) => carry(&context.settings, &mut socket, &early, &mut feed).await,
@@ -100,7 +100,7 @@ where
         context.stats.reject(error);
     }
     feed.end(&result);
-    // The answer's head was given long ago. What is the matter can still be its body.
+    // The answer's head was sent long ago; its body can still name the error.
     let words = match &result {
         Err(
             error @ (Error::NotMedia(_) | Error::NoMedia(_) | Error::Silent(_) | Error::Expired),
@@ -113,7 +113,7 @@ where
     result
 }
 
-/// Decides on a source. `None` for one that only asks whether it might.
+/// Decides on a source. `None` for one that only asks whether it may publish.
 async fn admit<S>(
     context: &Context,
     socket: &mut S,
@@ -141,12 +141,12 @@ where
         headers: description::headers(head),
     };
     let admitted = admission::admit(context, &request, Protocol::Icecast, &source);
-    let turn = patience::wait_for(socket, early, admitted).await??;
-    Ok(Some((turn, Content::new(content_type))))
+    let epoch = patience::wait_for(socket, early, admitted).await??;
+    Ok(Some((epoch, Content::new(content_type))))
 }
 
 fn log_refusal(stream: Option<&StreamName>, head: &Head, peer: SocketAddr, error: &Error) {
-    // The first half of libshout's greeting is no event.
+    // libshout always begins with this request; it is not worth an event.
     if !matches!(error, Error::Denied(Denied::Missing)) {
         let agent = description::agent(head);
         let stream = stream.map(tracing::field::display);
@@ -154,7 +154,7 @@ fn log_refusal(stream: Option<&StreamName>, head: &Head, peer: SocketAddr, error
     }
 }
 
-/// What a request proves its right with.
+/// The credential of a request.
 struct Credentials {
     user: Option<String>,
     password: Option<http1::Password>,
@@ -217,17 +217,18 @@ where
     while !is_over {
         buffer.clear();
         let read = tokio::select! {
-            error = feed.turn.over() => return Err(error),
+            error = feed.epoch.over() => return Err(error),
             read = timeout(settings.source_timeout, socket.read_buf(&mut buffer)) => read,
         };
         let silent = |_| Error::Silent(settings.source_timeout);
         if closing::hung_up(read.map_err(silent)?)? == 0 {
             return feed.close(now());
         }
-        // Read first and held then: a source that leaves or falls silent while it is ahead is noticed.
+        // Reads before it waits, so that a source which leaves or falls silent while it is ahead is
+        // noticed.
         if let Some(resume_at) = feed.pace.resume_at(now()) {
             tokio::select! {
-                error = feed.turn.over() => return Err(error),
+                error = feed.epoch.over() => return Err(error),
                 () = sleep_until(resume_at.into()) => {}
             }
         }
@@ -237,25 +238,25 @@ where
     Ok(())
 }
 
-/// A source's turn on a stream, and what decoding its body needs.
+/// A source's epoch, and what decoding its body needs.
 struct Feed {
-    turn: PublishedEpoch,
+    epoch: PublishedEpoch,
     body: BodyDecoder,
     content: Content,
     items: Vec<Item>,
     pace: Pace,
-    /// Since when what comes has been no media.
+    /// Since when the body has contained no media.
     fruitless_since: Option<Instant>,
     began: Instant,
-    /// How a body that ended, ended.
+    /// How a body ended.
     ending: &'static str,
 }
 
 impl Feed {
-    fn new(turn: PublishedEpoch, content: Content, body: Body) -> Self {
+    fn new(epoch: PublishedEpoch, content: Content, body: Body) -> Self {
         let began = now();
         Self {
-            turn,
+            epoch,
             body: BodyDecoder::new(body),
             content,
             items: Vec::new(),
@@ -266,14 +267,14 @@ impl Feed {
         }
     }
 
-    /// Works off received bytes; true when the body is over. What they brought is written even if
-    /// they end badly.
+    /// Processes received bytes; true when the body is over. What they contained is written even if
+    /// they end in an error.
     fn take(&mut self, mut input: &[u8], now: Instant) -> Result<bool, Error> {
-        self.turn.received(input.len());
+        self.epoch.received(input.len());
         let is_over = loop {
             match self.body.step(&mut input) {
                 Ok(Step::Data(data)) => {
-                    if let Err(error) = self.content.push(data, &mut self.turn, &mut self.items) {
+                    if let Err(error) = self.content.push(data, &mut self.epoch, &mut self.items) {
                         break Err(error);
                     }
                 }
@@ -284,7 +285,7 @@ impl Feed {
         };
         if let Ok(true) = is_over {
             self.ending = "the source sent all of it";
-            self.content.finish(&mut self.turn, &mut self.items)?;
+            self.content.finish(&mut self.epoch, &mut self.items)?;
         }
         self.deliver(now)?;
         is_over
@@ -297,11 +298,11 @@ impl Feed {
         } else {
             "the source hung up before the announced end"
         };
-        self.content.finish(&mut self.turn, &mut self.items)?;
+        self.content.finish(&mut self.epoch, &mut self.items)?;
         self.deliver(now)
     }
 
-    /// Gives up a source that sends, and sends nothing that can be played.
+    /// Gives up a source that sends bytes, but nothing that can be played.
     fn check(&self, timeout: Duration, now: Instant) -> Result<(), Error> {
         match self.fruitless_since {
             Some(since) if now.saturating_duration_since(since) >= timeout => {
@@ -322,10 +323,10 @@ impl Feed {
             self.fruitless_since.or(Some(now))
         };
         self.pace.observe(&self.items, now);
-        self.turn.write(&mut self.items, now)
+        self.epoch.write(&mut self.items, now)
     }
 
-    /// Gives bytes without a clock of their own the time they arrived at.
+    /// Stamps bytes without a clock of their own with their time of arrival.
     fn stamp(&mut self, now: Instant) {
         let since = Span::from(now.saturating_duration_since(self.began));
         for item in &mut self.items {
@@ -342,8 +343,8 @@ impl Feed {
             tracing::debug!(skipped_bytes, "parts of the body were not media");
         }
         match result {
-            Ok(()) => self.turn.end(&self.ending),
-            Err(error) => self.turn.end(error),
+            Ok(()) => self.epoch.end(&self.ending),
+            Err(error) => self.epoch.end(error),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! How fast a source's body is taken.
+//! How fast a source's body is read.
 //!
-//! Icecast takes a body as fast as it comes, so a file that is sent with `PUT` rushes past its
-//! listeners. Here it plays: what comes faster than it plays is left in the socket, whose sender
-//! waits. A live encoder never notices, because its lead stays far below what is allowed, and its
-//! clock may run faster than ours by [`RATE_PERCENT`] before that adds up to anything.
+//! Icecast reads a body as fast as it arrives, so a file sent with `PUT` is over long before it has
+//! played. Here it plays in real time: what arrives faster is left in the socket, and its sender
+//! waits. A live encoder is never slowed down: its lead stays far below the limit, and its clock
+//! may run [`RATE_PERCENT`] faster than ours.
 
 use std::time::{Duration, Instant};
 
@@ -13,24 +13,24 @@ use media::{Item, Span, TICKS_PER_SECOND, Timestamp};
 /// half of the lag at which listeners of a sound stream are moved forward by default.
 const LEAD_MAX: Span = Span::from_millis(5_000);
 
-/// Media beyond [`LEAD_MAX`] that is waited for. More than one read of all but the lowest bit rates
-/// brings, so that files play at their own speed; about as long as silence is borne, so that
-/// timestamps that leap again and again cannot hold a stream for longer than a dead source does.
+/// Media beyond [`LEAD_MAX`] that is waited for. More than one read returns at all but the lowest
+/// bit rates, so that files play at their own speed; about as long as silence is allowed, so that
+/// timestamps that jump again and again cannot hold a stream longer than a dead source does.
 const EXCESS_MAX: Span = Span::from_millis(10_000);
 
-/// Media a source may make up for at any rate after it was held up: what may have queued on its side
+/// Media a source may catch up on at any rate after a stall: what may have queued on its side
 /// before it is given up as silent.
 const DEBT_MAX: Span = Span::from_millis(10_000);
 
 /// The longest step that counts as playing time. Samples are shorter; a longer step is a clock that
-/// leapt, and waiting for it to come true would be silence.
+/// jumped, and waiting for it would be silence.
 const STEP_MAX: Span = Span::from_millis(5_000);
 
-/// Real time counts for this much media time. Crystals differ by 0.02 %; one that is faster than
-/// ours must not be throttled for ever by what that adds up to in a day.
+/// Real time counts for this much media time. Crystals differ by 0.02 %; without the margin a
+/// source that is faster than ours would be throttled once that has added up over a day.
 const RATE_PERCENT: i64 = 101;
 
-/// Weighs media that arrived against the time that passed.
+/// Compares media that arrived with the time that passed.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// Media ahead of real time, as of `measured`; negative when behind.

@@ -6,13 +6,13 @@ use bytes::BytesMut;
 use net::closing;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Bytes of a body that are taken before its source is let in; what stands beyond it waits in the kernel. It
-/// is four seconds of 128 kb/s, and a quarter of what a stranger may own.
+/// Bytes of a body that are read before its source is admitted; the rest waits in the kernel.
+/// Equals four seconds of 128 kb/s, and a quarter of what an unauthenticated client may use.
 const EARLY_BYTES_MAX: usize = 64 * 1024;
 
-/// Waits for an answer, and reads on behind `early` meanwhile, so that a source which hangs up is noticed and
-/// takes its question back. One that has filled what may be read is heard again with the answer, which comes
-/// in bounded time.
+/// Waits for an answer and meanwhile appends what arrives to `early`, so that a source which hangs
+/// up is noticed and its request withdrawn. A source that has filled this buffer is read again only
+/// after the answer, which comes in bounded time.
 ///
 /// # Errors
 /// When the source is gone.
@@ -27,7 +27,7 @@ where
     tokio::pin!(answer);
     loop {
         tokio::select! {
-            // First, so that nothing is read where no one has to wait.
+            // First, so that nothing is read when the answer is ready.
             biased;
             answer = &mut answer => return Ok(answer),
             read = socket.read_buf(early), if early.len() < EARLY_BYTES_MAX => {

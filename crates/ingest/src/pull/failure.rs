@@ -6,27 +6,27 @@ use ::rtmp::client;
 use container::flv;
 use net::link::ConnectError;
 
-/// What ended a connection to a source. The texts show no secrets.
+/// What ended a connection to a source. The texts reveal no secrets.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
     // The source.
-    /// It speaks no RTMP, or says no.
+    /// It speaks no RTMP, or refuses.
     #[error("{0}")]
     Rtmp(#[from] client::Error),
     /// It speaks no HTTP.
     #[error("the source broke HTTP: {0}")]
     Http(#[from] hyper::Error),
-    /// It says no over HTTP.
+    /// It refuses over HTTP.
     #[error("the source answered {0}")]
     Status(http::StatusCode),
-    /// It sends us from one address to the next, or to one that is none.
+    /// It redirects too often, or to an address that is none.
     #[error("the source's redirections lead nowhere")]
     Redirection,
-    /// What it sends is broken FLV.
+    /// It sends broken FLV.
     #[error("{0}")]
     Flv(#[from] flv::ReadError),
-    /// What it sends is no FLV at all.
+    /// It sends something other than FLV.
     #[error("the source sends {0:?}, and over HTTP only FLV can be pulled")]
     NotFlv(String),
     /// It ended the stream.
@@ -42,16 +42,16 @@ pub enum Failure {
     #[error("the source did not answer in time")]
     NoAnswer,
 
-    // The stream, or we.
-    /// Somebody else publishes it.
-    #[error("the stream is being published by somebody else")]
+    // The stream, or this server.
+    /// Another publisher has it.
+    #[error("the stream has another publisher")]
     Busy,
     /// The stream could not be published, was taken over, or its source is silent.
     #[error("{0}")]
     Publish(#[from] crate::Error),
 
     // The environment.
-    /// There is no connection.
+    /// No connection could be made.
     #[error("{0}")]
     Connect(#[from] ConnectError),
     /// The connection broke.

@@ -1,4 +1,4 @@
-//! What a source brings, on its way to the stream.
+//! From a source's items to the stream.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -15,7 +15,8 @@ use crate::admission::{self, PublishedEpoch};
 use crate::stats::Protocol;
 use crate::{Context, Error, now};
 
-/// Items that may be held before the first media: metadata, and what servers say with it.
+/// Items that may be held before the first media: metadata, and script messages that servers send
+/// with it.
 const HELD_ITEMS_MAX: usize = 16;
 
 /// Bytes of them: the longest one, and as much again for all others.
@@ -27,19 +28,19 @@ const BATCH_ITEMS_MAX: usize = 1024;
 /// What an FLV or RTMP stream is, for listeners who take it whole.
 const CONTENT_TYPE: &str = "video/x-flv";
 
-/// A connection's items, and the turn on the stream that they are written in once there is media.
+/// A connection's items, and the epoch that they are written to once there is media.
 pub(super) struct Feed<'a> {
     context: &'a Context,
     permit: &'a (dyn Fn() -> Authorized<Publish> + Sync),
     status: &'a Status,
     peer: Option<SocketAddr>,
-    turn: Option<PublishedEpoch>,
+    epoch: Option<PublishedEpoch>,
     pub(super) items: Vec<Item>,
     /// When there was media last, or the connection was made.
     heard: Instant,
     /// When there was media first.
     began: Option<Instant>,
-    /// Bytes received before the turn.
+    /// Bytes received before the epoch.
     early_bytes: usize,
 }
 
@@ -54,7 +55,7 @@ impl<'a> Feed<'a> {
             permit,
             status,
             peer: None,
-            turn: None,
+            epoch: None,
             items: Vec::new(),
             heard: now(),
             began: None,
@@ -62,20 +63,20 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Whether somebody else publishes the stream. A publisher of its own goes first, even one that
-    /// has stalled for a while.
+    /// Whether another publisher has the stream. A publisher that connects here goes first, even
+    /// one that has stalled for a while.
     pub(super) fn is_taken(&self) -> bool {
         let permission = (self.permit)();
         let present = self.context.registry.stream(&permission.action().stream);
         present.is_some_and(|stream| stream.info().phase == Phase::Live)
     }
 
-    /// Whether it has brought nothing, and there is no stream that somebody might still listen to.
+    /// Whether it has delivered nothing, and there is no stream left with listeners.
     pub(super) fn is_of_nothing(&self) -> bool {
         let permission = (self.permit)();
         let present = self.context.registry.stream(&permission.action().stream);
         let is_here = present.is_some_and(|stream| stream.info().phase != Phase::Ended);
-        self.turn.is_none() && !is_here
+        self.epoch.is_none() && !is_here
     }
 
     /// The source is about to send media.
@@ -87,8 +88,8 @@ impl<'a> Feed<'a> {
     /// Counts received bytes.
     pub(super) fn received(&mut self, bytes: usize) {
         self.status.add_bytes(bytes);
-        match &mut self.turn {
-            Some(turn) => turn.received(bytes),
+        match &mut self.epoch {
+            Some(epoch) => epoch.received(bytes),
             None => self.early_bytes += bytes,
         }
     }
@@ -98,7 +99,7 @@ impl<'a> Feed<'a> {
         self.items.len() >= BATCH_ITEMS_MAX
     }
 
-    /// Passes on the items so far; the first media begins the turn.
+    /// Passes on the items so far; the first media begins the epoch.
     pub(super) fn deliver(&mut self) -> Result<(), Failure> {
         let now = now();
         let is_media = |item: &Item| !matches!(item, Item::Metadata(_) | Item::Script(_));
@@ -110,20 +111,20 @@ impl<'a> Feed<'a> {
             self.heard = now;
             self.began.get_or_insert(now);
         }
-        if self.turn.is_none() {
+        if self.epoch.is_none() {
             if !self.items.iter().any(is_media) {
                 self.forget_excess();
                 return Ok(());
             }
             self.begin()?;
         }
-        if let Some(turn) = &mut self.turn {
-            turn.write(&mut self.items, now)?;
+        if let Some(epoch) = &mut self.epoch {
+            epoch.write(&mut self.items, now)?;
         }
         Ok(())
     }
 
-    /// Keeps of what came before the media what came last.
+    /// Of what arrived before the media, keeps only the newest.
     fn forget_excess(&mut self) {
         let mut bytes = 0;
         let kept = self.items.iter().rev().take(HELD_ITEMS_MAX);
@@ -155,15 +156,15 @@ impl<'a> Feed<'a> {
             registry, stats, ..
         } = self.context;
         let permission = (self.permit)();
-        let mut turn =
+        let mut epoch =
             admission::enter(registry, stats, &permission, Protocol::Pull, &source, now())?;
-        turn.received(std::mem::take(&mut self.early_bytes));
-        self.turn = Some(turn);
+        epoch.received(std::mem::take(&mut self.early_bytes));
+        self.epoch = Some(epoch);
         self.status.enter(State::Running);
         Ok(())
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
     pub(super) fn due(&self) -> Instant {
         self.heard + self.patience()
     }
@@ -180,25 +181,25 @@ impl<'a> Feed<'a> {
         Err(error.into())
     }
 
-    /// Waits until the stream is no longer ours.
+    /// Waits until this pull has lost the stream.
     pub(super) async fn over(&self) -> Failure {
-        match &self.turn {
-            Some(turn) => turn.over().await.into(),
+        match &self.epoch {
+            Some(epoch) => epoch.over().await.into(),
             None => std::future::pending().await,
         }
     }
 
-    /// For how long media has been coming.
+    /// For how long media has been arriving.
     pub(super) fn ran(&self) -> Duration {
         self.began.map_or(Duration::ZERO, |began| {
             self.heard.saturating_duration_since(began)
         })
     }
 
-    /// Ends the turn, if there is one, saying why in the log.
+    /// Ends the epoch, if there is one, giving the reason in the log.
     pub(super) fn end(&mut self, reason: &dyn Display) {
-        if let Some(turn) = self.turn.take() {
-            turn.end(reason);
+        if let Some(epoch) = self.epoch.take() {
+            epoch.end(reason);
         }
     }
 

@@ -18,16 +18,16 @@ use super::feed::Feed;
 use super::source::HttpAddress;
 use super::{End, Failure};
 
-/// Servers that pass us on before one serves; delivery networks use one or two.
+/// Redirects that are followed; delivery networks use one or two.
 const REDIRECTIONS_MAX: usize = 3;
 
 /// From the request to the head of the answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Of a source's content type, for the log and the API.
+/// Longest content type that is kept, for the log and the API.
 const CONTENT_TYPE_BYTES_MAX: usize = 64;
 
-/// Downloads from `address`, or from where that leads.
+/// Downloads from `address`, or from where it redirects.
 pub(super) async fn fetch(
     connector: &Connector,
     address: &HttpAddress,
@@ -48,7 +48,7 @@ pub(super) async fn fetch(
     Err(Failure::Redirection)
 }
 
-/// How one connection went.
+/// How one connection ended.
 enum Went {
     To(End),
     Elsewhere(String),
@@ -88,7 +88,7 @@ async fn ask(
     let mut exchange = std::pin::pin!(exchange);
     tokio::select! {
         went = &mut exchange => went,
-        // The exchange finds out by itself how the connection ended, and what was left of it.
+        // The exchange itself finds out how the connection ended and what was still unread.
         _ = &mut connection => exchange.await,
     }
 }
@@ -132,7 +132,7 @@ async fn download(
         };
         feed.received(bytes.len());
         let read = reader.push(&bytes, &mut feed.items);
-        // What came before a defect is passed on.
+        // What arrived before a defect is passed on.
         feed.deliver()?;
         read.map_err(|error| match error {
             ReadError::NotFlv => Failure::NotFlv(content_type.clone()),
@@ -141,7 +141,7 @@ async fn download(
     }
 }
 
-/// What the source calls what it sends; its front, if that is long.
+/// The content type that the source declares, cut to the bound.
 fn content_type(answer: &Response<Incoming>) -> String {
     let value = answer.headers().get(header::CONTENT_TYPE);
     let text = value.and_then(|value| value.to_str().ok());

@@ -7,11 +7,12 @@
 //!  Waiting ◄────────────────────────────────────┘
 //! ```
 //!
-//! A stream that another publisher has is left alone: the pull is idle, and connects as soon as that
-//! one is gone. It begins to publish with the first media, so that a source which is connected but
-//! silent does not show a stream. `server` runs one task for each stream; one on demand it runs while
-//! the stream is wanted, and whoever asks for the stream meanwhile shortens the wait after a failure. Where it is
-//! not known that the source has the stream at all, an attempt that brings none is the last.
+//! While another publisher has the stream, the pull is idle; it connects as soon as that publisher
+//! is gone. It begins to publish with the first media, so that a source which is connected but
+//! silent does not show a stream. `server` runs one task for each stream; for a pull on demand,
+//! while the stream is wanted. A request for the stream shortens the wait after a failure. Where it
+//! is not known that the source has the stream at all, the first attempt that delivers nothing is
+//! the last.
 
 mod failure;
 mod feed;
@@ -37,22 +38,22 @@ use self::feed::Feed;
 pub use self::source::{Source, SourceError, shown_path};
 use crate::{Context, admission};
 
-/// How often it is looked whether another publisher still has the stream: well below the time for which
-/// streams linger.
+/// How often the pull checks whether another publisher still has the stream: well below the time
+/// for which streams linger.
 const TAKEN_POLL: Duration = Duration::from_millis(500);
 
-/// From one attempt to the next, however many ask for the stream meanwhile.
+/// Least time between two attempts, however many requests for the stream arrive.
 const ASKED_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Tells when somebody last asked for a stream.
+/// Tells when the stream was last requested.
 pub type Asked = watch::Receiver<Option<Instant>>;
 
-/// What follows an attempt that brings nothing.
+/// What follows an attempt that delivers nothing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Persistence {
-    /// Another one, after a while.
+    /// Another attempt, after a while.
     Keep,
-    /// Another one if the stream is here all the same, and lingers; otherwise the pull is over.
+    /// Another attempt while the stream exists and lingers; otherwise the pull is over.
     WhileHere,
 }
 
@@ -61,24 +62,25 @@ pub enum Persistence {
 pub enum Outcome {
     /// It was stopped.
     Stopped,
-    /// The source has brought nothing, and there is no stream to keep.
+    /// The source has delivered nothing, and there is no stream to keep.
     FoundNothing,
 }
 
-/// One stream's way from one source.
+/// One stream, pulled from one source.
 #[derive(Debug)]
 pub struct Pull {
-    /// Where from.
+    /// The source.
     pub source: Source,
-    /// Told how it fares.
+    /// Told the pull's state.
     pub status: Arc<Status>,
-    /// Who asks for it while it is absent; of no meaning to a pull that goes on without being asked.
+    /// Requests for the stream while it is absent; unused by a pull that goes on without being
+    /// asked.
     pub asked: Option<Asked>,
-    /// What follows an attempt that brings nothing.
+    /// What follows an attempt that delivers nothing.
     pub persistence: Persistence,
 }
 
-/// How a connection ended that did not fail.
+/// How a connection ended without failing.
 #[derive(Debug)]
 enum End {
     /// The pull is over.
@@ -90,7 +92,7 @@ enum End {
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Stop => "nobody wants it any more",
+            Self::Stop => "it is no longer wanted",
             Self::Moved(_) => "the source asks for a new connection",
         })
     }
@@ -101,8 +103,9 @@ pub fn may_bring(stream: &StreamName) -> bool {
     admission::name(stream.as_str()).is_ok()
 }
 
-/// Keeps a stream coming from its source until `stop` is ready, or as long as its persistence lasts; then takes leave. `permit` permits
-/// to publish it, under the pull's own credential, each time that it begins.
+/// Keeps a stream coming from its source until `stop` is ready, or as long as its persistence
+/// lasts; then takes leave. Calls `permit` each time it begins to publish, for permission under the
+/// pull's own credential.
 pub async fn run(
     context: &Context,
     connector: &Connector,
@@ -113,13 +116,13 @@ pub async fn run(
     let mut stop = pin!(stop);
     let mut asked = pull.asked.clone();
     let mut backoff = Backoff::default();
-    // Where the source has asked to be looked for; it is asked there once.
+    // The address that the source has redirected to; it is tried once.
     let mut moved = None;
     loop {
         let mut feed = Feed::new(context, &permit, &pull.status);
         if feed.is_taken() {
             pull.status.enter(State::Idle);
-            tracing::info!(source = %pull.source, "a pull waits: somebody else publishes the stream");
+            tracing::info!(source = %pull.source, "a pull waits: the stream has another publisher");
             tokio::select! {
                 () = free(&feed) => {}
                 () = &mut stop => return Outcome::Stopped,
@@ -137,7 +140,7 @@ pub async fn run(
                     End::Moved(to) => moved = to,
                 }
             }
-            // It came while we were connecting.
+            // A publisher arrived while the pull was connecting.
             Err(Failure::Busy) => continue,
             Err(failure) => {
                 pull.status.fail(&failure);
@@ -175,7 +178,7 @@ async fn free(feed: &Feed<'_>) {
     }
 }
 
-/// Waits until somebody asks for the stream who has not asked before, but not before `earliest`.
+/// Waits for a new request for the stream, but at least until `earliest`.
 async fn asked_anew(asked: Option<&mut Asked>, earliest: Instant) {
     if let Some(asked) = asked {
         asked.mark_unchanged();
@@ -183,7 +186,7 @@ async fn asked_anew(asked: Option<&mut Asked>, earliest: Instant) {
             return sleep_until(earliest).await;
         }
     }
-    // Nobody can.
+    // There are no requests.
     std::future::pending().await
 }
 
@@ -200,7 +203,7 @@ async fn fetch(
     }
 }
 
-/// Random bits; if the system has none, no chance is better than no pull.
+/// Random bits; if the system has none, a fixed value is better than no pull.
 fn random() -> u32 {
     getrandom::u32().unwrap_or(u32::MAX)
 }

@@ -15,19 +15,20 @@ use super::{End, Failure, Source};
 use crate::now;
 use crate::rtmp::publication::Clock;
 
-/// Connections that a password takes: without it, with the user's name, with the proof.
+/// Connections that password authentication takes: without it, with the user's name, with the
+/// proof.
 const CONNECTIONS_MAX: usize = 3;
 
 /// Bytes read at once: a few frames of video.
 const READ_BYTES: usize = 64 * 1024;
 
-/// How one connection went.
+/// How one connection ended.
 enum Went {
     To(End),
     Challenged(Address),
 }
 
-/// Plays from `address`, with as many connections as a password takes.
+/// Plays from `address`, with as many connections as authentication takes.
 pub(super) async fn fetch(
     connector: &Connector,
     address: &Address,
@@ -45,8 +46,8 @@ pub(super) async fn fetch(
         let mut player = SourceConnection::new(link, address)?;
         match player.play(feed, stop.as_mut()).await? {
             Went::To(end) => {
-                // First, so that who comes meanwhile finds a stream whose publisher is away, and not one
-                // that has its last moments.
+                // First, so that a listener which arrives meanwhile finds a stream whose publisher
+                // is away, not one in its last moments.
                 feed.end(&end);
                 player.session.leave();
                 closing::say(player.link, player.session.output()).await;
@@ -112,7 +113,7 @@ impl SourceConnection {
             }
             feed.received(read);
             let heard = self.hear(&buffer, feed, &mut is_ready);
-            // What came before an end is passed on, whatever the end.
+            // What arrived before an end is passed on, whatever the end.
             feed.deliver()?;
             if let Some(went) = heard? {
                 return Ok(went);

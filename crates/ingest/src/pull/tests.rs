@@ -1,4 +1,4 @@
-//! Pulls over real sockets, from origins that are sessions of our own or say HTTP by hand.
+//! Pulls over real sockets, from origins that are our own RTMP sessions or scripted HTTP.
 
 use ::rtmp::chunk::{self, CHUNK_SIZE_SHARED, Header};
 use ::rtmp::message::Kind;
@@ -105,7 +105,7 @@ async fn door() -> (TcpListener, u16) {
 
 async fn accept(door: &TcpListener) -> TcpStream {
     let accepted = timeout(PATIENCE, door.accept()).await;
-    accepted.expect("somebody connects").unwrap().0
+    accepted.expect("the pull connects").unwrap().0
 }
 
 /// A server that is played from.
@@ -161,7 +161,7 @@ impl Origin {
         self.socket.write_all(&bytes).await.unwrap();
     }
 
-    /// What the player says until it has closed the connection.
+    /// Collects what the player says until it closes the connection.
     async fn hear_all(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         let mut input = BytesMut::new();
@@ -240,7 +240,7 @@ async fn a_publisher_of_the_streams_own_is_left_alone() {
         content_type: String::new(),
         headers: Vec::new(),
     };
-    // It has sent nothing since long ago, and would be replaced by another publisher.
+    // It has sent nothing for long enough that another publisher would replace it.
     let began = now() - Duration::from_secs(60);
     let publisher = context
         .registry
@@ -264,7 +264,7 @@ async fn a_publisher_of_the_streams_own_is_left_alone() {
     pulling.stop().await;
 }
 
-/// One that comes while we connect is no failure of the source's.
+/// A publisher that arrives while the pull connects is no failure of the source's.
 #[tokio::test]
 async fn a_publisher_who_was_faster_is_waited_for() {
     let context = house(Takeover::SameCredential, 0);
@@ -300,7 +300,8 @@ async fn a_publisher_who_was_faster_is_waited_for() {
     pulling.stop().await;
 }
 
-/// Who comes while we take leave finds no live stream that is about to end.
+/// A listener that arrives while the pull takes leave does not find a live stream that is about to
+/// end.
 #[tokio::test]
 async fn the_stream_is_left_before_its_source() {
     let context = house(Takeover::SameCredential, 0);
@@ -325,7 +326,8 @@ async fn the_stream_is_left_before_its_source() {
     stopping.await.unwrap();
 }
 
-/// A source that is tried once a minute is tried at once for who asks, and not for who has asked.
+/// A source that is tried once a minute is tried at once for a new request, and not for one that
+/// has been counted.
 #[tokio::test(start_paused = true)]
 async fn asking_shortens_the_wait_for_a_source() {
     let context = house(Takeover::SameCredential, 0);
@@ -393,7 +395,7 @@ async fn a_pull_that_looks_whether_there_is_a_stream_ends_when_there_is_none() {
         (State::Idle, 1, 1)
     );
 
-    // What has brought a stream tries again while that is here.
+    // A pull that has brought a stream tries again while the stream exists.
     let found = Pulling::persisting(&context, &url, None, Persistence::WhileHere);
     let mut origin = Origin::serve(&door).await;
     origin.audio(0, &AUDIO_HEADER).await;
@@ -423,7 +425,7 @@ fn flv() -> Vec<u8> {
     bytes
 }
 
-/// Reads a request, and answers with `answer`.
+/// Reads a request, and replies with `answer`.
 async fn answer(door: &TcpListener, answer: &[u8]) -> (String, TcpStream) {
     let mut socket = accept(door).await;
     let mut request = Vec::new();

@@ -1,4 +1,4 @@
-//! What a publisher's offer is answered: the formats that are taken, for each section that sends.
+//! The answer to a publisher's offer: the accepted formats of each section that sends.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -11,14 +11,14 @@ use webrtc::sdp::{Codec, Extension, OfferedFormat, Group, Media, MediaKind, Offe
 const LAYER_URI: &str = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id";
 const REPEATED_LAYER_URI: &str = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id";
 
-/// What we say of Opus. Browsers send two channels only to who asks for them, and 64 kb/s unless
-/// told; both is less than music wants. Loss is mended in band, for sound is repeated by few.
+/// Our parameters for Opus. Without them browsers send one channel and 64 kb/s, which is too little
+/// for music. Loss is repaired in band, because few senders repeat sound.
 const OPUS_PARAMETERS: &str = "minptime=10;useinbandfec=1;stereo=1;maxaveragebitrate=128000";
 
 /// Parameter sets in a description; encoders write two or three.
 const PARAMETER_SETS_MAX: usize = 8;
 
-/// Why an offer cannot be published with. All of it is for the client to mend: 422.
+/// Why an offer cannot be published with. In every case the client is at fault: 422.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Unusable {
     /// No section sends anything.
@@ -30,7 +30,7 @@ pub enum Unusable {
     /// None of a section's formats is known.
     #[error("the offer has no known format for {}: {}", word(.0), known(.0))]
     NoFormat(Kind),
-    /// Sound and picture have the same payload type, so nobody could tell them apart.
+    /// Sound and picture have the same payload type, so they could not be told apart.
     #[error("the offer gives sound and picture the same payload type")]
     SamePayloadType,
 }
@@ -61,23 +61,23 @@ pub struct Agreed {
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
     pub(super) kind: Kind,
-    /// What may come, which is what we like best until a packet tells.
+    /// The formats that may arrive; our first choice until a packet tells.
     pub(super) formats: Formats,
     /// Which source repeats lost packets of which, as far as the offer says.
     pub(super) groups: Vec<Group>,
     pub(super) layers: Layers,
-    /// Whether feedback may go without a report before it.
+    /// Whether feedback may be sent without a report before it.
     pub(super) reduced_size_rtcp: bool,
 }
 
-/// The formats of a section that are taken, the best one first.
+/// The accepted formats of a section, the best one first.
 #[derive(Clone, Debug)]
 pub(super) struct Formats {
     pub(super) best: OfferedFormat,
     pub(super) more: Vec<OfferedFormat>,
 }
 
-/// Simulcast layers, and how their packets are known.
+/// Simulcast layers, and how their packets are told apart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layers {
     /// Their names, in the peer's order; empty without simulcast.
@@ -92,10 +92,10 @@ pub(super) struct Layers {
 
 /// Decides on an offer.
 ///
-/// All formats are taken that listeners can be given, H.264 before all others, for every listener can be
-/// given that, and then in the peer's order. Browsers send the first one of an answer, encoders the
-/// one that they have; which one it is, the first packet tells. All layers of simulcast are taken, for
-/// nothing says which is the largest.
+/// Accepts all formats that listeners can be given: H.264 before all others, because every listener
+/// can be given that, and then in the peer's order. Browsers send the first one of an answer,
+/// encoders the one that they have; the first packet tells which one it is. All layers of simulcast
+/// are accepted, because nothing says which is the largest.
 ///
 /// Sections that send nothing, and data channels, are rejected in the answer; the offer is refused
 /// as a whole when a section that sends has no format for us (RFC 9725 §4.2).
@@ -147,7 +147,7 @@ impl Agreed {
         sections.collect()
     }
 
-    /// The codecs that the tracks are asked for in, for logs.
+    /// The codecs that the tracks are agreed on with, for logs.
     pub fn codecs(&self) -> impl Iterator<Item = &'static str> {
         self.chosen().map(|chosen| chosen.formats.best.codec.name())
     }
@@ -164,7 +164,7 @@ impl Agreed {
 }
 
 impl Chosen {
-    /// `numbers` are the payload types that have a meaning already.
+    /// `numbers` are the payload types that are already in use.
     fn new(kind: Kind, media: &Media, numbers: &mut Vec<u8>) -> Result<Self, Unusable> {
         Ok(Self {
             kind,
@@ -197,7 +197,7 @@ impl Formats {
         });
         let best = taken.next().ok_or(Unusable::SamePayloadType)?.clone();
         let more = match kind {
-            // It is all Opus.
+            // All of them are Opus.
             Kind::Audio => Vec::new(),
             Kind::Video => taken.cloned().collect(),
         };
@@ -211,7 +211,8 @@ impl Formats {
 
 impl Layers {
     fn of(media: &Media) -> Self {
-        // Without this extension nobody could name a layer, and no browser would send more than one.
+        // Without this extension layers could not be named, and no browser would send more than
+        // one.
         let Some(extension) = media.extension(LAYER_URI) else {
             return Self::default();
         };

@@ -1,39 +1,38 @@
 //! When packets were sampled, on one timeline for a publisher's sound and picture.
 //!
 //! ```text
-//! arrival of the first packet ─► a track's place ─ sender reports ─► its place beside the other
+//! arrival of the first packet ─► a track's offset ─ sender reports ─► its offset from the other
 //! ```
 //!
-//! The timeline counts from when the publisher was there. A track's first packet was sampled when
-//! it came, as far as anybody knows; sound stays there for good, because every leap of it is
-//! heard. Once there are reports of both, which browsers send after a second or more, picture
-//! goes to where it belongs beside sound: it does not leap there, but runs a little faster or
-//! slower until it is.
+//! The timeline counts from the publisher's connection. A track's first packet is taken to be
+//! sampled at its arrival. Sound keeps that offset, because every jump of it is audible. Once there
+//! are sender reports for both, which browsers send after a second or more, picture is moved to its
+//! offset from sound: it does not jump, but runs a little faster or slower until it is there.
 
 use container::rtp::{ReportClock, ntp_time};
 use media::{Span, Timestamp};
 
-/// A step of a source's clock that is farther from the time it took than this is taken for a clock
-/// that was set anew. No stall is as long: silence of that length ends a session.
+/// A step of a source's clock that differs from the elapsed time by more than this counts as a
+/// clock that was reset. No stall is as long: silence of that length ends a session.
 const LEAP_MAX: Span = Span::from_millis(30_000);
 
-/// How far reports may move a track. Sound and picture of one sender never travel so differently; a
-/// report that says so is of a clock that means something else.
+/// How far reports may move a track. Sound and picture of one sender never differ so much in travel
+/// time; a report that says so comes from an unrelated clock.
 const MOVE_MAX: Span = Span::from_millis(2_000);
 
-/// One part in this many is added to, or taken from, a picture's time while it is being moved: 50 ms
-/// are made up for in half a second, and nobody sees the difference.
+/// A picture that is being moved gains or loses one part in this many of its time: 50 ms are made
+/// up for in half a second, which viewers do not notice.
 const SLEW: i64 = 10;
 
 /// The time of one track.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     rate: u32,
-    /// Where the track belongs, as far as is known.
+    /// Where the track belongs, as far as known.
     place: ReportClock,
-    /// How much later than that it is told to be, until that has worn off.
+    /// The delay still added to that; it wears off.
     lag: Span,
-    /// The newest packet by its own place, and when it came.
+    /// The newest packet's own time, and when it arrived.
     newest: Option<Newest>,
     report: Option<SenderReport>,
 }
@@ -63,7 +62,7 @@ impl Clock {
         }
     }
 
-    /// When a packet with this timestamp, which came at `came`, was sampled.
+    /// When a packet with this timestamp, which arrived at `came`, was sampled.
     pub(super) fn at(&mut self, timestamp: u32, came: Timestamp) -> Timestamp {
         let mut at = self.place.at(timestamp, came);
         if let Some(newest) = self.newest {
@@ -82,13 +81,13 @@ impl Clock {
         at + self.lag
     }
 
-    /// The source begins anew; what comes next is where it comes.
+    /// The source restarts; its next packet is placed by its arrival.
     const fn restart(&mut self) {
         self.place = ReportClock::new(self.rate);
         self.report = None;
     }
 
-    /// Another source has the track.
+    /// The track has a new source.
     pub(super) const fn replace_source(&mut self) {
         self.restart();
         self.newest = None;
@@ -99,12 +98,12 @@ impl Clock {
         self.report = Some(SenderReport { ntp, timestamp });
     }
 
-    /// Whether both reports and packets came.
+    /// The last report, once there were packets as well.
     fn reported(&self) -> Option<SenderReport> {
         self.report.filter(|_| self.place.has_begun())
     }
 
-    /// Goes beside `sound`, as far as the reports of both say where that is.
+    /// Aligns with `sound`, as far as the reports of both say where that is.
     pub(super) fn follow(&mut self, sound: &Self) {
         let (Some(ours), Some(theirs)) = (self.reported(), sound.reported()) else {
             return;
@@ -148,7 +147,7 @@ mod tests {
         0xE000_0000_0000_0000 + (millis << 32) / 1_000
     }
 
-    /// Picture that is sampled with sound but comes `late` ms later.
+    /// Picture that is sampled with sound but arrives `late` ms later.
     struct Pair {
         sound: Clock,
         picture: Clock,
@@ -269,7 +268,7 @@ mod tests {
                 picture.report(wall.rotate_left(7), timestamp);
                 picture.follow(&sound);
                 let at = picture.at(timestamp, ms(now));
-                // Each step may be believed to be wrong by that much.
+                // Each step may be off by that much.
                 prop_assert!((at - ms(now)).ticks().abs() < 200 * LEAP_MAX.ticks());
             }
         }

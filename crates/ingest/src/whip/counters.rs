@@ -1,4 +1,4 @@
-//! What publishers' packets came to, over all workers, for whoever exports it.
+//! What became of publishers' packets, over all workers, for export.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,27 +24,27 @@ pub struct Counters {
 /// [`Counters`] at one moment.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
-    /// Packets that came in time, repeated ones included.
+    /// Packets that arrived in time, repeated ones included.
     pub packets: u64,
-    /// Packets that did not come, and were not repeated in time.
+    /// Packets that did not arrive, and were not repeated in time.
     pub lost: u64,
-    /// Packets that came after they had been asked for.
+    /// Packets that arrived after they had been requested.
     pub recovered: u64,
-    /// Packets that came twice or too late.
+    /// Packets that arrived twice or too late.
     pub superfluous: u64,
-    /// Packets that are none, are of no track, or are of a layer that is not taken.
+    /// Datagrams that are no packets, and packets of no track or of a layer that is not taken.
     pub refused: u64,
-    /// Pictures that were not whole, or referred to what was lost.
+    /// Pictures that were not whole, or referred to lost ones.
     pub dropped_frames: u64,
     /// Requests for lost packets sent.
     pub nacks: u64,
-    /// Packets that they asked for.
+    /// Packets that they named.
     pub nacked: u64,
     /// Requests for keyframes sent.
     pub plis: u64,
     /// The jitter of each track at each report, added up.
     pub jitter: Duration,
-    /// How many there are of these: one for each track and second.
+    /// The number of these values: one for each track and second.
     pub reports: u64,
 }
 
@@ -67,7 +67,7 @@ impl Counters {
         }
     }
 
-    /// Adds what a track's packets came to since `before`.
+    /// Adds what became of a track's packets since `before`.
     pub(super) fn came(&self, before: &rtp::Counts, now: &rtp::Counts) {
         add(&self.packets, now.received - before.received);
         add(&self.lost, now.lost - before.lost);

@@ -1,11 +1,12 @@
 //! When a publisher is asked for a keyframe.
 //!
-//! A keyframe costs ten times another frame, so it is asked for no more often than it takes to come,
-//! and less often for listeners, of whom a crowd always has one that lost something.
+//! A keyframe costs ten times another frame, so requests are no more frequent than keyframes take
+//! to arrive, and rarer for listeners: in a large audience there is always one that lost something.
 
 use std::time::{Duration, Instant};
 
-/// Between two requests, whoever wants them: a browser needs a round trip and a frame to answer.
+/// Least time between two requests, for any purpose: a browser needs a round trip and a frame to
+/// answer.
 pub(super) const INTERVAL: Duration = Duration::from_millis(500);
 
 /// From the first packet to the first request: senders begin with a keyframe, which takes its time.
@@ -18,9 +19,9 @@ const LISTENERS_INTERVAL: Duration = Duration::from_millis(1_000);
 #[derive(Debug, Default)]
 pub(super) struct Keyframes {
     asked: Option<Instant>,
-    /// From when on nothing but a keyframe helps us.
+    /// When to ask because the track itself needs a keyframe.
     ours: Option<Instant>,
-    /// From when on a listener cannot go on without one.
+    /// When to ask because a listener needs one.
     theirs: Option<Instant>,
 }
 
@@ -40,7 +41,7 @@ impl Keyframes {
         self.theirs.get_or_insert(now);
     }
 
-    /// One is there.
+    /// A keyframe arrived.
     pub(super) const fn arrived(&mut self) {
         (self.ours, self.theirs) = (None, None);
     }
@@ -56,7 +57,7 @@ impl Keyframes {
         ours.into_iter().chain(theirs).min()
     }
 
-    /// Whether to ask now. `awaits` says whether nothing but a keyframe helps us still.
+    /// Whether to ask now. `awaits` says whether the track still needs a keyframe.
     pub(super) fn poll(&mut self, now: Instant, awaits: bool) -> bool {
         if !awaits {
             self.ours = None;
@@ -65,7 +66,7 @@ impl Keyframes {
             return false;
         }
         self.asked = Some(now);
-        // Again, should it not come.
+        // Again, should it not arrive.
         self.ours = awaits.then_some(now);
         self.theirs = None;
         true

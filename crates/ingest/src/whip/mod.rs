@@ -11,21 +11,21 @@
 //!  RTCP ─────┴───────────────────────────────────────────┘ sender reports
 //! ```
 //!
-//! [`agree()`] chooses what an offer's sections carry; [`Publishers`] has the sessions of one worker
-//! of the WebRTC port, which calls it with plain packets and the time. What is to be said back goes
-//! through [`Out`].
+//! [`agree()`] chooses what an offer's sections carry; [`Publishers`] has the sessions of one
+//! worker of the WebRTC port, which calls it with plain packets and the time. What is to be sent
+//! back goes through [`Out`].
 //!
-//! Packets are waited for as long as they may still be repaired, and what cannot be is followed by a
-//! request for a keyframe. What is understood of one datagram is written to the stream at once.
-//! An answer reserves nothing: the stream is taken with the first frame, and whoever publishes it goes
-//! on until then. Many an offer comes to nothing, in networks without UDP for one.
-//! A publisher that leaves, falls silent or has lost its stream to another ends its epoch; listeners
-//! stay for the next one.
+//! Packets are waited for as long as they may still be repaired; an unrepaired loss leads to a
+//! request for a keyframe. What one datagram completes is written to the stream at once.
+//! An answer reserves nothing: the stream is taken with the first frame, and its present publisher
+//! goes on until then. Many offers come to nothing, for example in networks without UDP.
+//! A publisher that leaves, falls silent or has lost its stream to another ends its epoch;
+//! listeners stay for the next one.
 //!
-//! Congestion: senders are told what of theirs is lost each second, and that as much as
-//! [`BIT_RATE_MAX`] is welcome. Browsers begin at 300 kb/s and need half a minute to find out by
+//! Congestion: senders are told each second which of their packets are lost, and that up to
+//! [`BIT_RATE_MAX`] is accepted. Browsers begin at 300 kb/s and need half a minute to find out by
 //! themselves that nothing is lost; an estimate of ours would only repeat what their own control
-//! knows from the losses. Feedback about each packet is not agreed on.
+//! derives from the losses. Feedback about each packet is not agreed on.
 //!
 //! Bounds: a packet's length, packets that wait per track, requests per packet, a frame's length,
 //! messages per time. Nothing that a peer sends should make this panic; if it does, that session ends.
@@ -71,7 +71,7 @@ pub use session::BIT_RATE_MAX;
 /// that listeners stay when a publisher changes from one to the other.
 const CONTENT_TYPE: &str = "video/x-flv";
 
-/// How sessions are spoken to: the port's outbox.
+/// How packets are sent to sessions: the port's outbox.
 pub trait Out {
     /// Seals a compound packet and sends it to the session's peer.
     fn rtcp(&mut self, session: Handle, compound: &[u8]);
@@ -88,7 +88,7 @@ pub struct PublisherTicket {
     claim: Option<Claim>,
 }
 
-/// The right to take a stream, and what is known of who has it.
+/// The right to take a stream, and what is known of its owner.
 #[derive(Debug)]
 struct Claim {
     registry: Arc<Registry>,
@@ -98,7 +98,7 @@ struct Claim {
 }
 
 impl Claim {
-    /// Takes the stream, if it may still be had.
+    /// Takes the stream, if it is still available.
     fn redeem(&self, now: Instant) -> Result<PublishedEpoch, Error> {
         let Self {
             registry,
@@ -109,7 +109,7 @@ impl Claim {
         admission::enter(registry, stats, permission, Protocol::Whip, source, now)
     }
 
-    /// Counts and logs that nothing came of it.
+    /// Counts and logs that the session published nothing.
     fn fail(&self, error: &Error) {
         let refused = Refused {
             protocol: Protocol::Whip,
@@ -128,7 +128,7 @@ impl Claim {
 }
 
 impl PublisherTicket {
-    /// The session ended before its peer had connected. `reason` says how far it came.
+    /// The session ended before its peer had connected. `reason` says how far it got.
     pub fn abandon(mut self, reason: Reason) {
         self.give_up(reason);
     }
@@ -155,7 +155,7 @@ pub async fn permit(
     request: &Request<'_>,
 ) -> Result<Authorized<Publish>, Error> {
     let asked = async {
-        // The route knows names, and not which of them are the server's own.
+        // The route knows names, but not which of them are the server's own.
         admission::name(request.stream.as_str())?;
         Ok(context.gate.publish(request).await?)
     };
@@ -165,11 +165,11 @@ pub async fn permit(
         .inspect_err(|error| refuse(context, peer, agent, error))
 }
 
-/// Lets a publisher that has agreed on what it sends take its stream once its media is there, if the stream
-/// could be had now. `agent` is what its program calls itself.
+/// Lets a publisher that has agreed on its tracks take its stream once its media arrives, if the
+/// stream is available now. `agent` is the name of its program.
 ///
 /// # Errors
-/// When it could not; the event has been logged and counted then.
+/// When it is not available; the event has been logged and counted then.
 pub fn admit(
     context: &Context,
     permission: Authorized<Publish>,
@@ -199,7 +199,7 @@ pub fn admit(
     Ok(PublisherTicket { agreed, claim })
 }
 
-/// Counts and logs who was turned away.
+/// Counts and logs a refused publisher.
 fn refuse(context: &Context, peer: SocketAddr, agent: &str, error: &Error) {
     let refused = Refused {
         protocol: Protocol::Whip,
@@ -226,7 +226,7 @@ pub struct Publishers {
 }
 
 impl Publishers {
-    /// Nobody yet.
+    /// An empty table.
     pub const fn new(settings: Settings, stats: Arc<Stats>) -> Self {
         Self {
             settings,
@@ -242,12 +242,12 @@ impl Publishers {
         self.count
     }
 
-    /// Whether there is nobody.
+    /// Whether there are no sessions.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// A publisher is there. Keys and path are the port's business.
+    /// A publisher has connected. Keys and path are the port's business.
     pub fn connected(
         &mut self,
         session: Handle,
@@ -268,15 +268,15 @@ impl Publishers {
         }
         self.wake_by(new.due());
         match self.sessions[slot].replace(Box::new(new)) {
-            Some(before) => before.end(&"its place is somebody else's"),
+            Some(before) => before.end(&"another session has its slot"),
             None => self.count += 1,
         }
     }
 
-    /// A publisher is elsewhere now, which is the port's business.
+    /// A publisher has changed its path, which is the port's business.
     pub const fn moved(&mut self, _session: Handle, _path: Path, _now: Instant) {}
 
-    /// A publisher is gone.
+    /// A publisher has left.
     pub fn closed(&mut self, session: Handle, reason: Reason, _now: Instant) {
         if let Some(session) = self.remove(session) {
             session.end(&reason);
@@ -303,8 +303,8 @@ impl Publishers {
         });
     }
 
-    /// Does what is due: reports, requests, and an end to those who are silent. Gives when it wants
-    /// to be called again.
+    /// Does what is due: reports, requests, and an end to silent publishers. Returns when it is to
+    /// be called again.
     pub fn turn(&mut self, now: Instant, out: &mut impl Out) -> Option<Instant> {
         if self.due.is_none_or(|due| now < due) {
             return self.due;
@@ -327,7 +327,7 @@ impl Publishers {
         self.due
     }
 
-    /// The server leaves.
+    /// The server shuts down.
     pub fn end(&mut self) {
         for session in self.sessions.drain(..).flatten() {
             session.end(&"the server leaves");
@@ -336,7 +336,7 @@ impl Publishers {
         self.due = None;
     }
 
-    /// Lets a session do something, and ends it when that fails.
+    /// Runs an action of a session, and ends the session when that fails.
     fn with<O: Out>(
         &mut self,
         handle: Handle,
@@ -377,11 +377,11 @@ impl Publishers {
     }
 }
 
-/// Does what is due for a session. What waited for its turn is understood here, so a panic is the
-/// session's own, as one over a packet is.
+/// Does what is due for a session. Packets that waited for their order are processed here, so a
+/// panic ends that session only, like a panic over a packet.
 fn on_time(session: &mut Session, now: Instant, out: &mut impl Out) -> Result<(), Error> {
     panics::contain(|| session.handle_timeout(now, out)).unwrap_or_else(|panic| {
-        // The stream's name is in the line that tells of the end.
+        // The line about the end names the stream.
         panic.report(Part::Webrtc, &"a WebRTC publisher");
         Err(Error::Panicked)
     })

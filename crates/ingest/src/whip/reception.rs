@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use container::rtp::{Header, Unwrapper};
 use webrtc::rtcp::Report;
 
-/// The packets of one source, as the network brought them: repeated ones mend nothing here.
+/// The packets of one source, as the network delivered them: repetitions do not count as repairs
+/// here.
 #[derive(Debug)]
 pub(super) struct Reception {
     rate: u32,
@@ -58,13 +59,13 @@ impl Reception {
         let transit = arrival.wrapping_sub(header.timestamp);
         if let Some(before) = self.transit.replace(transit) {
             let change = transit.wrapping_sub(before) as i32;
-            // A clock that leapt is not the network's doing.
+            // A jump of the sender's clock is not jitter.
             let change = change.unsigned_abs().min(self.rate);
             self.jitter = (self.jitter + change).saturating_sub((self.jitter + 8) >> 4);
         }
     }
 
-    /// Whether there were packets.
+    /// Whether any packet arrived.
     pub(super) const fn has_begun(&self) -> bool {
         self.numbers.is_some()
     }
@@ -84,7 +85,7 @@ impl Reception {
         Duration::from_secs(1) * (self.jitter >> 4) / self.rate
     }
 
-    /// What there is to say of the source `ssrc` since the last report.
+    /// The report on the source `ssrc` since the last report.
     pub(super) fn report(&mut self, ssrc: u32, now: Instant) -> Report {
         let (first, highest) = self.numbers.unwrap_or_default();
         let expected = highest - first + 1;

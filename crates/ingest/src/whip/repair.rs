@@ -1,38 +1,38 @@
-//! How long lost packets are waited for: as long as they may still come.
+//! How long lost packets are waited for: as long as they may still arrive.
 //!
-//! Only the sender could measure the round trip by reports. What matters here is how long it takes
-//! from a request to the packet, and that is what is measured.
+//! Only the sender could measure the round trip from reports. What counts here is the time from a
+//! request to the packet, and that is measured.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use container::rtp::Patience;
 
-/// Packets may pass each other by this much before they are asked for.
+/// Packets may arrive this much out of order before they are requested again.
 const OUT_OF_ORDER: Duration = Duration::from_millis(10);
 
 /// Requests that are remembered until they are answered: a quarter of a second of 10 Mb/s, all of
 /// it lost.
 const ASKED_MAX: usize = 256;
 
-/// Requests that a packet is waited for. At one lost packet in ten, and as many of the requests
-/// and of the answers, one packet in 40,000 is left missing.
+/// Requests per packet. At 10 % loss of packets, requests and answers alike, one packet in 40,000
+/// stays missing.
 const ROUNDS: u32 = 5;
 
-/// The bounds of a round: less is jitter, more is nobody's network.
+/// The bounds of a round. Below the lower one is jitter; no real network exceeds the upper one.
 const ROUND_MIN: Duration = Duration::from_millis(20);
 const ROUND_MAX: Duration = Duration::from_millis(400);
 
-/// A round while nothing is known: what most of a continent is away.
+/// A round before one was measured: the distance to most of a continent.
 const ROUND_FIRST: Duration = Duration::from_millis(100);
 
-/// What a round is longer than the round trip.
+/// How much longer a round is than the round trip.
 const MARGIN: Duration = Duration::from_millis(10);
 
-/// The longest that is waited, whatever the round trip: listeners see a pause of that length.
+/// The longest wait, whatever the round trip: listeners see a pause of that length.
 const HOLD_MAX: Duration = Duration::from_millis(1_000);
 
-/// How long to wait for what nobody repeats: it can only be late.
+/// How long to wait for a packet that is not repeated: it can only be late.
 const HOLD_UNREPEATED: Duration = Duration::from_millis(100);
 
 /// One track's requests for what is lost.
@@ -64,7 +64,7 @@ impl Repair {
         self.is_agreed
     }
 
-    /// How long to wait for what.
+    /// How long to wait for each packet.
     pub(super) fn patience(&self) -> Patience {
         if !self.is_agreed {
             return Patience {
@@ -98,10 +98,10 @@ impl Repair {
         self.asked.push_back(Asked { sequence, first });
     }
 
-    /// A packet came that is not out of the ordinary for having come; true if it had been asked for.
+    /// A packet arrived; true if it had been requested.
     ///
-    /// From the first request on, so that a round trip longer than a round is found out. A request
-    /// that was lost makes it seem longer than it is, which is to wait a little longer.
+    /// Measured from the first request on, so that a round trip longer than a round is found out. A
+    /// lost request makes it seem longer than it is, which only means waiting a little longer.
     pub(super) fn came(&mut self, sequence: u16, now: Instant) -> bool {
         let place = self
             .asked
@@ -118,7 +118,7 @@ impl Repair {
         true
     }
 
-    /// The source is another one.
+    /// The source has changed.
     pub(super) fn forget(&mut self) {
         self.asked.clear();
     }
@@ -132,7 +132,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// What is waited after many repairs that took `round_trip`.
+    /// The wait after many repairs that took `round_trip`.
     fn learned(round_trip: Duration) -> Patience {
         let mut repair = Repair::new(true);
         let mut now = Instant::now();

@@ -1,4 +1,4 @@
-//! One publisher: its tracks, its turn on the stream, and what it is told.
+//! One publisher: its tracks, its epoch, and what it is told.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use super::{Claim, Out};
 use crate::admission::PublishedEpoch;
 use crate::{Error, Settings, Stats};
 
-/// How much a sender is told that it may send, in bits per second: what the packets that may wait
-/// to be repaired are made for. See the description of [`whip`](super) for why it is that much.
+/// The bit rate that a sender is told it may send, in bits per second; the number of packets that
+/// may wait for repair is made for it. See the description of [`whip`](super) for the reason.
 pub const BIT_RATE_MAX: u64 = 20_000_000;
 
-/// The longest packet that is taken: no path has longer datagrams, and this bounds what those that
-/// wait for repair occupy.
+/// The longest accepted packet: no path has longer datagrams, and this bounds the memory of those
+/// that wait for repair.
 const PACKET_BYTES_MAX: usize = 2_048;
 
-/// Between two reports. Browsers' own control of their rate goes by them.
+/// Between two reports. Browsers' own rate control follows them.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Who reports. Browsers, too, call themselves 1 while they send nothing.
+/// The source of our reports. Browsers, too, call themselves 1 while they send nothing.
 const OURS: u32 = 1;
 
-/// Our canonical name, which reports must have and nobody looks at.
+/// Our canonical name, which reports must have and receivers do not use.
 const NAME: &str = "carillon";
 
 /// See the module's description.
@@ -38,7 +38,7 @@ pub(super) struct Session {
     handle: Handle,
     claim: Claim,
     /// From the first frame on.
-    turn: Option<PublishedEpoch>,
+    epoch: Option<PublishedEpoch>,
     /// Bytes received before.
     early_bytes: usize,
     tracks: Vec<Track>,
@@ -46,14 +46,14 @@ pub(super) struct Session {
     settings: Settings,
     /// Where the publisher's timeline begins.
     began: Instant,
-    /// When media was last there.
+    /// When media last arrived.
     heard: Option<Instant>,
     report_at: Instant,
     /// Whether the sender wants to know how much it may send.
     takes_bit_rate: bool,
-    /// Whether feedback may go without a report before it.
+    /// Whether feedback may be sent without a report before it.
     takes_bare_feedback: bool,
-    /// What is being understood, and what is being said: memory that is used again.
+    /// Items being collected, and packets being written: reused memory.
     items: Vec<Item>,
     compound: Vec<u8>,
 }
@@ -81,7 +81,7 @@ impl Session {
         Self {
             handle,
             claim,
-            turn: None,
+            epoch: None,
             early_bytes: 0,
             tracks: tracks.collect(),
             stats: Arc::clone(stats),
@@ -109,8 +109,8 @@ impl Session {
         now: Instant,
         out: &mut impl Out,
     ) -> Result<(), Error> {
-        match &mut self.turn {
-            Some(turn) => turn.received(datagram.len()),
+        match &mut self.epoch {
+            Some(epoch) => epoch.received(datagram.len()),
             None => self.early_bytes += datagram.len(),
         }
         match self.take(datagram, now) {
@@ -155,17 +155,17 @@ impl Session {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
     pub(super) fn due(&self) -> Instant {
         let tracks = self.tracks.iter().filter_map(Track::due);
         let own = self.report_at.min(self.silent_at());
         tracks.fold(own, Instant::min)
     }
 
-    /// Gives up on packets, asks for them, reports, and ends a publisher that is silent.
+    /// Gives up on packets, requests them, reports, and ends a publisher that is silent.
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut impl Out) -> Result<(), Error> {
         if now >= self.silent_at() {
-            return Err(match self.turn {
+            return Err(match self.epoch {
                 Some(_) => Error::Silent(self.settings.source_timeout),
                 None => Error::NoMedia(self.settings.first_media_timeout),
             });
@@ -178,10 +178,10 @@ impl Session {
         self.speak(now, out)
     }
 
-    /// Ends the turn, saying why in the log.
+    /// Ends the epoch, giving the reason in the log.
     pub(super) fn end(self, reason: &dyn Display) {
         match self.finish() {
-            (Some(turn), _) => turn.end(reason),
+            (Some(epoch), _) => epoch.end(reason),
             (None, claim) => tracing::info!(
                 stream = %claim.permission.action().stream,
                 peer = ?claim.source.peer,
@@ -191,12 +191,12 @@ impl Session {
         }
     }
 
-    /// Ends the turn because of an error, counting and logging it.
+    /// Ends the epoch because of an error, counting and logging it.
     pub(super) fn fail(self, error: &Error) {
         match self.finish() {
-            (Some(turn), claim) => {
+            (Some(epoch), claim) => {
                 claim.stats.reject(error);
-                turn.end(error);
+                epoch.end(error);
             }
             (None, claim) => claim.fail(error),
         }
@@ -204,7 +204,7 @@ impl Session {
 
     fn finish(mut self) -> (Option<PublishedEpoch>, Claim) {
         self.tracks.iter_mut().for_each(Track::count);
-        (self.turn, self.claim)
+        (self.epoch, self.claim)
     }
 
     fn take(&mut self, datagram: &[u8], now: Instant) -> Taken {
@@ -235,7 +235,7 @@ impl Session {
         tracks.find(|track| track.ssrc() == Some(ssrc))
     }
 
-    /// Puts picture beside sound.
+    /// Aligns picture with sound.
     fn synchronize(&mut self) {
         let sound = self.tracks.iter().find(|track| track.kind() == Kind::Audio);
         let Some(sound) = sound.map(Track::clock) else {
@@ -249,23 +249,23 @@ impl Session {
     }
 
     fn deliver(&mut self, now: Instant) -> Result<(), Error> {
-        let turn = match &mut self.turn {
-            Some(turn) => turn,
-            // Until then the stream is whose it was.
+        let epoch = match &mut self.epoch {
+            Some(epoch) => epoch,
+            // Until then the stream stays with its former publisher.
             None if self.items.is_empty() => return Ok(()),
             None => {
-                let mut turn = self.claim.redeem(now)?;
-                turn.received(std::mem::take(&mut self.early_bytes));
-                self.turn.insert(turn)
+                let mut epoch = self.claim.redeem(now)?;
+                epoch.received(std::mem::take(&mut self.early_bytes));
+                self.epoch.insert(epoch)
             }
         };
-        turn.write(&mut self.items, now)
+        epoch.write(&mut self.items, now)
     }
 
-    /// Says what is to be said by now.
+    /// Sends what is due by now.
     fn speak(&mut self, now: Instant, out: &mut impl Out) -> Result<(), Error> {
-        let turn = self.turn.as_mut();
-        if turn.is_some_and(|turn| turn.takes_keyframe_request(now)) {
+        let epoch = self.epoch.as_mut();
+        if epoch.is_some_and(|epoch| epoch.takes_keyframe_request(now)) {
             for track in &mut self.tracks {
                 track.want_keyframe(now);
             }
@@ -274,12 +274,14 @@ impl Session {
         if now >= self.report_at {
             self.report_at = now + REPORT_INTERVAL;
             self.report(now, out);
-            self.turn.as_ref().map_or(Ok(()), |turn| turn.check(now))?;
+            self.epoch
+                .as_ref()
+                .map_or(Ok(()), |epoch| epoch.check(now))?;
         }
         Ok(())
     }
 
-    /// Asks for lost packets and keyframes.
+    /// Requests lost packets and keyframes.
     fn ask(&mut self, now: Instant, out: &mut impl Out) {
         self.compound.clear();
         if !self.takes_bare_feedback {
@@ -295,7 +297,7 @@ impl Session {
         }
     }
 
-    /// Tells what came, and how much may come.
+    /// Reports what arrived, and how much may be sent.
     fn report(&mut self, now: Instant, out: &mut impl Out) {
         let tracks = self.tracks.iter_mut();
         let reports: Vec<Report> = tracks.filter_map(|track| track.report(now)).collect();
@@ -310,9 +312,9 @@ impl Session {
         out.rtcp(self.handle, &self.compound);
     }
 
-    /// When the publisher is given up, should no media come.
+    /// When the publisher is given up if no media arrives.
     fn silent_at(&self) -> Instant {
-        match self.heard.filter(|_| self.turn.is_some()) {
+        match self.heard.filter(|_| self.epoch.is_some()) {
             Some(heard) => heard + self.settings.source_timeout,
             None => self.began + self.settings.first_media_timeout,
         }

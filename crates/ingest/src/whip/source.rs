@@ -1,9 +1,9 @@
 //! Whose packets a track takes.
 //!
-//! A track has one source at a time. Payload types tell tracks apart; under one payload type there may be
-//! several sources, which are the layers of simulcast: one picture in several sizes. The one that brings the
-//! most is taken, for nothing in a description says which is the largest. Until that is known it is the first
-//! that is heard.
+//! A track has one source at a time. Payload types tell tracks apart; under one payload type there
+//! may be several sources, which are the layers of simulcast: one picture in several sizes. The
+//! source with the highest bit rate is taken, because no description says which layer is the
+//! largest. Until the rates are known it is the first one that arrives.
 
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,17 @@ use webrtc::sdp::Group;
 use super::agree::{Chosen, Layers};
 
 /// A source that was silent for this long may be replaced by another: senders that stop a layer, or
-/// begin anew, do not say so.
+/// restart, do not say so.
 const REPLACED_AFTER: Duration = Duration::from_millis(1_000);
 
 /// How long sources are measured before they are compared.
 const MEASURED_FOR: Duration = Duration::from_millis(1_000);
 
-/// A source is better than the one that is taken if it brings this much more, in per cent: the next layer
-/// mostly brings two to four times as much. Each change costs listeners a moment of a still picture.
+/// A source replaces the present one if it sends this much more, in per cent: the next layer mostly
+/// sends two to four times as much. Each change costs listeners a moment of a still picture.
 const BETTER_PERCENT: usize = 150;
 
-/// Sources that are known at a time; nobody sends more layers.
+/// Sources that are known at a time; no sender has more layers.
 const SOURCES_MAX: usize = 8;
 
 /// One track's source.
@@ -40,25 +40,25 @@ pub(super) struct Source {
     has_layers: bool,
 }
 
-/// A source that was heard.
+/// A known source.
 #[derive(Debug)]
 struct Known {
     ssrc: u32,
-    /// Its layer's name. Senders give it only until they were heard of.
+    /// Its layer's name. Senders stop sending it once the receiver has acknowledged packets.
     layer: Option<Box<[u8]>>,
-    /// The source of its repetitions, as far as packets have told.
+    /// The source of its repetitions, as far as packets have named it.
     rtx: Option<u32>,
     heard: Instant,
-    /// Since measuring began.
+    /// Bytes since measuring began.
     bytes: usize,
 }
 
-/// What a packet's source is.
+/// How a packet's source relates to the track.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
-    /// The one that is taken.
+    /// The present source.
     Ours,
-    /// The one that is taken from now on.
+    /// The new source from this packet on.
     New,
     /// Another one.
     Other,
@@ -77,12 +77,12 @@ impl Source {
         }
     }
 
-    /// The source that is taken.
+    /// The present source.
     pub(super) fn ssrc(&self) -> Option<u32> {
         self.taken
     }
 
-    /// Decides on a packet of media.
+    /// Decides on a media packet.
     pub(super) fn judge(&mut self, packet: &Packet<'_>, now: Instant) -> Verdict {
         let ssrc = packet.header.ssrc;
         let is_alive = self.is_alive(now);
@@ -120,7 +120,7 @@ impl Source {
         }
         match self.known.iter().find(|one| one.rtx == Some(ssrc)) {
             Some(known) => known.ssrc == taken,
-            // Nothing says of whom; that is well as long as there is one.
+            // It does not say whose it is; with only one source that is clear.
             None => !self.has_others(taken),
         }
     }
@@ -147,7 +147,7 @@ impl Source {
         own.is_some_and(|own| others.any(|other| heard(other) > own.heard))
     }
 
-    /// Remembers that a source was heard, and how much it brought.
+    /// Records that a source was heard, and how much it sent.
     fn note(&mut self, packet: &Packet<'_>, now: Instant) {
         let ssrc = packet.header.ssrc;
         let at = self.known.iter().position(|known| known.ssrc == ssrc);
@@ -173,7 +173,7 @@ impl Source {
         }
     }
 
-    /// Looks once in a while which source brings the most.
+    /// Compares the sources' rates at intervals.
     fn compare(&mut self, now: Instant) {
         let since = *self.measured_since.get_or_insert(now);
         if now.saturating_duration_since(since) < MEASURED_FOR {

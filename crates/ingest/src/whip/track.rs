@@ -1,4 +1,4 @@
-//! One track of a publisher: from packets to items, and what is asked of its sender.
+//! One track of a publisher: from packets to items, and what is requested of its sender.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,11 +23,11 @@ use crate::Stats;
 /// Between two requests for lost packets: losses come in bursts, and one request names them all.
 const NACK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Opus is announced with two channels whatever comes: its packets say themselves how many they
-/// have, and may change their mind.
+/// Opus is announced with two channels in any case: its packets say how many they have, and may
+/// change that.
 const SOUND_CHANNELS: u8 = 2;
 
-/// When something came, by two clocks.
+/// When something arrived, by two clocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) now: Instant,
@@ -52,7 +52,7 @@ pub(super) struct Track {
     kind: Kind,
     id: TrackId,
     clock_rate: u32,
-    /// What may come, and the one of it that does.
+    /// The formats that may arrive, and the one that does.
     formats: Vec<OfferedFormat>,
     format: usize,
     stats: Arc<Stats>,
@@ -63,12 +63,12 @@ pub(super) struct Track {
     clock: Clock,
     depacketizer: Depacketizer,
     keyframes: Keyframes,
-    /// Lost packets are not asked for before this.
+    /// Lost packets are not requested before this.
     ask_from: Instant,
-    /// What was added to the counters of all.
+    /// What was last added to the shared counters.
     counted: rtp::Counts,
     counted_frames: u64,
-    /// Memory that is used again.
+    /// Reused memory.
     events: Vec<Event>,
     requests: Vec<rtp::Nack>,
 }
@@ -123,12 +123,13 @@ impl Track {
         formats.any(|one| one.payload_type == payload_type || one.rtx == Some(payload_type))
     }
 
-    /// The source that is taken, once a packet came.
+    /// The present source, once a packet arrived.
     pub(super) fn ssrc(&self) -> Option<u32> {
         self.source.ssrc().filter(|_| self.reception.has_begun())
     }
 
-    /// Takes a packet that the track [carries](Self::carries), appending what it means to `items`.
+    /// Takes a packet that the track [carries](Self::carries), and appends what it completes to
+    /// `items`.
     pub(super) fn take(
         &mut self,
         packet: &Packet<'_>,
@@ -148,13 +149,13 @@ impl Track {
                 Verdict::Other => return Taken::No,
                 Verdict::New => {
                     self.begin(now);
-                    self.turn_to(format, now);
+                    self.change_to(format, now);
                     taken = Taken::First;
                 }
                 Verdict::Ours if format == self.format => {}
-                // Late, from before the sender changed its mind.
+                // Late, from before the sender changed the format.
                 Verdict::Ours if !self.is_ahead(packet.header.sequence) => return Taken::No,
-                Verdict::Ours => self.turn_to(format, now),
+                Verdict::Ours => self.change_to(format, now),
             }
             (packet.header.sequence, packet.payload)
         } else {
@@ -164,7 +165,7 @@ impl Track {
             }
             match retransmitted(packet.payload) {
                 Some((sequence, payload)) if self.is_near(sequence) => (sequence, payload),
-                // Padding, and old packets in the role of padding.
+                // Padding, and old packets sent as padding.
                 _ => return taken,
             }
         };
@@ -188,7 +189,7 @@ impl Track {
         while let Some(arrival) = self.reorder.pop(moment.now) {
             match arrival {
                 Arrival::Lost => self.depacketizer.lost(),
-                // Without payload it probes the path, and its timestamp may be anything.
+                // A packet without payload is a bandwidth probe, and its timestamp may be anything.
                 Arrival::Packet(held) if held.payload.is_empty() => {}
                 Arrival::Packet(held) => {
                     let incoming = Incoming {
@@ -224,7 +225,7 @@ impl Track {
     /// Takes a report of the track's source.
     pub(super) fn sender_report(&mut self, ntp: u64, timestamp: u32, now: Instant) {
         self.reception.sender_report(ntp, now);
-        // Zero is said by senders that know no time (RFC 3550 §6.4.1).
+        // Senders without a clock send zero (RFC 3550 §6.4.1).
         if ntp != 0 {
             self.clock.report(ntp, timestamp);
         }
@@ -244,12 +245,12 @@ impl Track {
         self.clock
     }
 
-    /// Goes beside a track of sound.
+    /// Aligns the track with a track of sound.
     pub(super) fn follow(&mut self, sound: &Clock) {
         self.clock.follow(sound);
     }
 
-    /// Appends to `out` what the sender is to be asked now.
+    /// Appends to `out` what is to be requested of the sender now.
     pub(super) fn ask(&mut self, ours: u32, now: Instant, out: &mut Vec<u8>) {
         let Some(ssrc) = self.ssrc() else {
             return;
@@ -273,7 +274,7 @@ impl Track {
         Some(report)
     }
 
-    /// Adds what has happened since the last time to the counters of all.
+    /// Adds what has happened since the last time to the shared counters.
     pub(super) fn count(&mut self) {
         let counts = self.reorder.counts();
         self.counters().came(&self.counted, &counts);
@@ -283,9 +284,9 @@ impl Track {
         self.counted_frames = frames;
     }
 
-    /// When there is something to do if no packet comes before.
+    /// When there is something to do if no packet arrives before.
     pub(super) fn due(&self) -> Option<Instant> {
-        // Nobody is there who could be asked.
+        // There is no source to ask.
         self.ssrc()?;
         let packets = self.reorder.deadline().map(|due| due.max(self.ask_from));
         packets.into_iter().chain(self.keyframes.due()).min()
@@ -295,7 +296,7 @@ impl Track {
         &self.stats.whip
     }
 
-    /// A source begins.
+    /// A new source begins.
     fn begin(&mut self, now: Instant) {
         if self.reception.has_begun() {
             self.forget();
@@ -307,15 +308,15 @@ impl Track {
         }
     }
 
-    /// What comes from here on has this format.
-    fn turn_to(&mut self, format: usize, now: Instant) {
+    /// From here on packets have this format.
+    fn change_to(&mut self, format: usize, now: Instant) {
         if std::mem::replace(&mut self.format, format) == format {
             return;
         }
         let format = &self.formats[format];
         tracing::debug!(
             codec = format.codec.name(),
-            "a publisher's track turns to another format"
+            "a publisher's track changes to another format"
         );
         self.repair = Repair::new(format.feedback.nack);
         self.depacketizer = depacketizer(format, self.id);
@@ -332,7 +333,7 @@ impl Track {
         highest.is_none_or(|highest| sequence.wrapping_sub(highest) < 1 << 15)
     }
 
-    /// Nothing of the source is waited for or asked for any more.
+    /// Drops all packets of the source that wait or were requested.
     fn forget(&mut self) {
         self.count();
         self.counted = rtp::Counts::default();
@@ -341,8 +342,8 @@ impl Track {
         self.depacketizer.lost();
     }
 
-    /// Whether a repeated packet may be one that is waited for. Browsers also repeat packets of
-    /// long ago, only to find out how much they may send.
+    /// Whether a repeated packet may be one that is waited for. Browsers also repeat old packets
+    /// only to probe the bandwidth.
     fn is_near(&self, sequence: u16) -> bool {
         self.reception.highest().is_some_and(|highest| {
             let behind = usize::from(highest.wrapping_sub(sequence));
@@ -368,7 +369,7 @@ impl Track {
     }
 }
 
-/// What makes frames of a format's packets.
+/// Makes the frame builder for a format's packets.
 fn depacketizer(format: &OfferedFormat, id: TrackId) -> Depacketizer {
     let mut made = Depacketizer::new(agree::rtp_format(format.codec), id, SOUND_CHANNELS);
     for set in agree::parameter_sets(&format.parameters) {

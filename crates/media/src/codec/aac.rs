@@ -2,9 +2,10 @@
 //! (ISO/IEC 13818-7 §6.2).
 //!
 //! High-efficiency AAC is plain AAC at half the rate with an extension inside. A configuration may
-//! say so *explicitly* (object type 5 or 29 first, or a trailing sync extension) or *implicitly*, by
-//! saying nothing and letting the decoder find it; ADTS can only be implicit. Timing is the same
-//! either way: a frame lasts [`AudioSpecificConfig::samples_per_frame`] at the *core* rate.
+//! signal it *explicitly* (object type 5 or 29 first, or a trailing sync extension) or
+//! *implicitly*, by omitting it and letting the decoder find it; ADTS can only be implicit. Timing
+//! is the same either way: a frame lasts [`AudioSpecificConfig::samples_per_frame`] at the *core*
+//! rate.
 
 use super::bits::Bits;
 
@@ -75,7 +76,7 @@ impl AudioSpecificConfig {
             extension,
             short_frames: false,
         };
-        // Absent in some two-byte configurations in the wild, so its lack is no error.
+        // Some encoders omit it from two-byte configurations, so its absence is no error.
         if config.read_general_audio(&mut bits).is_some() && extension.is_none() {
             config.extension = read_sync_extension(&mut bits);
         }
@@ -239,7 +240,7 @@ fn rate_index(sample_rate: u32) -> Option<u8> {
         .map(|index| index as u8)
 }
 
-/// The header that makes an access unit stand alone in a byte stream.
+/// The header that makes an access unit self-contained in a byte stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AdtsHeader {
     /// Audio object type, 1 to 4; 2 is AAC-LC.

@@ -21,7 +21,7 @@ const FRAMES_MAX: usize = 8 * 9 * 6;
 const AC3_RECORD_BYTES: usize = 3;
 const ENHANCED_RECORD_BYTES: usize = 5;
 
-/// The first bytes of a sync frame, understood.
+/// The parsed first bytes of a sync frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SyncFrame {
     /// Enhanced AC-3.
@@ -35,7 +35,7 @@ pub struct SyncFrame {
     service: u8,
     layout: u8,
     has_low_frequencies: bool,
-    /// Of AC-3, which keeps its bitrate; 0 of the enhanced one, which need not.
+    /// Kept for AC-3, which has a fixed bitrate; 0 for the enhanced one.
     bitrate_code: u8,
     blocks: u8,
 }
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!((frame.sample_rate, frame.channels), (48_000, 2));
         assert_eq!(frame.enhanced_record(768), [0x06, 0x00, 0x20, 0x04, 0]);
         assert_eq!(samples(&data), Some(1_536));
-        // Further frames of the substream count, those that depend on it do not.
+        // Further frames of the substream count; dependent ones do not.
         data.extend([0x0B, 0x77, 0x40, 0x03, 0x34, 0x80, 0, 0]);
         assert_eq!(samples(&data), Some(1_536));
         data.extend([0x0B, 0x77, 0x00, 0x03, 0x04, 0x80, 0, 0]);

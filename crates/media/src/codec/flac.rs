@@ -45,7 +45,7 @@ pub fn stream_info(config: &[u8]) -> Option<&[u8; STREAM_INFO_BYTES]> {
     block.first_chunk()
 }
 
-/// Samples per channel in a frame; `None` for what is no frame.
+/// Samples per channel in a frame; `None` if it is not a frame.
 pub fn frame_samples(frame: &[u8]) -> Option<u32> {
     let [first, second, sizes, _, number] = *frame.first_chunk()?;
     if first != 0xFF || second & 0xFE != 0xF8 {

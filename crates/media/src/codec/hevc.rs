@@ -35,7 +35,7 @@ pub mod unit {
     pub const FILLER: u8 = 38;
 }
 
-/// The two bytes that begin a NAL unit, understood.
+/// The parsed two bytes that begin a NAL unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct UnitHeader {
     /// `nal_unit_type`, below 64.
@@ -90,7 +90,7 @@ pub struct HevcConfig<'a> {
 }
 
 impl<'a> HevcConfig<'a> {
-    /// Reads a record. Arrays of other units are passed over.
+    /// Reads a record. Arrays of other units are skipped.
     pub fn parse(record: &'a [u8]) -> Option<Self> {
         let head: &[u8; RECORD_HEAD_BYTES] = record.first_chunk()?;
         let length_bytes = usize::from(head[21] & 3) + 1;

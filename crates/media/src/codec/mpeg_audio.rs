@@ -117,8 +117,8 @@ impl FrameHeader {
     }
 
     /// Whether `frame`, which starts with this header, is a Xing, Info or VBRI frame: a table about
-    /// a *file* (length, seek points), put where the first frame would be. In a live stream it is a
-    /// lie and decodes to silence.
+    /// a *file* (length, seek points), in place of the first frame. In a live stream its contents
+    /// are wrong, and it decodes to silence.
     pub fn is_info_frame(&self, frame: &[u8]) -> bool {
         if self.layer != Layer::Three {
             return false;

@@ -32,8 +32,8 @@ pub struct Units<'a> {
 }
 
 impl<'a> Units<'a> {
-    /// What was not read yet. When there are no more units, what is left is part of none: the
-    /// sample is cut, or its lengths are wrong.
+    /// What was not read yet. After the last unit, any rest means that the sample is cut, or its
+    /// lengths are wrong.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -72,7 +72,7 @@ fn take_prefixed<'a>(rest: &mut &'a [u8], length_bytes: usize) -> Option<&'a [u8
     Some(unit)
 }
 
-/// What lies before the first start code, and what behind it; all and nothing if there is none.
+/// What lies before the first start code, and after it; everything and nothing if there is none.
 fn cut_at_start_code(data: &[u8]) -> (&[u8], &[u8]) {
     let found = data.windows(3).position(|window| window == [0, 0, 1]);
     match found {

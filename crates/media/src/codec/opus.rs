@@ -32,15 +32,15 @@ pub fn head_channels(head: &[u8]) -> Option<u8> {
     head.strip_prefix(b"OpusHead")?.get(1).copied()
 }
 
-/// Channels of a whole identification header that maps them in the usual way (RFC 7845 §5.1.1.1): one or
-/// two. More are several streams in one packet, which is another matter for whoever decodes it.
+/// Channels of a complete identification header with the usual mapping (RFC 7845 §5.1.1.1): one or
+/// two. More channels are several streams in one packet, which its decoder must handle differently.
 pub fn plain_head_channels(head: &[u8]) -> Option<u8> {
     let channels = head_channels(head)?;
     let mapping = *head.get(HEAD_BYTES - 1)?;
     (mapping == 0 && (1..=2).contains(&channels)).then_some(channels)
 }
 
-/// How long a packet lasts; `None` for what is no packet.
+/// How long a packet lasts; `None` if it is not a packet.
 pub fn duration(packet: &[u8]) -> Option<Span> {
     let (toc, rest) = packet.split_first()?;
     let config = toc >> 3;

@@ -3,7 +3,7 @@
 /// Bytes that a keyframe's header takes, its size included.
 const KEYFRAME_HEADER_BYTES: usize = 10;
 
-/// What a frame says of itself.
+/// What kind of frame it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FrameHeader {
     /// A keyframe, and how large its pictures are.
@@ -33,8 +33,8 @@ impl FrameHeader {
     }
 }
 
-/// The VPCodecConfigurationRecord of a VP8 stream: it has one profile worth the name, and its
-/// pictures are 8 bit 4:2:0 of BT.601.
+/// The VPCodecConfigurationRecord of a VP8 stream: it has effectively one profile, and its pictures
+/// are 8 bit 4:2:0 of BT.601.
 pub const RECORD: [u8; 8] = [0, 0, 0x80, 6, 6, 6, 0, 0];
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const LEVELS: [(u32, u8); 9] = [
     (35_651_584, 60),
 ];
 
-/// What a frame says of itself.
+/// What kind of frame it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FrameHeader {
     /// A keyframe.

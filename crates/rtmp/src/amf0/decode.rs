@@ -5,13 +5,13 @@ use super::{Properties, Value, marker};
 /// How deep values may nest. Metadata nests three deep; the limit is what keeps a hostile message
 /// from exhausting the stack.
 pub const DEPTH_MAX: u32 = 16;
-/// How many values one decoder gives out, nested ones included. A `connect` has about twenty.
+/// How many values one decoder returns, nested ones included. A `connect` has about twenty.
 pub const VALUES_MAX: u32 = 1024;
 
-/// Why bytes are no AMF0.
+/// Why bytes are not AMF0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A value goes on past the end of the message.
+    /// A value extends past the end of the message.
     #[error("AMF0 value cut short")]
     Truncated,
     /// No value begins with this byte.
@@ -52,7 +52,7 @@ impl<'a> Decoder<'a> {
     /// The next value, or `None` at the end.
     ///
     /// # Errors
-    /// After an error the rest cannot be made sense of.
+    /// After an error the rest cannot be decoded.
     pub fn value(&mut self) -> Result<Option<Value<'a>>, Error> {
         if self.rest.is_empty() {
             return Ok(None);

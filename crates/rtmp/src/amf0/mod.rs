@@ -2,7 +2,7 @@
 //!
 //! Values borrow from the message and keep their order. Decoding is bounded in depth and in number
 //! of values, counts are checked against what is left of the message, and strings are not required
-//! to be UTF-8, for device firmware sends what it likes.
+//! to be UTF-8, because device firmware sends other encodings.
 
 mod decode;
 mod encode;
@@ -54,7 +54,7 @@ pub enum Value<'a> {
         /// Its members.
         properties: Properties<'a>,
     },
-    /// The message goes on in AMF3: all the bytes left.
+    /// The message continues in AMF3: all the bytes left.
     Amf3(&'a [u8]),
 }
 

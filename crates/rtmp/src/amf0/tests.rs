@@ -12,7 +12,7 @@ fn decode(bytes: &[u8]) -> Result<Vec<Value<'_>>, Error> {
     Ok(values)
 }
 
-/// A value that owns what it holds, for the generator's sake.
+/// A value that owns its contents, for the generator.
 #[derive(Debug, Clone)]
 enum Owned {
     Number(f64),

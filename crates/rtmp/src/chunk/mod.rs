@@ -7,8 +7,8 @@
 //!  1 + 2 bytes         2: delta 3              3: nothing               are ff
 //! ```
 //!
-//! [`Reader`] takes what any sender makes of that; [`write()`] writes the one form that depends on
-//! nothing sent before.
+//! [`Reader`] accepts every form of that; [`write()`] writes the one form that depends on nothing
+//! sent before.
 
 mod reader;
 mod writer;
@@ -18,14 +18,14 @@ pub use writer::{Header, write, write_parts};
 
 /// The chunk size both sides begin with.
 pub const CHUNK_SIZE_INITIAL: u32 = 128;
-/// The one chunk size of everything the server sends. The bytes of a stream are cut once and shared by
-/// all its players, so all of them must have been announced the same. It is the largest that any
-/// server was known to use, and every client takes it; nearly all frames fit in one chunk.
+/// The one chunk size of everything the server sends. The bytes of a stream are cut once and shared
+/// by all its players, so all of them must have been told the same size. It is the largest that any
+/// server was known to use, and every client accepts it; nearly all frames fit in one chunk.
 pub const CHUNK_SIZE_SHARED: u32 = 65_536;
 /// The largest chunk size that means anything: no message is longer.
 pub const CHUNK_SIZE_MAX: u32 = 0xff_ffff;
-/// Chunk streams a peer may use. Encoders use three to six; a table this long is still searched in
-/// no time.
+/// Chunk streams a peer may use. Encoders use three to six; a table this long is still searched
+/// quickly.
 pub const CHUNK_STREAMS_MAX: usize = 64;
 /// Messages a peer may leave unfinished: one each of audio, video, data, command and control, and
 /// room for devices with more tracks.

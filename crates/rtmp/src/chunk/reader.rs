@@ -1,4 +1,4 @@
-//! Puts chunks together into messages, whatever the sender and the network do to them.
+//! Reassembles messages from chunks, however the sender and the network split them.
 
 use bytes::Bytes;
 
@@ -14,7 +14,7 @@ use crate::{
 /// What a peer may make the reader hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Media and data messages longer than this are read and thrown away, bytes.
+    /// Media and data messages longer than this are read and discarded, bytes.
     pub keep_max: u32,
     /// The sum of all unfinished messages, bytes. Buffers are at most twice this.
     pub partial_bytes_max: usize,
@@ -25,13 +25,14 @@ pub struct Limits {
 
 impl Limits {
     /// For a peer that may not publish yet: room for one large command, and for the codec
-    /// configuration that hasty encoders send before they are accepted.
+    /// configuration that some encoders send before they are accepted.
     pub const STRANGER: Self = Self {
         keep_max: 16 << 10,
         partial_bytes_max: 72 << 10,
         reserve_max: 0,
     };
-    /// For a player, of whom there are thousands and who says little: one command with a long address.
+    /// For a player, of which there are thousands and which sends little: one command with a long
+    /// address.
     pub const PLAYER: Self = Self {
         keep_max: 1 << 10,
         partial_bytes_max: 8 << 10,
@@ -48,12 +49,12 @@ impl Limits {
 /// The receiving end of a chunk stream.
 ///
 /// Invariants: `partial` is the number of chunk streams with a message in progress, and
-/// `partial_bytes` the payload they hold; a message's buffer never outgrows twice what has arrived of
-/// it, or [`Limits::reserve_max`]. The messages given out depend on the bytes only, never on how they
-/// were split.
+/// `partial_bytes` the payload they hold; a message's buffer never outgrows twice what has arrived
+/// of it, or [`Limits::reserve_max`]. The messages returned depend on the bytes only, never on how
+/// they were split.
 ///
-/// SetChunkSize and Abort concern nobody else and are obeyed here. After an error the stream is out
-/// of step and must not be read on.
+/// SetChunkSize and Abort are handled here, and nowhere else. After an error the stream is out of
+/// step and must not be read on.
 #[derive(Debug)]
 pub struct Reader {
     limits: Limits,
@@ -64,7 +65,7 @@ pub struct Reader {
     last: usize,
     partial: usize,
     partial_bytes: usize,
-    /// Payload bytes still to come in the chunk at hand, which is one of `streams[last]`.
+    /// Payload bytes still to come in the current chunk, which is one of `streams[last]`.
     body: Option<u32>,
     carry: Carry,
 }
@@ -104,7 +105,7 @@ const HEADER_BYTES_MAX: usize = 18;
 const MESSAGE_HEADER_BYTES: [usize; 4] = [11, 7, 3, 0];
 
 enum Step {
-    /// The header, or the body, is not all there.
+    /// The header, or the body, is not complete.
     Starved,
     /// So many bytes were used, and perhaps completed a message.
     Used(usize, Option<Message>),
@@ -144,7 +145,7 @@ impl Reader {
         self.limits = limits;
     }
 
-    /// Gives back memory reserved for more chunk streams than the peer uses.
+    /// Frees memory reserved for more chunk streams than the peer uses.
     pub fn shrink(&mut self) {
         self.streams.shrink_to_fit();
     }
@@ -154,8 +155,8 @@ impl Reader {
         self.partial_bytes
     }
 
-    /// Takes bytes from the front of `input` until a message is complete. Gives `None` once `input`
-    /// is used up.
+    /// Takes bytes from the front of `input` until a message is complete. Returns `None` once
+    /// `input` is used up.
     ///
     /// # Errors
     /// When the peer breaks the protocol or a limit.
@@ -252,7 +253,8 @@ impl Reader {
             format,
             field: stream.map_or(0, |s| s.field),
             extended: stream.is_some_and(|s| s.extended),
-            // What a first header in format 1 leaves out is zero: librtmp's pong comes like that.
+            // Fields missing from a first header in format 1 are zero: librtmp's pong arrives like
+            // that.
             length: stream.map_or(0, |s| s.length),
             kind: stream.map_or(Kind::Other(0), |s| s.kind),
             stream_id: stream.map_or(0, |s| s.stream_id),
@@ -272,8 +274,8 @@ impl Reader {
         if header.extended {
             let tail = &data[used..];
             if format == 3 {
-                // Some senders repeat the extended time here, others do not: it is there if it looks
-                // like it. A first difference settles the matter before all four bytes are in.
+                // Some senders repeat the extended time here, others do not: it is there if the
+                // bytes match it. A first difference decides before all four bytes are in.
                 let expected = header.field.to_be_bytes();
                 let seen = tail.len().min(4);
                 if tail[..seen] == expected[..seen] {
@@ -306,7 +308,7 @@ impl Reader {
         }
     }
 
-    /// Enters a chunk. Gives the message if it is empty, as such have no body to wait for.
+    /// Begins a chunk. Returns the message if it is empty, because it has no body to wait for.
     fn begin_chunk(&mut self, header: ChunkHeader) -> Result<Option<Message>, Error> {
         if header.index == self.streams.len() {
             self.streams.push(ChunkStream {
@@ -395,7 +397,7 @@ impl Reader {
         ))
     }
 
-    /// Ends the message on the chunk stream at hand. Gives it, unless it was only skipped.
+    /// Ends the message on the current chunk stream. Returns it, unless it was only skipped.
     fn finish(&mut self) -> Option<Message> {
         let stream = &mut self.streams[self.last];
         let message = stream.message.take()?;
@@ -409,7 +411,7 @@ impl Reader {
         })
     }
 
-    /// Acts on the messages about the chunk stream itself and passes on all others.
+    /// Handles the messages about the chunk stream itself and passes on all others.
     fn obey(&mut self, message: Message) -> Result<Option<Message>, Error> {
         if !matches!(message.kind, Kind::SetChunkSize | Kind::Abort) {
             return Ok(Some(message));
@@ -454,7 +456,7 @@ impl Reader {
     }
 }
 
-/// Whether a message is to be kept or read and thrown away.
+/// Whether a message is to be kept or read and discarded.
 fn keeps(kind: Kind, length: u32, limits: &Limits) -> Result<bool, Error> {
     let (max, keep_max) = match kind {
         Kind::Audio | Kind::Video | Kind::Aggregate => (MEDIA_MESSAGE_MAX, limits.keep_max),

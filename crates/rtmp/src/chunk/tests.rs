@@ -187,7 +187,7 @@ fn abort_forgets_one_message() {
         vec![2; 128],
         head(0, 2, 0, 4, 2),
         vec![0, 0, 0, 6],
-        // Chunk stream 6 begins anew, 4 goes on.
+        // Chunk stream 6 starts over, 4 continues.
         head(0, 6, 0, 3, 9),
         b"new".to_vec(),
         vec![3 << 6 | 4],
@@ -403,7 +403,7 @@ fn short_control_messages_are_errors() {
     }
 }
 
-/// A message to send, and how a compressing sender may say it.
+/// A message to send, and how a compressing sender may write it.
 #[derive(Debug, Clone)]
 struct Sent {
     csid: u32,

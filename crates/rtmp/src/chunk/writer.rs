@@ -5,10 +5,10 @@ use bytes::{BufMut, BytesMut};
 use super::EXTENDED;
 use crate::message::Kind;
 
-/// Bytes a header has at the most: 3 of the basic header, 11 of the message header, 4 of time.
+/// The longest header: 3 bytes of the basic header, 11 of the message header, 4 of time.
 const HEADER_BYTES_MAX: usize = 18;
 
-/// What the first chunk of a message says.
+/// The fields of a message's first chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// The chunk stream, 2 to 65,599.
@@ -30,12 +30,12 @@ pub fn write(header: &Header, payload: &[u8], chunk_size: u32, output: &mut Byte
     });
 }
 
-/// Hands out a message, whose payload lies in `parts`, in chunks of up to `chunk_size` bytes of
+/// Passes out a message, whose payload is in `parts`, in chunks of up to `chunk_size` bytes of
 /// payload.
 ///
 /// The first chunk has a full header (format 0) and the others none (format 3), so a receiver
-/// understands the bytes whatever it was sent before: they may be shared by many receivers, and one
-/// may begin at any message. A time of 0xFFFFFF ms or more is repeated in each chunk, as receivers
+/// understands the bytes whatever it was sent before: many receivers may share them, and one may
+/// begin at any message. A time of 0xFFFFFF ms or more is repeated in each chunk, as receivers
 /// expect.
 ///
 /// The payload must be shorter than 16 MiB, the most that the length field can say.

@@ -7,7 +7,7 @@ pub enum Error {
     /// The server broke the protocol, or a limit of ours.
     #[error("{0}")]
     Protocol(#[from] crate::Error),
-    /// The server said no.
+    /// The server refused.
     #[error("{code}: {description}")]
     Refused {
         /// The status code, `NetStream.Publish.BadName`. At most 64 printable characters, and withheld

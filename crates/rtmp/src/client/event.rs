@@ -1,4 +1,4 @@
-//! What a client session tells its driver, and how messages of a played stream become that.
+//! What a client session tells its driver, and how messages of a played stream become events.
 
 use bytes::Bytes;
 
@@ -15,7 +15,7 @@ use crate::{
 pub enum Event {
     /// Publishing or playing has begun, on this message stream.
     Ready {
-        /// What media is to be addressed to.
+        /// The message stream that media is to be sent on.
         message_stream: u32,
     },
     /// An audio message: one FLV audio tag body, never empty.
@@ -33,8 +33,8 @@ pub enum Event {
         /// The server's words; as in [`Error::Refused`](super::Error::Refused).
         description: String,
     },
-    /// The server asks to be left soon, for another address if it names one. Given once the stream was
-    /// asked for.
+    /// The server asks the client to leave soon, for another address if it names one. Returned only
+    /// once the stream was requested.
     Reconnect {
         /// The new address, with the same stream; see [`Address::moved_to`].
         to: Option<Address>,

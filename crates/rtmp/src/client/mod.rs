@@ -6,14 +6,15 @@
 //!                  └─► Event::Challenged: connect anew with the address given
 //! ```
 //!
-//! [`Session`] is driven like the server's (see the [crate page](crate#the-driving-law)): read until
-//! `None`, send the output, mind the timeout. When publishing, the caller writes the messages itself,
-//! with the message stream that [`Event::Ready`] names and in chunks of [`Config::chunk_size`], and
-//! puts [`Session::output`] between two of them.
+//! [`Session`] is driven like the server's (see the [crate page](crate#the-driving-law)): read
+//! until `None`, send the output, observe the timeout. When publishing, the caller writes the
+//! messages itself, with the message stream that [`Event::Ready`] names and in chunks of
+//! [`Config::chunk_size`], and puts [`Session::output`] between two of them.
 //!
-//! Servers differ in what they say and in which order; only the answer to `connect`, the answer to
-//! `createStream` and the first status are waited for. Whatever needs no decision is answered. Sources:
-//! what librtmp and ffmpeg do, and what nginx-rtmp, SRS, MediaMTX and Adobe's server were seen to answer.
+//! Servers differ in what they send and in which order; only the answer to `connect`, the answer to
+//! `createStream` and the first status are waited for. Requests that need no decision are answered.
+//! Sources: what librtmp and ffmpeg do, and what nginx-rtmp, SRS, MediaMTX and Adobe's server were
+//! seen to answer.
 
 mod address;
 mod error;

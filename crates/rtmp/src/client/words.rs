@@ -1,4 +1,4 @@
-//! What a client says: commands and control messages, framed.
+//! What a client sends: commands and control messages, framed.
 
 use bytes::BytesMut;
 
@@ -14,7 +14,7 @@ use crate::{
 mod csid {
     pub(super) const CONTROL: u32 = 2;
     pub(super) const COMMAND: u32 = 3;
-    /// What concerns a message stream; as ffmpeg has it.
+    /// For messages about a message stream; ffmpeg's choice.
     pub(super) const STREAM: u32 = 8;
 }
 
@@ -26,7 +26,7 @@ pub(super) mod control {
     pub(crate) const PING_RESPONSE: u16 = 7;
 }
 
-/// The numbers by which answers find their questions. Each is asked once.
+/// Transaction numbers, by which answers are matched to requests. Each request is made once.
 pub(super) mod transaction {
     pub(crate) const CONNECT: f64 = 1.0;
     pub(crate) const RELEASE_STREAM: f64 = 2.0;
@@ -37,8 +37,8 @@ pub(super) mod transaction {
     pub(crate) const DELETE_STREAM: f64 = 7.0;
 }
 
-/// Frames what is said. Every message has a full header, so that media may be written between them
-/// by somebody else.
+/// Frames what is sent. Every message has a full header, so that the caller may write media between
+/// them.
 #[derive(Debug)]
 pub(super) struct Words {
     pub(super) output: BytesMut,
@@ -83,14 +83,14 @@ impl Words {
         self.control(Kind::UserControl, &body);
     }
 
-    /// `connect`. What is said beside the address is what servers are used to hear.
+    /// `connect`. The fields beside the address are those that servers expect.
     pub(super) fn connect(&mut self, address: &Address, purpose: Purpose) {
         let (app, tc_url) = (address.app(), address.tc_url());
         self.command(0, "connect", transaction::CONNECT, |e| {
             e.object();
             e.key("app").string(&app);
             match purpose {
-                // Some servers let only encoders publish that call themselves so.
+                // Some servers let only clients publish that name themselves so.
                 Purpose::Publish => {
                     e.key("type").string("nonprivate");
                     e.key("flashVer").string("FMLE/3.0 (compatible; Carillon)");
@@ -149,8 +149,8 @@ impl Words {
     }
 }
 
-/// That any codec is welcome, for it is only passed on (Enhanced RTMP v2, "Enhancing NetConnection
-/// connect Command").
+/// Announces that any codec is accepted, because it is only passed on (Enhanced RTMP v2, "Enhancing
+/// NetConnection connect Command").
 fn enhanced(encoder: &mut Encoder<'_>) {
     /// `FourCcInfoMask`: can forward.
     const CAN_FORWARD: f64 = 4.0;

@@ -32,7 +32,7 @@ impl Opening {
     /// arrives. Gives `true` when the handshake is over; what is left of `input` then belongs to the
     /// chunk stream.
     ///
-    /// S2 is not looked at: servers fill it with our C1, with a digest, or with noise, and it proves
+    /// S2 is not verified: servers fill it with our C1, with a digest, or with noise, and it proves
     /// nothing.
     ///
     /// # Errors

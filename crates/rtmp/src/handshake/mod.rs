@@ -30,7 +30,7 @@ pub const PACKET_BYTES: usize = 1536;
 /// The only version that exists outside encrypted RTMP.
 const VERSION: u8 = 3;
 const DIGEST_BYTES: usize = 32;
-/// The digest hides at one of 728 places behind the four bytes that say which.
+/// The digest is at one of 728 offsets after the four bytes that select it.
 const DIGEST_PLACES: usize = 764 - DIGEST_BYTES - 4;
 /// Where those four bytes are in the two schemas: after the key block, or before it.
 const SCHEMA_OFFSETS: [usize; 2] = [772, 8];
@@ -159,7 +159,7 @@ fn digest_offset(packet: &Packet, schema: usize) -> usize {
     schema + 4 + sum % DIGEST_PLACES
 }
 
-/// The digest of all of `packet` but the place of the digest itself.
+/// The digest of all of `packet` except the bytes of the digest itself.
 fn digest_around(packet: &Packet, at: usize, key: &[u8]) -> [u8; DIGEST_BYTES] {
     hmac(key, &[&packet[..at], &packet[at + DIGEST_BYTES..]])
 }
@@ -172,7 +172,7 @@ fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; DIGEST_BYTES] {
     mac.finalize().into_bytes().into()
 }
 
-/// A packet of noise: SHA-256 of the seed, the packet's number and a counter.
+/// A pseudo-random packet: SHA-256 of the seed, the packet's number and a counter.
 fn filling(seed: &[u8; 32], number: u8) -> Packet {
     let mut packet = [0; PACKET_BYTES];
     for (counter, block) in packet.chunks_mut(DIGEST_BYTES).enumerate() {

@@ -9,23 +9,23 @@ use crate::auth::Proof;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The peer said who it is. Already answered.
+    /// The peer has sent `connect`. Already answered.
     Connect(Box<Connect>),
-    /// The peer was asked for a password by challenge, and this connection is over.
+    /// The peer was refused and asked for a password by challenge; this connection is over.
     TurnedAway(Box<TurnedAway>),
     /// The peer wants to publish: answer with
     /// [`accept_publish`](super::Session::accept_publish) or [`reject`](super::Session::reject).
     Publish(Box<Request>),
     /// The peer wants to play: answer with [`accept_play`](super::Session::accept_play), as soon as
-    /// the stream is there, or [`reject`](super::Session::reject). The peer is told nothing before
-    /// that, and there is no deadline. If it played already, that has ended with this, and there is
-    /// no [`Stop`](Self::Stop).
+    /// the stream exists, or [`reject`](super::Session::reject). The peer gets no answer before
+    /// that, and there is no deadline. If it was playing already, that has ended, and there is no
+    /// [`Stop`](Self::Stop).
     Play(Box<Request>),
-    /// The accepted player wants nothing for now. Answered already, as are the next three.
+    /// The accepted player wants to pause. Answered already, as are the next three.
     Pause(RequestId),
-    /// The paused player wants to go on: media from the next place where one may start.
+    /// The paused player wants to continue: media from the next point where playback may start.
     Resume(RequestId),
-    /// The accepted player has changed its mind about which media it wants.
+    /// The accepted player has changed which media it wants.
     Select {
         /// The request that plays.
         id: RequestId,
@@ -34,7 +34,7 @@ pub enum Event {
         /// Whether video is wanted.
         video: bool,
     },
-    /// The request to play was given up, or the player has ended it; it may ask for another.
+    /// The request to play was withdrawn, or the player has ended it; it may ask for another.
     Stop(RequestId),
     /// An audio message of the accepted publisher: one FLV audio tag body, never empty.
     Audio(Media),
@@ -45,7 +45,7 @@ pub enum Event {
     Metadata(Media),
     /// Any other data message of the publisher, byte for byte: AMF0, beginning with a name.
     Data(Media),
-    /// The request was given up or the publisher has ended its stream; it may start another.
+    /// The request was withdrawn or the publisher has ended its stream; it may start another.
     Unpublish(RequestId),
 }
 
@@ -82,14 +82,14 @@ pub struct TurnedAway {
     pub why: Asked,
 }
 
-/// What a client that was turned away was asked for.
+/// What a refused client was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// User and password: it has named no user.
     Password,
-    /// The proof that it knows the password; its user it has named.
+    /// The proof that it knows the password; it has named its user.
     Proof,
-    /// Nothing: what it gave proves nothing.
+    /// Nothing: its proof is wrong.
     Again,
 }
 
@@ -100,9 +100,9 @@ pub struct Request {
     pub id: RequestId,
     /// The stream, and whatever may prove the peer's right to it.
     pub path: StreamPath,
-    /// What shall be done with the stream; [`Mode::Live`] when playing.
+    /// The publishing mode; [`Mode::Live`] when playing.
     pub mode: Mode,
-    /// The answer to a [challenge](super::Challenge), for whoever knows the user's password.
+    /// The answer to a [challenge](super::Challenge), to be verified with the user's password.
     pub proof: Option<Proof>,
 }
 
@@ -134,29 +134,29 @@ pub enum Mode {
     Append,
 }
 
-/// The request is no longer there: the peer took it back, or the session has closed.
+/// The request is no longer there: the peer withdrew it, or the session has closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the request was withdrawn")]
 pub struct Withdrawn;
 
-/// Why a peer is turned away, in the terms clients understand.
+/// Why a peer is refused, in the terms clients understand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejection {
-    /// The name is taken by another publisher, or has been taken over by one.
+    /// The name is taken by another publisher, or another one has taken it over.
     BadName,
     /// The peer may not: wrong or missing credential.
     Denied,
-    /// The server will not: a limit, a malformed name.
+    /// The server refuses: a limit, a malformed name.
     Rejected,
-    /// The server cannot go on.
+    /// The server cannot continue.
     Failed,
     /// There is no such stream to play.
     StreamNotFound,
 }
 
 impl Rejection {
-    /// The NetStream code that says so to a player: besides a missing stream players know only that
-    /// it failed.
+    /// The NetStream code for a player: apart from a missing stream players only know a general
+    /// failure.
     pub(super) fn play_code(self) -> &'static str {
         match self {
             Self::StreamNotFound => "NetStream.Play.StreamNotFound",
@@ -164,7 +164,7 @@ impl Rejection {
         }
     }
 
-    /// The NetStream code that says so to a publisher.
+    /// The NetStream code for a publisher.
     pub fn code(self) -> &'static str {
         match self {
             Self::BadName => "NetStream.Publish.BadName",

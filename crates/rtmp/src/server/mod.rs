@@ -14,11 +14,11 @@
 //!              closeStream, deleteStream ─► Event::Stop, may play again
 //! ```
 //!
-//! The session answers by itself whatever needs no decision. Only one stream at a time is published or
-//! played on a connection, as all encoders and players have it. What a player receives is not the
-//! session's business: media is written by the caller, between the messages in
-//! [`Session::output`]. Called by the ingest and the playing doors; see the
-//! [crate page](crate#the-driving-law) for how to drive it.
+//! The session answers everything that needs no decision by itself. Only one stream at a time is
+//! published or played on a connection, as all encoders and players do. Media for a player does not
+//! pass through the session: the caller writes it, between the messages in [`Session::output`].
+//! Called by the ingest and the playing doors; see the [crate page](crate#the-driving-law) for how
+//! to drive it.
 
 mod event;
 mod path;

@@ -1,8 +1,8 @@
-//! The one stream a connection plays: from the request, through the caller's decision, to its end.
+//! The one stream a connection plays: the request, the caller's decision, and the end.
 
 use super::event::RequestId;
 
-/// What an accepted player wants just now.
+/// What an accepted player wants at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Playback {
     /// The request that was accepted.
@@ -15,7 +15,7 @@ pub struct Playback {
     pub video: bool,
 }
 
-/// Follows a player's wishes. They may come while the caller has not decided yet, and even before the
+/// Follows a player's wishes. They may arrive before the caller has decided, and even before the
 /// request: the selection belongs to the message stream, and is forgotten with it.
 #[derive(Debug, Default)]
 pub(super) struct PlaybackState {
@@ -33,7 +33,7 @@ enum State {
     Playing(RequestId),
 }
 
-/// What is not wanted.
+/// The media that is not wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Without {
     audio: bool,
@@ -68,7 +68,7 @@ impl PlaybackState {
         })
     }
 
-    /// A new request takes the place of any other and is not paused.
+    /// A new request replaces any other and is not paused.
     pub(super) fn request(&mut self, id: RequestId) {
         self.state = State::Pending(id);
         self.is_paused = false;
@@ -83,7 +83,7 @@ impl PlaybackState {
         self.playback()
     }
 
-    /// Ends the playing or takes back the request.
+    /// Ends the playing or withdraws the request.
     pub(super) fn end(&mut self) -> Option<RequestId> {
         let id = self.id();
         self.state = State::Idle;
@@ -96,12 +96,12 @@ impl PlaybackState {
         self.without = Without::default();
     }
 
-    /// Enters the wish to pause or go on; says whether it is a new one.
+    /// Records the wish to pause or continue; true if it is a new one.
     pub(super) fn pause(&mut self, is_paused: bool) -> bool {
         std::mem::replace(&mut self.is_paused, is_paused) != is_paused
     }
 
-    /// Enters whether a part is wanted; says whether that changes anything.
+    /// Records whether a part is wanted; true if that changes anything.
     pub(super) fn select(&mut self, part: Part, is_wanted: bool) -> bool {
         let without = match part {
             Part::Audio => &mut self.without.audio,

@@ -1,4 +1,4 @@
-//! The one stream a connection publishes: from the request, through the caller's decision, to its end.
+//! The one stream a connection publishes: the request, the caller's decision, and the end.
 
 use std::collections::VecDeque;
 
@@ -65,7 +65,7 @@ impl Publication {
         pending
     }
 
-    /// Ends the publication or takes back the request.
+    /// Ends the publication or withdraws the request.
     pub(super) fn end(&mut self) -> Option<RequestId> {
         std::mem::take(self).id()
     }
@@ -123,7 +123,8 @@ impl Publication {
 fn event(message: Message) -> Option<Event> {
     let timestamp = message.timestamp;
     match message.kind {
-        // Some encoders send empty messages to keep the connection busy; a tag needs one byte at least.
+        // Some encoders send empty messages to keep the connection alive; a tag needs at least one
+        // byte.
         _ if message.payload.is_empty() => None,
         Kind::Audio => Some(Event::Audio(Media {
             timestamp,
@@ -163,7 +164,7 @@ fn data(timestamp: u32, body: &Bytes) -> Option<Event> {
                     _ => Some(Event::Data(media(at))),
                 }
             }
-            // Addressed to the server, and we replace metadata when new one comes.
+            // Addressed to the server, and we replace metadata when a new one arrives.
             b"@clearDataFrame" => None,
             _ => Some(Event::Data(media(at))),
         };

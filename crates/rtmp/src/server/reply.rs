@@ -1,4 +1,4 @@
-//! What the server says: control messages, results and status, framed.
+//! What the server sends: control messages, results and status, framed.
 
 use bytes::BytesMut;
 
@@ -29,15 +29,15 @@ pub(super) mod control {
     pub(crate) const PING_RESPONSE: u16 = 7;
 }
 
-/// Whose status is told: a request's, on its stream, or the connection's.
+/// The subject of a status: a request, on its stream, or the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     Status,
     Error,
 }
 
-/// Frames our messages. Every message has a full header, so that the bytes a player shares with others
-/// may follow at any time.
+/// Frames our messages. Every message has a full header, so that bytes shared by many players may
+/// follow at any time.
 #[derive(Debug)]
 pub(super) struct Replies {
     output: BytesMut,
@@ -119,7 +119,7 @@ impl Replies {
         self.send(csid::DATA, Kind::DataAmf0, stream);
     }
 
-    /// Gives back the memory of what has been sent.
+    /// Frees the memory of what has been sent.
     pub(super) fn shrink(&mut self) {
         self.body = BytesMut::new();
         if self.output.is_empty() {
@@ -149,7 +149,7 @@ impl Replies {
     }
 }
 
-/// Extra words for the peers that speak Enhanced RTMP: whatever codec comes is forwarded.
+/// Extra fields for peers that speak Enhanced RTMP: any codec is forwarded.
 pub(super) fn enhanced(encoder: &mut Encoder<'_>) {
     /// "Can forward" (Enhanced RTMP v2, FourCcInfoMask).
     const CAN_FORWARD: f64 = 4.0;

@@ -26,7 +26,7 @@ pub(crate) struct Aac {
 }
 
 impl Aac {
-    /// What can be told from the configuration alone.
+    /// What the configuration alone tells.
     pub(super) fn examine(track: &Track) -> Result<Option<Caveat>, Unsupported> {
         let config = AudioSpecificConfig::parse(&track.config).ok_or(Unsupported::Configuration)?;
         core_config(&config)?;
@@ -112,7 +112,7 @@ fn core_config(config: &AudioSpecificConfig) -> Result<[u8; 2], Unsupported> {
         return Err(Unsupported::ShortFrames);
     }
     let plain = AudioSpecificConfig {
-        // Where a program config element lists one or two channels, this says the same.
+        // Where a program config element lists one or two channels, this has the same effect.
         channel_configuration: config.channels,
         extension: None,
         ..*config
@@ -132,13 +132,13 @@ fn make(core: [u8; 2]) -> Option<AacDecoder> {
     AacDecoder::try_new(&parameters, &AudioDecoderOptions::default()).ok()
 }
 
-/// Whether an access unit ends before it begins. The decoder would call that silence, and so most
-/// of what is filled with ones.
+/// Whether an access unit ends before it begins. The decoder would take that for silence, like most
+/// data filled with ones.
 fn is_empty(unit: &[u8]) -> bool {
     unit.first().is_none_or(|first| first >> 5 == ID_END)
 }
 
-/// The one access unit of an ADTS frame. Frames with several say nowhere where each ends.
+/// The one access unit of an ADTS frame. Frames with several do not say where each ends.
 fn access_unit(frame: &[u8]) -> Option<&[u8]> {
     let header = AdtsHeader::parse(frame).filter(|header| header.blocks == 1)?;
     frame.get(header.header_bytes..header.frame_bytes)

@@ -1,8 +1,8 @@
 //! From a track's samples to frames of sound at the source's own rate.
 //!
-//! The decoders are symphonia's, and what they read comes from the network. Whatever they
-//! do with it stays here: an error is a bad frame, and so is a panic, after which the decoder is
-//! replaced, because nobody knows what state it is in.
+//! The decoders are symphonia's, and their input comes from the network. Their failures stay here:
+//! an error is a bad frame, and so is a panic, after which the decoder is replaced, because its
+//! state is unknown.
 
 mod aac;
 mod mp3;
@@ -23,15 +23,15 @@ use self::aac::Aac;
 use self::mp3::Mp3;
 use crate::{Caveat, Frame, Unsupported};
 
-/// Coded frames in one sample; publishers send one or a few. Frames may be 24 bytes short, and a sample of
-/// hundreds would keep the sound of other streams waiting.
+/// Coded frames in one sample; publishers send one or a few. Frames may be 24 bytes short, and a
+/// sample with hundreds would delay the sound of other streams.
 const UNITS_MAX: usize = 16;
 
 /// No sample of sound is longer: several MP3 frames of the highest bitrate, and twice what the
 /// 13-bit length of ADTS can say.
 const SAMPLE_BYTES_MAX: usize = 16 * 1024;
 
-/// A little over full scale leaves room for what resampling adds; beyond it a value is damage.
+/// A little over full scale leaves headroom for what resampling adds; beyond it a value is damage.
 const LEVEL_MAX: f32 = 2.0;
 
 /// Decodes one track.
@@ -51,26 +51,26 @@ pub(crate) struct Shape {
     pub(crate) frames: usize,
 }
 
-/// What came of one coded frame.
+/// The result of one coded frame.
 #[derive(Debug)]
 pub(crate) enum Decoded {
     /// The sound was appended.
     Good(Shape),
-    /// Nothing was appended; the shape says what is missing, as far as that is known.
+    /// Nothing was appended; the shape says what is missing, as far as known.
     Bad(Option<Shape>, Fault),
 }
 
 /// How a frame was bad.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fault {
-    /// The decoder said so, or the framing did.
+    /// The decoder or the framing reported an error.
     Malformed,
     /// The decoder panicked.
     Panic,
 }
 
 /// What can be made of `track`, as far as its configuration tells. It costs a look at a few bytes.
-/// What is lost comes with it; rates and channels of MP3, implicit high-efficiency AAC and damage
+/// Losses are reported with it; rates and channels of MP3, implicit high-efficiency AAC and damage
 /// show only in the frames.
 pub fn examine(track: &Track) -> Result<Option<Caveat>, Unsupported> {
     match track.codec {
@@ -89,7 +89,7 @@ impl Decoder {
         }
     }
 
-    /// What is lost in decoding, as far as it has shown.
+    /// The known losses in decoding.
     pub(crate) fn caveat(&self) -> Option<Caveat> {
         match self {
             Self::Aac(aac) => aac.caveat(),
@@ -195,8 +195,8 @@ fn append(
     );
 }
 
-/// Damaged frames decode to anything, and one value that is no number would stay in the filters
-/// behind for good.
+/// Damaged frames decode to any values, and one that is not a number would stay in the later
+/// filters for good.
 fn tame(value: f32) -> f32 {
     if value.is_finite() {
         value.clamp(-LEVEL_MAX, LEVEL_MAX)

@@ -1,7 +1,7 @@
 //! MPEG audio layer III.
 //!
-//! Every frame says its own rate and channels, and a live stream may change them: each such run of
-//! frames gets a decoder of its own.
+//! Every frame states its own rate and channels, and a live stream may change them: each such run
+//! of frames gets its own decoder.
 
 use media::Track;
 use media::codec::mpeg_audio::{FrameHeader, Layer};
@@ -13,14 +13,14 @@ use super::{Decoded, Fault, Shape, run};
 use crate::Frame;
 
 pub(crate) struct Mp3 {
-    /// With the shape of the frames that it is for.
+    /// With the shape of the frames that it decodes.
     decoder: Option<(MpaDecoder, Shape)>,
-    /// What a frame without a readable header is taken for.
+    /// The shape assumed for a frame without a readable header.
     last: Option<Shape>,
 }
 
 impl Mp3 {
-    /// The track's own rate and channels are what a container claimed; the frames know better.
+    /// A container only claims the track's rate and channels; the frames are authoritative.
     pub(super) const fn new(_track: &Track) -> Self {
         Self {
             decoder: None,
@@ -48,8 +48,8 @@ impl Mp3 {
         Decoded::Bad(self.last, fault)
     }
 
-    /// A frame is missing. What the next ones refer to in it (the bit reservoir, ISO/IEC 11172-3
-    /// §2.4.3.4) would be read from the frames before it, and be noise; a fresh decoder leaves them
+    /// A frame is missing. Later frames would take their reference data (the bit reservoir, ISO/IEC
+    /// 11172-3 §2.4.3.4) from the frames before it, and decode to noise; a fresh decoder keeps them
     /// silent until the reservoir is full again.
     pub(super) fn lose(&mut self) {
         self.decoder = None;
@@ -76,7 +76,7 @@ pub(super) fn first_frame_bytes(data: &[u8]) -> usize {
         .map_or(data.len(), |first| first.frame_bytes())
 }
 
-/// The frame at the start of `unit`, and what it decodes to. What stands behind it is padding.
+/// The frame at the start of `unit`, and what it decodes to. Bytes after it are padding.
 fn frame(unit: &[u8]) -> Option<(&[u8], Shape)> {
     let header = FrameHeader::parse(unit).filter(|header| header.layer == Layer::Three)?;
     let shape = Shape {

@@ -1,15 +1,16 @@
-//! Finds out implicitly signalled high-efficiency AAC.
+//! Detects implicitly signalled high-efficiency AAC.
 //!
-//! Spectral band replication rides in a fill element, the last before the end of an access unit
+//! Spectral band replication is in a fill element, the last before the end of an access unit
 //! (ISO/IEC 14496-3 §4.4.2.7, §4.5.2.8). The elements before it cannot be skipped without decoding
-//! them, but the end can be read backwards: the unit ends with the three ones of the end element and
-//! zeros, and a fill element says its length, so only few places can be its start. By chance an
-//! ordinary frame looks so one time in fifty; most of a run of frames do only when it is there. The first
-//! runs may not show it: an encoder that has a constant rate and silence to code fills up behind it.
+//! them, but the end can be read backwards: the unit ends with the three ones of the end element
+//! and zeros, and a fill element states its length, so only few offsets can be its start. By chance
+//! an ordinary frame matches one time in fifty; most frames of a run match only when it is there.
+//! The first runs may not show it: an encoder with a constant rate and silence to code pads after
+//! it.
 
 /// Frames in a run.
 const FRAMES: u32 = 16;
-/// So many of them with the sign mean that it is no chance.
+/// This many matches among them are no chance.
 const SIGNS: u32 = 12;
 
 const ID_FILL: u32 = 6;

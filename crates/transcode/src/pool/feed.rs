@@ -1,4 +1,4 @@
-//! The near end of a stream's queue.
+//! The input end of a stream's queue.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Feed {
         }
     }
 
-    /// A view of how the transcoder stands.
+    /// A view of the transcoder's state.
     pub fn monitor(&self) -> Monitor {
         self.job.monitor()
     }

@@ -1,8 +1,8 @@
 //! One stream: its queue, its transcoder, its sink.
 //!
 //! The queue's lock is held for a push or a pop, never while sound is transcoded. The `scheduled`
-//! flag under it says that the job stands in the line or is being turned, so at most one thread
-//! has it, and the lock on the work is never waited for.
+//! flag under it says that the job is in the queue of ready jobs or is running, so at most one
+//! thread has it, and the lock on the work is never waited for.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,17 +22,17 @@ const QUEUE_SAMPLES_MAX: usize = 512;
 /// Bytes that may wait: the same time at the highest bitrate of MP3.
 const QUEUE_BYTES_MAX: usize = 512 * 1024;
 
-/// Samples that one turn transcodes: about a third of a second of sound and a few milliseconds of
-/// work, after which other streams have their turn.
+/// Samples that one step transcodes: about a third of a second of sound and a few milliseconds of
+/// work, after which other streams are served.
 const TURN_SAMPLES_MAX: usize = 16;
 
-/// What a feed hands on.
+/// What a feed passes on.
 pub(super) enum Input {
     Track(Arc<Track>),
     Sample(Sample),
 }
 
-/// One stream's place in the pool.
+/// One stream of the pool.
 pub(super) struct Job {
     queue: Mutex<Queue>,
     work: Mutex<Option<Work>>,
@@ -45,7 +45,7 @@ struct Queue {
     samples: usize,
     bytes: usize,
     dropped_samples: u64,
-    /// The job stands in the line of ready jobs, or is being turned.
+    /// The job is in the queue of ready jobs, or is running.
     scheduled: bool,
     /// The feed is gone; nothing follows.
     closed: bool,
@@ -53,7 +53,7 @@ struct Queue {
     ended: bool,
 }
 
-/// What a turn finds to do.
+/// The input of one step.
 struct JobStep {
     inputs: Vec<Input>,
     /// They are the last.
@@ -70,14 +70,14 @@ impl Job {
         })
     }
 
-    /// Queues `input`. True when the job is to be put in the line.
+    /// Queues `input`. True when the job is to be put into the ready queue.
     pub(super) fn enqueue(&self, input: Input) -> bool {
         let mut queue = lock(&self.queue);
         queue.push(input);
         queue.schedule()
     }
 
-    /// Nothing will be queued any more. True when the job is to be put in the line.
+    /// No more input will be queued. True when the job is to be put into the ready queue.
     pub(super) fn close(&self) -> bool {
         let mut queue = lock(&self.queue);
         queue.closed = true;
@@ -88,13 +88,13 @@ impl Job {
         Monitor(Arc::clone(&self.report))
     }
 
-    /// Does some of what is queued. True when the job is to be put in the line again.
+    /// Processes some of what is queued. True when the job is to be put into the ready queue again.
     pub(super) fn turn(&self) -> bool {
         let began = Instant::now();
         let turn = lock(&self.queue).take();
         let mut work = lock(&self.work);
         let is_broken = match &mut *work {
-            // A sink is other people's code; its panic must not end the thread that all streams
+            // A sink is the caller's code; its panic must not end the thread that all streams
             // share. Unwind safety: the work is dropped after a panic.
             Some(active) => catch_unwind(AssertUnwindSafe(|| {
                 active.process(turn.inputs, turn.is_last)
@@ -134,14 +134,14 @@ impl Queue {
             self.samples += 1;
             self.bytes += bytes;
         } else if let Some(Input::Track(_)) = self.inputs.back() {
-            // No sample is there for the track before, so tracks alone never fill the queue.
+            // There is no sample of the track before, so tracks alone never fill the queue.
             self.inputs.pop_back();
         }
         self.inputs.push_back(input);
     }
 
-    /// Drops all that waits but the last track. One long gap is better to hear than many short ones,
-    /// and what comes next is nearest to the present.
+    /// Drops everything that waits except the last track. One long gap sounds better than many
+    /// short ones, and what comes next is nearest to the present.
     fn drop_samples(&mut self) {
         self.dropped_samples += self.samples as u64;
         let last_track = self
@@ -182,17 +182,17 @@ impl Queue {
     }
 }
 
-/// What a thread works on during a turn.
+/// What a thread works on during a step.
 struct Work {
     options: Options,
     sink: Box<dyn Sink>,
     state: State,
     transcoder: Option<Transcoder>,
-    /// Where the output of the past ones ended.
+    /// Where the output of past transcoders ended.
     ended: Option<Timestamp>,
     /// Of the transcoders before the present one.
     past: Stats,
-    /// The one that the sink was told.
+    /// The track that the sink was told.
     caveat: Option<Caveat>,
     packets: Vec<Sample>,
 }

@@ -1,4 +1,4 @@
-//! Threads that turn the transcoders of many streams.
+//! Threads that run the transcoders of many streams.
 //!
 //! ```text
 //!  tap ─► Feed ─► queue ─┐                      ┌─► Sink   (one per stream)
@@ -7,9 +7,9 @@
 //!                              └────────┘ more to do
 //! ```
 //!
-//! A stream's queue is bounded and its feed never waits. A stream with something to do stands in
-//! the line of ready streams once, is turned for a bounded number of samples, and stands at the end
-//! again, so that one stream's burst delays no other by more than that.
+//! A stream's queue is bounded and its feed never waits. A stream with input is in the ready queue
+//! once, runs for a bounded number of samples, and goes to the queue's end, so that one stream's
+//! burst delays no other by more than that.
 
 mod feed;
 mod job;
@@ -28,8 +28,8 @@ use self::job::Job;
 pub use self::report::{Monitor, Report, State};
 use crate::{Caveat, Options, Unsupported};
 
-/// Where a stream's Opus goes. It is called on a thread of the pool, and must not wait: other
-/// streams do.
+/// Where a stream's Opus goes. It is called on a thread of the pool and must not block: other
+/// streams wait for that thread.
 pub trait Sink: Send {
     /// The track that the samples from here on belong to. It comes before the first of them, and
     /// again when the source was unusable in between.
@@ -70,8 +70,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Opens a place for one stream. It lasts as long as the feed; what was queued by then is still
-    /// transcoded, and the sink is dropped after the last packet.
+    /// Adds one stream. It lasts as long as the feed; what was queued by then is still transcoded,
+    /// and the sink is dropped after the last packet.
     pub fn open(&self, options: Options, sink: Box<dyn Sink>) -> Feed {
         Feed::new(Arc::clone(&self.ready), Job::new(options, sink))
     }
@@ -95,7 +95,7 @@ fn turn_streams(ready: &Ready) {
     }
 }
 
-/// The line of streams that have something to do. Each stands in it at most once, so it is as long
+/// The queue of streams with input. Each is in it at most once, so it has at most as many entries
 /// as there are feeds.
 #[derive(Default)]
 struct Ready {
@@ -143,7 +143,7 @@ impl Ready {
     }
 }
 
-/// Nothing is left half done under these locks, so a poisoned one is as good as new.
+/// A panic leaves nothing half done under these locks, so a poisoned one can be used.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

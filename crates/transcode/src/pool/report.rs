@@ -11,13 +11,13 @@ use crate::{Caveat, Stats, Unsupported};
 pub struct Monitor(pub(super) Arc<Mutex<Report>>);
 
 impl Monitor {
-    /// How it stands after the last turn.
+    /// Its state after the last step.
     pub fn report(&self) -> Report {
         lock(&self.0).clone()
     }
 }
 
-/// How a stream's transcoder stands.
+/// The state of a stream's transcoder.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Report {
     /// What it is doing.

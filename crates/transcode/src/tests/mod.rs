@@ -1,4 +1,4 @@
-//! The whole chain with media that ffmpeg made, judged by what ffmpeg hears in the result.
+//! The whole chain with media that ffmpeg made, judged by what ffmpeg decodes from the result.
 
 mod damage;
 mod fidelity;

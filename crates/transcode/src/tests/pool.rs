@@ -233,7 +233,7 @@ impl Sink for Hold {
     fn track(&mut self, _track: &Arc<Track>) {}
 
     fn sample(&mut self, sample: Sample) {
-        // Both fail once the test has let go.
+        // Both fail once the test has released it.
         if self.held.try_send(()).is_ok() {
             let _released = self.release.recv();
         }
@@ -268,7 +268,7 @@ fn who_falls_behind_loses_sound_and_not_memory() {
     }
     is_held.recv_timeout(DEADLINE).expect("a packet comes");
     drop(is_held);
-    // The thread stands still: more arrives than may wait.
+    // The thread is blocked: more arrives than may wait.
     for item in rest {
         feed.push(item);
     }

@@ -1,4 +1,4 @@
-//! What is not possible is said at once, and in words.
+//! What is not possible is reported at once, with its reason.
 
 use bytes::Bytes;
 use media::{Codec, Framing, Kind, Track, TrackId};

@@ -11,7 +11,7 @@ use testkit::Tool;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// When the first sample of every source is heard: not zero, so that an offset that is lost shows.
+/// When the first sample of every source is heard: not zero, so that a lost offset shows.
 pub(super) const START: Timestamp = Timestamp::from_millis(5_000);
 
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub(super) struct Source {
     pub(super) format: &'static str,
 }
 
-/// Sound that no two moments of are alike, differing between the channels.
+/// Sound of which no two moments are alike, differing between the channels.
 pub(super) fn sweep(rate: u32, seconds: f32) -> String {
     format!("aevalsrc=0.3*sin(2*PI*(200+150*t)*t)|0.3*sin(2*PI*(300+100*t)*t):s={rate}:d={seconds}")
 }

@@ -65,7 +65,7 @@ fn lost_frames_are_made_up_for() {
     assert_seamless(&packets);
     let beyond = total(&packets).ticks() - source.duration().ticks();
     assert!((0..PACKET.ticks()).contains(&beyond), "{beyond}");
-    // What frames after the gap say of frames within it is not made into noise.
+    // References of frames after the gap to frames within it do not become noise.
     let heard = wave::heard(transcoder.output(), &packets);
     let peak = heard.iter().map(|frame| frame[0].abs()).fold(0.0, f32::max);
     assert!(peak < 0.75, "{peak}");
@@ -207,7 +207,8 @@ fn finishing_twice_or_early_is_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the stamps say, output runs forward, and what is made up is bounded by what came.
+    /// Whatever the stamps are, output runs forward, and what is made up is bounded by what
+    /// arrived.
     #[test]
     fn any_stamps_give_a_forward_timeline(
         steps in prop::collection::vec(prop_oneof![

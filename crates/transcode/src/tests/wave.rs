@@ -12,13 +12,13 @@ use crate::Frame;
 const RATE: f64 = 48_000.0;
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// What ffmpeg hears in Opus packets. The first frame is heard pre-skip after the first packet's
-/// time, which is after the source's start.
+/// What ffmpeg decodes from Opus packets. The first frame is heard pre-skip after the first
+/// packet's time, which is after the source's start.
 pub(super) fn heard(track: &media::Track, packets: &[media::Sample]) -> Vec<Frame> {
     decode("ogg", &ogg::mux(track, packets))
 }
 
-/// What ffmpeg hears in the source itself, at 48 kHz.
+/// What ffmpeg decodes from the source itself, at 48 kHz.
 pub(super) fn original(source: &Source) -> Vec<Frame> {
     decode(source.format, &source.stream)
 }

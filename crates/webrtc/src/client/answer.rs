@@ -19,20 +19,20 @@ const CANDIDATES_MAX: usize = 64;
 pub struct Answer {
     /// The server's name and password for ICE.
     pub ice: Credentials,
-    /// Who may answer our handshake.
+    /// The certificate that the server's DTLS must use.
     pub fingerprint: Fingerprint,
-    /// Where the server is, in its order; names are passed over.
+    /// The server's addresses, in its order; names are skipped.
     pub candidates: Vec<Candidate>,
     /// The sections in the offer's order.
     pub media: Vec<Accepted>,
 }
 
-/// What became of a section.
+/// The answer to one section.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Accepted {
     /// Sound or picture.
     pub kind: MediaKind,
-    /// The format that is used; nothing when the section was rejected.
+    /// The format that is used; `None` when the section was rejected.
     pub payload_type: Option<u8>,
     /// Its encoding's name, such as `H264`; empty when it was rejected.
     pub encoding: Box<str>,
@@ -44,10 +44,10 @@ pub struct Accepted {
     pub ssrc: Option<u32>,
 }
 
-/// Why an answer cannot be used. All of it is the server's doing.
+/// Why an answer cannot be used. In every case the server is at fault.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum AnswerError {
-    /// It is longer than any honest one.
+    /// It is longer than any real one.
     #[error("the answer is longer than {ANSWER_LEN_MAX} bytes")]
     TooLong,
     /// It is no description of a session.
@@ -65,7 +65,7 @@ pub enum AnswerError {
 }
 
 impl Answer {
-    /// Reads an answer. Of what sections should have in common the first one counts.
+    /// Reads an answer. Where sections should agree the first one counts.
     ///
     /// # Errors
     /// When it lacks what a session needs.

@@ -1,4 +1,4 @@
-//! Connectivity checks of the side in control (RFC 8445 §7.2.2).
+//! Connectivity checks of the controlling side (RFC 8445 §7.2.2).
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ const PRIORITY: u32 = 110 << 24 | 65_535 << 8 | 255;
 pub(super) struct Checks {
     name: String,
     password: String,
-    /// Says who yields if both sides want control.
+    /// Decides which side yields if both want control.
     tie_breaker: u64,
     /// Where transaction numbers come from.
     random: u64,
@@ -35,7 +35,7 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// For whoever has the credentials `remote`, by the peer of the name `local`.
+    /// For the peer with the credentials `remote`, by the peer of the name `local`.
     pub(super) fn new(local: &str, remote: &Credentials, random: u64) -> Self {
         Self {
             name: format!("{}:{local}", remote.ufrag()),
@@ -46,7 +46,7 @@ impl Checks {
         }
     }
 
-    /// A check that chooses the path it takes.
+    /// A check that nominates its path.
     pub(super) fn request(&mut self, crypto: &dyn RTCCrypto) -> Option<Vec<u8>> {
         let mut transaction = [0; 12];
         transaction[..8].copy_from_slice(&self.next().to_be_bytes());
@@ -76,7 +76,8 @@ impl Checks {
         Some(message.raw)
     }
 
-    /// Whether a datagram is the answer to a check of ours. One that somebody else made counts nothing.
+    /// Whether a datagram is the answer to a check of ours. Answers to other senders' checks do not
+    /// count.
     pub(super) fn is_answer(
         &mut self,
         datagram: &[u8],
@@ -97,7 +98,7 @@ impl Checks {
         if MessageIntegrity::check(&mut message, password, crypto).is_err() {
             return Ok(false);
         }
-        // Those before it are answered, too, as far as anybody cares.
+        // Answers to earlier checks no longer matter.
         self.outstanding.drain(..=at);
         match message.typ {
             BINDING_SUCCESS => Ok(true),

@@ -36,7 +36,7 @@ impl fmt::Debug for Handshake {
 }
 
 impl Handshake {
-    /// Says hello, which [`Handshake::poll_transmit`] yields.
+    /// Starts the handshake; [`Handshake::poll_transmit`] yields the hello.
     pub(super) fn begin(
         identity: &Identity,
         expected: Fingerprint,
@@ -58,8 +58,8 @@ impl Handshake {
     pub(super) fn receive(&mut self, datagram: &[u8], now: Instant) -> Result<Progress, Error> {
         let is_hello = has(datagram, SERVER_HELLO) && !self.is_complete;
         if is_hello && std::mem::replace(&mut self.is_answered, true) {
-            // The server repeats itself, so our own flight was lost. Being told so would stop the
-            // library's clock; it is woken instead.
+            // The server repeats itself, so our own flight was lost. The repetition would stop the
+            // library's clock, so it is woken instead.
             if let Some(due) = self.timeout() {
                 self.handle_timeout(due)?;
             }
@@ -99,12 +99,12 @@ impl Handshake {
         woken.map_err(|_| Error::TimedOut)
     }
 
-    /// Says goodbye.
+    /// Closes the association.
     pub(super) fn close(&mut self, now: Instant) {
         drop(self.endpoint.stop(now, SERVER));
     }
 
-    /// The keys, ours as `local`, if the server is who its answer said.
+    /// The keys, ours as `local`, if the server's certificate is the one of its answer.
     fn keys(&self) -> Result<Keys, Error> {
         let state = self
             .endpoint

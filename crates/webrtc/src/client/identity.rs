@@ -1,4 +1,4 @@
-//! Who a client is.
+//! A client's identity.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::srtp::Profile;
 /// When a flight is sent again.
 const FLIGHT_INTERVAL: Duration = Duration::from_millis(700);
 
-/// A certificate with its fingerprint, and what a client's handshake needs besides. Cheap to clone, and
-/// good for any number of sessions.
+/// A certificate with its fingerprint, and what else a client's handshake needs. Cheap to clone,
+/// and usable for any number of sessions.
 #[derive(Clone)]
 pub struct Identity {
     pub(super) provider: Arc<dyn RTCCryptoProvider>,
@@ -44,7 +44,7 @@ impl Identity {
             .with_certificates(vec![certificate])
             .with_cipher_suites(vec![CipherSuiteId::Tls_Ecdhe_Ecdsa_With_Aes_128_Gcm_Sha256])
             .with_srtp_protection_profiles(profiles.iter().copied().map(theirs).collect())
-            // The server's certificate is held against its answer once the handshake is done.
+            // The server's certificate is compared with its answer once the handshake is done.
             .with_insecure_skip_verify(true)
             .with_extended_master_secret(ExtendedMasterSecretType::Require)
             .with_flight_interval(FLIGHT_INTERVAL)
@@ -57,7 +57,7 @@ impl Identity {
         })
     }
 
-    /// What an offer says of the certificate.
+    /// The fingerprint that an offer names.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }

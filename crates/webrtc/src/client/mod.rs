@@ -7,12 +7,12 @@
 //!                                               └─ Event::Connected(keys) ─► srtp::{Opener, Sealer}
 //! ```
 //!
-//! A [`Peer`] is one session: datagrams and the clock come in, datagrams and events go out. It reads
-//! what is no media; media is the caller's own, to open or to count. It speaks with one address of the
-//! server, the one that the caller chose among the answer's.
+//! A [`Peer`] is one session: datagrams and the clock come in, datagrams and events go out. It
+//! reads everything but media, which the caller opens or counts. It uses one address of the server,
+//! chosen by the caller from the answer.
 //!
-//! The server is trusted as far as its answer goes: it is the one that the operator named. Nothing
-//! here is on the server's own path.
+//! The server is trusted as far as its answer goes: the operator named it. The server's own path
+//! uses nothing of this.
 
 mod answer;
 mod checks;

@@ -18,12 +18,12 @@ pub struct OfferedFormat<'a> {
     pub rtx: Option<u8>,
 }
 
-/// A section. Sections are named by their places, from 0 on.
+/// A section. Sections are named by their index, from 0 on.
 #[derive(Clone, Copy, Debug)]
 pub struct OfferedMedia<'a> {
     /// Sound or picture.
     pub kind: MediaKind,
-    /// What we want to do with it.
+    /// The direction.
     pub direction: Direction,
     /// Its formats, best first.
     pub formats: &'a [OfferedFormat<'a>],
@@ -31,7 +31,7 @@ pub struct OfferedMedia<'a> {
     pub ssrc: Option<u32>,
 }
 
-/// The text of an offer of `media` by who has these credentials and this certificate.
+/// The text of an offer of `media` by the client with these credentials and this certificate.
 ///
 /// # Errors
 /// None: a string takes any text.

@@ -17,12 +17,12 @@ use crate::srtp::Keys;
 /// Between two checks until one is answered.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Checks of a path that was proved come after 4 to 6 seconds (RFC 7675 §5.1), so that a crowd that came
-/// at once does not stay in step.
+/// Checks of a proved path come after 4 to 6 seconds (RFC 7675 §5.1), so that clients that started
+/// together do not stay in step.
 const CONSENT_INTERVAL_MIN: Duration = Duration::from_secs(4);
 const CONSENT_INTERVAL_SPREAD_MILLIS: u64 = 2_000;
 
-/// Consent lasts so long (RFC 7675 §5.1), and so long is waited for the first answer.
+/// How long consent lasts (RFC 7675 §5.1), and how long the first answer is waited for.
 const CONSENT: Duration = Duration::from_secs(30);
 
 /// The first octets of DTLS, and of media (RFC 7983 §7).
@@ -37,13 +37,13 @@ pub fn is_media(datagram: &[u8]) -> bool {
 /// What happened to a session.
 #[derive(Debug)]
 pub enum Event {
-    /// The server is who its answer said, and these are the keys, ours as `local`.
+    /// The server's certificate is the one of its answer, and these are the keys, ours as `local`.
     Connected(Box<Keys>),
-    /// The server said goodbye.
+    /// The server closed the session.
     Closed,
 }
 
-/// A session of the side in control: it checks the path, chooses it, begins the handshake once a
+/// A session of the controlling side: it checks the path, nominates it, begins the handshake once a
 /// check was answered, and keeps the server's consent.
 #[derive(Debug)]
 pub struct Peer {
@@ -149,7 +149,7 @@ impl Peer {
             };
     }
 
-    /// Says goodbye, which [`Peer::poll_transmit`] yields. What comes after it is passed over.
+    /// Closes the session; [`Peer::poll_transmit`] yields the message. Later input is ignored.
     pub fn close(&mut self, now: Instant) {
         if let Some(handshake) = &mut self.handshake {
             handshake.close(now);
@@ -158,7 +158,8 @@ impl Peer {
         self.handshake = None;
     }
 
-    /// Answers a check of a server that is not lite. That it is not in control is as it should be.
+    /// Answers a check of a server that is not lite. That the server is not controlling is as
+    /// expected.
     fn answer(&mut self, datagram: &[u8], from: SocketAddr) {
         let crypto = self.identity.provider.crypto();
         let password = self.local.password();

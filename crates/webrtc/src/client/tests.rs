@@ -104,7 +104,7 @@ impl Pair {
         }
     }
 
-    /// Goes on to the next time that one of the two is due.
+    /// Advances to the next time that one of the two is due.
     fn wait(&mut self) -> Result<(), Error> {
         let due = self.peer.timeout();
         self.now = self.mux.timeout().map_or(due, |other| other.min(due));
@@ -207,7 +207,7 @@ fn answers_that_lack_something_say_what() {
     let active = text.replace("setup:passive", "setup:active");
     assert_eq!(Answer::parse(&active).map(|_| ()), Err(AnswerError::Setup));
     for cut in 0..text.len() {
-        // Whatever is left, it is taken or refused.
+        // Whatever is left of it is accepted or refused.
         drop(Answer::parse(&text[..cut]));
     }
     let rejected = text.replace("m=video 9", "m=video 0");
@@ -333,7 +333,7 @@ fn another_certificate_than_the_answers_is_refused() {
 }
 
 #[test]
-fn what_nobody_of_the_session_sent_changes_nothing() {
+fn forged_datagrams_change_nothing() {
     let mut pair = Pair::new(&[Profile::Aes128Gcm]);
     pair.wait().expect("the first check");
     let check = pair.peer.poll_transmit().expect("a check");

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use net::panics::{self, Part};
-use net::shares::{Bounds, Shares, Standing, ShareTicket};
+use net::shares::{Bounds, ShareTicket, Shares, Standing};
 use rtc_dtls::endpoint::{Endpoint, EndpointEvent};
 use rtc_shared::TransportProtocol;
 use rtc_shared::error::Error::ErrAlertFatalOrClose;
@@ -20,16 +20,17 @@ use super::{Error, Identity};
 use crate::sdp::Fingerprint;
 use crate::srtp::{Keys, Profile};
 
-/// Handshakes that may be under way in one worker, each of which costs some ten kilobytes; and those of
-/// one address. Beyond either the oldest of the address that has the most gives way. A handshake takes
-/// a round trip or two, so a crowd that comes back behind one address after an outage is let in.
+/// Handshakes that may be under way in one worker, each of which costs some ten kilobytes; and
+/// those of one address. Beyond either the oldest of the address that has the most gives way. A
+/// handshake takes a round trip or two, so many clients that come back behind one address after an
+/// outage are admitted.
 const HALF_OPEN: Bounds = Bounds {
     max: 1_024,
     share: 256,
     reserve: 0,
 };
 
-/// Names an association. No two that live at a time have the same.
+/// Names an association. No two have the same name at the same time.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Key(pub u64);
 
@@ -40,15 +41,15 @@ impl Key {
     }
 }
 
-/// Where one session's handshake stands.
+/// The state of one session's handshake.
 #[derive(Debug)]
 pub struct Association {
     key: Key,
     /// The certificate that the peer's offer named.
     expected: Fingerprint,
     stage: Stage,
-    /// Among those that are half open.
-    place: Option<ShareTicket>,
+    /// Its share of the half-open handshakes.
+    ticket: Option<ShareTicket>,
 }
 
 #[derive(Debug)]
@@ -67,14 +68,14 @@ enum Stage {
     },
 }
 
-/// What came of a datagram.
+/// The result of a datagram.
 #[derive(Debug)]
 pub enum Progress {
     /// Nothing yet.
     Pending,
-    /// The handshake is complete and the peer is who its offer said.
+    /// The handshake is complete and the peer's certificate is the one of its offer.
     Connected(Keys),
-    /// The peer said goodbye.
+    /// The peer closed the association.
     Closed,
 }
 
@@ -85,7 +86,7 @@ impl Association {
             key,
             expected,
             stage: Stage::Idle,
-            place: None,
+            ticket: None,
         }
     }
 }
@@ -126,9 +127,10 @@ impl Acceptor {
         self.half_open.len()
     }
 
-    /// Takes a datagram of an association's peer, which is at an address. What is to be sent is in
-    /// [`Acceptor::poll_transmit`], who has to give way for it in [`Acceptor::poll_evicted`]. After a
-    /// fatal error or [`Progress::Closed`] the association is to be [closed](Acceptor::close).
+    /// Takes a datagram of an association's peer at the address `from`. Datagrams to send are in
+    /// [`Acceptor::poll_transmit`], associations that give way for this one in
+    /// [`Acceptor::poll_evicted`]. After a fatal error or [`Progress::Closed`] the association is
+    /// to be [closed](Acceptor::close).
     pub fn receive(
         &mut self,
         association: &mut Association,
@@ -140,8 +142,8 @@ impl Acceptor {
             let taken = self
                 .half_open
                 .take(from, Standing::Stranger, association.key);
-            let (place, evicted) = taken;
-            association.place = Some(place);
+            let (ticket, evicted) = taken;
+            association.ticket = Some(ticket);
             self.evicted.extend(evicted.map(|(key, _)| key));
             association.stage = Stage::Hello(Box::new(HelloReader::new(now)));
         }
@@ -181,7 +183,7 @@ impl Acceptor {
             key,
             expected,
             stage,
-            place,
+            ticket,
         } = association;
         let Stage::Open {
             profile,
@@ -193,8 +195,9 @@ impl Acceptor {
             return Ok(Progress::Pending);
         };
         if *is_answered && is_only(datagram, CLIENT_HELLO) {
-            // Our flight was lost, or is under way. A repeated hello would stop the library's clock and
-            // nothing would be sent again; so it is not told, and its clock sends the flight.
+            // Our flight was lost, or is under way. A repeated hello would stop the library's
+            // clock, and nothing would be sent again; so the library does not get it, and its clock
+            // repeats the flight.
             return Ok(Progress::Pending);
         }
         guard.admit(datagram)?;
@@ -210,7 +213,8 @@ impl Acceptor {
         }
         let events = match read {
             Ok(events) => events,
-            // What the keys protect ends only by an alert; all else could have come from anybody.
+            // An authenticated association ends only by an alert; all other errors could be caused
+            // by a forged datagram.
             Err(error) if *is_complete && !matches!(error, ErrAlertFatalOrClose) => {
                 return Err(Error::Flood);
             }
@@ -232,8 +236,8 @@ impl Acceptor {
         if let Progress::Connected(_) = progress {
             guard.complete();
             *is_complete = true;
-            if let Some(place) = place.take() {
-                self.half_open.give_back(place);
+            if let Some(ticket) = ticket.take() {
+                self.half_open.give_back(ticket);
             }
         }
         Ok(progress)
@@ -250,7 +254,7 @@ impl Acceptor {
         self.evicted.pop_front()
     }
 
-    /// When an association wants to be woken.
+    /// When an association is to be woken.
     pub fn timeout(&self, association: &Association) -> Option<Instant> {
         let address = association.key.address();
         match association.stage {
@@ -278,16 +282,17 @@ impl Acceptor {
         woken.map_err(|_| Error::TimedOut)
     }
 
-    /// Ends an association. A peer that has completed its handshake is told.
+    /// Ends an association. A peer that has completed its handshake is notified.
     pub fn close(&mut self, association: &Association, now: Instant) {
-        if let Some(place) = association.place {
-            self.half_open.give_back(place);
+        if let Some(ticket) = association.ticket {
+            self.half_open.give_back(ticket);
         }
         if let Stage::Open { profile, .. } = association.stage {
             let stopped = panics::contain(|| {
                 drop(self.endpoint(profile).stop(now, association.key.address()));
             });
-            // What is left in the library's queue, by a panic at the latest, is nobody else's.
+            // What is left in the library's queue, at the latest after a panic, belongs to this
+            // association.
             self.drain(association.key, profile);
             if let Err(panic) = stopped {
                 panic.report(Part::Webrtc, &"the end of a WebRTC session");
@@ -310,7 +315,7 @@ impl Acceptor {
     }
 }
 
-/// Checks who the peer is and exports the keys of a complete handshake.
+/// Verifies the peer's certificate and exports the keys of a complete handshake.
 fn keys(
     endpoint: &Endpoint,
     address: SocketAddr,

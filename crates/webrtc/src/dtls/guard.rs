@@ -2,7 +2,7 @@
 //!
 //! The library collects handshake fragments and early encrypted records without a small bound, and
 //! walks a message's fragments by recursion. So each association has a budget, far above what any
-//! handshake with all its repetitions needs, and records that no honest peer sends are dropped.
+//! handshake with all its repetitions needs, and records that no real peer sends are dropped.
 
 use super::Error;
 
@@ -71,7 +71,7 @@ impl Guard {
         self.is_complete = true;
     }
 
-    /// Says whether a datagram may reach the library, and counts it.
+    /// Decides whether a datagram may reach the library, and counts it.
     pub(super) fn admit(&mut self, datagram: &[u8]) -> Result<(), Error> {
         if !self.is_complete {
             self.len_left = spend(self.len_left, datagram.len())?;
@@ -90,16 +90,17 @@ impl Guard {
                     }
                     self.encrypted_left = spend(self.encrypted_left, 1)?;
                 }
-                // The library does not decrypt these, so one of a later epoch could be anybody's; and
-                // it takes a malformed one for a reason to end the association.
+                // The library does not decrypt these, so one of a later epoch could be forged; and
+                // the library ends the association over a malformed one.
                 CHANGE_CIPHER_SPEC if record.epoch == 0 && record.body == [1] => {}
                 ALERT => {}
-                // There is no use for any; before the end of the handshake it may come early.
+                // The association has no use for any; before the end of the handshake it may arrive
+                // early.
                 APPLICATION_DATA if !self.is_complete && record.epoch > 0 => {}
                 _ => return Err(Error::Flood),
             }
         }
-        // The library takes a datagram that ends within a record for an error of the association.
+        // The library treats a datagram that ends within a record as an error of the association.
         if len != datagram.len() {
             return Err(Error::Flood);
         }

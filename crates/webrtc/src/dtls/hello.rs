@@ -16,7 +16,7 @@ const HELLO_LEN_MAX: usize = 4_096;
 /// Bytes of the datagrams that carry it, headers and repetitions included.
 const DATAGRAMS_LEN_MAX: usize = 2 * HELLO_LEN_MAX;
 
-/// Fragments older than this belong to an attempt that was given up.
+/// Fragments older than this belong to an attempt that the client gave up.
 const FRAGMENTS_AGE_MAX: Duration = Duration::from_secs(2);
 
 /// Bytes of a handshake message's header.
@@ -34,7 +34,7 @@ pub struct OfferedProfiles {
     pub cm: bool,
 }
 
-/// Puts a ClientHello together.
+/// Reassembles a ClientHello.
 #[derive(Debug)]
 pub struct HelloReader {
     since: Instant,
@@ -91,7 +91,7 @@ impl HelloReader {
         profiles(&self.message).map(Some).ok_or(Error::NotHello)
     }
 
-    /// The datagrams as they came.
+    /// The datagrams as they arrived.
     pub fn into_datagrams(self) -> Vec<Vec<u8>> {
         self.datagrams
     }

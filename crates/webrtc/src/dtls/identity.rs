@@ -1,4 +1,4 @@
-//! Who we are: one certificate for the life of the process.
+//! The server's identity: one certificate for the life of the process.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::Error;
 use crate::sdp::Fingerprint;
 use crate::srtp::Profile;
 
-/// When a flight is sent again. A loss is noticed by the client within a tenth of a second, but a lost
-/// flight of ours only by us.
+/// When a flight is sent again. The client notices a loss within a tenth of a second, but only we
+/// notice the loss of a flight of ours.
 const FLIGHT_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A certificate with its fingerprint, and what a handshake needs besides. Cheap to clone.
+/// A certificate with its fingerprint, and what else a handshake needs. Cheap to clone.
 #[derive(Clone)]
 pub struct Identity {
     pub(super) provider: Arc<dyn RTCCryptoProvider>,
@@ -50,7 +50,7 @@ impl Identity {
         })
     }
 
-    /// What an answer says of the certificate.
+    /// The fingerprint that an answer names.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }
@@ -69,7 +69,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// A server's configuration with one SRTP profile, so that it is our order that counts.
+/// A server's configuration with one SRTP profile, so that our order decides.
 fn config(
     provider: &Arc<dyn RTCCryptoProvider>,
     certificate: Certificate,
@@ -83,8 +83,8 @@ fn config(
             CipherSuiteId::Tls_Ecdhe_Ecdsa_With_ChaCha20_Poly1305_Sha256,
         ])
         .with_srtp_protection_profiles(vec![theirs(profile)])
-        // Any certificate will do here: it is checked against the offer once the handshake is done. That
-        // the peer owns it, the handshake does check.
+        // Any certificate is accepted here: it is compared with the offer once the handshake is
+        // done. The handshake itself proves that the peer owns it.
         .with_client_auth(ClientAuthType::RequireAnyClientCert)
         .with_insecure_skip_verify(true)
         .with_extended_master_secret(ExtendedMasterSecretType::Require)

@@ -1,13 +1,13 @@
 //! DTLS: from a peer's first record to the keys for SRTP.
 //!
-//! The handshake itself is `rtc-dtls`'s. Around it stand what a public server needs: an address
-//! proves itself by ICE before it gets here; the `hello` is read first, because the library obeys
-//! the client's order of SRTP profiles and ours is the other one; a `guard` bounds what a peer
-//! can make the library keep; and the peer's certificate is held against its offer.
+//! The handshake itself is `rtc-dtls`'s. Around it is what a public server needs: ICE proves an
+//! address before its datagrams get here; the `hello` is read first, because the library follows
+//! the client's order of SRTP profiles and ours is the other one; a `guard` bounds what a peer can
+//! make the library keep; and the peer's certificate is compared with its offer.
 //!
 //! An [`Identity`] is made once per process. Each worker has an [`Acceptor`], each session an
-//! [`Association`]. Associations are named by a [`Key`] and not by an address, so they outlive
-//! a change of address. The clock is the caller's; random numbers are the library's own.
+//! [`Association`]. Associations are named by a [`Key`] and not by an address, so they outlive a
+//! change of address. The clock is the caller's; random numbers are the library's own.
 
 mod acceptor;
 mod guard;
@@ -31,10 +31,10 @@ pub enum Error {
     /// The peer's first records are no ClientHello.
     #[error("the first records are not a ClientHello")]
     NotHello,
-    /// The peer's ClientHello, with all its repetitions, is longer than any honest one.
+    /// The peer's ClientHello, with all its repetitions, is longer than any real one.
     #[error("the ClientHello is too long")]
     HelloTooLong,
-    /// The peer sent more, or stranger, handshake records than a handshake needs.
+    /// The peer sent more handshake records, or other ones, than a handshake needs.
     #[error("too many or malformed handshake records")]
     Flood,
     /// The peer offers no SRTP profile that we have.
@@ -58,8 +58,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the association cannot go on. Otherwise only the datagram was dropped, and the peer's
-    /// repetition may succeed.
+    /// Whether the association cannot continue. Otherwise only the datagram was dropped, and the
+    /// peer's repetition may succeed.
     pub const fn is_fatal(self) -> bool {
         !matches!(self, Self::NotHello | Self::HelloTooLong | Self::Flood)
     }

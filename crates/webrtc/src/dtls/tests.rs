@@ -168,7 +168,7 @@ fn goodbyes_go_both_ways() {
     assert!(matches!(progress, Ok(Progress::Closed)));
 }
 
-/// Whoever can forge the peer's address must not be able to end what has begun.
+/// A sender with a forged address must not be able to end an association that has begun.
 #[test]
 fn a_complete_association_survives_what_is_not_authentic() {
     let now = Instant::now();
@@ -242,12 +242,13 @@ fn handshakes_under_way_are_bounded_and_shared_out() {
         let mut association = Association::new(key, client.fingerprint);
         let begun = server.acceptor.receive(&mut association, from, part, now);
         associations.push(association);
-        begun.expect("whoever is new has a place");
+        begun.expect("a new peer gets a share");
         (key, server.acceptor.poll_evicted())
     };
     let elsewhere = IpAddr::from([203, 0, 113, 1]);
     let (honest, _) = begin(&mut server, elsewhere);
-    // One address replaces its own beyond its share, and four together the oldest of theirs.
+    // An address beyond its share replaces its own oldest; four addresses together replace the
+    // oldest of theirs.
     let addresses: Vec<_> = (1..=4)
         .map(|host| IpAddr::from([192, 0, 2, host]))
         .collect();

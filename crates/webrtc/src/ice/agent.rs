@@ -13,11 +13,11 @@ const PATHS_MAX: usize = 8;
 /// few seconds.
 const CONSENT: Duration = Duration::from_secs(30);
 
-/// Which addresses a session's peer has proved, and which of them it chose.
+/// Which addresses a session's peer has proved, and which of them it nominated.
 #[derive(Debug)]
 pub struct Agent {
     current: Side,
-    /// What held before an ICE restart, until the peer uses the new names.
+    /// The names from before an ICE restart, until the peer uses the new ones.
     previous: Option<Side>,
     paths: Vec<Proved>,
     selected: Option<Path>,
@@ -37,18 +37,18 @@ struct Proved {
     last_check: Instant,
 }
 
-/// What came of an authentic check.
+/// The result of an authentic check.
 #[derive(Debug)]
 pub struct Answered {
     /// The response, to be sent to where the check came from.
     pub response: Vec<u8>,
-    /// Whether the address was proved just now.
+    /// Whether this check proved the address.
     pub proved: bool,
     /// An address that was forgotten to make room for it.
     pub forgotten: Option<Path>,
     /// Whether the peer's choice changed.
     pub moved: bool,
-    /// Our name of before a restart, which is no longer in use.
+    /// Our name from before a restart, which is no longer in use.
     pub retired: Option<Credentials>,
 }
 
@@ -79,7 +79,7 @@ impl Agent {
             .map(|side| side.local.ufrag())
     }
 
-    /// The address to send to: what the peer chose.
+    /// The address to send to: the peer's choice.
     pub fn selected(&self) -> Option<Path> {
         self.selected
     }
@@ -94,8 +94,9 @@ impl Agent {
         self.last_check + CONSENT
     }
 
-    /// Takes new names and a new password (RFC 8445 §9). The old ones live on until the peer has used the
-    /// new, so the session never stops. Returns names that were still waiting to be retired.
+    /// Takes new names and a new password (RFC 8445 §9). The old ones stay valid until the peer has
+    /// used the new ones, so the session never stops. Returns names that were still waiting to be
+    /// retired.
     pub fn restart(&mut self, local: Credentials, remote_ufrag: &str) -> Option<Credentials> {
         let side = Side {
             local,
@@ -105,7 +106,7 @@ impl Agent {
         self.previous.replace(before).map(|side| side.local)
     }
 
-    /// Verifies a check that came by `path` and answers it.
+    /// Verifies a check that arrived on `path` and answers it.
     pub fn handle(
         &mut self,
         path: Path,
@@ -147,8 +148,8 @@ impl Agent {
         Ok(answered)
     }
 
-    /// Remembers an address, at the cost of the one that was silent longest if need be. The chosen one
-    /// is never forgotten.
+    /// Remembers an address; if there are too many, forgets the one that was silent longest. The
+    /// chosen one is never forgotten.
     fn note(&mut self, path: Path, now: Instant) -> (bool, Option<Path>) {
         if let Some(known) = self.paths.iter_mut().find(|proved| proved.path == path) {
             known.last_check = now;

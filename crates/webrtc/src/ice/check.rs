@@ -1,4 +1,4 @@
-//! Connectivity checks: STUN binding requests, read with suspicion.
+//! Connectivity checks: STUN binding requests, read as untrusted input.
 
 use std::net::SocketAddr;
 
@@ -29,7 +29,7 @@ const COOKIE: [u8; 4] = [0x21, 0x12, 0xa4, 0x42];
 /// Bytes of a name and its peer's, with the colon.
 const USERNAME_LEN_MAX: usize = 513;
 
-/// Attributes one must understand that we do.
+/// The comprehension-required attributes that we know.
 const UNDERSTOOD: [AttrType; 4] = [
     ATTR_USERNAME,
     ATTR_MESSAGE_INTEGRITY,
@@ -72,12 +72,12 @@ pub struct Check {
     message: Message,
     /// Whether the peer chooses the address it came from.
     pub nominated: bool,
-    /// Whether the peer thinks that we are in control, which a lite agent never is.
+    /// Whether the peer believes that we are controlling, which a lite agent never is.
     pub role_conflict: bool,
     unknown: Vec<AttrType>,
 }
 
-/// Why a datagram is not answered. Nothing of this is told to whoever sent it.
+/// Why a datagram is not answered. The sender is told nothing of this.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum CheckError {
     /// The peer sent something that is not a STUN binding request.
@@ -114,7 +114,7 @@ impl Check {
         }
         MessageIntegrity::check(&mut message, password.as_bytes(), crypto)
             .map_err(|_| CheckError::Forged)?;
-        // What stands behind the integrity is not covered by it and does not count.
+        // Attributes after the integrity are not covered by it and are ignored.
         let covered = message
             .attributes
             .0

@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Random bytes that [`Credentials::generate`] turns into a name and a password.
 pub const RANDOM_LEN: usize = UFRAG_LEN + PASSWORD_LEN;
 
-/// Characters of our names: 96 bits, so nobody finds a session by trying.
+/// Characters of our names: 96 bits, so no session can be found by guessing.
 const UFRAG_LEN: usize = 16;
 
 /// Characters of our passwords: 144 bits; 128 are the least allowed (RFC 8839 §5.4).
@@ -73,7 +73,7 @@ impl fmt::Debug for Credentials {
 pub struct CredentialsError;
 
 fn well_formed(text: &str, len_min: usize) -> bool {
-    // Some clients write `-` and `_`, which the grammar does not have and nobody minds.
+    // Some clients write `-` and `_`, which the grammar does not have and other servers accept.
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(&byte);
     (len_min..=LEN_MAX).contains(&text.len()) && text.bytes().all(allowed)
 }

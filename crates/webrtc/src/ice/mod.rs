@@ -1,11 +1,11 @@
 //! ICE, the lite side: we answer connectivity checks and send none (RFC 8445 §2.5).
 //!
-//! A session has one [`Agent`]. It knows which addresses its peer has proved, by a check that only
-//! somebody with the session's password can make, and which of them the peer chose. The peer may
-//! choose in its very first check, and choose again later; the newest choice holds.
+//! A session has one [`Agent`]. It knows which addresses its peer has proved, by a check that
+//! requires the session's password, and which of them the peer chose. The peer may choose in its
+//! very first check, and choose again later; the newest choice holds.
 //!
-//! Invariants: the agent keeps a bounded number of addresses; nothing is answered that does not
-//! authenticate itself; an address is proved by requests alone, for a lite agent asks nothing.
+//! Invariants: the agent keeps a bounded number of addresses; only authenticated requests are
+//! answered; only requests prove an address, because a lite agent sends none itself.
 //!
 //! [`crate::mux`] finds the agent by the name in the check and drives it.
 

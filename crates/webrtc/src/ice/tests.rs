@@ -103,7 +103,7 @@ fn a_mapped_address_is_told_as_the_peer_knows_it() {
 }
 
 #[test]
-fn whoever_does_not_know_the_password_gets_no_answer() {
+fn a_peer_without_the_password_gets_no_answer() {
     let now = Instant::now();
     let mut agent = Agent::new(local(), "them", now);
     let provider = provider();

@@ -15,7 +15,7 @@ pub struct Counters {
     pub handshakes_failed: u64,
     /// RTP and RTCP packets that were not authentic or were repeated.
     pub srtp_refused: u64,
-    /// Datagrams of no kind, or of no session.
+    /// Datagrams of an unknown kind, or of no session.
     pub strays: u64,
     /// Handshakes under way now.
     pub half_open: u64,

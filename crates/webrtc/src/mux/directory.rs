@@ -12,8 +12,8 @@ use thiserror::Error;
 /// Names that may be known at a time: those of all workers' sessions, and twice that for restarts.
 const NAMES_MAX: usize = 131_072;
 
-/// How long an agreed session waits for its peer's first check. A peer sends it as soon as it has the
-/// answer, and again several times a second.
+/// How long an agreed session waits for its peer's first check. A peer sends it as soon as it has
+/// the answer, and again several times a second.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Sessions that wait for a worker, and the workers of those that found one. `T` is what a worker needs
@@ -29,18 +29,18 @@ enum Entry<T> {
     Owned { worker: u16 },
 }
 
-/// Whose a session is.
+/// The owner of a session.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Claim<T> {
-    /// It waited, and now belongs to whoever asked.
+    /// It waited, and now belongs to the worker that asked.
     Adopted(T),
-    /// It is this worker's.
+    /// It belongs to this worker.
     Owned(u16),
-    /// Nobody has it.
-    Nobody,
+    /// No session has this name.
+    Unknown,
 }
 
-/// As many sessions wait or live as may.
+/// The number of waiting and live sessions is at its limit.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("the directory has {NAMES_MAX} sessions")]
 pub struct DirectoryFull;
@@ -65,16 +65,16 @@ impl<T> Directory<T> {
         Ok(())
     }
 
-    /// Asks for a session on behalf of a worker that was sent its check.
+    /// Claims a session for a worker that received its check.
     pub fn claim(&self, ufrag: &str, worker: u16) -> Claim<T> {
         let mut names = self.lock();
         let Some(entry) = names.get_mut(ufrag) else {
-            return Claim::Nobody;
+            return Claim::Unknown;
         };
         match std::mem::replace(entry, Entry::Owned { worker }) {
             Entry::Waiting { session, .. } => Claim::Adopted(session),
-            // A worker that has to ask has it no longer.
-            Entry::Owned { worker: owner } if owner == worker => Claim::Nobody,
+            // A worker that has to ask no longer has it.
+            Entry::Owned { worker: owner } if owner == worker => Claim::Unknown,
             Entry::Owned { worker: owner } => {
                 *entry = Entry::Owned { worker: owner };
                 Claim::Owned(owner)
@@ -100,11 +100,11 @@ impl<T> Directory<T> {
         Ok(())
     }
 
-    /// Takes a session back that still waits, or tells whose it is.
+    /// Takes back a session that still waits, or names its owner.
     pub fn withdraw(&self, ufrag: &str) -> Claim<T> {
         let mut names = self.lock();
         match names.remove_entry(ufrag) {
-            None => Claim::Nobody,
+            None => Claim::Unknown,
             Some((_, Entry::Waiting { session, .. })) => Claim::Adopted(session),
             Some((ufrag, Entry::Owned { worker })) => {
                 names.insert(ufrag, Entry::Owned { worker });
@@ -121,7 +121,7 @@ impl<T> Directory<T> {
         }
     }
 
-    /// Takes out the sessions whose peers never came.
+    /// Takes out the sessions whose peers never arrived.
     pub fn expire(&self, now: Instant) -> Vec<T> {
         let mut names = self.lock();
         let late = names.extract_if(|_, entry| match entry {
@@ -146,7 +146,7 @@ impl<T> Directory<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Entry<T>>> {
-        // Each change is one call to the map: there is no half-done state to be afraid of.
+        // Each change is one call to the map, so a panic leaves no half-done state.
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -163,12 +163,12 @@ mod tests {
         assert_eq!(directory.owner("a"), None);
         assert_eq!(directory.claim("a", 4), Claim::Adopted(1));
         assert_eq!(directory.claim("a", 5), Claim::Owned(4));
-        assert_eq!(directory.claim("a", 4), Claim::Nobody);
-        assert_eq!(directory.claim("b", 5), Claim::Nobody);
+        assert_eq!(directory.claim("a", 4), Claim::Unknown);
+        assert_eq!(directory.claim("b", 5), Claim::Unknown);
         directory.own("b", 4).expect("room");
         assert_eq!(directory.owner("b"), Some(4));
         assert_eq!(directory.remove("a"), None);
-        assert_eq!(directory.claim("a", 5), Claim::Nobody);
+        assert_eq!(directory.claim("a", 5), Claim::Unknown);
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
         directory.offer("a", 1, now).expect("room");
         directory.offer("b", 2, now).expect("room");
         assert_eq!(directory.withdraw("a"), Claim::Adopted(1));
-        assert_eq!(directory.withdraw("a"), Claim::Nobody);
+        assert_eq!(directory.withdraw("a"), Claim::Unknown);
         assert_eq!(directory.claim("b", 4), Claim::Adopted(2));
         assert_eq!(directory.withdraw("b"), Claim::Owned(4));
         assert_eq!(directory.owner("b"), Some(4));

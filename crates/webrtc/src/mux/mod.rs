@@ -7,22 +7,22 @@
 //! ```
 //!
 //! A [`Mux`] owns its sessions and nothing else: datagrams and the clock come in, events and
-//! datagrams go out. A session is named by a [`Handle`], which is never mistaken for a later one.
-//! A path belongs to a session once it was proved by ICE; from any other only STUN is read.
+//! datagrams go out. A session is named by a [`Handle`], which is never mistaken for a later one. A
+//! path belongs to a session once ICE has proved it; from any other path only STUN is read.
 //!
 //! # One socket per worker
-//! With `SO_REUSEPORT` the kernel spreads peers over the workers' sockets by address, and nobody can know
-//! beforehand on which one a peer arrives. So a session waits in the [`Directory`], which all
-//! workers share, until the first worker that hears of it adopts it. Should a later address of the same
-//! peer hash to another worker, that one learns from the directory whose it is, remembers the
-//! path, and passes its datagrams on:
+//! With `SO_REUSEPORT` the kernel spreads peers over the workers' sockets by address, so it is not
+//! known beforehand on which one a peer arrives. A session therefore waits in the [`Directory`],
+//! which all workers share, until the first worker that receives its check adopts it. If a later
+//! address of the same peer hashes to another worker, that worker learns the owner from the
+//! directory, remembers the path, and passes its datagrams on:
 //!
 //! ```text
 //! match mux.receive(path, datagram, now) {
 //!     Received::Unknown { ufrag } => match directory.claim(ufrag, me) {
 //!         Claim::Adopted(session) => { mux.adopt(session, now); mux.receive(path, datagram, now) }
 //!         Claim::Owned(worker) => { mux.route(path, worker); forward(worker, path, datagram) }
-//!         Claim::Nobody => {}
+//!         Claim::Unknown => {}
 //!     },
 //!     Received::Elsewhere { worker } => forward(worker, path, datagram),
 //!     …
@@ -30,11 +30,11 @@
 //! ```
 //!
 //! After each call the caller sends what [`Mux::poll_transmit`] yields, handles what
-//! [`Mux::poll_event`] yields, strikes what [`Mux::poll_retired`] yields from the directory, and
+//! [`Mux::poll_event`] yields, removes what [`Mux::poll_retired`] yields from the directory, and
 //! sleeps no longer than [`Mux::timeout`] says.
 //!
-//! A session whose peer makes the libraries for DTLS or SRTP panic ends with [`Reason::Panicked`]; a check that
-//! does so is dropped, for it could be anybody's.
+//! A session whose peer makes the libraries for DTLS or SRTP panic ends with [`Reason::Panicked`];
+//! a check that does so is dropped, because it could be forged.
 //!
 //! Bounds: sessions per worker, paths per session, handshakes under way, routes to other workers.
 
@@ -69,18 +69,18 @@ use routes::Routes;
 use session::Session;
 use timers::Timers;
 
-/// Sessions of one worker: beyond it no network card keeps up, and tables have a bound.
+/// Sessions of one worker: no network card keeps up with more, and tables need a bound.
 const SESSIONS_MAX: usize = 65_536;
 
 /// How long a session may take from adoption to keys. Browsers give up at about the same time.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Names a session of one [`Mux`]. The slot is used again, the pair is not.
+/// Names a session of one [`Mux`]. The slot is reused, the pair is not.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Handle {
-    /// The session's place in its worker's table; small, for tables of the caller's own.
+    /// The session's slot in its worker's table; small, for tables of the caller's own.
     pub slot: u32,
-    /// How many sessions had the place before.
+    /// How many sessions had the slot before.
     pub generation: u32,
 }
 
@@ -111,7 +111,8 @@ pub struct NewSession {
 /// What happened to a session.
 #[derive(Debug)]
 pub enum Event {
-    /// The peer is who its offer said and the keys are there. Media may be sent to `path`.
+    /// The peer's certificate is the one of its offer, and the keys are there. Media may be sent to
+    /// `path`.
     Connected {
         /// How to seal what is sent.
         keys: Box<Keys>,
@@ -133,7 +134,7 @@ pub enum Event {
 /// Why a session ended.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Reason {
-    /// Nothing was heard of the peer: no check of its path arrived.
+    /// No check of its path arrived.
     #[error("no connectivity check arrived; UDP or its port may be blocked")]
     NeverCame,
     /// The peer proved its path but made no keys in time.
@@ -145,13 +146,13 @@ pub enum Reason {
     /// The handshake failed.
     #[error("{0}")]
     Dtls(dtls::Error),
-    /// The peer said goodbye.
+    /// The peer closed the session.
     #[error("the peer closed the session")]
     PeerClosed,
-    /// What the peer sent was more than our code could stand.
+    /// Our code panicked over what the peer sent.
     #[error("a defect of the server ended the session")]
     Panicked,
-    /// Somebody else ended it: the peer by its signalling, or an operator.
+    /// Another party ended it: the peer by its signalling, or an operator.
     #[error("the end of the session was asked for")]
     Requested,
 }
@@ -181,7 +182,7 @@ pub struct Transmit {
     pub datagram: Bytes,
 }
 
-/// The worker has as many sessions as it may.
+/// The worker's sessions are at their limit.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("the worker has {SESSIONS_MAX} sessions")]
 pub struct Full;
@@ -290,7 +291,7 @@ impl Mux {
         Ok(handle)
     }
 
-    /// The session that answers to this name of ours.
+    /// The session that has this name of ours.
     pub fn find(&self, ufrag: &str) -> Option<Handle> {
         let slot = *self.by_ufrag.get(ufrag)?;
         let generation = self.sessions.get(slot as usize)?.generation;
@@ -330,7 +331,7 @@ impl Mux {
         true
     }
 
-    /// Seals a plain compound packet and queues it. It is copied, so the caller's buffer is its own again.
+    /// Seals a plain compound packet and queues a copy, so the caller's buffer is free again.
     pub fn send_rtcp(&mut self, handle: Handle, compound: &[u8]) -> Result<(), RtcpError> {
         let session = self.session_mut(handle).ok_or(RtcpError::NotConnected)?;
         let path = session.path().ok_or(RtcpError::NotConnected)?;
@@ -345,7 +346,8 @@ impl Mux {
         Ok(())
     }
 
-    /// Ends a session: the peer is told, and no event follows. False when there is no such session.
+    /// Ends a session: the peer is notified, and no event follows. False when there is no such
+    /// session.
     pub fn close(&mut self, handle: Handle, now: Instant) -> bool {
         if self.session(handle).is_none() {
             return false;
@@ -426,7 +428,7 @@ impl Mux {
         (slot.generation == handle.generation).then_some(session)
     }
 
-    /// Sees to it that the session is woken when it next has to be.
+    /// Ensures that the session is woken at its next deadline.
     fn schedule(&mut self, slot: u32) {
         if let Some(session) = self.sessions[slot as usize].session.as_deref() {
             let due = session.due();
@@ -490,7 +492,7 @@ impl Mux {
     }
 }
 
-/// Tells of a panic that a session's peer has provoked.
+/// Reports a panic that a session's peer has caused.
 pub(crate) fn report(panic: &Panic, path: Option<Path>) {
     match path {
         Some(path) => panic.report(

@@ -11,7 +11,7 @@ use crate::ice::{CheckError, Path, looks_like_check, username};
 use crate::rtcp;
 use crate::srtp::Keys;
 
-/// What a datagram was.
+/// The result of a datagram.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Received<'a> {
     /// Nothing for the caller; there may be events and datagrams to send.
@@ -65,7 +65,7 @@ impl Kind {
 }
 
 impl Mux {
-    /// Takes a datagram that came by `path`. It is decrypted where it lies.
+    /// Takes a datagram that arrived on `path`. It is decrypted in place.
     pub fn receive<'a>(
         &mut self,
         path: Path,
@@ -101,7 +101,7 @@ impl Mux {
 
     fn stun<'a>(&mut self, path: Path, datagram: &'a [u8], now: Instant) -> Received<'a> {
         if !looks_like_check(datagram) {
-            // We ask nothing, so a response or an indication means nothing.
+            // We send no requests, so a response or an indication means nothing.
             self.counters.strays += 1;
             return Received::Nothing;
         }
@@ -134,7 +134,7 @@ impl Mux {
         let Some(session) = place.session.as_deref_mut() else {
             return Err(CheckError::Forged);
         };
-        // It panics, if ever, before it has changed anything: while it reads what could be anybody's.
+        // If it panics, then before it has changed anything: while it reads what could be forged.
         let (agent, provider) = (&mut session.agent, &self.provider);
         let answered = panics::contain(|| agent.handle(path, datagram, now, provider.crypto()));
         let answered = answered.unwrap_or_else(|panic| {
@@ -148,8 +148,8 @@ impl Mux {
             datagram: answered.response.into(),
         });
         if answered.proved {
-            // An address that another session had was given to somebody else by a translator: it belongs to
-            // whoever proved it last.
+            // A NAT gave another session's address to this peer: it belongs to the peer that proved
+            // it last.
             if let Some(other) = self.by_path.insert(path, slot)
                 && other != slot
             {

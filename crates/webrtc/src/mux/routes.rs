@@ -1,8 +1,8 @@
 //! Paths whose sessions live in other workers.
 //!
-//! Two maps: what is used is in the young one or is moved there. When the young one is full it
-//! becomes the old one, and what was left in the old one is forgotten; its next STUN check will
-//! find the way again.
+//! Two maps: a path that is used is in the young one or is moved there. When the young one is full
+//! it becomes the old one, and what was left in the old one is forgotten; its next STUN check finds
+//! the way again.
 
 use std::collections::HashMap;
 

@@ -11,7 +11,7 @@ use crate::srtp::{self, Keys, Opener, RtcpOpener, RtcpSealer};
 pub(super) struct Session {
     pub(super) agent: Agent,
     pub(super) association: Association,
-    /// Where the peer's handshake comes from: until it has chosen, the best guess.
+    /// Where the peer's handshake comes from: the best guess until it has nominated a path.
     pub(super) dtls_path: Option<Path>,
     pub(super) secure: Option<Box<Secure>>,
     adopted: Instant,
@@ -46,7 +46,7 @@ impl Session {
         }
     }
 
-    /// Where to send: what the peer chose, or else where its handshake comes from.
+    /// Where to send: the nominated path, or else the one that its handshake comes from.
     pub(super) fn path(&self) -> Option<Path> {
         self.agent.selected().or(self.dtls_path)
     }

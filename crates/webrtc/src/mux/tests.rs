@@ -49,13 +49,13 @@ impl Peer {
         }
     }
 
-    /// Checks its path and chooses it.
+    /// Checks its path and nominates it.
     fn check(&self, mux: &mut Mux, now: Instant) {
         let mut check = check_request(&self.local, "them", &[ATTR_USE_CANDIDATE]);
         assert_eq!(mux.receive(self.path, &mut check, now), Received::Nothing);
     }
 
-    /// Sends what its handshake has to send, and takes what comes back.
+    /// Sends the datagrams of its handshake, and takes the replies.
     fn exchange(&mut self, mux: &mut Mux, now: Instant) {
         for _ in 0..10 {
             while let Some(mut datagram) = self.dtls.send() {
@@ -172,7 +172,7 @@ fn a_peer_connects_and_is_heard_and_answered() {
     );
 }
 
-/// Every fifth datagram of either side is lost, each time others.
+/// Every fifth datagram of either side is lost, a different one each time.
 #[test]
 fn handshakes_survive_loss() {
     for seed in 0..40u32 {
@@ -440,7 +440,7 @@ fn workers_share_a_port() {
         .offer(peer.local.ufrag(), peer.session(), now)
         .expect("room");
 
-    // The first check is heard by worker 1, which adopts.
+    // Worker 1 receives the first check, and adopts the session.
     let check = check_request(&peer.local, "them", &[ATTR_USE_CANDIDATE]);
     let mut datagram = check.clone();
     let Received::Unknown { ufrag } = workers[1].receive(peer.path, &mut datagram, now) else {
@@ -457,7 +457,7 @@ fn workers_share_a_port() {
         Some((_, Event::Connected { .. }))
     ));
 
-    // After a change of address worker 0 hears the peer, and passes on.
+    // After a change of address worker 0 receives from the peer, and passes on.
     peer.path = path(2);
     let mut datagram = check.clone();
     let Received::Unknown { ufrag } = workers[0].receive(peer.path, &mut datagram, now) else {
@@ -490,7 +490,7 @@ impl<T> Claim<T> {
 }
 
 #[test]
-fn a_path_belongs_to_whoever_proved_it_last() {
+fn a_path_belongs_to_the_peer_that_proved_it_last() {
     let now = Instant::now();
     let mut mux = mux();
     let (first, _) = Peer::connect(1, &mut mux, now);
@@ -627,7 +627,7 @@ fn a_panic_of_the_libraries_costs_one_session_or_one_check() {
     assert_eq!((mux.len(), mux.counters().half_open), (1, 0));
     assert_eq!(mux.poll_retired().as_deref(), Some(peer.local.ufrag()));
 
-    // Within a check, which could be anybody's.
+    // Within a check, which could be forged.
     let refused = mux.counters().checks_refused;
     breaks(true);
     present.check(&mut mux, now);
@@ -635,7 +635,7 @@ fn a_panic_of_the_libraries_costs_one_session_or_one_check() {
     assert_eq!(mux.counters().checks_refused, refused + 1);
     assert!(mux.poll_event().is_none() && mux.poll_transmit().is_none());
 
-    // Everybody else goes on, and newcomers come.
+    // All other sessions go on, and new ones are admitted.
     let mut packet = present.rtp(5);
     let received = mux.receive(present.path, &mut packet, now);
     assert!(matches!(received, Received::Rtp { index: 5, .. }));

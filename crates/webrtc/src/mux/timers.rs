@@ -1,8 +1,8 @@
-//! Which session is to be woken when.
+//! When each session is to be woken.
 //!
-//! Each session has at most one entry. A deadline that moves away, as consent does with every check,
-//! is left where it was: the session is woken early, finds nothing due and is entered anew. So a
-//! check costs a look-up and not two changes of the tree.
+//! Each session has at most one entry. A deadline that moves away, as consent does with every
+//! check, leaves the entry where it is: the session is woken early, finds nothing due and is
+//! entered again. So a check costs a look-up and not two changes of the tree.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -15,7 +15,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// Sees to it that the slot is woken at `due` or before.
+    /// Ensures that the slot is woken at `due` or before.
     pub(super) fn set(&mut self, slot: u32, due: Instant) {
         let at = slot as usize;
         if self.scheduled.len() <= at {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
 
-/// Rung by anybody, answered by its worker before it looks for what was left to it.
+/// Rung from any thread, answered by its worker before it looks for queued work.
 #[derive(Debug)]
 pub(super) struct Bell {
     waker: net::Waker,
@@ -19,14 +19,14 @@ impl Bell {
         }
     }
 
-    /// Call it after having left something.
+    /// Call it after queueing work.
     pub(super) fn ring(&self) {
         if !self.is_rung.swap(true, Ordering::AcqRel) {
             self.waker.wake();
         }
     }
 
-    /// Whatever was left before a ring that this silences is seen by whoever calls it.
+    /// Work that was queued before a ring that this clears is visible to the caller.
     pub(super) fn answer(&self) {
         self.is_rung.swap(false, Ordering::AcqRel);
     }

@@ -1,4 +1,4 @@
-//! Where peers are told to find us.
+//! The addresses that peers are told.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -9,8 +9,8 @@ use crate::sdp::Candidate;
 /// Addresses told: a peer checks every one of them, and most are of no use to it.
 const ADDRESSES_MAX: usize = 8;
 
-/// Addresses on the far side of the world that nobody has (RFC 5737, RFC 3849): the way there is the way to
-/// everybody.
+/// Documentation addresses, which no host has (RFC 5737, RFC 3849): the route to them is the
+/// default route.
 const FAR: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(203, 0, 113, 1)),
     IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
@@ -41,7 +41,7 @@ pub(super) fn of(address: SocketAddr, config: &PortConfig) -> Vec<Candidate> {
         .collect()
 }
 
-/// This host's addresses: the ones that lead to the world, then all others.
+/// This host's addresses: those on the default routes first, then all others.
 fn found() -> Vec<IpAddr> {
     let outwards = FAR
         .iter()
@@ -54,8 +54,8 @@ fn found() -> Vec<IpAddr> {
     outwards.chain(others).collect()
 }
 
-/// Those of the addresses found that a socket bound to all addresses of a family hears. An IPv6 socket
-/// hears IPv4 as well.
+/// Those of the addresses found that a socket bound to all addresses of a family receives on. An
+/// IPv6 socket receives IPv4 as well.
 fn choose(bound: IpAddr, found: &[IpAddr]) -> Vec<IpAddr> {
     let mut chosen = Vec::new();
     for ip in found {
@@ -65,7 +65,7 @@ fn choose(bound: IpAddr, found: &[IpAddr]) -> Vec<IpAddr> {
     }
     chosen.truncate(ADDRESSES_MAX);
     if chosen.is_empty() {
-        // Nobody but this host itself can come.
+        // Only this host itself can connect there.
         chosen.push(Ipv4Addr::LOCALHOST.into());
     }
     chosen

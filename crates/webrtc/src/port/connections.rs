@@ -1,8 +1,8 @@
 //! TCP connections that carry datagrams (RFC 4571, RFC 6544), for peers that UDP does not reach.
 //!
-//! A connection is *opening* until its first frame is there, which tells whose it is, and *open* from
-//! then on. What it has to send is queued, framed, up to a bound: a peer that takes nothing gets nothing
-//! more.
+//! A connection is *opening* until its first frame, which names its session, and *open* from then
+//! on. What it has to send is queued, framed, up to a bound: a peer that reads nothing is sent
+//! nothing more.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -18,31 +18,31 @@ use super::wire::LISTENER;
 use crate::framing::{self, Deframer, HEADER_LEN};
 use crate::ice::Path;
 
-/// Connections of one worker. A thousand are more viewers over TCP than a worker has over UDP in a bad
-/// office, and their queues are 128 MiB.
+/// Connections of one worker. A thousand are more viewers over TCP than a worker has, even where
+/// UDP is blocked, and their queues are 128 MiB.
 const CONNECTIONS_MAX: usize = 1_024;
 
-/// Of these, those that have not said yet whose they are. The oldest of the address that has the most
+/// Of these, those that have not named a session yet. The oldest of the address that has the most
 /// makes room for a newer one.
 const OPENING_MAX: usize = 128;
 
-/// How long a connection may take to say whose it is. A browser does at once.
+/// How long a connection may take to name its session. A browser does so at once.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes that may wait for one connection: a large keyframe. What the kernel has not sent yet comes on
 /// top (`net::tcp::NOTSENT_LOWAT_BYTES`).
 const QUEUE_BYTES_MAX: usize = 128 * 1024;
 
-/// What a queue keeps of its room when it is empty.
+/// The capacity that a queue keeps when it is empty.
 const QUEUE_BYTES_KEPT: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Connections {
     all: HashMap<u64, Connection>,
     by_path: HashMap<Path, u64>,
-    /// Numbers given out. They are never given again, so none is mistaken.
+    /// The last number given out. Numbers are never reused, so none is mistaken.
     numbers: u64,
-    /// Those that sending found dead, to be taken out by whoever called.
+    /// Those that a send found dead, to be taken out by the caller.
     broken: Vec<u64>,
 }
 
@@ -58,12 +58,12 @@ struct Connection {
 
 #[derive(Debug)]
 enum State {
-    /// What it has said so far.
+    /// What has arrived so far.
     Opening(Vec<u8>),
     Open(Deframer),
 }
 
-/// What reading brought.
+/// The result of a read.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Heard {
     Bytes(usize),
@@ -98,13 +98,13 @@ impl Connections {
         };
         self.all.insert(number, connection);
         if let Some(former) = self.by_path.insert(path, number) {
-            // The peer would not have the port again if the connection that had it were alive.
+            // A live connection with this address would keep the peer from using the port again.
             self.all.remove(&former);
         }
         Some(number)
     }
 
-    /// Takes a connection out, and what it has said if it never said enough.
+    /// Takes a connection out, with what has arrived if it was still opening.
     pub(super) fn remove(&mut self, number: u64) -> Option<(TcpStream, Path, Vec<u8>)> {
         let connection = self.all.remove(&number)?;
         let path = connection.path;
@@ -135,7 +135,7 @@ impl Connections {
         Some(oldest)
     }
 
-    /// Those that are of no use: they do not say whose they are, or their session is over.
+    /// Those that are of no use: they name no session in time, or their session is over.
     pub(super) fn useless(&self, is_known: impl Fn(Path) -> bool, now: Instant) -> Vec<u64> {
         let is_useless = |connection: &Connection| match connection.state {
             State::Opening(_) => now.duration_since(connection.since) > OPENING_TIMEOUT,
@@ -145,7 +145,7 @@ impl Connections {
         useless.map(|(number, _)| *number).collect()
     }
 
-    /// The next connection that sending found dead.
+    /// The next connection that a send found dead.
     pub(super) fn take_broken(&mut self) -> Option<u64> {
         self.broken.pop()
     }
@@ -162,7 +162,8 @@ impl Connections {
         }
     }
 
-    /// Adds to what an opening connection has said, and yields all of it. Nothing for an open one.
+    /// Adds to what has arrived on an opening connection, and returns all of it. `None` for an open
+    /// one.
     pub(super) fn said(&mut self, number: u64, bytes: &[u8]) -> Option<&[u8]> {
         match &mut self.all.get_mut(&number)?.state {
             State::Opening(said) => {
@@ -173,7 +174,7 @@ impl Connections {
         }
     }
 
-    /// Opens a connection that has said whose it is, and yields what it has said.
+    /// Opens a connection that has named its session, and returns what has arrived.
     pub(super) fn open(&mut self, number: u64) -> Option<Vec<u8>> {
         let connection = self.all.get_mut(&number)?;
         let open = State::Open(Deframer::default());
@@ -186,7 +187,7 @@ impl Connections {
         }
     }
 
-    /// Lends an open connection's deframer: what it yields may lead to sending on the same connection.
+    /// Lends an open connection's deframer: its datagrams may lead to sends on the same connection.
     pub(super) fn lend_deframer(&mut self, number: u64) -> Option<(Path, Deframer)> {
         let connection = self.all.get_mut(&number)?;
         match &mut connection.state {
@@ -225,7 +226,7 @@ impl Connections {
         Sent::Gone
     }
 
-    /// Goes on sending: the socket has room.
+    /// Continues to send: the socket has room.
     pub(super) fn flush(&mut self, number: u64, poller: &Poller) {
         if let Some(connection) = self.all.get_mut(&number)
             && !connection.flush(number, poller)
@@ -240,7 +241,7 @@ impl Connection {
         matches!(self.state, State::Opening(_))
     }
 
-    /// Writes what the socket takes, and has the poller tell when there is room for the rest. False when the
+    /// Writes what the socket takes, and has the poller report room for the rest. False when the
     /// connection is dead.
     fn flush(&mut self, number: u64, poller: &Poller) -> bool {
         while !self.queue.is_empty() {
@@ -286,7 +287,7 @@ impl Queue {
         self.bytes.drain(..self.start);
         self.start = 0;
         for datagram in bytes.chunks(segment) {
-            // Longer than any that a peer would take.
+            // Longer than any that a peer would accept.
             let Some(header) = framing::header(datagram.len()) else {
                 continue;
             };

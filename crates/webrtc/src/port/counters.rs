@@ -21,17 +21,17 @@ pub struct Counters {
     pub blocked: u64,
     /// Datagrams that could not be sent: no room, no way to the peer, or too long for it.
     pub lost: u64,
-    /// Datagrams and connections that were another worker's and were passed on.
+    /// Datagrams and connections that belonged to another worker and were passed on.
     pub forwarded: u64,
-    /// Those of which the other worker had too many.
+    /// Those that were dropped because the other worker's queue was full.
     pub forwards_lost: u64,
-    /// TCP connections that were taken.
+    /// TCP connections that were accepted.
     pub connections: u64,
-    /// TCP connections that were turned away or hung up on.
+    /// TCP connections that were refused or closed.
     pub connections_refused: u64,
-    /// Sessions that nobody came for.
+    /// Sessions whose peers never arrived.
     pub expired: u64,
-    /// Sessions whose peers came but did not connect.
+    /// Sessions whose peers arrived but did not connect.
     pub abandoned: u64,
 }
 
@@ -85,7 +85,7 @@ impl Counters {
     }
 }
 
-/// One worker's counters, written by it and read by anybody.
+/// One worker's counters, written by it and read from any thread.
 #[derive(Debug, Default)]
 pub(super) struct Board([AtomicU64; CELLS]);
 

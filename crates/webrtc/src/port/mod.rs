@@ -8,15 +8,16 @@
 //!               ▼ │ datagrams and connections of other workers' sessions    turn: bells and deadlines
 //! ```
 //!
-//! A [`Port`] has one UDP port and the TCP port of the same number. Each of its workers is a thread with a
-//! socket of its own on both, and serves the sessions it adopted as [`crate::mux`] describes. What a
-//! session is for is not known here: its ticket is, and the worker's [`Role`] makes something of it. A
-//! role is one thread's alone, so it needs no lock; everything reaches it through its methods, and
-//! [`Outbox`] is the only way out.
+//! A [`Port`] has one UDP port and the TCP port of the same number. Each of its workers is a thread
+//! with a socket of its own on both, and serves the sessions it adopted as [`crate::mux`]
+//! describes. The port does not know what a session is for: it keeps the session's ticket, and the
+//! worker's [`Role`] interprets it. A role belongs to one thread, so it needs no lock; everything
+//! reaches it through its methods, and [`Outbox`] is the only way out.
 //!
-//! Invariants: a worker blocks nowhere but in its sleep; a session that nobody claims is given up, and
-//! its ticket dropped, within seven seconds; what waits for a worker, a connection or a peer has a
-//! bound; a worker that panics ends the process, for its share of the peers would be deaf to the rest.
+//! Invariants: a worker blocks only in its sleep; a session whose peer never arrives is given up,
+//! and its ticket dropped, within seven seconds; what waits for a worker, a connection or a peer
+//! has a bound; a worker that panics ends the process, because its share of the peers would get no
+//! answer.
 //!
 //! Callers: `server`, which starts it and agrees on sessions.
 
@@ -67,9 +68,9 @@ const ATTEMPTS_MAX: usize = 16;
 /// How a port is to be opened.
 #[derive(Clone, Debug)]
 pub struct PortConfig {
-    /// Where to listen, over UDP and TCP. Port 0 stands for any.
+    /// The address to listen on, over UDP and TCP. Port 0 stands for any.
     pub listen: SocketAddr,
-    /// The addresses that peers are told, the best first. None: those that this host finds it has.
+    /// The addresses that peers are told, the best first. If empty, those found on this host.
     pub public_addresses: Vec<IpAddr>,
     /// Threads; 0 stands for as many as there are cores.
     pub workers: usize,
@@ -89,7 +90,7 @@ impl PortConfig {
     }
 }
 
-/// As many sessions are expected or live as may, or the port is closed.
+/// The number of expected and live sessions is at its limit, or the port is closed.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("there is no room for another WebRTC session")]
 pub struct Full;
@@ -106,8 +107,9 @@ struct Inner<T> {
 }
 
 impl<T: Send + 'static> Port<T> {
-    /// Opens the port and starts its workers. `role` makes the role of each: it is given the worker's
-    /// number and a waker, which has the worker take a turn and may be called from any thread.
+    /// Opens the port and starts its workers. `role` makes the role of each: it is given the
+    /// worker's number and a waker, which makes the worker take a turn and may be called from any
+    /// thread.
     pub fn start<R: Role<Ticket = T>>(
         config: &PortConfig,
         identity: Identity,
@@ -145,7 +147,7 @@ impl<T: Send + 'static> Port<T> {
             let role = role(number, shared.waker(number));
             let worker = Worker::new(number, Arc::clone(&shared), &identity, inbox, wire, role);
             let name = format!("webrtc-{number}");
-            // Those that run already end when the port is dropped.
+            // Workers that already run end when the port is dropped.
             let thread = thread::Builder::new()
                 .name(name)
                 .spawn(move || worker.run())?;
@@ -155,12 +157,12 @@ impl<T: Send + 'static> Port<T> {
         Ok(port)
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.0.address
     }
 
-    /// Where peers are told to find it, the best first.
+    /// The addresses that peers are told, the best first.
     pub fn candidates(&self) -> &[Candidate] {
         &self.0.candidates
     }
@@ -170,8 +172,8 @@ impl<T: Send + 'static> Port<T> {
         &self.0.fingerprint
     }
 
-    /// Awaits the peer of a session, which is named by `session.local.ufrag()`. The ticket goes to a role
-    /// when the peer has connected, and is dropped when it does not in time.
+    /// Awaits the peer of a session, which is named by `session.local.ufrag()`. The ticket goes to
+    /// a role when the peer has connected, and is dropped when it does not connect in time.
     pub fn expect(&self, session: NewSession, ticket: T) -> Result<(), Full> {
         let shared = &self.0.shared;
         if shared.is_stopping() {
@@ -188,7 +190,7 @@ impl<T: Send + 'static> Port<T> {
     pub fn restart(&self, ufrag: &str, local: Credentials, remote_ufrag: &str) -> bool {
         let Inner { shared, .. } = &*self.0;
         let worker = match shared.directory.withdraw(ufrag) {
-            Claim::Nobody => return false,
+            Claim::Unknown => return false,
             Claim::Adopted(Expected { session, ticket }) => {
                 let session = NewSession {
                     local,
@@ -217,12 +219,12 @@ impl<T: Send + 'static> Port<T> {
         told
     }
 
-    /// Ends a session, expected or connected: its peer is told. False when there is no such session, or
-    /// its worker has too much to do.
+    /// Ends a session, expected or connected: its peer is notified. False when there is no such
+    /// session, or its worker has too much to do.
     pub fn close(&self, ufrag: &str) -> bool {
         let Inner { shared, .. } = &*self.0;
         match shared.directory.withdraw(ufrag) {
-            Claim::Nobody => false,
+            Claim::Unknown => false,
             Claim::Adopted(expected) => {
                 drop(expected);
                 true
@@ -239,18 +241,18 @@ impl<T: Send + 'static> Port<T> {
         self.0.shared.counters()
     }
 
-    /// Sessions whose peers have been heard of, connected or not.
+    /// Sessions whose peers have sent a check, connected or not.
     pub fn sessions(&self) -> usize {
         self.0.shared.sessions()
     }
 
-    /// How often each worker has turned, which it does every second at the least.
+    /// Turns of each worker, at least one every second.
     pub fn turns(&self) -> Vec<u64> {
         self.0.shared.turns()
     }
 
-    /// Ends all sessions and closes the port. Returns when the peers were told and the threads have ended,
-    /// which takes no longer than a turn of their roles.
+    /// Ends all sessions and closes the port. Returns when the peers were notified and the threads
+    /// have ended, which takes no longer than a turn of their roles.
     pub fn stop(&self) {
         self.0.stop();
     }
@@ -280,7 +282,7 @@ impl<T> Inner<T> {
         self.shared.ring_all();
         let threads = std::mem::take(&mut *self.threads());
         for thread in threads {
-            // A role may have had the last clone of its own port.
+            // A role may have dropped the last clone of its own port.
             if thread.thread().id() != thread::current().id() {
                 // A worker that panics takes the process with it.
                 thread.join().ok();
@@ -307,7 +309,7 @@ fn open(config: &PortConfig, count: usize) -> io::Result<Vec<Sockets>> {
     }
     let mut attempt = 1;
     loop {
-        // Free a moment ago is free enough: numbers are not given out again soon.
+        // It was free a moment ago, which is enough: numbers are not given out again soon.
         let address = udp::Socket::bind(config.listen)?.address();
         match open_at(address, config.tcp, count) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempt < ATTEMPTS_MAX => {
@@ -331,7 +333,7 @@ fn open_at(address: SocketAddr, tcp: bool, count: usize) -> io::Result<Vec<Socke
     Ok(sockets)
 }
 
-/// Says once if the kernel holds less than a burst to a large audience needs.
+/// Warns once if the kernel's buffer holds less than a burst to a large audience needs.
 fn report_buffers(sockets: &[Sockets]) {
     /// A keyframe of 100 KB to a few dozen viewers at once.
     const ENOUGH_BYTES: usize = 4 * 1024 * 1024;

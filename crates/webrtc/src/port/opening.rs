@@ -1,4 +1,4 @@
-//! The beginning of a TCP connection: a connectivity check, or it is nobody's.
+//! The beginning of a TCP connection: a connectivity check, or the connection is refused.
 
 use crate::framing::HEADER_LEN;
 use crate::ice::{looks_like_check, username};
@@ -17,7 +17,7 @@ pub(super) enum Opening<'a> {
     Foreign,
 }
 
-/// Reads the first frame. It is long before it is complete that something foreign shows.
+/// Reads the first frame. Foreign data is recognised long before the frame is complete.
 pub(super) fn read(bytes: &[u8]) -> Opening<'_> {
     let Some((header, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
         return Opening::Incomplete;

@@ -6,11 +6,11 @@ use super::wire::Wire;
 use crate::ice::Path;
 use crate::mux::{Handle, Mux};
 
-/// What became of a send.
+/// The result of a send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use]
 pub enum Sent {
-    /// It is on its way. As ever, that does not mean that it arrives.
+    /// It was sent. It may still be lost on the way.
     Sent,
     /// There is no room and nothing was sent. When there is room again, the role is given a turn.
     Blocked,
@@ -19,7 +19,7 @@ pub enum Sent {
     Gone,
 }
 
-/// Sends for a role, while it is called.
+/// Sends for a role, during a call to it.
 pub struct Outbox<'a> {
     mux: &'a mut Mux,
     wire: &'a mut Wire,
@@ -39,7 +39,7 @@ impl Outbox<'_> {
     /// Bytes in [`Outbox::buffer`]: as many datagrams of 1,500 bytes.
     pub const LEN_MAX: usize = Self::SEGMENTS_MAX * 1_500;
 
-    /// Room for the next send. What is in it is left from earlier ones.
+    /// Memory for the next send. It contains leftovers of earlier ones.
     pub fn buffer(&mut self) -> &mut [u8] {
         self.wire.buffer()
     }
@@ -50,7 +50,7 @@ impl Outbox<'_> {
         self.wire.send_buffer(path, len, segment, self.now)
     }
 
-    /// Seals a compound packet for a session's peer and sends it, as soon as the role returns. It is
+    /// Seals a compound packet for a session's peer, to be sent as soon as the role returns. Does
     /// nothing when the session is over.
     pub fn rtcp(&mut self, session: Handle, compound: &[u8]) {
         if let Err(error) = self.mux.send_rtcp(session, compound) {
@@ -58,7 +58,7 @@ impl Outbox<'_> {
         }
     }
 
-    /// Ends a session: the peer is told, and the role hears no more of it.
+    /// Ends a session: the peer is notified, and the role is not called for it again.
     pub fn close(&mut self, session: Handle) {
         self.mux.close(session, self.now);
     }

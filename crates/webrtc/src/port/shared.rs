@@ -11,12 +11,12 @@ use super::counters::{Board, Counters};
 use crate::ice::{Credentials, Path};
 use crate::mux::{Directory, NewSession};
 
-/// Datagrams and connections that may wait for another worker than the one they reached: those of a few
-/// milliseconds, of peers whose address has changed. More are lost as the network loses some.
+/// Datagrams and connections that may wait for another worker than the one they reached: those of a
+/// few milliseconds, of peers whose address has changed. More are lost, as on the network.
 const MAIL_MAX: usize = 1_024;
 
-/// Commands that may wait for a worker; beyond it whoever gives one is refused. Each stands for a
-/// request over HTTP.
+/// Commands that may wait for a worker; beyond it further ones are refused. Each is caused by one
+/// HTTP request.
 const COMMANDS_MAX: usize = 4_096;
 
 /// A session on its way to a worker.
@@ -72,7 +72,7 @@ pub(super) struct Inbox {
     pub(super) commands: Receiver<Command>,
 }
 
-/// Both sides of a post for the worker that this wakes.
+/// Both sides of a post for the worker that this waker wakes.
 pub(super) fn post(waker: net::Waker) -> (Post, Inbox) {
     let (mail, mail_inbox) = sync_channel(MAIL_MAX);
     let (commands, command_inbox) = sync_channel(COMMANDS_MAX);
@@ -128,7 +128,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Passes something on to another worker. False when it has too much to do.
+    /// Passes something on to another worker. False when its queue is full.
     pub(super) fn pass(&self, worker: u16, mail: Mail) -> bool {
         let Some(post) = self.posts.get(usize::from(worker)) else {
             return false;
@@ -138,7 +138,7 @@ impl<T> Shared<T> {
         passed
     }
 
-    /// Leaves a command. False when the worker has too much to do.
+    /// Queues a command. False when the worker's queue is full.
     pub(super) fn command(&self, worker: u16, command: Command) -> bool {
         let Some(post) = self.posts.get(usize::from(worker)) else {
             return false;
@@ -148,7 +148,7 @@ impl<T> Shared<T> {
         told
     }
 
-    /// Tells what a worker counted so far.
+    /// Publishes a worker's counters.
     pub(super) fn publish(&self, worker: usize, counters: Counters, sessions: usize) {
         if let Some(post) = self.posts.get(worker) {
             post.board.write(counters);
@@ -165,7 +165,7 @@ impl<T> Shared<T> {
         sum
     }
 
-    /// How often each worker has told.
+    /// How often each worker has published.
     pub(super) fn turns(&self) -> Vec<u64> {
         let turns = self.posts.iter().map(|post| &post.turns);
         turns.map(|turns| turns.load(Ordering::Relaxed)).collect()

@@ -22,17 +22,17 @@ const RUN: usize = 5;
 const SEGMENT: usize = 300;
 const RUN_LEN: usize = (RUN - 1) * SEGMENT + 17;
 
-/// Who has this ticket makes the role panic as soon as it has connected.
+/// A session with this ticket makes the role panic as soon as it has connected.
 const UNBEARABLE: u32 = 666;
 
 /// An RTP packet that begins with this makes the role panic.
 const DEFECT: u8 = 0xfe;
 
-/// Who has this ticket is sent a packet as soon as it has connected.
+/// A session with this ticket is sent a packet as soon as it has connected.
 const EAGER: u32 = 77;
 const GREETING: [u8; 4] = [0x80, 1, 2, 3];
 
-/// What a role was told.
+/// The calls that a role received.
 #[derive(Debug)]
 enum Seen {
     Connected {
@@ -48,7 +48,7 @@ enum Seen {
     Ended,
 }
 
-/// Tells what it is told; answers an RTP packet with as many runs of datagrams as its first byte says,
+/// Reports its calls; answers an RTP packet with as many runs of datagrams as its first byte says,
 /// and one that says none by a report.
 struct Echo {
     worker: usize,
@@ -60,7 +60,7 @@ struct Echo {
 
 impl Echo {
     fn tell(&self, seen: Seen) {
-        self.seen.try_send(seen).expect("somebody looks");
+        self.seen.try_send(seen).expect("the test receives");
     }
 }
 
@@ -135,7 +135,7 @@ impl Role for Echo {
                 *byte = (at / SEGMENT) as u8;
             }
             let Some(path) = self.paths.get(session) else {
-                // It ended before all that was owed to it was sent.
+                // It ended before everything queued for it was sent.
                 self.owed.pop();
                 continue;
             };
@@ -274,7 +274,7 @@ impl Wire {
         }
     }
 
-    /// The next datagram; nothing when the port has hung up.
+    /// The next datagram; `None` when the port has hung up.
     fn receive(&mut self) -> Option<Vec<u8>> {
         let mut room = [0; 2_048];
         match self {
@@ -301,7 +301,7 @@ impl Wire {
         }
     }
 
-    /// Checks this way for a session, chooses it, and waits for the answer.
+    /// Sends a check for a session on this path, nominates it, and waits for the answer.
     fn check(&mut self, local: &Credentials) {
         self.send(&check_request(local, "them", &[ATTR_USE_CANDIDATE]));
         let answer = self.receive().expect("an answer");
@@ -339,7 +339,7 @@ impl Peer {
                 dtls.receive(&datagram, Instant::now());
             }
         }
-        // Its last flight, if the other side's came first.
+        // Its last flight, if the other side's arrived first.
         while let Some(datagram) = dtls.send() {
             wire.send(&datagram);
         }
@@ -367,7 +367,7 @@ impl Peer {
         self.wire.send(&out[..sealed.expect("sealed")]);
     }
 
-    /// Waits for the goodbye of the port.
+    /// Waits for the port's close message.
     fn hear_goodbye(&mut self) {
         while !self.dtls.is_closed {
             let datagram = self.wire.receive().expect("a goodbye");
@@ -411,7 +411,7 @@ fn a_run_is_one_send() {
     for _ in 0..10 {
         peer.wire.take_run();
     }
-    // Everything else is one datagram a send.
+    // Everything else is sent as one datagram each.
     eventually("all is counted", || {
         let counters = fixture.port.counters();
         counters.datagrams - counters.sends == 10 * (RUN as u64 - 1)
@@ -489,13 +489,13 @@ fn strangers_get_no_answer_and_do_no_harm() {
     }
     stranger.send(&[]);
     stranger.send(&[0; 60_000]);
-    let nobody = Credentials::generate(&[200; RANDOM_LEN]);
-    stranger.send(&check_request(&nobody, "them", &[ATTR_USE_CANDIDATE]));
+    let unknown = Credentials::generate(&[200; RANDOM_LEN]);
+    stranger.send(&check_request(&unknown, "them", &[ATTR_USE_CANDIDATE]));
     let mut hello = Client::new(&CM_FIRST, Instant::now());
     while let Some(datagram) = hello.send() {
         stranger.send(&datagram);
     }
-    // A check of a session that is there, by somebody who does not know the password.
+    // A check of an existing session, by a peer without the password.
     let (local, dtls) = fixture.expect(1);
     let forged = Credentials::parse(local.ufrag(), &"x".repeat(24)).expect("well formed");
     stranger.send(&check_request(&forged, "them", &[ATTR_USE_CANDIDATE]));
@@ -527,7 +527,7 @@ fn a_peer_connects_over_tcp() {
     assert!(matches!(fixture.next(), Seen::Rtp(3, _)));
     peer.wire.take_run();
     assert_eq!(fixture.port.counters().connections, 1);
-    // It hangs up and comes back another way.
+    // It hangs up and connects again over another path.
     peer.wire = Wire::udp(fixture.port.address());
     peer.wire.check(&peer.local);
     assert!(matches!(fixture.next(), Seen::Moved(_)));
@@ -555,9 +555,9 @@ fn a_connection_goes_to_the_worker_that_has_its_session() {
 }
 
 #[test]
-fn connections_of_nobody_are_hung_up_on() {
+fn connections_of_no_session_are_closed() {
     let fixture = Fixture::open(1);
-    let nobody = Credentials::generate(&[200; RANDOM_LEN]);
+    let unknown = Credentials::generate(&[200; RANDOM_LEN]);
     let (local, _) = fixture.expect(1);
     let forged = Credentials::parse(local.ufrag(), &"x".repeat(24)).expect("well formed");
     let framed = |credentials| {
@@ -571,7 +571,7 @@ fn connections_of_nobody_are_hung_up_on() {
         vec![0, 0],
         vec![0, 3, 22, 254, 253],
         vec![255; 4_096],
-        framed(&nobody),
+        framed(&unknown),
         framed(&forged),
     ] {
         let mut stream = TcpStream::connect(fixture.port.address()).expect("connected");
@@ -612,7 +612,7 @@ fn a_full_connection_blocks_and_goes_on() {
 #[test]
 fn a_session_gets_other_names_and_goes_on() {
     let fixture = Fixture::open(2);
-    // One that nobody has come for.
+    // A session whose peer has not arrived.
     let (former, dtls) = fixture.expect(1);
     let local = Credentials::generate(&[101; RANDOM_LEN]);
     assert!(fixture.port.restart(former.ufrag(), local.clone(), "them"));
@@ -624,7 +624,7 @@ fn a_session_gets_other_names_and_goes_on() {
     let ufrag = peer.local.ufrag().to_owned();
     assert!(fixture.port.restart(&ufrag, local.clone(), "them"));
     peer.wire = Wire::udp(fixture.port.address());
-    // The worker may hear of the peer first; the peer asks again then, as this does.
+    // The check may reach the worker before the new names do; a peer then repeats it, as this does.
     eventually("the new names hold", || {
         let mut wire = Wire::udp(fixture.port.address());
         let Wire::Udp(socket) = &wire else {
@@ -658,7 +658,7 @@ fn a_session_gets_other_names_and_goes_on() {
 #[test]
 fn sessions_end_however_they_are_ended() {
     let fixture = Fixture::open(1);
-    // Before anybody came.
+    // Before its peer arrived.
     let (local, _) = fixture.expect(1);
     assert!(fixture.port.close(local.ufrag()));
     assert!(!fixture.port.close(local.ufrag()));
@@ -682,13 +682,13 @@ fn sessions_end_however_they_are_ended() {
         peer.wire.send(&datagram);
     }
     assert!(matches!(fixture.next(), Seen::Closed(Reason::PeerClosed)));
-    eventually("nobody is left", || fixture.port.sessions() == 0);
+    eventually("no session is left", || fixture.port.sessions() == 0);
     fixture.nothing_more();
     assert!(fixture.port.0.shared.directory.is_empty());
 }
 
 #[test]
-fn whoever_never_comes_is_given_up() {
+fn a_session_without_a_peer_is_given_up() {
     let fixture = Fixture::open(2);
     let session = NewSession {
         local: Credentials::generate(&[1; RANDOM_LEN]),
@@ -736,13 +736,13 @@ fn the_port_says_goodbye_and_can_be_opened_again() {
     );
     let again = Fixture::with(&config);
     again.udp_peer(3);
-    // A port that nobody has any more is closed.
+    // A port without any owner is closed.
     let Fixture { port, seen, .. } = again;
     drop(port);
     assert!(matches!(seen.recv_timeout(DEADLINE), Ok(Seen::Ended)));
 }
 
-/// Once a second a worker wakes up by itself, which would be too seldom for this many turns.
+/// A worker wakes up by itself once a second, which would be too seldom for this many turns.
 #[test]
 fn a_waker_gives_its_worker_a_turn() {
     let fixture = Fixture::open(1);
@@ -777,14 +777,14 @@ fn a_panic_over_what_a_peer_sends_ends_its_session_and_no_other() {
     fixture.udp_peer(3);
 }
 
-/// A peer is gone before all that the role owes it was sent.
+/// A peer leaves before everything that the role sent it has been written.
 #[test]
 fn what_is_owed_to_a_peer_that_has_gone_is_forgotten() {
     let fixture = Fixture::open(1);
     let (local, dtls) = fixture.expect(1);
     let wire = Wire::tcp(fixture.port.address());
     let mut peer = Peer::connect(wire, local, dtls, &fixture);
-    // More than its connection takes, so that much is owed when it is closed.
+    // More than its connection takes, so that data is queued when it is closed.
     let sends = 60;
     for index in 0..sends {
         peer.send(index, &[100]);
@@ -793,14 +793,14 @@ fn what_is_owed_to_a_peer_that_has_gone_is_forgotten() {
     eventually("it is full", || fixture.port.counters().blocked > 0);
     assert!(fixture.port.close(peer.local.ufrag()));
     assert!(matches!(fixture.next(), Seen::Closed(Reason::Requested)));
-    // The role has turns, and others are served.
+    // The role still gets turns, and other peers are served.
     let mut other = fixture.udp_peer(2);
     other.send(1, &[1]);
     assert!(matches!(fixture.next(), Seen::Rtp(1, _)));
     other.wire.take_run();
 }
 
-/// A role that breaks.
+/// A role that panics.
 struct Broken;
 
 impl Role for Broken {
@@ -817,7 +817,7 @@ impl Role for Broken {
     fn end(&mut self) {}
 }
 
-/// This test runs itself once more, where it may end the process.
+/// This test starts itself again in a child process, which may end.
 #[test]
 fn a_worker_that_panics_ends_the_process() {
     const INNER: &str = "CARILLON_TEST_BROKEN_ROLE";

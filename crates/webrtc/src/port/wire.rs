@@ -1,4 +1,4 @@
-//! One worker's sockets: how datagrams leave, whichever way.
+//! One worker's sockets: how datagrams leave, over UDP and TCP.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -17,7 +17,7 @@ pub(super) const UDP: u64 = 0;
 /// The poller's number of the TCP listener. Those of connections are greater.
 pub(super) const LISTENER: u64 = 1;
 
-/// How long nothing is sent when the system is short of memory: nothing tells when that is over.
+/// How long nothing is sent when the system is short of memory: no event says when that is over.
 const EXHAUSTED_BACKOFF: Duration = Duration::from_millis(1);
 
 /// See the module's description.
@@ -78,7 +78,7 @@ impl Wire {
         }
     }
 
-    /// Sends one datagram that its peer will ask for again if it is lost.
+    /// Sends one datagram that its peer will request again if it is lost.
     pub(super) fn send(&mut self, path: Path, datagram: &[u8], now: Instant) {
         let segment = datagram.len().max(1);
         let sent = match path.transport {
@@ -88,7 +88,7 @@ impl Wire {
         self.udp.traffic.lost += u64::from(sent != Sent::Sent);
     }
 
-    /// Takes a connection on. Yields its number, if it could be watched.
+    /// Takes a connection on. Returns its number, if it could be watched.
     pub(super) fn admit(
         &mut self,
         stream: TcpStream,
@@ -105,7 +105,7 @@ impl Wire {
         self.connections.flush(number, &self.poller);
     }
 
-    /// Listens no longer, or again.
+    /// Stops or resumes listening.
     pub(super) fn listen(&self, on: bool) -> io::Result<()> {
         match (&self.listener, on) {
             (None, _) => Ok(()),
@@ -114,7 +114,7 @@ impl Wire {
         }
     }
 
-    /// When to look whether a full socket has room.
+    /// When to check whether a full socket has room.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.udp.full {
             Some(Full::Until(due)) => Some(due),
@@ -144,9 +144,9 @@ pub(super) struct Udp {
 /// Why nothing is sent at present, and until when.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Full {
-    /// Until the poller tells of room.
+    /// Until the poller reports room.
     Watched,
-    /// Until then: nothing will be told.
+    /// Until this time: no event will come.
     Until(Instant),
 }
 
@@ -169,7 +169,7 @@ impl Udp {
         poller: &Poller,
     ) -> Sent {
         if self.full.is_some() {
-            // Others wait for room already: asking the kernel for each of them tells nothing new.
+            // Others already wait for room: asking the kernel for each of them yields nothing new.
             self.traffic.blocked += 1;
             return Sent::Blocked;
         }
@@ -180,7 +180,7 @@ impl Udp {
             let taken = match self.socket.send(path.remote, path.local, run, segment) {
                 udp::Sent::Whole => datagrams,
                 udp::Sent::Part(taken) => taken,
-                // There may be a way in a moment; and whoever is gone for good falls silent.
+                // The route may come back in a moment; a peer that is gone for good falls silent.
                 udp::Sent::TooLong | udp::Sent::Unreachable => 0,
                 full @ (udp::Sent::Full | udp::Sent::Exhausted) => {
                     self.fill(full, now, poller);
@@ -211,7 +211,8 @@ impl Udp {
     }
 }
 
-/// Input is always of interest; room costs an event per datagram that leaves, so only when there is none.
+/// Input is always of interest; room costs an event per datagram that leaves, so it is requested
+/// only when there is none.
 fn watch(poller: &Poller, socket: &udp::Socket, interest: Interest) {
     if let Err(error) = poller.change(socket, UDP, interest) {
         tracing::error!(%error, "the UDP socket cannot be watched");
@@ -224,7 +225,8 @@ mod tests {
 
     use super::*;
 
-    /// A full socket cannot be made on the loopback, where nothing queues; that the kernel said so can.
+    /// The loopback queues nothing, so its sockets never fill; the test feeds in the kernel's
+    /// answer instead.
     #[test]
     fn a_full_socket_is_left_alone_until_it_has_room() {
         let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
@@ -244,7 +246,7 @@ mod tests {
         wire.has_room();
         assert_eq!(wire.send_buffer(path, 10, 10, now), Sent::Sent);
         assert_eq!(peer.recv(&mut [0; 20]).ok(), Some(10));
-        // Room is no longer told of: a socket nearly always has some.
+        // Room is no longer watched: a socket nearly always has some.
         ready.clear();
         let none = Some(Duration::ZERO);
         wire.poller.wait(none, &mut ready).expect("no error");
@@ -258,7 +260,7 @@ mod tests {
         assert_eq!(wire.send_buffer(path, 10, 10, now), Sent::Sent);
     }
 
-    /// 64 datagrams of 1,216 bytes are more than a packet may be long before it is cut.
+    /// 64 datagrams of 1,216 bytes exceed the longest packet that the kernel cuts up.
     #[test]
     fn long_runs_leave_in_as_few_calls_as_they_can() {
         let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");

@@ -1,5 +1,5 @@
-//! A worker's loop: what the network, other workers and the rest of the program bring, the clock, and a
-//! turn for the role; then sleep.
+//! A worker's loop: input from the network, other workers and the rest of the program, the clock,
+//! and a turn for the role; then sleep.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -31,15 +31,15 @@ const ACCEPTS_PER_TURN: usize = 16;
 const READ_BYTES: usize = 4 * 1024;
 const READS_PER_TURN: usize = 4;
 
-/// Things of other workers, and commands, seen to before the role has a turn.
+/// Items of other workers, and commands, handled before the role has a turn.
 const MAIL_PER_TURN: usize = 256;
 const COMMANDS_PER_TURN: usize = 64;
 
-/// Workers that may pass one datagram on: from where it arrives to where a former session of the same
-/// path lived, and from there to where its present one does.
+/// Workers that may pass one datagram on: from where it arrives to the worker of a former session
+/// on the same path, and from there to the present one.
 const HOPS_MAX: u8 = 2;
 
-/// How often to look for what nobody came for.
+/// How often to look for sessions whose peers never arrived.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// See the module's description.
@@ -50,7 +50,7 @@ pub(super) struct Worker<R: Role> {
     mux: Mux,
     wire: Wire,
     role: R,
-    /// What sessions are for that are not connected yet.
+    /// The tickets of sessions that are not connected yet.
     tickets: HashMap<Handle, R::Ticket>,
     counters: Counters,
     next_turn: Option<Instant>,
@@ -86,9 +86,9 @@ impl<R: Role> Worker<R> {
 
     /// Runs until the port is stopped.
     ///
-    /// A panic over what one peer sent ends that peer's session. Any other has cost this worker's sessions
-    /// their state. The kernel would still send it its share of the peers, so the process ends and its
-    /// supervisor starts it anew.
+    /// A panic over what one peer sent ends that peer's session. Any other panic has cost this
+    /// worker's sessions their state. The kernel would still send it its share of the peers, so the
+    /// process ends, and its supervisor restarts it.
     pub(super) fn run(mut self) {
         let _guard = net::AbortOnPanic(format!("WebRTC worker {}", self.number));
         self.role.start(Instant::now());
@@ -103,7 +103,11 @@ impl<R: Role> Worker<R> {
             self.publish(&arrivals);
             let sleep = self.due().saturating_duration_since(Instant::now());
             if let Err(error) = self.wire.poller().wait(Some(sleep), &mut ready) {
-                tracing::error!(worker = self.number, %error, "sockets cannot be watched; the process cannot go on without this worker");
+                tracing::error!(
+                    worker = self.number,
+                    %error,
+                    "sockets cannot be watched; the process cannot go on without this worker"
+                );
                 std::process::abort();
             }
             if let Some(bell) = self.shared.bell(self.number) {
@@ -176,7 +180,7 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    /// Sees to a datagram, which `hops` workers have passed on.
+    /// Handles a datagram that `hops` workers have passed on.
     fn take(&mut self, path: Path, datagram: &mut [u8], hops: u8, now: Instant) {
         match self.mux.receive(path, datagram, now) {
             Received::Nothing => {}
@@ -200,7 +204,7 @@ impl<R: Role> Worker<R> {
                 match self.shared.directory.claim(ufrag, self.index()) {
                     Claim::Adopted(expected) => {
                         if self.adopt(expected, now) {
-                            // What it knows now, it takes by itself.
+                            // The mux now knows the path and takes the datagram.
                             let received = self.mux.receive(path, datagram, now);
                             debug_assert_eq!(received, Received::Nothing);
                         }
@@ -211,7 +215,7 @@ impl<R: Role> Worker<R> {
                         }
                         self.forward(worker, path, datagram, hops);
                     }
-                    Claim::Nobody => self.counters.mux.strays += 1,
+                    Claim::Unknown => self.counters.mux.strays += 1,
                 }
             }
             Received::Elsewhere { worker } => self.forward(worker, path, datagram, hops),
@@ -257,10 +261,10 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    /// Carries out what the sessions decided: tells the role, sends, and strikes names out.
+    /// Carries out what the sessions decided: notifies the role, sends, and removes names.
     fn settle(&mut self, now: Instant) {
-        // The last words of a handshake go before what the role then sends: a peer has no keys until it
-        // has heard them, and the first keyframe would be lost.
+        // The last flight of a handshake goes before what the role then sends: a peer has no keys
+        // until it has received it, and the first keyframe would be lost.
         self.transmit(now);
         while let Some((session, event)) = self.mux.poll_event() {
             match event {
@@ -382,7 +386,7 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    /// Takes what was read from a connection. False when it is to be hung up on.
+    /// Takes what was read from a connection. False when it is to be closed.
     fn hear(&mut self, connection: u64, bytes: &mut [u8], now: Instant) -> bool {
         if let Some((path, deframer)) = self.wire.connections.lend_deframer(connection) {
             return self.take_frames(connection, path, deframer, bytes, now);
@@ -391,8 +395,8 @@ impl<R: Role> Worker<R> {
         self.place(connection, true, now)
     }
 
-    /// Opens a connection if it has said whose it is, or passes it on if it may be. False when it is
-    /// nobody's.
+    /// Opens a connection whose first check names a session of this worker; passes it on to the
+    /// session's worker if `may_pass`. False when no session has that name.
     fn place(&mut self, connection: u64, may_pass: bool, now: Instant) -> bool {
         let Some(said) = self.wire.connections.said(connection, &[]) else {
             return false;
@@ -411,7 +415,7 @@ impl<R: Role> Worker<R> {
                 }
                 Claim::Owned(worker) if may_pass => {
                     if let Some((stream, path, bytes)) = self.wire.connections.remove(connection) {
-                        // This worker's poller forgets it only when told, for it is not closed.
+                        // It is not closed, so this worker's poller must be told to forget it.
                         self.wire.poller().unwatch(&stream).ok();
                         let mail = Mail::Connection {
                             stream,
@@ -422,7 +426,7 @@ impl<R: Role> Worker<R> {
                     }
                     return true;
                 }
-                Claim::Owned(_) | Claim::Nobody => return false,
+                Claim::Owned(_) | Claim::Unknown => return false,
             }
         }
         let Some(mut said) = self.wire.connections.open(connection) else {
@@ -434,8 +438,8 @@ impl<R: Role> Worker<R> {
         }
     }
 
-    /// Takes the datagrams in what was read from an open connection. False when it is of no use any more:
-    /// its framing is broken, or no session has its path.
+    /// Takes the datagrams in what was read from an open connection. False when it is of no more
+    /// use: its framing is broken, or no session has its path.
     fn take_frames(
         &mut self,
         connection: u64,
@@ -449,7 +453,7 @@ impl<R: Role> Worker<R> {
         taken.is_ok() && self.mux.knows(path)
     }
 
-    /// Hangs up on a peer that has no business here.
+    /// Closes a connection that belongs to no session.
     fn refuse(&mut self, connection: u64) {
         self.counters.connections_refused += 1;
         self.hang_up(connection);
@@ -524,7 +528,7 @@ impl<R: Role> Worker<R> {
         self.ring();
     }
 
-    /// There may be more to do whose rings are answered already.
+    /// Work may be left whose rings are already answered.
     fn ring(&self) {
         if let Some(bell) = self.shared.bell(self.number) {
             bell.ring();
@@ -552,7 +556,7 @@ impl<R: Role> Worker<R> {
         for connection in useless {
             self.refuse(connection);
         }
-        // One is enough to look after all.
+        // One worker is enough to expire the sessions of all.
         if self.number == 0 {
             let expired = self.shared.directory.expire(now);
             if !expired.is_empty() {
@@ -587,7 +591,7 @@ impl<R: Role> Worker<R> {
         self.shared.publish(self.number, counters, self.mux.len());
     }
 
-    /// Lets everybody go.
+    /// Ends all sessions.
     fn leave(mut self) {
         let now = Instant::now();
         self.role.end();
@@ -599,7 +603,7 @@ impl<R: Role> Worker<R> {
         self.publish(&udp::Inbox::default());
     }
 
-    /// The worker's number as sessions are claimed by it. There are few workers.
+    /// The worker's number for claims of sessions. There are few workers.
     fn index(&self) -> u16 {
         self.number as u16
     }

@@ -1,7 +1,7 @@
-//! RTCP, read and written by hand: what a relay's peers say about its packets, and what it says.
+//! RTCP, read and written by hand: what peers report about a relay's packets, and what it reports.
 //!
-//! [`packets`] walks a compound packet and yields what is understood; everything else (congestion
-//! feedback, application packets, extended reports) is passed over. Reading allocates nothing and
+//! [`packets`] walks a compound packet and yields the items it knows; everything else (congestion
+//! feedback, application packets, extended reports) is skipped. Reading allocates nothing and
 //! borrows from the packet. Writing appends to the caller's buffer.
 //!
 //! Sources: RFC 3550 §6, RFC 4585 §6 (NACK, PLI), RFC 5104 §4.3.1 (FIR),
@@ -33,10 +33,10 @@ const FORMAT_FIR: u8 = 4;
 /// Payload feedback: of an application's own kind.
 const FORMAT_APPLICATION: u8 = 15;
 
-/// The most items of one compound packet that are looked at. A browser sends a handful.
+/// The most items of one compound packet that are read. A browser sends a handful.
 const PACKETS_MAX: usize = 64;
 
-/// The lost packets one NACK message may name, as (first, bitmask) pairs: a datagram's worth would
+/// The lost packets one NACK message may name, as (first, bitmask) pairs: a full datagram would
 /// name four thousand, and a peer that lost so many needs a keyframe instead.
 const NACK_PAIRS_MAX: usize = 64;
 

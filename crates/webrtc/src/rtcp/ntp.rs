@@ -1,11 +1,11 @@
-//! Times as reports tell them (RFC 3550 §4): seconds in 32.32 fixed point.
+//! Times as RTCP reports carry them (RFC 3550 §4): seconds in 32.32 fixed point.
 
 use std::time::Duration;
 
 /// Seconds from the beginning of NTP's time, 1900, to that of Unix'.
 const TO_UNIX: u64 = 2_208_988_800;
 
-/// The time at which so much has gone by since 1970. It wraps in 2036, as NTP's does.
+/// The NTP time for this span since 1970. It wraps in 2036, as NTP's does.
 pub fn ntp(since_unix: Duration) -> u64 {
     ntp_span(since_unix).wrapping_add(TO_UNIX << 32)
 }

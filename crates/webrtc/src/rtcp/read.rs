@@ -49,7 +49,7 @@ pub enum Packet<'a> {
         /// What was received of our sources.
         reports: Reports<'a>,
     },
-    /// Asks for lost packets again.
+    /// Requests lost packets again.
     Nack {
         /// The source whose packets are asked for.
         media: u32,
@@ -149,9 +149,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// The time there and back in 65,536ths of a second, given the middle 32 bits of the wall clock
-    /// at the report's arrival (RFC 3550 §6.4.1). Nothing when the peer has seen no sender report
-    /// or claims to have held one longer than it is old.
+    /// The round trip in 65,536ths of a second, given the middle 32 bits of the wall clock at the
+    /// report's arrival (RFC 3550 §6.4.1). `None` when the peer has received no sender report or
+    /// claims to have held one longer than it is old.
     pub fn round_trip(&self, now: u32) -> Option<u32> {
         if self.last_report == 0 {
             return None;
@@ -192,7 +192,7 @@ impl Iterator for Reports<'_> {
     }
 }
 
-/// The sequence numbers that a NACK asks for, at most [`NACKED_MAX`](super::NACKED_MAX).
+/// The sequence numbers that a NACK names, at most [`NACKED_MAX`](super::NACKED_MAX).
 #[derive(Clone, Debug)]
 pub struct Nacks<'a> {
     pairs: &'a [u8],

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use rtc_rtcp::payload_feedbacks::receiver_estimated_maximum_bitrate as estimate;
 
 use super::*;
 
@@ -19,7 +20,7 @@ fn a_sender_report_reads_back() {
     };
     let mut out = Vec::new();
     report.write(&mut out);
-    write_sdes(&mut out, report.ssrc, "somebody");
+    write_sdes(&mut out, report.ssrc, "carillon");
     assert_eq!(out.len() % 4, 0);
     let Packet::SenderReport {
         ssrc,
@@ -85,7 +86,7 @@ fn the_reference_library_reads_how_much_may_be_sent() {
         let found = rtc_rtcp::packet::unmarshal(&mut bytes).expect("well formed");
         let remb = found[0]
             .as_any()
-            .downcast_ref::<rtc_rtcp::payload_feedbacks::receiver_estimated_maximum_bitrate::ReceiverEstimatedMaximumBitrate>()
+            .downcast_ref::<estimate::ReceiverEstimatedMaximumBitrate>()
             .expect("an estimate");
         assert_eq!((remb.sender_ssrc, &remb.ssrcs[..]), (1, &[7, 8][..]));
         let read = f64::from(remb.bitrate);
@@ -154,7 +155,7 @@ fn keyframe_requests_and_ends_are_read() {
     // A full intra request for two sources.
     out.extend([0x84, 206, 0, 6, 0, 0, 0, 1, 0, 0, 0, 0]);
     out.extend([0, 0, 0, 7, 3, 0, 0, 0, 0, 0, 0, 8, 4, 0, 0, 0]);
-    // Congestion feedback is passed over.
+    // Congestion feedback is skipped.
     out.extend([0x8f, 205, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2]);
     let found: Vec<_> = packets(&out).collect();
     assert!(matches!(found[0], Packet::PictureLoss { media: 77 }));

@@ -9,7 +9,7 @@ use super::{
 /// Report blocks that fit one report: the count has five bits.
 const REPORTS_MAX: usize = 31;
 
-/// What we say of a source we send (RFC 3550 §6.4.1).
+/// What a report says of a source we send (RFC 3550 §6.4.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SenderReport {
     /// The source.
@@ -45,7 +45,7 @@ pub fn write_receiver_report(out: &mut Vec<u8>, ssrc: u32, reports: &[Report]) {
     item(out, reports.len() as u8, RECEIVER_REPORT, |out| {
         put_words(out, &[ssrc]);
         for report in reports {
-            // What 24 bits cannot say is said as their limit (RFC 3550 appendix A.3).
+            // Values beyond 24 bits are written as the limit (RFC 3550 appendix A.3).
             let lost = report.lost.clamp(-0x80_0000, 0x7f_ffff) as u32 & 0xff_ffff;
             put_words(
                 out,
@@ -84,7 +84,7 @@ pub fn write_pli(out: &mut Vec<u8>, ssrc: u32, media: u32) {
 }
 
 /// Appends a request for packets of `media` again. `lost` is in rising order, wraps included; what
-/// does not fit is left out, and asked for next time.
+/// does not fit is left out, and requested next time.
 pub fn write_nack(out: &mut Vec<u8>, ssrc: u32, media: u32, lost: &[u16]) {
     item(out, FORMAT_NACK, TRANSPORT_FEEDBACK, |out| {
         put_words(out, &[ssrc, media]);
@@ -108,7 +108,7 @@ pub fn write_nack(out: &mut Vec<u8>, ssrc: u32, media: u32, lost: &[u16]) {
     });
 }
 
-/// Appends how many bits in a second may be sent from the sources `media` together, rounded down to
+/// Appends how many bits per second may be sent from the sources `media` together, rounded down to
 /// 18 bits and an exponent. At most 255 sources are named.
 pub fn write_remb(out: &mut Vec<u8>, ssrc: u32, bits_per_second: u64, media: &[u32]) {
     const MANTISSA_BITS: u32 = 18;

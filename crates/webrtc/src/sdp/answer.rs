@@ -11,17 +11,17 @@ use crate::ice::{Credentials, Transport};
 /// An address of ours that a peer may check.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Candidate {
-    /// Where we are heard: an address literal, never a name, for some browsers resolve none.
+    /// Our address: an address literal, never a name, because some browsers resolve none.
     pub address: SocketAddr,
-    /// How.
+    /// The transport.
     pub transport: Transport,
 }
 
 impl Candidate {
-    /// Writes the attribute, without `a=` (RFC 8839 §5.1). `place` is its place in our order of
-    /// preference, counted from 0.
+    /// Writes the attribute, without `a=` (RFC 8839 §5.1). `place` is its index in our order of
+    /// preference.
     fn write(&self, out: &mut String, place: usize) -> fmt::Result {
-        /// Host candidates over UDP come first, over TCP when UDP does not get through.
+        /// Host candidates over UDP come first; those over TCP are for paths that block UDP.
         const UDP: u32 = 126;
         const TCP: u32 = 90;
         let (word, kind, tail) = match self.transport {
@@ -58,15 +58,15 @@ pub enum Section<'a> {
     },
     /// We receive one track.
     Receives {
-        /// The one of the section's formats that we like best.
+        /// The one of the section's formats that we prefer.
         format: &'a OfferedFormat,
         /// What the answer says of all these formats' parameters instead of repeating the offer's.
         parameters: Option<&'a str>,
-        /// Further formats that may come in its stead.
+        /// Further formats that may be sent instead.
         more: &'a [OfferedFormat],
         /// Header extensions we read, of those the section offers.
         extensions: &'a [Extension],
-        /// The layers of the section that we take all at once (RFC 8853); empty without simulcast.
+        /// The layers of the section, all of which we accept (RFC 8853); empty without simulcast.
         layers: &'a [Box<str>],
     },
 }
@@ -76,7 +76,7 @@ pub enum Section<'a> {
 pub struct Answer<'a> {
     /// What is answered.
     pub offer: &'a Offer,
-    /// For each section of the offer what becomes of it. Missing ones are rejected.
+    /// The answer for each section of the offer. Missing ones are rejected.
     pub sections: &'a [Section<'a>],
     /// A random number that names the description.
     pub session_id: u64,
@@ -84,7 +84,7 @@ pub struct Answer<'a> {
     pub ice: &'a Credentials,
     /// Our certificate's fingerprint.
     pub fingerprint: &'a Fingerprint,
-    /// Where we are, the best address first.
+    /// Our addresses, the best first.
     pub candidates: &'a [Candidate],
     /// The one stream that all tracks belong to, so that they are played in step: a token.
     pub stream: &'a str,
@@ -136,7 +136,7 @@ impl Answer<'_> {
     fn each(&self) -> impl Iterator<Item = (&Media, Section<'_>)> {
         let decided = self.sections.iter().copied();
         let missing = std::iter::repeat(Section::Rejected);
-        // What the offer does not let us use cannot be accepted.
+        // A section that the offer does not let us use cannot be accepted.
         self.offer
             .media
             .iter()
@@ -219,11 +219,11 @@ impl Answer<'_> {
         Ok(())
     }
 
-    /// A rejected section keeps its place, with port 0 (RFC 3264 §6). What else is in it means nothing, and yet
-    /// pion and werift refuse a whole answer where one of its formats is not described, and werift one where
-    /// there is none that it offered, or takes a section without credentials for the session's. So there are
-    /// credentials, and a format that was offered is described; where we know none, 0 stands for it,
-    /// which pion passes over.
+    /// A rejected section keeps its index, with port 0 (RFC 3264 §6). Its other contents mean
+    /// nothing, yet pion and werift refuse a whole answer in which one of its formats is not
+    /// described; werift also refuses one without any of the offered formats, and takes missing
+    /// credentials of a section for the session's. So credentials are written, and an offered
+    /// format is described; where none is known, 0 stands for it, which pion skips.
     fn rejection(&self, out: &mut String, media: &Media) -> fmt::Result {
         let Media {
             media: word,
@@ -319,7 +319,7 @@ fn format(out: &mut String, section: Section<'_>, format: &OfferedFormat, rtx: O
         (offered.nack, "nack"),
         (offered.pli, "nack pli"),
         (offered.fir, "ccm fir"),
-        // Nobody tells us how much to send.
+        // No receiver tells us how much to send.
         (offered.remb && receives, "goog-remb"),
     ] {
         if is_offered {

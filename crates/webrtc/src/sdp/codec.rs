@@ -128,7 +128,7 @@ pub enum Wanted {
 /// How well a format suits a track. The order is from worse to better.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Fit {
-    /// The peer did not promise to decode this profile. Most decoders do all the same.
+    /// The peer did not promise to decode this profile. Most decoders do.
     Exceeds,
     /// The peer decodes the profile as part of a larger one.
     Contains,
@@ -137,8 +137,8 @@ pub enum Fit {
 }
 
 impl Wanted {
-    /// How the track suits an offered format, and how much the format is worth among equals. Nothing
-    /// for another codec.
+    /// How well the track suits an offered format, and the format's rank among equals. `None` for
+    /// another codec.
     pub(super) fn fit(self, offered: Codec) -> Option<(Fit, u8)> {
         let same = |equal| {
             let fit = if equal { Fit::Exact } else { Fit::Exceeds };

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use aws_lc_rs::digest::{SHA256, digest};
 use thiserror::Error;
 
-/// The SHA-256 of a certificate, which stands in an offer or answer for who may speak DTLS.
+/// The SHA-256 of a certificate: an offer or answer names the one that its sender's DTLS uses.
 #[derive(Clone, Copy, Eq, Hash, PartialEq)]
 pub struct Fingerprint([u8; 32]);
 

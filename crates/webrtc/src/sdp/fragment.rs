@@ -14,20 +14,20 @@ const FRAGMENT_LEN_MAX: usize = 16 * 1024;
 /// the peer's checks.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Fragment {
-    /// The peer's name and password, if it gives them: other ones than before mean a restart.
+    /// The peer's name and password, if it gives them: different ones mean a restart.
     pub ice: Option<Credentials>,
     /// How many candidates it lists.
     pub candidates: usize,
-    /// Whether no more will come.
+    /// Whether it says that no more will follow.
     pub is_last: bool,
-    /// The name of the section it speaks of.
+    /// The name of the section it is about.
     pub mid: Option<Box<str>>,
 }
 
-/// Why a fragment is of no use. All of it is the peer's doing.
+/// Why a fragment is rejected. In every case the peer is at fault.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum FragmentError {
-    /// The fragment is longer than any honest one.
+    /// The fragment is longer than any real one.
     #[error("the fragment is longer than {FRAGMENT_LEN_MAX} bytes")]
     TooLong,
     /// A line is not of the form `x=…`, or of a kind that fragments do not have.
@@ -48,7 +48,7 @@ impl Fragment {
         let (mut candidates, mut is_last) = (0, false);
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let Some(attribute) = line.strip_prefix("a=") else {
-                // Between the attributes stand the sections they belong to.
+                // Attributes and the sections they belong to alternate.
                 if line.starts_with("m=") {
                     continue;
                 }
@@ -85,8 +85,8 @@ impl Fragment {
     }
 }
 
-/// Writes the answer to an ICE restart: our new credentials and, as ever, all our addresses. `mid` is
-/// the name of the first accepted section and `media` its kind.
+/// Writes the answer to an ICE restart: our new credentials and all our addresses. `mid` is the
+/// name of the first accepted section and `media` its kind.
 pub fn write_fragment(ice: &Credentials, media: &str, mid: &str, ours: &[Candidate]) -> String {
     let mut out = String::with_capacity(512);
     let written = write!(

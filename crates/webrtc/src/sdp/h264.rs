@@ -1,4 +1,4 @@
-//! H.264 in SDP: profiles and who can decode whom (RFC 6184 §8.1, ITU-T H.264 annex A).
+//! H.264 in SDP: profiles, and which decoder decodes which (RFC 6184 §8.1, ITU-T H.264 annex A).
 
 /// The three bytes `profile_idc`, constraint flags and `level_idc`, as in a sequence parameter set and in
 /// the `profile-level-id` parameter.
@@ -27,7 +27,7 @@ impl ProfileLevelId {
         }
     }
 
-    /// The profile, if it is one that browsers speak of.
+    /// The profile, if it is one that browsers name.
     pub const fn profile(self) -> H264Profile {
         let [profile, flags, _] = self.0;
         let (set0, set1) = (flags & 0x80 != 0, flags & 0x40 != 0);
@@ -51,7 +51,7 @@ impl ProfileLevelId {
 pub enum H264Profile {
     /// What every decoder decodes.
     ConstrainedBaseline,
-    /// With error resilience tools that hardly anybody uses.
+    /// With error resilience tools that are hardly ever used.
     Baseline,
     /// With B-frames and CABAC.
     Main,

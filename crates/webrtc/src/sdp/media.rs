@@ -191,7 +191,7 @@ impl Media {
         })
     }
 
-    /// The offered format that suits a track best, and how well. Of equals the peer's first.
+    /// The offered format that suits a track best, and how well. Among equals the peer's first.
     pub fn choose(&self, wanted: Wanted) -> Option<(&OfferedFormat, Fit)> {
         let mut best: Option<(&OfferedFormat, (Fit, u8))> = None;
         for format in &self.formats {
@@ -205,12 +205,12 @@ impl Media {
         best.map(|(format, (fit, _))| (format, fit))
     }
 
-    /// The peer's first format that `accept` takes. H.264 that cannot fragment is passed over.
+    /// The peer's first format that `accept` takes. H.264 that cannot fragment is skipped.
     pub fn first(&self, accept: impl Fn(Codec) -> bool) -> Option<&OfferedFormat> {
         self.each(accept).next()
     }
 
-    /// The peer's formats that `accept` takes, in its order, but for H.264 that cannot fragment.
+    /// The peer's formats that `accept` takes, in its order, without H.264 that cannot fragment.
     pub fn each(&self, accept: impl Fn(Codec) -> bool) -> impl Iterator<Item = &OfferedFormat> {
         self.formats.iter().filter(move |format| {
             let sendable = !matches!(format.codec, Codec::H264(h264) if !h264.fragments);
@@ -366,7 +366,7 @@ fn groups(attributes: &[Attribute]) -> Vec<Group> {
         .collect()
 }
 
-/// What `a=simulcast` says is sent: of each layer the first alternative.
+/// The layers that `a=simulcast` says are sent: of each layer the first alternative.
 fn layers(attributes: &[Attribute]) -> Vec<Box<str>> {
     let mut words = value(attributes, "simulcast")
         .unwrap_or_default()

@@ -2,10 +2,10 @@
 //!
 //! `rtc-sdp` knows the syntax; this module turns its result into checked types with bounds, decides
 //! nothing, and writes answers as text, because an answer is a dozen lines whose order matters to
-//! somebody. Everything that is echoed into an answer was checked to be printable and short.
+//! some peers. Everything that is echoed into an answer was checked to be printable and short.
 //!
-//! An [`Offer`] is read once, by whoever handles the POST. [`Media::choose`] finds the format for
-//! a track that exists (WHEP), [`Media::first`] the format a publisher likes best (WHIP), and
+//! An [`Offer`] is read once, by the handler of the POST. [`Media::choose`] finds the format for a
+//! track that exists (WHEP), [`Media::first`] the format that a publisher prefers (WHIP), and
 //! [`Answer`] writes the outcome.
 //!
 //! Sources: RFC 8829 (JSEP), RFC 8839 (ICE), RFC 8122 (fingerprints), RFC 9143 (BUNDLE), RFC 4588

@@ -23,16 +23,16 @@ const MEDIA_MAX: usize = 16;
 pub struct Offer {
     /// The peer's name and password for ICE.
     pub ice: Credentials,
-    /// Who may speak DTLS with us.
+    /// The certificate that the peer's DTLS must use.
     pub fingerprint: Fingerprint,
     /// The media sections in their order, which an answer keeps.
     pub media: Vec<Media>,
 }
 
-/// Why an offer cannot be answered. All of it is the peer's doing.
+/// Why an offer cannot be answered. In every case the peer is at fault.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum OfferError {
-    /// The offer is longer than any honest one.
+    /// The offer is longer than any real one.
     #[error("the offer is longer than {OFFER_LEN_MAX} bytes")]
     TooLong,
     /// The offer breaks SDP's grammar.
@@ -41,7 +41,7 @@ pub enum OfferError {
     /// The offer has no media section that RTP over DTLS could use.
     #[error("the offer has no usable media section")]
     NoMedia,
-    /// The offer has more media sections than any honest one.
+    /// The offer has more media sections than any real one.
     #[error("the offer has more than {MEDIA_MAX} media sections")]
     TooManyMedia,
     /// Two sections have one name, or a name has strange characters.
@@ -87,7 +87,7 @@ impl Offer {
             media.push(read);
         }
         let Transport { ice, fingerprint } = transport.ok_or(OfferError::NoMedia)?;
-        // Without a bundle each section would need a transport of its own; the first has ours.
+        // Without a bundle each section would need its own transport; the first has ours.
         if bundle.is_empty() {
             let mut used = false;
             for section in &mut media {
@@ -118,7 +118,7 @@ struct Transport {
 }
 
 impl Transport {
-    /// Reads it from a section, or from the session where the section says nothing.
+    /// Reads it from a section, or from the session where the section lacks it.
     fn parse(section: &MediaDescription, session: &[Attribute]) -> Result<Self, OfferError> {
         let either = |key| value(&section.attributes, key).or_else(|| value(session, key));
         let ufrag = either("ice-ufrag").ok_or(OfferError::Ice)?;

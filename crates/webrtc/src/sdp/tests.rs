@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use proptest::sample::Index;
 use rtc_sdp::description::session::SessionDescription;
 
 use super::*;
@@ -229,7 +230,7 @@ fn an_answer_to_a_publisher() {
     assert!(answer.contains("a=fmtp:96 max-fr=60\r\n"));
     assert!(answer.contains("a=rtcp-fb:96 goog-remb\r\n"));
     assert!(!answer.contains("a=msid:") && !answer.contains("a=ssrc"));
-    // The addresses stand in the first section that is used.
+    // The addresses are in the first section that is used.
     assert_eq!(answer.matches("a=end-of-candidates").count(), 1);
 }
 
@@ -264,7 +265,7 @@ fn data_channels_and_switched_off_sections_are_rejected() {
     assert_eq!(offer.sections(MediaKind::Video).count(), 1);
     let answer = answer_to(&offer, &[]);
     assert!(answer.contains("m=application 0 UDP/DTLS/SCTP webrtc-datachannel\r\n"));
-    // What is named is described, for pion and werift look it up; where nothing is known it is 0.
+    // The format is described, because pion and werift look it up; where none is known it is 0.
     for line in [
         "m=audio 0 UDP/TLS/RTP/SAVPF 111",
         "a=rtpmap:111 opus/48000/2",
@@ -421,7 +422,9 @@ fn stereo_is_read_from_the_parameters() {
 proptest! {
     /// Whatever becomes of an offer, its answer is SDP with as many sections.
     #[test]
-    fn answers_are_sdp(cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..6)) {
+    fn answers_are_sdp(
+        cuts in prop::collection::vec((any::<Index>(), any::<Index>()), 0..6),
+    ) {
         let mut lines: Vec<String> = chromium().lines().map(str::to_owned).collect();
         for (from, to) in cuts {
             let line = lines.remove(from.index(lines.len()));

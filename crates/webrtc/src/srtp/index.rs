@@ -7,7 +7,8 @@
 /// 2^16-block in which it joined.
 ///
 /// A receiver that joins just before a wrap and loses every packet up to it guesses wrong and
-/// stays deaf; so nobody should be started within the last few packets of a block.
+/// decrypts nothing from then on; so no receiver should be started within the last few packets of a
+/// block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Rollover {
     /// The endless sequence number of the first packet of the block of the first packet.
@@ -22,8 +23,8 @@ impl Rollover {
         }
     }
 
-    /// The 48-bit index of a packet, or nothing for a packet of a block before the receiver's first,
-    /// which it could not place.
+    /// The 48-bit index of a packet, or `None` for a packet of a block before the receiver's first,
+    /// which the receiver could not index.
     pub const fn index(self, sequence: u64) -> Option<u64> {
         match sequence.checked_sub(self.block) {
             Some(index) if index <= INDEX_MAX => Some(index),

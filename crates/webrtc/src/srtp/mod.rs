@@ -1,11 +1,11 @@
 //! Secure RTP: from the keys of a DTLS handshake to sealed and opened packets.
 //!
 //! Two profiles, one key size: AES-128-GCM (RFC 7714) because it costs a third, and AES-128 counter
-//! mode with an 80-bit HMAC-SHA1 tag (RFC 3711) because everybody must have it. All keys are
-//! expanded once; sealing and opening allocate nothing.
+//! mode with an 80-bit HMAC-SHA1 tag (RFC 3711) because it is mandatory. All keys are expanded
+//! once; sealing and opening allocate nothing.
 //!
 //! Invariants: state for a source is kept only once a packet of it was authentic, and for a bounded
-//! number of sources; a packet that fails leaves no trace.
+//! number of sources; a packet that fails changes nothing.
 //!
 //! [`Sealer`] is what a listener's worker calls per packet. [`RtcpSealer`], [`RtcpOpener`] and
 //! [`Opener`] are driven by [`crate::mux`].

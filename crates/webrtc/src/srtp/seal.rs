@@ -74,7 +74,8 @@ impl Sealer {
                 let text = &mut rest[..payload.len()];
                 text.copy_from_slice(payload);
                 cm.apply(ssrc, index, text)?;
-                // The rollover counter is authenticated after the packet: it borrows the tag's room.
+                // The rollover counter is authenticated after the packet; it is written to the
+                // tag's bytes for that.
                 let roc = ((index >> 16) as u32).to_be_bytes();
                 out[plain..plain + 4].copy_from_slice(&roc);
                 let tag = cm.tag(&out[..plain + 4]);

@@ -104,7 +104,7 @@ async fn a_source_that_says_much_of_itself_is_kept_in_few_words() {
         drop(ours);
         let name = crate::name(&head.path());
         let served = serve(&context, theirs, name, head, Bytes::new(), PEER, || {}).await;
-        served.expect_err("nobody is there to be answered");
+        served.expect_err("the source is gone");
     }
     let source = stream(&context, "a").await.info().source;
     assert_eq!((source.agent.len(), source.content_type.len()), (255, 255));

@@ -73,7 +73,7 @@ async fn a_second_source_takes_over_from_a_half_open_one() {
     let before = mp3(10);
     first.write_all(&before).await.expect("it is read");
     let heard = hear(&mut listener, 8 * FRAME_BYTES).await;
-    // Never heard of again, and never closed.
+    // Sends nothing more, and never closes.
     let (mut second, second_task) = source(&context, &request);
     let ended = first_task
         .await
@@ -126,7 +126,7 @@ async fn a_silent_source_is_given_up_and_the_stream_lingers() {
     let ended = task.await.expect("no panic").expect_err("it is given up");
     assert!(matches!(ended, Error::Silent(_)));
     let waited = began.elapsed().as_secs();
-    // The last two are the farewell.
+    // Closing takes the last two.
     assert!((14..=16).contains(&waited), "{waited} s");
     assert_eq!(stream(&context, "a").await.info().phase, Phase::Lingering);
     assert_eq!(context.stats.rejected(Rejection::Slow), 1);

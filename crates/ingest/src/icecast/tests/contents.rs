@@ -1,4 +1,4 @@
-//! What sources send, whatever they say that it is.
+//! What sources send, whatever type they declare.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn put(name: &str, content_type: &str) -> String {
     format!("PUT /{name} HTTP/1.1\r\n{}{said}\r\n", basic(KEY))
 }
 
-/// Waits until the source's bytes are known, and gives what is known of the stream.
+/// Waits until the source's format is known, and returns what is known of the stream.
 async fn known(context: &Context, name: &str) -> fanout::Info {
     wait_for("the type of the bytes", || {
         let info = stream_now(context, name);
@@ -69,7 +69,7 @@ async fn what_cannot_be_played_is_ended_with_words() {
     let (mut noise, task) = source(&context, put("a", "audio/mpeg"));
     let stream = stream(&context, "a").await;
     let mut answer = String::new();
-    // A live source of something else: it sends, and nothing comes of it.
+    // A live source of another type: it sends, and nothing comes of it.
     for _ in 0..30 {
         if noise.write_all(&[0x20; 2_000]).await.is_err() {
             break;
@@ -110,7 +110,7 @@ async fn a_source_whose_media_turns_into_something_else_is_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_password_may_stand_in_a_header_and_is_nobody_elses() {
+async fn a_password_in_a_header_is_not_passed_on() {
     let context = house(Takeover::SameCredential, 0);
     let request = format!("SOURCE /a HTTP/1.0\r\nice-password: {KEY}\r\nice-name: Old\r\n\r\n");
     let (_source, _task) = source(&context, request);

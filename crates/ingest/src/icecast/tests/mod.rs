@@ -63,7 +63,7 @@ fn parse(text: &[u8]) -> (Head, Bytes) {
     (head, Bytes::copy_from_slice(&text[used..]))
 }
 
-/// A source as it stands after the door has read `request`.
+/// A source as it is after the door has read `request`.
 fn source(
     context: &Arc<Context>,
     request: impl AsRef<[u8]>,

@@ -25,7 +25,7 @@ async fn what_a_source_sends_while_it_waits_is_heard() {
     gate.open();
     let show = stream(&context, "b").await;
     wait_for("all of it", || {
-        // The last frame shows itself with the next one's header.
+        // A frame is known to be complete when the next one's header arrives.
         (show.info().ingest_bytes >= 3 * FRAME_BYTES as u64).then_some(())
     })
     .await;
@@ -50,7 +50,7 @@ async fn a_source_that_hangs_up_takes_the_question_back() {
 async fn little_is_read_of_a_source_that_waits() {
     let (context, gate) = gated(Takeover::SameCredential, 0);
     let (mut source, _task) = waiting(&context, &gate).await;
-    // What is read early, what one read may bring beyond it, and what the pipe holds.
+    // What is read early, what one read may return beyond it, and what the pipe holds.
     let bound = (64 + 64 + 64) * 1024;
     let mut written = 0;
     while let Ok(count) = timeout(Duration::from_secs(1), source.write(&[0; 4096])).await {

@@ -133,7 +133,7 @@ async fn titles_from_strangers_and_for_nothing_are_refused() {
             &wrong[..],
             "401 ",
         ),
-        // The password in the query is Shoutcast's way only: it ends up in everybody's logs.
+        // Only Shoutcast takes the password in the query: queries end up in many logs.
         (
             "/admin/metadata?mode=updinfo&mount=/a&song=x&pass=opensesame",
             "",

@@ -12,7 +12,7 @@ use super::peer::Line;
 use super::trial::{Link, Trial};
 use super::{millis, samples};
 
-/// Nothing is bad at first: what a session begins with cannot be repaired, only sent again.
+/// The network is good at first: the beginning of a session cannot be repaired, only sent again.
 const FIRST: Duration = Duration::from_millis(60);
 
 const BAD: Link = Link {
@@ -22,7 +22,7 @@ const BAD: Link = Link {
     doubled: 20,
 };
 
-/// Sends all of it and gives what the stream got of the track.
+/// Sends all of it and returns what the stream got of the track.
 fn received(media: &Media, has_rtx: bool) -> Trial {
     let (section, payload_type) = match media.format {
         PayloadFormat::Opus => (sound() + "a=rtcp-fb:111 nack\r\n", 111),
@@ -98,7 +98,7 @@ fn h264_with_b_frames() {
     check(&media, true);
     let trial = received(&media, true);
     let came = trial.recording.samples(TrackId::VIDEO);
-    // Each is presented when it was to be; how far they overtake each other is learned first.
+    // Each is presented on time; the reordering delay is learned first.
     let sent = media.samples.iter().zip(&came);
     let shift = millis(media.samples[0].pts, came[0].pts);
     let late = sent.filter(|(sent, came)| (millis(sent.pts, came.pts) - shift).abs() > 0.01);

@@ -89,7 +89,7 @@ proptest! {
                     publishers.rtcp(handle(0), &bytes, now, &mut said);
                 }
             }
-            // What is due is done in a few turns, and is not due again.
+            // What is due is done in a few turns, and is then no longer due.
             for turn in 0.. {
                 if publishers.turn(now, &mut said).is_none_or(|due| due > now) {
                     break;

@@ -1,4 +1,4 @@
-//! Networks that lose much, and publishers that do not mend it.
+//! Networks that lose much, and publishers that do not repair it.
 
 use std::time::Duration;
 
@@ -20,20 +20,20 @@ const FAR: Link = Link {
     doubled: 0,
 };
 
-/// A megabit a second of pictures, repeated as a browser does it, and sound.
+/// A megabit a second of pictures, repeated as a browser does, and sound.
 fn lines() -> Vec<Line> {
     let mut seen = Line::pictures(5_000);
     seen.rtx = Some((97, 201));
     vec![Line::sound(), seen]
 }
 
-/// Pictures that came are of those that were sent, in order, and begin with a keyframe.
+/// Pictures that arrived are among those sent, in order, and begin with a keyframe.
 fn check_pictures(trial: &Trial, line: usize) -> f64 {
     let came = trial.recording.samples(TrackId::VIDEO);
     let sent = &trial.lines[line].sent;
     let mut rest = sent.iter();
     for sample in &came {
-        assert!(rest.any(|sent| sent.data == sample.data), "nobody sent it");
+        assert!(rest.any(|sent| sent.data == sample.data), "it was not sent");
     }
     assert!(came.first().is_some_and(|first| first.keyframe));
     assert!(came.windows(2).all(|pair| pair[0].dts <= pair[1].dts));
@@ -47,7 +47,7 @@ fn one_packet_in_ten_is_mended_with_few_words() {
     trial.run(ms(100));
     trial.link.lost = 100;
     trial.run(Duration::from_secs(60));
-    // What is missing may still come.
+    // What is missing may still arrive.
     trial.lines.iter_mut().for_each(Line::stop);
     trial.run(Duration::from_secs(62));
     let share = check_pictures(&trial, 1);
@@ -85,7 +85,7 @@ fn nothing_is_asked_for_of_who_repeats_nothing() {
     let counts = trial.counts();
     assert!(counts.lost > 10 && counts.recovered == 0, "{counts:?}");
     assert!(counts.dropped_frames > 10);
-    // Feedback that may not go alone goes behind a report.
+    // Feedback that may not be sent alone follows a report.
     let is_whole = |compound: &Vec<u8>| compound[1] == 201;
     assert!(trial.compounds.iter().all(is_whole));
 }

@@ -1,4 +1,4 @@
-//! Real media: what ffmpeg encodes, and what becomes of it when the network is perfect.
+//! Real media: what ffmpeg encodes, and the result over a perfect network.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl Media {
         let (mut payloads, mut events) = (Payloads::default(), Vec::new());
         for (number, sample) in (0..).zip(&self.samples) {
             payloads.clear();
-            // What has no frame has no packets.
+            // Media without a frame has no packets.
             packetizer.push(sample, &mut payloads).ok();
             for (payload, marker) in payloads.iter() {
                 let incoming = Incoming {

@@ -1,5 +1,6 @@
-//! Publishers that are made up, over networks that lose, delay, double and mix up packets.
+//! Simulated publishers, over networks that lose, delay, duplicate and reorder packets.
 
+mod epochs;
 mod formats;
 mod hostile;
 mod loss;
@@ -8,7 +9,6 @@ mod offers;
 mod peer;
 mod step;
 mod trial;
-mod turns;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -97,7 +97,8 @@ impl Recording {
         let permission = playing(context, &name());
         let format = Format {
             name: "recording",
-            // It asks for keyframes itself, so the requests seen are for what the publisher lost.
+            // It requests keyframes itself, so the requests seen are for packets that the publisher
+            // lost.
             protocol: fanout::Protocol::Webrtc,
             retention: fanout::Retention::Live,
         };

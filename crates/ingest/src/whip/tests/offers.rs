@@ -36,7 +36,7 @@ pub(super) fn sound() -> String {
         .to_owned()
 }
 
-/// Pictures under 96, repeated under 97, with whatever more there is to say.
+/// Pictures under 96, repeated under 97, with further attribute lines.
 pub(super) fn picture(format: rtp::PayloadFormat, more: &str) -> String {
     let name = format.encoding_name();
     let mode = match format {
@@ -109,7 +109,7 @@ fn browsers_send_h264_with_repetition_and_stereo() {
     assert!(
         text.contains("a=fmtp:111 minptime=10;useinbandfec=1;stereo=1;maxaveragebitrate=128000")
     );
-    // What comes first is what a browser sends; all that can be carried follows in its order.
+    // The first format is what a browser sends; all others that can be carried follow in its order.
     let line = "m=video 9 UDP/TLS/RTP/SAVPF 107 108 96 97 45 46 98 99\r\n";
     assert!(text.contains(line), "{text}");
     for map in ["96 VP8/90000", "45 AV1/90000", "98 VP9/90000"] {

@@ -1,5 +1,5 @@
-//! A publisher: it packetizes, numbers, repeats what it is asked for, and begins a picture anew when
-//! it is asked to.
+//! A publisher: it packetizes, numbers, repeats packets on request, and sends a keyframe on
+//! request.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::media_clips::Media;
 
 /// Where a line's samples come from.
 pub(super) enum Feed {
-    /// These, once.
+    /// These samples, once.
     Samples(VecDeque<Sample>),
     /// Pictures of VP8, of that many bytes, 25 a second. A keyframe is ten times as long.
     Pictures { bytes: usize, next: i64 },
@@ -81,7 +81,7 @@ fn sample(track: TrackId, millis: i64, duration: i64, keyframe: bool, data: Vec<
     }
 }
 
-/// A picture that no other is like.
+/// A picture unlike any other.
 fn picture(number: i64, keyframe: bool, bytes: usize) -> Sample {
     let mut data = Vec::new();
     match keyframe {
@@ -217,13 +217,13 @@ impl Line {
         self.feed = Feed::Samples(VecDeque::new());
     }
 
-    /// Goes on as another source, in the middle of things.
+    /// Continues as another source, in the middle of things.
     pub(super) fn become_another(&mut self, ssrc: u32, sequence: u16, origin: u32) {
         self.ssrc = ssrc;
         self.sequencer = Sequencer::new(ssrc, sequence, origin, 90_000);
     }
 
-    /// Goes on with other media of the same format.
+    /// Continues with other media of the same format.
     pub(super) fn go_on_with(&mut self, media: &Media) {
         self.packetizer.reconfigure(&media.track);
         let last = self.sent.last().map_or(0, |last| last.dts.millis() + 40);

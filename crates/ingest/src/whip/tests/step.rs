@@ -23,7 +23,7 @@ fn trial(sound_takes: u64, picture_takes: u64) -> Trial {
     Trial::new(&text, vec![heard, seen], link)
 }
 
-/// When each sample was sampled, in ms, and how much later than that it is told to be.
+/// When each sample was sampled, in ms, and how much later its timestamp is.
 fn told(trial: &Trial, line: usize, id: TrackId) -> Vec<(f64, f64)> {
     let sent = &trial.lines[line].sent;
     let came = trial.recording.samples(id);
@@ -40,7 +40,7 @@ fn offsets(trial: &Trial, line: usize, id: TrackId) -> Vec<f64> {
     told.into_iter().map(|(_, offset)| offset).collect()
 }
 
-/// Sound does not move at all, and no picture leaps.
+/// Sound does not move at all, and no picture jumps.
 fn check_steps(trial: &Trial) {
     let sound = offsets(trial, 0, TrackId::AUDIO);
     assert!(sound.iter().all(|offset| (offset - sound[0]).abs() < 0.001));
@@ -62,7 +62,7 @@ fn reports_bring_picture_beside_sound() {
         let picture = offsets(&trial, 1, TrackId::VIDEO);
         let first = picture[0] - sound;
         let late = picture_takes as f64 - sound_takes as f64;
-        // As they arrive, until more is known.
+        // By arrival, until reports are known.
         assert!((first - late).abs() < 0.1, "{first} {late}");
         let settled = &picture[picture.len() - 60..];
         for offset in settled {
@@ -98,7 +98,7 @@ fn a_lossy_network_does_not_move_them() {
     let picture = offsets(&trial, 1, TrackId::VIDEO);
     assert!(picture.len() > 200);
     for offset in &picture[150..] {
-        // Reports come by the same network, but tell what was, not when it came.
+        // Reports travel over the same network, but state the sampling time, not the arrival.
         assert!((offset - sound).abs() < 1.0);
     }
 }

@@ -17,13 +17,13 @@ use super::{Recording, Said, handle, lingering, ticket};
 use crate::testing::{PEER, house};
 use crate::{Context, Settings};
 
-/// How one direction of a network is.
+/// The state of one direction of a network.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Link {
     pub(super) delay: Duration,
     /// Added to the delay, at random.
     pub(super) jitter: Duration,
-    /// Packets of a thousand that are lost, and that come twice.
+    /// Packets of a thousand that are lost, and that arrive twice.
     pub(super) lost: u64,
     pub(super) doubled: u64,
 }
@@ -40,7 +40,7 @@ enum Event {
     Report(usize),
     Rtp(Vec<u8>),
     Rtcp(Vec<u8>),
-    /// The server's words reach the peer.
+    /// The server's packets reach the peer.
     Said(Vec<u8>),
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Trial {
     pub(super) recording: Recording,
     pub(super) lines: Vec<Line>,
     pub(super) link: Link,
-    /// The peer does nothing that it is asked to.
+    /// The peer ignores all requests.
     pub(super) is_deaf: bool,
     /// What the server asked for, and when.
     pub(super) nacks: Vec<(Duration, Vec<u16>)>,
@@ -116,7 +116,7 @@ impl Trial {
         self
     }
 
-    /// Goes on until `until`.
+    /// Runs until `until`.
     pub(super) fn run(&mut self, until: Duration) {
         let mut turns_in_place = 0;
         loop {
@@ -217,7 +217,7 @@ impl Trial {
         self.now + self.link.delay + jitter
     }
 
-    /// Sends the server's words to the peer, if they are not lost.
+    /// Sends the server's packets to the peer, if they are not lost.
     fn say(&mut self, said: Said) {
         self.closed.extend(said.closed);
         for (session, compound) in said.compounds {
@@ -241,7 +241,7 @@ impl Trial {
                         self.reports.push((self.now, reports));
                     }
                 }
-                _ => panic!("nobody asked for {packet:?}"),
+                _ => panic!("{packet:?} was not asked for"),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What the server's commands mean, and what is asked next.
+//! What the server's commands mean, and what is sent next.
 
 use std::{borrow::Cow, time::Instant};
 
@@ -14,7 +14,7 @@ use crate::{
 const CODE_CHARS_MAX: usize = 64;
 /// Characters of a description that are kept: a line in a log.
 const DESCRIPTION_CHARS_MAX: usize = 256;
-/// What is shown in place of a text that repeats a secret.
+/// Shown instead of a text that repeats a secret.
 const WITHHELD: &str = "(withheld, for it repeats a part of the address)";
 /// The codes that servers are known to refuse with.
 const CODES_KNOWN: [&str; 14] = [
@@ -46,12 +46,12 @@ impl Session {
             "_result" => self.result(command, now).map(|()| None),
             "_error" => self.error(command),
             "onStatus" => self.status(command),
-            // Adobe's server says so before it hangs up.
+            // Adobe's server says so before it closes the connection.
             "close" => Ok(match self.phase {
                 Phase::Running(_) => Some(self.ended("close".to_owned(), String::new())),
                 _ => None,
             }),
-            // A question whose answer measures the way; nothing else asks clients for an answer.
+            // A request whose answer measures the round trip; no other request is made to clients.
             "_onbwcheck" if command.transaction > 0.0 => {
                 self.words.command(0, "_result", command.transaction, |e| {
                     e.null().null();
@@ -84,7 +84,7 @@ impl Session {
         self.words.set_chunk_size(self.chunk_size());
         if self.purpose == Purpose::Publish {
             let name = self.address.stream();
-            // Courtesies of Adobe's encoder; some servers know a publisher by them.
+            // Commands of Adobe's encoder; some servers recognise a publisher by them.
             for (command, transaction) in [
                 ("releaseStream", transaction::RELEASE_STREAM),
                 ("FCPublish", transaction::FC_PUBLISH),
@@ -128,7 +128,7 @@ impl Session {
             Phase::Starting(_) => transaction::START,
             _ => return Ok(None),
         };
-        // That releaseStream and FCPublish are unknown is no reason to give up.
+        // An error for releaseStream or FCPublish is no reason to give up.
         if command.transaction != asked {
             return Ok(None);
         }
@@ -143,7 +143,7 @@ impl Session {
     fn status(&mut self, command: &Command<'_>) -> Result<Option<Event>, Error> {
         let (level, code, description) = self.information(command);
         if code == "NetConnection.Connect.ReconnectRequest" {
-            // Before anything was asked for there is nothing to move.
+            // Before a stream was requested there is nothing to move.
             if !matches!(self.phase, Phase::Starting(_) | Phase::Running(_)) {
                 return Ok(None);
             }
@@ -197,8 +197,8 @@ impl Session {
         Some(Event::Challenged(address))
     }
 
-    /// The end of a session that was told no. A code of the server's own may quote us as well as its
-    /// words may; what the well-known ones share with the address is chance.
+    /// The end of a session that was refused. Unknown codes may quote our address as the
+    /// description may; similarities between well-known codes and the address are chance.
     fn refused(&self, command: &Command<'_>) -> Error {
         let (_, code, description) = self.information(command);
         let whole = text(command, "code");

@@ -1,4 +1,4 @@
-//! The session machine: what is asked when, and what the answers mean.
+//! The session machine: what is sent when, and what the answers mean.
 
 mod answers;
 
@@ -21,14 +21,14 @@ use crate::{
 /// The smallest window a server may ask us to acknowledge by: smaller ones would make us send more
 /// than we receive.
 const ACK_WINDOW_MIN: u32 = 32 << 10;
-/// What we ask a server to send before it is played further, milliseconds. Live servers send what they
-/// have; others need a number.
+/// The buffer length that we ask a server for, milliseconds. Live servers send what they have;
+/// others need a number.
 const BUFFER_MILLIS: u32 = 3_000;
-/// The start time that asks for the live stream, and nothing else if there is none (RTMP 1.0 §7.2.2.1
-/// has it in seconds; ffmpeg and servers take milliseconds).
+/// The start time that requests the live stream, and nothing else if there is none (RTMP 1.0
+/// §7.2.2.1 has it in seconds; ffmpeg and servers take milliseconds).
 const START_LIVE: f64 = -2_000.0;
 
-/// What is to be done with the stream.
+/// What to do with the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// To send it.
@@ -48,7 +48,7 @@ pub struct Config {
     pub ack_window: u32,
     /// How long the handshake may take.
     pub handshake_timeout: Duration,
-    /// How long the answer to one command may take. Servers that ask others for permission, or
+    /// How long the answer to one command may take. Servers that ask a backend for permission, or
     /// hold `play` back until there is a stream, need some time.
     pub answer_timeout: Duration,
 }
@@ -67,8 +67,8 @@ impl Default for Config {
 
 /// The client's end of one connection.
 ///
-/// What it holds is bounded as the server's is: by [`Limits::STRANGER`] when publishing and until
-/// playing was asked for, by [`Limits::PUBLISHER`] after that.
+/// Its memory is bounded as the server's is: by [`Limits::STRANGER`] when publishing and until
+/// playing was requested, by [`Limits::PUBLISHER`] after that.
 #[derive(Debug)]
 pub struct Session {
     config: Config,
@@ -147,8 +147,8 @@ impl Session {
         }
     }
 
-    /// Takes bytes from the front of `input` until there is an event. Gives `None` once `input` is
-    /// used up. A closed session takes all input and gives nothing.
+    /// Takes bytes from the front of `input` until there is an event. Returns `None` once `input`
+    /// is used up. A closed session discards all input and returns `None`.
     ///
     /// # Errors
     /// When the connection cannot go on. The session is closed then.
@@ -172,18 +172,18 @@ impl Session {
             .clamp(CHUNK_SIZE_INITIAL, CHUNK_SIZE_MAX)
     }
 
-    /// Whether the session has said its last word: send the output and close.
+    /// Whether the session is over: send the output and close.
     pub fn is_closed(&self) -> bool {
         matches!(self.phase, Phase::Closed)
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called next. A session that is ready
-    /// waits for nothing: how long media may be away is the caller's to judge.
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called next. A session that is ready
+    /// has no deadline: how long media may be absent is the caller's decision.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Ends a session whose server lets it wait.
+    /// Ends a session whose server does not answer in time.
     ///
     /// # Errors
     /// [`Error::HandshakeTimeout`], [`Error::NoAnswer`]; the session is closed then.
@@ -301,12 +301,13 @@ impl Session {
                 }
                 Ok(None)
             }
-            // The reader obeys SetChunkSize and Abort.
+            // The reader follows SetChunkSize and Abort.
             Kind::Acknowledgement | Kind::SetChunkSize | Kind::Abort | Kind::Other(_) => Ok(None),
         }
     }
 
-    /// Media of the stream played. The first of it shows as well as any status that playing has begun.
+    /// Media of the stream played. The first of it proves as well as any status that playing has
+    /// begun.
     fn media(&mut self, message: Message) -> Option<Event> {
         if self.purpose != Purpose::Play {
             return None;

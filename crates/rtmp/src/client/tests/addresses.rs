@@ -135,7 +135,7 @@ fn a_move_keeps_the_stream_and_its_encryption() {
     }
 }
 
-/// A name and a query say what is wanted; a password would say who we are to a stranger.
+/// A name and a query only select the stream; a password would reveal a secret to a stranger.
 #[test]
 fn a_move_takes_the_password_along_to_the_same_server_only() {
     let address: Address = "rtmp://u:p@h/live/show?key=K".parse().unwrap();

@@ -1,4 +1,4 @@
-//! A server that means no good: every connection ends or works, in bounded memory.
+//! A hostile server: every connection ends or works, in bounded memory.
 
 use super::{servers::Scripted, *};
 use crate::chunk::Limits;

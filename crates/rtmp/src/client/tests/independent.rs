@@ -1,4 +1,4 @@
-//! The second opinion: `rml_rtmp`'s server against our client.
+//! An independent implementation: `rml_rtmp`'s server against our client.
 
 use rml_rtmp::{
     handshake::{Handshake, HandshakeProcessResult, PeerType},
@@ -54,8 +54,8 @@ impl Pair {
         pair
     }
 
-    /// Carries what the server says to the client and back again, until both are quiet. Every request
-    /// is granted.
+    /// Carries what the server sends to the client and back again, until both are quiet. Every
+    /// request is granted.
     fn deliver(&mut self, mut results: Vec<ServerSessionResult>) {
         loop {
             let mut next = Vec::new();

@@ -48,7 +48,7 @@ fn media(timestamp: u32, payload: &[u8]) -> Media {
     }
 }
 
-/// Our client and our server, and what each was told.
+/// Our client and our server, and the events of each.
 struct Pair {
     client: Session,
     server: server::Session,
@@ -319,7 +319,7 @@ fn every_wait_ends() {
     assert_eq!(server.client.poll_timeout(), None);
 }
 
-/// The three connections that a password takes.
+/// The three connections that authentication takes.
 #[test]
 fn a_challenge_is_answered() {
     let challenger = auth::Challenger::new([8; 32]);
@@ -347,7 +347,7 @@ fn a_challenge_is_answered() {
     }
     assert!(proof.unwrap().verifies("sesame"));
 
-    // The server asks for what it was given: the password is wrong, and asking on would not end.
+    // The server asks for what it was given: the password is wrong, and retrying would not end.
     for description in [auth::NEED_AUTH, auth::AUTH_FAILED] {
         let mut server = servers::Scripted::with(address.clone(), Purpose::Publish);
         let refused = server.refuse_connect(description);

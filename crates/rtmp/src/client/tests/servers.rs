@@ -1,4 +1,4 @@
-//! Servers by script: what others were seen to say, in their orders.
+//! Scripted servers: what real ones were seen to send, in their orders.
 
 use super::*;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     command::{self, Command},
 };
 
-/// A server that says what it is told to.
+/// A server that sends what it is told to.
 pub(super) struct Scripted {
     pub(super) client: Session,
     reader: Reader,
@@ -46,7 +46,7 @@ impl Scripted {
         Ok(events)
     }
 
-    /// The names of the commands said since the last look, with their message streams.
+    /// The names of the commands received since the last call, with their message streams.
     fn commands(&mut self) -> Vec<(String, u32)> {
         let output = self.client.output().split();
         let mut input = &output[..];
@@ -60,7 +60,7 @@ impl Scripted {
         names
     }
 
-    /// `app` of the `connect` just said.
+    /// `app` of the `connect` just received.
     pub(super) fn heard_app(&mut self) -> String {
         let output = self.client.output().split();
         let message = self.reader.read(&mut &output[..]).unwrap().unwrap();
@@ -176,7 +176,7 @@ fn a_publisher_says_what_encoders_say() {
     assert_eq!(said, ["FCUnpublish", "deleteStream"]);
 }
 
-/// Errors for the courtesies, answers nobody asked for, and commands nobody knows.
+/// Errors for the optional commands, answers without a request, and unknown commands.
 #[test]
 fn what_servers_add_is_no_hindrance() {
     let mut server = Scripted::new(Purpose::Publish);
@@ -278,7 +278,7 @@ fn pings_are_answered_and_received_bytes_acknowledged() {
     let output = server.client.output().split();
     assert!(output.ends_with(&[0, 7, 1, 2, 3, 4]));
 
-    // A tiny window is raised to one that does not turn us into the sender.
+    // A tiny window is raised, so that acknowledgements do not exceed the media.
     server.control(Kind::WindowAckSize, &[0, 0, 0, 1]).unwrap();
     let chunks = chunk::CHUNK_SIZE_SHARED.to_be_bytes();
     server.control(Kind::SetChunkSize, &chunks).unwrap();
@@ -297,7 +297,7 @@ fn reconnect_request(server: &mut Scripted) -> Vec<Event> {
     server.status("status", code).unwrap()
 }
 
-/// Who is not asked for anything cannot send us elsewhere, however often it tries.
+/// A server that was not asked for a stream cannot redirect us, however often it tries.
 #[test]
 fn a_move_is_heard_of_once_the_stream_was_asked_for() {
     for (stage, is_heard) in [(0, false), (1, false), (2, true), (3, true)] {

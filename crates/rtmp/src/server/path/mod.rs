@@ -6,7 +6,7 @@
 
 use std::{borrow::Cow, fmt};
 
-/// A stream's name and what came with it. `Debug` shows no credentials.
+/// A stream's name and the credentials sent with it. `Debug` shows no credentials.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct StreamPath {
     /// Application and stream, `live/show`: segments joined by single slashes, otherwise as sent.
@@ -16,12 +16,12 @@ pub struct StreamPath {
     pub query: String,
     /// User and password of the address, percent-decoded.
     pub user: Option<(String, String)>,
-    /// The host the peer believes to talk to, without port or brackets.
+    /// The server's host name as the peer knows it, without port or brackets.
     pub host: Option<String>,
 }
 
 impl StreamPath {
-    /// Puts together what `connect` said (`tcUrl`, `app`) and the name in `publish` or `play`.
+    /// Combines what `connect` contained (`tcUrl`, `app`) and the name in `publish` or `play`.
     pub fn resolve(tc_url: &str, app: &str, name: &str) -> Self {
         let address = Address::parse(split_answer(trim(tc_url)).0);
         let app = match split_answer(trim(app)).0.trim_start_matches('/') {
@@ -38,8 +38,7 @@ impl StreamPath {
             ..Self::default()
         };
         if app_query.is_some() && app.contains('/') && !name.starts_with('?') {
-            // The application is whole already: the cut went through the query, and the name is the
-            // end of it.
+            // The application is complete: the cut went through the query, and the name is its end.
             let end = if name.is_empty() { "" } else { "/" };
             let name = name.strip_prefix("mp4:").unwrap_or(name);
             path.name = join(app, "");
@@ -53,7 +52,7 @@ impl StreamPath {
         if app_query.is_none() {
             path.add_query(address.query.unwrap_or_default());
         }
-        // ffmpeg and librtmp say `x` for `x.flv`, unless something follows it.
+        // ffmpeg and librtmp send `x` for `x.flv`, unless something follows it.
         if let Some(stem) = path.name.strip_suffix(".flv")
             && !stem.is_empty()
             && !stem.ends_with('/')
@@ -143,9 +142,9 @@ fn host_name(host: &str) -> Option<String> {
     name.filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
-/// Takes off the query by which a client names itself to Adobe's authentication, or answers it. Clients
-/// hang it on the end of the address, behind a query of the user's and with a second question mark
-/// (`live?key=K?authmod=adobe&user=U`).
+/// Removes the query with which a client names itself to Adobe's authentication, or answers it.
+/// Clients append it to the end of the address, after a query of the user's and with a second
+/// question mark (`live?key=K?authmod=adobe&user=U`).
 pub(super) fn split_answer(text: &str) -> (&str, Option<&str>) {
     match text.find("authmod=").and_then(|at| at.checked_sub(1)) {
         Some(before) if matches!(text.as_bytes()[before], b'?' | b'&') => {
@@ -169,8 +168,8 @@ fn trim(text: &str) -> &str {
     text.split(char::is_whitespace).next().unwrap_or_default()
 }
 
-/// The name that was typed, from what was made of it: for Flash a name is that of a file, and so ffmpeg
-/// and librtmp say `mp4:x.mp4` for `x.mp4`, and librtmp `mp3:x` for `x.mp3`.
+/// The name as the user typed it: Flash treats a name as that of a file, and so ffmpeg and librtmp
+/// send `mp4:x.mp4` for `x.mp4`, and librtmp `mp3:x` for `x.mp3`.
 fn file_name(name: &str) -> Cow<'_, str> {
     let name = name.trim_end_matches('/');
     if let Some(stem) = name.strip_prefix("mp3:") {

@@ -190,7 +190,7 @@ fn librtmp(path: &str) -> Shape {
     (format!("rtmp://h:1935/{app}"), app.to_owned(), name)
 }
 
-/// Every way in which a stream and its query are known to be split up.
+/// Every known way in which clients split a stream and its query.
 fn shapes(app: &str, name: &str, query: &str) -> Vec<Shape> {
     let whole = format!("{app}/{name}?{query}");
     let url = |path: &str| format!("rtmp://h/{path}");
@@ -207,7 +207,7 @@ fn shapes(app: &str, name: &str, query: &str) -> Vec<Shape> {
             &format!("{app}/{name}"),
             &with_query(""),
         ),
-        // Left in the address only; the application is cut at the query or missing.
+        // In the address only; the application is cut at the query or missing.
         own(url(&with_query(app)), app, name),
         own(
             url(&with_query(&format!("{app}/"))),
@@ -215,7 +215,7 @@ fn shapes(app: &str, name: &str, query: &str) -> Vec<Shape> {
             name,
         ),
         own(url(&with_query(app)), "", name),
-        // Slashes too many, quotes, and the options of librtmp.
+        // Extra slashes, quotes, and the options of librtmp.
         own(
             url(&format!("{app}/")),
             &format!("/{app}/"),

@@ -56,8 +56,8 @@ impl Session {
             }
             "closeStream" => self.end_stream(stream, now),
             "FCUnpublish" => self.fc_unpublish(command, now),
-            // FMLE and its like publish only after the second answer, and some players of content
-            // networks play only then.
+            // FMLE and similar encoders publish only after the second answer, and some players of
+            // content networks play only then.
             "FCPublish" => {
                 let code = "NetStream.Publish.Start";
                 self.answer_twice(
@@ -124,7 +124,7 @@ impl Session {
 
     fn publish(&mut self, command: &Command<'_>, stream: u32) -> Option<Event> {
         if let Some(current) = self.publication.id() {
-            // A repetition of what is under way needs no answer; another stream does.
+            // A repetition of the current request needs no answer; another stream does.
             if current.stream != stream {
                 let code = Rejection::BadName.code();
                 let why = "One stream per connection.";
@@ -183,7 +183,7 @@ impl Session {
         event
     }
 
-    /// Answers a call with an empty result, and with a call back that says more.
+    /// Answers a call with an empty result, and with a status call that says more.
     fn answer_twice(&mut self, transaction: f64, name: &str, code: &str, description: &str) {
         self.replies.command("_result", transaction, |e| {
             e.null().undefined();
@@ -193,9 +193,9 @@ impl Session {
         });
     }
 
-    /// Ends what is done on a message stream.
+    /// Ends the request on a message stream.
     pub(super) fn end_stream(&mut self, stream: u32, now: Instant) -> Option<Event> {
-        // What is done on the connection itself ends with any stream.
+        // A request made on the connection itself ends with any stream.
         let on_stream = |id: &RequestId| id.stream == stream || id.stream == 0;
         let event = if self.player.id().as_ref().is_some_and(on_stream) {
             self.player.end().map(Event::Stop)

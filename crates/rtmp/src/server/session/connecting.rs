@@ -1,4 +1,4 @@
-//! `connect`: who the peer is, what it can, and whether it must prove a password first.
+//! `connect`: the peer's software, what it supports, and whether it must prove a password first.
 
 use std::{fmt, sync::Arc, time::Instant};
 
@@ -15,18 +15,18 @@ use crate::{
     },
 };
 
-/// Text of `connect` that is kept: the address is asked for again with each stream.
+/// Text of `connect` that is kept: the address is needed again for each stream.
 const ADDRESS_BYTES_MAX: usize = 4 << 10;
 /// Codecs a peer may name in `connect`; more are ignored.
 const FOUR_CCS_MAX: usize = 64;
-/// What is kept of a codec's name, which has four bytes or is an asterisk.
+/// Characters kept of a codec's name, which has four bytes or is an asterisk.
 const FOUR_CC_BYTES_MAX: usize = 16;
-/// The `capsEx` bit of a peer that obeys reconnect requests (Enhanced RTMP v2, CapsExMask).
+/// The `capsEx` bit of a peer that follows reconnect requests (Enhanced RTMP v2, CapsExMask).
 const CAN_RECONNECT: u32 = 1;
-/// The query parameter that carries a key; who brings one is asked for no password.
+/// The query parameter that carries a key; a client with a key is asked for no password.
 const KEY_PARAMETER: &str = "key";
-/// What players say of themselves in `connect`, and ffmpeg, librtmp and GStreamer leave out when
-/// they publish.
+/// Fields that players send in `connect`, and that ffmpeg, librtmp and GStreamer omit when they
+/// publish.
 const PLAYERS_MEMBERS: [&str; 5] = ["fpad", "audioCodecs", "videoCodecs", "swfUrl", "pageUrl"];
 
 /// How passwords are asked for ([`auth`]).
@@ -34,28 +34,28 @@ const PLAYERS_MEMBERS: [&str; 5] = ["fpad", "audioCodecs", "videoCodecs", "swfUr
 /// A challenge is answered on another connection, so this is one for all sessions of a server.
 #[derive(Debug)]
 pub struct Challenge {
-    /// Makes challenges, and knows them again.
+    /// Makes challenges, and recognises them.
     pub challenger: Challenger,
-    /// Whether everybody who seems about to publish is challenged, unless it brings a password or a key
-    /// with the address. A key in the stream's name comes too late for that. Otherwise only those are
-    /// who ask for it.
+    /// Whether every client that seems about to publish is challenged, unless its address contains
+    /// a password or a key. A key in the stream's name comes too late for that. Otherwise only
+    /// clients that ask for it are challenged.
     pub is_demanded: bool,
     /// When the challenger's clock was zero.
     pub epoch: Instant,
 }
 
-/// What `connect` said that later requests need. `Debug` shows no credentials.
+/// What later requests need of `connect`. `Debug` shows no credentials.
 pub(super) struct Connection {
     app: Box<str>,
     tc_url: Box<str>,
-    /// Whether the peer obeys reconnect requests.
+    /// Whether the peer follows reconnect requests.
     pub(super) reconnects: bool,
     /// The answer to a challenge.
     pub(super) proof: Option<Box<Proof>>,
 }
 
 impl Connection {
-    /// The stream that is meant by this name.
+    /// The stream that this name means.
     pub(super) fn path(&self, name: &str) -> StreamPath {
         StreamPath::resolve(&self.tc_url, &self.app, head(name, ADDRESS_BYTES_MAX))
     }
@@ -151,8 +151,8 @@ impl Session {
         });
     }
 
-    /// Looks at what a client brings for a challenge: its proof, if it has one; else what it is told
-    /// when it is turned away, on which it connects again.
+    /// Checks what a client sends for a challenge: its proof, if there is one; otherwise the reply
+    /// with which it is refused, and after which it connects again.
     fn examine(
         &self,
         challenge: &Arc<Challenge>,

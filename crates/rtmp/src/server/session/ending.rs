@@ -1,4 +1,4 @@
-//! How a session comes to its end, and what the peer is told of it.
+//! How a session ends, and what the peer is told.
 
 use super::{Phase, Session};
 use crate::{
@@ -10,10 +10,10 @@ use crate::{
 };
 
 impl Session {
-    /// Turns a request down and closes the session. `description` is shown to the broadcaster.
+    /// Rejects a request and closes the session. `description` is shown to the broadcaster.
     ///
     /// # Errors
-    /// [`Withdrawn`] if the request is not there any more; the session goes on then.
+    /// [`Withdrawn`] if the request is no longer there; the session goes on then.
     pub fn reject(
         &mut self,
         id: RequestId,
@@ -41,9 +41,9 @@ impl Session {
         self.close();
     }
 
-    /// Asks the peer to connect again, to another server or a fresh process, and stays open until it
-    /// does. Says nothing, and gives `false`, to a peer that does not know how (Enhanced RTMP v2,
-    /// "Reconnect Request").
+    /// Asks the peer to connect again, to another server or a fresh process, and stays open until
+    /// it does. Sends nothing, and returns `false`, for a peer that does not support it (Enhanced
+    /// RTMP v2, "Reconnect Request").
     pub fn request_reconnect(&mut self, description: &str) -> bool {
         let can = !self.is_closed() && self.connection.as_ref().is_some_and(|c| c.reconnects);
         if can {
@@ -83,7 +83,7 @@ impl Session {
         self.publication.id().or_else(|| self.player.id())
     }
 
-    /// Tells the peer why it is turned away, in the terms of what it wanted.
+    /// Tells the peer why it is refused, in the terms of its request.
     fn say(&mut self, rejection: Rejection, description: &str) {
         let code = match self.player.id() {
             Some(_) => rejection.play_code(),

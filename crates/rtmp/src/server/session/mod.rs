@@ -1,4 +1,4 @@
-//! The session machine: who may say what when, and what is answered.
+//! The session machine: what is accepted in which state, and how it is answered.
 
 mod commands;
 mod connecting;
@@ -39,7 +39,7 @@ const ACK_WINDOW_MIN: u32 = 32 << 10;
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The size of the chunks we send, bytes; also that of the media the caller writes to players.
-    /// ffmpeg takes it over for what it sends us.
+    /// ffmpeg adopts it for what it sends us.
     pub chunk_size: u32,
     /// The smallest chunk size a peer may set, bytes: a header per byte makes work without purpose.
     pub chunk_size_floor: u32,
@@ -47,11 +47,11 @@ pub struct Config {
     pub ack_window: u32,
     /// How long the handshake may take.
     pub handshake_timeout: Duration,
-    /// How long a peer may do without asking for a stream, after the handshake or after a stream ended.
+    /// How long a peer may take to ask for a stream, after the handshake or after a stream ended.
     pub request_timeout: Duration,
     /// How long a peer may be silent before it is pinged.
     pub ping_after: Duration,
-    /// Passwords by challenge and response; `None` ignores what clients bring for that.
+    /// Passwords by challenge and response; `None` ignores what clients send for that.
     pub challenge: Option<Arc<Challenge>>,
 }
 
@@ -71,8 +71,8 @@ impl Default for Config {
 
 /// The server's end of one connection.
 ///
-/// What it holds is bounded: while it publishes by [`Limits::PUBLISHER`], else below 256 KiB in all. One
-/// that plays and was [`shrink`](Self::shrink)ed holds less than 1 KiB and the address.
+/// Its memory is bounded: while it publishes by [`Limits::PUBLISHER`], otherwise to 256 KiB in all.
+/// A session that plays and was [`shrink`](Self::shrink)ed holds less than 1 KiB and the address.
 #[derive(Debug)]
 pub struct Session {
     config: Config,
@@ -124,7 +124,7 @@ struct Clock {
 impl Session {
     /// A session for a connection just accepted. `seed` is 32 random bytes, for the handshake.
     pub fn new(config: Config, seed: [u8; 32], now: Instant) -> Self {
-        // The handshake shows hashes of the seed only, so this part of it is nobody's yet.
+        // The handshake reveals only hashes of the seed, so this part of it is still secret.
         let [a, b, c, d, e, f, g, h, ..] = seed;
         let window = config
             .ack_window
@@ -155,14 +155,15 @@ impl Session {
         }
     }
 
-    /// Takes bytes from the front of `input` until there is an event. Gives `None` once `input` is
-    /// used up. After [`accept_publish`](Self::accept_publish) an event may come with no input at all.
+    /// Takes bytes from the front of `input` until there is an event. Returns `None` once `input`
+    /// is used up. After [`accept_publish`](Self::accept_publish) an event may come with no input
+    /// at all.
     ///
-    /// A closed session takes all input and gives nothing.
+    /// A closed session discards all input and returns `None`.
     ///
     /// # Errors
-    /// When the connection cannot go on. The session is closed then, and the output holds what the peer
-    /// is told.
+    /// When the connection cannot go on. The session is closed then, and the output holds what the
+    /// peer is told.
     pub fn read(&mut self, input: &mut &[u8], now: Instant) -> Result<Option<Event>, Error> {
         let result = self.advance(input, now);
         if let Err(error) = &result {
@@ -176,12 +177,12 @@ impl Session {
         self.replies.output()
     }
 
-    /// Whether the session has said its last word: send the output and close.
+    /// Whether the session is over: send the output and close.
     pub fn is_closed(&self) -> bool {
         matches!(self.phase, Phase::Closed)
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if self.is_closed() {
             return None;
@@ -190,7 +191,7 @@ impl Session {
         [ping, self.clock.deadline].into_iter().flatten().min()
     }
 
-    /// Does what is due at `now`: pings a silent peer, or ends a session that gets nowhere.
+    /// Does what is due at `now`: pings a silent peer, or ends a session that makes no progress.
     ///
     /// # Errors
     /// [`Error::HandshakeTimeout`], [`Error::RequestTimeout`]; the session is closed then.
@@ -217,11 +218,11 @@ impl Session {
         Ok(())
     }
 
-    /// Lets a publisher begin. Codec configuration that came early is given by the next
+    /// Lets a publisher begin. Codec configuration that arrived early is returned by the next
     /// [`read`](Self::read)s.
     ///
     /// # Errors
-    /// [`Withdrawn`] if the request is not there any more.
+    /// [`Withdrawn`] if the request is no longer there.
     pub fn accept_publish(&mut self, id: RequestId) -> Result<(), Withdrawn> {
         if self.is_closed() || !self.publication.accept(id) {
             return Err(Withdrawn);
@@ -234,7 +235,7 @@ impl Session {
         Ok(())
     }
 
-    /// Gives back the memory that is not in use, before a long time in which little is said.
+    /// Frees unused memory, before a long time with little traffic from the peer.
     pub fn shrink(&mut self) {
         self.replies.shrink();
         self.reader.shrink();
@@ -304,8 +305,8 @@ impl Session {
                 }
                 Ok(None)
             }
-            // Players differ in whether they acknowledge, so nothing hangs on it. The reader obeys
-            // SetChunkSize and Abort; shared objects are not our business.
+            // Players differ in whether they acknowledge, so nothing depends on it. The reader
+            // follows SetChunkSize and Abort; shared objects are not our business.
             Kind::Acknowledgement | Kind::SetChunkSize | Kind::Abort | Kind::Other(_) => Ok(None),
         }
     }
@@ -337,8 +338,8 @@ impl Session {
         }
     }
 
-    /// Whether a silent peer is pinged. A player has nothing to say for hours, and whether it is still
-    /// there shows in its taking what it is sent.
+    /// Whether a silent peer is pinged. A player sends nothing for hours; whether it is still there
+    /// shows in its reading what it is sent.
     fn pings(&self) -> bool {
         self.connection.is_some() && self.player.id().is_none()
     }

@@ -1,4 +1,4 @@
-//! Playing: what is asked about it, and how that is answered.
+//! Playing: its requests, and how they are answered.
 
 use std::time::Instant;
 
@@ -14,17 +14,17 @@ use crate::{
     },
 };
 
-/// The message stream that the first `createStream` of a connection gives out, and that one plays on who
-/// asks on the connection itself: such a player does not look at the number.
+/// The message stream that the first `createStream` of a connection returns. A player that makes
+/// its requests on the connection itself also plays on it: such a player ignores the number.
 const FIRST: u32 = 1;
 
 impl Session {
-    /// Lets a player begin: answers that its stream starts. What comes next is the media, written by
-    /// the caller as messages on message stream [`RequestId::stream`] with full headers, in chunks of
-    /// [`Config::chunk_size`](super::Config::chunk_size), between (never inside) what
-    /// [`output`](Self::output) holds.
+    /// Lets a player begin: answers that its stream starts. What follows is the media, written by
+    /// the caller as messages on message stream [`RequestId::stream`] with full headers, in chunks
+    /// of [`Config::chunk_size`](super::Config::chunk_size), between (never inside) the messages in
+    /// [`output`](Self::output).
     ///
-    /// The answer says what the player wants; it may have paused before it was accepted.
+    /// Returns what the player wants; it may have paused before it was accepted.
     ///
     /// # Errors
     /// [`Withdrawn`] if the request is not there any more.
@@ -43,7 +43,7 @@ impl Session {
             self.replies
                 .status(stream, Level::Status, code, description);
         }
-        // Flash lets a page draw and analyse only what it is given access to.
+        // Flash lets a page draw and analyse only media that it is given access to.
         self.replies.data(stream, |e| {
             e.string("|RtmpSampleAccess").boolean(true).boolean(true);
         });
@@ -57,7 +57,7 @@ impl Session {
         Ok(playback)
     }
 
-    /// What the accepted player wants just now.
+    /// What the accepted player wants at present.
     pub fn playback(&self) -> Option<Playback> {
         self.player.playback()
     }
@@ -135,8 +135,8 @@ impl Session {
         is_new.then_some(event)
     }
 
-    /// Answers `seek`. There is nowhere to go in a live stream, yet ffmpeg and librtmp throw away
-    /// what they receive until they are told that they are there, and an error makes ffmpeg leave.
+    /// Answers `seek`. A live stream has no positions, yet ffmpeg and librtmp discard what they
+    /// receive until they are told that the seek is done, and an error makes ffmpeg leave.
     pub(super) fn seek(&mut self, stream: u32) {
         if let Some(id) = self.playing_on(stream)
             && self.playback().is_some()
@@ -178,8 +178,8 @@ impl Session {
         is_new.then_some(Event::Select { id, audio, video })
     }
 
-    /// The request that commands on this message stream are about. Some players ask for their stream,
-    /// or speak of it, on the connection itself.
+    /// The request that commands on this message stream are about. Some players make their request,
+    /// or refer to it, on the connection itself.
     fn playing_on(&self, stream: u32) -> Option<RequestId> {
         self.player
             .id()

@@ -1,4 +1,4 @@
-//! Passwords by challenge and response, as clients of that go about it: each step a connection of its own.
+//! Passwords by challenge and response, as clients do it: each step on a connection of its own.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Server {
         }
     }
 
-    /// A connection up to the answer to `connect`: the client, or why it was turned away.
+    /// A connection up to the answer to `connect`: the client, or why it was refused.
     fn connect(
         &self,
         app: &str,
@@ -87,8 +87,8 @@ impl Server {
         }
     }
 
-    /// Connects until it is let in or gives up, as ffmpeg does with `user` and `password`: what it was
-    /// told, and the request it made.
+    /// Connects until it is admitted or gives up, as ffmpeg does with `user` and `password`: what
+    /// it was told, and the request it made.
     fn publish(&self, app: &str, name: &str, password: &str) -> (Vec<String>, Option<Request>) {
         let mut told = Vec::new();
         let mut query = String::new();
@@ -163,7 +163,7 @@ fn players_and_bearers_of_credentials_are_not_challenged() {
 }
 
 #[test]
-fn whoever_asks_for_it_is_challenged() {
+fn a_client_that_asks_for_it_is_challenged() {
     let server = Server::new(false);
     for introduction in [FFMPEG_PUBLISHES, FFMPEG_PLAYS] {
         let app = "live?authmod=adobe&user=me";

@@ -1,4 +1,4 @@
-//! What well-known encoders say, in their order.
+//! What well-known encoders send, in their order.
 
 use super::*;
 
@@ -123,7 +123,7 @@ fn ffmpeg_with_a_slash_in_the_key() {
     assert_eq!(request.path.name, "live/show");
     assert_eq!(request.path.parameter("key").as_deref(), Some("a/b"));
     client.session.accept_publish(request.id).unwrap();
-    // ffmpeg takes over our chunk size.
+    // ffmpeg adopts our chunk size.
     client.send(Kind::SetChunkSize, 0, 0, &65_536_u32.to_be_bytes());
     client.chunk_size = 65_536;
     let frame = [KEYFRAME, &[1; 100_000]].concat();
@@ -220,7 +220,7 @@ fn gstreamer_speaks_enhanced_rtmp_all_at_once() {
         (&["hvc1".into(), "Opus".into()][..], 1)
     );
 
-    // The reply names the codecs that may come, to those who named some.
+    // The reply names the codecs that may be sent, to clients that named some.
     let output = client.session.output().clone();
     assert!(output.windows(10).any(|w| w == b"fourCcList"));
     assert_eq!(client.replies()[..3], CONNECTED.map(String::from));

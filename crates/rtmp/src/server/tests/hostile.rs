@@ -1,4 +1,4 @@
-//! Peers that mean no good, and peers that know no better.
+//! Hostile peers, and careless ones.
 
 use proptest::prelude::*;
 
@@ -199,7 +199,7 @@ fn message_streams_are_counted() {
 }
 
 #[test]
-fn replies_that_nobody_reads_are_bounded() {
+fn unread_replies_are_bounded() {
     let mut client = Client::connected();
     let ping = client.encode(Kind::UserControl, 0, 0, &[0, 6, 1, 2, 3, 4]);
     let got = client.feed(&ping.repeat(100_000));
@@ -286,7 +286,7 @@ fn any_message() -> impl Strategy<Value = (Kind, u32, u32, Vec<u8>)> {
         .prop_map(|((kind, body), stream, time)| (kind, stream, time, body))
 }
 
-/// Feeds pieces, accepting every publisher and player; everything that came of it.
+/// Feeds pieces, accepting every publisher and player; returns all results.
 fn transcript(pieces: &[&[u8]]) -> (Vec<Event>, Vec<u8>, Option<Error>) {
     let mut client = Client::new();
     let mut events = Vec::new();

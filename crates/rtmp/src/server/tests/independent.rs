@@ -147,7 +147,7 @@ fn publishes() {
     }
 }
 
-/// A message of a player's, as whoever writes the media frames it.
+/// A message for a player, as the caller frames its media.
 fn framed(kind: Kind, stream_id: u32, timestamp: u32, payload: &[u8]) -> BytesMut {
     let header = Header {
         csid: if kind == Kind::Audio { 4 } else { 6 },
@@ -160,7 +160,8 @@ fn framed(kind: Kind, stream_id: u32, timestamp: u32, payload: &[u8]) -> BytesMu
     bytes
 }
 
-/// A ping request in a chunk of its own, on a chunk stream that the other implementation leaves alone.
+/// A ping request in a chunk of its own, on a chunk stream that the other implementation does not
+/// use.
 const PING: [u8; 18] = [60, 0, 0, 0, 0, 0, 6, 4, 0, 0, 0, 0, 0, 6, 0, 0, 0, 1];
 
 #[test]

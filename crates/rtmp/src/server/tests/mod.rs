@@ -20,7 +20,7 @@ use crate::{
     message::{Kind, Message},
 };
 
-/// A client that says what it is told to and writes down what it hears.
+/// A client that sends what it is told to and records the replies.
 struct Client {
     session: Session,
     now: Instant,
@@ -68,7 +68,7 @@ impl Client {
         client
     }
 
-    /// A client that asked on stream 1 to play `live/show`, and was let in.
+    /// A client that asked on stream 1 to play `live/show`, and was accepted.
     fn playing() -> (Self, RequestId) {
         let mut client = Self::connected();
         client.command(0, "createStream", 2.0, |e| {
@@ -176,7 +176,7 @@ impl Client {
         }
     }
 
-    /// What the server said since the last call, a line each.
+    /// What the server sent since the last call, a line each.
     #[track_caller]
     fn replies(&mut self) -> Vec<String> {
         let output = self.session.output().split();

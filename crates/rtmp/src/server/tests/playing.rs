@@ -1,4 +1,4 @@
-//! What players say, in their order.
+//! What players send, in their order.
 
 use proptest::prelude::*;
 
@@ -151,7 +151,7 @@ fn pausing() {
     assert!(client.session.playback().is_some_and(|p| p.is_paused));
     assert_eq!(client.command(1, "pause", 0.0, null), [Event::Resume(id)]);
     client.replies();
-    // Spoken on the connection it means the one stream; on another stream it means nothing.
+    // On the connection it means the one stream; on another stream it means nothing.
     assert_eq!(
         client.command(0, "pause", 0.0, truth(true)),
         [Event::Pause(id)]
@@ -300,7 +300,7 @@ fn one_stream_per_connection() {
         client.session.playback().map(|playback| playback.id),
         Some(id)
     );
-    // Media from a player is nothing to anybody.
+    // Media from a player is ignored.
     assert_eq!(client.send(Kind::Video, 1, 0, KEYFRAME), []);
     // Having stopped, it may publish.
     client.command(1, "closeStream", 0.0, null);
@@ -364,7 +364,7 @@ fn a_player_may_be_silent_for_ever() {
     let late = client.now + Duration::from_secs(1 << 20);
     client.session.handle_timeout(late).unwrap();
     assert!(client.replies().is_empty());
-    // It may still ask whether we are there.
+    // It may still ping us.
     client.send(Kind::UserControl, 0, 0, &[0, 6, 1, 2, 3, 4]);
     assert_eq!(client.replies(), ["UserControl 000701020304"]);
 }
@@ -453,7 +453,7 @@ fn thousands_of_sessions_take_little() {
     assert!(size_of::<Session>() <= 768, "{}", size_of::<Session>());
 }
 
-/// Something a player may say after it has asked.
+/// Something a player may send after its request.
 fn any_wish() -> impl Strategy<Value = (&'static str, u32, Option<bool>)> {
     let name = prop::sample::select(vec![
         "pause",
@@ -468,7 +468,7 @@ fn any_wish() -> impl Strategy<Value = (&'static str, u32, Option<bool>)> {
 }
 
 proptest! {
-    /// Whoever follows the events knows what the session knows.
+    /// The events alone give the same state as the session.
     #[test]
     fn events_tell_all_that_changes(wishes in prop::collection::vec(any_wish(), 0..40)) {
         let mut client = Client::connected();

@@ -76,7 +76,7 @@ fn a_silent_publisher_is_pinged() {
         Some(due + Duration::from_secs(15))
     );
 
-    // The pong, in the short form of librtmp, puts the next ping off.
+    // The pong, in the short form of librtmp, postpones the next ping.
     client.now = due + Duration::from_secs(5);
     let mut pong = vec![1 << 6 | 2, 0, 0, 0, 0, 0, 6, 4];
     pong.extend([0, 7, 0, 0, 0x3a, 0x98]);

@@ -1,9 +1,9 @@
-//! Publishers that come, go, fall silent and take each other's place.
+//! Publishers that come, go, fall silent and take a stream from each other.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use container::rtp::{PayloadFormat, Header};
+use container::rtp::{Header, PayloadFormat};
 use fanout::{Phase, Takeover};
 use media::{Item, StreamName, TrackId};
 use net::panics::Part;
@@ -59,7 +59,7 @@ fn a_publisher_is_counted_while_it_is_there() {
             .iter()
             .any(|line| line.contains("the peer closed the session"))
     );
-    // Nothing of it is left: packets are nobody's.
+    // Nothing of it is left: its packets belong to no session.
     let mut said = Said::default();
     trial
         .publishers
@@ -69,7 +69,7 @@ fn a_publisher_is_counted_while_it_is_there() {
         .closed(handle(7), Reason::Silent, Instant::now());
 }
 
-/// Cannot be spoken to.
+/// A session that cannot be sent to.
 #[derive(Default)]
 struct Broken {
     closed: Vec<Handle>,
@@ -166,7 +166,7 @@ fn the_next_publisher_takes_over_and_listeners_stay() {
     assert_eq!(trial.closed, [handle(7)]);
     assert!(trial.publishers.is_empty());
     assert_eq!(context.stats.publishers(Protocol::Whip), 1);
-    // And it learns it, too, when it sends nothing.
+    // And it also learns it when it sends nothing.
     context.registry.list()[0].end(fanout::events::EndReason::Operator);
     publishers.turn(now + 2 * SECOND, &mut said);
     assert_eq!(said.closed, [handle(8)]);
@@ -174,7 +174,7 @@ fn the_next_publisher_takes_over_and_listeners_stay() {
 }
 
 #[test]
-fn the_server_lets_everybody_go() {
+fn the_server_ends_all_sessions() {
     let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
     trial.run(SECOND);
     trial.publishers.end();
@@ -222,7 +222,7 @@ fn line(log: &Log, words: &str) -> String {
 }
 
 #[test]
-fn an_offer_alone_disturbs_nobody() {
+fn an_offer_alone_disturbs_no_publisher() {
     let log = Log::default();
     let _listening = log.capture();
     let context = house(Takeover::SameCredential, 1);
@@ -230,7 +230,7 @@ fn an_offer_alone_disturbs_nobody() {
     let epoch = || context.registry.list()[0].info().epoch;
     let before = epoch();
     let next = || ticket(&context, agreed(&[sound()]).expect("usable"));
-    // Of one nothing is heard; one breaks off; one is withdrawn; one connects and sends nothing.
+    // One is never heard of; one breaks off; one is withdrawn; one connects and sends nothing.
     next().abandon(Reason::NeverCame);
     assert!(line(&log, "no connectivity check").contains(super::STREAM));
     next().abandon(Reason::NotConnected);
@@ -311,7 +311,7 @@ fn reports_tell_what_came_and_that_more_may_come() {
         let share = f64::from(report.lost) / f64::from(line.expect("a line").packets);
         // Repeated packets do not hide it.
         assert!((0.06..0.14).contains(&share), "{share}");
-        // There and back, in 65,536ths of a second, if the peer hears it now.
+        // The round trip in 65,536ths of a second, if the peer receives it now.
         let middle = (ntp(*at + link.delay) >> 16) as u32;
         let round_trip = report.round_trip(middle).expect("a report was echoed");
         assert!(
@@ -370,7 +370,7 @@ fn of_simulcast_the_layer_is_taken_that_brings_most() {
         of(&trial, 0).into_iter().all(|is_low| is_low),
         "nothing is known yet"
     );
-    // Senders name layers only until they were heard of.
+    // Senders name layers only until the receiver has acknowledged packets.
     trial.lines[0].layer = None;
     trial.lines[1].layer = None;
     trial.run(5 * SECOND);
@@ -410,7 +410,7 @@ fn the_first_packet_tells_the_format() {
     let mut trial = Trial::new(&text, vec![line], Link::default());
     trial.run(2 * SECOND);
     assert!(trial.recording.samples(TrackId::VIDEO).len() > 40);
-    // The sender changes its mind, as browsers may.
+    // The sender changes the format, as browsers may.
     let media = super::media_clips::of_clip(testkit::Clip::Flv, PayloadFormat::H264);
     let mut next = Line::of_media(&media, 200, 107);
     next.become_another(300, 1, 2);
@@ -427,7 +427,7 @@ fn a_source_that_begins_anew_goes_on() {
     let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
     trial.run(2 * SECOND);
     let before = trial.recording.samples(TrackId::VIDEO).len();
-    // It says goodbye, and another source has other numbers and times.
+    // It sends a goodbye, and another source has other numbers and times.
     let mut bye = Vec::new();
     rtcp::write_bye(&mut bye, trial.lines[0].ssrc);
     trial.hear_report(bye);
@@ -444,7 +444,7 @@ fn a_source_that_begins_anew_goes_on() {
 }
 
 #[test]
-fn whoever_said_goodbye_is_asked_for_nothing() {
+fn a_publisher_that_said_goodbye_is_asked_for_nothing() {
     let mut trial = Trial::new(&pictures(), vec![Line::pictures(500)], Link::default());
     trial.run(2 * SECOND);
     let mut bye = Vec::new();
@@ -453,7 +453,7 @@ fn whoever_said_goodbye_is_asked_for_nothing() {
     trial.lines[0].stop();
     let asked = (trial.plis.len(), trial.nacks.len());
     trial.context.registry.list().remove(0).request_keyframe();
-    // Time would stand still if there were something that is due and never done.
+    // Time would stand still if something stayed due and were never done.
     trial.run(4 * SECOND);
     assert_eq!((trial.plis.len(), trial.nacks.len()), asked);
 }
@@ -491,7 +491,7 @@ fn old_packets_in_the_role_of_padding_change_nothing() {
     trial.run(20 * SECOND);
     let before = trial.recording.samples(TrackId::VIDEO).len();
     for step in 0..400u16 {
-        // Those of ten seconds ago, and some that never were.
+        // Those of ten seconds ago, and some that were never sent.
         let sequence = 65_500u16.wrapping_add(step);
         let header = Header {
             payload_type: 97,
