@@ -96,7 +96,7 @@ metrics! {
     WEBRTC_SESSIONS Gauge "carillon_webrtc_sessions" [] "WebRTC sessions whose peers have been heard of";
     WEBRTC_HANDSHAKES Gauge "carillon_webrtc_handshakes" [] "DTLS handshakes under way";
     WEBRTC_CONNECTED Counter "carillon_webrtc_connected" [] "Sessions whose peers proved who they are";
-    WEBRTC_FAILURES Counter "carillon_webrtc_failures" ["service"] "Sessions that came to nothing, by how far they came";
+    WEBRTC_FAILURES Counter "carillon_webrtc_failures" ["stage"] "Sessions that came to nothing, by how far they came";
     WEBRTC_REQUESTS_REFUSED Counter "carillon_webrtc_requests_refused" ["status"] "Requests of WHIP and WHEP that were refused";
     WEBRTC_REFUSED Counter "carillon_webrtc_refused" ["kind"] "Datagrams and TCP connections that were dropped unread";
     WEBRTC_DATAGRAMS Counter "carillon_webrtc_datagrams" ["direction"] "Datagrams over UDP";
