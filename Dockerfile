@@ -21,8 +21,9 @@ VOLUME /etc/carillon
 # RTMP, HTTP, WebRTC, and the operator's port, which listens on the loopback unless configured otherwise.
 EXPOSE 1935 8000 8189/udp 8189/tcp 9600
 STOPSIGNAL SIGTERM
-# It reads what `serve` reads, file and environment, and so finds the operator's port. Whoever names another
-# file in the command names it in the health check, too.
-HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["/carillon", "health", "--config", "/etc/carillon/carillon.toml"]
+# It reads the file and environment that `serve` reads, and so finds the operator's port. If the command
+# names another file, the health check must name it, too.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
+    CMD ["/carillon", "health", "--config", "/etc/carillon/carillon.toml"]
 ENTRYPOINT ["/carillon"]
 CMD ["serve", "--config", "/etc/carillon/carillon.toml"]

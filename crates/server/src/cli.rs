@@ -20,11 +20,11 @@ use crate::signals::Signals;
 /// Exit code for a configuration that is wrong.
 const CONFIG_WRONG: u8 = 2;
 
-/// How long the end waits for threads that the system blocks: one that looks up a name for a link may
-/// be let wait by a name server for many seconds, and has nothing to lose.
+/// How long the end waits for blocked threads: a name server may keep one that looks up a name for a
+/// link waiting for many seconds, and that thread has nothing to lose.
 const BLOCKED_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A live audio and video relay: publish over RTMP or Icecast, listen over HTTP.
+/// A live audio and video relay: publish over RTMP, Icecast or WHIP, listen over HTTP, RTMP or WHEP.
 #[derive(Debug, Parser)]
 #[command(name = "carillon", version)]
 struct Cli {
@@ -38,11 +38,11 @@ enum Command {
     Serve {
         #[command(flatten)]
         source: Source,
-        /// Adds the stream `demo`: a short clip, looped for ever.
+        /// Adds the stream `demo`: a short clip in an endless loop.
         #[arg(long)]
         demo: bool,
     },
-    /// Checks a configuration, telling every error with its place.
+    /// Checks a configuration and shows every error with its line and column.
     Check {
         /// The file to check.
         #[arg(long, value_name = "FILE")]
@@ -59,7 +59,7 @@ enum Command {
 
 #[derive(Args, Debug)]
 struct Source {
-    /// Configuration file; without it the built-in default. Any key can be set by the environment:
+    /// Configuration file; without it the built-in default. Any key can be set in the environment:
     /// CARILLON__FANOUT__WORKERS=2.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -121,7 +121,7 @@ fn serve(
 ) -> Result<(), Failure> {
     let config = configuration(path)?;
     let log = Log::install(&config.log)?;
-    // Around the hook of the log, which tells of the others.
+    // Around the hook of the log, which reports other panics.
     net::panics::install_hook();
     raise_descriptor_limit();
     let mut relay = Relay::load(config)?.with_demo(demo).with_log(log.clone());
@@ -146,15 +146,15 @@ async fn run_relay(relay: Relay) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a task to its end, and then does not wait for threads that something blocks.
+/// Runs a task to its end, and then waits for blocked threads no longer than [`BLOCKED_TIMEOUT`].
 fn finish<T>(runtime: Runtime, task: impl Future<Output = T>) -> T {
     let result = runtime.block_on(task);
     runtime.shutdown_timeout(BLOCKED_TIMEOUT);
     result
 }
 
-/// Takes as many descriptors as the system grants: each listener is one, and the usual soft limit
-/// of 1,024 is for programs that use `select`, which none of this does.
+/// Raises the descriptor limit as far as the system grants: each listener is one, and the usual soft
+/// limit of 1,024 is for programs that use `select`, which this one does not.
 fn raise_descriptor_limit() {
     let granted = getrlimit(Resource::Nofile);
     let wanted = Rlimit {
@@ -177,7 +177,7 @@ fn health(path: Option<&Path>) -> Result<(), Failure> {
     Ok(admin::ask_readiness(config.admin.listen)?)
 }
 
-/// Writes to a standard stream, which may be closed by now.
+/// Writes to a standard stream, which may already be closed.
 fn say(stream: &mut dyn Write, text: &str) {
     if let Err(error) = stream
         .write_all(text.as_bytes())
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_container_asks_by_the_configuration_it_serves() {
+    fn the_container_checks_health_by_the_configuration_it_serves() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Dockerfile");
         let dockerfile = std::fs::read_to_string(path).expect("a Dockerfile");
         // The last word of a line in the list form is the file.
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(file_of("health"), Some(served));
     }
 
-    /// As the lookup of a name is, while no name server answers.
+    /// As a name lookup is while no name server answers.
     #[test]
     fn a_blocked_thread_does_not_hold_up_the_end() {
         let (release, released) = mpsc::sync_channel::<()>(1);

@@ -47,90 +47,137 @@ macro_rules! metrics {
 
 metrics! {
     BUILD_INFO Gauge "carillon_build_info" ["version"] "Always 1; its label tells the version";
-    START_TIME Gauge "carillon_start_time_seconds" [] "When the server started, in seconds since 1970";
-    DRAINING Gauge "carillon_draining" [] "1 from the signal to end until the end";
-    PANICS Counter "carillon_panics" ["part"] "Sessions and connections that a defect of the server has ended";
-    LOG_LINES_LOST Counter "carillon_log_lines_lost" ["log"] "Lines of a log that nobody will ever read: it was full, or not written fast enough";
-    CERTIFICATE_EXPIRES Gauge "carillon_certificate_expires_seconds" ["serial"] "When the certificate that the ports behind TLS show expires, in seconds since 1970";
+    START_TIME Gauge "carillon_start_time_seconds" []
+        "When the server started, in seconds since 1970";
+    DRAINING Gauge "carillon_draining" [] "1 while draining";
+    PANICS Counter "carillon_panics" ["part"]
+        "Sessions and connections that a defect of the server ended";
+    LOG_LINES_LOST Counter "carillon_log_lines_lost" ["log"]
+        "Lines of a log that could not be written";
+    CERTIFICATE_EXPIRES Gauge "carillon_certificate_expires_seconds" ["serial"]
+        "Expiry of the TLS certificate, in seconds since 1970";
     STREAMS Gauge "carillon_streams" [] "Streams that are live or linger";
     PUBLISHERS Gauge "carillon_publishers" ["protocol"] "Publishers now";
     LISTENERS Gauge "carillon_listeners" ["protocol"] "Listeners now";
-    EGRESS_BYTES Counter "carillon_egress_bytes" ["protocol"] "Bytes that listeners' sockets have taken";
+    EGRESS_BYTES Counter "carillon_egress_bytes" ["protocol"]
+        "Bytes that listeners' sockets have taken";
     INGEST_BYTES Counter "carillon_ingest_bytes" ["protocol"] "Bytes received from publishers";
-    INGEST_RECEIVES Counter "carillon_ingest_receives" ["protocol"] "Receives from publishers that brought something";
-    INGEST_WAKEUPS Counter "carillon_ingest_wakeups" [] "Times that the threads which read RTMP publishers woke";
-    TAKEOVERS Counter "carillon_takeovers" [] "Times that a publisher replaced one that was there";
+    INGEST_RECEIVES Counter "carillon_ingest_receives" ["protocol"]
+        "Receives from publishers that brought bytes";
+    INGEST_WAKEUPS Counter "carillon_ingest_wakeups" []
+        "Times that the threads which read RTMP publishers woke";
+    TAKEOVERS Counter "carillon_takeovers" [] "Times that a publisher replaced a present one";
     SENDS Counter "carillon_sends" [] "Sends to listeners; each carries one message";
     MESSAGE_SAMPLES Histogram "carillon_message_samples" [] "Samples combined into one message";
-    TURN Histogram "carillon_turn_seconds" ["worker"] "CPU time of one full turn over all listeners of a worker";
-    WINDOW Histogram "carillon_window_seconds" ["class"] "Time between two visits of a listener, as chosen";
-    FORWARD_DELAY Histogram "carillon_forward_delay_seconds" [] "From a sample's arrival to the send that carried it, for the oldest sample of each message";
-    LISTENER_LAG Histogram "carillon_listener_lag_seconds" [] "How far behind the stream listeners are, sampled once a second";
-    DEGRADED Gauge "carillon_degraded_listeners" [] "Listeners that were moved forward within the last seconds";
+    TURN Histogram "carillon_turn_seconds" ["worker"]
+        "CPU time of one full turn over all listeners of a worker";
+    WINDOW Histogram "carillon_window_seconds" ["class"]
+        "Time between two visits of a listener, as chosen";
+    FORWARD_DELAY Histogram "carillon_forward_delay_seconds" []
+        "From the arrival of a message's oldest sample to its send";
+    LISTENER_LAG Histogram "carillon_listener_lag_seconds" []
+        "How far behind the stream listeners are, sampled once a second";
+    DEGRADED Gauge "carillon_degraded_listeners" []
+        "Listeners that were moved forward within the last ten seconds";
     DEGRADED_RATIO Gauge "carillon_degraded_listeners_ratio" [] "Their share of all listeners";
     SKIPS Counter "carillon_skips" [] "Times a listener was moved to a newer join point";
-    DROPS Counter "carillon_drops" ["reason"] "Listeners that the server let go against their will";
+    DROPS Counter "carillon_drops" ["reason"] "Listeners that the server disconnected";
     DEPARTURES Counter "carillon_departures" ["reason"] "Listeners gone, for every reason";
-    JOIN Histogram "carillon_join_seconds" ["protocol"] "From a listener's request to the first byte of media";
-    REJECTED Counter "carillon_rejected" ["reason"] "Connections and requests turned away";
-    ACCEPT_FAILURES Counter "carillon_accept_failures" ["class"] "Connections that could not be accepted";
-    CONNECTIONS Gauge "carillon_connections" ["door"] "Connections that a door or a publisher's driver serves now; listeners handed to a worker are not among them";
+    JOIN Histogram "carillon_join_seconds" ["protocol"]
+        "From a listener's request to the first byte of media";
+    REJECTED Counter "carillon_rejected" ["reason"] "Connections and requests refused";
+    ACCEPT_FAILURES Counter "carillon_accept_failures" ["class"]
+        "Connections that could not be accepted";
+    CONNECTIONS Gauge "carillon_connections" ["door"]
+        "Connections that a door or a publisher's driver serves now";
     ACCEPTED Counter "carillon_connections_accepted" ["door"] "Connections accepted";
-    PENDING Gauge "carillon_pending_connections" [] "Connections that are neither sources nor listeners, yet";
-    IDLE Gauge "carillon_idle_connections" [] "HTTP connections, kept alive, that carry no request now; they give way to newcomers";
-    PENDING_SESSIONS Gauge "carillon_pending_sessions" [] "WebRTC sessions whose peers have not connected, yet";
-    BUSY Gauge "carillon_worker_busy_ratio" ["worker"] "Share of a core that a worker spent on visits during the last second";
-    PRESSURE Gauge "carillon_pressure" ["kind"] "How near it is that newcomers are turned away; at 1 they are";
-    BACKEND Gauge "carillon_worker_backend" ["backend"] "Always 1; its label tells how sockets are driven";
+    PENDING Gauge "carillon_pending_connections" []
+        "Connections that are neither sources nor listeners yet";
+    IDLE Gauge "carillon_idle_connections" [] "Kept-alive HTTP connections between two requests";
+    PENDING_SESSIONS Gauge "carillon_pending_sessions" []
+        "WebRTC sessions whose peers have not connected yet";
+    BUSY Gauge "carillon_worker_busy_ratio" ["worker"]
+        "Share of a core spent on visits during the last second";
+    PRESSURE Gauge "carillon_pressure" ["kind"]
+        "How close new listeners are to being refused; at 1 they are";
+    BACKEND Gauge "carillon_worker_backend" ["backend"]
+        "Always 1; its label names the driver of the sockets";
     LOG_BYTES Gauge "carillon_log_bytes" [] "Bytes that the logs of all lanes hold";
-    STREAM_UP Gauge "carillon_stream_up" ["stream"] "1 while a publisher sends; for `_other` their number";
+    STREAM_UP Gauge "carillon_stream_up" ["stream"]
+        "1 while a publisher sends; for `_other` their number";
     STREAM_LISTENERS Gauge "carillon_stream_listeners" ["stream"] "Listeners of a stream now";
-    STREAM_INGEST Counter "carillon_stream_ingest_bytes" ["stream"] "Media bytes received for a stream";
-    STREAMS_FOLDED Gauge "carillon_streams_folded" [] "Streams that are added up under `_other`, because there are more than 500";
-    TRANSCODED Gauge "carillon_transcoded_streams" [] "Streams whose sound is made into Opus now";
+    STREAM_INGEST Counter "carillon_stream_ingest_bytes" ["stream"]
+        "Media bytes received for a stream";
+    STREAMS_FOLDED Gauge "carillon_streams_folded" []
+        "Streams that are added up under `_other`, because there are more than 500";
+    TRANSCODED Gauge "carillon_transcoded_streams" []
+        "Streams whose audio is transcoded to Opus now";
     TRANSCODED_SECONDS Counter "carillon_transcoded_seconds" [] "Seconds of Opus made";
-    TRANSCODE_CPU Counter "carillon_transcode_cpu_seconds" [] "Time that the threads for it were at work";
-    TRANSCODE_CONCEALED Counter "carillon_transcode_concealed_frames" [] "Damaged frames of publishers that were concealed";
-    TRANSCODE_DROPPED Counter "carillon_transcode_dropped_frames" [] "Frames of publishers that were left out because the threads for it fell behind";
-    TRANSCODE_REFUSED Counter "carillon_transcode_refused" ["reason"] "Times that somebody wanted Opus and the sound could not be made into it";
-    WEBRTC_SESSIONS Gauge "carillon_webrtc_sessions" [] "WebRTC sessions whose peers have been heard of";
+    TRANSCODE_CPU Counter "carillon_transcode_cpu_seconds" [] "Time that the transcoding threads worked";
+    TRANSCODE_CONCEALED Counter "carillon_transcode_concealed_frames" []
+        "Damaged frames of publishers that were concealed";
+    TRANSCODE_DROPPED Counter "carillon_transcode_dropped_frames" []
+        "Frames left out because transcoding fell behind";
+    TRANSCODE_REFUSED Counter "carillon_transcode_refused" ["reason"]
+        "Requests for Opus that could not be met";
+    WEBRTC_SESSIONS Gauge "carillon_webrtc_sessions" []
+        "WebRTC sessions whose peers have sent something";
     WEBRTC_HANDSHAKES Gauge "carillon_webrtc_handshakes" [] "DTLS handshakes under way";
-    WEBRTC_CONNECTED Counter "carillon_webrtc_connected" [] "Sessions whose peers proved who they are";
-    WEBRTC_FAILURES Counter "carillon_webrtc_failures" ["stage"] "Sessions that came to nothing, by how far they came";
-    WEBRTC_REQUESTS_REFUSED Counter "carillon_webrtc_requests_refused" ["status"] "Requests of WHIP and WHEP that were refused";
-    WEBRTC_REFUSED Counter "carillon_webrtc_refused" ["kind"] "Datagrams and TCP connections that were dropped unread";
+    WEBRTC_CONNECTED Counter "carillon_webrtc_connected" []
+        "Sessions whose peers proved their identity";
+    WEBRTC_FAILURES Counter "carillon_webrtc_failures" ["stage"]
+        "Sessions that failed, by how far they came";
+    WEBRTC_REQUESTS_REFUSED Counter "carillon_webrtc_requests_refused" ["status"]
+        "WHIP and WHEP requests that were refused";
+    WEBRTC_REFUSED Counter "carillon_webrtc_refused" ["kind"]
+        "Datagrams and TCP connections that were dropped unread";
     WEBRTC_DATAGRAMS Counter "carillon_webrtc_datagrams" ["direction"] "Datagrams over UDP";
-    WEBRTC_SENDS Counter "carillon_webrtc_sends" [] "Sends over UDP; each carries up to 64 datagrams";
-    WEBRTC_BLOCKED Counter "carillon_webrtc_blocked_sends" [] "Sends that found the socket full, and were tried again";
+    WEBRTC_SENDS Counter "carillon_webrtc_sends" []
+        "Sends over UDP; each carries up to 64 datagrams";
+    WEBRTC_BLOCKED Counter "carillon_webrtc_blocked_sends" []
+        "Sends that found the socket full, and were tried again";
     WEBRTC_UNSENT Counter "carillon_webrtc_unsent_datagrams" [] "Datagrams that could not be sent";
-    WEBRTC_FORWARDED Counter "carillon_webrtc_forwarded" [] "Datagrams and connections that reached another worker than their session's";
+    WEBRTC_FORWARDED Counter "carillon_webrtc_forwarded" []
+        "Datagrams and connections passed on to their session's worker";
     WEBRTC_TCP Counter "carillon_webrtc_tcp_connections" [] "TCP connections of peers without UDP";
     WEBRTC_PACKETS Counter "carillon_webrtc_packets" ["way"] "RTP packets, repeated ones included";
-    WEBRTC_LOST Counter "carillon_webrtc_lost_packets" ["way"] "RTP packets that were lost: to listeners as they report, from publishers those not repeated in time";
-    WEBRTC_NACKS Counter "carillon_webrtc_nacks" ["way"] "Messages that asked for packets again";
-    WEBRTC_NACKED Counter "carillon_webrtc_nacked_packets" ["way"] "Packets that they named";
-    WEBRTC_REPEATED Counter "carillon_webrtc_repeated_packets" ["way"] "Packets that were sent again";
-    WEBRTC_NOT_REPEATED Counter "carillon_webrtc_not_repeated_packets" [] "Packets that listeners asked for in vain: too soon after the last time, beyond their share, or too old";
-    WEBRTC_KEYFRAMES_ASKED Counter "carillon_webrtc_keyframe_requests" ["way"] "Requests for a keyframe (PLI, FIR)";
-    WEBRTC_ROUND_TRIP Counter "carillon_webrtc_round_trip_seconds" [] "Round trips to listeners, added up";
+    WEBRTC_LOST Counter "carillon_webrtc_lost_packets" ["way"] "RTP packets that were lost";
+    WEBRTC_NACKS Counter "carillon_webrtc_nacks" ["way"] "Messages that requested lost packets";
+    WEBRTC_NACKED Counter "carillon_webrtc_nacked_packets" ["way"]
+        "Packets that those messages named";
+    WEBRTC_REPEATED Counter "carillon_webrtc_repeated_packets" ["way"]
+        "Packets that were sent again";
+    WEBRTC_NOT_REPEATED Counter "carillon_webrtc_not_repeated_packets" []
+        "Packets requested but not sent again";
+    WEBRTC_KEYFRAMES_ASKED Counter "carillon_webrtc_keyframe_requests" ["way"]
+        "Requests for a keyframe (PLI, FIR)";
+    WEBRTC_ROUND_TRIP Counter "carillon_webrtc_round_trip_seconds" []
+        "Round trips to listeners, added up";
     WEBRTC_ROUND_TRIPS Counter "carillon_webrtc_round_trips" [] "How many were added up";
-    WEBRTC_JITTER Counter "carillon_webrtc_jitter_seconds" [] "Jitter of publishers' tracks, each second of each, added up";
+    WEBRTC_JITTER Counter "carillon_webrtc_jitter_seconds" []
+        "Jitter of publishers' tracks, each second of each, added up";
     WEBRTC_JITTERS Counter "carillon_webrtc_jitter_reports" [] "How many were added up";
-    WEBRTC_LEFT_OUT Counter "carillon_webrtc_left_out_frames" ["reason"] "Frames that WebRTC listeners were not sent, or that publishers did not send whole";
-    WEBRTC_REORDERED Counter "carillon_webrtc_reordered_frames" [] "B-frames sent although WebRTC players show them late or not at all";
-    PUSHES Gauge "carillon_pushes" ["state"] "Pushes to other servers: one for each [[push]] and stream it sends on";
-    PUSH_UP Gauge "carillon_push_up" ["stream"] "1 while all pushes of a stream run; for `_other` their number";
+    WEBRTC_LEFT_OUT Counter "carillon_webrtc_left_out_frames" ["reason"]
+        "Frames left out or not sent whole";
+    WEBRTC_REORDERED Counter "carillon_webrtc_reordered_frames" []
+        "B-frames sent to WebRTC listeners";
+    PUSHES Gauge "carillon_pushes" ["state"]
+        "Pushes to other servers: one for each [[push]] and stream it relays";
+    PUSH_UP Gauge "carillon_push_up" ["stream"]
+        "1 while all pushes of a stream run; for `_other` their number";
     PUSH_BYTES Counter "carillon_push_bytes" [] "Bytes pushed to other servers";
-    PUSH_ATTEMPTS Counter "carillon_push_attempts" [] "Connections to push by that were tried";
-    PUSH_FAILURES Counter "carillon_push_failures" [] "Those that failed, at once or later";
-    PULLS Gauge "carillon_pulls" ["state"] "Pulls from other servers: one for each [[pull]], and for each stream that a pattern brings";
-    PULL_UP Gauge "carillon_pull_up" ["stream"] "1 while the pull of a stream runs; for `_other` their number";
+    PUSH_ATTEMPTS Counter "carillon_push_attempts" [] "Connection attempts of pushes";
+    PUSH_FAILURES Counter "carillon_push_failures" [] "Pushes that failed, at once or later";
+    PULLS Gauge "carillon_pulls" ["state"] "Pulls from other servers, by state";
+    PULL_UP Gauge "carillon_pull_up" ["stream"]
+        "1 while the pull of a stream runs; for `_other` their number";
     PULL_BYTES Counter "carillon_pull_bytes" [] "Bytes pulled from other servers";
-    PULL_ATTEMPTS Counter "carillon_pull_attempts" [] "Connections to pull by that were tried";
-    PULL_FAILURES Counter "carillon_pull_failures" [] "Those that failed, at once or later";
+    PULL_ATTEMPTS Counter "carillon_pull_attempts" [] "Connection attempts of pulls";
+    PULL_FAILURES Counter "carillon_pull_failures" [] "Pulls that failed, at once or later";
     CPU Counter "process_cpu_seconds" [] "CPU time of the process";
     RESIDENT Gauge "process_resident_memory_bytes" [] "Resident memory of the process";
     OPEN_FDS Gauge "process_open_fds" [] "Open file descriptors";
     MAX_FDS Gauge "process_max_fds" [] "File descriptors the process may have";
-    PROCESS_START Gauge "process_start_time_seconds" [] "When the process started, in seconds since 1970";
+    PROCESS_START Gauge "process_start_time_seconds" []
+        "When the process started, in seconds since 1970";
 }
