@@ -7,10 +7,11 @@
 //!
 //! Datagrams come and go through [`udp`], whose owner sleeps on a [`Poller`].
 //!
-//! A panic that bytes of one peer provoke is held by [`panics`]; one that costs a thread its state is not.
+//! A panic caused by one peer's bytes is contained by [`panics`]; one that costs a thread its state ends the
+//! process.
 //!
-//! For connections that a task serves there are [`closing`] and [`wait`]; those that the server
-//! itself makes begin with [`link`].
+//! [`closing`] and [`wait`] serve connections that have a task; [`link`] makes the server's outgoing
+//! connections.
 //!
 //! They are absent under loom, for which tokio has no sockets; the log's model needs none.
 //!

@@ -42,7 +42,7 @@ impl SendOp<'_> {
     pub const SLICES_MAX: usize = 8;
 }
 
-/// What became of a send.
+/// The outcome of a send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SendOutcome {
     /// This many bytes were taken; fewer than offered means the socket is full and
@@ -54,16 +54,16 @@ pub enum SendOutcome {
     Closed,
 }
 
-/// What becomes of the bytes that a peer sends.
+/// What is done with the bytes that a peer sends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Inbound {
     /// They are read and dropped. A flood of them ends the connection.
     Dropped,
-    /// [`Event::Readable`] tells of them; the caller receives all there are.
+    /// [`Event::Readable`] reports them; the caller receives all there are.
     Reported,
 }
 
-/// What was there to be received.
+/// The outcome of a receive.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Received {
     /// This many bytes; there may be more.
@@ -79,7 +79,7 @@ pub enum Received {
 pub enum Event {
     /// A full socket has room again.
     Writable(Slot),
-    /// A socket whose input is [reported](Inbound::Reported) has some. It is told once until
+    /// A socket whose input is [reported](Inbound::Reported) has some. Reported once, until
     /// [`Received::Nothing`] was the answer.
     Readable(Slot),
     /// The peer closed or reset the connection, or it timed out.

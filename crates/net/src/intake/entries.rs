@@ -1,4 +1,4 @@
-//! The sockets a thread has, by slot.
+//! The sockets of one intake thread, by slot.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Entry {
     }
 }
 
-/// Tells of a reader that has panicked.
+/// Reports a reader that has panicked.
 pub(super) fn report(panic: &Panic, peer: Option<SocketAddr>) {
     match peer {
         Some(peer) => panic.report(Part::Intake, &format_args!("the publisher at {peer}")),
@@ -46,7 +46,7 @@ pub(super) fn report(panic: &Panic, peer: Option<SocketAddr>) {
     }
 }
 
-/// Stands in for a reader that has panicked: hears nothing, says nothing, and hangs up.
+/// Stands in for a reader that has panicked: takes nothing, sends nothing, and ends.
 struct Spent;
 
 impl Reader for Spent {
@@ -67,7 +67,7 @@ impl Reader for Spent {
     fn give_back(self: Box<Self>, _: TcpStream, _: Returned) {}
 }
 
-/// What happens to a socket that is not watched any more.
+/// What happens to a socket that is no longer watched.
 #[derive(Debug)]
 pub(super) enum Then {
     /// It is watched by the other receiver.

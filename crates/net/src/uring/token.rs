@@ -30,7 +30,7 @@ impl From<Slot> for Name {
 /// What a completion is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Token {
-    /// An operation that somebody waits for, by its position among those waited for.
+    /// An operation that the caller waits for, by its position among those waited for.
     Job(u32),
     /// The watch for input and hang-up of a socket.
     Input(Name),
