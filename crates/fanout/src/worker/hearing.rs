@@ -1,4 +1,4 @@
-//! What listeners' sockets report: room for more, words, the end.
+//! What listeners' sockets report: room for more, bytes, the end.
 
 use std::time::Instant;
 
@@ -9,8 +9,8 @@ use super::slab::Position;
 use super::{Worker, enqueue};
 use crate::cursor::Reason;
 
-/// Bytes that a listener may have sent since it was last listened to. Players send some tens of bytes
-/// at a time; one that sends this much while a worker is busy has something else in mind.
+/// Bytes that a listener may have sent since its input was last read. Players send some tens of bytes at a
+/// time; one that sends this much while a worker is busy is misbehaving.
 const HEARD_BYTES_MAX: usize = 16 * 1024;
 
 /// Bytes received at once from a listener.
@@ -48,7 +48,7 @@ impl Worker {
         let mut buffer = [0; HEAR_BYTES];
         let mut left = HEARD_BYTES_MAX;
         loop {
-            // What comes after its leaving was decided is for whoever gets the socket.
+            // What comes after its leaving was decided is for the next owner of the socket.
             let listens =
                 |listener: &mut Listener| listener.talk.is_some() && !listener.is_leaving();
             if !self.listener_mut(position).is_some_and(listens) {
@@ -71,7 +71,7 @@ impl Worker {
         self.say(position, now);
     }
 
-    /// Sends words that wait, unless the socket is full; then they follow when it is not.
+    /// Sends waiting answers, unless the socket is full; then they follow when it is not.
     fn say(&mut self, position: Position, now: Instant) {
         let waits = |listener: &mut Listener| {
             let has_something = listener

@@ -40,7 +40,7 @@ impl Slab {
         }
     }
 
-    pub(super) fn reseat(&mut self, slot: Slot, position: Position) {
+    pub(super) fn move_to(&mut self, slot: Slot, position: Position) {
         debug_assert!(self.position(slot).is_some());
         self.slots[slot.index as usize].1 = Some(position);
     }

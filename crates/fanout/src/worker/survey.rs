@@ -1,5 +1,5 @@
-//! Looking at all listeners of a worker: for a report, to find one, and once a second to see how
-//! they fare. Nothing here runs per sample.
+//! Looks at all listeners of a worker: for a report, to find one, and once a second to see how they fare.
+//! Nothing here runs per sample.
 
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ impl Worker {
         Some((lane.window(), lane.groups.len()))
     }
 
-    /// Once a second: how far behind everybody is, and an end for those who take nothing at all.
+    /// Once a second: measures how far behind each listener is, and drops those that take nothing at all.
     pub(super) fn checkup(&mut self, now: Instant) {
         self.next_checkup = now + CHECKUP_INTERVAL;
         let mut hopeless = Vec::new();
@@ -86,7 +86,7 @@ impl Worker {
             if !listener.is_waiting() {
                 self.books.sampled_lag(lag(&lane.view, listener.offset), 1);
             }
-            // Whoever waits for a place has the greatest offset of all.
+            // A listener that waits for a join point has the greatest offset of all.
             if listener.offset < lane.view.end()
                 && let Verdict::Drop(reason) = judge(&lane.view, listener.offset, &lane.lane.policy)
             {

@@ -1,7 +1,7 @@
-//! How listeners come to a worker and leave it.
+//! How listeners are added to a worker and leave it.
 //!
-//! A position is a listener's place: lane, subgroup, position. Whoever leaves is replaced by the last of its
-//! subgroup, and everybody who leaves is reported once.
+//! A [`Position`] is where a listener is: lane, subgroup, index. One that leaves is replaced by the last of its
+//! subgroup, and each departure is reported once.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::conversation::{Released, Talk};
 use crate::cursor::Reason;
 use crate::lane::LaneGuard;
 
-/// Where a listener stands that leaves.
+/// How much of the lane a leaving listener has received.
 #[derive(Clone, Copy, Debug)]
 struct Stands {
     /// It has everything.
     at_end: bool,
-    /// It has nothing in part. Of no interest where there is no conversation.
+    /// It has no unit in part. Not used without a conversation.
     between_units: bool,
 }
 
@@ -120,7 +120,7 @@ impl Worker {
             self.books.demands(self.demand);
             self.lane_index.remove(&lane.lane.id);
             if self.lane_index.is_empty() {
-                // Nobody is left to be degraded, and no checkup will come to say so.
+                // No listener is left, and no checkup will come to reset this.
                 self.books.degraded.set(0);
             }
             self.free_lanes.push(index);
@@ -129,8 +129,8 @@ impl Worker {
         }
     }
 
-    /// Removes what a visit found gone. Positions are taken from the back, so that moving the last
-    /// member into a gap disturbs none that is still to go.
+    /// Removes the listeners that a visit found gone. Indices are taken from the back, so that moving the last
+    /// member into a gap moves none that is still to go.
     pub(super) fn dismiss_leavers(&mut self, lane: u32, group: usize) {
         let mut leavers = std::mem::take(&mut self.leavers);
         leavers.sort_unstable_by_key(|(index, _)| Reverse(*index));
@@ -155,7 +155,7 @@ impl Worker {
         let members = &mut lane.groups[position.group as usize].members;
         let gone = members.swap_remove(position.index as usize);
         if let Some(moved) = members.get(position.index as usize) {
-            self.slab.reseat(moved.slot, position);
+            self.slab.move_to(moved.slot, position);
         }
         if members.is_empty() {
             let cost = lane.retire(position.group as usize);
@@ -173,9 +173,9 @@ impl Worker {
         self.close_if_empty(position.lane);
     }
 
-    /// Closes a listener that has been taken out of its subgroup, or gives its socket back.
-    /// One that stands in the middle of something is not given back, for its next owner could not go on
-    /// there: a listener that had asked to be let go, and is gone before the unit was out.
+    /// Closes a listener that has been taken out of its subgroup, or gives its socket back. One that has a unit
+    /// in part is not given back, because its next owner could not go on there: a listener that had asked to be
+    /// released, and is gone before the unit was out.
     fn release(
         &mut self,
         mut gone: Listener,
@@ -201,7 +201,7 @@ impl Worker {
         let protocol = gone.guard.lane().format.protocol;
         self.books.listeners[protocol as usize].sub(1);
         self.depart(gone.id, reason, gone.sent_bytes, gone.skips);
-        // Last, so that whoever gets it finds the listener gone from all books.
+        // Last, so that its next owner finds the listener gone from all books.
         if let (Some((talk, why)), Some(socket)) = (back, socket) {
             talk.release(socket, why, reached);
         }
