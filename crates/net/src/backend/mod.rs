@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::Waker;
+use crate::{Slot, Waker};
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -16,16 +16,6 @@ pub(crate) const EVENTS_PER_WAIT: usize = 256;
 /// How many bytes a listener whose input is dropped may send us between two looks before it counts
 /// as misbehaving. It has nothing to say after its request; this much tolerates pipelined requests.
 pub(crate) const STRAY_BYTES_MAX: usize = 16 * 1024;
-
-/// Names one socket inside a back-end: the caller's slab index and the number of times that index
-/// has been reused, so that an event of a socket long gone is recognised as stale.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct Slot {
-    /// Index in the caller's slab; back-ends keep their tables by it.
-    pub index: u32,
-    /// How often the index had been used before.
-    pub reuse: u32,
-}
 
 /// One send to one socket.
 #[derive(Clone, Copy, Debug)]

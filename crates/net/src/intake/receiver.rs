@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::Slot;
+use crate::Slot;
 
 /// Receives from many sockets. One thread uses it.
 pub(crate) trait Receiver {

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::mpsc::RecvTimeoutError;
 
 use super::*;
-use crate::backend::Slot;
+use crate::Slot;
 use crate::backend::tests::{pair, slot};
 use crate::intake::receiver::News;
 use crate::panics::Part;

@@ -17,7 +17,7 @@ use super::{
     Returned, SURVEY_INTERVAL,
 };
 use crate::AbortOnPanic;
-use crate::backend::Slot;
+use crate::Slot;
 use crate::cpu;
 use crate::panics;
 

@@ -41,8 +41,9 @@ pub(crate) use self::multishot::Multishot;
 pub use self::probe::Unavailable;
 use self::ring::{Completion, Mode, Ring, Sizes, Target};
 use self::token::{Name, Token};
+use crate::Slot;
 use crate::backend::{
-    Backend, EVENTS_PER_WAIT, Event, Inbound, Received, STRAY_BYTES_MAX, SendOp, SendOutcome, Slot,
+    Backend, EVENTS_PER_WAIT, Event, Inbound, Received, STRAY_BYTES_MAX, SendOp, SendOutcome,
 };
 use crate::waker::Waker;
 

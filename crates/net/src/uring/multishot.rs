@@ -21,7 +21,7 @@ use super::buffers::{BUFFERS_MIN, Buffers};
 use super::probe::{self, Unavailable};
 use super::ring::{Completion, Mode, Ring, Sizes, Target};
 use super::token::{Name, Token};
-use crate::backend::Slot;
+use crate::Slot;
 use crate::intake::receiver::{News, Receiver};
 use crate::waker::Waker;
 

@@ -13,7 +13,8 @@ use rustix::process::{Resource, getrlimit};
 
 use super::ring::{Mode, Ring, Sizes};
 use super::{COMPLETIONS, Multishot, TABLE_MAX, Uring};
-use crate::backend::{Backend, Event, Inbound, SendOp, SendOutcome, Slot};
+use crate::Slot;
+use crate::backend::{Backend, Event, Inbound, SendOp, SendOutcome};
 use crate::intake::receiver::{News, Receiver};
 use crate::waker::Waker;
 

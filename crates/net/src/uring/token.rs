@@ -1,6 +1,6 @@
 //! What a completion is about, packed into the 64 bits that the kernel hands back with it.
 
-use crate::backend::Slot;
+use crate::Slot;
 
 /// A socket as completions name it: its [`Slot`], with as many bits of the reuse count as fit. A
 /// completion of a socket long gone is recognised, unless its index has been reused 2^28 times
