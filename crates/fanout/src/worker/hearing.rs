@@ -5,7 +5,7 @@ use std::time::Instant;
 use net::{Event, Received, Slot};
 
 use super::listener::Listener;
-use super::slab::Position;
+use super::position::Position;
 use super::{Worker, enqueue};
 use crate::cursor::Reason;
 
@@ -20,17 +20,17 @@ impl Worker {
     pub(super) fn on_event(&mut self, event: Event, now: Instant) {
         match event {
             Event::Closed(slot) => {
-                if let Some(position) = self.slab.position(slot) {
+                if let Some(position) = self.positions.get(slot).copied() {
                     self.dismiss(position, Reason::Left);
                 }
             }
             Event::Readable(slot) => {
-                if let Some(position) = self.slab.position(slot) {
+                if let Some(position) = self.positions.get(slot).copied() {
                     self.hear(position, slot, now);
                 }
             }
             Event::Writable(slot) => {
-                let Some(position) = self.slab.position(slot) else {
+                let Some(position) = self.positions.get(slot).copied() else {
                     return;
                 };
                 if let Some(listener) = self.listener_mut(position)
@@ -93,7 +93,7 @@ impl Worker {
             .map(|(_, _, listener)| listener.slot)
             .collect();
         for slot in slots {
-            let Some(position) = self.slab.position(slot) else {
+            let Some(position) = self.positions.get(slot).copied() else {
                 continue;
             };
             if let Some(talk) = self.listener_mut(position).and_then(|l| l.talk.as_mut()) {
@@ -105,7 +105,7 @@ impl Worker {
 
     /// Brings one listener up to date outside its subgroup's visit.
     pub(super) fn flush(&mut self, position: Position, now: Instant) {
-        let Some(Some(lane)) = self.lanes.get_mut(position.lane as usize) else {
+        let Some(lane) = self.lanes.at_mut(position.lane as usize) else {
             return;
         };
         let (group, index) = (position.group as usize, position.index as usize);
@@ -119,7 +119,7 @@ impl Worker {
         );
         let unfinished = lane.groups[group].has_unfinished();
         self.dismiss_leavers(position.lane, group);
-        if unfinished && let Some(Some(lane)) = self.lanes.get_mut(position.lane as usize) {
+        if unfinished && let Some(lane) = self.lanes.at_mut(position.lane as usize) {
             enqueue(&mut self.schedule, lane, position.lane);
         }
     }

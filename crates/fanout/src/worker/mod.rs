@@ -19,7 +19,7 @@ mod listener;
 mod membership;
 mod message;
 mod pace;
-mod slab;
+mod position;
 mod survey;
 mod thread;
 #[cfg(any(test, feature = "testing"))]
@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
-use net::{Backend, Event};
+use net::{Backend, Event, Slab};
 
 pub(crate) use handle::{Attach, Command, Handle};
 pub use handle::{Departure, ListenerReport};
@@ -42,7 +42,7 @@ pub(crate) use waker::WorkerWaker;
 
 use self::carousel::{Carousel, Leaver};
 use self::listener::Listener;
-use self::slab::{Position, Slab};
+use self::position::Position;
 use crate::books::{Books, CHECKUP_INTERVAL};
 use crate::events::ConditionSender;
 use crate::lane::LaneId;
@@ -97,10 +97,10 @@ pub(crate) struct Worker {
     conditions: ConditionSender,
     /// Departures that found that channel full.
     unsent_departures: Vec<Departure>,
-    lanes: Vec<Option<Carousel>>,
-    free_lanes: Vec<u32>,
+    lanes: Slab<Carousel>,
     lane_index: HashMap<LaneId, u32>,
-    slab: Slab,
+    /// By the slots of the listeners' sockets.
+    positions: Slab<Position>,
     /// Lanes with news, by the moment of their next visit.
     schedule: BinaryHeap<Reverse<(Instant, u32)>>,
     /// CPU time of a full turn over all lanes.
@@ -139,10 +139,9 @@ impl Worker {
             departures,
             conditions,
             unsent_departures: Vec::new(),
-            lanes: Vec::new(),
-            free_lanes: Vec::new(),
+            lanes: Slab::new(),
             lane_index: HashMap::new(),
-            slab: Slab::default(),
+            positions: Slab::new(),
             schedule: BinaryHeap::new(),
             turn_cost: Duration::ZERO,
             demand: 0.0,
@@ -215,7 +214,7 @@ impl Worker {
             ..
         } = self;
         waker.take(|index| {
-            if let Some(Some(lane)) = lanes.get_mut(index as usize) {
+            if let Some(lane) = lanes.at_mut(index as usize) {
                 enqueue(schedule, lane, index);
             }
         });
@@ -239,7 +238,7 @@ impl Worker {
 
     /// Visits the next subgroup of a lane and schedules the one after it. Returns its cost.
     fn visit(&mut self, index: u32, now: Instant, cpu: &mut impl FnMut() -> Duration) -> Duration {
-        let Some(Some(lane)) = self.lanes.get_mut(index as usize) else {
+        let Some(lane) = self.lanes.at_mut(index as usize) else {
             return Duration::ZERO;
         };
         lane.queued = false;
@@ -278,7 +277,7 @@ impl Worker {
 
     /// Queues a lane that has more to do, or arms its bell.
     fn reschedule(&mut self, index: u32, now: Instant) {
-        let Some(Some(lane)) = self.lanes.get_mut(index as usize) else {
+        let Some(lane) = self.lanes.at_mut(index as usize) else {
             return;
         };
         if lane.is_due() {
@@ -297,7 +296,7 @@ impl Worker {
     /// Closes the listeners of a lane that has ended, as far as they have received everything.
     fn close_ended(&mut self, index: u32, now: Instant) {
         let mut group = 0;
-        while let Some(Some(lane)) = self.lanes.get_mut(index as usize)
+        while let Some(lane) = self.lanes.at_mut(index as usize)
             && group < lane.groups.len()
         {
             lane.ended_at.get_or_insert(now);
@@ -314,7 +313,7 @@ impl Worker {
     }
 
     fn listener_mut(&mut self, position: Position) -> Option<&mut Listener> {
-        let lane = self.lanes.get_mut(position.lane as usize)?.as_mut()?;
+        let lane = self.lanes.at_mut(position.lane as usize)?;
         lane.groups
             .get_mut(position.group as usize)?
             .members
