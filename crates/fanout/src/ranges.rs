@@ -66,7 +66,7 @@ impl RangeReader {
     /// known by its successor's first part. The lane's writer wakes it; it waits without a time limit, and may
     /// be dropped.
     pub async fn wait_for(&self, number: u64, part: usize) -> PartState {
-        let bell = task_bells::Place::new(self.lane().readers());
+        let bell = task_bells::WaitSlot::new(self.lane().readers());
         std::future::poll_fn(|cx| {
             bell.arm(cx.waker());
             match self.place(number, part) {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 
-use crate::task_bells::{Place, TaskBells};
+use crate::task_bells::{TaskBells, WaitSlot};
 
 /// Closed until it is opened, for good.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl Latch {
     /// Waits until it is open; cancelled, it waits no more.
     pub async fn wait(&self) {
         let _waiting = Waiting::new(&self.waiting);
-        let place = Place::new(&self.bells);
+        let place = WaitSlot::new(&self.bells);
         std::future::poll_fn(|cx| {
             // From here on no opening is missed, so the look comes after.
             place.arm(cx.waker());
