@@ -191,13 +191,13 @@ impl JoinProbe {
     /// When the process has no descriptor left.
     pub fn new(socket: TcpStream) -> io::Result<Self> {
         let backend = Bottomless::new()?;
-        let wakers = WorkerWaker::new(backend.waker());
-        let mut lane = ProbeLane::open(Class::Audio, Arc::new([wakers.clone()]));
+        let waker = WorkerWaker::new(backend.waker());
+        let mut lane = ProbeLane::open(Class::Audio, Arc::new([waker.clone()]));
         for _ in 0..500 {
             lane.append(&[0x55; 418]);
         }
         Ok(Self {
-            joins: Joins::new(lane.guard(), Box::new(backend), wakers, socket),
+            joins: Joins::new(lane.guard(), Box::new(backend), waker, socket),
             head: Bytes::from_static(&[b'x'; 300]),
             _lane: lane,
         })
