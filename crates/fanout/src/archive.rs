@@ -1,5 +1,5 @@
-//! The asynchronous way to follow a lane without losing anything: for recording, and for what else may be
-//! late but must be complete.
+//! The asynchronous, lossless way to follow a lane: for recording, and for other readers that may be late but
+//! must be complete.
 //!
 //! ```text
 //!            reader                    start                committed
@@ -8,9 +8,9 @@
 //!              └─ bytes_max at the most ─┘
 //! ```
 //!
-//! A reader that is behind delays no one: what the log drops is held for it, up to its own bound. Beyond
-//! that the oldest pages go, and it is told what it has lost, once and exactly. It goes on at the next join point
-//! and is never dropped. It needs not be polled for pages to be held.
+//! A slow reader delays no other: what the log drops is held for it, up to its own bound. Beyond that the
+//! oldest pages go, and the loss is reported once and exactly. It goes on at the next join point and is never
+//! dropped. It need not be polled for pages to be held.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::lane::{Format, LaneGuard};
 use crate::log::{Behind, Entry, Hold, Unit, View};
 use crate::task_bells::TaskSlot;
 
-/// Bytes of pages that the log would drop and that are held for one reader at the most: half a minute of
+/// Upper bound on the bytes of pages that the log would drop and that are held for one reader: half a minute of
 /// 16 Mb/s. They are counted to the lane, within `fanout.log_mib`; when memory is short they go first.
 pub const ARCHIVE_BYTES_MAX: usize = 64 << 20;
 
@@ -35,11 +35,11 @@ const RUN_BYTES_MAX: u64 = 1 << 20;
 /// What an [`ArchiveReader`] finds, in order.
 #[derive(Clone, Debug)]
 pub enum Archived {
-    /// What follows is of this epoch of the stream; the first has 1.
+    /// What follows is of this epoch of the stream; the first is 1.
     Epoch(u32),
     /// What follows is read with these headers: said at the beginning, when they change, and after a loss.
     Preamble {
-        /// All that stands before the media.
+        /// All that precedes the media.
         bytes: Bytes,
         /// Changes with the headers.
         generation: u32,
@@ -51,7 +51,7 @@ pub enum Archived {
         /// Its bytes, in pieces that share the log's pages.
         bytes: Vec<Bytes>,
     },
-    /// What lay between is lost. The next media is that of a join point.
+    /// The media in between is lost. The next media is that of a join point.
     Lost(Lost),
 }
 
@@ -71,12 +71,12 @@ pub struct Lost {
 #[derive(Debug)]
 pub struct ArchiveReader {
     guard: LaneGuard,
-    /// Its place among those that wait for the lane.
+    /// Its slot among the tasks that wait for the lane.
     slot: Arc<TaskSlot>,
     hold: Hold,
     /// It is at a join point, or behind one.
     has_begun: bool,
-    /// What was said last; `None` if it is to be said again.
+    /// The headers reported last; `None` if they are to be reported again.
     epoch: Option<u32>,
     generation: Option<u32>,
     /// The time of the last unit given.
@@ -135,7 +135,7 @@ impl ArchiveReader {
     /// When it would wait.
     pub fn at_hand(&mut self) -> Result<Option<Archived>, AtEnd> {
         loop {
-            // Looked at first: all there is has been committed when a lane ends.
+            // Read first: all there is has been committed when a lane ends.
             let is_over = self.guard.lane().ended();
             match self.step(is_over) {
                 Step::Give(archived) => return Ok(Some(archived)),
@@ -187,7 +187,7 @@ impl ArchiveReader {
         }
     }
 
-    /// Goes on at the first join point of what is left, or at the end of it all.
+    /// Goes on at the first join point of what is left, or at the end.
     fn skip(&mut self, behind: &Behind, is_over: bool) -> Step {
         let Behind { at, lost, view } = behind;
         let (offset, to) = match (first_join(view, view.start()), view.newest()) {

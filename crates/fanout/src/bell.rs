@@ -9,7 +9,7 @@ use crate::sync::{AtomicU32, Ordering, fence};
 /// Not armed.
 const SILENT: u32 = 0;
 
-/// One worker's wish to hear of one lane.
+/// One worker's request to be woken for one lane.
 #[derive(Debug)]
 pub(crate) struct Bell {
     /// [`SILENT`], or one more than the lane's index in its worker.
@@ -29,7 +29,7 @@ impl Bell {
         fence(Ordering::SeqCst);
     }
 
-    /// Withdraws the wish.
+    /// Withdraws the request.
     pub(crate) fn disarm(&self) {
         self.armed.store(SILENT, Ordering::Relaxed);
     }

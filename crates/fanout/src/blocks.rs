@@ -1,6 +1,6 @@
 //! Streams that an operator has ended and wants to stay ended for a time.
 //!
-//! Locked when somebody publishes, blocks or asks; never for media.
+//! Locked when a stream is published or blocked, and when blocks are listed; never for media.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use media::StreamName;
 /// Names that may be blocked at once: an operator ends them one by one.
 pub const BLOCKS_MAX: usize = 1_000;
 
-/// The longest block. Who is to stay out for longer is given no key.
+/// The longest block. To keep a publisher out for longer, revoke its key.
 pub const BLOCK_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// There are as many blocks as there may be.
@@ -24,7 +24,7 @@ pub struct TooManyBlocks;
 pub(crate) struct Blocks(Mutex<HashMap<StreamName, Instant>>);
 
 impl Blocks {
-    /// Blocks a name for so long from now on, whatever was said before.
+    /// Blocks a name for this long from now on, replacing an earlier block.
     pub(crate) fn set(
         &self,
         name: &StreamName,

@@ -7,11 +7,11 @@
 //! |---|---|---|
 //! | `Worker` | each fan-out worker | that worker |
 //! | `Webrtc` | each worker of the WebRTC port | that worker, by [`ListenerHandle`](crate::ListenerHandle)s and directly |
-//! | `Tasks` | all tasks | [`LogReader`](crate::LogReader)s, and the check-up that looks after them |
+//! | `Tasks` | all tasks | [`LogReader`](crate::LogReader)s, and the check-up on them |
 //!
-//! A thread writes only to its own set, so counting touches no cache line that another core writes; those who
-//! read ([`Fanout::books`](crate::Fanout::books)) sum over the sets. Tasks share a set: their messages cost
-//! many times what two cores spend on passing a line.
+//! A thread writes only to its own set, so counting touches no cache line that another core writes; readers
+//! ([`Fanout::books`](crate::Fanout::books)) sum over the sets. Tasks share a set: their messages cost many
+//! times what it costs two cores to pass a cache line.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -45,9 +45,8 @@ const LAG_UNKNOWN: f64 = 3_600.0;
 /// A listener counts as degraded for this long after it was moved forward.
 pub const DEGRADED_FOR: Duration = Duration::from_secs(10);
 
-/// A message over a connection (TCP) that comes so much later than its window allows is late. Players have
-/// more in store, so no listener hears it yet; and a thread that waits for its core among a few busy ones is
-/// back sooner.
+/// A message over a connection (TCP) that comes this much later than its window allows is late. Players buffer
+/// more, so no listener hears it yet; a thread that waits for its core among a few busy ones is back sooner.
 pub const LATE_AFTER: Duration = Duration::from_millis(500);
 
 /// How often the lag of each listener is sampled, and degraded ones are counted.
@@ -144,14 +143,14 @@ impl Books {
         }
     }
 
-    /// Says that the calling thread keeps these books.
+    /// Records that the calling thread keeps these books.
     pub fn enter_thread(&self) {
         let thread = net::cpu::thread_id();
         self.thread.store(thread, Ordering::Relaxed);
     }
 
-    /// How long the thread has waited for a core while it had something to do, since it began; `None` for
-    /// tasks, and where the kernel does not tell.
+    /// How long the thread has been ready to run without a core, since it began; `None` for tasks, and where
+    /// the kernel does not tell.
     pub fn waited(&self) -> Option<Duration> {
         match self.thread.load(Ordering::Relaxed) {
             0 => None,
@@ -165,7 +164,7 @@ impl Books {
         self.cpu_nanos.set(nanos(cpu));
     }
 
-    /// A full turn costs so much CPU time now.
+    /// A full turn costs this much CPU time now.
     pub fn turn_costs(&self, cost: Duration) {
         self.turn_seconds.observe_duration(cost, 1);
     }
@@ -175,8 +174,8 @@ impl Books {
         self.demand_nanos.set((share * 1e9) as u64);
     }
 
-    /// Counts `messages` to listeners that had everything before, whose oldest sample had arrived `delay`
-    /// ago; they are late from `late_after` on.
+    /// Counts `messages` to listeners that were up to date, whose oldest sample had arrived `delay` ago; they
+    /// are late from `late_after` on.
     pub fn forwarded(&self, delay: Duration, late_after: Duration, messages: u64) {
         self.forward_delay_seconds.observe_duration(delay, messages);
         if delay > late_after {
@@ -184,7 +183,7 @@ impl Books {
         }
     }
 
-    /// Counts `listeners` that are so far behind; `None` is further than the log reaches back. To be called
+    /// Counts `listeners` that are this far behind; `None` is further than the log reaches back. To be called
     /// for each listener once in a [`CHECKUP_INTERVAL`].
     pub fn sampled_lag(&self, lag: Option<Span>, listeners: u64) {
         let seconds = lag.map_or(LAG_UNKNOWN, Span::seconds);

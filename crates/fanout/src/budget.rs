@@ -1,11 +1,11 @@
 //! One budget for the memory of all logs.
 //!
-//! A page is reserved before it is allocated, so what logs hold never exceeds [`Budget::bound`]. When the
-//! limit is reached, the stream that holds most gives up its oldest page, in the lane that holds most,
-//! even one that a joiner would start at: whoever needs the page gets it, and memory evens out over the
-//! streams. Each lane keeps its last two pages, its *floor*. When every lane is down to that, and
-//! to what a unit still being written needs, the headroom above the limit is used; a lane for which that
-//! does not suffice either is closed by its stream.
+//! A page is reserved before it is allocated, so what logs hold never exceeds [`Budget::bound`]. When the limit
+//! is reached, the stream that holds most gives up its oldest page, in the lane that holds most, even one that
+//! a joiner would start at: the writer that needs the page gets it, and memory evens out over the streams. Each
+//! lane keeps its last two pages, its *floor*. When every lane is down to that, and to what a unit still being
+//! written needs, the headroom above the limit is used; a lane for which that does not suffice either is closed
+//! by its stream.
 //!
 //! All of this runs on publishers' threads and at joins. The lock is taken when a lane opens, and for a
 //! page when the limit is reached; it is never held while a stream's lock is waited for.
@@ -16,15 +16,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::log::Shared;
 use crate::stats::Counter;
 
-/// The headroom above the limit: one part in so many.
+/// The headroom above the limit: one part in this many.
 const HEADROOM_PART: usize = 10;
 
-/// Where memory counts as short for a new lane: one part in so many below the limit.
+/// Where memory counts as short for a new lane: one part in this many below the limit.
 const RESERVED_PART: usize = 16;
 
-/// When memory is short, no further lane of a stream opens whose floors together would take more than one
-/// part in so many: every lane could keep four times its floor, two or three seconds of a
-/// usual stream. A stream's first lane opens for as long as its floor fits.
+/// When memory is short, no further lane of a stream opens if all lanes' floors together would then take more
+/// than one part in this many of the limit: every lane could keep four times its floor, two or three seconds of
+/// a usual stream. A stream's first lane opens for as long as its floor fits.
 const FLOORS_PART: usize = 4;
 
 /// What one lane holds, and what its stream holds in all lanes.
@@ -51,7 +51,7 @@ impl Account {
         Self::new(&Arc::new(Budget::new(usize::MAX)), &Arc::default())
     }
 
-    /// Makes room for a page; `false` when there is none to be had.
+    /// Reserves a page; `false` when there is no memory for one.
     pub(crate) fn reserve(&self, bytes: usize) -> bool {
         if !self.budget.make_room(bytes) {
             return false;
@@ -68,7 +68,7 @@ impl Account {
         debug_assert!(before >= bytes, "pages are released once");
     }
 
-    /// From here on the log, whose account this is, may be asked to give up pages above its floor.
+    /// From here on the log of this account may be asked to give up pages above its floor.
     pub(crate) fn enter(&self, log: &Arc<Shared>, floor: usize) {
         self.budget.tenants().push(Tenant {
             log: Arc::downgrade(log),
@@ -90,7 +90,7 @@ struct Tenant {
     log: Weak<Shared>,
     /// Bytes that it always keeps.
     floor: usize,
-    /// It had nothing to give the last time it was asked.
+    /// It had nothing to give up the last time it was asked.
     is_spent: bool,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Budget {
     used: AtomicUsize,
     max: usize,
     tenants: Mutex<Vec<Tenant>>,
-    /// Lanes that were not opened.
+    /// Lanes that were refused.
     pub(crate) refused: Counter,
 }
 
@@ -120,7 +120,7 @@ impl Budget {
         }
     }
 
-    /// Takes `bytes`, from others if need be; `false` when there are none to be had.
+    /// Takes `bytes`, from other logs if need be; `false` when there are none.
     fn make_room(&self, bytes: usize) -> bool {
         self.take(bytes, self.max) || self.reclaim(bytes) || self.take(bytes, self.bound())
     }
@@ -134,7 +134,7 @@ impl Budget {
         refuses
     }
 
-    /// How near it is to where no further lane opens, which is 1.
+    /// Use as a fraction of the point at which no further lane opens, which is 1.
     pub(crate) fn level(&self) -> f64 {
         let used = self.used() as f64 / self.short_at().max(1) as f64;
         let floors: Vec<_> = self.tenants().iter().map(|tenant| tenant.floor).collect();
@@ -164,8 +164,8 @@ impl Budget {
         taken.is_ok()
     }
 
-    /// Has the fullest give up pages until there is room for `bytes`, and takes them. Ends when each lane
-    /// has had to say that it has nothing left.
+    /// The fullest logs give up pages until there is room for `bytes`, which are then taken. Ends when every
+    /// lane has reported that it has nothing left.
     fn reclaim(&self, bytes: usize) -> bool {
         let mut tenants = self.tenants();
         for tenant in tenants.iter_mut() {
@@ -216,7 +216,7 @@ mod tests {
     /// What a page takes.
     const PAGE: usize = LIMITS.floor() / 2;
 
-    /// A budget of so many pages, with a tenth for headroom.
+    /// A budget of this many pages, with a tenth for headroom.
     fn budget(pages: usize) -> Arc<Budget> {
         Arc::new(Budget::new(pages * PAGE))
     }
@@ -257,7 +257,10 @@ mod tests {
         fill(&mut other, 15);
         let held = |stream: &AtomicUsize| stream.load(Ordering::Relaxed) / PAGE;
         assert_eq!((held(&greedy), held(&modest)), (25, 15));
-        assert!(!other.has_lost_join(), "whoever holds less keeps all");
+        assert!(
+            !other.has_lost_join(),
+            "the stream that holds less keeps all"
+        );
         assert!(first.has_lost_join(), "nothing is exempt");
         drop((first, second, other));
         assert_eq!(budget.used(), 0);

@@ -1,8 +1,8 @@
-//! Looking after the listeners that tasks serve, once a second, as a worker looks after its own.
+//! Checks once a second on the listeners that tasks serve, as a worker does on its own.
 //!
-//! A task that waits for its client to take something cannot say how far behind that client is; so each
-//! reader leaves word of where it [stands](Standing), and the registry's housekeeping reads that. No lock is
-//! held here that a reader takes while it reads.
+//! A task that waits for its client's socket cannot report how far behind that client is; so each reader
+//! records where it [stands](Standing), and the registry's housekeeping reads that. No lock is held here that a
+//! reader takes while it reads.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::{Fanout, ListenerId};
 /// The offset of a reader that has found no join point yet.
 const NOWHERE: u64 = u64::MAX;
 
-/// Where a reader stands, written by it and read by the check-up.
+/// A reader's position, written by it and read by the check-up.
 #[derive(Debug)]
 pub(crate) struct Standing {
     lane: Arc<Lane>,
@@ -31,7 +31,7 @@ pub(crate) struct Standing {
     /// When it was last moved forward, in milliseconds after the workers were started, counted from one; 0 is
     /// never.
     skipped_at: AtomicU64,
-    /// Whether it has been told of as degraded. The check-up's own.
+    /// Whether it has been reported as degraded. Used by the check-up alone.
     is_told_degraded: AtomicBool,
 }
 
@@ -61,7 +61,7 @@ impl Standing {
         skipped_at > 0 && u128::from(age) < DEGRADED_FOR.as_millis()
     }
 
-    /// Tells of a change through `sender`, again if there was no room for it.
+    /// Reports a change through `sender`, and again later if there was no room for it.
     fn tell(&self, id: ListenerId, is_degraded: bool, sender: &ConditionSender) {
         let is_known = self.is_told_degraded.load(Ordering::Relaxed) == is_degraded;
         if !is_known && sender.tell(id, is_degraded) {
@@ -81,7 +81,7 @@ impl Standing {
 /// A lane that readers follow.
 struct Followed {
     view: View,
-    /// The share of a core that a reader of it needs at the widest window.
+    /// The share of a core that one reader of it needs at the widest window.
     demand_each: f64,
 }
 
@@ -97,7 +97,7 @@ impl Followed {
 }
 
 impl Fanout {
-    /// Looks after the listeners that tasks serve, if a second has passed since the last time.
+    /// Checks on the listeners that tasks serve, if a second has passed since the last time.
     pub(crate) fn check_up(&self, now: Instant) {
         if !self.checkup_is_due(now) {
             return;
@@ -122,7 +122,7 @@ impl Fanout {
         }
         books.degraded.set(degraded);
         books.demands(demand);
-        // What messages cost is all that is known of these tasks.
+        // The cost of messages is all that is known of these tasks.
         books.cpu_nanos.set(books.busy_nanos.value());
     }
 

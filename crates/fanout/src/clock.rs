@@ -1,4 +1,4 @@
-//! What time it is, for the few who are called without being told: futures that a task polls.
+//! The time for code that is called without it: futures that a task polls.
 
 use std::fmt;
 use std::time::Instant;

@@ -13,17 +13,17 @@ use bytes::BytesMut;
 use media::Timestamp;
 use net::panics::{self, Part};
 
-/// What a listener says while it listens, and what it is told besides the lane.
+/// What a listener sends while it listens, and what it is sent besides the lane.
 ///
-/// All of it runs on a worker's thread and must not block: thousands of others wait. A panic over what
-/// a listener has said hangs up on that one.
+/// All of it runs on a worker's thread and must not block: thousands of other listeners wait. A panic over what
+/// a listener has sent hangs up on that listener only.
 pub trait Conversation: Send + fmt::Debug {
     /// Takes `bytes` that the listener has sent, appending answers to `words`. They are sent
     /// between units, in order.
     fn hear(&mut self, bytes: &[u8], words: &mut BytesMut, now: Instant) -> Heard;
 
-    /// The server is about to leave: the last chance to say so in `words`. It may be called of a listener
-    /// that was told before a worker had it.
+    /// The server is about to leave: the last chance to say so in `words`. It may be called for a listener that
+    /// was told before a worker took it in.
     fn announce_leave(&mut self, words: &mut BytesMut);
 
     /// Takes the socket back. Everything up to the end of a unit, and all `words`, has been sent;
@@ -31,7 +31,7 @@ pub trait Conversation: Send + fmt::Debug {
     fn release(self: Box<Self>, socket: TcpStream, why: Released, reached: Option<Timestamp>);
 }
 
-/// What follows from what was heard.
+/// What follows from what was received.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Heard {
     /// The listener goes on.
@@ -49,15 +49,15 @@ pub enum Released {
     Asked,
     /// The lane has ended.
     Ended,
-    /// No worker has taken it in. Said by whoever attached it.
+    /// No worker has taken it in. Set by the caller that attached it.
     Refused,
 }
 
-/// Words that may wait for a listener that takes nothing. Answers are some tens of bytes each, so a
+/// Unsent answers that may wait for a listener that takes nothing. Answers are some tens of bytes each, so a
 /// peer with this many unread does not follow the conversation.
 const WORDS_BYTES_MAX: usize = 16 * 1024;
 
-/// A listener's conversation and what is still to be said.
+/// A listener's conversation and its unsent answers.
 #[derive(Debug)]
 pub(crate) struct Talk {
     conversation: Box<dyn Conversation>,
@@ -79,7 +79,7 @@ impl Talk {
 
     /// `false` when the connection is of no more use.
     pub(crate) fn hear(&mut self, bytes: &[u8], now: Instant) -> bool {
-        // Once it leaves, what arrives is for whoever gets the socket; it is not read here.
+        // Once it leaves, what arrives is for the next owner of the socket; it is not read here.
         debug_assert!(!self.is_leaving);
         let Self {
             conversation,
@@ -96,7 +96,7 @@ impl Talk {
             Heard::HangUp => return false,
         }
         let follows = self.words.len() <= WORDS_BYTES_MAX;
-        // Whoever does not follow is not given back either.
+        // A peer that does not follow is not given back either.
         self.is_leaving &= follows;
         follows
     }

@@ -1,4 +1,4 @@
-//! Where a reader stands, and what to do with one that falls behind.
+//! A reader's position, and what to do with one that falls behind.
 //!
 //! Pure functions over a [`View`], shared by the workers' listeners and by
 //! [`LogReader`](crate::LogReader).
@@ -16,7 +16,7 @@ pub enum Reason {
     Left,
     /// It fell further behind than `drop_after`.
     Lag,
-    /// It stood in the middle of a unit that the log no longer holds.
+    /// Its position was in the middle of a unit that the log no longer holds.
     Overrun,
     /// The stream ended.
     Ended,
@@ -50,7 +50,7 @@ impl Reason {
     }
 }
 
-/// A place to start or resume reading.
+/// A position to start or resume reading at.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Start {
     pub(crate) offset: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Start {
     pub(crate) generation: u32,
 }
 
-/// What to do with a reader that has not kept up.
+/// What to do with a reader that is behind.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Verdict {
     /// Send on.
@@ -72,10 +72,10 @@ pub(crate) enum Verdict {
     Drop(Reason),
 }
 
-/// Where a new listener starts: the newest join point that is at least `burst` old, or else the
-/// oldest there is; none that is older than `reach`, and where media time has a gap none before it that
-/// is older than `behind`, at which a listener counts as behind. One that has had everything up to
-/// `after` starts later than that.
+/// Where a new listener starts: the newest join point that is at least `burst` old, or else the oldest there
+/// is; none that is older than `reach`, and where media time has a gap none before it that is older than
+/// `behind`, at which a listener counts as behind. A listener that has had everything up to `after` starts
+/// later than that.
 pub(crate) fn start(
     view: &View,
     burst: Span,
@@ -118,7 +118,7 @@ pub(crate) fn first(
     start(view, policy.burst, policy.skip_after, reach, after)
 }
 
-/// When what a joiner at `unit` is given begins; `None` if the log has no longer all of that.
+/// When the data that a joiner at `unit` is given begins; `None` if the log no longer has all of it.
 fn begins(view: &View, unit: &Unit, preamble: &Preamble) -> Option<Timestamp> {
     match &preamble.lead {
         None => Some(unit.at),
@@ -135,7 +135,7 @@ pub(crate) fn lag(view: &View, offset: u64) -> Option<Span> {
     Some(view.newest()?.at - unit.at)
 }
 
-/// Units looked at to measure the time between samples.
+/// Units examined to measure the time between samples.
 const INTERVAL_UNITS: usize = 16;
 
 /// The media time between two samples, as of the newest; zero when unknown.
@@ -151,7 +151,7 @@ pub(crate) fn sample_interval(view: &View) -> Span {
     Span::from_ticks((newest.at - older.at).ticks() / count.max(1))
 }
 
-/// Judges a reader that stands at `offset`, below the view's end.
+/// Judges a reader at `offset`, below the view's end.
 pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     let (Some(lag), Some(unit)) = (lag(view, offset), view.unit_containing(offset)) else {
         return Verdict::Drop(lost(view, policy));
@@ -159,7 +159,7 @@ pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     if lag <= policy.skip_after {
         return Verdict::Keep;
     }
-    // Nobody is blamed for a picture group longer than the limits: there is nowhere newer to be.
+    // A picture group longer than the limits is no fault of the reader: there is no newer join point.
     let Some(join) = view.newest_join().filter(|join| join.offset > offset) else {
         return Verdict::Keep;
     };
@@ -185,7 +185,7 @@ pub(crate) fn judge(view: &View, offset: u64, policy: &Policy) -> Verdict {
     })
 }
 
-/// Why the place where a reader stood is no longer in the log: it was too slow, or memory is short.
+/// Why a reader's position is no longer in the log: it was too slow, or memory is short.
 pub(crate) fn lost(view: &View, policy: &Policy) -> Reason {
     let kept = match (view.newest(), view.unit_from(view.start())) {
         (Some(newest), Some(oldest)) => newest.at - oldest.at,
@@ -198,7 +198,7 @@ pub(crate) fn lost(view: &View, policy: &Policy) -> Reason {
     }
 }
 
-/// The first place at or after `offset` where a reader may leave the log's order.
+/// The first position at or after `offset` where a reader may leave the log's order.
 fn exit(view: &View, offset: u64) -> Option<u64> {
     view.units_from(offset)
         .find(|unit| !matches!(unit.entry, Entry::Sealed))

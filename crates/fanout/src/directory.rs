@@ -1,4 +1,4 @@
-//! Who is listening: what the operator's port lists and the access log records.
+//! Who is listening: what the admin port lists and the access log records.
 //!
 //! Control plane only. Workers know listeners by their id and never look here.
 
@@ -31,31 +31,31 @@ pub struct ListenerRecord {
     pub agent: String,
     /// The page that sent it here. Untrusted text.
     pub referer: String,
-    /// When it asked, for people.
+    /// When it asked, by the wall clock.
     pub since: SystemTime,
     /// When it asked, for measuring.
     pub requested: Instant,
-    /// Held as long as the listener is there: its place under the limits.
+    /// Held as long as the listener is connected: its permit under the limits.
     pub permit: Option<Permit>,
 }
 
 impl ListenerRecord {
-    /// Bytes kept of each text that a listener says about itself: as long as it listens, they are in memory.
+    /// Bytes kept of each text that a listener sends about itself: they stay in memory as long as it listens.
     /// The agents of players and the addresses of pages are shorter.
     pub const TEXT_BYTES_MAX: usize = 512;
 
-    /// The front of a text, as it may be recorded.
+    /// The beginning of a text, as it may be recorded.
     pub fn cut(text: &str) -> &str {
         &text[..text.floor_char_boundary(Self::TEXT_BYTES_MAX)]
     }
 }
 
-/// Something that is given back when its last copy is dropped.
+/// A permit that is released when its last copy is dropped.
 #[derive(Clone)]
 pub struct Permit(#[expect(dead_code, reason = "held for its Drop")] Arc<dyn Any + Send + Sync>);
 
 impl Permit {
-    /// Wraps whatever gives a place back when dropped.
+    /// Wraps a value that releases the permit when dropped.
     pub fn new(place: impl Any + Send + Sync) -> Self {
         Self(Arc::new(place))
     }
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Permit {
     }
 }
 
-/// All listeners by id. Who comes and goes is emitted here.
+/// All listeners by id. Joins and leaves are emitted here.
 #[derive(Debug)]
 pub struct Directory {
     entries: Mutex<Entries>,
@@ -101,7 +101,7 @@ impl Entries {
 #[derive(Debug)]
 struct Entry {
     record: Arc<ListenerRecord>,
-    /// Its coming is emitted.
+    /// Its join has been emitted.
     is_told: bool,
 }
 
@@ -129,11 +129,11 @@ impl Directory {
         all
     }
 
-    /// Forgets a listener whose [`Departure`] was read, and returns its record for the access log.
+    /// Removes a listener whose [`Departure`] was read, and returns its record for the access log.
     pub fn leave(&self, departure: &Departure) -> Option<Arc<ListenerRecord>> {
         let mut entries = self.entries();
         let mut entry = entries.remove(departure.id)?;
-        // It may be gone before the thread that attached it has said that it came.
+        // It may be gone before the thread that attached it has reported its arrival.
         self.tell_joined(&mut entry);
         let record = entry.record;
         let left = EventKind::ListenerLeft {
@@ -148,7 +148,7 @@ impl Directory {
         Some(record)
     }
 
-    /// Lists a listener on its way to whoever serves it.
+    /// Lists a listener on its way to the thread or task that serves it.
     pub(crate) fn enter(&self, record: ListenerRecord) {
         let entry = Entry {
             record: Arc::new(record),
@@ -164,12 +164,12 @@ impl Directory {
         }
     }
 
-    /// Forgets a listener that never arrived.
+    /// Removes a listener that never arrived.
     pub(crate) fn withdraw(&self, id: ListenerId) -> Option<Arc<ListenerRecord>> {
         self.entries().remove(id).map(|entry| entry.record)
     }
 
-    /// Emits something that has happened to a listener, unless it is gone.
+    /// Emits an event of a listener, unless it is gone.
     pub(crate) fn emit_of(&self, id: ListenerId, kind: EventKind) {
         if let Some(entry) = self.entries().by_id.get(&id) {
             self.events.emit(Some(&entry.record.stream), kind);

@@ -1,4 +1,4 @@
-//! The set of workers, and how listeners come to them.
+//! The set of workers, and how listeners get to them.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,13 +20,13 @@ use crate::clock::Clock;
 use crate::conversation::Conversation;
 use crate::directory::{Directory, ListenerRecord};
 use crate::events::{Conditions, Events, Refusal};
+use crate::handle::{Control, ListenerHandle};
 use crate::lane::LaneGuard;
 use crate::placement::{Load, Placement};
 use crate::reader::LogReader;
-use crate::handle::{Control, ListenerHandle};
 use crate::stats::Counter;
 use crate::worker::{
-    Attach, Command, Departure, Handle, INBOX_MAX, Links, ListenerReport, WorkerWaker, Worker,
+    Attach, Command, Departure, Handle, INBOX_MAX, Links, ListenerReport, Worker, WorkerWaker,
 };
 
 /// Names a listener for the life of the process.
@@ -44,8 +44,7 @@ pub struct Config {
     pub log_bytes_max: usize,
 }
 
-/// Departures that may wait to be read. Workers keep what does not fit, so a slow reader loses
-/// nothing.
+/// Departures that may wait to be read. Workers keep what does not fit, so none is lost to a slow reader.
 const DEPARTURES_MAX: usize = 16 * 1024;
 
 /// How long a report may take; workers answer within a round.
@@ -54,7 +53,7 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(1);
 /// A listener that is ready to receive a lane.
 #[derive(Debug)]
 pub struct NewListener {
-    /// Who it is.
+    /// Its id.
     pub record: ListenerRecord,
     /// The connected socket.
     pub socket: TcpStream,
@@ -62,14 +61,14 @@ pub struct NewListener {
     pub head: Bytes,
     /// The lane it asked for.
     pub lane: LaneGuard,
-    /// Who answers what it sends; without one that is dropped.
+    /// Answers what it sends; without one that is dropped.
     pub conversation: Option<Box<dyn Conversation>>,
     /// The time up to which it has had media before, if it has a conversation: it starts later.
     pub after: Option<Timestamp>,
 }
 
-/// The workers are busy with more joins than they can take. The caller has everything back that it
-/// needs in order to say so.
+/// The workers have more joins waiting than they can take. The caller has everything back that it needs to
+/// answer so.
 #[derive(Debug, thiserror::Error)]
 #[error("too many listeners are joining at once")]
 pub struct AttachRefused {
@@ -89,7 +88,7 @@ pub struct Fanout {
     target_utilisation: f64,
     wakers: Arc<[WorkerWaker]>,
     placement: Placement,
-    /// Listeners that found the inbox of their worker full.
+    /// Listeners refused because the inbox of their worker was full.
     refused: Counter,
     budget: Arc<Budget>,
     next_id: AtomicU64,
@@ -134,7 +133,7 @@ impl Fanout {
         Ok((Arc::new(fanout), departed))
     }
 
-    /// A set of workers that nothing drives yet.
+    /// A set of workers without threads.
     pub(crate) fn assemble(
         config: &Config,
         clock: Clock,
@@ -151,12 +150,12 @@ impl Fanout {
         for index in 0..config.workers.max(1) {
             let backend = backend()?;
             backend_name = backend.name();
-            let wakers = WorkerWaker::new(backend.waker());
+            let waker = WorkerWaker::new(backend.waker());
             let (inbox, commands) = sync_channel(INBOX_MAX);
             let own = Arc::new(Books::new(Plane::Worker, index));
             let links = Links {
                 inbox: commands,
-                wakers: wakers.clone(),
+                waker: waker.clone(),
                 books: Arc::clone(&own),
                 departures: departures.clone(),
                 conditions: conditions.sender().clone(),
@@ -168,12 +167,12 @@ impl Fanout {
                 links,
                 now,
             ));
-            handles.push(Handle::new(inbox, wakers));
+            handles.push(Handle::new(inbox, waker));
             books.push(own);
         }
         let wakers = handles
             .iter()
-            .map(|worker| worker.wakers().clone())
+            .map(|worker| worker.waker().clone())
             .collect();
         let fanout = Self {
             placement: Placement::new(handles.len(), now),
@@ -201,22 +200,22 @@ impl Fanout {
         Ok((fanout, workers, departed))
     }
 
-    /// A name for the next listener.
+    /// An id for the next listener.
     pub fn next_id(&self) -> ListenerId {
         ListenerId(self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Everybody who is listening.
+    /// The directory of all listeners.
     pub fn directory(&self) -> &Directory {
         &self.directory
     }
 
-    /// What happens, to streams and listeners and whatever else the server emits.
+    /// The events of streams, of listeners and of what else the server emits.
     pub fn events(&self) -> &Arc<Events> {
         &self.events
     }
 
-    /// Emits what the threads that carry media have left. To be called a few times a second.
+    /// Emits what the threads that carry media have reported. To be called a few times a second.
     pub(crate) fn emit_conditions(&self) {
         self.conditions.emit(&self.directory);
     }
@@ -225,10 +224,10 @@ impl Fanout {
         &self.conditions
     }
 
-    /// Gives a listener's socket to a worker. From here on it is reported by a [`Departure`].
+    /// Gives a listener's socket to a worker. Its end is reported by a [`Departure`].
     ///
     /// # Errors
-    /// When too many joins are waiting; the caller still has the socket and may say so on it.
+    /// When too many joins are waiting; the caller still has the socket and may answer so on it.
     pub fn attach(&self, listener: NewListener) -> Result<(), AttachRefused> {
         let NewListener {
             record,
@@ -268,7 +267,7 @@ impl Fanout {
         attached.inspect(|()| self.directory.joined(id))
     }
 
-    /// Counts and forgets a listener that its worker had no time for.
+    /// Counts and removes a listener that its worker had no room for.
     fn refuse(&self, id: ListenerId) {
         self.refused.add(1);
         if let Some(record) = self.directory.withdraw(id) {
@@ -288,7 +287,7 @@ impl Fanout {
         LogReader::new(self.enter(record, lane, Some(standing)))
     }
 
-    /// A place for a listener that another thread serves, which takes it over by
+    /// The handle of a listener that another thread serves, which takes it over by
     /// [`ListenerHandle::serve_in`].
     pub fn handle(self: &Arc<Self>, record: ListenerRecord, lane: LaneGuard) -> ListenerHandle {
         self.enter(record, lane, None)
@@ -331,8 +330,7 @@ impl Fanout {
         }
     }
 
-    /// Has every listener told, as far as its protocol has words for it, that the server is about
-    /// to leave.
+    /// Tells every listener whose protocol can express it that the server is about to leave.
     pub fn announce_leave(&self) {
         for worker in &self.workers {
             worker.tell(Command::AnnounceLeave);
@@ -360,7 +358,7 @@ impl Fanout {
         all
     }
 
-    /// Ends the workers; their listeners are let go.
+    /// Ends the workers; their listeners are closed.
     pub fn stop(&self) {
         for worker in &self.workers {
             worker.tell(Command::Stop);
@@ -383,7 +381,7 @@ impl Fanout {
         books
     }
 
-    /// Everybody's books: the workers' in their order, those of tasks, and those that were opened.
+    /// All books: the workers' in their order, those of tasks, and those that were opened.
     pub fn books(&self) -> Vec<Arc<Books>> {
         let own = self.worker_books.iter().chain([&self.task_books]);
         own.chain(self.other_books().iter())
@@ -416,22 +414,22 @@ impl Fanout {
         self.budget.bound()
     }
 
-    /// How short memory for logs is; from 1 on no further format of a stream is begun.
+    /// Memory pressure of the logs; from 1 on no further format of a stream is begun.
     pub fn log_pressure(&self) -> f64 {
         self.budget.level()
     }
 
-    /// Lanes that were not opened for want of memory for their logs, so far.
+    /// Lanes refused so far for want of memory for their logs.
     pub fn lanes_refused(&self) -> u64 {
         self.budget.refused.value()
     }
 
-    /// Listeners that their worker had no time to take in, so far.
+    /// Listeners refused so far because their worker's inbox was full.
     pub fn listeners_refused(&self) -> u64 {
         self.refused.value()
     }
 
-    /// Listeners now, those on their way to a worker among them.
+    /// Listeners now, those on their way to a worker included.
     pub fn listeners(&self) -> u64 {
         let at_workers = (0..self.workers.len()).map(|worker| self.load(worker).listeners);
         let others = self.other_books();
@@ -449,7 +447,7 @@ impl Fanout {
         self.target_utilisation
     }
 
-    /// The time, for readers that are polled without being told it.
+    /// The time, for readers that are polled without it.
     pub(crate) fn now(&self) -> Instant {
         self.clock.now()
     }
@@ -459,14 +457,14 @@ impl Fanout {
         self.started
     }
 
-    /// Everybody whom a task serves.
+    /// The listeners that tasks serve.
     pub(crate) fn readers(&self) -> Vec<(ListenerId, Arc<Control>)> {
         let handles = self.handles();
         let readers = handles.iter().filter(|(_, one)| one.standing().is_some());
         readers.map(|(id, one)| (*id, Arc::clone(one))).collect()
     }
 
-    /// When those are looked after again; `None` before the first time.
+    /// When those are checked again; `None` before the first time.
     pub(crate) fn next_checkup(&self) -> MutexGuard<'_, Option<Instant>> {
         self.next_checkup
             .lock()
@@ -486,11 +484,9 @@ impl Fanout {
         if let Err(TrySendError::Full(departure) | TrySendError::Disconnected(departure)) =
             self.departures.try_send(departure)
         {
-            // Its place under the limits must be given back all the same.
+            // Its permit under the limits must be released all the same.
             self.directory.leave(&departure);
-            tracing::warn!(
-                "a departure is missing from the access log: whoever reads them is too slow"
-            );
+            tracing::warn!("a departure is missing from the access log: their reader is too slow");
         }
     }
 

@@ -1,8 +1,8 @@
 //! The synchronous way to follow a lane, for a thread that serves many listeners of it by itself.
 //!
-//! A [`Follower`] is one thread's eye on the log: it counts as no listener ([`ListenerHandle`](crate::ListenerHandle)s
-//! do) and holds no place of its own, for each listener has one. After a round it *arms* its bell
-//! and sleeps; the writer wakes it once.
+//! A [`Follower`] is one thread's view of the log: it is not counted as a listener
+//! ([`ListenerHandle`](crate::ListenerHandle)s are) and has no position of its own, for each listener has one.
+//! After a round it *arms* its bell and sleeps; the writer wakes it once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::task_bells::TaskSlot;
 pub struct Follower {
     lane: Arc<Lane>,
     view: View,
-    /// Its place among those that wait for the lane.
+    /// Its slot among the tasks that wait for the lane.
     slot: Arc<TaskSlot>,
 }
 
@@ -51,7 +51,7 @@ impl LaneUnit {
     }
 }
 
-/// What to do with a listener that has not kept up.
+/// What to do with a listener that is behind.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Judgement {
     /// Send on.
@@ -76,7 +76,7 @@ impl Follower {
         self.view.refresh();
     }
 
-    /// Asks for one wake-up at the next news. False when there is news already, since the last
+    /// Asks for one wake-up at the next news. False when there is news already since the last
     /// [`refresh`](Self::refresh), or the end: the caller must look again before it sleeps.
     pub fn arm(&self, waker: &Waker) -> bool {
         self.lane.readers().arm(&self.slot, waker);
@@ -103,8 +103,8 @@ impl Follower {
         self.view.end()
     }
 
-    /// Where a new listener starts that is to be given the last `burst`: at the newest join point
-    /// that is so old, or else at the oldest; `None` while there is none.
+    /// Where a new listener starts that is to be given the last `burst`: at the newest join point that is that
+    /// old, or else at the oldest; `None` while there is none.
     pub fn entry(&self, burst: Span) -> Option<u64> {
         let reach = self.lane.reach(Duration::MAX);
         start(&self.view, burst, self.lane.policy.skip_after, reach, None).map(|start| start.offset)
@@ -121,13 +121,13 @@ impl Follower {
         })
     }
 
-    /// The `len` bytes at `offset` in one piece: where they lie, or, if they lie apart, copied to
-    /// `scratch`. Empty when the log does not have all of them, or `scratch` has no room.
+    /// The `len` bytes at `offset` in one piece: in place, or copied to `scratch` if a page ends among them.
+    /// Empty when the log does not have all of them, or `scratch` has no room.
     pub fn bytes<'a>(&'a self, offset: u64, len: usize, scratch: &'a mut [u8]) -> &'a [u8] {
         self.view.contiguous(offset, len, scratch)
     }
 
-    /// Judges a listener that stands at the beginning of a unit at `offset` by the lane's rules.
+    /// Judges a listener at the beginning of a unit at `offset` by the lane's rules.
     pub fn judge(&self, offset: u64) -> Judgement {
         match judge(&self.view, offset, &self.lane.policy) {
             Verdict::Keep | Verdict::Finish(_) => Judgement::Keep,
@@ -136,7 +136,7 @@ impl Follower {
         }
     }
 
-    /// How far back a listener may start that has waited for so long.
+    /// How far back a listener that has waited this long may start.
     pub(crate) fn reach(&self, waited: Duration) -> Span {
         self.lane.reach(waited)
     }

@@ -3,13 +3,13 @@
 //! The core attaches no publisher and no listener without an [`Authorized`] value, and only the registry's
 //! one [`Gatekeeper`] can make such a value. `server` owns it; ingest and egress ask through [`Gate`].
 //!
-//! An answer may have to come from elsewhere, so a [`Decision`] is awaited. What callers owe to each other:
+//! An answer may have to come from elsewhere, so a [`Decision`] is awaited. The contract:
 //!
 //! * It is awaited by the task of the connection that asks, in the control plane: never while bytes are
 //!   decoded, on an intake thread or on a worker. A slow authority delays that connection and no other.
-//! * A gate answers within [`ANSWER_TIMEOUT`], with [`Denied::Unavailable`] if it knows no better by then.
-//! * Dropping a decision takes the question back. A connection whose peer hangs up while it waits does so.
-//! * A question is lent the [`Request`], which its connection holds anyway: it costs the decision's own
+//! * A gate answers within [`ANSWER_TIMEOUT`], with [`Denied::Unavailable`] if it has no answer by then.
+//! * Dropping a decision withdraws the question. A connection whose peer hangs up while it waits does so.
+//! * A question borrows the [`Request`], which its connection holds anyway: it costs the decision's own
 //!   allocation.
 
 use std::fmt;
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 use media::StreamName;
 
-/// How long a gate may take to answer: several times what an authority on another host needs at its worst,
-/// and less than encoders wait before they give up.
+/// How long a gate may take to answer: several times what an authority on another host needs at its worst, and
+/// less than encoders wait before they give up.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest identity, in bytes: a mail address or a UUID with a prefix.
@@ -55,7 +55,7 @@ impl<A> Authorized<A> {
         self.terms.until.is_some_and(|until| until <= now)
     }
 
-    /// Who was permitted, if the authority has a name for that.
+    /// The identity that was permitted, if the authority has a name for it.
     pub fn identity(&self) -> Option<&Identity> {
         self.terms.identity.as_ref()
     }
@@ -66,12 +66,12 @@ impl<A> Authorized<A> {
 pub struct Terms {
     /// When it ends; `None` if it does not.
     pub until: Option<Instant>,
-    /// Whose it is.
+    /// The identity that it was granted to.
     pub identity: Option<Identity>,
 }
 
-/// What an authority calls a client: the name of a key, a user, a subject. Shown to the operator, and no
-/// label of a metric, because there may be any number of them.
+/// What an authority calls a client: the name of a key, a user, a subject. Shown to the operator; no metric
+/// label, because there may be any number of them.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Identity(Arc<str>);
 
@@ -104,7 +104,7 @@ impl Gatekeeper {
         Self(())
     }
 
-    /// Permits `action` for good, to no one in particular. To be called in one place: after the credentials
+    /// Permits `action` without end, to no one in particular. To be called in one place: after the credentials
     /// were checked.
     pub fn authorize<A>(&self, action: A) -> Authorized<A> {
         self.grant(action, Terms::default())
@@ -168,26 +168,26 @@ pub enum Action {
     UpdateMetadata,
 }
 
-/// What a client asks for a stream, and what it presents. All texts are untrusted.
+/// What a client wants of a stream, and what it presents. All texts are untrusted.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// Which stream.
     pub stream: &'a StreamName,
-    /// How it asks: `rtmp`, `icecast`, `whip`, `http`, `webrtc`; the label in the metrics.
+    /// Its protocol: `rtmp`, `icecast`, `whip`, `http`, `webrtc`; the label in the metrics.
     pub protocol: &'static str,
     /// Where it connects from.
     pub peer: SocketAddr,
-    /// What its program calls itself; empty if it does not say.
+    /// The name of its program; empty if it does not say.
     pub agent: &'a str,
     /// The user name, where the protocol has one.
     pub user: Option<&'a str>,
     /// The password that belongs to it.
     pub password: Option<&'a str>,
-    /// A bearer token, or the key that the address carries.
+    /// A bearer token, or the key in the address.
     pub token: Option<&'a str>,
     /// The query of the address as it was sent, without the question mark. It may hold a key.
     pub query: &'a str,
-    /// What shows that it knows a password without telling it.
+    /// Proof that it knows a password, without the password.
     pub proof: Option<&'a dyn Proof>,
 }
 
@@ -214,7 +214,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Shows who asks for what, and nothing that may be secret.
+/// Shows the client and its request, and nothing that may be secret.
 impl fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
@@ -229,7 +229,7 @@ impl fmt::Debug for Request<'_> {
 
 /// The answer to a challenge.
 pub trait Proof: Send + Sync {
-    /// Whether whoever answered knew `secret`. Takes the same time whatever the secret is.
+    /// Whether the answer was made with `secret`. Takes the same time whatever the secret is.
     fn verifies(&self, secret: &str) -> bool;
 }
 
@@ -239,7 +239,7 @@ impl fmt::Debug for dyn Proof + '_ {
     }
 }
 
-/// Why the gate says no. The protocol's driver turns it into the protocol's words.
+/// Why the gate denies a request. The protocol's driver turns it into the protocol's words.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Denied {
     /// No credential was presented; some clients try that first and then again with one.
@@ -248,10 +248,10 @@ pub enum Denied {
     /// The credential is wrong.
     #[error("the credential is wrong")]
     Wrong,
-    /// Too many wrong credentials came from that address lately.
+    /// Too many wrong credentials came from that address recently.
     #[error("too many failed attempts from this address")]
     TooManyAttempts,
-    /// The authority has not answered in time, or cannot be asked.
+    /// The authority has not answered in time, or cannot be reached.
     #[error("it could not be found out whether this is permitted; try again later")]
     Unavailable,
 }
@@ -259,8 +259,8 @@ pub enum Denied {
 /// An answer of the gate that is awaited.
 pub type Decision<'a, A> = Pin<Box<dyn Future<Output = Result<Authorized<A>, Denied>> + Send + 'a>>;
 
-/// The one place that decides who may do what. The module's description says what callers and
-/// implementations owe each other.
+/// Decides who may do what; there is one. The module's description has the contract of callers and
+/// implementations.
 ///
 /// Each decision fails with [`Denied`] when the request does not prove the right to the action.
 pub trait Gate: Send + Sync {

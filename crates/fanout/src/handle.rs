@@ -1,8 +1,8 @@
-//! A listener that somebody outside the workers serves: what the core knows of it.
+//! A listener that is served outside the workers, as the core knows it.
 //!
-//! A [`ListenerHandle`] has a listener counted, listed, reported and removable for as long as it lives, and
-//! ends in a [`Departure`]. The thread that serves the listener tells the handle what it does, and takes it into
-//! [books](Books) of its own; until then, and for as long as a task serves it, it is in those of tasks.
+//! As long as a [`ListenerHandle`] lives, its listener is counted, listed, reported and removable; it ends in a
+//! [`Departure`]. The thread that serves the listener reports to the handle, and takes it into [books](Books)
+//! of its own; until then, and for as long as a task serves it, it is in those of tasks.
 //! [`LogReader`](crate::LogReader) is built on it.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -20,24 +20,24 @@ use crate::stream::Stream;
 use crate::worker::{Departure, ListenerReport};
 use crate::{Fanout, ListenerId};
 
-/// A listener's place in a lane. See the module's description.
+/// A listener of a lane, as the core knows it. See the module's description.
 #[derive(Debug)]
 pub struct ListenerHandle {
     id: ListenerId,
     fanout: Arc<Fanout>,
-    /// Those it is in.
+    /// The books it is in.
     books: Arc<Books>,
     guard: LaneGuard,
     control: Arc<Control>,
     /// When the listener asked; cleared with its first media.
     requested: Option<Instant>,
     is_degraded: bool,
-    /// Whether it was degraded when that was last told.
+    /// Whether it was degraded at the last report.
     is_told_degraded: bool,
     reason: Reason,
 }
 
-/// What others know of a handle, and how they end it.
+/// What others know of a listener, and how they end it.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     kicked: AtomicBool,
@@ -126,8 +126,8 @@ impl ListenerHandle {
         before.degraded.sub(degraded);
     }
 
-    /// The listener of a [reserved](Stream::reserve_lane) lane has connected: what it needs of its
-    /// `stream` beside the publisher's tracks is made from here on, or as soon as there is room.
+    /// The listener of a [reserved](Stream::reserve_lane) lane has connected: from here on, or as soon as there
+    /// is room, what it needs of its `stream` beside the publisher's tracks is made.
     pub fn connected(&mut self, stream: &Arc<Stream>) {
         self.guard.connected();
         stream.want_derived();
@@ -142,12 +142,12 @@ impl ListenerHandle {
         &self.fanout
     }
 
-    /// Whether an operator removed it. Whoever serves it lets it go then.
+    /// Whether an operator removed it; the thread or task that serves it is to let it go.
     pub fn is_kicked(&self) -> bool {
         self.control.kicked.load(Ordering::Acquire)
     }
 
-    /// Has `waker` woken when it is removed. The caller must look once more afterwards.
+    /// Calls `waker` when the listener is removed. The caller must look once more afterwards.
     pub fn wake_if_kicked(&self, waker: &Waker) {
         let control = &self.control;
         let mut place = control.waker.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,7 +169,7 @@ impl ListenerHandle {
         })
     }
 
-    /// Its first media is on its way; says so once.
+    /// Records that its first media is being sent; true the first time.
     pub fn began(&mut self, now: Instant) {
         if let Some(requested) = self.requested.take() {
             let took = now.saturating_duration_since(requested);
@@ -177,8 +177,8 @@ impl ListenerHandle {
         }
     }
 
-    /// Counts what it was sent, and by how many calls. A thread that serves many may add up for a while
-    /// first, so that its visits touch less memory.
+    /// Counts bytes sent to it, and in how many calls. A thread that serves many may add up for a while first,
+    /// so that its visits touch less memory.
     pub fn sent(&self, bytes: u64, sends: u64) {
         self.books.sends.add(sends);
         self.books.egress_bytes[self.protocol()].add(bytes);
@@ -192,7 +192,7 @@ impl ListenerHandle {
     }
 
     /// Whether it was moved forward within [`DEGRADED_FOR`](crate::books::DEGRADED_FOR). Not for listeners that
-    /// a task serves: whoever looks after those counts them anew each second.
+    /// a task serves, which the check-up counts anew each second.
     pub fn set_degraded(&mut self, is_degraded: bool) {
         self.count_degraded(is_degraded);
         let conditions = self.fanout.conditions().sender();
@@ -220,12 +220,12 @@ impl ListenerHandle {
         self.guard.lane().wish.set();
     }
 
-    /// Why it ended, as far as anybody has said.
+    /// Why it ended, as far as that was recorded.
     pub fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// Says why it ends, for the access log; without it the listener left.
+    /// Records why it ends, for the access log; without it the listener left.
     pub fn ends_by(&mut self, reason: Reason) {
         self.reason = reason;
     }
@@ -234,7 +234,7 @@ impl ListenerHandle {
         &self.books
     }
 
-    /// Where the reader stands whose handle it is.
+    /// The position of the reader that has this handle.
     pub(crate) fn standing(&self) -> Option<&Standing> {
         self.control.standing()
     }

@@ -5,10 +5,10 @@
 //!                                                                  lane, record, lane, … ◄──────┘
 //! ```
 //!
-//! [`join`] waits by being woken: by the registry when a stream begins, by the stream when what is said of it
-//! changes. What it gives, a [`Subscription`], is what opens the listener's lanes and writes what the books
-//! say of it; it may open several one after the other, as an RTMP player does that goes from sound and
-//! pictures to sound alone, and a lane alone is enough for a reader that has no socket to follow it with.
+//! [`join`] waits by being woken: by the registry when a stream begins, by the stream when its description
+//! changes. It returns a [`Subscription`], which opens the listener's lanes and writes its record for the
+//! books; it may open several one after the other, as for an RTMP player that switches from audio and video to
+//! audio alone, and a lane alone is enough for a reader that has no socket to follow it with.
 //!
 //! Callers: `egress-http`, `egress-rtmp`, WHEP in `server`. A push to another server asks no gate and waits on
 //! its own terms; it begins with [`Subscription::permitted`].
@@ -29,7 +29,7 @@ use crate::packager::Packager;
 use crate::stream::{Info, LaneRefused, Phase, Stream};
 use crate::{Fanout, Registry};
 
-/// What a protocol tells of a listener: for the books, nothing is decided by it.
+/// What a protocol reports of a listener: for the books; nothing is decided by it.
 #[derive(Clone, Debug)]
 pub struct Introduction {
     /// Where it connects from.
@@ -40,20 +40,20 @@ pub struct Introduction {
     pub agent: String,
     /// The page that sent it here. Untrusted text.
     pub referer: String,
-    /// Its place under the server's limits.
+    /// Its permit under the server's limits.
     pub permit: Option<Permit>,
 }
 
-/// Who wants to listen to what.
+/// The listener, and the stream it wants.
 #[derive(Debug)]
 pub struct Wish<'a> {
     /// The stream, and what the gate is shown.
     pub request: gate::Request<'a>,
-    /// What the books are told.
+    /// What the books record.
     pub introduction: Introduction,
 }
 
-/// What must be so before a stream can be joined.
+/// The phase in which a stream can be joined.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Presence {
     /// It is live, or lingers.
@@ -74,19 +74,19 @@ impl Presence {
 /// How long a listener waits once the gate has let it in.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
-    /// For a stream that no origin knows of: somebody may be about to publish it.
+    /// For a stream that no origin knows of: a publisher may be about to begin it.
     pub absent: Duration,
     /// For a stream that an origin brings, the origin's answer included.
     pub coming: Duration,
     /// For the tracks that decide, from when the stream is there.
     pub tracks: Duration,
-    /// For what, of the stream.
+    /// The phase of the stream that it waits for.
     pub presence: Presence,
 }
 
 impl Waits {
-    /// For a stream that comes from elsewhere: connecting there, and the first keyframe's headers, take some
-    /// round trips.
+    /// For a stream that comes from another server: connecting there, and the first keyframe's headers, take
+    /// some round trips.
     pub const COMING: Duration = Duration::from_secs(10);
 
     /// For tracks: a publisher that has just connected announces them with its first packets.
@@ -94,7 +94,7 @@ impl Waits {
 }
 
 impl Default for Waits {
-    /// What is neither here nor elsewhere is not waited for.
+    /// A stream that is neither here nor elsewhere is not waited for.
     fn default() -> Self {
         Self {
             absent: Duration::ZERO,
@@ -105,12 +105,12 @@ impl Default for Waits {
     }
 }
 
-/// What a protocol makes of a stream as it is now.
+/// What a protocol chooses of a stream as it is now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Choice<T> {
     /// This, whatever else may be announced.
     Take(T),
-    /// This, unless something else shows within so long.
+    /// This, unless a better choice appears within this time.
     Settle(T, Duration),
     /// It depends on a track that has not been announced, or on bytes that have not come.
     Unclear,
@@ -119,7 +119,7 @@ pub enum Choice<T> {
 }
 
 impl<T> Choice<T> {
-    /// The same about what `make` makes of it.
+    /// The same choice, mapped by `make`.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Choice<U> {
         match self {
             Self::Take(choice) => Choice::Take(make(choice)),
@@ -133,11 +133,11 @@ impl<T> Choice<T> {
 /// Why a listener could not join, sorted by blame. Each protocol has words of its own for it.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinRefused {
-    // The listener may not, or asks for what there is not.
-    /// The gate says no.
+    // The listener is not permitted, or asks for what does not exist.
+    /// The gate denied it.
     #[error("{0}")]
     Denied(#[from] Denied),
-    /// Neither has anybody published it in time, nor does an origin know it.
+    /// No publisher has begun it in time, and no origin knows it.
     #[error("there is no such stream")]
     NotFound,
     /// The stream has nothing in it that the listener could be sent.
@@ -145,15 +145,15 @@ pub enum JoinRefused {
     Impossible(Box<Info>),
 
     // Its publisher, or its origin.
-    /// What would decide was not announced in time.
+    /// The tracks that would decide were not announced in time.
     #[error("the publisher has not said yet what it sends")]
     Unclear(Box<Info>),
     /// The origin has not brought it in time.
     #[error("the stream did not come from its origin in time")]
     Late,
 
-    // We.
-    /// The origin cannot be asked, or brings as much as it may.
+    // This server.
+    /// The origin cannot be asked, or brings as many streams as it may.
     #[error("the stream cannot be fetched at the moment")]
     Unavailable,
     /// The stream has ended, or has no lane for the listener.
@@ -166,7 +166,7 @@ pub enum JoinRefused {
 pub struct Joined<T> {
     /// What opens its lanes.
     pub subscription: Subscription,
-    /// What was said of the stream when it was chosen.
+    /// The stream's description at the time of the choice.
     pub info: Info,
     /// What was chosen.
     pub choice: T,
@@ -179,13 +179,13 @@ pub struct Subscription {
     permission: Arc<Authorized<Play>>,
     stream: Arc<Stream>,
     introduction: Introduction,
-    /// When it asked; `None` once it has a record, so that what it interrupts later is no slow join.
+    /// When it asked; `None` once it has a record, so that a later interruption does not count as a slow join.
     requested: Option<std::time::Instant>,
 }
 
-/// Lets a listener join: asks the gate, waits for the stream and for what `choose` needs to know of it.
-/// Nothing is opened yet, and nobody counted. To be called within a runtime; given up at any point, it leaves
-/// nothing behind.
+/// Joins a listener to its stream: asks the gate, then waits for the stream and for what `choose` needs to know
+/// of it. Nothing is opened yet, and no listener is counted. To be called within a runtime; cancelled at any
+/// point, it leaves nothing behind.
 ///
 /// # Errors
 /// See [`JoinRefused`].
@@ -197,8 +197,8 @@ pub fn join<T>(
     choose: impl FnMut(&Info) -> Choice<T>,
 ) -> impl Future<Output = Result<Joined<T>, JoinRefused>> {
     let requested = std::time::Instant::now();
-    // No `async fn`, which would have room for its arguments twice. Thousands may wait for a permission; so
-    // what comes after it is on the heap.
+    // No `async fn`, which would hold its arguments twice. Thousands may wait for a permission, so what comes
+    // after it is on the heap.
     async move {
         let permission = permit(gate, &wish).await?;
         Box::pin(permitted(
@@ -208,7 +208,7 @@ pub fn join<T>(
     }
 }
 
-/// The way of a listener that has its permission.
+/// The join of a listener that has its permission.
 async fn permitted<T>(
     registry: &Registry,
     permission: Authorized<Play>,
@@ -235,7 +235,7 @@ async fn permit(gate: &dyn Gate, wish: &Wish<'_>) -> Result<Authorized<Play>, De
     gate.play(&wish.request).await
 }
 
-/// The stream, which is asked for elsewhere if it is not here.
+/// The stream, or the origin's answer if it is not here.
 async fn present(
     registry: &Registry,
     name: &StreamName,
@@ -246,7 +246,7 @@ async fn present(
     let mut appearance = pin!(registry.appears(name, fits));
     let patience = waits.absent.max(waits.coming);
     let located = tokio::select! {
-        // First, so that nobody is asked for what is here.
+        // Looked for first, so that no origin is asked for a stream that is here.
         biased;
         stream = &mut appearance => return Ok(stream),
         located = timeout_at(asked + patience, registry.locate(name)) => located,
@@ -264,7 +264,7 @@ async fn present(
     appeared.map_err(|_| refused)
 }
 
-/// What `choose` takes of the stream, as soon as it can say.
+/// The choice of `choose`, as soon as it has decided.
 async fn decided<T>(
     stream: &Stream,
     patience: Duration,
@@ -314,7 +314,7 @@ impl Subscription {
         &self.stream
     }
 
-    /// Says which place under the server's limits is the listener's.
+    /// Sets the listener's permit under the server's limits.
     pub fn set_permit(&mut self, permit: Permit) {
         self.introduction.permit = Some(permit);
     }
@@ -346,7 +346,7 @@ impl Subscription {
         self.stream.reserve_lane(permission, format, make, now)
     }
 
-    /// What the books say of the listener, which follows `lane` from now on.
+    /// The record of the listener, which follows `lane` from now on.
     pub fn record(&mut self, lane: &LaneGuard) -> ListenerRecord {
         let introduction = self.introduction.clone();
         let requested = self.requested.take();

@@ -1,9 +1,9 @@
-//! The wish of a stream's listeners for a keyframe, on its way to the one who can ask for it.
+//! The listeners' request for a keyframe, on its way to the publisher that can ask its encoder.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Set by any number of listeners, taken by the publisher: however many wish, it is one wish.
+/// Set by any number of listeners, taken by the publisher: many requests count as one.
 #[derive(Debug, Default)]
 pub(crate) struct KeyframeWish {
     is_set: AtomicBool,
@@ -20,12 +20,12 @@ impl KeyframeWish {
         self.is_set.load(Ordering::Relaxed)
     }
 
-    /// It has been passed on, or came true.
+    /// The request was passed on, or a keyframe came.
     pub(crate) fn clear(&self) {
         self.is_set.store(false, Ordering::Relaxed);
     }
 
-    /// Whether a keyframe comes when it is wished for.
+    /// Whether a keyframe can be had on request.
     pub(crate) fn is_heeded(&self) -> bool {
         self.is_heeded.load(Ordering::Relaxed)
     }
@@ -39,24 +39,23 @@ impl KeyframeWish {
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// How often an encoder is asked in the long run. A keyframe costs as much as ten other frames, and strangers
-/// can wish for one as often as they like: all of the audience pays for what one of them claims to
-/// have lost.
+/// can request one at any rate: the whole audience pays for a loss that one of them claims.
 const SUSTAINED: Duration = Duration::from_secs(2);
 
-/// Requests that may come sooner, after a quiet time: a loss is mended at once, and what did not come is
-/// asked for again.
+/// Requests that may come sooner, after a quiet time: a loss is repaired at once, and a keyframe that did not
+/// come is asked for again.
 const AT_ONCE: u32 = 3;
 
-/// How often an encoder is asked for a keyframe.
+/// Limits how often an encoder is asked for a keyframe.
 #[derive(Debug, Default)]
 pub(crate) struct RequestRate {
     asked: Option<Instant>,
-    /// When all requests that may come at once are there again.
+    /// When all requests that may come at once are available again.
     full_at: Option<Instant>,
 }
 
 impl RequestRate {
-    /// Whether one may be sent now; counts it if so.
+    /// Whether a request may be sent now; counts it if so.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         let full_at = self.full_at.map_or(now, |at| at.max(now));
         let is_spent = full_at.saturating_duration_since(now) > SUSTAINED * (AT_ONCE - 1);

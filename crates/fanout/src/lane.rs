@@ -1,4 +1,4 @@
-//! A lane: one wire format of one stream, and everybody who follows it.
+//! A lane: one wire format of one stream, and all its listeners and readers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -86,16 +86,16 @@ pub(crate) struct Lane {
     pub(crate) index: Option<SharedIndex>,
     /// One per worker.
     pub(crate) bells: Box<[Bell]>,
-    /// How to reach the workers whose bells those are.
+    /// Wakers of the workers whose bells those are.
     wakers: Arc<[WorkerWaker]>,
     readers: TaskBells,
-    /// Who keeps it open: its listeners, and readers that are none.
+    /// What keeps it open: its listeners, and readers that are not listeners.
     listeners: AtomicUsize,
-    /// Those among them who have yet to connect.
+    /// The listeners among them that have yet to connect.
     waiting: AtomicUsize,
-    /// Those among them that are no listeners.
+    /// The readers among them that are not listeners.
     uncounted: AtomicUsize,
-    /// The worker that serves it while its audience is small; [`HOMELESS`] until somebody listens.
+    /// The worker that serves it while its audience is small; [`HOMELESS`] before the first listener.
     home: AtomicUsize,
     /// Nothing more will be written.
     ended: AtomicBool,
@@ -108,18 +108,18 @@ impl Lane {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Who keeps it open: its listeners, and readers that are none.
+    /// What keeps it open: its listeners, and readers that are not listeners.
     pub(crate) fn listeners(&self) -> usize {
         self.listeners.load(Ordering::Relaxed)
     }
 
-    /// Its listeners, those among them who have yet to connect.
+    /// Its listeners, including those that have yet to connect.
     pub(crate) fn audience(&self) -> usize {
         let uncounted = self.uncounted.load(Ordering::Relaxed);
         self.listeners().saturating_sub(uncounted)
     }
 
-    /// Who is there, and not only expected.
+    /// Listeners that have connected.
     pub(crate) fn connected(&self) -> usize {
         let waiting = self.waiting.load(Ordering::Relaxed);
         self.listeners().saturating_sub(waiting)
@@ -131,7 +131,7 @@ impl Lane {
         (home != HOMELESS).then_some(home)
     }
 
-    /// Gives it a home, or another one for those who come from now on.
+    /// Gives it a home, or another one for new listeners from now on.
     pub(crate) fn settle(&self, worker: usize) {
         self.home.store(worker, Ordering::Relaxed);
     }
@@ -140,8 +140,8 @@ impl Lane {
         &self.readers
     }
 
-    /// How far back a listener may start that has waited for so long. Where a keyframe is to be had for
-    /// the asking, no further than it might fall behind: the past would be delay for good.
+    /// How far back a listener that has waited this long may start. Where a keyframe can be requested, no
+    /// further than it might fall behind: the past would be delay for good.
     pub(crate) fn reach(&self, waited: Duration) -> Span {
         if self.wish.is_heeded() && waited < JOIN_PATIENCE {
             self.policy.skip_after
@@ -150,24 +150,24 @@ impl Lane {
         }
     }
 
-    /// Tells whoever sleeps for this lane that there is news.
+    /// Wakes the workers and tasks that sleep for this lane: there is news.
     fn ring(&self) {
-        for (bell, wakers) in self.bells.iter().zip(self.wakers.iter()) {
+        for (bell, waker) in self.bells.iter().zip(self.wakers.iter()) {
             if let Some(lane_index) = bell.ring() {
-                wakers.call(lane_index);
+                waker.call(lane_index);
             }
         }
         self.readers.ring();
     }
 }
 
-/// Counts one listener of a lane for as long as it lives; a lane that nobody holds closes.
+/// Counts one listener of a lane for as long as it lives; a lane that no guard holds closes.
 #[derive(Debug)]
 pub struct LaneGuard {
     lane: Arc<Lane>,
     /// Its listener has yet to connect.
     is_waiting: bool,
-    /// It is of a reader that is no listener.
+    /// It is of a reader that is not a listener.
     is_uncounted: bool,
 }
 
@@ -181,7 +181,7 @@ impl LaneGuard {
         }
     }
 
-    /// For a reader that keeps the lane open and is no listener.
+    /// For a reader that keeps the lane open and is not a listener.
     pub(crate) fn uncounted(mut self) -> Self {
         if !std::mem::replace(&mut self.is_uncounted, true) {
             self.lane.uncounted.fetch_add(1, Ordering::Relaxed);
@@ -189,7 +189,7 @@ impl LaneGuard {
         self
     }
 
-    /// For a listener who has yet to connect.
+    /// For a listener that has yet to connect.
     pub(crate) fn reserved(mut self) -> Self {
         if !std::mem::replace(&mut self.is_waiting, true) {
             self.lane.waiting.fetch_add(1, Ordering::Relaxed);
@@ -197,7 +197,7 @@ impl LaneGuard {
         self
     }
 
-    /// Its listener is there.
+    /// Its listener has connected.
     pub(crate) fn connected(&mut self) {
         if std::mem::take(&mut self.is_waiting) {
             self.lane.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -254,7 +254,7 @@ pub(crate) struct LaneWriter {
     marks: Vec<Mark>,
     /// When the newest item arrived.
     arrived: Option<Instant>,
-    /// Since when nobody has listened.
+    /// Since when it has had no listener.
     idle_since: Option<Instant>,
 }
 
@@ -303,7 +303,7 @@ impl LaneWriter {
         })
     }
 
-    /// Bytes that a lane needs whatever happens.
+    /// Bytes that a lane needs in any case.
     pub(crate) fn floor(format: Format, class: Class, policy: &Policy) -> usize {
         format.retention.limits(class, policy).floor()
     }
@@ -315,7 +315,7 @@ impl LaneWriter {
 
     /// Another epoch begins.
     pub(crate) fn begin_epoch(&mut self, epoch: u32, now: Instant) {
-        // What the packager writes because of that still belongs to the epoch that is over.
+        // What the packager writes at this point still belongs to the epoch that is over.
         self.push(&Item::Epoch, now);
         self.writer.set_epoch(epoch);
     }
@@ -327,7 +327,7 @@ impl LaneWriter {
         self.packager.push(item, &mut sink);
     }
 
-    /// Makes what was pushed readable and wakes who waits for it.
+    /// Makes what was pushed readable and wakes readers that wait for it.
     pub(crate) fn publish(&mut self) {
         if self.writer.commit() {
             self.list_marks();
@@ -343,7 +343,7 @@ impl LaneWriter {
         }
     }
 
-    /// There was no memory for it; nothing more comes of it.
+    /// There was no memory for it; it produces nothing more.
     pub(crate) fn has_failed(&self) -> bool {
         self.writer.has_failed()
     }
@@ -353,12 +353,12 @@ impl LaneWriter {
         self.lane.class == Class::Video && self.writer.has_lost_join()
     }
 
-    /// Whether somebody listens who does not ask for keyframes himself, as receivers of RTP do.
+    /// Whether it has a listener that cannot ask for keyframes, as WebRTC receivers can.
     pub(crate) fn depends_on_joins(&self) -> bool {
         self.lane.format.protocol != Protocol::Webrtc && self.lane.listeners() > 0
     }
 
-    /// Whether nobody has listened for long enough that the lane may go.
+    /// Whether it has had no listener for long enough to be closed.
     pub(crate) fn is_idle(&mut self, now: Instant) -> bool {
         if self.lane.listeners() > 0 {
             self.idle_since = None;

@@ -9,19 +9,20 @@
 //! * [`Registry`] has all streams; [`Publisher`] writes one epoch of a stream.
 //! * A lane is one wire format of one stream. It opens with its first listener, with a [`Packager`]
 //!   that the caller supplies, so the core knows no format.
-//! * What needs the samples themselves reads a [`Tap`]; what is made of them goes back into the same
-//!   stream as its derived track ([`Stream::derive`]), for the lanes that take it.
-//! * [`Fanout`] has the workers: threads that own plain sockets ([`Fanout::attach`]); what is not a
-//!   plain socket follows a lane through a [`LogReader`] ([`Fanout::follow`]). A thread that serves
-//!   many listeners by itself has a [`ListenerHandle`] for each ([`Fanout::handle`]), a [`Follower`] for each
-//!   lane, and [`Books`] of its own ([`Fanout::open_books`]).
-//! * A lane made of segments has an index, and is read by ranges ([`Stream::ranges`]). What must not lose
-//!   anything reads it by an [`ArchiveReader`] ([`Stream::archive`]). Neither is a listener.
+//! * What needs the samples themselves reads a [`Tap`]; what is made of them goes back into the same stream as
+//!   its derived track ([`Stream::derive`]), for the lanes that take it.
+//! * [`Fanout`] has the workers: threads that own plain sockets ([`Fanout::attach`]); anything else follows a
+//!   lane through a [`LogReader`] ([`Fanout::follow`]). A thread that serves many listeners by itself has a
+//!   [`ListenerHandle`] for each ([`Fanout::handle`]), a [`Follower`] for each lane, and [`Books`] of its own
+//!   ([`Fanout::open_books`]).
+//! * A lane made of segments has an index, and is read by ranges ([`Stream::ranges`]). A reader that must not
+//!   lose anything is an [`ArchiveReader`] ([`Stream::archive`]). Neither counts as a listener.
 //! * A listener may speak while it listens: its [`Conversation`] answers.
-//! * A listener of any protocol comes in by [`join()`]: permission, stream, tracks; what that gives opens lanes.
+//! * A listener of any protocol comes in by [`join()`]: permission, stream, tracks; its result opens lanes.
 //!   Streams that are not here may be brought by the registry's [`Origin`].
-//! * What happens is told to [`events`]' readers.
-//! * Nobody gets in without an [`Authorized`](gate::Authorized) value from the [`gate`].
+//! * Changes are reported to readers of [`events`].
+//! * No publisher and no listener is attached without an [`Authorized`](gate::Authorized) value from the
+//!   [`gate`].
 //!
 //! The laws of the data plane hold here: per listener and visit no allocation, no lock, no look-up
 //! and one send; one owner for each piece of state; a bound for each loop, queue and buffer.
@@ -40,6 +41,7 @@ pub mod events;
 mod fanout;
 mod follower;
 pub mod gate;
+mod handle;
 mod index;
 mod join;
 mod keyframe;
@@ -55,7 +57,6 @@ mod ranges;
 mod reader;
 mod registry;
 mod retention;
-mod handle;
 pub mod stats;
 mod stream;
 mod sync;
@@ -72,6 +73,7 @@ pub use cursor::Reason;
 pub use directory::{Directory, ListenerRecord, Permit};
 pub use fanout::{AttachRefused, Config, Fanout, ListenerId, NewListener};
 pub use follower::{Follower, Judgement, LaneUnit};
+pub use handle::ListenerHandle;
 pub use index::{LaneIndex, ListedPart, Part, PartState, Segment, SegmentStart, Segmentation};
 pub use join::{
     Choice, Introduction, JoinRefused, Joined, Presence, Subscription, Waits, Wish, join,
@@ -85,9 +87,8 @@ pub use ranges::RangeReader;
 pub use reader::LogReader;
 pub use registry::{PublishRefused, Registry, Rules, STALLED_AFTER, STREAMS_MAX, Takeover};
 pub use retention::{LIVE_BYTES_MAX, Retention};
-pub use handle::ListenerHandle;
 pub use stream::{
-    Claim, Derivation, DerivedWriter, Deriver, Info, Keyframes, LaneRefused, DerivedOffer, Phase,
+    Claim, Derivation, DerivedOffer, DerivedWriter, Deriver, Info, Keyframes, LaneRefused, Phase,
     PictureOrder, Publisher, Rate, Settings, Source, Stream, Superseded, Tap, Tapped,
 };
 pub use worker::{Departure, ListenerReport};

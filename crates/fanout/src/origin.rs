@@ -1,15 +1,15 @@
-//! Where streams are that are not here.
+//! Streams that are brought from other servers.
 //!
 //! ```text
 //!  join ─ not here ─► Origins ─ unknown a moment ago? ───────────────────► Unknown
-//!                        ├───── somebody is asking? ─► waits for that answer
+//!                        ├───── already being asked? ─► waits for that answer
 //!                        └───── Origin::locate, on a task of its own ─► Coming | Unknown | Unavailable
 //! ```
 //!
-//! However many listeners want a name, its origin is asked one question at a time, and about one that it does
-//! not know once in [`UNKNOWN_KEPT`]. A question goes on when those who waited for its answer have left.
+//! However many listeners want a name, its origin is asked one question at a time, and about an unknown name
+//! once in [`UNKNOWN_KEPT`]. A question goes on when the listeners that wait for its answer have left.
 //!
-//! [`join`](crate::join()) asks, after the gate has let the listener in. Routing asks nothing but
+//! [`join`](crate::join()) asks, after the gate has permitted the listener. Routing calls nothing but
 //! [`Origin::expects`].
 
 use std::collections::{HashMap, VecDeque};
@@ -21,24 +21,24 @@ use media::StreamName;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long a name stays unknown after its origin did not have it: what a listener may be late by that comes
-/// just before its publisher, and how often the players of a dead address cost the origin an attempt.
+/// How long a name stays unknown after its origin did not have it: the delay for a listener that comes just
+/// before its publisher, and the interval at which the players of a dead address cost the origin an attempt.
 pub const UNKNOWN_KEPT: Duration = Duration::from_secs(2);
 
-/// Unknown names that are remembered, with names of 255 bytes about 10 MiB. Beyond, the oldest is forgotten,
-/// and may be asked for sooner.
+/// Unknown names that are remembered, with names of 255 bytes about 10 MiB. Beyond that the oldest is
+/// forgotten, and may be asked for sooner.
 const UNKNOWN_MAX: usize = 16 * 1024;
 
-/// Questions under way at a time. Each is a task, and waits for another server at the worst.
+/// Questions open at a time. Each is a task, and at worst waits for another server.
 const QUESTIONS_MAX: usize = 4 * 1024;
 
 /// Knows of streams elsewhere, and brings them.
 pub trait Origin: Send + Sync {
-    /// How a name is known without asking anybody; for routing, which waits for nothing.
+    /// How a name is known without asking another server; for routing, which does not wait.
     fn expects(&self, name: &StreamName) -> Expected;
 
-    /// A listener, who may, wants a stream that is not here, or not live. Begins to bring it, or says that it
-    /// cannot be had; whoever asked waits for the answer as long as it has patience.
+    /// A permitted listener wants a stream that is not here, or not live. Begins to bring it, or answers that
+    /// it cannot; the caller waits for the answer as long as its own timeout allows.
     fn locate(&self, name: &StreamName) -> Pin<Box<dyn Future<Output = Located> + Send>>;
 }
 
@@ -53,18 +53,18 @@ pub enum Expected {
     No,
 }
 
-/// What an origin says of a stream.
+/// An origin's answer about a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Located {
     /// It is on its way.
     Coming,
     /// There is none of that name. Remembered for [`UNKNOWN_KEPT`].
     Unknown,
-    /// It cannot be said, or brought, at the moment. Not remembered.
+    /// It cannot be located, or brought, at the moment. Not remembered.
     Unavailable,
 }
 
-/// What is asked, and what was answered. See the module's description.
+/// Open questions and recent answers. See the module's description.
 #[derive(Default)]
 pub(crate) struct Origins {
     origin: OnceLock<Arc<dyn Origin>>,
@@ -79,7 +79,7 @@ struct Asked {
 }
 
 impl Origins {
-    /// Sets who is asked. False when there is somebody already, who stays.
+    /// Sets the origin. False when there is one already, which stays.
     pub(crate) fn set(&self, origin: Arc<dyn Origin>) -> bool {
         self.origin.set(origin).is_ok()
     }
@@ -90,7 +90,7 @@ impl Origins {
         origin.map_or(Expected::No, |origin| origin.expects(name))
     }
 
-    /// Asks for a stream, unless the answer is known or being waited for.
+    /// Asks for a stream, unless the answer is known or already awaited.
     pub(crate) async fn locate(self: &Arc<Self>, name: &StreamName) -> Located {
         let mut answer = match self.question(name) {
             Ok(answer) => answer,
@@ -137,7 +137,7 @@ impl Origins {
     }
 }
 
-/// A question under way. Its end tells the answer, even if the origin panics over it.
+/// An open question. Its end publishes the answer, even if the origin panics.
 struct Question {
     origins: Arc<Origins>,
     name: StreamName,
@@ -163,7 +163,7 @@ impl Drop for Question {
     }
 }
 
-/// Names that no origin had a moment ago. All are remembered for the same time, so the oldest go first.
+/// Names that no origin had recently. All are remembered for the same time, so the oldest go first.
 #[derive(Debug, Default)]
 struct Unknown {
     until: HashMap<StreamName, Instant>,
@@ -219,7 +219,7 @@ mod tests {
         StreamName::parse(text).expect("a name")
     }
 
-    /// Answers as it is told to, once it may.
+    /// Gives a set answer, once the test permits it.
     struct Far {
         answer: Located,
         may_answer: Arc<Semaphore>,

@@ -15,13 +15,13 @@ pub trait Packager: Send {
     /// Appends what `item` means in this format. An item that means nothing appends nothing.
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>);
 
-    /// Nothing more comes. What it held back, until it knew what follows, is to be appended.
+    /// Nothing more comes. What it held back, pending what follows, is to be appended.
     fn end(&mut self, _sink: &mut Sink<'_>) {}
 
-    /// Whether it can make something of [`TrackId::DERIVED`](media::TrackId::DERIVED). A lane of a
-    /// packager that cannot never hears of that track; one of a packager that can has it written,
-    /// for as long as the lane is listened to. Where the publisher's own sound will do as well, that
-    /// is to be preferred: a derived track may be there a little longer than it is needed.
+    /// Whether it can use [`TrackId::DERIVED`](media::TrackId::DERIVED). A lane of a packager that cannot never
+    /// receives that track; one of a packager that can has it made, for as long as the lane has listeners.
+    /// Where the publisher's own audio will do as well, that is to be preferred: a derived track may outlive
+    /// its need a little.
     fn takes_derived(&self) -> bool {
         false
     }
@@ -84,7 +84,7 @@ impl<'a> Sink<'a> {
         self.end_unit(at, entry);
     }
 
-    /// Writes what a packager still had of the epoch before, after [`Item::Epoch`].
+    /// Writes what a packager still had of the previous epoch, after [`Item::Epoch`].
     pub fn of_last_epoch(&mut self, write: impl FnOnce(&mut Self)) {
         let epoch = self.writer.epoch();
         self.writer.set_epoch(epoch.saturating_sub(1));

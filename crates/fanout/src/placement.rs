@@ -4,10 +4,10 @@
 //! as its policy lets it grow. The time that a worker is busy is no measure, because the windows hold it at the
 //! target whatever the audience; demand grows with each listener, and with what sends to it cost.
 //!
-//! It is measured by visits, so it knows newcomers late. Until then they count as average listeners: or
-//! else all who come between two measurements would go to the same worker.
+//! Visits measure it, so it includes new listeners late. Until then they count as average listeners; otherwise
+//! all that come between two measurements would go to the same worker.
 //!
-//! Called by joins, which may wait for each other here. Workers never do.
+//! Called by joins, which may wait for each other here. Workers never call it.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,21 +17,21 @@ use crate::lane::Lane;
 /// Streams with fewer listeners stay on one worker: each worker more costs a wake-up per message.
 const SPREAD_FROM: usize = 64;
 
-/// A home with this demand takes in no more small streams' listeners while another worker has clearly less:
-/// a wake-up costs less than a late message.
+/// A home with this demand takes no more listeners of small streams while another worker has clearly less: a
+/// wake-up costs less than a late message.
 const HOME_DEMAND_MAX: f64 = 0.7;
 
-/// What is clearly less.
+/// How much less is clearly less.
 const CLEARLY_LESS: f64 = 0.8;
 
-/// The least that a listener counts: a send of 2.5 µs, the cheapest there is, each 400 ms. A stream
-/// whose publisher is away costs nothing now, and will.
+/// The least that a listener counts: a send of 2.5 µs, the cheapest there is, every 400 ms. A stream whose
+/// publisher is away costs nothing now, and will later.
 const LISTENER_DEMAND_MIN: f64 = 2.5e-6 / 0.4;
 
-/// Visits have seen everybody who came before this: it is more than twice the default windows.
+/// Listeners that came longer ago than this are measured: it is more than twice the default windows.
 const MEASURED_AFTER: Duration = Duration::from_secs(1);
 
-/// How much a worker has to do.
+/// A worker's load.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Load {
     /// As measured; see the module's description.
@@ -44,7 +44,7 @@ pub(crate) struct Load {
 #[derive(Debug)]
 pub(crate) struct Placement(Mutex<Newcomers>);
 
-/// Listeners by worker that measurements may not know yet.
+/// Listeners by worker that may not be measured yet.
 #[derive(Debug)]
 struct Newcomers {
     /// Those of the current interval, and those of the one before.
@@ -60,8 +60,8 @@ impl Placement {
         }))
     }
 
-    /// The worker for one more listener of `lane`, who is counted there: the lane's home while it is
-    /// small, else the least loaded. The least loaded is also where a lane gets its home.
+    /// The worker for one more listener of `lane`, which is already counted there: the lane's home while the
+    /// lane is small, else the least loaded. The least loaded is also where a lane gets its home.
     pub(crate) fn choose(&self, lane: &Lane, load: impl Fn(usize) -> Load, now: Instant) -> usize {
         let mut newcomers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         newcomers.advance(now);
@@ -156,7 +156,7 @@ mod tests {
         LaneGuard::new(Arc::clone(&writer.lane))
     }
 
-    /// Workers whose measurements stand still until they are taken anew.
+    /// Workers whose measurements are fixed until they are set anew.
     struct Measured {
         placement: Placement,
         measured: RefCell<Vec<Load>>,
@@ -196,71 +196,71 @@ mod tests {
 
     #[test]
     fn a_small_stream_has_one_home() {
-        let house = Measured::new(&[0.0; 4]);
+        let setup = Measured::new(&[0.0; 4]);
         let lane = quiet_lane();
-        let homes: Vec<_> = (0..30).map(|_| house.join(&lane)).collect();
+        let homes: Vec<_> = (0..30).map(|_| setup.join(&lane)).collect();
         assert!(homes.iter().all(|home| *home == homes[0]), "{homes:?}");
     }
 
     #[test]
     fn homes_are_spread_and_avoid_who_has_work() {
-        let house = Measured::new(&[0.0, 0.3, 0.0]);
-        *house.present.borrow_mut() = vec![0, 30_000, 0];
+        let setup = Measured::new(&[0.0, 0.3, 0.0]);
+        *setup.present.borrow_mut() = vec![0, 30_000, 0];
         let mut homes = [0; 3];
         for _ in 0..40 {
-            homes[house.join(&quiet_lane())] += 1;
+            homes[setup.join(&quiet_lane())] += 1;
         }
         assert_eq!(homes, [20, 0, 20]);
     }
 
     #[test]
     fn a_full_home_is_left() {
-        let house = Measured::new(&[0.0, 0.1]);
-        *house.present.borrow_mut() = vec![10_000; 2];
+        let setup = Measured::new(&[0.0, 0.1]);
+        *setup.present.borrow_mut() = vec![10_000; 2];
         let lane = quiet_lane();
-        assert_eq!(house.join(&lane), 0);
-        house.measured.borrow_mut()[0].demand = HOME_DEMAND_MAX + 0.1;
-        assert_eq!(house.join(&lane), 1);
-        house.measured.borrow_mut()[0].demand = 0.0;
-        assert_eq!(house.join(&lane), 1, "it stays where it went");
-        house.measured.borrow_mut()[0].demand = 0.9;
-        house.measured.borrow_mut()[1].demand = 0.95;
-        assert_eq!(house.join(&lane), 1, "elsewhere it would be no better");
+        assert_eq!(setup.join(&lane), 0);
+        setup.measured.borrow_mut()[0].demand = HOME_DEMAND_MAX + 0.1;
+        assert_eq!(setup.join(&lane), 1);
+        setup.measured.borrow_mut()[0].demand = 0.0;
+        assert_eq!(setup.join(&lane), 1, "it stays where it went");
+        setup.measured.borrow_mut()[0].demand = 0.9;
+        setup.measured.borrow_mut()[1].demand = 0.95;
+        assert_eq!(setup.join(&lane), 1, "elsewhere it would be no better");
     }
 
     #[test]
     fn a_crowd_between_two_measurements_is_spread() {
-        let house = Measured::new(&[0.010, 0.011]);
-        *house.present.borrow_mut() = vec![1_000, 1_000];
+        let setup = Measured::new(&[0.010, 0.011]);
+        *setup.present.borrow_mut() = vec![1_000, 1_000];
         let lane = quiet_lane();
         let _crowd = audience(&lane, SPREAD_FROM);
         for _ in 0..5_000 {
-            house.join(&lane);
+            setup.join(&lane);
         }
-        let present = house.present.borrow();
+        let present = setup.present.borrow();
         assert!(present[0].abs_diff(present[1]) < 200, "{present:?}");
     }
 
     #[test]
     fn dear_listeners_weigh_more_than_cheap_ones() {
         // A thousand that cost ten times what each of three thousand others does.
-        let mut house = Measured::new(&[0.1, 0.03]);
-        *house.present.borrow_mut() = vec![1_000, 3_000];
+        let mut setup = Measured::new(&[0.1, 0.03]);
+        *setup.present.borrow_mut() = vec![1_000, 3_000];
         let lane = quiet_lane();
         let _crowd = audience(&lane, SPREAD_FROM);
-        assert!((0..500).all(|_| house.join(&lane) == 1));
+        assert!((0..500).all(|_| setup.join(&lane) == 1));
         // Measured by now, they are not counted twice.
-        house.measured.borrow_mut()[1].demand = 0.035;
-        house.now += MEASURED_AFTER * 2;
-        assert!((0..500).all(|_| house.join(&lane) == 1));
+        setup.measured.borrow_mut()[1].demand = 0.035;
+        setup.now += MEASURED_AFTER * 2;
+        assert!((0..500).all(|_| setup.join(&lane) == 1));
     }
 
     #[test]
     fn listeners_without_a_publisher_count_all_the_same() {
-        let house = Measured::new(&[0.0, 0.0]);
-        *house.present.borrow_mut() = vec![10_000, 0];
+        let setup = Measured::new(&[0.0, 0.0]);
+        *setup.present.borrow_mut() = vec![10_000, 0];
         let lane = quiet_lane();
         let _crowd = audience(&lane, SPREAD_FROM);
-        assert!((0..1_000).all(|_| house.join(&lane) == 1));
+        assert!((0..1_000).all(|_| setup.join(&lane) == 1));
     }
 }

@@ -1,11 +1,10 @@
-//! When listeners are visited, and what becomes of those who fall behind.
+//! When listeners are visited, and what becomes of those that fall behind.
 
 use std::time::Duration;
 
 use media::Span;
 
-/// Which of the two sets of defaults a stream follows: pictures want low delay, sound wants few
-/// sends.
+/// Which of the two sets of defaults a stream follows: video needs low delay, audio few sends.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Class {
     /// Sound only.
@@ -32,7 +31,7 @@ impl Class {
 pub struct Policy {
     /// Listeners visited together.
     pub subgroup: usize,
-    /// Samples combined into one message at the most; 0 leaves it to `max_wait`.
+    /// Upper bound on samples combined into one message; 0 leaves it to `max_wait`.
     pub max_samples: u32,
     /// The shortest time between two visits of a listener.
     pub min_wait: Duration,
@@ -40,8 +39,8 @@ pub struct Policy {
     pub max_wait: Duration,
     /// How much of the past a new listener is given at once.
     pub burst: Span,
-    /// A listener this far behind is moved to the newest join point. Taken as at least the burst
-    /// and [`BURST_MARGIN`]: nobody is behind for having been given the past.
+    /// A listener this far behind is moved to the newest join point. Taken as at least the burst and
+    /// [`BURST_MARGIN`]: the initial burst does not count as being behind.
     pub skip_after: Span,
     /// A listener this far behind is dropped; at least `skip_after`.
     pub drop_after: Span,
@@ -50,15 +49,15 @@ pub struct Policy {
 /// How long a new listener may take over its burst before it counts as behind.
 pub const BURST_MARGIN: Span = Span::from_millis(2_000);
 
-/// No lane is visited more often for its samples: the shortest that any codec has are 2.5 ms long.
+/// No lane is visited more often for its samples: the shortest of any codec are 2.5 ms long.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
 
-/// The furthest back that anybody starts: a picture group this long is joined at its keyframe, as behind
-/// as that is; in a longer one joiners wait for the next.
+/// The furthest back that a listener starts: a picture group this long is joined at its keyframe, however old
+/// that is; in a longer one joiners wait for the next.
 pub(crate) const JOIN_AGE_MAX: Span = Span::from_millis(30_000);
 
-/// How long a joiner waits for a keyframe that its publisher can be asked for, before it takes the one
-/// there is: an encoder may not listen.
+/// How long a joiner waits for a keyframe that was requested, before it starts at the one there is: an encoder
+/// may ignore the request.
 pub(crate) const JOIN_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Policy {
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_burst_leaves_nobody_behind() {
+    fn a_long_burst_leaves_no_listener_behind() {
         let long = Span::from_millis(60_000);
         let policy = Policy {
             burst: long,

@@ -17,7 +17,7 @@ use crate::log::{Entry, Limits, Preamble, View, Writer};
 use crate::packager::{Packager, Sink};
 use crate::policy::{Class, Policy};
 use crate::retention::Retention;
-use crate::worker::{Joins, WorkerWaker, Visits};
+use crate::worker::{Joins, Visits, WorkerWaker};
 
 /// Runs the log against its oracle; see `log/model.rs`.
 #[cfg(fuzzing)]
@@ -79,7 +79,7 @@ impl Default for LogProbe {
     }
 }
 
-/// A lane with an audience, and nothing else that a worker does.
+/// A lane with an audience, and nothing else of a worker.
 pub struct VisitProbe {
     lane: ProbeLane,
     visits: Visits,
@@ -88,8 +88,8 @@ pub struct VisitProbe {
 }
 
 impl VisitProbe {
-    /// A lane of sound with that many listeners, all caught up, whose sockets take everything at
-    /// once: what is left is our own work.
+    /// A lane of audio with this many listeners, all caught up, whose sockets take everything at once: what
+    /// remains is our own work.
     ///
     /// # Errors
     /// When the process has no descriptor left.
@@ -98,8 +98,8 @@ impl VisitProbe {
         Ok(Self::with(Class::Audio, listeners, backend))
     }
 
-    /// A lane whose listeners have the sockets of `backend` in the slots 0 to `listeners` of first
-    /// use, all caught up.
+    /// A lane whose listeners have the sockets of `backend` in the slots 0 to `listeners` of first use, all
+    /// caught up.
     pub fn with(class: Class, listeners: usize, backend: Box<dyn Backend>) -> Self {
         let lane = ProbeLane::open(class, Arc::new([]));
         let visits = Visits::new(&lane.guard(), listeners);
@@ -118,7 +118,7 @@ impl VisitProbe {
         self.lane.append(unit);
     }
 
-    /// Visits every listener. Returns how many sends that took.
+    /// Visits every listener. Returns the number of sends.
     pub fn visit(&mut self) -> u64 {
         let before = self.books.sends.value();
         self.visits
@@ -126,14 +126,14 @@ impl VisitProbe {
         self.books.sends.value() - before
     }
 
-    /// Appends a unit and visits every listener with it. Returns how many sends that took.
+    /// Appends a unit and visits every listener with it. Returns the number of sends.
     pub fn turn(&mut self, unit: &[u8]) -> u64 {
         self.append(unit);
         self.visit()
     }
 
-    /// From here on exactly those listeners are passed over for whose number `sits_out` is true, as if
-    /// their sockets were full.
+    /// From here on exactly the listeners whose number `sits_out` accepts are passed over, as if their sockets
+    /// were full.
     pub fn pause(&mut self, sits_out: impl Fn(usize) -> bool) {
         self.visits.pause(sits_out);
     }
@@ -152,7 +152,7 @@ pub struct BellProbe {
 }
 
 impl BellProbe {
-    /// A lane of sound for that many workers.
+    /// A lane of audio for this many workers.
     ///
     /// # Errors
     /// When the process has no descriptor left.
@@ -164,14 +164,14 @@ impl BellProbe {
         Ok(Self { lane })
     }
 
-    /// Has every worker sleep until the lane has news.
+    /// Puts every worker to sleep until the lane has news.
     pub fn sleep(&self) {
         for bell in &self.lane.writer.lane.bells {
             bell.arm(0);
         }
     }
 
-    /// Appends a unit, which wakes those who sleep.
+    /// Appends a unit, which wakes the sleeping workers.
     pub fn append(&mut self, unit: &[u8]) {
         self.lane.append(unit);
     }
@@ -191,19 +191,19 @@ impl JoinProbe {
     /// When the process has no descriptor left.
     pub fn new(socket: TcpStream) -> io::Result<Self> {
         let backend = Bottomless::new()?;
-        let wakers = WorkerWaker::new(backend.waker());
-        let mut lane = ProbeLane::open(Class::Audio, Arc::new([wakers.clone()]));
+        let waker = WorkerWaker::new(backend.waker());
+        let mut lane = ProbeLane::open(Class::Audio, Arc::new([waker.clone()]));
         for _ in 0..500 {
             lane.append(&[0x55; 418]);
         }
         Ok(Self {
-            joins: Joins::new(lane.guard(), Box::new(backend), wakers, socket),
+            joins: Joins::new(lane.guard(), Box::new(backend), waker, socket),
             head: Bytes::from_static(&[b'x'; 300]),
             _lane: lane,
         })
     }
 
-    /// Lets a listener in, up to its first send. Returns how many sends that took.
+    /// Adds a listener, up to its first send. Returns the number of sends.
     ///
     /// # Errors
     /// When the process has no descriptor left.

@@ -1,6 +1,6 @@
 //! The way to read a lane by ranges, for what is asked for in pieces: playlists, segments, parts.
 //!
-//! Control plane only. A reader holds no page and has no place of its own: each request says what it wants.
+//! Control plane only. A reader holds no page and has no position of its own: each request names its range.
 
 use std::ops::Range;
 use std::task::Poll;
@@ -11,8 +11,8 @@ use crate::index::{LaneIndex, PartState};
 use crate::lane::{Format, Lane, LaneGuard};
 use crate::task_bells;
 
-/// Keeps a lane open and reads it by ranges; got from [`Stream::ranges`](crate::Stream::ranges). It is no listener: who
-/// asks for pieces is counted by whoever answers.
+/// Keeps a lane open and reads it by ranges; made by [`Stream::ranges`](crate::Stream::ranges). It is not a
+/// listener: clients that ask for pieces are counted by the server of those requests.
 #[derive(Clone, Debug)]
 pub struct RangeReader {
     guard: LaneGuard,
@@ -31,7 +31,7 @@ impl RangeReader {
     /// The segments that can be read now.
     pub fn index(&self) -> LaneIndex {
         let lane = self.lane();
-        // Looked at first: whatever is marked is in the index when a lane ends.
+        // Read first: everything marked is in the index when a lane ends.
         let is_ended = lane.ended();
         let index = lane.index.as_ref();
         LaneIndex {
@@ -62,11 +62,11 @@ impl RangeReader {
         }
     }
 
-    /// Waits until it is known where part `part` of segment `number` is. That of a segment which is
-    /// complete is told by its successor's first part. The lane's writer wakes it; it waits as long as it
-    /// takes, and may be dropped.
+    /// Waits until it is known where part `part` of segment `number` is. The last part of a complete segment is
+    /// known by its successor's first part. The lane's writer wakes it; it waits without a time limit, and may
+    /// be dropped.
     pub async fn wait_for(&self, number: u64, part: usize) -> PartState {
-        let bell = task_bells::Place::new(self.lane().readers());
+        let bell = task_bells::WaitSlot::new(self.lane().readers());
         std::future::poll_fn(|cx| {
             bell.arm(cx.waker());
             match self.place(number, part) {

@@ -1,5 +1,5 @@
-//! The asynchronous way to follow a lane as a listener does: for TLS, pushing to others: whatever is not a
-//! plain TCP socket. What must not lose anything follows it by an [`ArchiveReader`](crate::ArchiveReader).
+//! The asynchronous way to follow a lane as a listener: for TLS, pushes and whatever else is not a plain TCP
+//! socket. A reader that must not lose anything is an [`ArchiveReader`](crate::ArchiveReader).
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -11,12 +11,11 @@ use crate::ListenerId;
 use crate::books::LATE_AFTER;
 use crate::cursor::{Reason, Start, Verdict, first, judge, lag};
 use crate::follower::Follower;
+use crate::handle::ListenerHandle;
 use crate::log::View;
 use crate::policy::Policy;
-use crate::handle::ListenerHandle;
 
-/// Bytes handed out at once: one TLS record batch, and the most that a stalled reader pins beside
-/// the page it lies in.
+/// Bytes handed out at once: one TLS record batch, and the most that a stalled reader pins beside its page.
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
 
 /// CPU time of one message to one reader: waking its task, sealing a record, the send.
@@ -31,7 +30,7 @@ pub struct LogReader {
     offset: Option<u64>,
     /// What the listener has had before it began to follow.
     after: Option<Timestamp>,
-    /// It had everything there was when it last looked.
+    /// It was up to date when it last looked.
     is_in_step: bool,
 }
 
@@ -90,8 +89,8 @@ impl LogReader {
         }
     }
 
-    /// Starts later than `after`, because the listener has had everything up to there. To be said
-    /// before anything is read.
+    /// Starts later than `after`, because the listener has had everything up to there. To be called before the
+    /// first read.
     pub fn start_after(&mut self, after: Option<Timestamp>) {
         self.after = after;
     }
@@ -101,14 +100,13 @@ impl LogReader {
         self.view().time_before(self.offset?)
     }
 
-    /// Why it ended, once [`next`](Self::next) gave nothing.
+    /// Why it ended, once [`next`](Self::next) returned `None`.
     pub fn reason(&self) -> Reason {
         self.handle.reason()
     }
 
-    /// How long to gather bytes between two looks: the workers' law, so that a large audience does
-    /// not cost one small message per sample and listener. The cost of a turn grows with the number
-    /// of readers.
+    /// How long to gather bytes between two reads: the workers' law, so that a large audience does not cost one
+    /// small message per sample and listener. The cost of a turn grows with the number of readers.
     pub fn window(&self) -> Duration {
         let utilisation = self.handle.fanout().target_utilisation();
         self.policy()
@@ -129,7 +127,7 @@ impl LogReader {
         Some(self.give(chunk))
     }
 
-    /// Says how the connection really ended, for the access log; without it the listener left.
+    /// Records how the connection really ended, for the access log; without it the listener left.
     pub fn ended_by(&mut self, reason: Reason) {
         self.handle.ends_by(reason);
     }
@@ -189,7 +187,7 @@ impl LogReader {
         MESSAGE_COST.saturating_mul(readers.try_into().unwrap_or(u32::MAX))
     }
 
-    /// Counts a message that begins at `offset`, where the reader had everything before.
+    /// Counts a message that begins at `offset`, where the reader was up to date.
     fn count_message(&self, offset: u64) {
         let (view, books) = (self.view(), self.handle.books());
         let (Some(oldest), Some(newest)) = (view.unit_from(offset), view.newest()) else {

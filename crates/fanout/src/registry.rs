@@ -14,16 +14,16 @@ use crate::events::EndReason;
 use crate::gate::{Authorized, Gatekeeper, Publish};
 use crate::origin::{Expected, Located, Origin, Origins};
 use crate::stream::{Commons, Deriver, DeriverCell, Phase, Publisher, Settings, Source, Stream};
-use crate::task_bells::{WaitSlot, TaskBells};
+use crate::task_bells::{TaskBells, WaitSlot};
 
 /// What a publisher may do about another one that has the stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Takeover {
     /// Replace it if it presented the same credential; otherwise only if it has stalled.
     SameCredential,
-    /// Replace it if nothing has come from it for [`STALLED_AFTER`].
+    /// Replace it if it has sent nothing for [`STALLED_AFTER`].
     Stalled,
-    /// Wait until it is gone.
+    /// Wait until it has left.
     Never,
 }
 
@@ -44,16 +44,16 @@ impl Takeover {
     }
 }
 
-/// Why a publisher was not let in.
+/// Why a publisher was refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PublishRefused {
-    /// Somebody else is publishing the stream.
+    /// Another publisher has the stream.
     #[error("the stream is being published by somebody else")]
     Busy,
-    /// Somebody else has replaced this very publisher, and is sending.
+    /// Another publisher has replaced this very one, and is sending.
     #[error("another publisher has replaced this one and is sending; end that one first")]
     Replaced,
-    /// An operator has ended the stream for a time, of which so many seconds are left.
+    /// An operator has blocked the stream; this many seconds are left.
     #[error("the operator has ended this stream; it may be published again in {0} s")]
     Blocked(u64),
     /// There are as many streams as there may be.
@@ -81,7 +81,7 @@ pub struct Registry {
 /// Finds the rules for a stream by its name.
 pub type Rules = Box<dyn Fn(&StreamName) -> Settings + Send + Sync>;
 
-/// Streams at the most, lingering ones included: bounds what publishers can make us remember.
+/// Upper bound on streams, lingering ones included: bounds what publishers can make us remember.
 pub const STREAMS_MAX: usize = 100_000;
 
 impl Registry {
@@ -184,8 +184,8 @@ impl Registry {
         }
     }
 
-    /// Ends a stream, if there is one, and lets nobody publish it for so long. A time of zero lifts a
-    /// block. Whether there was anything to end or to lift.
+    /// Ends a stream, if there is one, and blocks it for this long. A time of zero lifts a block. Returns
+    /// whether there was anything to end or to lift.
     ///
     /// # Errors
     /// When there are too many blocks; the stream goes on then.
@@ -203,7 +203,7 @@ impl Registry {
                 true
             }
         };
-        // One that has ended is still known until the next tick.
+        // A stream that has ended is known until the next tick.
         let is_there = |stream: &Arc<Stream>| stream.phase() != Phase::Ended;
         let stream = self.stream(name).filter(is_there);
         stream
@@ -212,12 +212,12 @@ impl Registry {
         Ok(is_known || stream.is_some())
     }
 
-    /// The streams that nobody may publish, and for how much longer.
+    /// The blocked streams, and for how much longer each is.
     pub fn blocks(&self, now: Instant) -> Vec<(StreamName, Duration)> {
         self.blocks.list(now)
     }
 
-    /// How often a publisher has replaced another so far.
+    /// Takeovers so far.
     pub fn takeovers(&self) -> u64 {
         self.takeovers.load(Ordering::Relaxed)
     }
@@ -229,7 +229,7 @@ impl Registry {
         }
     }
 
-    /// Whether a publisher of the stream would be one of those that there may be.
+    /// Whether a publisher of the stream would be within the limit.
     fn has_room(
         &self,
         streams: &HashMap<StreamName, Arc<Stream>>,
@@ -269,7 +269,7 @@ impl Registry {
     ) -> Arc<Stream> {
         let place = WaitSlot::new(&self.appeared);
         std::future::poll_fn(|cx| {
-            // From here on nothing is missed, so the look comes after.
+            // From here on no ring is missed, so the look comes after.
             place.arm(cx.waker());
             let stream = self.stream(name);
             match stream.filter(|stream| fits(stream.phase())) {
@@ -280,25 +280,24 @@ impl Registry {
         .await
     }
 
-    /// Sets who is asked for streams that are not here. The first one stays.
+    /// Sets the origin of streams that are not here. The first one stays.
     pub fn set_origin(&self, origin: Arc<dyn Origin>) {
         if !self.origins.set(origin) {
             tracing::warn!("streams from elsewhere have an origin already");
         }
     }
 
-    /// How a stream that may not be here is known by its name. Asks nobody and does not wait.
+    /// How a stream that may not be here is known by its name. Asks no other server and does not wait.
     pub fn expects(&self, name: &StreamName) -> Expected {
         self.origins.expects(name)
     }
 
-    /// Tells the origin that a listener, who may, wants a stream that is not here, and gives its answer.
+    /// Tells the origin that a permitted listener wants a stream that is not here, and returns its answer.
     pub(crate) async fn locate(&self, name: &StreamName) -> Located {
         self.origins.locate(name).await
     }
 
-    /// Sets who makes derived tracks, for the tracks that are announced from here on. The first one
-    /// stays.
+    /// Sets the maker of derived tracks, for the tracks that are announced from here on. The first one stays.
     pub fn set_deriver(&self, deriver: Arc<dyn Deriver>) {
         if self.deriver.set(deriver).is_err() {
             tracing::warn!("derived tracks have a maker already");
@@ -313,7 +312,7 @@ impl Registry {
     }
 
     /// Ends streams that have lingered long enough and listeners whose permission is over, closes idle lanes,
-    /// has made what there was no room for, and emits which listeners were degraded. To be called a few times
+    /// retries derived tracks there was no room for, and emits which listeners were degraded. To be called a few times
     /// a second.
     pub fn tick(&self, now: Instant) {
         self.fanout.emit_conditions();

@@ -9,20 +9,20 @@ use crate::policy::{Class, JOIN_AGE_MAX, Policy};
 /// `fanout.log_mib`, and each keeps two pages.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Retention {
-    /// What a listener of a long body may still want: the longer of `drop_after` and `burst`, and two
-    /// seconds; and the newest join point for as long as listeners are started there.
+    /// What a live listener may still want: the longer of `drop_after` and `burst`, and two seconds; and the
+    /// newest join point for as long as listeners are started there.
     Live,
     /// What readers of ranges may still ask for; never less than [`Live`](Self::Live).
     Window {
         /// Media time kept, rounded up to whole pages.
         time: Span,
-        /// Bytes kept at the most. A live lane has [`LIVE_BYTES_MAX`] if it has pictures, a quarter
-        /// of that if it has none, and less does not hold a large unit.
+        /// Upper bound on bytes. A live lane has [`LIVE_BYTES_MAX`] with pictures and a quarter of that
+        /// without; less does not hold a large unit.
         bytes_max: usize,
     },
 }
 
-/// Bytes that the log of a live lane with pictures keeps at the most: twice the largest unit that any
+/// Upper bound on the bytes that the log of a live lane with pictures keeps: twice the largest unit that any
 /// publisher can send, and a stream of 40 Mb/s for the default times.
 pub const LIVE_BYTES_MAX: usize = LIVE_PAGES_MAX * VIDEO_PAGE_BYTES;
 
@@ -36,7 +36,7 @@ const VIDEO_PAGE_BYTES: usize = 256 * 1024;
 /// Units that may begin in one page: four seconds of pictures and sound. A page of tinier ones ends early.
 const PAGE_UNITS: usize = 512;
 
-/// Beyond the time after which a laggard is dropped, so that the log, and not its end, decides.
+/// Beyond the time after which a laggard is dropped, so that the rule, and not the log's end, decides.
 const MARGIN: Span = Span::from_millis(2_000);
 
 impl Retention {

@@ -1,5 +1,5 @@
-//! Numbers that one thread writes and any thread reads: counters, gauges and histograms. [`Books`](crate::Books)
-//! are made of them.
+//! Numbers that one thread writes and any thread reads: counters, gauges and histograms.
+//! [`Books`](crate::Books) consist of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -60,7 +60,7 @@ impl Histogram {
         }
     }
 
-    /// Counts `value` as seen `times` times.
+    /// Counts `value` as observed `times` times.
     pub(crate) fn observe(&self, value: f64, times: u64) {
         let bucket = self.bounds.partition_point(|bound| value > *bound);
         self.counts[bucket].add(times);

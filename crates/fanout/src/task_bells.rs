@@ -1,11 +1,11 @@
 //! Wakes tasks that wait for news, at most once per wait.
 //!
-//! The same law as a worker's bell, for whoever is woken through a waker: *arm*, then look once
-//! more. Unlike that one it may be rung by anybody and waited for by any number.
+//! The same law as a worker's bell, for tasks woken through a waker: *arm*, then look once more. Unlike that
+//! one it may be rung by any thread and has any number of waiters.
 //!
-//! Two kinds of locks: one over the list of those who may wait, for who comes, who goes and who rings; and one for
-//! each of them over its own waker. To arm takes the latter only, so a thread that serves listeners by itself
-//! waits for no join.
+//! Two kinds of locks: one over the list of slots, for entering, leaving and ringing; and one for each slot
+//! over its own waker. Arming takes the latter only, so a thread that serves listeners by itself waits for no
+//! join.
 
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,12 +14,12 @@ use std::task::Waker as TaskWaker;
 /// Wakes tasks that wait for news: the asynchronous readers of a lane, players of a stream to come.
 #[derive(Debug, Default)]
 pub(crate) struct TaskBells {
-    /// How many wakers are armed; lets a writer for whom nobody waits pass by without a lock.
+    /// How many wakers are armed; lets a writer that has no waiters skip the lock.
     armed: AtomicUsize,
     slots: Mutex<Vec<Arc<TaskSlot>>>,
 }
 
-/// A task's place among those that may wait, from [`TaskBells::enter`] to [`TaskBells::leave`].
+/// A task's slot, from [`TaskBells::enter`] to [`TaskBells::leave`].
 #[derive(Debug, Default)]
 pub(crate) struct TaskSlot {
     /// Its index in the list, changed under the list's lock.
@@ -91,7 +91,7 @@ impl TaskBells {
     }
 }
 
-/// A task's place among those that wait, for as long as it waits.
+/// A task's slot for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct WaitSlot<'a> {
     bells: &'a TaskBells,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn to_arm_waits_for_nobody_who_comes_or_goes() {
+    fn arming_does_not_wait_for_entering_or_leaving() {
         let bells = Arc::<TaskBells>::default();
         let slot = bells.enter();
         let joining = bells.slots();

@@ -30,19 +30,19 @@ impl Wake for Alarm {
 }
 
 #[test]
-fn whoever_waits_for_a_stream_is_woken_when_it_begins() {
-    let house = TestFanout::new(Settings::default());
+fn a_waiter_for_a_stream_is_woken_when_it_begins() {
+    let setup = TestFanout::new(Settings::default());
     let name = StreamName::parse("radio").unwrap();
     let alarm = Arc::new(Alarm::default());
     let waker = Waker::from(Arc::clone(&alarm));
     let mut cx = Context::from_waker(&waker);
-    let mut appearance = pin!(house.registry.appearance(&name));
+    let mut appearance = pin!(setup.registry.appearance(&name));
     assert!(appearance.as_mut().poll(&mut cx).is_pending());
 
-    let _other = house.publish("other", 1).unwrap();
+    let _other = setup.publish("other", 1).unwrap();
     assert!(appearance.as_mut().poll(&mut cx).is_pending());
     alarm.0.store(false, Ordering::SeqCst);
-    let publisher = house.publish("radio", 1).unwrap();
+    let publisher = setup.publish("radio", 1).unwrap();
     assert!(alarm.0.load(Ordering::SeqCst), "it is woken");
     let Poll::Ready(stream) = appearance.as_mut().poll(&mut cx) else {
         panic!("it is there");
@@ -52,8 +52,8 @@ fn whoever_waits_for_a_stream_is_woken_when_it_begins() {
     // A stream that has ended and is still in the books is not there.
     stream.end(fanout::events::EndReason::Operator);
     drop(publisher);
-    let mut again = pin!(house.registry.appearance(&name));
+    let mut again = pin!(setup.registry.appearance(&name));
     assert!(again.as_mut().poll(&mut cx).is_pending());
-    let _publisher = house.publish("radio", 1).unwrap();
+    let _publisher = setup.publish("radio", 1).unwrap();
     assert!(again.as_mut().poll(&mut cx).is_ready());
 }

@@ -1,4 +1,4 @@
-//! A reader that must not lose anything, and a publisher that waits for no one.
+//! A reader that must not lose anything, and a publisher that waits for no reader.
 
 #![allow(
     clippy::panic,
@@ -23,12 +23,12 @@ use support::{Alarm, Encoder, FORMAT, Frames, TestFanout, frames};
 /// Bytes of a frame, each of a second: six fill a page of 64 KiB, and the log keeps 32 of them.
 const FRAME: u64 = 10_000;
 
-fn archive(house: &TestFanout, bytes_max: usize) -> ArchiveReader {
+fn archive(setup: &TestFanout, bytes_max: usize) -> ArchiveReader {
     let name = StreamName::parse("radio").unwrap();
-    let permission = house.gatekeeper.authorize(Play {
+    let permission = setup.gatekeeper.authorize(Play {
         stream: name.clone(),
     });
-    let stream = house.registry.stream(&name).expect("the stream exists");
+    let stream = setup.registry.stream(&name).expect("the stream exists");
     let make = || Box::new(Frames) as _;
     let now = Instant::now();
     stream
@@ -36,14 +36,14 @@ fn archive(house: &TestFanout, bytes_max: usize) -> ArchiveReader {
         .unwrap()
 }
 
-fn encoder(house: &TestFanout, credential: u64) -> Encoder {
-    let mut encoder = Encoder::audio(house.publish("radio", credential).unwrap());
+fn encoder(setup: &TestFanout, credential: u64) -> Encoder {
+    let mut encoder = Encoder::audio(setup.publish("radio", credential).unwrap());
     encoder.size = FRAME as usize;
     encoder.frame_millis = 1_000;
     encoder
 }
 
-/// What a reader was told, media as the numbers of its frames.
+/// What a reader received, media as the numbers of its frames.
 #[derive(Debug, Eq, PartialEq)]
 enum Told {
     Epoch(u32),
@@ -89,19 +89,19 @@ fn read(reader: &mut ArchiveReader) -> Vec<Told> {
 
 #[test]
 fn a_reader_that_sleeps_within_its_bound_loses_nothing() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = encoder(&house, 1);
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = encoder(&setup, 1);
     encoder.write(3).unwrap();
-    let mut reader = archive(&house, ARCHIVE_BYTES_MAX);
+    let mut reader = archive(&setup, ARCHIVE_BYTES_MAX);
     let first = read(&mut reader);
     let expected = [Told::Epoch(1), Told::Preamble(0), Told::Frames(vec![2])];
     assert_eq!(first, expected, "the newest join point");
-    let before = house.registry.fanout().log_bytes();
+    let before = setup.registry.fanout().log_bytes();
     encoder.write(997).unwrap();
-    let held = house.registry.fanout().log_bytes();
+    let held = setup.registry.fanout().log_bytes();
     assert!(held > before + 900 * FRAME as usize, "it is all there");
     assert_eq!(read(&mut reader), [Told::Frames((3..1_000).collect())]);
-    let left = house.registry.fanout().log_bytes();
+    let left = setup.registry.fanout().log_bytes();
     assert!(left < 100 * FRAME as usize, "and not for longer: {left}");
     encoder.write(5).unwrap();
     assert_eq!(read(&mut reader), [Told::Frames((1_000..1_005).collect())]);
@@ -110,11 +110,11 @@ fn a_reader_that_sleeps_within_its_bound_loses_nothing() {
 #[test]
 fn a_reader_that_sleeps_beyond_its_bound_is_told_exactly_what_it_lost() {
     for bytes_max in [0, 500_000, 3_000_000] {
-        let house = TestFanout::new(Settings::default());
-        let mut encoder = encoder(&house, 1);
+        let setup = TestFanout::new(Settings::default());
+        let mut encoder = encoder(&setup, 1);
         encoder.key_every = 7;
         encoder.write(1).unwrap();
-        let mut reader = archive(&house, bytes_max);
+        let mut reader = archive(&setup, bytes_max);
         encoder.write(9).unwrap();
         let begin = [
             Told::Epoch(1),
@@ -140,7 +140,7 @@ fn a_reader_that_sleeps_beyond_its_bound_is_told_exactly_what_it_lost() {
                 }
             );
             assert!(got.iter().copied().eq(resumed..next + 700), "and then all");
-            // What it could have: the log's 32 frames and its own pages, less what lies before a join.
+            // What it could have: the log's 32 frames and its own pages, without what precedes a join point.
             let pages = bytes_max as u64 / (64 * 1024 + 512 * 72);
             let least = 32 + 6 * pages - 7 - 6;
             assert!(got.len() as u64 >= least, "{} {least}", got.len());
@@ -151,12 +151,12 @@ fn a_reader_that_sleeps_beyond_its_bound_is_told_exactly_what_it_lost() {
 
 #[test]
 fn a_reader_hears_of_epochs_and_of_the_end() {
-    let house = TestFanout::new(Settings::default());
-    let mut first = encoder(&house, 1);
+    let setup = TestFanout::new(Settings::default());
+    let mut first = encoder(&setup, 1);
     first.write(1).unwrap();
-    let mut reader = archive(&house, 0);
+    let mut reader = archive(&setup, 0);
     first.write(2).unwrap();
-    let mut second = encoder(&house, 1);
+    let mut second = encoder(&setup, 1);
     second.next = 10;
     second.write(2).unwrap();
     assert_eq!(
@@ -182,25 +182,25 @@ fn a_reader_hears_of_epochs_and_of_the_end() {
     assert!(reader.poll_next(&cx).is_pending());
     drop(second);
     let now = Instant::now();
-    house.registry.tick(now);
-    house.registry.tick(now + Settings::default().linger);
+    setup.registry.tick(now);
+    setup.registry.tick(now + Settings::default().linger);
     assert_eq!(alarm.count(), 2);
     assert!(matches!(reader.poll_next(&cx), Poll::Ready(None)));
 }
 
 #[test]
 fn what_is_lost_at_the_end_is_told_too() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = encoder(&house, 1);
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = encoder(&setup, 1);
     encoder.key_every = u64::MAX;
     encoder.write(1).unwrap();
-    let mut reader = archive(&house, 0);
+    let mut reader = archive(&setup, 0);
     let begin = [Told::Epoch(1), Told::Preamble(0), Told::Frames(vec![0])];
     assert_eq!(read(&mut reader), begin);
     encoder.write(200).unwrap();
     // No join point is left, and one may come.
     assert_eq!(read(&mut reader), []);
-    house.registry.end_all();
+    setup.registry.end_all();
     let told = read(&mut reader);
     let [Told::Lost(lost), Told::End] = &told[..] else {
         panic!("{told:?}");
@@ -212,21 +212,21 @@ fn what_is_lost_at_the_end_is_told_too() {
 
 #[test]
 fn it_is_no_listener_and_keeps_its_lane_open() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = encoder(&house, 1);
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = encoder(&setup, 1);
     encoder.write(1).unwrap();
-    let reader = archive(&house, 0);
+    let reader = archive(&setup, 0);
     let name = StreamName::parse("radio").unwrap();
-    let stream = house.registry.stream(&name).unwrap();
+    let stream = setup.registry.stream(&name).unwrap();
     let info = stream.info();
     assert_eq!((info.listeners, info.listeners_peak), (0, 0));
     assert!(stream.is_read());
-    assert_eq!(house.registry.fanout().listeners(), 0);
+    assert_eq!(setup.registry.fanout().listeners(), 0);
     let mut now = Instant::now();
     let mut pass = |encoder: &mut Encoder| {
         for _ in 0..2 {
             now += Duration::from_secs(40);
-            house.registry.tick(now);
+            setup.registry.tick(now);
         }
         encoder.write(1).unwrap();
         encoder.publisher.is_followed()
@@ -240,18 +240,18 @@ fn it_is_no_listener_and_keeps_its_lane_open() {
 #[test]
 fn when_memory_is_short_what_is_held_goes_first() {
     let memory = 4 << 20;
-    let house = TestFanout::with_memory(
+    let setup = TestFanout::with_memory(
         Settings::default(),
         fanout::Takeover::SameCredential,
         0,
         memory,
     );
-    let mut encoder = encoder(&house, 1);
+    let mut encoder = encoder(&setup, 1);
     encoder.write(1).unwrap();
-    let mut reader = archive(&house, ARCHIVE_BYTES_MAX);
+    let mut reader = archive(&setup, ARCHIVE_BYTES_MAX);
     read(&mut reader);
     encoder.write(1_000).unwrap();
-    assert!(house.registry.fanout().log_bytes() <= memory);
+    assert!(setup.registry.fanout().log_bytes() <= memory);
     let told = read(&mut reader);
     let [Told::Lost(lost), Told::Preamble(0), Told::Frames(got)] = &told[..] else {
         panic!("{told:?}");

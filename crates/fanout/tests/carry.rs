@@ -20,12 +20,12 @@ const SIZE: usize = 100;
 
 #[test]
 fn every_listener_receives_the_same_bytes_from_its_join_point_on() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     let mut listeners = Vec::new();
     for _ in 0..200 {
         encoder.write(1).unwrap();
-        listeners.push(house.listen("radio", "HEAD"));
+        listeners.push(setup.listen("radio", "HEAD"));
     }
     encoder.write(300).unwrap();
     let last = encoder.next - 1;
@@ -40,42 +40,42 @@ fn every_listener_receives_the_same_bytes_from_its_join_point_on() {
 
 #[test]
 fn a_joiner_is_given_the_burst_and_a_video_joiner_the_last_keyframe() {
-    let house = TestFanout::new(Settings::default());
-    let mut radio = Encoder::audio(house.publish("radio", 1).unwrap());
+    let setup = TestFanout::new(Settings::default());
+    let mut radio = Encoder::audio(setup.publish("radio", 1).unwrap());
     radio.write(1_000).unwrap();
-    let burst = frames(&house.listen("radio", "").read(SIZE))[0];
-    // Four seconds of 20 ms frames, for the first listener and for one who finds the lane open.
+    let burst = frames(&setup.listen("radio", "").read(SIZE))[0];
+    // Four seconds of 20 ms frames, for the first listener and for one that finds the lane open.
     assert_eq!(burst, 999 - 200);
-    let _keeps_the_lane = house.lane("radio");
-    assert_eq!(frames(&house.listen("radio", "").read(SIZE))[0], 999 - 200);
+    let _keeps_the_lane = setup.lane("radio");
+    assert_eq!(frames(&setup.listen("radio", "").read(SIZE))[0], 999 - 200);
 
-    let mut show = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    let mut show = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
     show.write(60).unwrap();
-    assert_eq!(frames(&house.listen("show", "").read(SIZE))[0], 50);
-    let _keeps_the_lane = house.lane("show");
+    assert_eq!(frames(&setup.listen("show", "").read(SIZE))[0], 50);
+    let _keeps_the_lane = setup.lane("show");
     show.write(20).unwrap();
-    assert_eq!(frames(&house.listen("show", "").read(SIZE))[0], 75);
+    assert_eq!(frames(&setup.listen("show", "").read(SIZE))[0], 75);
 }
 
 #[test]
 fn a_listener_that_comes_before_the_first_keyframe_waits_for_it() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
     encoder.next = 1;
     encoder.write(5).unwrap();
-    let mut listener = house.listen("show", "HEAD");
+    let mut listener = setup.listen("show", "HEAD");
     assert_eq!(listener.read(4), b"HEAD");
     encoder.write(20).unwrap();
     assert_eq!(frames(&listener.read(SIZE)), [25]);
 }
 
 #[test]
-fn a_stalled_listener_is_dropped_and_hurts_nobody() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 20_000);
+fn a_stalled_listener_is_dropped_and_hurts_no_other() {
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), 20_000);
     encoder.write(1).unwrap();
-    let _stalled = house.listen("show", "");
-    let mut good: Vec<_> = (0..20).map(|_| house.listen("show", "")).collect();
+    let _stalled = setup.listen("show", "");
+    let mut good: Vec<_> = (0..20).map(|_| setup.listen("show", "")).collect();
     let mut expected = 0;
     // Ten seconds and more of media; the stalled one's socket holds some megabytes.
     for _ in 0..40 {
@@ -85,7 +85,7 @@ fn a_stalled_listener_is_dropped_and_hurts_nobody() {
         expected += 1;
         encoder.write(1).unwrap();
     }
-    while house.registry.fanout().listeners() > 20 {
+    while setup.registry.fanout().listeners() > 20 {
         encoder.write(1).unwrap();
         expected += 1;
         for listener in &mut good {
@@ -93,10 +93,10 @@ fn a_stalled_listener_is_dropped_and_hurts_nobody() {
             assert_eq!(numbers.pop(), Some(expected - 1));
         }
     }
-    let departure = house.departure();
+    let departure = setup.departure();
     assert_eq!(departure.reason, Reason::Lag);
     assert_eq!(
-        house.registry.fanout().directory().list().len(),
+        setup.registry.fanout().directory().list().len(),
         21,
         "until the log has read it"
     );
@@ -105,10 +105,10 @@ fn a_stalled_listener_is_dropped_and_hurts_nobody() {
 #[test]
 fn a_slow_listener_skips_to_a_keyframe_between_whole_frames() {
     let settings = Settings::default();
-    let house = TestFanout::new(settings);
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 50_000);
+    let setup = TestFanout::new(settings);
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), 50_000);
     encoder.write(1).unwrap();
-    let mut slow = house.listen("show", "");
+    let mut slow = setup.listen("show", "");
     // It does not read while five seconds of media pass: more than `skip_after`, less than
     // `drop_after`.
     encoder.write(125 + 60).unwrap();
@@ -130,8 +130,8 @@ fn a_slow_listener_skips_to_a_keyframe_between_whole_frames() {
         0,
         "it goes on with a keyframe: {numbers:?}"
     );
-    // It may skip again while we look, so the counts are read until they were read together.
-    let fanout = house.registry.fanout();
+    // It may skip again meanwhile, so the counts are read until two readings agree.
+    let fanout = setup.registry.fanout();
     wait_until(|| {
         let report = fanout.report();
         assert_eq!(report.len(), 1);
@@ -147,19 +147,19 @@ fn a_slow_listener_skips_to_a_keyframe_between_whole_frames() {
 #[test]
 fn listeners_stay_while_the_publisher_is_away_and_go_when_the_stream_ends() {
     let linger = Duration::from_secs(3);
-    let house = TestFanout::new(Settings {
+    let setup = TestFanout::new(Settings {
         linger,
         ..Settings::default()
     });
-    let mut first = Encoder::audio(house.publish("radio", 1).unwrap());
+    let mut first = Encoder::audio(setup.publish("radio", 1).unwrap());
     first.write(1).unwrap();
-    let mut listener = house.listen("radio", "");
+    let mut listener = setup.listen("radio", "");
     first.write(9).unwrap();
     drop(first);
-    house.registry.tick(Instant::now());
+    setup.registry.tick(Instant::now());
     assert_eq!(frames(&listener.read(10 * SIZE)).len(), 10);
 
-    let mut second = Encoder::audio(house.publish("radio", 1).unwrap());
+    let mut second = Encoder::audio(setup.publish("radio", 1).unwrap());
     second.next = 5_000;
     second.write(10).unwrap();
     assert!(
@@ -169,24 +169,24 @@ fn listeners_stay_while_the_publisher_is_away_and_go_when_the_stream_ends() {
     );
     drop(second);
     let now = Instant::now();
-    house.registry.tick(now);
-    house.registry.tick(now + linger);
+    setup.registry.tick(now);
+    setup.registry.tick(now + linger);
     assert_eq!(listener.read_to_end(), b"");
-    assert_eq!(house.departure().reason, Reason::Ended);
-    assert!(house.registry.list().is_empty());
+    assert_eq!(setup.departure().reason, Reason::Ended);
+    assert!(setup.registry.list().is_empty());
 }
 
 #[test]
 fn the_same_credential_takes_over_at_once_and_another_does_not() {
-    let house = TestFanout::new(Settings::default());
-    let mut first = Encoder::audio(house.publish("radio", 1).unwrap());
+    let setup = TestFanout::new(Settings::default());
+    let mut first = Encoder::audio(setup.publish("radio", 1).unwrap());
     first.write(1).unwrap();
     assert_eq!(
-        house.publish("radio", 2).err(),
+        setup.publish("radio", 2).err(),
         Some(fanout::PublishRefused::Busy)
     );
     first.write(1).unwrap();
-    let mut second = Encoder::audio(house.publish("radio", 1).unwrap());
+    let mut second = Encoder::audio(setup.publish("radio", 1).unwrap());
     assert!(first.write(1).is_err());
     let polled = first
         .publisher
@@ -206,46 +206,46 @@ fn the_same_credential_takes_over_at_once_and_another_does_not() {
 
 #[test]
 fn a_listener_that_hangs_up_is_noticed_without_a_send() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
-    let mut listener = house.listen("radio", "");
+    let mut listener = setup.listen("radio", "");
     listener.read(SIZE);
     listener.hang_up();
-    assert_eq!(house.departure().reason, Reason::Left);
-    assert_eq!(house.registry.fanout().listeners(), 0);
+    assert_eq!(setup.departure().reason, Reason::Left);
+    assert_eq!(setup.registry.fanout().listeners(), 0);
 }
 
 #[test]
 fn an_operator_can_remove_a_listener() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
-    let listener = house.listen("radio", "");
-    let stays = house.listen("radio", "");
-    house.registry.fanout().kick(listener.id);
-    let departure = house.departure();
+    let listener = setup.listen("radio", "");
+    let stays = setup.listen("radio", "");
+    setup.registry.fanout().kick(listener.id);
+    let departure = setup.departure();
     assert_eq!(
         (departure.id, departure.reason),
         (listener.id, Reason::Kicked)
     );
     assert_eq!(departure.sent_bytes, SIZE as u64);
     listener.read_to_end();
-    let report = house.registry.fanout().report();
+    let report = setup.registry.fanout().report();
     assert_eq!(
         report.iter().map(|entry| entry.id).collect::<Vec<_>>(),
         [stays.id]
     );
-    let record = house.registry.fanout().directory().leave(&departure);
+    let record = setup.registry.fanout().directory().leave(&departure);
     assert_eq!(record.map(|record| record.id), Some(departure.id));
 }
 
 #[test]
 fn what_a_worker_has_to_do_is_known_and_forgotten() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(10).unwrap();
-    let mut listeners: Vec<_> = (0..20).map(|_| house.listen("radio", "")).collect();
+    let mut listeners: Vec<_> = (0..20).map(|_| setup.listen("radio", "")).collect();
     for listener in &mut listeners {
         listener.read(10 * SIZE);
     }
@@ -253,7 +253,7 @@ fn what_a_worker_has_to_do_is_known_and_forgotten() {
     for listener in &mut listeners {
         listener.read(SIZE);
     }
-    let stats = house.registry.fanout().worker_books();
+    let stats = setup.registry.fanout().worker_books();
     let demands = || -> Vec<u64> { stats.iter().map(|set| set.demand_nanos.value()).collect() };
     wait_until(|| demands().iter().filter(|demand| **demand > 0).count() == 1);
     assert!(demands().iter().all(|demand| *demand < 500_000_000));
@@ -263,51 +263,51 @@ fn what_a_worker_has_to_do_is_known_and_forgotten() {
 }
 
 #[test]
-fn stopping_lets_go_of_everybody() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+fn stopping_closes_all_listeners() {
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
-    let listeners: Vec<_> = (0..3).map(|_| house.listen("radio", "")).collect();
-    house.registry.fanout().stop();
+    let listeners: Vec<_> = (0..3).map(|_| setup.listen("radio", "")).collect();
+    setup.registry.fanout().stop();
     for listener in listeners {
         assert_eq!(frames(&listener.read_to_end()), [0]);
-        assert_eq!(house.departure().reason, Reason::Shutdown);
+        assert_eq!(setup.departure().reason, Reason::Shutdown);
     }
 }
 
 #[test]
 fn a_publisher_that_comes_back_without_pictures_is_heard_by_new_listeners() {
-    let house = TestFanout::new(Settings::default());
-    let mut with_pictures = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    let setup = TestFanout::new(Settings::default());
+    let mut with_pictures = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
     with_pictures.write(10).unwrap();
     drop(with_pictures);
-    let mut sound = Encoder::audio(house.publish("show", 1).unwrap());
+    let mut sound = Encoder::audio(setup.publish("show", 1).unwrap());
     sound.next = 1_000;
     sound.write(50).unwrap();
-    assert_eq!(frames(&house.listen("show", "").read(SIZE)), [1_000]);
+    assert_eq!(frames(&setup.listen("show", "").read(SIZE)), [1_000]);
 }
 
 #[test]
 fn two_publishers_with_one_key_cannot_tear_a_stream_apart() {
-    let house = TestFanout::new(Settings::default());
-    let _first = house.publish("radio", 1).unwrap();
-    let _second = house.publish("radio", 1).unwrap();
+    let setup = TestFanout::new(Settings::default());
+    let _first = setup.publish("radio", 1).unwrap();
+    let _second = setup.publish("radio", 1).unwrap();
     assert_eq!(
-        house.publish("radio", 1).err(),
+        setup.publish("radio", 1).err(),
         Some(fanout::PublishRefused::Replaced)
     );
 }
 
 #[test]
 fn a_lingering_stream_is_no_publisher() {
-    let house = TestFanout::with(Settings::default(), Takeover::SameCredential, 1);
-    let first = house.publish("a", 1).unwrap();
+    let setup = TestFanout::with(Settings::default(), Takeover::SameCredential, 1);
+    let first = setup.publish("a", 1).unwrap();
     assert_eq!(
-        house.publish("b", 1).err(),
+        setup.publish("b", 1).err(),
         Some(fanout::PublishRefused::TooMany)
     );
-    let again = house.publish("a", 1).unwrap();
+    let again = setup.publish("a", 1).unwrap();
     drop(first);
     drop(again);
-    house.publish("b", 1).unwrap();
+    setup.publish("b", 1).unwrap();
 }

@@ -19,7 +19,7 @@ use std::time::Instant;
 use bytes::BytesMut;
 use fanout::{Conversation, Heard, Reason, Released, Settings};
 use media::Timestamp;
-use support::{Encoder, TestFanout, Listener, PATIENCE, frame, frames, wait_until};
+use support::{Encoder, Listener, PATIENCE, TestFanout, frame, frames, wait_until};
 
 const SIZE: usize = 100;
 
@@ -56,20 +56,20 @@ impl Conversation for Echo {
 }
 
 struct Scene {
-    house: TestFanout,
+    setup: TestFanout,
     encoder: Encoder,
     listener: Listener,
     released: Receiver<(TcpStream, Released)>,
 }
 
 fn scene(size: usize) -> Scene {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), size);
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), size);
     encoder.write(1).unwrap();
     let (released, told) = sync_channel(1);
-    let listener = house.converse("show", "", Some(Box::new(Echo { released })));
+    let listener = setup.converse("show", "", Some(Box::new(Echo { released })));
     Scene {
-        house,
+        setup,
         encoder,
         listener,
         released: told,
@@ -88,7 +88,7 @@ impl Scene {
     }
 }
 
-/// Takes words and frames apart; panics on words anywhere but between frames.
+/// Splits the stream into words and frames; panics on words anywhere but between frames.
 fn apart(mut bytes: &[u8]) -> (String, Vec<u64>) {
     let (mut words, mut numbers) = (String::new(), Vec::new());
     while let Some(first) = bytes.first() {
@@ -131,7 +131,7 @@ fn a_conversation_that_panics_is_hung_up_on_and_the_others_go_on() {
     let mut scene = scene(SIZE);
     let (released, _told) = sync_channel(1);
     let mut other = scene
-        .house
+        .setup
         .converse("show", "", Some(Box::new(Echo { released })));
     assert_eq!(frames(&scene.listener.read(SIZE)), [0]);
     assert_eq!(frames(&other.read(SIZE)), [0]);
@@ -163,13 +163,13 @@ fn a_socket_is_given_back_between_units() {
     let mut got = scene.listener.read(LARGE + 3);
     let (mut socket, why) = scene.given_back();
     assert_eq!(why, Released::Asked);
-    assert_eq!(scene.house.departure().reason, Reason::Left);
+    assert_eq!(scene.setup.departure().reason, Reason::Left);
     scene.encoder.write(5).unwrap();
     socket.set_nonblocking(false).unwrap();
     socket.write_all(b"<z>").unwrap();
     got.extend(scene.listener.read(3));
     assert_eq!(apart(&got), ("xz".to_owned(), vec![0]));
-    assert_eq!(scene.house.registry.fanout().listeners(), 0);
+    assert_eq!(scene.setup.registry.fanout().listeners(), 0);
     // What it sends from here on is the new owner's.
     scene.says("later");
     let mut later = [0; 5];
@@ -179,13 +179,13 @@ fn a_socket_is_given_back_between_units() {
 
 #[test]
 fn a_listener_without_a_place_yet_is_spoken_with_too() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
     // No join point: pictures begin with a keyframe.
     encoder.next = 1;
     encoder.write(1).unwrap();
     let (released, told) = sync_channel(1);
-    let mut listener = house.converse("show", "", Some(Box::new(Echo { released })));
+    let mut listener = setup.converse("show", "", Some(Box::new(Echo { released })));
     listener.socket.write_all(b"x").unwrap();
     assert_eq!(listener.read(3), b"<x>");
     listener.socket.write_all(b"b").unwrap();
@@ -196,19 +196,19 @@ fn a_listener_without_a_place_yet_is_spoken_with_too() {
 fn the_end_of_a_stream_gives_the_socket_back() {
     let mut scene = scene(SIZE);
     scene.encoder.write(3).unwrap();
-    scene.house.registry.end_all();
+    scene.setup.registry.end_all();
     let (socket, why) = scene.given_back();
     assert_eq!(why, Released::Ended);
     drop(socket);
     assert_eq!(frames(&scene.listener.read_to_end()), [0, 1, 2, 3]);
-    assert_eq!(scene.house.departure().reason, Reason::Ended);
+    assert_eq!(scene.setup.departure().reason, Reason::Ended);
 }
 
 #[test]
-fn everybody_is_told_of_the_leave() {
+fn all_listeners_are_told_of_the_leave() {
     let mut scene = scene(SIZE);
-    let mut silent = scene.house.listen("show", "");
-    scene.house.registry.fanout().announce_leave();
+    let mut silent = scene.setup.listen("show", "");
+    scene.setup.registry.fanout().announce_leave();
     let mut got = scene.listener.read(SIZE + 3);
     scene.encoder.write(1).unwrap();
     got.extend(scene.listener.read(SIZE));
@@ -219,26 +219,26 @@ fn everybody_is_told_of_the_leave() {
 /// It was on its way to its worker when the others were told.
 #[test]
 fn who_comes_after_the_others_were_told_of_the_leave_is_told_too() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
     encoder.write(1).unwrap();
-    house.registry.fanout().announce_leave();
+    setup.registry.fanout().announce_leave();
     let (released, _told) = sync_channel(1);
-    let mut late = house.converse("show", "", Some(Box::new(Echo { released })));
+    let mut late = setup.converse("show", "", Some(Box::new(Echo { released })));
     let got = late.read(SIZE + 3);
     assert_eq!(apart(&got), ("!".to_owned(), vec![0]));
 }
 
-/// Whoever waits for the last listener to leave waits for those, too, that a worker has not seen yet.
+/// Waiting for the last listener to leave includes those that a worker has not taken in yet.
 #[test]
 fn listeners_on_their_way_are_counted() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
     encoder.write(1).unwrap();
-    let fanout = house.registry.fanout();
+    let fanout = setup.registry.fanout();
     let _far: Vec<_> = (1..=20)
         .map(|count| {
-            let far = house.attach("show");
+            let far = setup.attach("show");
             assert_eq!(fanout.listeners(), count);
             far
         })
@@ -249,36 +249,36 @@ fn listeners_on_their_way_are_counted() {
 fn floods_and_hang_ups_end_the_connection() {
     for (says, what) in [
         ("h".to_owned(), "the conversation hangs up"),
-        ("f".to_owned(), "answers that nobody reads"),
+        ("f".to_owned(), "answers that are not read"),
         ("x".repeat(1 << 20), "input without end"),
     ] {
         let mut scene = scene(LARGE);
         // The server may close before all of it is out.
         scene.listener.socket.write_all(says.as_bytes()).ok();
-        assert_eq!(scene.house.departure().reason, Reason::Left, "{what}");
+        assert_eq!(scene.setup.departure().reason, Reason::Left, "{what}");
         assert!(scene.released.try_recv().is_err(), "{what}");
-        wait_until(|| scene.house.registry.fanout().listeners() == 0);
+        wait_until(|| scene.setup.registry.fanout().listeners() == 0);
     }
 }
 
 #[test]
-fn whoever_takes_nothing_to_the_end_is_not_given_back() {
+fn a_listener_that_takes_nothing_is_not_given_back() {
     let scene = scene(LARGE);
-    scene.house.registry.end_all();
+    scene.setup.registry.end_all();
     // It stands in the middle of a frame.
-    assert_eq!(scene.house.departure().reason, Reason::Ended);
+    assert_eq!(scene.setup.departure().reason, Reason::Ended);
     assert!(scene.released.try_recv().is_err());
 }
 
 #[test]
-fn whoever_has_no_place_and_takes_nothing_is_let_go_at_the_end() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+fn a_waiting_listener_that_takes_nothing_is_closed_at_the_end() {
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
     // No join point: pictures begin with a keyframe.
     encoder.next = 1;
     encoder.write(1).unwrap();
     let head: &'static str = Box::leak("h".repeat(4 * LARGE).into_boxed_str());
-    let _reads_nothing = house.listen("show", head);
-    house.registry.end_all();
-    assert_eq!(house.departure().reason, Reason::Ended);
+    let _reads_nothing = setup.listen("show", head);
+    setup.registry.end_all();
+    assert_eq!(setup.departure().reason, Reason::Ended);
 }

@@ -18,15 +18,15 @@ use std::time::Instant;
 
 use fanout::gate::Play;
 use fanout::{
-    Deriver, Format, LaneGuard, LaneRefused, DerivedOffer, Packager, Phase, Protocol, ListenerHandle, Settings,
-    Sink, Stream, Tap, Tapped,
+    DerivedOffer, Deriver, Format, LaneGuard, LaneRefused, ListenerHandle, Packager, Phase,
+    Protocol, Settings, Sink, Stream, Tap, Tapped,
 };
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,
 };
 use support::{Encoder, TestFanout};
 
-/// What a lane was given, in words.
+/// What a lane received, in words.
 type Heard = Arc<Mutex<Vec<String>>>;
 
 /// A format that writes nothing and remembers everything.
@@ -62,14 +62,14 @@ fn name(id: TrackId) -> String {
     }
 }
 
-fn listen(house: &TestFanout, stream: &Arc<Stream>, takes_derived: bool) -> (LaneGuard, Heard) {
+fn listen(setup: &TestFanout, stream: &Arc<Stream>, takes_derived: bool) -> (LaneGuard, Heard) {
     let heard = Heard::default();
     let format = Format {
         name: if takes_derived { "both" } else { "own" },
         protocol: Protocol::Http,
         retention: fanout::Retention::Live,
     };
-    let permission = house.gatekeeper.authorize(Play {
+    let permission = setup.gatekeeper.authorize(Play {
         stream: stream.name().clone(),
     });
     let make = || -> Box<dyn Packager> {
@@ -84,12 +84,12 @@ fn listen(house: &TestFanout, stream: &Arc<Stream>, takes_derived: bool) -> (Lan
     (guard, heard)
 }
 
-/// A listener who has yet to connect.
-fn expect(house: &TestFanout, stream: &Arc<Stream>) -> Result<ListenerHandle, LaneRefused> {
+/// A listener that has yet to connect.
+fn expect(setup: &TestFanout, stream: &Arc<Stream>) -> Result<ListenerHandle, LaneRefused> {
     let action = Play {
         stream: stream.name().clone(),
     };
-    let permission = house.gatekeeper.authorize(action);
+    let permission = setup.gatekeeper.authorize(action);
     let format = Format {
         name: "both",
         protocol: Protocol::Http,
@@ -102,21 +102,21 @@ fn expect(house: &TestFanout, stream: &Arc<Stream>) -> Result<ListenerHandle, La
         }) as Box<dyn Packager>
     };
     let lane = stream.reserve_lane(&permission, format, make, Instant::now())?;
-    Ok(house.registry.fanout().handle(house.record("radio"), lane))
+    Ok(setup.registry.fanout().handle(setup.record("radio"), lane))
 }
 
 fn take(heard: &Heard) -> Vec<String> {
     std::mem::take(&mut heard.lock().unwrap())
 }
 
-fn stream(house: &TestFanout) -> Arc<Stream> {
+fn stream(setup: &TestFanout) -> Arc<Stream> {
     let name = StreamName::parse("radio").unwrap();
-    house.registry.stream(&name).unwrap()
+    setup.registry.stream(&name).unwrap()
 }
 
 fn opus(config: &'static [u8]) -> Track {
     Track {
-        // Whatever the maker calls it.
+        // Whatever id the maker uses.
         id: TrackId::AUDIO,
         kind: Kind::Audio,
         codec: Codec::Opus,
@@ -155,7 +155,7 @@ fn drain(tap: &mut Tap) -> (Vec<String>, bool) {
     }
 }
 
-/// Counts how often it was wanted, and offers Opus beside anything.
+/// Counts how often it was called, and offers Opus beside anything.
 #[derive(Default)]
 struct Maker {
     wanted: AtomicUsize,
@@ -188,11 +188,11 @@ impl Deriver for Maker {
 
 #[test]
 fn those_who_take_it_hear_both_and_the_others_nothing_new() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
-    let stream = stream(&house);
-    let (_own, own) = listen(&house, &stream, false);
-    let (_both, both) = listen(&house, &stream, true);
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let stream = stream(&setup);
+    let (_own, own) = listen(&setup, &stream, false);
+    let (_both, both) = listen(&setup, &stream, true);
     let derivation = stream.derive().unwrap();
     assert!(stream.derive().is_none(), "there is one already");
     let writer = derivation.writer();
@@ -220,10 +220,10 @@ fn those_who_take_it_hear_both_and_the_others_nothing_new() {
 }
 
 #[test]
-fn whoever_comes_later_gets_the_recent_past_of_both_by_time() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
-    let stream = stream(&house);
+fn a_late_lane_gets_the_recent_past_of_both_by_time() {
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let stream = stream(&setup);
     let derivation = stream.derive().unwrap();
     let writer = derivation.writer();
     writer.track(&opus(b"head"), Instant::now());
@@ -232,8 +232,8 @@ fn whoever_comes_later_gets_the_recent_past_of_both_by_time() {
         // Between two of the publisher's.
         writer.sample(packet(number * 20 + 10), Instant::now());
     }
-    let (_own, own) = listen(&house, &stream, false);
-    let (_both, both) = listen(&house, &stream, true);
+    let (_own, own) = listen(&setup, &stream, false);
+    let (_both, both) = listen(&setup, &stream, true);
     let (own, both) = (take(&own), take(&both));
     // The burst is four seconds: 200 of each, and the one it begins in.
     assert_eq!(own.len(), 1 + 201);
@@ -259,18 +259,18 @@ fn whoever_comes_later_gets_the_recent_past_of_both_by_time() {
 
 #[test]
 fn the_maker_is_called_when_it_is_wanted_and_may_leave_when_it_is_not() {
-    let house = TestFanout::new(Settings::default());
+    let setup = TestFanout::new(Settings::default());
     let maker = Arc::new(Maker::default());
-    house.registry.set_deriver(Arc::clone(&maker) as _);
+    setup.registry.set_deriver(Arc::clone(&maker) as _);
     let wanted = || maker.wanted.load(Ordering::SeqCst);
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
-    let stream = stream(&house);
-    let (_own, _) = listen(&house, &stream, false);
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let stream = stream(&setup);
+    let (_own, _) = listen(&setup, &stream, false);
     assert_eq!(wanted(), 0);
-    let (first, _) = listen(&house, &stream, true);
+    let (first, _) = listen(&setup, &stream, true);
     assert_eq!(wanted(), 1);
     let derivation = stream.derive().unwrap();
-    let (second, _) = listen(&house, &stream, true);
+    let (second, _) = listen(&setup, &stream, true);
     assert_eq!((wanted(), derivation.wanted()), (1, 2), "it is there");
 
     drop(first);
@@ -282,7 +282,7 @@ fn the_maker_is_called_when_it_is_wanted_and_may_leave_when_it_is_not() {
     assert!(derivation.retire());
     assert!(!stream.info().is_deriving);
 
-    let (_third, heard) = listen(&house, &stream, true);
+    let (_third, heard) = listen(&setup, &stream, true);
     assert_eq!(wanted(), 2);
     encoder.write(1).unwrap();
     late.sample(packet(0), Instant::now());
@@ -294,10 +294,10 @@ fn the_maker_is_called_when_it_is_wanted_and_may_leave_when_it_is_not() {
 
 #[test]
 fn it_goes_on_when_the_publisher_comes_back() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
-    let stream = stream(&house);
-    let (_guard, heard) = listen(&house, &stream, true);
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let stream = stream(&setup);
+    let (_guard, heard) = listen(&setup, &stream, true);
     let derivation = stream.derive().unwrap();
     let mut tap = stream.tap(Some(Kind::Audio)).unwrap();
     let writer = derivation.writer();
@@ -308,8 +308,8 @@ fn it_goes_on_when_the_publisher_comes_back() {
     take(&heard);
     assert_eq!(drain(&mut tap).0, ["track own", "own 0", "own 20"]);
 
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
-    // The end of the first epoch is given out late, and may not step back.
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    // The end of the first epoch is reported late, and may not step back.
     writer.sample(packet(20), Instant::now());
     writer.sample(packet(15), Instant::now());
     encoder.write(1).unwrap();
@@ -338,11 +338,11 @@ fn it_goes_on_when_the_publisher_comes_back() {
 
 #[test]
 fn the_offer_follows_the_publishers_tracks() {
-    let house = TestFanout::new(Settings::default());
-    let publisher = house.publish("radio", 1).unwrap();
-    let stream = stream(&house);
+    let setup = TestFanout::new(Settings::default());
+    let publisher = setup.publish("radio", 1).unwrap();
+    let stream = stream(&setup);
     assert_eq!(stream.info().offer, DerivedOffer::Nothing);
-    house.registry.set_deriver(Arc::new(Maker::default()));
+    setup.registry.set_deriver(Arc::new(Maker::default()));
     let encoder = Encoder::audio(publisher);
     let offer = stream.info().offer;
     assert_eq!(offer.track().unwrap().codec, Codec::Opus);
@@ -354,16 +354,16 @@ fn the_offer_follows_the_publishers_tracks() {
     assert_eq!(stream.info().offer.words(), Some("it is too loud"));
     drop(encoder);
     assert_eq!(stream.info().offer, reason, "its listeners are still here");
-    let _publisher = house.publish("radio", 1).unwrap();
+    let _publisher = setup.publish("radio", 1).unwrap();
     assert_eq!(stream.info().offer, DerivedOffer::Nothing);
 }
 
 #[test]
 fn a_publisher_cannot_write_the_derived_track() {
-    let house = TestFanout::new(Settings::default());
-    let mut publisher = house.publish("radio", 1).unwrap();
-    let stream = stream(&house);
-    let (_guard, heard) = listen(&house, &stream, true);
+    let setup = TestFanout::new(Settings::default());
+    let mut publisher = setup.publish("radio", 1).unwrap();
+    let stream = stream(&setup);
+    let (_guard, heard) = listen(&setup, &stream, true);
     let forged = Track {
         id: TrackId::DERIVED,
         ..opus(b"")
@@ -380,11 +380,11 @@ fn a_publisher_cannot_write_the_derived_track() {
 
 #[test]
 fn a_tap_begins_with_what_is_there_and_counts_as_a_follower() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(300).unwrap();
     assert!(!encoder.publisher.is_followed());
-    let stream = stream(&house);
+    let stream = stream(&setup);
     let mut tap = stream.tap(Some(Kind::Audio)).unwrap();
     let (past, _) = drain(&mut tap);
     assert_eq!(
@@ -403,7 +403,7 @@ fn a_tap_begins_with_what_is_there_and_counts_as_a_follower() {
     assert_eq!(rest.last().unwrap(), "own 46000");
     drop((tap, blind));
     encoder.write(1).unwrap();
-    house.registry.tick(Instant::now());
+    setup.registry.tick(Instant::now());
     encoder.write(1).unwrap();
     assert!(!encoder.publisher.is_followed());
 
@@ -413,15 +413,15 @@ fn a_tap_begins_with_what_is_there_and_counts_as_a_follower() {
 
 #[test]
 fn nothing_is_made_for_who_never_connects() {
-    let house = TestFanout::new(Settings::default());
+    let setup = TestFanout::new(Settings::default());
     let maker = Arc::new(Maker::default());
-    house.registry.set_deriver(Arc::clone(&maker) as _);
+    setup.registry.set_deriver(Arc::clone(&maker) as _);
     let wanted = || maker.wanted.load(Ordering::SeqCst);
-    let _encoder = Encoder::audio(house.publish("radio", 1).unwrap());
-    let stream = stream(&house);
-    let mut first = expect(&house, &stream).unwrap();
-    let second = expect(&house, &stream).unwrap();
-    house.registry.tick(Instant::now());
+    let _encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let stream = stream(&setup);
+    let mut first = expect(&setup, &stream).unwrap();
+    let second = expect(&setup, &stream).unwrap();
+    setup.registry.tick(Instant::now());
     assert_eq!((wanted(), stream.info().listeners), (0, 2));
     first.connected(&stream);
     assert_eq!(wanted(), 1);
@@ -434,21 +434,21 @@ fn nothing_is_made_for_who_never_connects() {
 
 #[test]
 fn what_there_is_no_room_for_is_refused_or_made_later() {
-    let house = TestFanout::new(Settings::default());
+    let setup = TestFanout::new(Settings::default());
     let maker = Arc::new(Maker::default());
-    house.registry.set_deriver(Arc::clone(&maker) as _);
+    setup.registry.set_deriver(Arc::clone(&maker) as _);
     let wanted = || maker.wanted.load(Ordering::SeqCst);
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
-    let stream = stream(&house);
-    let mut early = expect(&house, &stream).unwrap();
+    let stream = stream(&setup);
+    let mut early = expect(&setup, &stream).unwrap();
     maker.is_full.store(true, Ordering::SeqCst);
     assert_eq!(
-        expect(&house, &stream).err(),
+        expect(&setup, &stream).err(),
         Some(LaneRefused::Derivation),
         "there is no picture"
     );
-    let permission = house.gatekeeper.authorize(Play {
+    let permission = setup.gatekeeper.authorize(Play {
         stream: stream.name().clone(),
     });
     let format = Format {
@@ -460,10 +460,10 @@ fn what_there_is_no_room_for_is_refused_or_made_later() {
     let refused = stream.lane(&permission, format, nothing, Instant::now());
     assert_eq!(refused.err(), Some(LaneRefused::Derivation));
     early.connected(&stream);
-    let (_own, _) = listen(&house, &stream, false);
-    house.registry.tick(Instant::now());
+    let (_own, _) = listen(&setup, &stream, false);
+    setup.registry.tick(Instant::now());
     assert_eq!(wanted(), 0);
     maker.is_full.store(false, Ordering::SeqCst);
-    house.registry.tick(Instant::now());
+    setup.registry.tick(Instant::now());
     assert_eq!(wanted(), 1, "there is room now");
 }

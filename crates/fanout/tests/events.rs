@@ -1,4 +1,4 @@
-//! What is told of streams and listeners while they live.
+//! The events of streams and listeners while they live.
 
 #![allow(
     clippy::panic,
@@ -39,44 +39,44 @@ fn topics(events: &[Event]) -> Vec<Topic> {
     events.iter().map(|event| event.kind.topic()).collect()
 }
 
-fn title(house: &TestFanout, name: &str, text: &str) {
+fn title(setup: &TestFanout, name: &str, text: &str) {
     let stream = StreamName::parse(name).unwrap();
     let action = UpdateMetadata {
         stream: stream.clone(),
     };
-    let permission = house.gatekeeper.authorize(action);
+    let permission = setup.gatekeeper.authorize(action);
     let title = Title {
         text: text.to_owned(),
         url: String::new(),
     };
-    let stream = house.registry.stream(&stream).unwrap();
+    let stream = setup.registry.stream(&stream).unwrap();
     stream.set_title(&permission, title, Instant::now());
 }
 
 #[test]
 fn a_streams_life_is_told_in_order() {
     let linger = Duration::from_secs(3_600);
-    let house = TestFanout::new(Settings {
+    let setup = TestFanout::new(Settings {
         linger,
         ..Settings::default()
     });
-    let mut reader = house.registry.fanout().events().subscribe();
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
-    title(&house, "radio", "noon");
-    title(&house, "radio", "noon");
-    let mut listener = house.listen("radio", "");
+    let mut reader = setup.registry.fanout().events().subscribe();
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    title(&setup, "radio", "noon");
+    title(&setup, "radio", "noon");
+    let mut listener = setup.listen("radio", "");
     encoder.write(3).unwrap();
     listener.read(3 * encoder.size);
     listener.hang_up();
     encoder.write(1).unwrap();
-    let departure = house.departure();
-    house.registry.fanout().directory().leave(&departure);
+    let departure = setup.departure();
+    setup.registry.fanout().directory().leave(&departure);
     drop(encoder);
-    let again = Encoder::audio(house.publish("radio", 1).unwrap());
-    title(&house, "radio", "");
+    let again = Encoder::audio(setup.publish("radio", 1).unwrap());
+    title(&setup, "radio", "");
     let name = StreamName::parse("radio").unwrap();
-    house.registry.end(&name, None, Instant::now()).unwrap();
-    house
+    setup.registry.end(&name, None, Instant::now()).unwrap();
+    setup
         .registry
         .stream(&name)
         .unwrap()
@@ -128,13 +128,13 @@ fn a_streams_life_is_told_in_order() {
 
 #[test]
 fn a_stream_without_a_publisher_ends_abandoned() {
-    let house = TestFanout::new(Settings {
+    let setup = TestFanout::new(Settings {
         linger: Duration::ZERO,
         ..Settings::default()
     });
-    let mut reader = house.registry.fanout().events().subscribe();
-    drop(house.publish("radio", 1).unwrap());
-    house.registry.tick(Instant::now());
+    let mut reader = setup.registry.fanout().events().subscribe();
+    drop(setup.publish("radio", 1).unwrap());
+    setup.registry.tick(Instant::now());
     let all = happened(&mut reader);
     let [.., last] = &all[..] else { panic!() };
     let abandoned = EndReason::Abandoned;
@@ -143,10 +143,10 @@ fn a_stream_without_a_publisher_ends_abandoned() {
 
 #[test]
 fn a_takeover_is_told_before_the_new_epoch() {
-    let house = TestFanout::new(Settings::default());
-    let first = house.publish("radio", 1).unwrap();
-    let mut reader = house.registry.fanout().events().subscribe();
-    let _second = house.publish("radio", 1).unwrap();
+    let setup = TestFanout::new(Settings::default());
+    let first = setup.publish("radio", 1).unwrap();
+    let mut reader = setup.registry.fanout().events().subscribe();
+    let _second = setup.publish("radio", 1).unwrap();
     drop(first);
     let all = happened(&mut reader);
     assert_eq!(topics(&all), [Topic::TakenOver, Topic::Epoch]);
@@ -155,20 +155,20 @@ fn a_takeover_is_told_before_the_new_epoch() {
 
 #[test]
 fn a_listener_that_no_worker_takes_is_told_to_be_refused() {
-    let house = TestFanout::new(Settings::default());
-    let _encoder = Encoder::audio(house.publish("radio", 1).unwrap());
-    let fanout = house.registry.fanout();
+    let setup = TestFanout::new(Settings::default());
+    let _encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let fanout = setup.registry.fanout();
     let mut reader = fanout.events().subscribe();
     let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let listener = NewListener {
-        record: house.record("radio"),
+        record: setup.record("radio"),
         socket: TcpStream::connect(door.local_addr().unwrap()).unwrap(),
         head: Bytes::new(),
-        lane: house.lane("radio"),
+        lane: setup.lane("radio"),
         conversation: None,
         after: None,
     };
-    // A worker that has ended takes nobody in, as one whose inbox is full.
+    // A worker that has ended takes no listener, as one whose inbox is full.
     fanout.stop();
     assert!(fanout.attach(listener).is_err());
     let all = happened(&mut reader);
@@ -185,37 +185,37 @@ fn a_listener_that_no_worker_takes_is_told_to_be_refused() {
 
 #[test]
 fn who_is_degraded_is_told_once_and_recovers_once() {
-    let house = TestFanout::new(Settings::default());
-    let _encoder = Encoder::audio(house.publish("radio", 1).unwrap());
-    let fanout = Arc::clone(house.registry.fanout());
-    let mut handle = fanout.handle(house.record("radio"), house.lane("radio"));
+    let setup = TestFanout::new(Settings::default());
+    let _encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let fanout = Arc::clone(setup.registry.fanout());
+    let mut handle = fanout.handle(setup.record("radio"), setup.lane("radio"));
     handle.serve_in(&fanout.open_books(Plane::Webrtc));
     let mut reader = fanout.events().subscribe();
     for is_degraded in [true, true, false, false, true] {
         handle.set_degraded(is_degraded);
     }
-    house.registry.tick(Instant::now());
+    setup.registry.tick(Instant::now());
     let all = happened(&mut reader);
     assert_eq!(
         topics(&all),
         [Topic::Degraded, Topic::Recovered, Topic::Degraded]
     );
-    // One that is gone when that is told has left, and no more.
+    // One that is gone when that is reported has left, and no more.
     handle.set_degraded(false);
     drop(handle);
-    fanout.directory().leave(&house.departure());
-    house.registry.tick(Instant::now());
+    fanout.directory().leave(&setup.departure());
+    setup.registry.tick(Instant::now());
     assert_eq!(topics(&happened(&mut reader)), [Topic::ListenerLeft]);
 }
 
 #[test]
 fn a_worker_tells_that_its_listener_fell_behind() {
     const SIZE: usize = 50_000;
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), SIZE);
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), SIZE);
     encoder.write(1).unwrap();
-    let mut slow = house.listen("show", "");
-    let mut reader = house.registry.fanout().events().subscribe();
+    let mut slow = setup.listen("show", "");
+    let mut reader = setup.registry.fanout().events().subscribe();
     let mut told = Vec::new();
     // A worker looks at its listeners once a second, and the machine may be busy: it falls behind anew
     // until that is seen.
@@ -223,7 +223,7 @@ fn a_worker_tells_that_its_listener_fell_behind() {
         // More media than `skip_after` and less than `drop_after`, none of which it takes.
         encoder.write(125 + 60).unwrap();
         while frames(&slow.read(SIZE)) != [encoder.next - 1] {}
-        house.registry.tick(Instant::now());
+        setup.registry.tick(Instant::now());
         told.extend(happened(&mut reader));
         !told.is_empty()
     });

@@ -29,7 +29,7 @@ fn a_back_end_that_fails_ends_the_process() {
         };
         let make = || Ok(Box::new(Failing(Waker::new()?)) as Box<dyn Backend>);
         let (_fanout, departures) = Fanout::start(&config, make).unwrap();
-        // Nobody departs: this ends when the worker is gone, one way or the other.
+        // No listener departs: this ends when the worker is gone, one way or the other.
         departures.recv_timeout(Duration::from_secs(60)).ok();
         return;
     }

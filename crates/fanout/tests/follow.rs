@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use fanout::{LogReader, Reason, Settings};
 use support::{Alarm, Encoder, TestFanout, frames};
 
-fn reader(house: &TestFanout) -> LogReader {
-    house
+fn reader(setup: &TestFanout) -> LogReader {
+    setup
         .registry
         .fanout()
-        .follow(house.record("radio"), house.lane("radio"))
+        .follow(setup.record("radio"), setup.lane("radio"))
 }
 
 /// Everything that is there now, and whether the reader is at its end.
@@ -39,10 +39,10 @@ fn drain(reader: &mut LogReader, cx: &Context<'_>) -> (Vec<u8>, bool) {
 
 #[test]
 fn a_reader_gets_the_burst_then_each_sample_with_one_wake_up() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(1_000).unwrap();
-    let mut reader = reader(&house);
+    let mut reader = reader(&setup);
     let alarm = Arc::new(Alarm::default());
     let waker = Waker::from(Arc::clone(&alarm));
     let cx = Context::from_waker(&waker);
@@ -55,22 +55,22 @@ fn a_reader_gets_the_burst_then_each_sample_with_one_wake_up() {
         assert_eq!(alarm.count(), before + 1);
         assert_eq!(frames(&drain(&mut reader, &cx).0), [number]);
     }
-    assert_eq!(house.registry.fanout().listeners(), 1);
+    assert_eq!(setup.registry.fanout().listeners(), 1);
     let id = reader.id();
     drop(reader);
-    let departure = house.departure();
+    let departure = setup.departure();
     assert_eq!((departure.id, departure.reason), (id, Reason::Left));
     assert_eq!(departure.sent_bytes, 211 * 100);
-    assert_eq!(house.registry.fanout().listeners(), 0);
+    assert_eq!(setup.registry.fanout().listeners(), 0);
 }
 
 #[test]
 fn a_reader_that_sleeps_skips_and_one_that_sleeps_longer_is_dropped() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
     let cx = Context::from_waker(Waker::noop());
-    let mut sleeper = reader(&house);
+    let mut sleeper = reader(&setup);
     assert_eq!(frames(&drain(&mut sleeper, &cx).0), [0]);
     // Fifteen seconds: more than `skip_after`, less than `drop_after`.
     encoder.write(750).unwrap();
@@ -80,7 +80,7 @@ fn a_reader_that_sleeps_skips_and_one_that_sleeps_longer_is_dropped() {
     encoder.write(50 * 31).unwrap();
     assert!(drain(&mut sleeper, &cx).1);
     drop(sleeper);
-    let departure = house.departure();
+    let departure = setup.departure();
     assert_eq!((departure.reason, departure.skips), (Reason::Lag, 1));
 }
 
@@ -90,18 +90,18 @@ fn count(histogram: &fanout::stats::Histogram) -> u64 {
 
 #[test]
 fn readers_are_in_the_books_as_the_workers_listeners_are() {
-    let house = TestFanout::new(Settings::default());
-    let fanout = Arc::clone(house.registry.fanout());
+    let setup = TestFanout::new(Settings::default());
+    let fanout = Arc::clone(setup.registry.fanout());
     let books = fanout.task_books();
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(10).unwrap();
     let cx = Context::from_waker(Waker::noop());
-    let (mut keeps_up, mut stalls) = (reader(&house), reader(&house));
+    let (mut keeps_up, mut stalls) = (reader(&setup), reader(&setup));
     let burst = drain(&mut keeps_up, &cx).0.len() + drain(&mut stalls, &cx).0.len();
     assert_eq!(
         count(&books.forward_delay_seconds),
         0,
-        "nobody waited for the past"
+        "no message had to wait"
     );
     assert_eq!(books.listeners_now(), 2);
     assert_eq!(count(&books.join_seconds[0]), 2);
@@ -118,8 +118,8 @@ fn readers_are_in_the_books_as_the_workers_listeners_are() {
     assert!(books.busy_nanos.value() > 0 && count(&books.turn_seconds) == 4);
 
     let now = Instant::now();
-    house.registry.tick(now);
-    house.registry.tick(now + Duration::from_millis(500));
+    setup.registry.tick(now);
+    setup.registry.tick(now + Duration::from_millis(500));
     let lags = books.lag_seconds.value();
     assert_eq!(lags.counts.iter().sum::<u64>(), 2, "once a second");
     assert!((3.9..4.1).contains(&lags.sum), "{lags:?}");
@@ -134,24 +134,24 @@ fn readers_are_in_the_books_as_the_workers_listeners_are() {
     drain(&mut keeps_up, &cx);
     assert_eq!(books.skips.value(), 2);
     let later = |seconds| now + Duration::from_secs(seconds);
-    house.registry.tick(later(2));
+    setup.registry.tick(later(2));
     assert_eq!(books.degraded.value(), 2);
-    house.registry.tick(later(60));
+    setup.registry.tick(later(60));
     assert_eq!(books.degraded.value(), 0);
     drop((keeps_up, stalls));
     assert_eq!(books.departures[Reason::Left as usize].value(), 2);
-    house.registry.tick(later(90));
+    setup.registry.tick(later(90));
     assert_eq!((books.listeners_now(), books.demand_nanos.value()), (0, 0));
 }
 
 #[test]
 fn what_a_reader_was_given_late_is_counted() {
-    let house = TestFanout::new(Settings::default());
-    let books = Arc::clone(house.registry.fanout().task_books());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let setup = TestFanout::new(Settings::default());
+    let books = Arc::clone(setup.registry.fanout().task_books());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(1).unwrap();
     let cx = Context::from_waker(Waker::noop());
-    let mut reader = reader(&house);
+    let mut reader = reader(&setup);
     drain(&mut reader, &cx);
     let late = Duration::from_secs(2);
     encoder.write_as_of(1, Instant::now() - late).unwrap();
@@ -162,40 +162,40 @@ fn what_a_reader_was_given_late_is_counted() {
 
 #[test]
 fn a_reader_hears_of_the_end_and_of_being_removed() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("radio", 1).unwrap());
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("radio", 1).unwrap());
     encoder.write(3).unwrap();
     let alarm = Arc::new(Alarm::default());
     let waker = Waker::from(Arc::clone(&alarm));
     let cx = Context::from_waker(&waker);
-    let (mut removed, mut stays) = (reader(&house), reader(&house));
+    let (mut removed, mut stays) = (reader(&setup), reader(&setup));
     assert!(!drain(&mut removed, &cx).1);
     assert!(!drain(&mut stays, &cx).1);
 
-    let report = house.registry.fanout().report();
+    let report = setup.registry.fanout().report();
     assert_eq!(report.len(), 2);
-    house.registry.fanout().kick(removed.id());
+    setup.registry.fanout().kick(removed.id());
     assert_eq!(alarm.count(), 1);
     assert!(drain(&mut removed, &cx).1);
     drop(removed);
-    assert_eq!(house.departure().reason, Reason::Kicked);
+    assert_eq!(setup.departure().reason, Reason::Kicked);
 
     drop(encoder);
     let now = Instant::now();
-    house.registry.tick(now);
-    house.registry.tick(now + Settings::default().linger);
+    setup.registry.tick(now);
+    setup.registry.tick(now + Settings::default().linger);
     assert!(alarm.count() >= 2);
     assert!(drain(&mut stays, &cx).1);
     drop(stays);
-    assert_eq!(house.departure().reason, Reason::Ended);
+    assert_eq!(setup.departure().reason, Reason::Ended);
 }
 
 #[test]
 fn a_reader_can_stop_between_units() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("radio", 1).unwrap(), 100_000);
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("radio", 1).unwrap(), 100_000);
     encoder.write(2).unwrap();
-    let mut reader = reader(&house);
+    let mut reader = reader(&setup);
     let cx = Context::from_waker(Waker::noop());
     assert!(reader.rest_of_unit().is_none(), "it has not begun");
     let Poll::Ready(Some(first)) = reader.poll_next(&cx) else {

@@ -1,4 +1,4 @@
-//! Listeners that are served outside the workers are in the books like any other.
+//! Listeners that are served outside the workers are in the books like any others.
 
 #![allow(
     clippy::panic,
@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use fanout::{Follower, Judgement, Plane, Reason, ListenerHandle, Settings};
+use fanout::{Follower, Judgement, ListenerHandle, Plane, Reason, Settings};
 use media::Span;
 use support::{Alarm, Encoder, TestFanout, frames};
 
-fn handle(house: &TestFanout) -> ListenerHandle {
-    let fanout = house.registry.fanout();
-    fanout.handle(house.record("show"), house.lane("show"))
+fn handle(setup: &TestFanout) -> ListenerHandle {
+    let fanout = setup.registry.fanout();
+    fanout.handle(setup.record("show"), setup.lane("show"))
 }
 
 /// The units from `from` on as frame numbers, each read in one piece.
@@ -37,9 +37,9 @@ fn read(follower: &Follower, from: u64) -> Vec<u64> {
 
 #[test]
 fn a_follower_sees_each_unit_where_it_lies_or_put_together() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 100_000);
-    let guard = house.lane("show");
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), 100_000);
+    let guard = setup.lane("show");
     let mut follower = Follower::new(&guard);
     assert_eq!(follower.entry(Span::ZERO), None);
     assert!(follower.arm(Waker::noop()), "there is nothing yet");
@@ -62,9 +62,9 @@ fn a_follower_sees_each_unit_where_it_lies_or_put_together() {
 
 #[test]
 fn a_follower_judges_like_the_workers() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
-    let mut follower = Follower::new(&house.lane("show"));
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), 100);
+    let mut follower = Follower::new(&setup.lane("show"));
     encoder.write(40).unwrap();
     follower.refresh();
     assert_eq!(follower.judge(0), Judgement::Keep);
@@ -78,9 +78,9 @@ fn a_follower_judges_like_the_workers() {
 
 #[test]
 fn a_follower_is_woken_once_and_learns_of_the_end() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
-    let mut follower = Follower::new(&house.lane("show"));
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), 100);
+    let mut follower = Follower::new(&setup.lane("show"));
     let alarm = Arc::new(Alarm::default());
     let waker = Waker::from(Arc::clone(&alarm));
     follower.refresh();
@@ -89,18 +89,18 @@ fn a_follower_is_woken_once_and_learns_of_the_end() {
     assert_eq!(alarm.count(), 1);
     follower.refresh();
     assert!(follower.arm(&waker) && !follower.has_ended());
-    house.registry.end_all();
+    setup.registry.end_all();
     assert_eq!(alarm.count(), 2);
     assert!(follower.has_ended() && !follower.arm(&waker));
 }
 
 #[test]
-fn a_seat_is_counted_listed_reported_and_removed() {
-    let house = TestFanout::new(Settings::default());
-    let fanout = Arc::clone(house.registry.fanout());
-    let _encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
-    let mut taken = handle(&house);
-    let other = handle(&house);
+fn a_handle_is_counted_listed_reported_and_removed() {
+    let setup = TestFanout::new(Settings::default());
+    let fanout = Arc::clone(setup.registry.fanout());
+    let _encoder = Encoder::video(setup.publish("show", 1).unwrap(), 100);
+    let mut taken = handle(&setup);
+    let other = handle(&setup);
     let books = fanout.open_books(Plane::Webrtc);
     taken.serve_in(&books);
     let listed = fanout.directory().list();
@@ -134,7 +134,7 @@ fn a_seat_is_counted_listed_reported_and_removed() {
     taken.ends_by(Reason::Kicked);
     let id = taken.id();
     drop(taken);
-    let departure = house.departure();
+    let departure = setup.departure();
     assert_eq!((departure.id, departure.reason), (id, Reason::Kicked));
     assert_eq!((departure.sent_bytes, departure.skips), (1_500, 1));
     assert_eq!(books.degraded.value(), 0);
@@ -143,10 +143,10 @@ fn a_seat_is_counted_listed_reported_and_removed() {
 }
 
 #[test]
-fn a_seat_is_in_the_books_of_the_thread_that_serves_it() {
-    let house = TestFanout::new(Settings::default());
-    let fanout = Arc::clone(house.registry.fanout());
-    let _encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
+fn a_handle_is_in_the_books_of_the_thread_that_serves_it() {
+    let setup = TestFanout::new(Settings::default());
+    let fanout = Arc::clone(setup.registry.fanout());
+    let _encoder = Encoder::video(setup.publish("show", 1).unwrap(), 100);
     let [one, other] = [(); 2].map(|()| fanout.open_books(Plane::Webrtc));
     assert_eq!(
         (one.label(), other.label()),
@@ -154,7 +154,7 @@ fn a_seat_is_in_the_books_of_the_thread_that_serves_it() {
     );
     let labels: Vec<_> = fanout.books().iter().map(|books| books.label()).collect();
     assert_eq!(labels, ["0", "1", "tasks", "webrtc-0", "webrtc-1"]);
-    let mut handle = handle(&house);
+    let mut handle = handle(&setup);
     let counts = || [fanout.task_books(), &one, &other].map(|books| books.listeners_now());
     assert_eq!(counts(), [1, 0, 0], "it has yet to connect");
     handle.serve_in(&other);
@@ -171,9 +171,9 @@ fn a_seat_is_in_the_books_of_the_thread_that_serves_it() {
 
 #[test]
 fn a_keyframe_is_asked_for_once_in_a_while_and_not_when_it_has_come() {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::video(house.publish("show", 1).unwrap(), 100);
-    let (one, other) = (handle(&house), handle(&house));
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::video(setup.publish("show", 1).unwrap(), 100);
+    let (one, other) = (handle(&setup), handle(&setup));
     let now = Instant::now();
     let later = |millis| now + Duration::from_millis(millis);
     assert!(!encoder.publisher.takes_keyframe_request(now));

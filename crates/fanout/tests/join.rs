@@ -1,4 +1,4 @@
-//! Joining: what is waited for, for how long, and by what a joiner is woken.
+//! Joining: what is waited for, for how long, and what wakes a joiner.
 
 #![allow(
     clippy::panic,
@@ -34,10 +34,10 @@ use media::{
 use support::{FORMAT, Frames, TestFanout};
 use tokio::time::{Instant, sleep, timeout};
 
-/// Lets everybody listen to everything but `secret`.
-struct Doorkeeper<'a>(&'a Gatekeeper);
+/// Permits everything but `secret`.
+struct AllButSecret<'a>(&'a Gatekeeper);
 
-impl Gate for Doorkeeper<'_> {
+impl Gate for AllButSecret<'_> {
     fn publish<'a>(&'a self, _: &'a Request<'a>) -> Decision<'a, Publish> {
         Box::pin(async { Err(Denied::Wrong) })
     }
@@ -62,8 +62,8 @@ fn name(text: &str) -> StreamName {
     StreamName::parse(text).unwrap()
 }
 
-fn publish(house: &TestFanout, stream: &str, container: Container) -> Publisher {
-    let permission = house.gatekeeper.authorize(Publish {
+fn publish(setup: &TestFanout, stream: &str, container: Container) -> Publisher {
+    let permission = setup.gatekeeper.authorize(Publish {
         stream: name(stream),
         credential: Credential(1),
     });
@@ -75,19 +75,19 @@ fn publish(house: &TestFanout, stream: &str, container: Container) -> Publisher 
         content_type: String::new(),
         headers: Vec::new(),
     };
-    let begun = house
+    let begun = setup
         .registry
         .publish(&permission, source, StdInstant::now());
     begun.unwrap()
 }
 
 async fn join<T>(
-    house: &TestFanout,
+    setup: &TestFanout,
     stream: &str,
     waits: Waits,
     choose: impl FnMut(&Info) -> Choice<T>,
 ) -> Result<Joined<T>, JoinRefused> {
-    let gate = Doorkeeper(&house.gatekeeper);
+    let gate = AllButSecret(&setup.gatekeeper);
     let name = name(stream);
     let wish = Wish {
         request: Request::new(&name, "test", (Ipv4Addr::LOCALHOST, 1).into()),
@@ -99,7 +99,7 @@ async fn join<T>(
             permit: None,
         },
     };
-    fanout::join(&house.registry, &gate, wish, waits, choose).await
+    fanout::join(&setup.registry, &gate, wish, waits, choose).await
 }
 
 /// Anything.
@@ -147,10 +147,10 @@ fn assert_took(since: Instant, expected: Duration) {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_here_is_joined_at_once_and_its_lanes_can_be_opened_again() {
-    let house = TestFanout::new(Settings::default());
-    let _publisher = house.publish("radio", 1).unwrap();
+    let setup = TestFanout::new(Settings::default());
+    let _publisher = setup.publish("radio", 1).unwrap();
     let asked = Instant::now();
-    let joined = join(&house, "radio", Waits::default(), take).await.unwrap();
+    let joined = join(&setup, "radio", Waits::default(), take).await.unwrap();
     assert_eq!(asked.elapsed(), Duration::ZERO);
     assert_eq!(joined.info.listeners, 0);
     let mut subscription = joined.subscription;
@@ -243,12 +243,12 @@ const EVENTS: [Event; 6] = [
 
 #[tokio::test(start_paused = true)]
 async fn joiners_are_woken_by_what_happens_and_look_at_nothing_else() {
-    let house = TestFanout::new(Settings::default());
-    let mut publisher = Some(publish(&house, "show", Container::Unknown));
+    let setup = TestFanout::new(Settings::default());
+    let mut publisher = Some(publish(&setup, "show", Container::Unknown));
     for (what, happen, shows) in EVENTS {
         let looks = Cell::new(0);
         let asked = Instant::now();
-        let joining = join(&house, "show", Waits::default(), |info| {
+        let joining = join(&setup, "show", Waits::default(), |info| {
             looks.set(looks.get() + 1);
             match shows(info) {
                 true => Choice::Take(()),
@@ -256,12 +256,12 @@ async fn joiners_are_woken_by_what_happens_and_look_at_nothing_else() {
             }
         });
         let happening = async {
-            // Not a moment of the paused clock: who waits by a timer does not wake for it.
+            // Not a moment of the paused clock: a waiter that uses a timer does not wake for it.
             while looks.get() == 0 {
                 tokio::task::yield_now().await;
             }
             match what {
-                "another one comes" => publisher = Some(publish(&house, "show", Container::Tracks)),
+                "another one comes" => publisher = Some(publish(&setup, "show", Container::Tracks)),
                 _ => happen(&mut publisher),
             }
         };
@@ -274,10 +274,10 @@ async fn joiners_are_woken_by_what_happens_and_look_at_nothing_else() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_announced_is_waited_for_without_looking() {
-    let house = TestFanout::new(Settings::default());
-    let _publisher = publish(&house, "show", Container::Tracks);
+    let setup = TestFanout::new(Settings::default());
+    let _publisher = publish(&setup, "show", Container::Tracks);
     let (asked, looks) = (Instant::now(), Cell::new(0));
-    let joining = join(&house, "show", Waits::default(), |_| -> Choice<()> {
+    let joining = join(&setup, "show", Waits::default(), |_| -> Choice<()> {
         looks.set(looks.get() + 1);
         Choice::Unclear
     });
@@ -291,22 +291,22 @@ async fn what_is_not_announced_is_waited_for_without_looking() {
 
 #[tokio::test(start_paused = true)]
 async fn a_second_best_is_taken_in_its_time_unless_better_comes() {
-    let house = TestFanout::new(Settings::default());
-    let mut publisher = publish(&house, "show", Container::Tracks);
+    let setup = TestFanout::new(Settings::default());
+    let mut publisher = publish(&setup, "show", Container::Tracks);
     let second = Duration::from_secs(1);
     let choose = |info: &Info| match info.tracks.len() {
         0 => Choice::Settle("nothing", second),
         _ => Choice::Take("a track"),
     };
     let asked = Instant::now();
-    let joined = join(&house, "show", Waits::default(), choose).await;
+    let joined = join(&setup, "show", Waits::default(), choose).await;
     assert_eq!(joined.unwrap().choice, "nothing");
     assert_took(asked, second);
 
     // Never later than tracks are waited for at all.
     let asked = Instant::now();
     let hesitant = |_: &Info| Choice::Settle("late", Duration::from_secs(60));
-    let joined = join(&house, "show", Waits::default(), hesitant).await;
+    let joined = join(&setup, "show", Waits::default(), hesitant).await;
     assert_eq!(joined.unwrap().choice, "late");
     assert_took(asked, Waits::TRACKS);
 
@@ -315,42 +315,42 @@ async fn a_second_best_is_taken_in_its_time_unless_better_comes() {
         sleep(second / 2).await;
         write(&mut publisher, track(TrackId::AUDIO, Kind::Audio));
     };
-    let (joined, ()) = tokio::join!(join(&house, "show", Waits::default(), choose), writing);
+    let (joined, ()) = tokio::join!(join(&setup, "show", Waits::default(), choose), writing);
     assert_eq!(joined.unwrap().choice, "a track");
     assert_took(asked, second / 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_ends_or_does_not_fit_is_waited_for_no_longer() {
-    let house = TestFanout::new(Settings::default());
-    let _publisher = publish(&house, "show", Container::Tracks);
+    let setup = TestFanout::new(Settings::default());
+    let _publisher = publish(&setup, "show", Container::Tracks);
     let asked = Instant::now();
-    let joined = join(&house, "show", Waits::default(), |_| -> Choice<()> {
+    let joined = join(&setup, "show", Waits::default(), |_| -> Choice<()> {
         Choice::Impossible
     });
     assert!(matches!(joined.await, Err(JoinRefused::Impossible(_))));
     let ending = async {
-        house
+        setup
             .registry
             .stream(&name("show"))
             .unwrap()
             .end(EndReason::Operator)
     };
     let unclear = |_: &Info| -> Choice<()> { Choice::Unclear };
-    let joining = join(&house, "show", Waits::default(), unclear);
+    let joining = join(&setup, "show", Waits::default(), unclear);
     let (joined, ()) = tokio::join!(joining, ending);
     assert!(matches!(joined, Err(JoinRefused::Lane(LaneRefused::Ended))));
     // What has ended and is still in the books is not here.
-    let joined = join(&house, "show", Waits::default(), take).await;
+    let joined = join(&setup, "show", Waits::default(), take).await;
     assert!(matches!(joined, Err(JoinRefused::NotFound)));
     assert_eq!(asked.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_knows_of_is_waited_for_only_by_who_wants_to() {
-    let house = TestFanout::new(Settings::default());
+async fn an_unknown_stream_is_waited_for_only_if_asked_for() {
+    let setup = TestFanout::new(Settings::default());
     let asked = Instant::now();
-    let joined = join(&house, "show", Waits::default(), take).await;
+    let joined = join(&setup, "show", Waits::default(), take).await;
     assert!(matches!(joined, Err(JoinRefused::NotFound)));
     assert_eq!(asked.elapsed(), Duration::ZERO);
     let patient = Waits {
@@ -358,26 +358,26 @@ async fn what_nobody_knows_of_is_waited_for_only_by_who_wants_to() {
         ..Waits::default()
     };
     let asked = Instant::now();
-    let joined = join(&house, "show", patient, take).await;
+    let joined = join(&setup, "show", patient, take).await;
     assert!(matches!(joined, Err(JoinRefused::NotFound)));
     assert_took(asked, patient.absent);
     let asked = Instant::now();
     let publishing = async {
         sleep(patient.absent / 2).await;
-        publish(&house, "show", Container::Tracks)
+        publish(&setup, "show", Container::Tracks)
     };
-    let (joined, _publisher) = tokio::join!(join(&house, "show", patient, take), publishing);
+    let (joined, _publisher) = tokio::join!(join(&setup, "show", patient, take), publishing);
     assert!(joined.is_ok());
     assert_took(asked, patient.absent / 2);
 }
 
-/// Answers always the same, and counts how often it was asked.
+/// Always gives the same answer, and counts the questions.
 struct Far(Located, AtomicUsize);
 
 impl Far {
-    fn of(house: &TestFanout, answer: Located) -> Arc<Self> {
+    fn of(setup: &TestFanout, answer: Located) -> Arc<Self> {
         let far = Arc::new(Self(answer, AtomicUsize::new(0)));
-        house.registry.set_origin(Arc::clone(&far) as _);
+        setup.registry.set_origin(Arc::clone(&far) as _);
         far
     }
 
@@ -399,23 +399,23 @@ impl Origin for Far {
 
 #[tokio::test(start_paused = true)]
 async fn what_an_origin_brings_is_waited_for_for_a_while() {
-    let house = TestFanout::new(Settings::default());
-    let far = Far::of(&house, Located::Coming);
+    let setup = TestFanout::new(Settings::default());
+    let far = Far::of(&setup, Located::Coming);
     let asked = Instant::now();
-    let joined = join(&house, "far/show", Waits::default(), take).await;
+    let joined = join(&setup, "far/show", Waits::default(), take).await;
     assert!(matches!(joined, Err(JoinRefused::Late)));
     assert_took(asked, Waits::COMING);
     let asked = Instant::now();
     let coming = async {
         sleep(Waits::COMING / 2).await;
-        publish(&house, "far/show", Container::Tracks)
+        publish(&setup, "far/show", Container::Tracks)
     };
-    let joining = join(&house, "far/show", Waits::default(), take);
+    let joining = join(&setup, "far/show", Waits::default(), take);
     let (joined, _publisher) = tokio::join!(joining, coming);
     assert!(joined.is_ok());
     assert_took(asked, Waits::COMING / 2);
     assert_eq!(far.asked(), 2);
-    join(&house, "far/show", Waits::default(), take)
+    join(&setup, "far/show", Waits::default(), take)
         .await
         .unwrap();
     assert_eq!(far.asked(), 2, "it is here");
@@ -423,19 +423,19 @@ async fn what_an_origin_brings_is_waited_for_for_a_while() {
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_requests_for_an_unknown_name_ask_once() {
-    let house = TestFanout::new(Settings::default());
-    let far = Far::of(&house, Located::Unknown);
+    let setup = TestFanout::new(Settings::default());
+    let far = Far::of(&setup, Located::Unknown);
     let asked = Instant::now();
     for _ in 0..1_000 {
-        let joined = join(&house, "far/none", Waits::default(), take).await;
+        let joined = join(&setup, "far/none", Waits::default(), take).await;
         assert!(matches!(joined, Err(JoinRefused::NotFound)));
     }
     assert_eq!(far.asked(), 1);
     assert_eq!(asked.elapsed(), Duration::ZERO, "and wait for nothing");
     // An unknown name may be published here all the same.
-    let _publisher = publish(&house, "far/none", Container::Tracks);
+    let _publisher = publish(&setup, "far/none", Container::Tracks);
     assert!(
-        join(&house, "far/none", Waits::default(), take)
+        join(&setup, "far/none", Waits::default(), take)
             .await
             .is_ok()
     );
@@ -443,10 +443,10 @@ async fn a_thousand_requests_for_an_unknown_name_ask_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_origin_that_cannot_say_is_not_taken_for_one_that_has_none() {
-    let house = TestFanout::new(Settings::default());
-    let far = Far::of(&house, Located::Unavailable);
+    let setup = TestFanout::new(Settings::default());
+    let far = Far::of(&setup, Located::Unavailable);
     for asked in 1..=2 {
-        let joined = join(&house, "far/show", Waits::default(), take).await;
+        let joined = join(&setup, "far/show", Waits::default(), take).await;
         assert!(matches!(joined, Err(JoinRefused::Unavailable)));
         assert_eq!(far.asked(), asked);
     }
@@ -454,50 +454,50 @@ async fn an_origin_that_cannot_say_is_not_taken_for_one_that_has_none() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_asked_for_a_listener_that_may_not() {
-    let house = TestFanout::new(Settings::default());
-    let far = Far::of(&house, Located::Coming);
-    let joined = join(&house, "secret", Waits::default(), take).await;
+    let setup = TestFanout::new(Settings::default());
+    let far = Far::of(&setup, Located::Coming);
+    let joined = join(&setup, "secret", Waits::default(), take).await;
     assert!(matches!(joined, Err(JoinRefused::Denied(Denied::Missing))));
     assert_eq!(far.asked(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_must_be_live_is_not_joined_while_it_lingers() {
-    let house = TestFanout::new(Settings::default());
-    drop(publish(&house, "show", Container::Tracks));
+    let setup = TestFanout::new(Settings::default());
+    drop(publish(&setup, "show", Container::Tracks));
     let live = Waits {
         presence: Presence::Live,
         ..Waits::default()
     };
-    assert!(join(&house, "show", Waits::default(), take).await.is_ok());
+    assert!(join(&setup, "show", Waits::default(), take).await.is_ok());
     let asked = Instant::now();
-    let joined = join(&house, "show", live, take).await;
+    let joined = join(&setup, "show", live, take).await;
     assert!(matches!(joined, Err(JoinRefused::NotFound)));
     assert_eq!(asked.elapsed(), Duration::ZERO);
 
-    let house = TestFanout::new(Settings::default());
-    let far = Far::of(&house, Located::Coming);
-    drop(publish(&house, "show", Container::Tracks));
+    let setup = TestFanout::new(Settings::default());
+    let far = Far::of(&setup, Located::Coming);
+    drop(publish(&setup, "show", Container::Tracks));
     let returning = async {
         sleep(Waits::COMING / 2).await;
-        publish(&house, "show", Container::Tracks)
+        publish(&setup, "show", Container::Tracks)
     };
-    let (joined, _publisher) = tokio::join!(join(&house, "show", live, take), returning);
+    let (joined, _publisher) = tokio::join!(join(&setup, "show", live, take), returning);
     assert_eq!(joined.unwrap().info.epoch, 2);
-    assert_eq!(far.asked(), 1, "its origin is told that somebody waits");
+    assert_eq!(far.asked(), 1, "its origin is told that a listener waits");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_join_that_is_given_up_leaves_nobody_counted() {
-    let house = TestFanout::new(Settings::default());
-    let _publisher = publish(&house, "show", Container::Tracks);
+async fn a_cancelled_join_leaves_no_listener_counted() {
+    let setup = TestFanout::new(Settings::default());
+    let _publisher = publish(&setup, "show", Container::Tracks);
     let unclear = |_: &Info| -> Choice<()> { Choice::Unclear };
-    let joining = join(&house, "show", Waits::default(), unclear);
+    let joining = join(&setup, "show", Waits::default(), unclear);
     assert!(timeout(Waits::TRACKS / 2, joining).await.is_err());
-    let stream = house.registry.stream(&name("show")).unwrap();
+    let stream = setup.registry.stream(&name("show")).unwrap();
     assert_eq!(
         (stream.info().listeners, stream.info().listeners_peak),
         (0, 0)
     );
-    assert_eq!(house.registry.fanout().listeners(), 0);
+    assert_eq!(setup.registry.fanout().listeners(), 0);
 }

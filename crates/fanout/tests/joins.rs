@@ -1,4 +1,4 @@
-//! Whoever joins sees a picture soon, and one stream's long picture groups take no memory from others.
+//! Joiners see a picture soon, and one stream's long picture groups take no memory from others.
 
 #![allow(
     clippy::panic,
@@ -19,7 +19,7 @@ use support::{Encoder, FORMAT, TestFanout, frames, wait_until};
 
 const MIB: usize = 1024 * 1024;
 
-/// Nothing but the first picture is a keyframe, unless somebody sees to it.
+/// Nothing but the first picture is a keyframe, unless the test sets one.
 const NEVER: u64 = u64::MAX;
 
 fn of(name: &'static str, protocol: Protocol) -> Format {
@@ -31,32 +31,32 @@ fn of(name: &'static str, protocol: Protocol) -> Format {
     }
 }
 
-fn camera(house: &TestFanout, name: &str, size: usize) -> Encoder {
-    let mut camera = Encoder::video(house.publish(name, 1).unwrap(), size);
+fn camera(setup: &TestFanout, name: &str, size: usize) -> Encoder {
+    let mut camera = Encoder::video(setup.publish(name, 1).unwrap(), size);
     camera.key_every = NEVER;
     camera
 }
 
-/// One keyframe, then nothing but pictures that build on it: a browser that nobody asks.
+/// One keyframe, then nothing but pictures that build on it: a browser that is not asked for more.
 #[test]
 fn a_stream_of_one_keyframe_stays_within_the_memory_and_leaves_room_for_others() {
-    let house = TestFanout::with_memory(Settings::default(), Takeover::SameCredential, 0, 16 * MIB);
-    let fanout = house.registry.fanout();
-    let mut greedy = camera(&house, "greedy", 25_000);
+    let setup = TestFanout::with_memory(Settings::default(), Takeover::SameCredential, 0, 16 * MIB);
+    let fanout = setup.registry.fanout();
+    let mut greedy = camera(&setup, "greedy", 25_000);
     greedy.write(1).unwrap();
     let lanes = ["a", "b", "c"].map(|name| {
         let format = of(name, Protocol::Http);
-        house.lane_of("greedy", format).unwrap()
+        setup.lane_of("greedy", format).unwrap()
     });
     for _ in 0..1_500 {
         greedy.write(1).unwrap();
         assert!(fanout.log_bytes() <= 16 * MIB + 16 * MIB / 10);
     }
-    let mut other = Encoder::video(house.publish("other", 1).unwrap(), 5_000);
+    let mut other = Encoder::video(setup.publish("other", 1).unwrap(), 5_000);
     other.write(100).unwrap();
-    let _others = house.lane("other");
+    let _others = setup.lane("other");
     other.write(100).unwrap();
-    let mut listener = house.listen("other", "");
+    let mut listener = setup.listen("other", "");
     assert!(frames(&listener.read(25 * 5_000)).into_iter().eq(175..200));
     // The greedy stream goes on and is never closed.
     greedy.write(500).unwrap();
@@ -73,14 +73,14 @@ fn a_stream_of_one_keyframe_stays_within_the_memory_and_leaves_room_for_others()
 /// However many formats strangers ask for, each stream has one.
 #[test]
 fn each_stream_has_its_first_lane_when_memory_is_short() {
-    let house = TestFanout::with_memory(Settings::default(), Takeover::SameCredential, 0, 8 * MIB);
-    let mut greedy = camera(&house, "greedy", 100_000);
+    let setup = TestFanout::with_memory(Settings::default(), Takeover::SameCredential, 0, 8 * MIB);
+    let mut greedy = camera(&setup, "greedy", 100_000);
     greedy.write(1).unwrap();
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
     let mut lanes = Vec::new();
     let mut refused = 0;
     for name in names {
-        match house.lane_of("greedy", of(name, Protocol::Http)) {
+        match setup.lane_of("greedy", of(name, Protocol::Http)) {
             Ok(lane) => lanes.push(lane),
             Err(reason) => {
                 assert_eq!(reason, LaneRefused::Memory);
@@ -90,41 +90,41 @@ fn each_stream_has_its_first_lane_when_memory_is_short() {
         greedy.write(30).unwrap();
     }
     assert!(lanes.len() >= 2 && refused > 0, "{} lanes", lanes.len());
-    assert_eq!(house.registry.fanout().lanes_refused(), refused);
-    assert!(house.registry.fanout().log_pressure() >= 1.0);
-    let _other = camera(&house, "other", 1_000);
-    assert!(house.lane_of("other", FORMAT).is_ok());
+    assert_eq!(setup.registry.fanout().lanes_refused(), refused);
+    assert!(setup.registry.fanout().log_pressure() >= 1.0);
+    let _other = camera(&setup, "other", 1_000);
+    assert!(setup.lane_of("other", FORMAT).is_ok());
 }
 
 #[test]
 fn who_joins_at_an_old_keyframe_has_the_publisher_asked_whatever_the_protocol() {
     for protocol in Protocol::ALL {
-        let house = TestFanout::new(Settings::default());
-        let mut camera = camera(&house, "show", 1_000);
+        let setup = TestFanout::new(Settings::default());
+        let mut camera = camera(&setup, "show", 1_000);
         let now = Instant::now();
         camera.write(40).unwrap();
-        let _first = house.lane_of("show", of("x", protocol)).unwrap();
+        let _first = setup.lane_of("show", of("x", protocol)).unwrap();
         assert!(
             !camera.publisher.takes_keyframe_request(now),
             "{protocol:?}: 1.6 s old"
         );
         camera.write(20).unwrap();
-        let _second = house.lane_of("show", of("x", protocol)).unwrap();
+        let _second = setup.lane_of("show", of("x", protocol)).unwrap();
         assert!(
             camera.publisher.takes_keyframe_request(now),
             "{protocol:?}: 2.4 s old"
         );
-        let _third = house.lane_of("show", of("x", protocol)).unwrap();
+        let _third = setup.lane_of("show", of("x", protocol)).unwrap();
         let soon = now + Duration::from_millis(100);
         assert!(!camera.publisher.takes_keyframe_request(soon), "one wish");
     }
 }
 
 #[test]
-fn keyframes_are_asked_for_regularly_while_somebody_listens_who_cannot_ask() {
-    let house = TestFanout::new(Settings::default());
+fn keyframes_are_asked_for_regularly_while_a_listener_cannot_ask() {
+    let setup = TestFanout::new(Settings::default());
     let start = Instant::now();
-    let mut camera = camera(&house, "show", 1_000);
+    let mut camera = camera(&setup, "show", 1_000);
     camera.write(1).unwrap();
     // What it does when it is asked: a keyframe with the next picture.
     let mut asked_at = Vec::new();
@@ -142,35 +142,35 @@ fn keyframes_are_asked_for_regularly_while_somebody_listens_who_cannot_ask() {
             camera.key_every = NEVER;
         }
     };
-    let receiver = house.lane_of("show", of("rtp", Protocol::Webrtc)).unwrap();
+    let receiver = setup.lane_of("show", of("rtp", Protocol::Webrtc)).unwrap();
     film(&mut camera, &mut asked_at);
     assert!(asked_at.is_empty(), "receivers of RTP ask: {asked_at:?}");
     drop(receiver);
-    let _listener = house.lane_of("show", of("flv", Protocol::Flv)).unwrap();
+    let _listener = setup.lane_of("show", of("flv", Protocol::Flv)).unwrap();
     film(&mut camera, &mut asked_at);
     assert!((5..=8).contains(&asked_at.len()), "in 20 s at {asked_at:?}");
 }
 
-/// Thirty seconds are as much of the past as anybody is given; then the next keyframe is awaited.
+/// Thirty seconds are the most of the past that a listener is given; then the next keyframe is awaited.
 #[test]
 fn a_keyframe_of_long_ago_is_not_started_at() {
-    let house = TestFanout::new(Settings::default());
-    let mut camera = camera(&house, "show", 1_000);
-    let _keeps_the_lane = house.lane("show");
+    let setup = TestFanout::new(Settings::default());
+    let mut camera = camera(&setup, "show", 1_000);
+    let _keeps_the_lane = setup.lane("show");
     // Forty seconds.
     camera.write(1_000).unwrap();
-    let mut joiner = house.listen("show", "");
+    let mut joiner = setup.listen("show", "");
     camera.write(20).unwrap();
     camera.key_every = 1_020;
     camera.write(5).unwrap();
     assert!(frames(&joiner.read(5_000)).into_iter().eq(1_020..1_025));
-    wait_until(|| house.registry.fanout().listeners() == 1);
+    wait_until(|| setup.registry.fanout().listeners() == 1);
 }
 
 #[test]
 fn the_keyframe_interval_is_known() {
-    let house = TestFanout::new(Settings::default());
-    let mut camera = Encoder::video(house.publish("show", 1).unwrap(), 1_000);
+    let setup = TestFanout::new(Settings::default());
+    let mut camera = Encoder::video(setup.publish("show", 1).unwrap(), 1_000);
     camera.key_every = 200;
     let facts = |camera: &Encoder| camera.publisher.stream().info().keyframes.unwrap();
     assert_eq!(facts(&camera).interval, None);
@@ -180,7 +180,7 @@ fn the_keyframe_interval_is_known() {
     assert!(long.words().unwrap().contains("every 8.0 s"));
     camera.publisher.takes_keyframe_request(Instant::now());
     assert_eq!(facts(&camera).words(), None, "its encoder can be asked");
-    let _radio = Encoder::audio(house.publish("radio", 1).unwrap());
-    let radio = house.registry.list().into_iter().next().unwrap();
+    let _radio = Encoder::audio(setup.publish("radio", 1).unwrap());
+    let radio = setup.registry.list().into_iter().next().unwrap();
     assert_eq!(radio.info().keyframes, None);
 }

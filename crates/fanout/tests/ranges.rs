@@ -64,22 +64,22 @@ impl Packager for Parts {
 
 /// A stream with segments of five frames, of a second and 10,000 bytes each.
 struct Scene {
-    house: TestFanout,
+    setup: TestFanout,
     encoder: Encoder,
     reader: RangeReader,
 }
 
 fn scene(retention: Retention) -> Scene {
-    let house = TestFanout::new(Settings::default());
-    let mut encoder = Encoder::audio(house.publish("show", 1).unwrap());
+    let setup = TestFanout::new(Settings::default());
+    let mut encoder = Encoder::audio(setup.publish("show", 1).unwrap());
     encoder.size = 10_000;
     encoder.frame_millis = 1_000;
     encoder.key_every = 5;
     let name = StreamName::parse("show").unwrap();
-    let permission = house.gatekeeper.authorize(Play {
+    let permission = setup.gatekeeper.authorize(Play {
         stream: name.clone(),
     });
-    let stream = house.registry.stream(&name).unwrap();
+    let stream = setup.registry.stream(&name).unwrap();
     let format = Format {
         name: "parts",
         protocol: Protocol::Http,
@@ -88,7 +88,7 @@ fn scene(retention: Retention) -> Scene {
     let make = || Box::new(Parts::default()) as _;
     let reader = stream.ranges(&permission, format, make, Instant::now());
     Scene {
-        house,
+        setup,
         encoder,
         reader: reader.unwrap(),
     }
@@ -201,7 +201,7 @@ fn one_who_waits_for_a_part_is_woken_once_when_it_is_complete() {
 
     let mut never = pin!(scene.reader.wait_for(3, 3));
     assert!(never.as_mut().poll(&mut cx).is_pending());
-    scene.house.registry.end_all();
+    scene.setup.registry.end_all();
     assert_eq!(never.poll(&mut cx), Poll::Ready(PartState::Ended));
     assert!(scene.reader.index().is_ended);
     let last = pin!(scene.reader.wait_for(3, 0));
@@ -249,7 +249,7 @@ fn a_reader_in_another_thread_is_woken() {
 fn readers_of_ranges_are_no_listeners_and_keep_the_lane_open() {
     let mut scene = scene(Retention::Live);
     let name = StreamName::parse("show").unwrap();
-    let info = scene.house.registry.stream(&name).unwrap().info();
+    let info = scene.setup.registry.stream(&name).unwrap().info();
     assert_eq!((info.listeners, info.listeners_peak), (0, 0));
     let copy = scene.reader.clone();
     drop(scene.reader);
@@ -257,7 +257,7 @@ fn readers_of_ranges_are_no_listeners_and_keep_the_lane_open() {
     let mut pass = |encoder: &mut Encoder| {
         for _ in 0..2 {
             now += Duration::from_secs(40);
-            scene.house.registry.tick(now);
+            scene.setup.registry.tick(now);
         }
         encoder.write(1).unwrap();
         encoder.publisher.is_followed()

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 /// Retrying at once would spin, because the pending connection stays readable.
 pub const EXHAUSTED_BACKOFF: Duration = Duration::from_millis(100);
 
-/// Whose fault a failed `accept` was.
+/// What a failed `accept` has hit.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Failure {
     /// That one connection died before it was taken. Go on at once.

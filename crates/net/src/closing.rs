@@ -1,5 +1,5 @@
-//! Ends of connections: how a peer's hanging up looks, and what it is told before we close, in a way
-//! that it gets to read it.
+//! How connections end: how a peer's hang-up looks, and how a peer gets to read the answer that precedes our
+//! close.
 
 use std::io;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use tokio::time::timeout;
 /// a peer that reads nothing at all needs longer.
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a peer's bytes are read and dropped after the last words: a round trip to anywhere, and
-/// the time an encoder takes to notice.
+/// How long a peer's bytes are read and dropped after the answer: a round trip to anywhere, and the time an
+/// encoder takes to notice.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Bytes dropped at once while draining.
 const DRAIN_BYTES: usize = 4 * 1024;
 
-/// Takes the ways in which peers hang up for what they are: end of input. ffmpeg closes with our
-/// answer unread, which resets the connection; others leave TLS without its farewell.
+/// Maps the ways in which peers hang up to the end of input. ffmpeg closes with our answer unread, which resets
+/// the connection; others leave TLS without `close_notify`.
 ///
 /// # Errors
-/// Those of `read` that are no hanging up.
+/// Those of `read` that are not a hang-up.
 pub fn hung_up(read: io::Result<usize>) -> io::Result<usize> {
     match read {
         Err(error)
@@ -55,8 +55,8 @@ where
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// Says `words` and closes. The peer's bytes are still read for a while: a socket that is closed
-/// with unread input resets the connection, and the reset overtakes the words.
+/// Sends `words` and closes. The peer's bytes are still read for a while: a socket that is closed with unread
+/// input resets the connection, and the reset overtakes the answer.
 pub async fn say<S>(mut socket: S, words: &[u8])
 where
     S: AsyncRead + AsyncWrite + Unpin,

@@ -14,8 +14,9 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
+use crate::Slot;
 use crate::backend::{
-    Backend, EVENTS_PER_WAIT, Event, Inbound, Received, STRAY_BYTES_MAX, SendOp, SendOutcome, Slot,
+    Backend, EVENTS_PER_WAIT, Event, Inbound, Received, STRAY_BYTES_MAX, SendOp, SendOutcome,
 };
 use crate::waker::Waker;
 

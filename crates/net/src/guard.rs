@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-/// Ends the process when it is dropped by a panic, having said which thread that was: its supervisor starts
-/// the process anew, while a process without the thread would live on deaf.
+/// Aborts the process when it is dropped by a panic, after logging the thread's name: the supervisor restarts
+/// the process, which without the thread would run on and serve none of its connections.
 #[derive(Debug)]
 pub struct AbortOnPanic<T: Display>(pub T);
 

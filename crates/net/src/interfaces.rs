@@ -4,11 +4,10 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr::null_mut;
 
-/// Interfaces looked at: hosts of many containers have hundreds, of which nobody wants to hear.
+/// Interfaces looked at: hosts of many containers have hundreds, most of them of no use to peers.
 const ENTRIES_MAX: usize = 4_096;
 
-/// The addresses of the interfaces that are up, in the system's order, but for loopback addresses and
-/// those that mean nothing beyond a link.
+/// The addresses of the interfaces that are up, in the system's order, without loopback and link-local ones.
 ///
 /// # Errors
 /// Those of `getifaddrs`.
@@ -86,7 +85,7 @@ impl List {
 
 impl Drop for List {
     fn drop(&mut self) {
-        // SAFETY: it is the head that `getifaddrs` gave, and nobody has an entry any more.
+        // SAFETY: it is the head that `getifaddrs` gave, and no entry is borrowed any more.
         unsafe { libc::freeifaddrs(self.0) };
     }
 }

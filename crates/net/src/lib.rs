@@ -7,10 +7,11 @@
 //!
 //! Datagrams come and go through [`udp`], whose owner sleeps on a [`Poller`].
 //!
-//! A panic that bytes of one peer provoke is held by [`panics`]; one that costs a thread its state is not.
+//! A panic caused by one peer's bytes is contained by [`panics`]; one that costs a thread its state ends the
+//! process.
 //!
-//! For connections that a task serves there are [`closing`] and [`wait`]; those that the server
-//! itself makes begin with [`link`].
+//! [`closing`] and [`wait`] serve connections that have a task; [`link`] makes the server's outgoing
+//! connections.
 //!
 //! They are absent under loom, for which tokio has no sockets; the log's model needs none.
 //!
@@ -34,6 +35,7 @@ pub mod panics;
 mod poller;
 mod quota;
 pub mod shares;
+mod slab;
 pub mod tcp;
 pub mod udp;
 mod uring;
@@ -41,11 +43,12 @@ mod uring;
 pub mod wait;
 mod waker;
 
-pub use backend::{Backend, Event, Inbound, Received, SendOp, SendOutcome, Slot};
+pub use backend::{Backend, Event, Inbound, Received, SendOp, SendOutcome};
 pub use epoll::Epoll;
 pub use guard::AbortOnPanic;
 pub use jitter::Jitter;
 pub use poller::{Interest, Poller, Ready};
 pub use quota::Quota;
+pub use slab::{Slab, Slot};
 pub use uring::{Unavailable, Uring};
 pub use waker::Waker;

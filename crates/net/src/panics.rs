@@ -1,9 +1,9 @@
 //! Panics that cost one session, connection or datagram, and not the process.
 //!
-//! Bytes of strangers reach code that is not ours, and code of ours that could be wrong. Whoever feeds
-//! one peer's bytes to it does so within [`contain`] (or [`contain_task`]), gives up that peer when
-//! it panics, and [reports](Panic::report) it: a warning in the log, of which a flood is summed up, and a
-//! count by part.
+//! Untrusted bytes reach third-party code, and code of ours that may have defects. A caller that feeds one
+//! peer's bytes to it does so within [`contain`] (or [`contain_task`]), gives up that peer when it panics, and
+//! [reports](Panic::report) the panic: a warning in the log, rate-limited with a count of the rest, and a count
+//! by part.
 //!
 //! What is shared by all peers of a thread stays outside: a panic there has cost the thread its
 //! state, and [`AbortOnPanic`](crate::AbortOnPanic) ends the process.
@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 
 use crate::Quota;
 
-/// Panics told of one by one in [`LINES_PERIOD`]; the rest are counted. One is a defect to be reported, more
-/// of them say nothing new.
+/// Panics logged one by one in [`LINES_PERIOD`]; the rest are counted. One is a defect to be reported; more of
+/// them add nothing.
 const LINES_MAX: u32 = 5;
 
 /// See [`LINES_MAX`].
@@ -38,7 +38,7 @@ pub enum Part {
     Webrtc,
     /// A publisher that an intake thread reads.
     Intake,
-    /// A listener who speaks while a worker has it.
+    /// A listener's conversation on a worker.
     Listener,
     /// A connection that a task serves.
     Connection,
@@ -79,14 +79,14 @@ thread_local! {
 
 /// A panic that was contained.
 #[derive(Debug)]
-#[must_use = "a panic is a defect that somebody has to learn of"]
+#[must_use = "a panic is a defect to be reported"]
 pub struct Panic {
     message: String,
     place: Option<String>,
 }
 
 impl Panic {
-    /// Counts it, and tells the log of it: what it was, where, and whom it has cost what.
+    /// Counts it, and logs what it was, where, and which peer was given up.
     pub fn report(&self, part: Part, whom: &dyn Display) {
         COUNTS[part as usize].fetch_add(1, Ordering::Relaxed);
         let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +105,7 @@ impl Panic {
 
 impl Display for Panic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Its words may contain what the peer sent.
+        // Its message may contain what the peer sent.
         write!(f, "{:?}", self.message)?;
         match &self.place {
             Some(place) => write!(f, " at {place}"),
@@ -114,8 +114,8 @@ impl Display for Panic {
     }
 }
 
-/// Does something that bytes of one peer may make panic. What it worked on is in no known state after
-/// that, and is to be given up.
+/// Runs code that one peer's bytes may make panic. What it worked on is in an unknown state after that, and is
+/// to be given up.
 ///
 /// # Errors
 /// When it has panicked.
@@ -130,10 +130,10 @@ pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
     })
 }
 
-/// The same for a task, each of whose steps is contained.
+/// The same for a task, each of whose polls is contained.
 ///
 /// # Errors
-/// When it has panicked. It has been dropped as far as it got then.
+/// When it has panicked. It has been dropped at that point.
 pub async fn contain_task<T>(task: impl Future<Output = T>) -> Result<T, Panic> {
     let mut task = pin!(task);
     std::future::poll_fn(|context| match contain(|| task.as_mut().poll(context)) {
@@ -144,8 +144,8 @@ pub async fn contain_task<T>(task: impl Future<Output = T>) -> Result<T, Panic> 
     .await
 }
 
-/// From now on contained panics are left to whoever contains them; all others go to the hook that was there
-/// before. A second call changes nothing.
+/// From now on contained panics are left to the callers of [`contain`]; all others go to the hook that was
+/// there before. A second call changes nothing.
 pub fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -192,7 +192,7 @@ mod tests {
     fn each_report_counts() {
         let before = Part::Connection.panics();
         let panic = contain(|| panic!("once")).expect_err("it panics");
-        panic.report(Part::Connection, &"nobody");
+        panic.report(Part::Connection, &"no peer");
         assert!(Part::Connection.panics() > before);
     }
 

@@ -1,8 +1,7 @@
-//! Sleeps until sockets of several kinds have news, or somebody rings.
+//! Sleeps until sockets of several kinds have news, or the waker is called.
 //!
-//! For threads that own few sockets and read them themselves; those that own a listener's socket each have
-//! a [`Backend`](crate::Backend). Readiness is told for as long as it lasts, so whoever does not take all
-//! of it is told again.
+//! For threads that own few sockets and read them themselves; threads that own listeners' sockets each have a
+//! [`Backend`](crate::Backend). Readiness is level-triggered: it is reported again until all of it is taken.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -23,7 +22,7 @@ pub struct Poller {
     waker: Waker,
 }
 
-/// What is wanted of a socket. Hang-ups and errors are told as input in any case.
+/// What is wanted of a socket. Hang-ups and errors are reported as input in any case.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Interest {
     /// Something to read.
@@ -80,7 +79,7 @@ impl Poller {
         Ok(epoll::add(&self.epoll, socket, data, interest.flags())?)
     }
 
-    /// Watches it for something else.
+    /// Changes what is wanted of a socket.
     ///
     /// # Errors
     /// Those of `epoll_ctl`.
@@ -89,7 +88,7 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, socket, data, interest.flags())?)
     }
 
-    /// Watches it no longer. One that is closed need not be told of.
+    /// Stops watching it. Sockets that are closed need not be removed.
     ///
     /// # Errors
     /// Those of `epoll_ctl`.
@@ -97,7 +96,7 @@ impl Poller {
         Ok(epoll::delete(&self.epoll, socket)?)
     }
 
-    /// Sleeps until there is news, somebody rings, or the time is over, and adds what is ready.
+    /// Sleeps until there is news, the waker is called, or the time is over, and adds what is ready.
     ///
     /// # Errors
     /// Those of `epoll_wait`, but for signals.
@@ -143,7 +142,7 @@ mod tests {
         poller.watch(&near, 7, Interest::Input).expect("watched");
         far.write_all(b"?").expect("room");
         let mut ready = Vec::new();
-        // It lasts for as long as nobody reads.
+        // It lasts until the bytes are read.
         for _ in 0..2 {
             ready.clear();
             poller.wait(LONG, &mut ready).expect("no error");

@@ -1,5 +1,5 @@
-//! So many of something in a period, and a count of the rest: for what strangers or defects can cause at any
-//! rate, and people are to be told of. It reads no clock.
+//! A maximum per period, and a count of the rest: for log lines and events that strangers or defects can cause
+//! at any rate. It reads no clock.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ pub struct Quota {
     began: Option<Instant>,
     /// Of the present period.
     told: u32,
-    /// Untold since the last that was.
+    /// Suppressed since the last one that was allowed.
     untold: u64,
 }
 
 impl Quota {
-    /// `max` in each `period`, which begins with the first one that comes after the last has passed.
+    /// `max` in each `period`, which begins with the first one that comes after the last period has passed.
     pub const fn new(max: u32, period: Duration) -> Self {
         Self {
             max,
@@ -28,7 +28,7 @@ impl Quota {
         }
     }
 
-    /// Whether one more may be told now; with it, how many were not since the last that was.
+    /// Whether one more is allowed now; if so, how many were suppressed since the last one that was.
     pub fn take(&mut self, now: Instant) -> Option<u64> {
         let is_over = |began| now.saturating_duration_since(began) >= self.period;
         if self.began.is_none_or(is_over) {

@@ -1,14 +1,14 @@
-//! A bounded number of places that strangers compete for, shared out by address.
+//! A bounded number of places that peers compete for, shared out by address.
 //!
-//! A newcomer always gets a place. When there are too many, the oldest item of the address that
-//! holds the most gives way, so whoever floods takes places from itself and nobody else is kept out.
+//! A new item always gets a place. When there are too many, the oldest item of the address that holds the most
+//! is evicted, so a flood takes places from its own address and keeps no other address out.
 //!
-//! Addresses are weighed at two levels: first the sites (`site`), then the addresses within the heaviest
-//! one. Many addresses that one owner has (an IPv6 site has 65,536 networks) so weigh as one. Among
-//! equals the one with the oldest item gives way, whatever its address is.
+//! Addresses are weighed at two levels: first the sites (`site`), then the addresses within the heaviest one.
+//! So the many addresses of one owner (an IPv6 site has 65,536 networks) weigh as one. Among equals the one
+//! with the oldest item gives way, whatever its address is.
 //!
-//! Invariants: no more than `max` items, no more than `share` of one address (but a proxy's), each
-//! operation O(log n). It has one owner, reads no clock and calls nobody: what is evicted is returned.
+//! Invariants: no more than `max` items, no more than `share` of one address (but a proxy's), each operation
+//! O(log n). It has one owner, reads no clock and has no callbacks: what is evicted is returned.
 //!
 //! Callers: `server` (connections and sessions that wait to be served), `webrtc` (handshakes).
 
@@ -25,8 +25,8 @@ const SITE_BITS_V6: u32 = 48;
 /// Bits of the smallest IPv4 network that is routed by itself.
 const SITE_BITS_V4: u32 = 24;
 
-/// What stands for everybody who has this address. Whoever has an IPv6 address has the 2⁶⁴ of its
-/// network as well; IPv4 addresses mapped into IPv6 are IPv4 addresses.
+/// The key under which an address is counted. An IPv6 host has the 2⁶⁴ addresses of its network as well, so the
+/// network is the key; IPv4 addresses mapped into IPv6 are IPv4 addresses.
 pub fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -56,9 +56,9 @@ pub enum Standing {
     /// Nothing.
     #[default]
     Stranger,
-    /// It has shown a credential: its first items, as many as the reserve has, do not weigh.
+    /// It has presented a credential: its first items, as many as the reserve has, do not weigh.
     Known,
-    /// It speaks for many others, so it has no share of its own; it weighs what it holds.
+    /// A proxy for many others, so it has no share of its own; it weighs what it holds.
     Proxy,
 }
 
@@ -165,8 +165,7 @@ impl<T> Shares<T> {
         holder.map_or(0, |holder| holder.items.len())
     }
 
-    /// Adds an item. The one that has to give way for it, if one has to, is returned: it is never
-    /// the newcomer.
+    /// Adds an item. The one evicted for it, if any, is returned: it is never the new one.
     pub fn take(
         &mut self,
         address: IpAddr,
@@ -205,7 +204,7 @@ impl<T> Shares<T> {
         Some(item)
     }
 
-    /// Takes out the item that would have to give way if there were one too many.
+    /// Takes out the item that would be evicted if there were one too many.
     pub fn evict_greediest(&mut self) -> Option<T> {
         let network = self.greediest()?;
         self.evict(network)
@@ -396,7 +395,7 @@ mod tests {
         for item in 0..3 {
             shares.take(host(1, 1), Standing::Known, item);
         }
-        // As many strangers as fit, one item each: nobody is greedy.
+        // As many strangers as fit, one item each: no address is greedy.
         for item in 10..15 {
             assert_eq!(take(&mut shares, host(item as u8, 1), item), None);
         }

@@ -14,18 +14,18 @@ pub async fn at(due: Option<Instant>) {
     }
 }
 
-/// Waits until `flag` changes, which whoever asks again is not told a second time.
+/// Waits until `flag` changes; each change is returned once.
 pub async fn change(flag: &mut watch::Receiver<bool>) {
-    // Whoever could change it is gone: it stays as it is.
+    // The sender is gone: the flag stays as it is.
     if flag.changed().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// What a future has to say without being waited for. If it has nothing yet, it may be awaited afterwards.
+/// The output of a future if it is ready at once. Otherwise it may be awaited afterwards.
 pub fn at_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
-    let mut nobody = Context::from_waker(Waker::noop());
-    match Pin::new(future).poll(&mut nobody) {
+    let mut context = Context::from_waker(Waker::noop());
+    match Pin::new(future).poll(&mut context) {
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,
     }

@@ -34,6 +34,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use fanout::{Books, LaneId, Reason, ListenerHandle};
+use net::Slab;
 use webrtc::ice::Path;
 use webrtc::mux::{self, Handle};
 use webrtc::rtcp::{Packet, packets};
@@ -74,8 +75,7 @@ pub struct ViewerTicket {
 
 /// See the module's description.
 pub struct Viewers {
-    groups: Vec<Option<Box<ViewerGroup>>>,
-    free: Vec<u32>,
+    groups: Slab<Box<ViewerGroup>>,
     by_lane: HashMap<LaneId, u32>,
     bells: Arc<Bells>,
     /// Rooms with something to do, each once.
@@ -140,8 +140,7 @@ impl Viewers {
     /// call [`turn`](Self::turn).
     pub fn new(waker: Waker, rules: Rules, books: Arc<Books>) -> Self {
         Self {
-            groups: Vec::new(),
-            free: Vec::new(),
+            groups: Slab::new(),
             by_lane: HashMap::new(),
             bells: Bells::new(waker),
             queue: VecDeque::new(),
@@ -205,7 +204,7 @@ impl Viewers {
             out.close(session);
             return;
         };
-        if let Some(group) = &mut self.groups[index] {
+        if let Some(group) = self.groups.at_mut(index) {
             self.context.blocked_in_a_row = 0;
             group.enter(viewer, &mut self.context, now, out);
         }
@@ -223,7 +222,7 @@ impl Viewers {
     /// A viewer's session has ended.
     pub fn closed(&mut self, session: Handle, _reason: mux::Reason, _now: Instant) {
         if let Some((index, viewer)) = self.context.place(session)
-            && let Some(group) = &mut self.groups[index]
+            && let Some(group) = self.groups.at_mut(index)
         {
             group.remove(viewer, Reason::Left, &mut self.context);
             self.forget_if_empty(index);
@@ -247,7 +246,7 @@ impl Viewers {
         let Some((index, at)) = self.context.place(session) else {
             return;
         };
-        let Some(group) = &mut self.groups[index] else {
+        let Some(group) = self.groups.at_mut(index) else {
             return;
         };
         let context = &mut self.context;
@@ -290,7 +289,7 @@ impl Viewers {
             let Some(index) = self.queue.pop_front() else {
                 break;
             };
-            let Some(group) = &mut self.groups[index as usize] else {
+            let Some(group) = self.groups.at_mut(index as usize) else {
                 continue;
             };
             group.is_queued = false;
@@ -329,11 +328,10 @@ impl Viewers {
 
     /// The server leaves: everybody is let go. Whoever owns the sessions says goodbye.
     pub fn end(&mut self) {
-        for group in self.groups.iter_mut().flatten() {
+        for group in self.groups.values_mut() {
             group.clear(Reason::Shutdown, &mut self.context);
         }
-        self.groups.clear();
-        self.free.clear();
+        self.groups = Slab::new();
         self.by_lane.clear();
         self.queue.clear();
         self.schedule.clear();
@@ -343,9 +341,9 @@ impl Viewers {
     /// Puts groups in the queue whose bell rang or whose time has come.
     fn take_due(&mut self, now: Instant) {
         let (groups, queue) = (&mut self.groups, &mut self.queue);
-        let count = groups.len();
+        let count = groups.places();
         self.bells.take(count, |index| {
-            if let Some(Some(group)) = groups.get_mut(index)
+            if let Some(group) = groups.at_mut(index)
                 && !std::mem::replace(&mut group.is_queued, true)
             {
                 queue.push_back(index as u32);
@@ -355,7 +353,7 @@ impl Viewers {
             && due <= now
         {
             self.schedule.pop();
-            if let Some(Some(group)) = self.groups.get_mut(index as usize)
+            if let Some(group) = self.groups.at_mut(index as usize)
                 && group.scheduled == Some(due)
             {
                 group.scheduled = None;
@@ -365,7 +363,7 @@ impl Viewers {
     }
 
     fn enqueue(&mut self, index: usize) {
-        if let Some(Some(group)) = self.groups.get_mut(index)
+        if let Some(group) = self.groups.at_mut(index)
             && !std::mem::replace(&mut group.is_queued, true)
         {
             self.queue.push_back(index as u32);
@@ -374,7 +372,7 @@ impl Viewers {
 
     /// Has a group looked after at `due`, if not sooner.
     fn schedule(&mut self, index: u32, due: Instant) {
-        if let Some(Some(group)) = self.groups.get_mut(index as usize)
+        if let Some(group) = self.groups.at_mut(index as usize)
             && group.scheduled.is_none_or(|known| due < known)
         {
             group.scheduled = Some(due);
@@ -388,33 +386,27 @@ impl Viewers {
         if let Some(index) = self.by_lane.get(&lane.id()) {
             return Some(*index as usize);
         }
-        let index = match self.free.pop() {
-            Some(index) => index as usize,
-            None if self.groups.len() >= LANES_MAX => return None,
-            None => {
-                self.groups.push(None);
-                self.groups.len() - 1
-            }
-        };
-        let group = ViewerGroup::new(index as u32, lane, self.bells.bell(index), now);
-        self.by_lane.insert(lane.id(), index as u32);
-        self.groups[index] = Some(Box::new(group));
-        Some(index)
+        if self.groups.len() >= LANES_MAX {
+            return None;
+        }
+        let index = self.groups.vacant().index;
+        let bell = self.bells.bell(index as usize);
+        let group = ViewerGroup::new(index, lane, bell, now);
+        self.groups.insert(Box::new(group));
+        self.by_lane.insert(lane.id(), index);
+        Some(index as usize)
     }
 
     fn forget_if_empty(&mut self, index: usize) {
-        if self.groups[index]
-            .as_ref()
-            .is_some_and(|group| group.is_empty())
-        {
+        let group = self.groups.at(index);
+        if group.is_some_and(|group| group.is_empty()) {
             self.forget(index);
         }
     }
 
     fn forget(&mut self, index: usize) {
-        if let Some(group) = self.groups[index].take() {
+        if let Some(group) = self.groups.take(index) {
             self.by_lane.remove(&group.id());
-            self.free.push(index as u32);
             // The next group in this place is not queued yet.
             self.queue.retain(|queued| *queued as usize != index);
         }
@@ -422,7 +414,7 @@ impl Viewers {
 
     fn viewer(&mut self, session: Handle) -> Option<&mut Viewer> {
         let (group, viewer) = self.context.place(session)?;
-        self.groups.get_mut(group)?.as_mut()?.viewer(viewer)
+        self.groups.at_mut(group)?.viewer(viewer)
     }
 
     fn publish(&self) {

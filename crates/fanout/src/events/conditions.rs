@@ -1,5 +1,4 @@
-//! From the threads that carry media to the events: which listeners were degraded, and which have
-//! recovered.
+//! From the threads that carry media to the events: which listeners were degraded, and which have recovered.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -27,13 +26,13 @@ pub(crate) struct Conditions {
     changed: Mutex<Receiver<Condition>>,
 }
 
-/// Tells changes without ever waiting.
+/// Reports changes without ever waiting.
 #[derive(Clone, Debug)]
 pub(crate) struct ConditionSender(SyncSender<Condition>);
 
 impl ConditionSender {
-    /// Tells that a listener is degraded or has recovered. False when there was no room for it; it is to
-    /// be told again then.
+    /// Reports that a listener is degraded or has recovered. False when there was no room for the report, which
+    /// is then to be repeated.
     pub(crate) fn tell(&self, id: ListenerId, is_degraded: bool) -> bool {
         self.0.try_send(Condition { id, is_degraded }).is_ok()
     }

@@ -1,5 +1,5 @@
-//! What happens: one bounded broadcast of it, for what keeps track of the server from outside its
-//! media path (the API's event stream; webhooks, a dashboard and other nodes are further readers).
+//! Events: one bounded broadcast, for consumers outside the media path (the API's event stream; webhooks, a
+//! dashboard and other nodes are further readers).
 //!
 //! ```text
 //!  stream, registry, directory ──emit──► Events: the last RECENT_MAX events ──► EventReader, …
@@ -7,14 +7,13 @@
 //!  workers, handles ──Condition──► bounded channel ──tick──►
 //! ```
 //!
-//! Each thing is emitted in the one place where it is decided, under the lock that decides it, so the
-//! events of a stream, and those of a listener, come in the order in which they were. Emitting never
-//! waits for a reader and allocates nothing: an event is a few words and counted references to what is
-//! there anyway. A reader that is slow, or comes back later, goes on where it was as far as recent events
-//! reach, and is told how many it has missed.
+//! Each event is emitted in the one place where it is decided, under the lock that decides it, so the events of
+//! a stream, and those of a listener, are in order. Emitting never waits for a reader and allocates nothing: an
+//! event is a few words and counted references to existing data. A reader that is slow, or comes back later,
+//! goes on where it was as far as recent events reach, and is told how many it has missed.
 //!
-//! The threads that visit listeners take no lock here. What they know (who left, who is degraded) they
-//! leave in bounded channels, and the control plane emits it.
+//! The threads that visit listeners take no lock here. What they report (departures, degraded listeners) goes
+//! into bounded channels, and the control plane emits it.
 
 mod conditions;
 mod reader;
@@ -37,25 +36,25 @@ use crate::cursor::Reason;
 use crate::lane::{Format, Protocol};
 use crate::stream::Source;
 
-/// Something that has happened.
+/// An event.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// Its number: one more than that of the event before. Numbers grow across restarts, too.
     pub sequence: u64,
     /// When it was emitted.
     pub at: SystemTime,
-    /// The stream it belongs to, if it belongs to one.
+    /// The stream it belongs to, if any.
     pub stream: Option<StreamName>,
-    /// What it was.
+    /// What it is.
     pub kind: EventKind,
 }
 
-/// What has happened, with its facts.
+/// The kinds of events, with their facts.
 #[derive(Clone, Debug)]
 pub enum EventKind {
-    /// A stream is there that was not. Its first epoch begins.
+    /// A new stream exists. Its first epoch begins.
     Began,
-    /// A publisher has the stream from here on.
+    /// A publisher has taken the stream for a new epoch.
     EpochBegan {
         /// The number of the epoch, from 1.
         epoch: u32,
@@ -64,7 +63,7 @@ pub enum EventKind {
     },
     /// The publisher was replaced by another, whose epoch begins next.
     TakenOver {
-        /// The epoch that ended so.
+        /// The epoch that has ended.
         epoch: u32,
         /// The publisher that was replaced.
         source: Arc<Source>,
@@ -76,14 +75,14 @@ pub enum EventKind {
         /// All of them, in the order they appeared.
         tracks: Arc<[Arc<Track>]>,
     },
-    /// Something else is playing.
+    /// The title has changed.
     TitleChanged {
         /// `None` when it was cleared.
         title: Option<Arc<Title>>,
     },
     /// The publisher is gone; the stream lingers.
     PublisherLeft {
-        /// The epoch that ended so.
+        /// The epoch that has ended.
         epoch: u32,
         /// How long listeners are kept for the next publisher.
         linger: Duration,
@@ -106,7 +105,7 @@ pub enum EventKind {
     ListenerLeft {
         /// Which one.
         listener: ListenerId,
-        /// What it spoke.
+        /// Its protocol.
         protocol: Protocol,
         /// Why.
         reason: Reason,
@@ -136,8 +135,8 @@ pub enum EventKind {
         /// The other server, without secrets.
         url: Arc<str>,
     },
-    /// A link to another server does not pass its stream on any more, or failed before it ever did. It is
-    /// told once, however often it fails again.
+    /// A link to another server has stopped passing its stream on, or failed before it ever did. Emitted once,
+    /// however often it fails again.
     LinkDown {
         /// `push` or `pull`.
         direction: &'static str,
@@ -170,7 +169,7 @@ impl EventKind {
     }
 }
 
-/// The kinds of events by name, for those who choose among them.
+/// The kinds of events by name, for subscribers that choose among them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Topic {
     /// [`EventKind::Began`].
@@ -246,11 +245,11 @@ impl Topic {
 /// Why a stream is over.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum EndReason {
-    /// Its publisher left and none came within the time it lingers.
+    /// Its publisher left and none came within its linger time.
     Abandoned,
     /// The operator ended it.
     Operator,
-    /// It came on demand, and is listened to no more.
+    /// It came on demand, and has no listeners any more.
     Unwanted,
     /// The server ends.
     Shutdown,

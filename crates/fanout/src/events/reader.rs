@@ -1,4 +1,4 @@
-//! One who reads events, at its own pace.
+//! A reader of events, at its own pace.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,7 +12,7 @@ pub struct EventReader {
     events: Arc<Events>,
     /// The number of the event that it needs next.
     position: u64,
-    /// It has missed events of another run; how many cannot be told.
+    /// It has missed events of another run; their number is unknown.
     is_lost: bool,
     slot: Arc<TaskSlot>,
 }
@@ -22,9 +22,9 @@ pub struct EventReader {
 pub enum Received {
     /// The next event.
     Event(Event),
-    /// Events that are not kept any more. What follows is the oldest that is.
+    /// Events that are no longer kept. What follows is the oldest that is.
     Missed {
-        /// How many; `None` when that cannot be told, because the server has started anew since.
+        /// How many; `None` when unknown, because the server has restarted since.
         count: Option<u64>,
     },
 }
@@ -46,7 +46,7 @@ impl EventReader {
         self.position - 1
     }
 
-    /// Waits for what is next; `None` when nothing is any more.
+    /// Waits for the next event; `None` when there will be none.
     pub async fn next(&mut self) -> Option<Received> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }

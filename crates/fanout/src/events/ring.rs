@@ -1,4 +1,4 @@
-//! The recent events, and who waits for the next.
+//! The recent events, and the readers that wait for the next.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,13 +12,13 @@ use super::refusals;
 use super::{Event, EventKind, EventReader, Refusal};
 use crate::task_bells::{TaskBells, TaskSlot};
 
-/// Events that are kept: four seconds of a crowd of a thousand joins a second, so that a reader that has
-/// lost its connection finds what it missed. They take half a megabyte.
+/// Events that are kept: four seconds of a crowd of a thousand joins a second, so that a reader that has lost
+/// its connection finds what it missed. They take half a megabyte.
 pub const RECENT_MAX: usize = 4_096;
 
-/// Sequence numbers that a second of the server's life may take up: the first number of a run is the time
-/// of its start in seconds, times this. So numbers grow across restarts, and stay below 2⁵³, which is as
-/// far as JavaScript counts, until the year 2242.
+/// Sequence numbers reserved for each second of the server's life: the first number of a run is the time of its
+/// start in seconds, times this. So numbers grow across restarts, and stay below 2⁵³, the limit of JavaScript's
+/// integers, until the year 2242.
 const NUMBERS_PER_SECOND: u64 = 1 << 20;
 
 /// See [`super`].
@@ -79,7 +79,7 @@ impl Events {
     /// Nothing has happened yet. `started` is when the server did.
     pub fn new(started: SystemTime) -> Self {
         let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
-        // One at the least: readers say 0 who have seen nothing.
+        // At least one: 0 means that a reader has seen nothing.
         let first = (since.as_secs() * NUMBERS_PER_SECOND).max(1);
         Self {
             ring: Mutex::new(Ring {
@@ -94,15 +94,15 @@ impl Events {
         }
     }
 
-    /// Tells that something has happened. Never waits for a reader, and allocates nothing.
+    /// Emits an event. Never waits for a reader, and allocates nothing.
     pub fn emit(&self, stream: Option<&StreamName>, kind: EventKind) {
         self.ring().push(stream, kind);
         self.bells.ring();
     }
 
-    /// Tells that a peer was turned away. Strangers cause these, as many as they like, so only
-    /// [`REFUSALS_PER_SECOND`](super::REFUSALS_PER_SECOND) are told in a second; the next one says how
-    /// many were not.
+    /// Emits that a peer was refused. Strangers cause these at any rate, so only
+    /// [`REFUSALS_PER_SECOND`](super::REFUSALS_PER_SECOND) are emitted in a second; the next one carries the
+    /// number of those that were not.
     pub fn refuse(&self, stream: Option<&StreamName>, refusal: Refusal) {
         {
             let mut ring = self.ring();
@@ -114,14 +114,13 @@ impl Events {
         self.bells.ring();
     }
 
-    /// A reader of what happens from here on. The caller bounds how many there are.
+    /// A reader of what happens from here on. The caller bounds the number of readers.
     pub fn subscribe(self: &Arc<Self>) -> EventReader {
         let next = self.ring().next;
         EventReader::new(Arc::clone(self), next, false)
     }
 
-    /// A reader that goes on after the event of this number. What is not kept any more it is told to
-    /// have missed.
+    /// A reader that goes on after the event of this number. What is no longer kept is reported as missed.
     pub fn subscribe_after(self: &Arc<Self>, sequence: u64) -> EventReader {
         let (position, is_lost) = {
             let ring = self.ring();
@@ -145,12 +144,12 @@ impl Events {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many read.
+    /// Number of readers.
     pub fn readers(&self) -> usize {
         self.readers.load(Ordering::Relaxed)
     }
 
-    /// Lets a reader in; gives its slot among the bells.
+    /// Registers a reader; returns its slot among the bells.
     pub(super) fn enter(&self) -> Arc<TaskSlot> {
         self.readers.fetch_add(1, Ordering::Relaxed);
         self.bells.enter()

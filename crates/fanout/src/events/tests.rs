@@ -14,7 +14,7 @@ fn emit(events: &Events, count: usize) {
     (0..count).for_each(|_| events.emit(None, EventKind::Began));
 }
 
-/// What the reader is told next; `None` when it would wait.
+/// What the reader receives next; `None` when it would wait.
 fn read(reader: &mut EventReader) -> Option<Received> {
     match reader.poll_next(&Context::from_waker(Waker::noop())) {
         Poll::Ready(received) => Some(received.expect("not closed")),
@@ -22,7 +22,7 @@ fn read(reader: &mut EventReader) -> Option<Received> {
     }
 }
 
-/// The numbers of all events at hand.
+/// The numbers of all events available.
 fn sequences(reader: &mut EventReader) -> Vec<u64> {
     let mut all = Vec::new();
     while let Some(received) = read(reader) {
@@ -158,7 +158,7 @@ fn a_flood_of_refusals_leaves_the_other_events() {
         peer: None,
         others: 0,
     };
-    // However long it takes, some seconds are not RECENT_MAX / REFUSALS_PER_SECOND.
+    // However long it takes, it is less than RECENT_MAX / REFUSALS_PER_SECOND seconds.
     for _ in 0..10 * RECENT_MAX {
         events.refuse(None, refusal.clone());
     }

@@ -1,4 +1,4 @@
-//! The index of a lane that is made of segments and parts: what a playlist lists, and where in the log it is.
+//! The index of a lane made of segments and parts: what a playlist lists, and where in the log it is.
 //!
 //! ```text
 //!  segment 41            segment 42                 segment 43
@@ -9,8 +9,8 @@
 //!
 //! * A part is a unit of the log, a segment a run of parts. The packager marks them
 //!   ([`Sink::end_part`](crate::Sink::end_part)); what it does not mark belongs to no segment.
-//! * Numbers are the packager's, which derives them from the stream's times and epochs, so that any node
-//!   has the same. They are listed without a hole: a number that it passes over is a gap.
+//! * Numbers are the packager's, which derives them from the stream's times and epochs, so that any node has
+//!   the same. They are listed without a hole: a number that is skipped is a gap.
 //! * What is listed can be read: a segment goes when the log drops the first byte of it.
 //!
 //! The stream's writer adds to it behind each commit, and readers of ranges look at it; both under its
@@ -30,7 +30,7 @@ pub use place::PartState;
 pub(crate) use segment::Mark;
 pub use segment::{ListedPart, Part, Segment, SegmentStart, Segmentation};
 
-/// Segments listed at the most: of three seconds each, an hour and 42 minutes. Each takes about half a
+/// Upper bound on listed segments: at three seconds each, an hour and 42 minutes. Each takes about half a
 /// kilobyte.
 const SEGMENTS_MAX: usize = 2_048;
 
@@ -45,7 +45,7 @@ pub struct LaneIndex {
     pub is_ended: bool,
 }
 
-/// What writer and readers of a lane share of its index.
+/// The state that writer and readers of a lane's index share.
 #[derive(Debug)]
 pub(crate) struct SharedIndex {
     segmentation: Segmentation,
@@ -64,7 +64,7 @@ impl SharedIndex {
         self.segmentation
     }
 
-    /// Takes what was marked, all of which is committed, and forgets what begins before `start`.
+    /// Takes what was marked, all of which is committed, and drops what begins before `start`.
     pub(crate) fn add(&self, marks: &mut Vec<Mark>, start: u64) {
         let mut segments = self.segments();
         marks.drain(..).for_each(|mark| segments.add(mark));
@@ -95,7 +95,7 @@ impl SharedIndex {
 #[derive(Debug, Default)]
 struct Segments {
     list: VecDeque<Arc<Segment>>,
-    /// What follows goes on from here, even if all has been forgotten.
+    /// What follows goes on from here, even if all segments have been dropped.
     last: Option<Last>,
 }
 
@@ -164,7 +164,7 @@ impl Segments {
             let ticks = pause * i128::from(gap) / i128::from(count);
             last.end + Span::from_ticks(ticks as i64)
         };
-        // Between segments that are there; a hole before the first one is none.
+        // Between listed segments; before the first one there is no hole.
         let Some(before) = self.list.back().map(Arc::clone) else {
             return;
         };
@@ -176,7 +176,7 @@ impl Segments {
         }
     }
 
-    /// Forgets what begins before `start`, and what is too much.
+    /// Drops what begins before `start`, and what exceeds the bound.
     fn forget_before(&mut self, start: u64) {
         while let Some(oldest) = self.list.front()
             && (oldest.range.start < start || oldest.is_gap || self.list.len() > SEGMENTS_MAX)

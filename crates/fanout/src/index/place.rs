@@ -1,4 +1,4 @@
-//! Where a part is that a reader asks for: the rules of blocking playlist reloads (RFC 8216bis §6.2.5.2).
+//! Where a requested part is: the rules of blocking playlist reloads (RFC 8216bis §6.2.5.2).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use super::{Segment, Segmentation};
 /// Segments that may be asked for beyond the newest one: further ones are a mistake (§6.2.5.2).
 const SEGMENTS_AHEAD_MAX: u64 = 2;
 
-/// Parts that may be asked for beyond the newest one last so long, and are so many at least (§6.2.5.2).
+/// Parts that may be asked for beyond the newest one: this much time, and at least this many (§6.2.5.2).
 const PARTS_AHEAD_SPAN: Span = Span::from_millis(3_000);
 const PARTS_AHEAD_MIN: i64 = 3;
 
-/// What can be said to a reader that asks for a part.
+/// The answer to a reader that asks for a part.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PartState {
-    /// It is there. One beyond the last part of a segment is the first part of the next.
+    /// It exists. A number beyond the last part of a segment means the first part of the next.
     There {
         /// The segment's number.
         number: u64,
         /// Which of its parts it is.
         part: usize,
     },
-    /// The log has it no longer.
+    /// The log no longer has it.
     Gone,
     /// Nothing follows what is there.
     Ended,
-    /// It is so far ahead that no reader who follows asks for it.
+    /// It is so far ahead that no reader that follows asks for it.
     TooFarAhead,
 }
 

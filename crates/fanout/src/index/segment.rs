@@ -14,9 +14,9 @@ const PARTS_MAX: usize = 128;
 /// The bounds of parts and segments; they hold for as long as the lane is open.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Segmentation {
-    /// No part lasts longer, but for one whose only sample does.
+    /// The longest duration of a part, unless its only sample lasts longer.
     pub part_max: Span,
-    /// Segments begin so far apart: each at the first keyframe of its slot of the stream's time.
+    /// The distance of segments: each begins at the first keyframe of its slot of the stream's time.
     pub segment: Span,
 }
 
@@ -29,13 +29,14 @@ impl Segmentation {
         segment: Span::from_millis(3_000),
     };
 
-    /// No segment lasts longer, but for one whose last sample does: the slot it begins in, and the next.
+    /// The longest duration of a segment, unless its last sample lasts longer: the slot it begins in, and the
+    /// next.
     pub fn segment_max(&self) -> Span {
         self.segment + self.segment
     }
 }
 
-/// What a packager says of a part.
+/// What a packager states about a part.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// How long it lasts.
@@ -46,14 +47,14 @@ pub struct Part {
     pub starts: Option<SegmentStart>,
 }
 
-/// What a packager says of a segment.
+/// What a packager states about a segment.
 #[derive(Clone, Debug)]
 pub struct SegmentStart {
     /// Its number, larger than that of the segment before.
     pub number: u64,
-    /// Any node has it, with that number and beginning. Not so if the lane was opened amidst of it.
+    /// Any node has it, with the same number and beginning. Not so if the lane was opened in the middle of it.
     pub is_whole: bool,
-    /// It does not go on from the segment before, although it is of the same epoch.
+    /// It does not continue the segment before, although it is of the same epoch.
     pub is_discontinuous: bool,
     /// What a reader needs before it.
     pub preamble: Arc<Preamble>,
@@ -95,12 +96,12 @@ pub struct Segment {
     pub preamble: Arc<Preamble>,
     /// Its parts, in order; none in a gap.
     pub parts: Vec<ListedPart>,
-    /// Any node has it, with that number and beginning. Not so if the lane was opened amidst of it: another
-    /// node may have more of it, so what has its number must not be cached for others.
+    /// Any node has it, with the same number and beginning. Not so if the lane was opened in the middle of it:
+    /// another node may have more of it, so it must not be cached for others.
     pub is_whole: bool,
     /// There was no media in its time.
     pub is_gap: bool,
-    /// It does not grow any more.
+    /// It no longer grows.
     pub is_complete: bool,
 }
 
@@ -118,7 +119,7 @@ pub struct ListedPart {
 }
 
 impl Segment {
-    /// One that begins with the part that is marked, and has nothing yet.
+    /// A segment that begins with the marked part, and is still empty.
     pub(super) fn begin(mark: &Mark, start: SegmentStart, number: u64, discontinuity: u64) -> Self {
         Self {
             number,

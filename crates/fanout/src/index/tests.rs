@@ -93,7 +93,7 @@ fn segments_have_their_parts_ranges_and_times() {
     assert_eq!(ranges, [1_700..1_800, 1_800..1_900]);
     assert_eq!(open.range, 1_700..1_900);
     assert!(open.parts[0].is_independent && !open.parts[1].is_independent);
-    // What a reader has is not changed by what comes.
+    // What a reader has does not change with what follows.
     marker.part(None);
     assert_eq!(open.parts.len(), 2);
     assert_eq!(marker.list()[1].parts.len(), 3);

@@ -1,4 +1,4 @@
-//! A place in a log whose bytes are not dropped, up to a bound.
+//! A position in a log whose bytes are not dropped, up to a bound.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use media::Timestamp;
 use super::pages::HoldId;
 use super::{Shared, View};
 
-/// Keeps what follows a place in a log readable, in pages that the log would drop, until it is told that
-/// they are read, or until they have more bytes than it may hold.
+/// Keeps what follows a position in a log readable, in pages that the log would drop, until it is released, or
+/// until they have more bytes than it may hold.
 #[derive(Debug)]
 pub(crate) struct Hold {
     shared: Arc<Shared>,
     id: HoldId,
 }
 
-/// What one who holds a place finds there.
+/// What the owner of a hold finds there.
 #[derive(Debug)]
 pub(crate) struct Behind {
-    /// The place.
+    /// The position.
     pub(crate) at: u64,
     /// The time of the unit that began there, if that is gone.
     pub(crate) lost: Option<Timestamp>,
@@ -27,8 +27,8 @@ pub(crate) struct Behind {
 }
 
 impl Hold {
-    /// Holds what begins at `at`, and all that follows, in up to `bytes_max` bytes of pages that the log
-    /// would drop. What the log has dropped already is not held, and not lost either.
+    /// Holds what begins at `at`, and all that follows, in up to `bytes_max` bytes of pages that the log would
+    /// drop. What the log has dropped already is not held, and does not count as lost.
     pub(crate) fn new(shared: &Arc<Shared>, at: u64, bytes_max: usize) -> Self {
         let id = shared.pages().hold(at, bytes_max);
         let shared = Arc::clone(shared);
@@ -37,7 +37,7 @@ impl Hold {
 
     /// What there is now.
     pub(crate) fn look(&self) -> Behind {
-        // Loaded first: the pages of all bytes below it are there by then.
+        // Loaded first: the pages of all bytes below it are linked by then.
         let end = self.shared.committed();
         let pages = self.shared.pages();
         let (at, lost) = pages.behind(self.id).unwrap_or((end, None));
@@ -47,7 +47,7 @@ impl Hold {
         Behind { at, lost, view }
     }
 
-    /// What lies before `at` is not needed any more. `begins` is the time of the unit that begins there.
+    /// What precedes `at` is no longer needed. `begins` is the time of the unit that begins there.
     pub(crate) fn advance(&self, at: u64, begins: Timestamp) {
         let freed = self.shared.pages().advance(self.id, at, begins);
         self.shared.account.release(freed);

@@ -14,8 +14,8 @@ use super::{Preamble, View};
 /// joiner:      lead, preamble        │ join …
 /// ```
 ///
-/// A page keeps them in memory once; a copy is made when the first listener joins there, and is
-/// shared by all who do.
+/// A page keeps them in memory once; a copy is made when the first listener joins there, and is shared by all
+/// that do.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Lead {
     bytes: usize,
@@ -40,8 +40,8 @@ impl Lead {
 }
 
 impl Preamble {
-    /// What a new listener is given before the log's bytes from `join` on. A preamble means nothing
-    /// without its lead, so where the log has no longer that there is neither.
+    /// What a new listener is given before the log's bytes from `join` on. A preamble means nothing without its
+    /// lead, so where the log no longer has the lead there is neither.
     pub(crate) fn opening(&self, view: &View, join: u64) -> Bytes {
         let Some(lead) = &self.lead else {
             return self.bytes.clone();

@@ -16,9 +16,10 @@
 //! * Bytes below `committed` never change. The writer stores `committed` with release ordering after
 //!   writing them, and a reader that loads it with acquire ordering may read everything below it;
 //!   nothing else orders the two. The loom model in this module proves exactly that.
-//! * Pages are dropped from the old end when the log exceeds its retention, by its writer, and when memory
-//!   is short, by whoever needs some (see [`budget`](crate::budget)); never the last two, and none
-//!   that holds bytes not yet committed. A [`View`] keeps alive the pages it still knows, until its
+//! * Pages are dropped from the old end when the log exceeds its retention, by its writer, and when memory is
+//!   short, by any log's writer that needs some (see [`budget`](crate::budget)); never the last two, and none
+//!   that holds bytes not yet committed. A [`View`] keeps alive the pages it still knows, until its next
+//!   refresh.
 //!   next refresh.
 //! * A dropped page that a [`Hold`] still needs is kept for it, up to the hold's own bound, and counted as
 //!   if it had not been dropped. When memory is short such pages are the first to go.
@@ -62,8 +63,8 @@ use crate::sync::{AtomicU64, Ordering};
 pub struct Preamble {
     /// The whole preamble, for a new listener.
     pub bytes: Bytes,
-    /// Where in `bytes` the part begins that a listener needs who has read this lane before: it
-    /// skips what may stand only at the very start, such as a file header.
+    /// Where in `bytes` the part begins that a listener needs that has read this lane before: it skips what may
+    /// stand only at the very start, such as a file header.
     pub resume_from: usize,
     /// Changes whenever the codec headers in force change. A listener that skips within one
     /// generation needs no preamble.
@@ -90,11 +91,11 @@ pub(crate) struct Limits {
     pub(crate) page_bytes: usize,
     /// Units that may begin in one page.
     pub(crate) page_units: usize,
-    /// Pages kept at the most.
+    /// Upper bound on pages.
     pub(crate) pages_max: usize,
-    /// Media time kept at the most, rounded up to whole pages.
+    /// Upper bound on media time, rounded up to whole pages.
     pub(crate) time_max: Span,
-    /// What a joiner would start at stays longer, up to so much media time.
+    /// What a joiner would start at stays longer, up to this much media time.
     pub(crate) join_max: Span,
 }
 
@@ -112,7 +113,7 @@ impl Limits {
 /// The fewest pages kept, whatever the limits say: the one being written and the one before it.
 const PAGES_MIN: usize = 2;
 
-/// What writer and readers share.
+/// State shared by writer and readers.
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// Readable bytes end here.
@@ -141,8 +142,8 @@ impl Shared {
         self.account.held()
     }
 
-    /// Gives up the oldest page, which may be one that only a [`Hold`] still has. `false` when there is
-    /// none to spare.
+    /// Gives up the oldest page, which may be one that only a [`Hold`] still has. `false` when there is none to
+    /// spare.
     pub(crate) fn give_up(&self) -> bool {
         let committed = self.committed.load(Ordering::Relaxed);
         let mut pages = self.pages();
@@ -156,8 +157,8 @@ impl Shared {
         freed > 0
     }
 
-    /// Drops pages from the old end for as long as `is_due` says so of the two oldest, and tells how
-    /// many are left.
+    /// Drops pages from the old end for as long as `is_due` holds for the two oldest, and returns how many are
+    /// left.
     fn evict(&self, mut is_due: impl FnMut(&Pages) -> bool) -> usize {
         let committed = self.committed.load(Ordering::Relaxed);
         let mut pages = self.pages();
@@ -171,17 +172,18 @@ impl Shared {
         left
     }
 
-    /// Says that the kept pages begin at `start` now, after some were dropped and `freed` bytes were let go.
+    /// Records that the kept pages begin at `start` now, after some were dropped and `freed` bytes were
+    /// released.
     fn dropped(&self, start: u64, freed: usize) {
         self.account.release(freed);
-        // Of two who drop pages at once the one that dropped more has the last word.
+        // Of two threads that drop pages at once the one that dropped more has the last word.
         self.start.fetch_max(start, Ordering::Release);
     }
 
     /// The bytes of `range`, in the pages they lie in; `None` unless all of them can be read. A page
     /// stays in memory for as long as something of it is held.
     pub(crate) fn rope(&self, range: Range<u64>) -> Option<Vec<Bytes>> {
-        // Loaded before the pages are looked at: those of all bytes below it are there by then.
+        // Loaded before the pages are looked at: those of all bytes below it are linked by then.
         if range.end > self.committed() {
             return None;
         }

@@ -52,7 +52,7 @@ struct Held {
     hold: Hold,
     at: u64,
     pages_max: usize,
-    /// Nothing has been given up since it was there last, so its own bound alone counts.
+    /// Nothing has been given up since it was read last, so only its own bound counts.
     is_safe: bool,
 }
 

@@ -24,11 +24,11 @@ pub(crate) struct Unit {
     pub(crate) generation: u32,
     /// The epoch it belongs to.
     pub(crate) epoch: u32,
-    /// Who may start or leave here.
+    /// Whether listeners may start or leave here.
     pub(crate) entry: Entry,
 }
 
-/// See the module's description for who may touch what when.
+/// See the module's description for the rules of access.
 #[derive(Debug)]
 pub(super) struct Page {
     /// Log offset of its first byte.
@@ -37,8 +37,8 @@ pub(super) struct Page {
     units: Box<[OnceLock<Unit>]>,
     /// How many of `units` are set, from the front.
     unit_count: AtomicUsize,
-    /// The page after this one. Weak, so that a reader who stands still keeps one page alive and
-    /// not all that follow.
+    /// The page after this one. Weak, so that a reader that stays behind keeps one page alive and not all that
+    /// follow.
     next: OnceLock<Weak<Self>>,
 }
 

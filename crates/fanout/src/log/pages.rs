@@ -1,7 +1,7 @@
-//! Which pages a log has: those that its limits allow, and those that are held for one who is behind.
+//! Which pages a log has: those that its limits allow, and those that are held for a reader that is behind.
 //!
 //! ```text
-//!  held: for holds           kept: for everybody
+//!  held: for holds           kept: for all readers
 //!  ┌──────┬──────┬──────┐    ┌──────┬──────┬──────┬──────┐
 //!  │      │      │      │    │ start                     │
 //!  └──▲───┴──────┴──────┘    └──────┴──────┴──────┴──────┘
@@ -33,13 +33,13 @@ pub(super) struct Pages {
     next_id: HoldId,
 }
 
-/// What one who is not to lose anything still needs.
+/// What the owner of a hold still needs.
 #[derive(Debug)]
 struct Holding {
     id: HoldId,
     /// The unit that begins here, and all that follow.
     at: u64,
-    /// Bytes of pages held for it at the most.
+    /// Bytes of pages held for it at most.
     bytes_max: usize,
     /// The time of the unit at `at`, if that is gone.
     lost: Option<Timestamp>,
@@ -90,8 +90,8 @@ impl Pages {
         self.kept.len() > PAGES_MIN && next.is_some_and(|next| next.base <= committed)
     }
 
-    /// Drops the oldest kept page, or has it held for those who need it if it `may_be_held`. Returns
-    /// the bytes of memory that were let go.
+    /// Drops the oldest kept page, or moves it to the held ones if a hold needs it and it `may_be_held`.
+    /// Returns the bytes of memory that were released.
     pub(super) fn drop_oldest(&mut self, may_be_held: bool) -> usize {
         let Some(page) = self.kept.pop_front() else {
             return 0;
@@ -106,7 +106,7 @@ impl Pages {
         freed + page.weight()
     }
 
-    /// Lets go of the oldest held page, and returns its bytes of memory.
+    /// Releases the oldest held page, and returns its bytes of memory.
     pub(super) fn let_go_held(&mut self) -> usize {
         let Some(page) = self.held.pop_front() else {
             return 0;
@@ -127,7 +127,7 @@ impl Pages {
         freed
     }
 
-    /// Whoever needs a unit that begins in `page`, which ends at `end`, has lost it.
+    /// Holds that need a unit that begins in `page`, which ends at `end`, have lost it.
     fn miss(&mut self, page: &Page, end: u64) {
         for hold in self.holds.iter_mut().filter(|hold| hold.at < end) {
             if hold.lost.is_none() {
@@ -136,8 +136,8 @@ impl Pages {
         }
     }
 
-    /// Lets go of held pages that are not needed, or exceed the bound of all who need them. Returns
-    /// their bytes of memory.
+    /// Releases held pages that are not needed, or exceed the bounds of all holds that need them. Returns their
+    /// bytes of memory.
     fn trim(&mut self) -> usize {
         let mut freed = 0;
         while let Some(oldest) = self.held.front() {
@@ -176,8 +176,8 @@ impl Pages {
         Some((hold.at, hold.lost))
     }
 
-    /// What lies before `at` is not needed any more; `begins` is the time of the unit there. Returns the
-    /// bytes of memory that were let go.
+    /// What precedes `at` is no longer needed; `begins` is the time of the unit there. Returns the bytes of
+    /// memory that were released.
     pub(super) fn advance(&mut self, id: HoldId, at: u64, begins: Timestamp) -> usize {
         let oldest = self.all().next().map_or(0, |page| page.base);
         if let Some(hold) = self.holds.iter_mut().find(|hold| hold.id == id) {
@@ -187,7 +187,7 @@ impl Pages {
         self.trim()
     }
 
-    /// Forgets a hold. Returns the bytes of memory that were let go.
+    /// Removes a hold. Returns the bytes of memory that were released.
     pub(super) fn release(&mut self, id: HoldId) -> usize {
         self.holds.retain(|hold| hold.id != id);
         self.trim()

@@ -1,4 +1,4 @@
-//! A reader's view of a log: the pages it may read without asking anybody.
+//! A reader's view of a log: the pages it may read without a lock.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -20,8 +20,8 @@ pub(crate) struct View {
     shared: Arc<Shared>,
     pages: VecDeque<Arc<Page>>,
     end: u64,
-    /// Where the newest unit begins that a listener may start at, if the log still has it: looked for
-    /// once, for picture groups may be long and those who ask for it many.
+    /// Where the newest unit begins that a listener may start at, if the log still has it: cached, because
+    /// picture groups may be long and many listeners ask for it.
     newest_join: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl View {
         }
     }
 
-    /// Learns of everything committed so far, and lets go of pages the log has dropped.
+    /// Learns of everything committed so far, and releases pages the log has dropped.
     pub(crate) fn refresh(&mut self) {
         // `end` is loaded before the links are followed: the pages of all bytes below it are linked
         // by then, and bytes that arrive in between are left to the next refresh.
@@ -77,7 +77,7 @@ impl View {
         self.find_newest_join(seen);
     }
 
-    /// Looks for it among the units from `seen` on, which are new.
+    /// Searches the units from `seen` on, which are new, for the newest join point.
     fn find_newest_join(&mut self, seen: u64) {
         let new = self.units_back().take_while(|unit| unit.offset >= seen);
         let found = new
@@ -282,7 +282,7 @@ impl PageBytes {
 impl AsRef<[u8]> for PageBytes {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: made of a range below a value of `committed` that the maker's thread had loaded with
-        // acquire ordering; whoever received this value since is ordered after it.
+        // acquire ordering; every thread that received this value since is ordered after it.
         #[allow(unsafe_code)]
         unsafe {
             self.page.read(self.from, self.to)

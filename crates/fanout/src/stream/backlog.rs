@@ -10,14 +10,14 @@ use crate::policy::JOIN_AGE_MAX;
 /// seconds fits; beyond it a new lane begins with the next keyframe.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Of less media no bit rate is told.
+/// Below this much media no bit rate is reported.
 const MEASURED_MIN: Span = Span::from_millis(1_000);
 
-/// Samples kept at the most: bounds streams of tiny samples.
+/// Upper bound on samples: for streams of tiny samples.
 const SAMPLES_MAX: usize = 16 * 1024;
 
-/// Recent samples, oldest first: since the last video keyframe, or, without video, the last few
-/// seconds. A picture group that nobody would be started at, for its age or its size, is forgotten.
+/// Recent samples, oldest first: since the last video keyframe, or, without video, the last few seconds. A
+/// picture group too old or too large for a listener to start at is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     samples: VecDeque<Sample>,
@@ -80,7 +80,7 @@ impl Backlog {
     }
 
     fn forget_before(&mut self, newest: &Sample, burst: Span) {
-        // The sample that the burst begins in stays, so that a joiner gets the whole of it.
+        // The sample in which the burst begins stays, so that a joiner gets the whole of it.
         while self
             .samples
             .get(1)
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keyframe_that_nobody_would_be_started_at_is_given_up() {
+    fn a_keyframe_too_old_to_start_at_is_given_up() {
         let mut backlog = Backlog::default();
         let mut kept = Vec::new();
         for step in 0..40 {

@@ -1,5 +1,5 @@
-//! What is behind a stream's lock: its epochs, what its publisher announced, the recent past, and the
-//! writing ends of its lanes and taps.
+//! The state behind a stream's lock: its epochs, what its publisher announced, the recent past, and the writing
+//! ends of its lanes and taps.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use media::{Container, Item, Kind, Sample, Script, Span, Title, Track, TrackId};
 
 use super::backlog::Backlog;
-use super::derived::{Derived, DerivationId};
+use super::derived::{DerivationId, Derived};
 use super::keyframes::PictureGroups;
 use super::meter::Meters;
 use super::news::News;
@@ -17,7 +17,7 @@ use super::order::OrderWatch;
 use super::replaced::Replaced;
 use super::tap::TapWriter;
 use super::timeline::Timeline;
-use super::{DeriverCell, Keyframes, DerivedOffer, Phase, Rate, Settings, Source};
+use super::{DerivedOffer, DeriverCell, Keyframes, Phase, Rate, Settings, Source};
 use crate::events::{EndReason, StreamEvents};
 use crate::gate::{Credential, Identity};
 use crate::keyframe::KeyframeWish;
@@ -27,29 +27,29 @@ use crate::policy::{Class, Policy};
 /// Tracks of one stream at the most.
 pub(super) const TRACKS_MAX: usize = 16;
 
-/// How long after an epoch began a stream without a video track is taken for one that will not get
-/// any: publishers announce both tracks within the first packets.
+/// How long after an epoch began a stream without a video track counts as audio only: publishers announce both
+/// tracks within the first packets.
 const VIDEO_TRACK_AWAITED: Duration = Duration::from_secs(2);
 
-/// While somebody listens who cannot ask, keyframes are no further apart than this, so that whoever comes
-/// finds one. A browser sends none by itself for minutes.
+/// The longest interval between keyframes while the stream has a listener that cannot request one, so that new
+/// listeners find one. A browser sends none by itself for minutes.
 const KEYFRAME_INTERVAL: Span = Span::from_millis(3_000);
 
 pub(super) struct Core {
     pub(super) phase: Phase,
     pub(super) epoch: u32,
     pub(super) credential: Credential,
-    /// Whom the present publisher's permission names.
+    /// The identity of the present publisher's permission.
     pub(super) identity: Option<Identity>,
     pub(super) source: Arc<Source>,
     pub(super) announced_type: Option<Arc<str>>,
-    /// Container and media type that the present lanes' listeners were promised.
+    /// Container and media type that the present listeners were promised.
     pub(super) promised: (Container, String),
     pub(super) has_media: bool,
     pub(super) settings: Settings,
     pub(super) since: SystemTime,
     pub(super) began: Instant,
-    /// When the publisher was last heard of, or the epoch began.
+    /// When the publisher last sent, or the epoch began.
     pub(super) last_item: Instant,
     /// When a lingering stream ends; `None` from when its publisher leaves to the next
     /// [look](super::Stream::is_over) at it.
@@ -71,9 +71,9 @@ pub(super) struct Core {
     pub(super) deriver: DeriverCell,
     pub(super) offer: DerivedOffer,
     pub(super) derived: Option<Derived>,
-    /// Names the next derivation.
+    /// The id of the next derivation.
     pub(super) next_turn: DerivationId,
-    /// Tells the present publisher that it has been superseded.
+    /// Wakes the present publisher when it has been superseded.
     pub(super) superseded: Option<Waker>,
     pub(super) news: Arc<News>,
     pub(super) wish: Arc<KeyframeWish>,
@@ -82,7 +82,7 @@ pub(super) struct Core {
     pub(super) listeners_peak: usize,
 }
 
-/// What the core shares with who looks without its lock.
+/// State shared with readers that do not take the lock.
 pub(super) struct Shared {
     pub(super) deriver: DeriverCell,
     pub(super) news: Arc<News>,
@@ -144,7 +144,7 @@ impl Core {
         }
     }
 
-    /// Counts the listeners, and remembers the most there were.
+    /// Counts the listeners, and records the maximum.
     pub(super) fn listeners(&mut self) -> usize {
         let now = self.lanes.iter().map(|lane| lane.lane.audience()).sum();
         self.listeners_peak = self.listeners_peak.max(now);
@@ -163,7 +163,7 @@ impl Core {
         Some(self.picture_groups.facts(self.wish.is_heeded()))
     }
 
-    /// Whether those who listen and cannot ask lack a keyframe for who comes next.
+    /// Whether there are listeners that cannot request a keyframe, and none recent enough for the next joiner.
     pub(super) fn wants_keyframe(&self) -> bool {
         let is_old = self.picture_groups.lack_keyframe_since(KEYFRAME_INTERVAL);
         let lacks_one = |lane: &LaneWriter| is_old || lane.has_lost_join();
@@ -199,7 +199,7 @@ impl Core {
             .flat_map(|derived| derived.samples())
             .peekable();
         self.recall(|item, _| {
-            // After the publisher's own tracks, and each sample before the later ones of others.
+            // After the publisher's own tracks, and each sample before later ones of other tracks.
             let is_track = matches!(item, Item::Track(_));
             if let Some(track) = track.take_if(|_| !is_track) {
                 lane.push(&Item::Track(track), now);
@@ -220,8 +220,7 @@ impl Core {
         lane.publish();
     }
 
-    /// Tells what was announced and what was sent lately, by the publisher; with each sample the kind
-    /// of its track.
+    /// Replays what the publisher announced and sent recently; each sample with the kind of its track.
     pub(super) fn recall(&self, mut tell: impl FnMut(&Item, Option<Kind>)) {
         for track in &self.tracks {
             tell(&Item::Track(Arc::clone(track)), None);
@@ -253,9 +252,9 @@ impl Core {
         let mut has_new_tracks = false;
         for mut item in items.drain(..) {
             match &mut item {
-                // The stream alone says it.
+                // Only the stream itself writes it.
                 Item::Epoch => continue,
-                // That number is taken.
+                // That number is reserved.
                 Item::Track(track) if track.id == TrackId::DERIVED => continue,
                 Item::Sample(sample) if sample.track == TrackId::DERIVED => continue,
                 Item::Track(track) => has_new_tracks |= self.remember_track(track, now),
@@ -335,14 +334,14 @@ impl Core {
         tracks.map(|track| self.meters.rate(track.id)).collect()
     }
 
-    /// Whether it is one that was not known.
+    /// Whether it is a new one.
     pub(super) fn remember_track(&mut self, track: &Arc<Track>, now: Instant) -> bool {
         if self.tracks.contains(track) {
             return false;
         }
         if self.tracks.is_empty() {
-            // Between a publisher's admission and its first track may lie a handshake; how long the others
-            // are awaited counts from here.
+            // Between a publisher's admission and its first track may lie a handshake; the wait for the other
+            // tracks is counted from here.
             self.began = now;
             self.since = SystemTime::now();
         }
@@ -379,7 +378,7 @@ impl Core {
         true
     }
 
-    /// Another publisher's turn begins.
+    /// Another publisher's epoch begins.
     pub(super) fn begin_epoch(
         &mut self,
         credential: Credential,
@@ -391,8 +390,8 @@ impl Core {
             waker.wake();
         }
         self.promise(&source);
-        // Each epoch announces its own; a picture track that does not come back must not be
-        // waited for, and the last programme's title is not the next one's.
+        // Each epoch announces its own; a video track that does not come back must not be waited for, and the
+        // last programme's title is not the next one's.
         self.title = None;
         self.header = None;
         self.tracks.clear();
@@ -427,8 +426,8 @@ impl Core {
         self.news.ring();
     }
 
-    /// Listeners that were promised another format are let go, and may ask again. What a source of
-    /// an unknown one sends is decided by its first bytes.
+    /// Listeners that were promised another format are closed, and may ask again. For a source of unknown
+    /// format its first bytes decide.
     pub(super) fn promise(&mut self, source: &Source) {
         if source.container == Container::Unknown {
             return;
@@ -441,7 +440,7 @@ impl Core {
         self.promised = (source.container, source.content_type.clone());
     }
 
-    /// The present publisher's bytes are of this kind, whatever it called them.
+    /// The present publisher's bytes are of this kind, whatever it declared.
     pub(super) fn identify(&mut self, container: Container, content_type: &str) {
         let mut source = (*self.source).clone();
         source.container = container;
@@ -464,7 +463,7 @@ impl Core {
         takers.map(|lane| lane.lane.connected()).sum()
     }
 
-    /// Whether a track is on offer that nobody makes.
+    /// Whether a derived track is on offer that has no writer.
     pub(super) fn lacks_derived(&self) -> bool {
         self.derived.is_none() && self.offer.track().is_some()
     }
@@ -526,7 +525,7 @@ impl Core {
             return;
         }
         self.derived = None;
-        // What an idle lane holds is the past; whoever comes next begins with the present.
+        // What an idle lane holds is the past; the next listener begins with the present.
         self.lanes
             .retain(|lane| !lane.takes_derived || lane.lane.listeners() > 0);
     }
@@ -537,7 +536,7 @@ impl Core {
         self.lanes.clear();
         self.taps.clear();
         self.derived = None;
-        // Whoever still holds the stream holds no media.
+        // Remaining references to the stream hold no media.
         self.backlog.clear();
         self.news.ring();
         if let Some(waker) = self.superseded.take() {

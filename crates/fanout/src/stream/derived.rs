@@ -1,5 +1,5 @@
-//! The derived track: sound that somebody other than the publisher writes into the stream, for the
-//! lanes that ask for it.
+//! The derived track: audio that a component other than the publisher writes into the stream, for the lanes
+//! that ask for it.
 //!
 //! ```text
 //!  Publisher ──items──► Stream ──► lanes that take derived tracks ◄─┐
@@ -7,11 +7,11 @@
 //!                         └──► Tap ──► Deriver's work ──► DerivedWriter
 //! ```
 //!
-//! A lane whose packager [takes it](crate::Packager::takes_derived) makes the stream call its
-//! [`Deriver`], which takes the one [`Derivation`] there may be, reads a [`Tap`](super::Tap) and
-//! writes [`TrackId::DERIVED`]. Items reach a lane in the order in which they were written, by whomever;
-//! times are on the stream's own timeline, as a tap gives them, so they go on across epochs. At the
-//! start of an epoch the track is announced anew, like the publisher's own.
+//! A lane whose packager [takes it](crate::Packager::takes_derived) makes the stream call its [`Deriver`],
+//! which takes the one [`Derivation`] there may be, reads a [`Tap`](super::Tap) and writes
+//! [`TrackId::DERIVED`]. Items reach a lane in the order in which they were written, by either writer; times
+//! are on the stream's own timeline, as a tap gives them, so they go on across epochs. At the start of an epoch
+//! the track is announced anew, like the publisher's own.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -25,17 +25,17 @@ use super::{Phase, Stream};
 /// Samples kept for lanes that open later: more than half a minute between keyframes.
 const SAMPLES_MAX: usize = 2_048;
 
-/// Bytes of them: half a minute of the highest bitrate.
+/// Upper bound on their bytes: half a minute of the highest bitrate.
 const BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Makes derived tracks.
 pub trait Deriver: Send + Sync {
-    /// What it would write beside a publisher's `tracks`, which came in `container`. It is asked
-    /// whenever they change, under the stream's lock, and must not take long.
+    /// What it would write beside a publisher's `tracks`, which came in `container`. Called whenever they
+    /// change, under the stream's lock; must not take long.
     fn offer(&self, container: Container, tracks: &[Arc<Track>]) -> DerivedOffer;
 
-    /// A listener of a lane that takes derived tracks is there, and nobody holds the stream's
-    /// [derivation](Stream::derive). It must not take long. False when there is no room for it now.
+    /// A lane that takes derived tracks has a listener, and the stream's [derivation](Stream::derive) is free.
+    /// Must not take long. False when there is no room for it now.
     fn wanted(&self, stream: &Arc<Stream>) -> bool;
 
     /// Whether there is room for the stream's derivation now.
@@ -45,20 +45,20 @@ pub trait Deriver: Send + Sync {
     }
 }
 
-/// Shared by all streams of a registry; empty until somebody is set.
+/// Shared by all streams of a registry; empty until a deriver is set.
 pub(crate) type DeriverCell = Arc<OnceLock<Arc<dyn Deriver>>>;
 
-/// What listeners who can take nothing else are offered in the publisher's stead.
+/// What is offered to listeners that cannot take the publisher's audio.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum DerivedOffer {
-    /// Nothing: there is no sound yet, or it needs nothing beside it.
+    /// Nothing: there is no audio yet, or every listener can take it.
     #[default]
     Nothing,
     /// This track, from when a lane takes it.
     Track {
         /// As it will be announced.
         track: Arc<Track>,
-        /// What is lost on the way, in a sentence for people.
+        /// What is lost in the conversion, as a sentence for people.
         caveat: Option<Arc<str>>,
     },
     /// Nothing, for this reason: a sentence for people.
@@ -74,7 +74,7 @@ impl DerivedOffer {
         }
     }
 
-    /// What people should know: what is lost, or why there is nothing.
+    /// A note for people: what is lost, or why there is nothing.
     pub fn words(&self) -> Option<&str> {
         match self {
             Self::Nothing => None,
@@ -85,8 +85,8 @@ impl DerivedOffer {
 }
 
 impl Stream {
-    /// Has the derived track made if listeners need one and nobody makes it. False when there is no
-    /// room for that now.
+    /// Has the derived track made if listeners need one and it has no writer. False when there is no room for
+    /// that now.
     pub(crate) fn want_derived(self: &Arc<Self>) -> bool {
         let is_wanted = {
             let core = self.core();
@@ -98,7 +98,7 @@ impl Stream {
         }
     }
 
-    /// Tries once more to have the derived track made that there was no room for.
+    /// Retries a derived track that there was no room for.
     pub(crate) fn retry_derived(self: &Arc<Self>) {
         let is_wanted = {
             let core = self.core();
@@ -123,7 +123,7 @@ pub struct Derivation {
     turn: DerivationId,
 }
 
-/// Writes a derived track, from any thread, to no effect once its [`Derivation`] has ended.
+/// Writes a derived track, from any thread; without effect once its [`Derivation`] has ended.
 #[derive(Clone, Debug)]
 pub struct DerivedWriter {
     stream: Arc<Stream>,
@@ -140,7 +140,7 @@ impl Derivation {
         &self.stream
     }
 
-    /// What writes the track.
+    /// The writer of the track.
     pub fn writer(&self) -> DerivedWriter {
         DerivedWriter {
             stream: Arc::clone(&self.stream),
@@ -148,13 +148,13 @@ impl Derivation {
         }
     }
 
-    /// How many listen to lanes that take it.
+    /// Listeners of lanes that take it.
     pub fn wanted(&self) -> usize {
         self.stream.core().derived_wanted()
     }
 
-    /// Ends it if nobody listens to a lane that takes it, and says whether it has ended. Whoever
-    /// comes later makes the stream call its deriver again.
+    /// Ends it if no lane that takes it has a listener, and returns whether it has ended. A later listener
+    /// makes the stream call its deriver again.
     pub fn retire(&self) -> bool {
         let mut core = self.stream.core();
         if core.derived_wanted() == 0 {
@@ -189,7 +189,7 @@ impl DerivedWriter {
         self.stream.core().write_derived(self.turn, sample, now);
     }
 
-    /// Says what has shown about the offer. It holds until the publisher's tracks change.
+    /// Changes the offer to what has turned out. It holds until the publisher's tracks change.
     pub fn correct(&self, offer: DerivedOffer) {
         let mut core = self.stream.core();
         if core.is_derived_by(self.turn) && core.phase != Phase::Ended {
@@ -199,7 +199,7 @@ impl DerivedWriter {
     }
 }
 
-/// What the stream keeps of its derived track.
+/// The stream's state of its derived track.
 #[derive(Debug)]
 pub(super) struct Derived {
     pub(super) turn: DerivationId,
@@ -227,7 +227,7 @@ impl Derived {
         self.recent.iter()
     }
 
-    /// What was announced changes, or another epoch begins: lanes that open later begin later.
+    /// The announcement changes, or another epoch begins: lanes that open later begin later.
     pub(super) fn forget(&mut self) {
         self.recent.clear();
         self.recent_bytes = 0;

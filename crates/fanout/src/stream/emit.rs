@@ -1,5 +1,4 @@
-//! What a stream emits. All of it under the stream's lock, so that it is told in the order in which it
-//! was.
+//! The events of a stream. All are emitted under the stream's lock, so they are in order.
 
 use std::sync::Arc;
 
@@ -37,7 +36,7 @@ impl Core {
         });
     }
 
-    /// Something else is playing, or the same.
+    /// The title has changed, or not.
     pub(super) fn remember_title(&mut self, title: &Arc<Title>) {
         let title = (!title.is_empty()).then(|| Arc::clone(title));
         if title != self.title {
@@ -46,7 +45,7 @@ impl Core {
         }
     }
 
-    /// The publisher's turn is over, and there is no other.
+    /// The publisher has left, and there is no other.
     pub(super) fn publisher_left(&mut self) {
         self.phase = Phase::Lingering;
         self.linger_until = None;

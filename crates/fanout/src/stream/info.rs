@@ -1,4 +1,4 @@
-//! What is said of a stream: its rules, its publisher, and what everybody may know of it.
+//! The description of a stream: its rules, its publisher, and what is public.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use media::{Container, StreamName, Title, Track};
 
-use super::{Keyframes, DerivedOffer, PictureOrder, Rate};
+use super::{DerivedOffer, Keyframes, PictureOrder, Rate};
 use crate::gate::Identity;
 use crate::policy::{Class, Policy};
 use crate::registry::Takeover;
@@ -21,12 +21,12 @@ pub struct Settings {
     pub video: Policy,
     /// How long listeners are kept while the publisher is away.
     pub linger: Duration,
-    /// Whether the stream is listed to everybody.
+    /// Whether the stream is listed publicly.
     pub public: bool,
-    /// Who may replace a publisher that is there.
+    /// The condition for replacing a present publisher.
     pub takeover: Takeover,
-    /// A publisher that was replaced may not take the stream back for so long after its last attempt,
-    /// as long as the one that replaced it sends.
+    /// For this long after its last attempt a replaced publisher may not take the stream back, as long as its
+    /// replacement sends.
     pub takeover_back: Duration,
 }
 
@@ -43,14 +43,14 @@ impl Default for Settings {
     }
 }
 
-/// What is known of a publisher and of what it sends.
+/// A publisher and what it sends.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// `rtmp`, `icecast`, `demo`: the metric label.
     pub protocol: &'static str,
     /// Where it connects from; `None` for one inside the server.
     pub peer: Option<SocketAddr>,
-    /// What the publishing program calls itself. Untrusted text.
+    /// The name of the publishing program. Untrusted text.
     pub agent: String,
     /// What kind of bytes it sends.
     pub container: Container,
@@ -71,22 +71,22 @@ pub enum Phase {
     Ended,
 }
 
-/// What everybody may know of a stream.
+/// The public description of a stream.
 #[derive(Clone, Debug)]
 pub struct Info {
     /// Its name.
     pub name: StreamName,
     /// Where it is in its life.
     pub phase: Phase,
-    /// How many publishers it has had.
+    /// The number of epochs so far.
     pub epoch: u32,
     /// Since when the current publisher has been sending.
     pub since: SystemTime,
     /// Its publisher, or the last one.
     pub source: Arc<Source>,
-    /// Whom that one's permission names: the key that it showed, if that has a name.
+    /// The identity of that publisher's permission: the name of its key, if it has one.
     pub identity: Option<Identity>,
-    /// What that one called its bytes, where they turned out to be something else.
+    /// The media type it declared, where its bytes turned out to be something else.
     pub announced_type: Option<Arc<str>>,
     /// Whether the present publisher has sent media.
     pub has_media: bool,
@@ -94,23 +94,23 @@ pub struct Info {
     pub tracks: Vec<Arc<Track>>,
     /// What each of them sends, in the same order; `None` before two seconds of it have come.
     pub rates: Vec<Option<Rate>>,
-    /// In which order the pictures of this epoch come.
+    /// The order in which the pictures of this epoch are sent.
     pub picture_order: PictureOrder,
     /// How far apart its keyframes are; `None` without a picture track.
     pub keyframes: Option<Keyframes>,
-    /// What is offered beside them.
+    /// The derived track that is offered beside them.
     pub offer: DerivedOffer,
     /// Whether that is being made now.
     pub is_deriving: bool,
-    /// What is playing.
+    /// The title.
     pub title: Option<Arc<Title>>,
     /// The container header in force.
     pub header: Option<Bytes>,
-    /// Bits per second of late, of a stream without pictures.
+    /// Recent bits per second of a stream without pictures.
     pub bitrate: Option<u32>,
     /// Listeners of all lanes.
     pub listeners: usize,
-    /// The most listeners there have been at once.
+    /// The most listeners at once so far.
     pub listeners_peak: usize,
     /// Media bytes received in all epochs.
     pub ingest_bytes: u64,
@@ -119,7 +119,7 @@ pub struct Info {
 }
 
 impl Info {
-    /// Whether there is something to be heard or seen of it now.
+    /// Whether it has media that can be played now.
     pub fn is_on_air(&self) -> bool {
         self.phase == Phase::Live && self.has_media
     }

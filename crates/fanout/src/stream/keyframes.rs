@@ -5,7 +5,7 @@ use media::{Sample, Span, Timestamp};
 /// Picture groups remembered: enough that one scene change does not hide a long interval.
 const GROUPS: usize = 4;
 
-/// Joiners wait no longer than this in a stream whose keyframes are set as everybody recommends.
+/// Joiners wait no longer than this in a stream with the keyframe interval that is generally recommended.
 const INTERVAL_MAX: Span = Span::from_millis(3_000);
 
 /// What is known of a stream's keyframes.
@@ -14,12 +14,12 @@ pub struct Keyframes {
     /// The longest of the last few times between two keyframes, the present one included; `None` before
     /// the first keyframe.
     pub interval: Option<Span>,
-    /// The publisher's encoder can be asked for a keyframe, so the interval keeps nobody waiting.
+    /// The publisher's encoder can be asked for a keyframe, so joiners do not wait for the interval.
     pub on_request: bool,
 }
 
 impl Keyframes {
-    /// What the publisher's keyframe interval means for joiners, when it is long.
+    /// What a long keyframe interval means for joiners, in words.
     pub fn words(&self) -> Option<String> {
         let interval = self.interval?;
         let is_long = interval > INTERVAL_MAX && !self.on_request;
@@ -117,6 +117,6 @@ mod tests {
             on_request: true,
             ..only_one
         };
-        assert_eq!(asked.words(), None, "nobody waits");
+        assert_eq!(asked.words(), None, "no joiner waits");
     }
 }

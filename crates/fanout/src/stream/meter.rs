@@ -1,14 +1,14 @@
-//! How much a track sends, of late.
+//! The recent rate of each track.
 
 use media::{Sample, Span, Timestamp, TrackId};
 
-/// What one figure is taken over: several pictures at any rate, and soon after a change.
+/// The window of a figure: several pictures at any rate, and soon after a change.
 const WINDOW: Span = Span::from_millis(2_000);
 
 /// Tracks metered: as many as a stream has.
 const METERS_MAX: usize = super::core::TRACKS_MAX;
 
-/// How much a track sends.
+/// The rate of a track.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Bits of samples per second of media time.
@@ -49,7 +49,7 @@ impl Meters {
         }
     }
 
-    /// What a track sends; `None` for the first two seconds.
+    /// The rate of a track; `None` for the first two seconds.
     pub(super) fn rate(&self, track: TrackId) -> Option<Rate> {
         self.0.iter().find(|meter| meter.track == track)?.rate
     }

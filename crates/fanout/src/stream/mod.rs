@@ -1,9 +1,9 @@
-//! A stream: one named live thing, whoever publishes it at the moment.
+//! A stream: one named live source, independent of its present publisher.
 //!
-//! A stream outlives its publishers. It keeps what a lane needs in order to open in mid-stream (the
-//! tracks, the headers, the recent past), the timeline that makes all epochs one, and the writing
-//! ends of its lanes. All of that is behind one lock, taken by its publisher for each batch of items,
-//! by whoever writes a derived track for each sample, and by whoever opens a lane; never by a worker.
+//! A stream outlives its publishers. It keeps what a lane needs in order to open in mid-stream (the tracks, the
+//! headers, the recent past), the timeline that makes all epochs one, and the writing ends of its lanes. All of
+//! that is behind one lock, taken by its publisher for each batch of items, by the writer of a derived track
+//! for each sample, and by callers that open a lane; never by a worker.
 
 mod backlog;
 mod core;
@@ -27,7 +27,7 @@ use std::time::Instant;
 use media::{Item, Kind, Span, StreamName, Title};
 
 pub(crate) use derived::DeriverCell;
-pub use derived::{Derivation, DerivedWriter, Deriver, DerivedOffer};
+pub use derived::{Derivation, DerivedOffer, DerivedWriter, Deriver};
 pub use info::{Info, Phase, Settings, Source};
 pub use keyframes::Keyframes;
 pub use meter::Rate;
@@ -51,10 +51,10 @@ use crate::worker::WorkerWaker;
 /// Lanes of one stream at the most. Each is a format; there are fewer formats than this.
 const LANES_MAX: usize = 32;
 
-/// Taps of one stream at the most: more than there are kinds of things that need samples.
+/// Taps of one stream at most: more than there are kinds of components that need samples.
 const TAPS_MAX: usize = 8;
 
-/// Who joins at a keyframe older than this has another asked for: behind by more than that, people notice.
+/// A joiner that gets a keyframe older than this causes a request for a new one: a longer delay is noticed.
 const JOIN_AGE_WISHED: Span = Span::from_millis(2_000);
 
 /// Why a lane could not be opened.
@@ -87,7 +87,7 @@ pub struct Stream {
     log_bytes: Arc<AtomicUsize>,
 }
 
-/// What a stream has in common with all others.
+/// State shared by all streams.
 pub(crate) struct Commons {
     pub(crate) wakers: Arc<[WorkerWaker]>,
     pub(crate) budget: Arc<Budget>,
@@ -140,7 +140,7 @@ impl Stream {
         self.core().phase
     }
 
-    /// What everybody may know of it now.
+    /// The public description now.
     pub fn info(&self) -> Info {
         let mut core = self.core();
         let listeners = core.listeners();
@@ -171,9 +171,9 @@ impl Stream {
         }
     }
 
-    /// The lane of a format, opened with a packager from `make` if nobody listens to it yet. The
-    /// lane stays open while the guard, or a listener it was passed on to, lives. When what a listener
-    /// would start at is old, the publisher is asked for a keyframe, if it can be.
+    /// The lane of a format, opened with a packager from `make` if it has no listener yet. The lane stays open
+    /// while the guard, or a listener it was passed on to, lives. When what a listener would start at is old,
+    /// the publisher is asked for a keyframe, if possible.
     ///
     /// # Errors
     /// See [`LaneRefused`].
@@ -187,7 +187,7 @@ impl Stream {
         self.lane_for(permission, format, make, now, |guard| guard)
     }
 
-    /// The lane of a format, for whom `holder` makes of its guard.
+    /// The lane of a format; `holder` makes the result of its guard.
     fn lane_for(
         self: &Arc<Self>,
         permission: &Authorized<Play>,
@@ -210,11 +210,11 @@ impl Stream {
         }
     }
 
-    /// The same for a listener who has yet to connect, and perhaps never will: nothing is derived for
-    /// it before [`ListenerHandle::connected`](crate::ListenerHandle::connected).
+    /// The same for a listener that has yet to connect, and may never: nothing is derived for it before
+    /// [`ListenerHandle::connected`](crate::ListenerHandle::connected).
     ///
     /// # Errors
-    /// See [`LaneRefused`]. That nothing can be derived is an error only if there is nothing else.
+    /// See [`LaneRefused`]. That nothing can be derived is an error only if there is no other track.
     pub fn reserve_lane(
         self: &Arc<Self>,
         permission: &Authorized<Play>,
@@ -284,8 +284,8 @@ impl Stream {
         Ok(opened)
     }
 
-    /// A reader of the stream's items, for samples of `kind` or of every kind. It begins with what
-    /// a lane would begin with. `None` when the stream is over, or has as many as it may have.
+    /// A reader of the stream's items, for samples of `kind` or of every kind. It begins with what a lane would
+    /// begin with. `None` when the stream is over, or has the maximum of taps.
     pub fn tap(&self, kind: Option<Kind>) -> Option<Tap> {
         let mut core = self.core();
         core.taps.retain(TapWriter::is_read);
@@ -322,7 +322,7 @@ impl Stream {
             .write(&mut vec![Item::Title(Arc::new(title))], now);
     }
 
-    /// Asks for a keyframe, if its publisher has an encoder that can be asked.
+    /// Requests a keyframe, if its publisher has an encoder that can be asked.
     pub fn request_keyframe(&self) {
         self.wish.set();
     }
@@ -342,7 +342,7 @@ impl Stream {
         }
     }
 
-    /// Ends the stream now: its listeners are let go and its publisher is told.
+    /// Ends the stream now: its listeners are closed and its publisher is told.
     pub fn end(&self, reason: EndReason) {
         self.core().end(reason);
     }
@@ -358,7 +358,7 @@ impl Stream {
         }
     }
 
-    /// What tells that [`info`](Self::info) says something else.
+    /// Signals changes of [`info`](Self::info).
     pub(crate) fn news(&self) -> &News {
         &self.news
     }
@@ -378,7 +378,7 @@ impl Stream {
     }
 
     fn core(&self) -> MutexGuard<'_, Core> {
-        // A panic while the lock was held came from a packager; what it left is still a stream.
+        // A panic while the lock was held came from a packager; the stream's state is still valid.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,13 +1,13 @@
-//! News of a stream: that what is said of it has changed, for tasks that wait until it has.
+//! News of a stream: its description has changed. For tasks that wait for that.
 //!
-//! A task notes how much news there was, looks at the stream, and sleeps until there is more. The stream
-//! rings when a track is announced or identified, when media begins, when the order of its pictures shows,
-//! when what is offered beside them changes, and in each change of its phase: a few times per epoch.
+//! A task notes the count of news, looks at the stream, and sleeps until the count grows. The stream signals
+//! when a track is announced or identified, when media begins, when the order of its pictures is known, when
+//! the derived offer changes, and in each change of its phase: a few times per epoch.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
-use crate::task_bells::{WaitSlot, TaskBells};
+use crate::task_bells::{TaskBells, WaitSlot};
 
 /// See the module's description.
 #[derive(Debug, Default)]
@@ -17,18 +17,18 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// Something has changed; called after the change, under the stream's lock.
+    /// The description has changed; called after the change, under the stream's lock.
     pub(super) fn ring(&self) {
         self.count.fetch_add(1, Ordering::Release);
         self.bells.ring();
     }
 
-    /// How much there has been. To be noted before the look that finds nothing.
+    /// The count so far. To be noted before the look that finds nothing.
     pub(crate) fn seen(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Waits until there is more than was `seen`.
+    /// Waits until the count is above `seen`.
     pub(crate) async fn after(&self, seen: u64) {
         let place = WaitSlot::new(&self.bells);
         std::future::poll_fn(|cx| {

@@ -1,4 +1,4 @@
-//! In which order a publisher sends its pictures: what shows in their times, whatever the codec.
+//! The order in which a publisher sends its pictures, as their times show, whatever the codec.
 
 use media::{Sample, Timestamp};
 
@@ -6,10 +6,10 @@ use media::{Sample, Timestamp};
 /// taken for a habit of the encoder. The usual two or three B-frames show within five pictures.
 const PICTURES_AWAITED: u32 = 16;
 
-/// In which order pictures are sent.
+/// The order in which pictures are sent.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum PictureOrder {
-    /// It has not shown: there is no picture yet, or a few whose times leave it open.
+    /// Unknown: there is no picture yet, or a few whose times leave it open.
     #[default]
     Unknown,
     /// As they are presented, so far.
@@ -35,7 +35,7 @@ impl OrderWatch {
     /// One more picture, in the order in which they are sent. Whether it shows another order.
     pub(super) fn saw(&mut self, picture: &Sample) -> bool {
         let before = self.order;
-        // Nothing is presented across a keyframe that a clock went back at.
+        // No picture is presented across a keyframe at which the clock went back.
         let latest = self.latest.filter(|_| !picture.keyframe);
         self.latest = Some(latest.map_or(picture.pts, |latest| latest.max(picture.pts)));
         self.pictures = self.pictures.saturating_add(1);

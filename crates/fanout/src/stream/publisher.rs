@@ -17,22 +17,22 @@ pub struct Publisher {
     stream: Arc<Stream>,
     epoch: u32,
     takes_over: bool,
-    /// Somebody followed the stream at the last write.
+    /// The stream had followers at the last write.
     is_followed: bool,
-    /// As of the last write, those who listen lack a keyframe for those who come next.
+    /// As of the last write, there are listeners, and no keyframe recent enough for the next joiner.
     wants_keyframe: bool,
     keyframe_requests: RequestRate,
 }
 
-/// Tells when a publisher's turn on its stream is over, to whoever does not hold the
-/// [`Publisher`] itself. One at a time is told.
+/// Reports the end of a publisher's epoch to code that does not hold the [`Publisher`] itself. One waiter at a
+/// time.
 #[derive(Debug)]
 pub struct Claim {
     stream: Arc<Stream>,
     epoch: u32,
 }
 
-/// Another publisher has taken the stream, or it was ended. The connection should say so and close.
+/// Another publisher has taken the stream, or it was ended. The connection should answer so and close.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("another publisher has taken over")]
 pub struct Superseded;
@@ -86,11 +86,11 @@ impl Publisher {
         &self.stream
     }
 
-    /// Says what the publisher's bytes are, once that is known: to be called before the first items
-    /// of a source whose container was [`Container::Unknown`].
+    /// Sets what the publisher's bytes are, once that is known: to be called before the first items of a source
+    /// whose container was [`Container::Unknown`].
     ///
     /// # Errors
-    /// When the stream is somebody else's by now.
+    /// When another publisher has the stream by now.
     pub fn identify(&mut self, container: Container, media_type: &str) -> Result<(), Superseded> {
         let mut core = self.stream.core();
         if core.phase != Phase::Live || core.epoch != self.epoch {
@@ -104,7 +104,7 @@ impl Publisher {
     /// arrived.
     ///
     /// # Errors
-    /// When the stream is somebody else's by now; nothing was written then.
+    /// When another publisher has the stream by now; nothing was written then.
     pub fn write(&mut self, items: &mut Vec<Item>, now: Instant) -> Result<(), Superseded> {
         let mut core = self.stream.core();
         if core.phase != Phase::Live || core.epoch != self.epoch {
@@ -123,10 +123,10 @@ impl Publisher {
         self.is_followed
     }
 
-    /// Whether the encoder is to be asked for a keyframe now, because somebody cannot go on without, or
-    /// joiners would find none that is recent. To be called often by whoever has a way to ask, and by
-    /// nobody else: joiners of a stream that asks are not given old pictures. Says so at most once in half
-    /// a second, and in the long run every two seconds.
+    /// Whether the encoder is to be asked for a keyframe now, because a listener cannot go on without one, or
+    /// joiners would find none that is recent. To be called often by publishers that have a way to ask, and by
+    /// no others: joiners of a stream that asks are not given old pictures. True at most once in half a second,
+    /// and in the long run every two seconds.
     pub fn takes_keyframe_request(&mut self, now: Instant) -> bool {
         let wish = &self.stream.wish;
         wish.set_heeded(true);
@@ -138,7 +138,7 @@ impl Publisher {
         true
     }
 
-    /// What tells when it is over.
+    /// Signals its end.
     pub fn claim(&self) -> Claim {
         Claim {
             stream: Arc::clone(&self.stream),
@@ -146,14 +146,14 @@ impl Publisher {
         }
     }
 
-    /// Waits until somebody else has the stream.
+    /// Waits until another publisher has the stream.
     pub async fn superseded(&self) -> Superseded {
         self.claim().superseded().await
     }
 }
 
 impl Claim {
-    /// Resolves when somebody else has the stream.
+    /// Resolves when another publisher has the stream.
     pub fn poll_superseded(&self, cx: &Context<'_>) -> Poll<Superseded> {
         let mut core = self.stream.core();
         if core.phase != Phase::Live || core.epoch != self.epoch {
@@ -166,7 +166,7 @@ impl Claim {
         Poll::Pending
     }
 
-    /// Waits until somebody else has the stream, or it has ended.
+    /// Waits until another publisher has the stream, or it has ended.
     pub async fn superseded(&self) -> Superseded {
         std::future::poll_fn(|cx| self.poll_superseded(cx)).await
     }

@@ -1,4 +1,4 @@
-//! Readers of a stream's lanes that are no listeners.
+//! Readers of a stream's lanes that are not listeners.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,14 +11,14 @@ use crate::packager::Packager;
 use crate::ranges::RangeReader;
 
 impl Stream {
-    /// Whether it has listeners, or readers that are none.
+    /// Whether it has listeners or other readers.
     pub fn is_read(&self) -> bool {
         let core = self.core();
         core.lanes.iter().any(|lane| lane.lane.listeners() > 0)
     }
 
-    /// Reads the lane of a format by ranges. The lane is opened, and stays open, as for a listener; but none
-    /// is counted.
+    /// Reads the lane of a format by ranges. The lane is opened, and stays open, as for a listener; but no
+    /// listener is counted.
     ///
     /// # Errors
     /// See [`LaneRefused`].
@@ -33,10 +33,10 @@ impl Stream {
         Ok(RangeReader::new(guard))
     }
 
-    /// Reads the lane of a format from its newest join point on, and loses nothing while it is behind by
-    /// no more than what the log keeps and `bytes_max` bytes of pages, at the most
-    /// [`ARCHIVE_BYTES_MAX`](crate::ARCHIVE_BYTES_MAX). The lane is opened, and stays open, as for a listener; but
-    /// none is counted.
+    /// Reads the lane of a format from its newest join point on, and loses nothing while it is behind by no
+    /// more than what the log keeps and `bytes_max` bytes of pages, at most
+    /// [`ARCHIVE_BYTES_MAX`](crate::ARCHIVE_BYTES_MAX). The lane is opened, and stays open, as for a listener;
+    /// but no listener is counted.
     ///
     /// # Errors
     /// See [`LaneRefused`].

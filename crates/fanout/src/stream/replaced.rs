@@ -1,11 +1,11 @@
-//! Publishers that were replaced lately.
+//! Publishers that were replaced recently.
 //!
-//! Two encoders with one key, both of which connect again by themselves, would take a stream from each
-//! other for ever. So who was replaced may not take it back while the replacer sends. An encoder whose
-//! own dead connection was replaced is let in again all the same, as soon as that connection is silent.
+//! Two encoders with one key that both reconnect by themselves would take a stream from each other for ever. So
+//! a replaced publisher may not take it back while its replacement sends. An encoder whose own dead connection
+//! was replaced is admitted again all the same, as soon as that connection is silent.
 //!
-//! A publisher is known by its address, without the port, and by what its program calls itself. Two
-//! that have both in common are one here.
+//! A publisher is identified by its address, without the port, and by the name of its program. Two that have
+//! both in common are one here.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use super::{Core, Settings, Source};
 use crate::gate::Credential;
 use crate::registry::{PublishRefused, STALLED_AFTER, TAKEOVER_INTERVAL};
 
-/// Publishers that are remembered: more than would fight for one stream at once. Beyond it the one is
-/// forgotten that has been quiet for longest.
+/// Publishers that are remembered: more than would compete for one stream at once. Beyond that the one that has
+/// been quiet for longest is forgotten.
 const REPLACED_MAX: usize = 8;
 
 /// See the module's description.
@@ -30,7 +30,7 @@ struct Entry {
     address: Option<IpAddr>,
     agent: String,
     until: Instant,
-    /// Whether the log knows that it wants the stream back.
+    /// Whether its wish to take the stream back has been logged.
     is_told: bool,
 }
 
@@ -42,7 +42,7 @@ struct Again {
 }
 
 impl Replaced {
-    /// Remembers who was replaced, for so long.
+    /// Remembers replaced publishers for this long.
     fn note(&mut self, source: &Source, time: Duration, now: Instant) {
         self.0
             .retain(|entry| !entry.is_of(source) && entry.until > now);
@@ -58,8 +58,8 @@ impl Replaced {
         });
     }
 
-    /// Whether a publisher is one of those; if so, it is remembered for so long from now on: who tries
-    /// again and again stays out.
+    /// Whether a publisher is one of those; if so, it is remembered anew from now on: a publisher that keeps
+    /// trying stays out.
     fn tries(&mut self, source: &Source, time: Duration, now: Instant) -> Option<Again> {
         let mut entries = self.0.iter_mut();
         let entry = entries.find(|entry| entry.is_of(source) && entry.until > now)?;
@@ -115,7 +115,7 @@ impl Core {
         }
     }
 
-    /// Remembers and tells that the present publisher is replaced.
+    /// Remembers and logs that the present publisher is replaced.
     pub(super) fn replace(
         &mut self,
         name: &StreamName,
@@ -129,7 +129,7 @@ impl Core {
         let (peer, agent) = (source.peer, &source.agent);
         let (before_peer, before_agent) = (before.peer, &before.agent);
         if is_same(&before, source) {
-            // Most likely its own connection from before, which nobody has told the server to be dead.
+            // Most likely its own connection from before, which the server does not know to be dead.
             tracing::info!(stream = %name, ?peer, ?agent, ?before_peer, "a publisher takes over from itself");
         } else {
             tracing::warn!(stream = %name, ?peer, ?agent, ?before_peer, ?before_agent, "another publisher takes over");
@@ -137,7 +137,7 @@ impl Core {
     }
 }
 
-/// Whether two publishers are the same, as far as can be told.
+/// Whether two publishers are the same, as far as is known.
 fn is_same(a: &Source, b: &Source) -> bool {
     address(a) == address(b) && a.agent == b.agent
 }

@@ -1,9 +1,8 @@
 //! A tap: the items of a stream, for what needs the samples themselves.
 //!
-//! Whoever writes a stream appends to the queue of each of its taps and never waits: the lock is
-//! held for one push or one look. A reader that lags loses the oldest samples and is told how many;
-//! what was announced among them (tracks, headers, a title) it is told again, as it stood where
-//! reading goes on.
+//! Writers of a stream append to the queue of each of its taps and never wait: the lock is held for one push or
+//! one look. A reader that lags loses the oldest samples and receives their number; what was announced among
+//! them (tracks, headers, a title) is repeated, as it stood where reading goes on.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -54,7 +53,7 @@ struct Queue {
     waker: Option<Waker>,
 }
 
-/// What went past a reader that was too slow.
+/// What a reader that was too slow has missed.
 #[derive(Debug, Default)]
 struct Lost {
     samples: u64,
@@ -100,7 +99,7 @@ impl Tap {
 }
 
 impl TapWriter {
-    /// Whether anybody reads.
+    /// Whether it has a reader.
     pub(super) fn is_read(&self) -> bool {
         Arc::strong_count(&self.shared) > 1
     }
@@ -191,13 +190,13 @@ impl Lost {
             Item::Header(header) => self.header = Some(header),
             Item::Metadata(script) => self.metadata = Some(script),
             Item::Title(title) => self.title = Some(title),
-            // In passing, and passed.
+            // Skipped over, and read.
             Item::Script(_) => {}
             Item::Sample(_) => self.samples += 1,
         }
     }
 
-    /// What is to be told again, in the opposite order.
+    /// What is to be repeated, in reverse order.
     fn into_items_last_first(self) -> impl Iterator<Item = Item> {
         let tracks = self.tracks.into_iter().rev().map(Item::Track);
         self.title
@@ -253,7 +252,7 @@ mod tests {
         }))
     }
 
-    /// What is there to read, and whether it is the end.
+    /// Which items there are to read, and whether the end is reached.
     fn drain(tap: &mut Tap) -> (Vec<String>, bool) {
         let cx = Context::from_waker(Waker::noop());
         let mut words = Vec::new();

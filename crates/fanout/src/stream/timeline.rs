@@ -1,9 +1,9 @@
 //! One monotonic timeline over all epochs of a stream.
 //!
-//! Each publisher counts from wherever it likes. The first sample of an epoch is placed where the
-//! epoch before ended, and all tracks of the epoch move by the same distance, so that sound and
-//! picture keep their offset. A publisher that restarts its clock in mid-epoch is treated the same
-//! way, track by track as each of them jumps.
+//! Each publisher counts from any origin. The first sample of an epoch is placed where the epoch before ended,
+//! and all tracks of the epoch move by the same distance, so that audio and video keep their offset. A
+//! publisher that restarts its clock in mid-epoch is treated the same way, track by track as each of them
+//! jumps.
 
 use media::{Sample, Script, Span, Timestamp, TrackId};
 
@@ -23,7 +23,7 @@ const TRACKS_MAX: usize = 16;
 pub(super) struct Timeline {
     /// End of the newest sample of all tracks, on the stream's timeline.
     end: Timestamp,
-    /// Where the epoch began; nothing of it lies before.
+    /// Where the epoch began; none of it lies before.
     epoch_start: Timestamp,
     /// Distance from the publisher's clock to the stream's, as of the last (re)start.
     shift: Option<Span>,

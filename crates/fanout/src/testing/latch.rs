@@ -1,9 +1,9 @@
-//! An answer that comes when the test says: what gates and authorities of tests wait for.
+//! An answer that comes when the test permits: what gates and authorities of tests wait for.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 
-use crate::task_bells::{Place, TaskBells};
+use crate::task_bells::{TaskBells, WaitSlot};
 
 /// Closed until it is opened, for good.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub struct Latch {
 }
 
 impl Latch {
-    /// Lets those in who wait, and everybody from now on.
+    /// Releases the waiters, present and future.
     pub fn open(&self) {
         self.is_open.store(true, Ordering::Release);
         self.bells.ring();
@@ -25,12 +25,12 @@ impl Latch {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Waits until it is open; given up, it waits no more.
+    /// Waits until it is open; cancelled, it waits no more.
     pub async fn wait(&self) {
         let _waiting = Waiting::new(&self.waiting);
-        let place = Place::new(&self.bells);
+        let place = WaitSlot::new(&self.bells);
         std::future::poll_fn(|cx| {
-            // From here on nothing is missed, so the look comes after.
+            // From here on no opening is missed, so the look comes after.
             place.arm(cx.waker());
             match self.is_open.load(Ordering::Acquire) {
                 true => Poll::Ready(()),
@@ -41,7 +41,7 @@ impl Latch {
     }
 }
 
-/// Counts one that waits, as long as it does.
+/// Counts one waiter for as long as it waits.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {

@@ -1,8 +1,8 @@
-//! The core without threads and without a clock, for tests: they say what time it is, and when a worker
+//! The core without threads and without a clock, for tests: they supply the time, and decide when a worker
 //! takes its turn.
 //!
-//! Everything else is the shipped code. A test supplies the back-ends, whose [`wait`] is never called;
-//! it passes on what sockets report, and knows that a worker was woken from the back-end's
+//! Everything else is the shipped code. A test supplies the back-ends, whose [`wait`] is never called; it
+//! passes on what sockets report, and learns of wake-ups from the back-end's
 //! [`Waker`](net::Waker).
 //!
 //! [`wait`]: net::Backend::wait
@@ -33,8 +33,8 @@ pub use self::latch::Latch;
 pub struct SteppedWorker(Worker);
 
 impl SteppedWorker {
-    /// One turn. `events` are what its sockets have reported since the last one, and is empty
-    /// afterwards; `cpu` tells how much CPU time the worker has used so far.
+    /// One turn. `events` are what its sockets have reported since the last one, and is empty afterwards; `cpu`
+    /// is the CPU time that the worker has used so far.
     pub fn step(
         &mut self,
         now: Instant,
@@ -49,8 +49,8 @@ impl SteppedWorker {
         self.0.report()
     }
 
-    /// The window of a lane as last chosen, and into how many subgroups it is divided; `None` for a
-    /// lane that the worker does not serve.
+    /// The window of a lane as last chosen, and its number of subgroups; `None` for a lane that the worker does
+    /// not serve.
     pub fn window(&self, lane: LaneId) -> Option<(Duration, usize)> {
         self.0.window(lane)
     }
@@ -64,7 +64,7 @@ impl std::fmt::Debug for SteppedWorker {
 
 impl Fanout {
     /// The same as [`start`](Self::start) with workers that the caller steps, at the times that `clock`
-    /// tells. [`report`](Self::report) would wait for them in vain.
+    /// returns. [`report`](Self::report) would wait for them in vain.
     ///
     /// # Errors
     /// When a back-end cannot be made.

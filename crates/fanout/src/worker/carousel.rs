@@ -36,7 +36,7 @@ const _: () = assert!(
 #[derive(Debug, Default)]
 pub(super) struct Group {
     pub(super) members: Vec<Listener>,
-    /// The log's end at the last visit: where a member stands that keeps up.
+    /// The log's end at the last visit: the offset of a member that keeps up.
     pub(super) seen: u64,
     /// Ordinal of the unit that begins at `seen`.
     seen_ordinal: u64,
@@ -162,9 +162,9 @@ impl Carousel {
             .advance(window, min_wait, groups, waiting_since, now);
     }
 
-    /// Sends every member of a subgroup what the log gained since its last visit. One send does for
-    /// most; a message of more pages than a send has slices takes several, and a member that takes them all
-    /// must not be found behind for it.
+    /// Sends every member of a subgroup what the log gained since its last visit. One send is enough for most;
+    /// a message of more pages than a send has slices takes several, and a member that takes them all must not
+    /// count as behind for it.
     pub(super) fn visit(
         &mut self,
         index: usize,
@@ -305,7 +305,7 @@ impl Carousel {
         }
     }
 
-    /// Learns what a visit to a subgroup took. Gives what one cost until now, and what it costs.
+    /// Records what a visit to a subgroup took. Returns its cost until now, and the new one.
     pub(super) fn learn_cost(&mut self, index: usize, measured: Duration) -> (Duration, Duration) {
         let cost = &mut self.groups[index].cost;
         let before = cost.get();
@@ -318,7 +318,7 @@ impl Carousel {
         self.groups.iter().map(|group| group.cost.get()).sum()
     }
 
-    /// Measures the lane's demand anew. Gives what it was and what it is: the share of a core that its
+    /// Measures the lane's demand anew. Returns the old value and the new one: the share of a core that its
     /// visits take when the window is as wide as it may become.
     pub(super) fn learn_demand(&mut self, sample_interval: Span) -> (f64, f64) {
         let period = self.lane.policy.period_max(sample_interval);

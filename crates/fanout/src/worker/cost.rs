@@ -1,17 +1,16 @@
 //! What a visit to a subgroup costs, for the window to follow.
 //!
-//! The clock of a thread also counts what the kernel does meanwhile for others: packets that arrive on
-//! this core, a fault, a neighbour on the machine. A visit that cost three times the usual says nothing
-//! about the audience and must not make everybody wait longer, so the usual visit is looked for first
-//! and smoothed then.
+//! The clock of a thread also counts what the kernel does meanwhile for others: packets that arrive on this
+//! core, a fault, a neighbour on the machine. A visit that cost three times the usual says nothing about the
+//! audience and must not widen all listeners' windows, so the usual cost is determined first and smoothed then.
 
 use std::time::Duration;
 
-/// Visits among which the middle one is the usual one: up to four dear ones in a row change nothing, and
-/// an audience that has grown is known after five.
+/// Visits whose median is the usual cost: up to four expensive ones in a row change nothing, and an audience
+/// that has grown is known after five.
 const RECENT: usize = 9;
 
-/// How much a new usual visit counts against the old ones.
+/// The weight of a new usual cost against the old ones.
 const WEIGHT: f64 = 0.1;
 
 /// See the module's description.
@@ -23,7 +22,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// A visit took so much processor time.
+    /// A visit took this much CPU time.
     pub(super) fn learn(&mut self, measured: Duration) {
         self.recent[self.visits % RECENT] = measured;
         self.visits += 1;
@@ -40,7 +39,7 @@ impl Cost {
         self.smoothed
     }
 
-    /// The middle one of the recent visits.
+    /// The median of the recent visits.
     fn usual(&self) -> Duration {
         let mut recent = self.recent;
         let known = &mut recent[..self.visits.min(RECENT)];

@@ -1,4 +1,4 @@
-//! How the rest of the program speaks to a worker.
+//! How the rest of the program talks to a worker.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -26,21 +26,21 @@ pub(crate) struct Attach {
     /// When the listener asked.
     pub(crate) requested: Instant,
     pub(crate) conversation: Option<Box<dyn Conversation>>,
-    /// What it has had before.
+    /// The time up to which it has had media before.
     pub(crate) after: Option<Timestamp>,
 }
 
-/// What a worker can be asked to do.
+/// The commands of a worker.
 #[derive(Debug)]
 pub(crate) enum Command {
     Attach(Box<Attach>),
     /// Remove a listener, if it is here.
     Kick(ListenerId),
-    /// Tell every listener that can be told that the server is about to leave.
+    /// Tell every listener whose protocol can express it that the server is about to leave.
     AnnounceLeave,
-    /// Tell how each listener fares.
+    /// Report how each listener fares.
     Report(SyncSender<Vec<ListenerReport>>),
-    /// Let go of every listener and end.
+    /// Close every listener and end.
     Stop,
 }
 
@@ -74,35 +74,35 @@ pub struct Departure {
 #[derive(Clone, Debug)]
 pub(crate) struct Handle {
     inbox: SyncSender<Command>,
-    wakers: WorkerWaker,
-    /// Listeners ever given to this worker; with the departures it tells the load.
+    waker: WorkerWaker,
+    /// Listeners given to this worker so far; with the departures that is its load.
     attached: Arc<AtomicUsize>,
 }
 
 impl Handle {
-    pub(crate) fn new(inbox: SyncSender<Command>, wakers: WorkerWaker) -> Self {
+    pub(crate) fn new(inbox: SyncSender<Command>, waker: WorkerWaker) -> Self {
         Self {
             inbox,
-            wakers,
+            waker,
             attached: Arc::default(),
         }
     }
 
-    pub(crate) fn wakers(&self) -> &WorkerWaker {
-        &self.wakers
+    pub(crate) fn waker(&self) -> &WorkerWaker {
+        &self.waker
     }
 
-    /// Listeners ever given to this worker.
+    /// Listeners given to this worker so far.
     pub(crate) fn attached(&self) -> usize {
         self.attached.load(Ordering::Relaxed)
     }
 
-    /// Passes a listener on, or gives it back when the worker has too much to do already.
+    /// Passes a listener on, or returns it when the worker's inbox is full.
     pub(crate) fn attach(&self, attach: Attach) -> Result<(), Box<Attach>> {
         match self.inbox.try_send(Command::Attach(Box::new(attach))) {
             Ok(()) => {
                 self.attached.fetch_add(1, Ordering::Relaxed);
-                self.wakers.wake();
+                self.waker.wake();
                 Ok(())
             }
             Err(
@@ -113,10 +113,10 @@ impl Handle {
         }
     }
 
-    /// Leaves a command, waiting for room if there is none. `false` when the worker is gone.
+    /// Sends a command, waiting for room if there is none. `false` when the worker is gone.
     pub(crate) fn tell(&self, command: Command) -> bool {
         let told = self.inbox.send(command).is_ok();
-        self.wakers.wake();
+        self.waker.wake();
         told
     }
 

@@ -1,16 +1,16 @@
-//! What listeners' sockets report: room for more, words, the end.
+//! What listeners' sockets report: room for more, bytes, the end.
 
 use std::time::Instant;
 
 use net::{Event, Received, Slot};
 
 use super::listener::Listener;
-use super::slab::Position;
+use super::position::Position;
 use super::{Worker, enqueue};
 use crate::cursor::Reason;
 
-/// Bytes that a listener may have sent since it was last listened to. Players send some tens of bytes
-/// at a time; one that sends this much while a worker is busy has something else in mind.
+/// Bytes that a listener may have sent since its input was last read. Players send some tens of bytes at a
+/// time; one that sends this much while a worker is busy is misbehaving.
 const HEARD_BYTES_MAX: usize = 16 * 1024;
 
 /// Bytes received at once from a listener.
@@ -20,17 +20,17 @@ impl Worker {
     pub(super) fn on_event(&mut self, event: Event, now: Instant) {
         match event {
             Event::Closed(slot) => {
-                if let Some(position) = self.slab.position(slot) {
+                if let Some(position) = self.positions.get(slot).copied() {
                     self.dismiss(position, Reason::Left);
                 }
             }
             Event::Readable(slot) => {
-                if let Some(position) = self.slab.position(slot) {
+                if let Some(position) = self.positions.get(slot).copied() {
                     self.hear(position, slot, now);
                 }
             }
             Event::Writable(slot) => {
-                let Some(position) = self.slab.position(slot) else {
+                let Some(position) = self.positions.get(slot).copied() else {
                     return;
                 };
                 if let Some(listener) = self.listener_mut(position)
@@ -48,7 +48,7 @@ impl Worker {
         let mut buffer = [0; HEAR_BYTES];
         let mut left = HEARD_BYTES_MAX;
         loop {
-            // What comes after its leaving was decided is for whoever gets the socket.
+            // What comes after its leaving was decided is for the next owner of the socket.
             let listens =
                 |listener: &mut Listener| listener.talk.is_some() && !listener.is_leaving();
             if !self.listener_mut(position).is_some_and(listens) {
@@ -71,7 +71,7 @@ impl Worker {
         self.say(position, now);
     }
 
-    /// Sends words that wait, unless the socket is full; then they follow when it is not.
+    /// Sends waiting answers, unless the socket is full; then they follow when it is not.
     fn say(&mut self, position: Position, now: Instant) {
         let waits = |listener: &mut Listener| {
             let has_something = listener
@@ -93,7 +93,7 @@ impl Worker {
             .map(|(_, _, listener)| listener.slot)
             .collect();
         for slot in slots {
-            let Some(position) = self.slab.position(slot) else {
+            let Some(position) = self.positions.get(slot).copied() else {
                 continue;
             };
             if let Some(talk) = self.listener_mut(position).and_then(|l| l.talk.as_mut()) {
@@ -105,7 +105,7 @@ impl Worker {
 
     /// Brings one listener up to date outside its subgroup's visit.
     pub(super) fn flush(&mut self, position: Position, now: Instant) {
-        let Some(Some(lane)) = self.lanes.get_mut(position.lane as usize) else {
+        let Some(lane) = self.lanes.at_mut(position.lane as usize) else {
             return;
         };
         let (group, index) = (position.group as usize, position.index as usize);
@@ -119,7 +119,7 @@ impl Worker {
         );
         let unfinished = lane.groups[group].has_unfinished();
         self.dismiss_leavers(position.lane, group);
-        if unfinished && let Some(Some(lane)) = self.lanes.get_mut(position.lane as usize) {
+        if unfinished && let Some(lane) = self.lanes.at_mut(position.lane as usize) {
             enqueue(&mut self.schedule, lane, position.lane);
         }
     }

@@ -15,7 +15,7 @@ use crate::lane::LaneGuard;
 use crate::log::View;
 use crate::policy::Policy;
 
-/// The offset of a listener for whom there has been no join point yet.
+/// The offset of a listener that has found no join point yet.
 const WAITING: u64 = u64::MAX;
 
 /// State of one listener, kept small: thousands lie side by side in a subgroup.
@@ -32,16 +32,16 @@ pub(super) struct Listener {
     pub(super) sent_bytes: u64,
     pub(super) skips: u32,
     skipped_at: Option<Instant>,
-    /// Whether it was degraded when that was last told.
+    /// Whether it was degraded at the last report.
     pub(super) is_told_degraded: Cell<bool>,
     /// When it asked; cleared with its first media byte.
     requested: Option<Instant>,
     pub(super) guard: LaneGuard,
-    /// How it is spoken with, if it may speak.
+    /// Its conversation, if it may speak.
     pub(super) talk: Option<Box<Talk>>,
 }
 
-/// The response head and a preamble, each shared with whoever made it.
+/// The response head and a preamble, each shared with its maker.
 #[derive(Debug)]
 struct Head {
     parts: [Bytes; HEAD_PARTS],
@@ -66,7 +66,7 @@ impl Head {
         count - left
     }
 
-    /// Adds a preamble, or words, behind what is still to be sent.
+    /// Adds a preamble, or an answer, behind what is still to be sent.
     fn append(&mut self, more: Bytes) {
         let [first, second] = &mut self.parts;
         if first.is_empty() {
@@ -135,7 +135,7 @@ impl Listener {
         (self.is_at(end) || (self.is_waiting() && self.head.is_none())) && !has_something
     }
 
-    /// Whether it has all that was begun: it stands between two units, and nothing waits to go first.
+    /// Whether it has all that was begun: it is between two units, and nothing waits to go first.
     pub(super) fn is_between_units(&self, view: &View) -> bool {
         self.head.is_none() && (self.is_waiting() || view.boundary_from(self.offset) == self.offset)
     }
@@ -170,8 +170,8 @@ impl Listener {
         parts.iter().map(|part| &part[..])
     }
 
-    /// Decides on the next send. Finds a place for a listener that waits for one and moves one that
-    /// has fallen behind `seen`, the end of the log at the last visit.
+    /// Decides on the next send. Finds a join point for a listener that waits for one and moves one that has
+    /// fallen behind `seen`, the end of the log at the last visit.
     pub(super) fn plan(&mut self, view: &View, seen: u64, policy: &Policy, now: Instant) -> Plan {
         if let Some(plan) = self.pause(view) {
             return plan;
@@ -211,8 +211,8 @@ impl Listener {
         }
     }
 
-    /// The way to the next place between units, for a listener that has something to do there:
-    /// words to be told, or to leave. `None` when it goes on as usual.
+    /// The way to the next boundary of units, for a listener that has something to do there: an answer to be
+    /// sent, or to leave. `None` when it goes on as usual.
     fn pause(&mut self, view: &View) -> Option<Plan> {
         if !self.talk.as_ref()?.has_something() {
             return None;
@@ -257,7 +257,7 @@ impl Listener {
         self.head.get_or_insert_with(empty).append(bytes);
     }
 
-    /// Accounts for a send that had `offered` bytes. Returns how long the join took when these were
+    /// Records the result of a send that had `offered` bytes. Returns how long the join took when these were
     /// the first media bytes.
     pub(super) fn account(
         &mut self,

@@ -4,11 +4,11 @@
 //! command in its inbox. It then visits subgroups, one after the other, each for a few milliseconds at
 //! the most. Nothing here takes a lock that a publisher, a join or the operator's port holds.
 //!
-//! [`Worker::step`] is one turn of that loop as a function of the time, of what the back-end has
-//! reported and of what other threads have left. It reads no clock and never waits: [`thread`] does
-//! both for it, and the simulator of the tests does in its stead.
+//! [`Worker::step`] is one turn of that loop as a function of the time, of what the back-end has reported and
+//! of other threads' messages. It reads no clock and never waits: [`thread`] does both for it, and so does the
+//! simulator of the tests.
 //!
-//! [`carousel`] is one lane of a worker, [`listener`] one listener; [`seating`] is how they come and
+//! [`carousel`] is one lane of a worker, [`listener`] one listener; [`membership`] is how they come and
 //! go, [`hearing`] what their sockets report; [`Handle`] is how the rest of the program speaks to it.
 
 mod carousel;
@@ -16,15 +16,15 @@ mod cost;
 mod handle;
 mod hearing;
 mod listener;
+mod membership;
 mod message;
 mod pace;
-mod seating;
-mod slab;
-mod waker;
+mod position;
 mod survey;
 mod thread;
 #[cfg(any(test, feature = "testing"))]
 mod visits;
+mod waker;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -32,17 +32,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
-use net::{Backend, Event};
+use net::{Backend, Event, Slab};
 
 pub(crate) use handle::{Attach, Command, Handle};
 pub use handle::{Departure, ListenerReport};
-pub(crate) use waker::WorkerWaker;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use visits::{Joins, Visits};
+pub(crate) use waker::WorkerWaker;
 
 use self::carousel::{Carousel, Leaver};
 use self::listener::Listener;
-use self::slab::{Position, Slab};
+use self::position::Position;
 use crate::books::{Books, CHECKUP_INTERVAL};
 use crate::events::ConditionSender;
 use crate::lane::LaneId;
@@ -57,11 +57,11 @@ pub(crate) const INBOX_MAX: usize = 4_096;
 /// Commands carried out between two looks at the schedule.
 const COMMANDS_PER_ROUND: usize = 64;
 
-/// Visits go on for so much CPU time before sockets and commands get a look again.
+/// Visits go on for this much CPU time before sockets and commands are looked at again.
 const ROUND_MAX: Duration = Duration::from_millis(2);
 
-/// What a visit counts at the least towards [`ROUND_MAX`]: no visit is cheaper, and a round ends
-/// whatever the meter says.
+/// The least that a visit counts towards [`ROUND_MAX`]: no visit is cheaper, and a round ends whatever the
+/// clock shows.
 const VISIT_COST_MIN: Duration = Duration::from_micros(1);
 
 /// When a worker is to be stepped again.
@@ -72,14 +72,14 @@ pub enum Next {
     At(Instant),
     /// When it is woken or a socket has something: nothing is due.
     Woken,
-    /// Never: it was told to stop, and has let go of every listener.
+    /// Never: it was stopped, and has closed every listener.
     Stopped,
 }
 
 /// What connects a worker with the rest of the program.
 pub(crate) struct Links {
     pub(crate) inbox: Receiver<Command>,
-    pub(crate) wakers: WorkerWaker,
+    pub(crate) waker: WorkerWaker,
     pub(crate) books: Arc<Books>,
     pub(crate) departures: SyncSender<Departure>,
     pub(crate) conditions: ConditionSender,
@@ -91,16 +91,16 @@ pub(crate) struct Worker {
     target_utilisation: f64,
     backend: Box<dyn Backend>,
     inbox: Receiver<Command>,
-    wakers: WorkerWaker,
+    waker: WorkerWaker,
     books: Arc<Books>,
     departures: SyncSender<Departure>,
     conditions: ConditionSender,
     /// Departures that found that channel full.
     unsent_departures: Vec<Departure>,
-    lanes: Vec<Option<Carousel>>,
-    free_lanes: Vec<u32>,
+    lanes: Slab<Carousel>,
     lane_index: HashMap<LaneId, u32>,
-    slab: Slab,
+    /// By the slots of the listeners' sockets.
+    positions: Slab<Position>,
     /// Lanes with news, by the moment of their next visit.
     schedule: BinaryHeap<Reverse<(Instant, u32)>>,
     /// CPU time of a full turn over all lanes.
@@ -110,7 +110,7 @@ pub(crate) struct Worker {
     next_checkup: Instant,
     /// Scratch, empty between uses.
     leavers: Vec<Leaver>,
-    /// The server is about to leave: who comes now is told, too.
+    /// The server is about to leave: new listeners are told, too.
     is_leaving: bool,
 }
 
@@ -124,7 +124,7 @@ impl Worker {
     ) -> Self {
         let Links {
             inbox,
-            wakers,
+            waker,
             books,
             departures,
             conditions,
@@ -134,15 +134,14 @@ impl Worker {
             target_utilisation,
             backend,
             inbox,
-            wakers,
+            waker,
             books,
             departures,
             conditions,
             unsent_departures: Vec::new(),
-            lanes: Vec::new(),
-            free_lanes: Vec::new(),
+            lanes: Slab::new(),
             lane_index: HashMap::new(),
-            slab: Slab::default(),
+            positions: Slab::new(),
             schedule: BinaryHeap::new(),
             turn_cost: Duration::ZERO,
             demand: 0.0,
@@ -153,8 +152,8 @@ impl Worker {
     }
 
     /// One turn: takes what sockets have reported since the last one, carries out commands, and visits
-    /// subgroups whose moment has come. `events` is empty afterwards; `cpu` tells the CPU time that the
-    /// calling thread has used so far.
+    /// subgroups that are due. `events` is empty afterwards; `cpu` returns the CPU time that the calling thread
+    /// has used so far.
     pub(crate) fn step(
         &mut self,
         now: Instant,
@@ -168,7 +167,7 @@ impl Worker {
             self.dismiss_all();
             return Next::Stopped;
         }
-        self.take_summons();
+        self.take_marks();
         self.visit_due(now, cpu);
         if now >= self.next_checkup {
             self.checkup(now);
@@ -202,26 +201,26 @@ impl Worker {
                 Err(std::sync::mpsc::TryRecvError::Empty) => return true,
             }
         }
-        // There may be more, and their wake-ups may be spent.
-        self.wakers.wake();
+        // There may be more, and their wake-ups may be used up.
+        self.waker.wake();
         true
     }
 
-    fn take_summons(&mut self) {
+    fn take_marks(&mut self) {
         let Self {
             lanes,
             schedule,
-            wakers,
+            waker,
             ..
         } = self;
-        wakers.take(|index| {
-            if let Some(Some(lane)) = lanes.get_mut(index as usize) {
+        waker.take(|index| {
+            if let Some(lane) = lanes.at_mut(index as usize) {
                 enqueue(schedule, lane, index);
             }
         });
     }
 
-    /// Visits subgroups whose moment has come, for a bounded time.
+    /// Visits subgroups that are due, for a bounded time.
     fn visit_due(&mut self, now: Instant, cpu: &mut impl FnMut() -> Duration) {
         let mut spent = Duration::ZERO;
         while spent < ROUND_MAX {
@@ -237,9 +236,9 @@ impl Worker {
         }
     }
 
-    /// Visits the next subgroup of a lane and schedules the one after it. Gives what that cost.
+    /// Visits the next subgroup of a lane and schedules the one after it. Returns its cost.
     fn visit(&mut self, index: u32, now: Instant, cpu: &mut impl FnMut() -> Duration) -> Duration {
-        let Some(Some(lane)) = self.lanes.get_mut(index as usize) else {
+        let Some(lane) = self.lanes.at_mut(index as usize) else {
             return Duration::ZERO;
         };
         lane.queued = false;
@@ -276,9 +275,9 @@ impl Worker {
         cost
     }
 
-    /// Queues a lane that has more to do, or asks to be told when it has.
+    /// Queues a lane that has more to do, or arms its bell.
     fn reschedule(&mut self, index: u32, now: Instant) {
-        let Some(Some(lane)) = self.lanes.get_mut(index as usize) else {
+        let Some(lane) = self.lanes.at_mut(index as usize) else {
             return;
         };
         if lane.is_due() {
@@ -294,10 +293,10 @@ impl Worker {
         }
     }
 
-    /// Lets go of the listeners of a lane that has ended, as far as they have received everything.
+    /// Closes the listeners of a lane that has ended, as far as they have received everything.
     fn close_ended(&mut self, index: u32, now: Instant) {
         let mut group = 0;
-        while let Some(Some(lane)) = self.lanes.get_mut(index as usize)
+        while let Some(lane) = self.lanes.at_mut(index as usize)
             && group < lane.groups.len()
         {
             lane.ended_at.get_or_insert(now);
@@ -314,7 +313,7 @@ impl Worker {
     }
 
     fn listener_mut(&mut self, position: Position) -> Option<&mut Listener> {
-        let lane = self.lanes.get_mut(position.lane as usize)?.as_mut()?;
+        let lane = self.lanes.at_mut(position.lane as usize)?;
         lane.groups
             .get_mut(position.group as usize)?
             .members

@@ -1,13 +1,13 @@
 //! When a lane's next subgroup is due.
 //!
-//! Subgroups are visited one at a time, evenly spread over the window. That alone would make those
-//! who are there wait longer whenever subgroups are added in mid-turn, so the oldest news also sets
-//! a limit: no subgroup waits longer than a window for bytes that are there.
+//! Subgroups are visited one at a time, evenly spread over the window. That alone would make present listeners
+//! wait longer whenever subgroups are added in mid-turn, so the oldest news also sets a limit: no subgroup
+//! waits longer than a window for bytes that are there.
 
 use std::time::{Duration, Instant};
 
-/// Visits that a lane with one subgroup may have saved up. Samples come in pairs of picture and
-/// sound: the second need not wait a window for the first, as long as visits on average keep to it.
+/// Visits that a lane with one subgroup may have saved up. Samples come in pairs of video and audio: the second
+/// need not wait a window for the first, as long as visits on average keep to it.
 const SAVED_VISITS_MAX: u32 = 3;
 
 /// See the module's description.
@@ -44,7 +44,7 @@ impl Pace {
         } else {
             Duration::ZERO
         };
-        // Visits that the limit has called early are not owed for longer than a turn.
+        // Visits that the limit made early are not owed for longer than a turn.
         self.paid_until = self.paid_until.clamp(now, now + saved + window) + interval;
         let earliest = now + min_wait.min(window) / groups;
         let paced = self.paid_until.checked_sub(saved).unwrap_or(now);
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// What a subgroup may have to wait: the window, and the next sample after it.
+    /// How long a subgroup may wait: the window, and the next sample after it.
     const GAP_MAX: Duration = Duration::from_millis(400 + 26 + 2);
 
     #[test]

@@ -1,5 +1,5 @@
-//! Looking at all listeners of a worker: for a report, to find one, and once a second to see how
-//! they fare. Nothing here runs per sample.
+//! Looks at all listeners of a worker: for a report, to find one, and once a second to see how they fare.
+//! Nothing here runs per sample.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::Worker;
 use super::carousel::Carousel;
 use super::handle::ListenerReport;
 use super::listener::Listener;
-use super::slab::Position;
+use super::position::Position;
 use crate::ListenerId;
 use crate::books::CHECKUP_INTERVAL;
 use crate::cursor::{Reason, Verdict, judge, lag};
@@ -25,18 +25,14 @@ impl Worker {
     }
 
     pub(super) fn listeners(&self) -> impl Iterator<Item = (Position, &Carousel, &Listener)> {
-        let lanes = self
-            .lanes
-            .iter()
-            .enumerate()
-            .filter_map(|(l, lane)| Some((l, lane.as_ref()?)));
+        let lanes = self.lanes.iter().map(|(slot, lane)| (slot.index, lane));
         let groups =
             lanes.flat_map(|(l, lane)| lane.groups.iter().enumerate().map(move |g| (l, lane, g)));
         groups.flat_map(|(l, lane, (g, group))| {
             group.members.iter().enumerate().map(move |(i, listener)| {
                 (
                     Position {
-                        lane: l as u32,
+                        lane: l,
                         group: g as u32,
                         index: i as u32,
                     },
@@ -62,11 +58,11 @@ impl Worker {
     #[cfg(feature = "testing")]
     pub(crate) fn window(&self, lane: crate::LaneId) -> Option<(Duration, usize)> {
         let index = *self.lane_index.get(&lane)?;
-        let lane = self.lanes.get(index as usize)?.as_ref()?;
+        let lane = self.lanes.at(index as usize)?;
         Some((lane.window(), lane.groups.len()))
     }
 
-    /// Once a second: how far behind everybody is, and an end for those who take nothing at all.
+    /// Once a second: measures how far behind each listener is, and drops those that take nothing at all.
     pub(super) fn checkup(&mut self, now: Instant) {
         self.next_checkup = now + CHECKUP_INTERVAL;
         let mut hopeless = Vec::new();
@@ -86,7 +82,7 @@ impl Worker {
             if !listener.is_waiting() {
                 self.books.sampled_lag(lag(&lane.view, listener.offset), 1);
             }
-            // Whoever waits for a place has the greatest offset of all.
+            // A listener that waits for a join point has the greatest offset of all.
             if listener.offset < lane.view.end()
                 && let Verdict::Drop(reason) = judge(&lane.view, listener.offset, &lane.lane.policy)
             {
@@ -94,12 +90,12 @@ impl Worker {
             } else if lane.ended_at.is_some_and(|at| now >= at + ENDED_GRACE) {
                 hopeless.push((listener.slot, Reason::Ended));
             }
-            debug_assert!(self.slab.position(listener.slot) == Some(position));
+            debug_assert!(self.positions.get(listener.slot) == Some(&position));
         }
         self.books.sampled_lag(Some(Span::ZERO), in_step);
         self.books.degraded.set(degraded);
         for (slot, reason) in hopeless {
-            if let Some(position) = self.slab.position(slot) {
+            if let Some(position) = self.positions.get(slot).copied() {
                 self.dismiss(position, reason);
             }
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::{Next, Worker};
 
 impl Worker {
-    /// Runs until told to stop; then every listener is let go.
+    /// Runs until it is stopped; then every listener is closed.
     ///
     /// A panic here is a defect that has cost this worker's listeners their state, and a back-end that
     /// fails has cost them their sockets. Going on without the worker would refuse its share of joins

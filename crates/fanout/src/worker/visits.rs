@@ -10,7 +10,7 @@ use net::{Backend, Slot};
 
 use super::carousel::Carousel;
 use super::listener::Listener;
-use super::{Attach, Departure, Links, WorkerWaker, Worker};
+use super::{Attach, Departure, Links, Worker, WorkerWaker};
 use crate::ListenerId;
 use crate::books::{Books, Plane};
 use crate::events::Conditions;
@@ -52,7 +52,7 @@ impl Visits {
         debug_assert!(leavers.is_empty());
     }
 
-    /// Has exactly those listeners sit out the next visits for whose number `sits_out` is true.
+    /// Makes exactly the listeners whose number `sits_out` accepts sit out the next visits.
     pub(crate) fn pause(&mut self, sits_out: impl Fn(usize) -> bool) {
         let groups = self.carousel.groups.iter_mut();
         for listener in groups.flat_map(|group| &mut group.members) {
@@ -61,7 +61,7 @@ impl Visits {
     }
 }
 
-/// A worker that somebody else keeps going, and one lane to join.
+/// A worker that the caller steps, and one lane to join.
 pub(crate) struct Joins {
     worker: Worker,
     guard: LaneGuard,
@@ -75,14 +75,14 @@ impl Joins {
     pub(crate) fn new(
         guard: LaneGuard,
         backend: Box<dyn Backend>,
-        wakers: WorkerWaker,
+        waker: WorkerWaker,
         socket: TcpStream,
     ) -> Self {
         let (_, inbox) = sync_channel(1);
         let (departures, _departures) = sync_channel(1);
         let links = Links {
             inbox,
-            wakers,
+            waker,
             books: Arc::new(Books::new(Plane::Worker, 0)),
             departures,
             conditions: Conditions::default().sender().clone(),
@@ -96,7 +96,7 @@ impl Joins {
         }
     }
 
-    /// Lets one more listener in, up to its first send.
+    /// Adds one more listener, up to its first send.
     ///
     /// # Errors
     /// When the process has no descriptor left.

@@ -1,4 +1,4 @@
-//! How a stream's writer reaches a sleeping worker.
+//! How a stream's writer wakes a sleeping worker.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -93,7 +93,7 @@ impl World {
     /// The one listener more: it reads at once, or never.
     pub(crate) fn arrive_ghost(&mut self) {
         let Some(pace) = self.plan.ghost else { return };
-        // Not with the chance that all others have.
+        // Not with the random numbers of the others.
         let rng = self.rng.clone();
         let joined = self.join(0, pace);
         self.rng = rng;
@@ -275,7 +275,7 @@ impl World {
         }
     }
 
-    /// Any that is there.
+    /// Any listener that is there.
     fn some_listener(&mut self) -> Option<usize> {
         let count = self.listeners.len();
         let first = self.rng.next() as usize % count.max(1);

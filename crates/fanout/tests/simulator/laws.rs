@@ -41,7 +41,7 @@ impl World {
         self.check_idleness();
     }
 
-    /// Nothing is done of which there is no need.
+    /// No work without need.
     fn check_idleness(&self) {
         let workers = self.plan.workers as u64;
         let visits: u64 = self
@@ -61,7 +61,7 @@ impl World {
         });
     }
 
-    /// Who came and has not left is there, and what was sent was received.
+    /// Every listener that came and has not left is there, and what was sent was received.
     pub(crate) fn check_books(&self) {
         let listeners = self.fanout.listeners();
         self.check(listeners == self.present, || {
@@ -199,7 +199,7 @@ impl World {
         let is_so = match departure.reason {
             Reason::Left => end.is_gone || listener.talks.is_some(),
             Reason::Lag => listener.pace != Pace::Fast,
-            // Who reads at once loses what memory there is not for.
+            // A reader that takes everything at once loses only what there is no memory for.
             Reason::Overrun => listener.pace != Pace::Fast || self.plan.is_short_of_memory(),
             Reason::Kicked => listener.is_kicked,
             Reason::Ended => true,

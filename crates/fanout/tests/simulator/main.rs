@@ -39,7 +39,7 @@ use world::World;
 /// Names the seed of a test, or the first of several.
 const SEED: &str = "SIMULATOR_SEED";
 
-/// Says how to see a failure again.
+/// Prints how to reproduce a failure.
 struct Replay {
     seed: u64,
     test: &'static str,

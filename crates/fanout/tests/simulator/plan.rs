@@ -39,7 +39,7 @@ pub(crate) struct Plan {
     pub(crate) log_bytes_max: usize,
 }
 
-/// A stream of it.
+/// A stream of the world.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamPlan {
     pub(crate) settings: Settings,
@@ -50,7 +50,7 @@ pub(crate) struct StreamPlan {
     /// One sample in so many may be started at.
     pub(crate) key_every: u64,
     pub(crate) styles: Vec<(&'static str, Style)>,
-    /// Its publisher does all that publishers do; or else it sends, sample by sample.
+    /// Its publisher does all that publishers do; otherwise it just sends, sample by sample.
     pub(crate) is_restless: bool,
 }
 

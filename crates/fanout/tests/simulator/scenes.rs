@@ -40,7 +40,7 @@ fn show() -> StreamPlan {
     }
 }
 
-/// A world of one stream to which comes who is told to.
+/// A world of one stream, joined only by the listeners that a scene adds.
 fn stage(stream: StreamPlan) -> World {
     let mut world = World::new(Plan {
         seed: 1,
@@ -67,7 +67,7 @@ impl World {
         self.run_until(self.now + time);
     }
 
-    /// A listener that the stream has a place for.
+    /// A listener that has found a join point.
     fn listener(&mut self, pace: Pace) -> usize {
         self.join(0, pace).expect("the stream is there")
     }
@@ -137,7 +137,7 @@ fn a_slow_listener_skips_and_is_told_of() {
     world.go_on(5 * SECOND);
     world.stall(slow, false);
     world.go_on(5 * SECOND);
-    // The reader knows whether it was to a keyframe, and between whole units.
+    // The reader checks that it was to a keyframe, and between whole units.
     let seen = world.sockets().peers[slow].reader.skips;
     let report = world.report();
     let counted: u64 = world.fanout.worker_books()[0].skips.value();
@@ -228,7 +228,7 @@ fn where_nothing_is_sent_nothing_is_done() {
     assert_eq!(world.tally.wakes, wakes);
 }
 
-/// The bound on how far back a joiner starts, and the way on for one whose encoder does not listen.
+/// The bound on how far back a joiner starts, and the way on where the encoder ignores requests.
 #[test]
 fn where_a_keyframe_is_to_be_had_joiners_wait_for_it_and_not_for_long() {
     let mut stream = show();

@@ -92,7 +92,7 @@ impl Sockets {
         Ok(socket)
     }
 
-    /// The core wants something to own; what is sent never gets there.
+    /// The core wants a socket to own; what is sent never gets there.
     fn socket(&self) -> io::Result<TcpStream> {
         Ok(TcpStream::from(OwnedFd::from(self.nothing.try_clone()?)))
     }

@@ -113,7 +113,7 @@ impl Station {
         self.samples = 0;
     }
 
-    /// Its encoder can be asked for keyframes, whether or not it heeds it.
+    /// Its encoder can be asked for keyframes, whether or not it complies.
     pub(crate) fn asks_for_keyframes(&mut self, at: Instant) {
         let publisher = self.publisher.as_mut().expect("it publishes");
         publisher.takes_keyframe_request(at);
@@ -149,7 +149,7 @@ impl Station {
             84..88 => self.announce(at),
             88..92 => {
                 // An encoder that had lost its network sends all it has.
-                // Not more than the log keeps for who was in step.
+                // Not more than the log keeps for a listener that was in step.
                 let drop_after = self.plan.policy().drop_after.millis() as u64 / 1_000;
                 let seconds = self.rng.range(1, drop_after.saturating_sub(7).max(2));
                 let count = seconds * SECOND / self.plan.interval;
@@ -160,7 +160,7 @@ impl Station {
         }
     }
 
-    /// Another publisher wants the place of the present one, which goes on if it may not.
+    /// Another publisher wants to replace the present one, which goes on if that is refused.
     fn replace(
         &mut self,
         credential: u64,

@@ -1,8 +1,8 @@
 //! A world: the core with stations and an audience, on a time of its own.
 //!
-//! Whatever happens is an event with its moment, and the next one is what time goes on to. A worker is
-//! stepped when it was woken, when a socket has something, or when it wanted to be; while it is at work
-//! it has no time for more, as a thread has none.
+//! Everything that happens is an event with its moment, and time advances to the next one. A worker is stepped
+//! when it was woken, when a socket has something, or when it wanted to be; while it is at work it has no time
+//! for more, like a thread.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -76,7 +76,7 @@ pub(crate) struct World {
     /// By peer.
     pub(crate) listeners: Vec<Listener>,
     pub(crate) present: u64,
-    /// Those who may be there, by peer; looked through once a second.
+    /// Listeners that may be there, by peer; looked through once a second.
     pub(crate) roll: Vec<usize>,
     agenda: BinaryHeap<Reverse<(Nanos, u64, What)>>,
     entries: u64,
@@ -111,15 +111,18 @@ impl World {
             },
         )
         .expect("descriptors");
-        let workers = workers.into_iter().zip(wakers).map(|(worker, waker)| ScheduledWorker {
-            worker,
-            waker,
-            events: Vec::new(),
-            due: None,
-            is_busy_until: 0,
-            steps_at_once: (0, 0),
-            is_stopped: false,
-        });
+        let workers = workers
+            .into_iter()
+            .zip(wakers)
+            .map(|(worker, waker)| ScheduledWorker {
+                worker,
+                waker,
+                events: Vec::new(),
+                due: None,
+                is_busy_until: 0,
+                steps_at_once: (0, 0),
+                is_stopped: false,
+            });
         let workers = workers.collect();
         let rules = {
             let plans = plan.streams.clone();
@@ -191,7 +194,7 @@ impl World {
         self
     }
 
-    /// Has publishers act and seconds be counted, and nothing else happen by itself.
+    /// Makes publishers act and seconds be counted, and nothing else happen by itself.
     pub(crate) fn open(&mut self) {
         for station in 0..self.stations.len() {
             self.plan(0, What::Station(station));
@@ -199,22 +202,23 @@ impl World {
         self.plan(SECOND, What::Second);
     }
 
-    /// The server leaves: everybody is told, streams end, workers stop.
+    /// The server leaves: all listeners are told, streams end, workers stop.
     pub(crate) fn close(mut self) -> Tally {
         self.fanout.announce_leave();
         self.run_until(self.now + 2 * SECOND);
         self.stations.clear();
         self.registry.end_all();
-        // Those who still drain what they were sent have five seconds, and a checkup, to do so.
+        // Listeners that still drain what they were sent have five seconds, and a checkup, to do so.
         self.run_until(self.now + 8 * SECOND);
         self.check(self.present == 0, || {
             "the stream is over, and some stay".to_owned()
         });
         self.fanout.stop();
         self.run_until(self.now + SECOND);
-        self.check(self.workers.iter().all(|scheduled| scheduled.is_stopped), || {
-            "a worker goes on".to_owned()
-        });
+        self.check(
+            self.workers.iter().all(|scheduled| scheduled.is_stopped),
+            || "a worker goes on".to_owned(),
+        );
         self.check_books();
         let shared = Arc::clone(&self.sockets);
         let sockets = shared.lock().expect("one thread, which has not panicked");
@@ -229,7 +233,7 @@ impl World {
     }
 
     pub(crate) fn run_until(&mut self, end: Nanos) {
-        self.attend();
+        self.deliver();
         while let Some(Reverse((at, _, _))) = self.agenda.peek()
             && *at <= end
         {
@@ -239,7 +243,7 @@ impl World {
             self.now = self.now.max(at);
             self.show_time();
             self.handle(at, what);
-            self.attend();
+            self.deliver();
         }
         self.now = self.now.max(end);
         self.show_time();
@@ -247,7 +251,7 @@ impl World {
 
     fn handle(&mut self, at: Nanos, what: What) {
         match what {
-            What::Step(scheduled) if self.workers[scheduled].due == Some(at) => self.step(scheduled),
+            What::Step(worker) if self.workers[worker].due == Some(at) => self.step(worker),
             What::Step(_) => {}
             What::Room(peer) => {
                 let now = self.now;
@@ -308,7 +312,7 @@ impl World {
     }
 
     /// Passes on what sockets report, and gives those workers their turn that have been woken.
-    fn attend(&mut self) {
+    fn deliver(&mut self) {
         let (rooms, news) = {
             let mut sockets = self.sockets();
             let rooms = std::mem::take(&mut sockets.rooms);
@@ -318,8 +322,8 @@ impl World {
         for (at, peer) in rooms {
             self.plan(at.max(self.now), What::Room(peer));
         }
-        for (scheduled, event) in news {
-            self.workers[scheduled].events.push(event);
+        for (worker, event) in news {
+            self.workers[worker].events.push(event);
         }
         for index in 0..self.workers.len() {
             let scheduled = &mut self.workers[index];
@@ -396,9 +400,12 @@ impl World {
             .filter_map(move |scheduled| scheduled.worker.window(lane))
     }
 
-    /// How the workers say that their listeners fare.
+    /// How the listeners fare by the workers' reports.
     pub(crate) fn report(&self) -> Vec<fanout::ListenerReport> {
-        let reports = self.workers.iter().map(|scheduled| scheduled.worker.report());
+        let reports = self
+            .workers
+            .iter()
+            .map(|scheduled| scheduled.worker.report());
         reports.flatten().collect()
     }
 

@@ -23,7 +23,7 @@ use media::{
 /// How long a test waits for what must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Counts how often somebody was woken.
+/// Counts how often it was woken.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm(AtomicUsize);
 
@@ -199,7 +199,7 @@ impl TestFanout {
         listener
     }
 
-    /// A listener that a worker may not have seen yet.
+    /// A listener that a worker may not have taken in yet.
     pub(crate) fn attach(&self, name: &str) -> Listener {
         self.hand_over(name, "", None)
     }
@@ -234,7 +234,7 @@ impl TestFanout {
     pub(crate) fn departure(&self) -> Departure {
         self.departures
             .recv_timeout(PATIENCE)
-            .expect("somebody leaves")
+            .expect("a listener leaves")
     }
 }
 
@@ -244,7 +244,7 @@ fn backend() -> io::Result<Box<dyn net::Backend>> {
     if wanted.is_ok_and(|name| name == "io_uring") {
         match net::Uring::probe().and_then(|()| net::Uring::new()) {
             Ok(uring) => return Ok(Box::new(uring)),
-            // Not by a macro of the test harness, which would keep it to itself.
+            // Not by a macro of the test harness, whose output is captured.
             Err(why) => writeln!(io::stderr(), "NOT TESTED on io_uring: {why}")?,
         }
     }

@@ -8,6 +8,7 @@ pub(crate) mod role;
 
 use std::os::fd::OwnedFd;
 
+use net::Slab;
 use rustix::event::epoll;
 
 use crate::churn::Churn;
@@ -64,9 +65,7 @@ struct ListenerGroup<'a> {
     clock: Clock,
     epoll: OwnedFd,
     /// A listener's place is what its events are known by.
-    listeners: Vec<Option<Listener>>,
-    /// Places whose listener is gone.
-    free: Vec<usize>,
+    listeners: Slab<Listener>,
     /// Places of slow listeners.
     slow: Vec<usize>,
     /// The next place to be looked after.
@@ -95,8 +94,7 @@ impl<'a> ListenerGroup<'a> {
             roles,
             clock,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            listeners: Vec::new(),
-            free: Vec::new(),
+            listeners: Slab::new(),
             slow: Vec::new(),
             cursor: 0,
             next_tick: 0,
@@ -115,18 +113,17 @@ impl<'a> ListenerGroup<'a> {
         } = self;
         let may_leave = |place: usize| {
             matches!(
-                listeners.get(place),
-                Some(Some(Listener {
+                listeners.at(place),
+                Some(Listener {
                     phase: Phase::Listening,
                     role: Role::Plain,
                     ..
-                }))
+                })
             )
         };
-        if let Some(place) = churn.choose(listeners.len(), may_leave)
-            && let Some(listener) = self.listeners[place].take()
+        if let Some(place) = churn.choose(listeners.places(), may_leave)
+            && let Some(listener) = self.listeners.take(place)
         {
-            self.free.push(place);
             self.tally
                 .enter_gap(listener.reception.longest_waits(now), self.in_window);
         }
@@ -150,9 +147,9 @@ impl<'a> ListenerGroup<'a> {
         let began = self.clock.now();
         let connected = socket::connect(self.plan.target.addr(), number, receive_buffer);
         let socket = connected.map_err(|error| format!("no connection: {error}"))?;
-        let place = self.free.pop().unwrap_or(self.listeners.len());
+        let place = self.listeners.vacant().index;
         let flags = epoll::EventFlags::OUT;
-        let data = epoll::EventData::new_u64(place as u64);
+        let data = epoll::EventData::new_u64(u64::from(place));
         if let Err(error) = epoll::add(&self.epoll, &socket, data, flags) {
             return Err(format!("not watched: {error}"));
         }
@@ -162,16 +159,12 @@ impl<'a> ListenerGroup<'a> {
             phase: Phase::Connecting(words, Box::new(joining)),
             reception: Reception::new(began),
         };
-        if place == self.listeners.len() {
-            self.listeners.push(Some(listener));
-        } else {
-            self.listeners[place] = Some(listener);
-        }
+        self.listeners.insert(listener);
         Ok(())
     }
 
     fn connected(&mut self, place: usize) -> Result<(), String> {
-        let Some(Some(listener)) = self.listeners.get_mut(place) else {
+        let Some(listener) = self.listeners.at_mut(place) else {
             return Ok(());
         };
         let phase = std::mem::replace(&mut listener.phase, Phase::Stalled);
@@ -184,7 +177,7 @@ impl<'a> ListenerGroup<'a> {
     }
 
     fn join(&mut self, place: usize, now: u64) -> Result<(), String> {
-        let Some(Some(listener)) = self.listeners.get_mut(place) else {
+        let Some(listener) = self.listeners.at_mut(place) else {
             return Ok(());
         };
         let Phase::Joining(joining) = &mut listener.phase else {
@@ -234,7 +227,7 @@ impl<'a> ListenerGroup<'a> {
     }
 
     fn follow(&mut self, place: usize, now: u64) -> Result<(), String> {
-        let Some(Some(listener)) = self.listeners.get_mut(place) else {
+        let Some(listener) = self.listeners.at_mut(place) else {
             return Ok(());
         };
         let Phase::Checked(followed) = &mut listener.phase else {
@@ -260,10 +253,9 @@ impl<'a> ListenerGroup<'a> {
 
     /// The listener at `place` is gone.
     fn lose(&mut self, place: usize, now: u64, reason: &dyn std::fmt::Display) {
-        let Some(listener) = self.listeners.get_mut(place).and_then(Option::take) else {
+        let Some(listener) = self.listeners.take(place) else {
             return;
         };
-        self.free.push(place);
         if matches!(listener.phase, Phase::Connecting(..) | Phase::Joining(_)) {
             self.tally.failed.count(reason);
             return;
@@ -284,7 +276,7 @@ impl<'a> ListenerGroup<'a> {
             .clamp(1, TAKE_BYTES);
         let mut slow = std::mem::take(&mut self.slow);
         slow.retain(|place| {
-            let Some(Some(listener)) = self.listeners.get(*place) else {
+            let Some(listener) = self.listeners.at(*place) else {
                 return false;
             };
             match socket::discard(&listener.socket, &mut self.buffer[..bytes]) {
@@ -302,11 +294,11 @@ impl<'a> ListenerGroup<'a> {
 
     /// Gives up those who have waited too long, and has RTMP players acknowledge.
     fn look_after_some(&mut self, now: u64) {
-        let some = self.listeners.len().div_ceil(ROUND_TICKS);
+        let some = self.listeners.places().div_ceil(ROUND_TICKS);
         for _ in 0..some {
-            self.cursor = (self.cursor + 1) % self.listeners.len();
+            self.cursor = (self.cursor + 1) % self.listeners.places();
             let place = self.cursor;
-            let Some(listener) = &self.listeners[place] else {
+            let Some(listener) = self.listeners.at(place) else {
                 continue;
             };
             match listener.phase {
@@ -363,12 +355,12 @@ impl Rounds for ListenerGroup<'_> {
 
     /// Whether everybody has come and gone.
     fn is_over(&self) -> bool {
-        self.muster.is_complete() && self.free.len() == self.listeners.len() && self.churn.is_none()
+        self.muster.is_complete() && self.listeners.is_empty() && self.churn.is_none()
     }
 
     fn begin_window(&mut self) {
         self.in_window = true;
-        for listener in self.listeners.iter_mut().flatten() {
+        for listener in self.listeners.values_mut() {
             if matches!(listener.phase, Phase::Listening | Phase::Checked(_)) {
                 listener.reception.begin_window();
             }
@@ -405,7 +397,7 @@ impl Rounds for ListenerGroup<'_> {
 
     /// Something happened at the socket of the listener at `place`.
     fn attend(&mut self, place: usize, now: u64) {
-        let Some(Some(listener)) = self.listeners.get_mut(place) else {
+        let Some(listener) = self.listeners.at_mut(place) else {
             return;
         };
         if let Phase::Listening = listener.phase {
@@ -436,7 +428,7 @@ impl Rounds for ListenerGroup<'_> {
         let now = self.clock.now();
         let seconds = self.plan.window.as_secs_f64();
         let mut held_back = Vec::new();
-        for listener in std::mem::take(&mut self.listeners).into_iter().flatten() {
+        for listener in std::mem::take(&mut self.listeners).into_values() {
             match (&listener.phase, listener.role) {
                 (Phase::Connecting(..) | Phase::Joining(_), _) => {
                     self.tally.failed.count(&"not yet at the end");

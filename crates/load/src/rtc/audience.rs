@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use net::Slab;
 use rustix::event::epoll;
 use webrtc::client::{self, Identity, is_media};
 use webrtc::rtcp::is_rtcp;
@@ -66,9 +67,7 @@ struct WhepGroup<'a> {
     epoll: OwnedFd,
     identity: Identity,
     /// A viewer's place is what its events are known by.
-    viewers: Vec<Option<Viewer>>,
-    /// Places whose viewer is gone.
-    free: Vec<usize>,
+    viewers: Slab<Viewer>,
     timers: Timers,
     /// The next place to be looked after.
     cursor: usize,
@@ -90,8 +89,7 @@ impl<'a> WhepGroup<'a> {
             clock,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             identity: identity.map_err(std::io::Error::other)?,
-            viewers: Vec::new(),
-            free: Vec::new(),
+            viewers: Slab::new(),
             timers: Timers::default(),
             cursor: 0,
             next_tick: 0,
@@ -113,10 +111,10 @@ impl<'a> WhepGroup<'a> {
         self.tally.churned += 1;
         let Self { churn, viewers, .. } = self;
         let may_leave = |place: usize| {
-            let viewer = viewers.get(place).and_then(Option::as_ref);
+            let viewer = viewers.at(place);
             viewer.is_some_and(|viewer| viewer.is_watching() && viewer.role == Role::Plain)
         };
-        if let Some(place) = churn.choose(viewers.len(), may_leave)
+        if let Some(place) = churn.choose(viewers.places(), may_leave)
             && let Some(viewer) = self.take(place)
         {
             self.leave(viewer, now);
@@ -154,8 +152,8 @@ impl<'a> WhepGroup<'a> {
             let phase = Phase::Connecting(words.into_bytes(), asking);
             (socket, phase, epoll::EventFlags::OUT)
         };
-        let place = self.free.last().copied().unwrap_or(self.viewers.len());
-        let data = epoll::EventData::new_u64(place as u64);
+        let place = self.viewers.vacant().index;
+        let data = epoll::EventData::new_u64(u64::from(place));
         epoll::add(&self.epoll, &socket, data, flags)
             .map_err(|error| format!("not watched: {error}"))?;
         let viewer = Viewer {
@@ -167,18 +165,14 @@ impl<'a> WhepGroup<'a> {
             lines: Lines::default(),
         };
         if let Some(due) = viewer.due() {
-            self.timers.set(place, due);
+            self.timers.set(place as usize, due);
         }
-        if self.free.pop().is_none() {
-            self.viewers.push(Some(viewer));
-        } else {
-            self.viewers[place] = Some(viewer);
-        }
+        self.viewers.insert(viewer);
         Ok(())
     }
 
     fn look_at(&mut self, place: usize, now: u64) -> Result<(), String> {
-        let Some(Some(viewer)) = self.viewers.get_mut(place) else {
+        let Some(viewer) = self.viewers.at_mut(place) else {
             return Ok(());
         };
         match viewer.phase {
@@ -189,7 +183,7 @@ impl<'a> WhepGroup<'a> {
     }
 
     fn connected(&mut self, place: usize) -> Result<(), String> {
-        let Some(Some(viewer)) = self.viewers.get_mut(place) else {
+        let Some(viewer) = self.viewers.at_mut(place) else {
             return Ok(());
         };
         let next = Link::Hello {
@@ -205,7 +199,7 @@ impl<'a> WhepGroup<'a> {
     }
 
     fn ask(&mut self, place: usize) -> Result<(), String> {
-        let Some(Some(viewer)) = self.viewers.get_mut(place) else {
+        let Some(viewer) = self.viewers.at_mut(place) else {
             return Ok(());
         };
         let Phase::Asking(asking) = &mut viewer.phase else {
@@ -232,7 +226,7 @@ impl<'a> WhepGroup<'a> {
     ) -> Result<(), String> {
         let random = random::number().map_err(|error| error.to_string())?;
         let at = self.moment();
-        let Some(Some(viewer)) = self.viewers.get_mut(place) else {
+        let Some(viewer) = self.viewers.at_mut(place) else {
             return Ok(());
         };
         let (socket, server) = reach(self.plan, answer, viewer.number, &self.epoll, place)?;
@@ -255,7 +249,7 @@ impl<'a> WhepGroup<'a> {
     /// Takes the datagrams that are there.
     fn receive(&mut self, place: usize, now: u64) -> Result<(), String> {
         let at = self.moment();
-        let Some(Some(viewer)) = self.viewers.get_mut(place) else {
+        let Some(viewer) = self.viewers.at_mut(place) else {
             return Ok(());
         };
         let mut media = 0;
@@ -306,7 +300,7 @@ impl<'a> WhepGroup<'a> {
 
     /// So many bytes of media came to the viewer at `place`.
     fn hear(&mut self, place: usize, media: usize, now: u64, at: Moment) {
-        let Some(Some(viewer)) = self.viewers.get_mut(place) else {
+        let Some(viewer) = self.viewers.at_mut(place) else {
             return;
         };
         if viewer.is_watching() {
@@ -327,7 +321,7 @@ impl<'a> WhepGroup<'a> {
 
     /// The viewer at `place` has something to do unasked, perhaps.
     fn wake(&mut self, place: usize, at: Moment) {
-        let Some(Some(viewer)) = self.viewers.get_mut(place) else {
+        let Some(viewer) = self.viewers.at_mut(place) else {
             return;
         };
         if viewer.due().is_none_or(|due| due > at.now) {
@@ -368,15 +362,13 @@ impl<'a> WhepGroup<'a> {
     }
 
     fn schedule(&mut self, place: usize) {
-        let viewer = self.viewers.get(place).and_then(Option::as_ref);
-        if let Some(due) = viewer.and_then(Viewer::due) {
+        if let Some(due) = self.viewers.at(place).and_then(Viewer::due) {
             self.timers.set(place, due);
         }
     }
 
     fn take(&mut self, place: usize) -> Option<Viewer> {
-        let viewer = self.viewers.get_mut(place).and_then(Option::take)?;
-        self.free.push(place);
+        let viewer = self.viewers.take(place)?;
         self.timers.clear(place);
         Some(viewer)
     }
@@ -410,10 +402,10 @@ impl<'a> WhepGroup<'a> {
 
     /// Gives up those who have waited too long.
     fn give_up_some(&mut self, now: u64) {
-        let some = self.viewers.len().div_ceil(ROUND_TICKS);
+        let some = self.viewers.places().div_ceil(ROUND_TICKS);
         for _ in 0..some {
-            self.cursor = (self.cursor + 1) % self.viewers.len();
-            let is_late = self.viewers[self.cursor].as_ref().is_some_and(|viewer| {
+            self.cursor = (self.cursor + 1) % self.viewers.places();
+            let is_late = self.viewers.at(self.cursor).is_some_and(|viewer| {
                 !viewer.is_watching() && now > viewer.reception.began + JOIN_DEADLINE
             });
             if is_late {
@@ -434,12 +426,12 @@ impl Rounds for WhepGroup<'_> {
 
     /// Whether everybody has come and gone.
     fn is_over(&self) -> bool {
-        self.muster.is_complete() && self.free.len() == self.viewers.len() && self.churn.is_none()
+        self.muster.is_complete() && self.viewers.is_empty() && self.churn.is_none()
     }
 
     fn begin_window(&mut self) {
         self.in_window = true;
-        let viewers = self.viewers.iter_mut().flatten();
+        let viewers = self.viewers.values_mut();
         for viewer in viewers.filter(|viewer| viewer.is_watching()) {
             viewer.reception.begin_window();
         }
@@ -495,7 +487,7 @@ impl Rounds for WhepGroup<'_> {
     fn end(&mut self) {
         let now = self.clock.now();
         let seconds = self.plan.window.as_secs_f64();
-        for viewer in std::mem::take(&mut self.viewers).into_iter().flatten() {
+        for viewer in std::mem::take(&mut self.viewers).into_values() {
             if !viewer.is_watching() {
                 self.tally.failed.count(&"not yet at the end");
                 continue;

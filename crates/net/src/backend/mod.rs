@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::Waker;
+use crate::{Slot, Waker};
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -16,16 +16,6 @@ pub(crate) const EVENTS_PER_WAIT: usize = 256;
 /// How many bytes a listener whose input is dropped may send us between two looks before it counts
 /// as misbehaving. It has nothing to say after its request; this much tolerates pipelined requests.
 pub(crate) const STRAY_BYTES_MAX: usize = 16 * 1024;
-
-/// Names one socket inside a back-end: the caller's slab index and the number of times that index
-/// has been reused, so that an event of a socket long gone is recognised as stale.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct Slot {
-    /// Index in the caller's slab; back-ends keep their tables by it.
-    pub index: u32,
-    /// How often the index had been used before.
-    pub reuse: u32,
-}
 
 /// One send to one socket.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +32,7 @@ impl SendOp<'_> {
     pub const SLICES_MAX: usize = 8;
 }
 
-/// What became of a send.
+/// The outcome of a send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SendOutcome {
     /// This many bytes were taken; fewer than offered means the socket is full and
@@ -54,16 +44,16 @@ pub enum SendOutcome {
     Closed,
 }
 
-/// What becomes of the bytes that a peer sends.
+/// What is done with the bytes that a peer sends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Inbound {
     /// They are read and dropped. A flood of them ends the connection.
     Dropped,
-    /// [`Event::Readable`] tells of them; the caller receives all there are.
+    /// [`Event::Readable`] reports them; the caller receives all there are.
     Reported,
 }
 
-/// What was there to be received.
+/// The outcome of a receive.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Received {
     /// This many bytes; there may be more.
@@ -79,7 +69,7 @@ pub enum Received {
 pub enum Event {
     /// A full socket has room again.
     Writable(Slot),
-    /// A socket whose input is [reported](Inbound::Reported) has some. It is told once until
+    /// A socket whose input is [reported](Inbound::Reported) has some. Reported once, until
     /// [`Received::Nothing`] was the answer.
     Readable(Slot),
     /// The peer closed or reset the connection, or it timed out.

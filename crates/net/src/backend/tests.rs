@@ -10,7 +10,8 @@ use socket2::{Domain, Socket, Type};
 use super::*;
 use crate::{Epoll, Uring};
 
-/// For what comes soon: a test that fails waits this long, and a busy machine may need some of it.
+/// Deadline for events that are due soon: a failing test waits this long, and a busy machine may need some of
+/// it.
 const LONG: Duration = Duration::from_secs(60);
 
 macro_rules! on_every_backend {
@@ -67,11 +68,11 @@ on_every_backend![
     whatever_the_order_bytes_and_events_are_those_of_the_present_sockets,
 ];
 
-/// Runs a test where io_uring is to be had, and says so where not.
+/// Runs a test where io_uring is available, and reports where it is not.
 pub(crate) fn on(made: Result<Uring, crate::Unavailable>, test: impl FnOnce(&mut dyn Backend)) {
     match made {
         Ok(mut backend) => test(&mut backend),
-        // Not by a macro of the test harness, which would keep it to itself.
+        // Not by a macro of the test harness, whose output is captured.
         Err(why) => writeln!(io::stderr(), "NOT TESTED on io_uring: {why}").unwrap(),
     }
 }
@@ -241,7 +242,7 @@ fn what_happened_to_a_socket_is_not_told_of_its_successor(backend: &mut dyn Back
             backend.wait(Some(Duration::ZERO), &mut Vec::new()).unwrap();
             peers.push(far);
             if reuse < 19 {
-                // The hang-up has happened, and nobody has looked yet.
+                // The hang-up has happened, and the back-end has not looked yet.
                 peers.pop();
                 backend.detach(slot);
             }
@@ -279,7 +280,7 @@ fn a_hang_up_ends_the_sleep(backend: &mut dyn Backend) {
 fn a_half_closed_connection_is_over(backend: &mut dyn Backend) {
     let (near, far) = pair();
     backend.attach(slot(0), near, Inbound::Dropped).unwrap();
-    // Full, and therefore watched for room: the hang-up must be told all the same.
+    // Full, and therefore watched for room: the hang-up must be reported all the same.
     fill(backend, slot(0));
     far.shutdown(Shutdown::Write).unwrap();
     wait_for(backend, Event::Closed(slot(0)));
@@ -331,7 +332,7 @@ fn stray_requests_are_dropped_but_a_flood_ends_the_connection(backend: &mut dyn 
         far.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         assert_eq!(events_now(backend), []);
     }
-    // Nobody reads it all, so it need not be taken all.
+    // The peer does not read it all, so not all of it need be taken.
     far.set_nonblocking(true).unwrap();
     assert!(far.write(&vec![b'x'; 4 * STRAY_BYTES_MAX]).unwrap() > STRAY_BYTES_MAX);
     wait_for(backend, Event::Closed(slot(0)));
@@ -339,7 +340,7 @@ fn stray_requests_are_dropped_but_a_flood_ends_the_connection(backend: &mut dyn 
 
 fn reported_input_is_received_and_the_socket_can_be_had_back(backend: &mut dyn Backend) {
     let (near, mut far) = pair();
-    // What arrived before is told as well.
+    // What arrived before is reported as well.
     far.write_all(b"early").unwrap();
     backend.attach(slot(2), near, Inbound::Reported).unwrap();
     wait_for(backend, Event::Readable(slot(2)));
@@ -473,7 +474,7 @@ struct Walker {
     sent: usize,
     read: usize,
     is_blocked: bool,
-    /// Bytes that the peer has written and nobody has received, of a socket whose input is reported.
+    /// Bytes that the peer has written and the test has not received, of a socket whose input is reported.
     unheard: usize,
 }
 
@@ -633,14 +634,16 @@ fn send_some(backend: &mut dyn Backend, walker: &mut Walker, count: usize) {
     }
 }
 
-/// Does as a worker does with what has happened.
+/// Handles events as a worker does.
 fn look(backend: &mut dyn Backend, walkers: &mut [Option<Walker>]) {
     let mut events = Vec::new();
     backend.wait(Some(Duration::ZERO), &mut events).unwrap();
     for event in events {
         let (Event::Writable(slot) | Event::Readable(slot) | Event::Closed(slot)) = event;
         let place = &mut walkers[slot.index as usize];
-        let walker = place.as_mut().expect("nobody is told of one who has gone");
+        let walker = place
+            .as_mut()
+            .expect("no event names a socket that is gone");
         assert_eq!(walker.slot, slot, "nor of another one");
         match event {
             Event::Writable(_) => walker.is_blocked = false,

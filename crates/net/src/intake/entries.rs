@@ -1,4 +1,4 @@
-//! The sockets a thread has, by slot.
+//! The sockets of one intake thread, by slot.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::{Attach, Next, Pace, Reader, Returned};
-use crate::backend::Slot;
 use crate::panics::{self, Panic, Part};
+use crate::{Slab, Slot};
 
 /// One socket.
 pub(super) struct Entry {
@@ -38,7 +38,7 @@ impl Entry {
     }
 }
 
-/// Tells of a reader that has panicked.
+/// Reports a reader that has panicked.
 pub(super) fn report(panic: &Panic, peer: Option<SocketAddr>) {
     match peer {
         Some(peer) => panic.report(Part::Intake, &format_args!("the publisher at {peer}")),
@@ -46,7 +46,7 @@ pub(super) fn report(panic: &Panic, peer: Option<SocketAddr>) {
     }
 }
 
-/// Stands in for a reader that has panicked: hears nothing, says nothing, and hangs up.
+/// Stands in for a reader that has panicked: takes nothing, sends nothing, and ends.
 struct Spent;
 
 impl Reader for Spent {
@@ -67,7 +67,7 @@ impl Reader for Spent {
     fn give_back(self: Box<Self>, _: TcpStream, _: Returned) {}
 }
 
-/// What happens to a socket that is not watched any more.
+/// What happens to a socket that is no longer watched.
 #[derive(Debug)]
 pub(super) enum Then {
     /// It is watched by the other receiver.
@@ -79,22 +79,14 @@ pub(super) enum Then {
 /// All of them.
 #[derive(Default)]
 pub(super) struct Entries {
-    slab: Vec<WatchSlot>,
-    vacant: Vec<u32>,
-    len: usize,
+    slab: Slab<Entry>,
     /// How many are watched promptly.
     pub(super) prompt: usize,
 }
 
-#[derive(Default)]
-struct WatchSlot {
-    reuse: u32,
-    entry: Option<Entry>,
-}
-
 impl Entries {
     pub(super) fn len(&self) -> usize {
-        self.len
+        self.slab.len()
     }
 
     /// Enters a socket, to be watched promptly.
@@ -104,18 +96,8 @@ impl Entries {
             socket,
             recalled,
         } = attach;
-        let index = self.vacant.pop().unwrap_or_else(|| {
-            self.slab.push(WatchSlot::default());
-            self.slab.len() as u32 - 1
-        });
-        self.len += 1;
         self.prompt += 1;
-        let place = &mut self.slab[index as usize];
-        let slot = Slot {
-            index,
-            reuse: place.reuse,
-        };
-        place.entry.insert(Entry {
+        self.slab.insert_with(|slot| Entry {
             slot,
             reader,
             socket: Arc::new(socket),
@@ -128,17 +110,11 @@ impl Entries {
     }
 
     pub(super) fn get(&mut self, slot: Slot) -> Option<&mut Entry> {
-        let entry = self.slab.get_mut(slot.index as usize)?.entry.as_mut()?;
-        (entry.slot == slot).then_some(entry)
+        self.slab.get_mut(slot)
     }
 
     pub(super) fn remove(&mut self, slot: Slot) -> Option<Entry> {
-        self.get(slot)?;
-        let place = &mut self.slab[slot.index as usize];
-        let entry = place.entry.take()?;
-        place.reuse = place.reuse.wrapping_add(1);
-        self.vacant.push(slot.index);
-        self.len -= 1;
+        let entry = self.slab.remove(slot)?;
         if entry.pace == Pace::Prompt {
             self.prompt -= 1;
         }
@@ -163,8 +139,6 @@ impl Entries {
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
-        self.slab
-            .iter_mut()
-            .filter_map(|place| place.entry.as_mut())
+        self.slab.values_mut()
     }
 }

@@ -4,26 +4,25 @@
 //! thousands a second. Here a thread reads all of them, in turns, and a turn takes what has arrived
 //! since the last one:
 //!
-//! - Publishers that somebody waits for are read [promptly](Pace::Prompt): at once while there are
-//!   few. As they become many, turns are held apart so that reading takes its share of the thread and
-//!   no more, by [`PROMPT_APART_MAX`] at the most.
-//! - The others, to whom nobody listens, are [relaxed](Pace::Relaxed) about it and read every
-//!   [`RELAXED_APART`]. One that brings a lot is read promptly all the same, lest the kernel's
-//!   buffer fill up and hold it back.
+//! - Publishers with listeners are read [promptly](Pace::Prompt): at once while there are few. As they become
+//!   many, turns are spaced so that reading takes its share of the thread and no more, by [`PROMPT_APART_MAX`]
+//!   at most.
+//! - Publishers without listeners are read in a [relaxed](Pace::Relaxed) way, every [`RELAXED_APART`]. One that
+//!   sends a lot is read promptly all the same, or the kernel's buffer would fill up and hold it back.
 //!
-//! The thread knows no protocol: a [`Reader`] takes the bytes and says what follows. Whatever is to be
-//! decided, or takes time, is for whoever gave the socket here: the reader gets it
+//! The thread knows no protocol: a [`Reader`] takes the bytes and returns what follows. Decisions, and work
+//! that takes time, belong to the caller that attached the socket: its reader gets the socket
 //! [back](Reader::give_back) and may be attached again.
 //!
 //! Two ways of receiving, one contract (`receiver`): multishot receives into a shared ring of
 //! buffers, and readiness by epoll. Called by `ingest`.
 
-mod thread;
 mod entries;
 mod readiness;
 pub(crate) mod receiver;
 #[cfg(test)]
 mod tests;
+mod thread;
 
 use std::io;
 use std::net::TcpStream;
@@ -33,28 +32,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use self::thread::IntakeThread;
 use self::readiness::Readiness;
 use self::receiver::Receiver;
+use self::thread::IntakeThread;
 use crate::uring::{Multishot, Unavailable};
 use crate::waker::Waker;
 
-/// The most that turns of publishers who have listeners are held apart: a small part of what a
-/// listener's window adds when there is so much to read, and 250 wake-ups a second.
+/// Upper bound on the time between turns of publishers with listeners: a small part of what a listener's window
+/// adds under that load, and 250 wake-ups a second.
 pub const PROMPT_APART_MAX: Duration = Duration::from_millis(4);
 
-/// How far turns of publishers without listeners are apart. Whoever begins to listen hears the
-/// stream's recent past first, and what follows at most this much later.
+/// Time between turns of publishers without listeners. A new listener hears the stream's recent past first, and
+/// what follows at most this much later.
 pub const RELAXED_APART: Duration = Duration::from_millis(100);
 
-/// How often it is looked whose time is over, who has words unsent, and who may relax.
+/// How often deadlines, unsent answers and publishers that may relax are looked for.
 pub const SURVEY_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How often a thread turns that has nothing to do, to show that it lives.
+/// How often an idle thread turns, to show that it lives.
 pub const IDLE_TURN: Duration = Duration::from_secs(1);
 
-/// What one may bring between two surveys and still be read in a relaxed way: so much fits into
-/// any socket's buffer twice over.
+/// Bytes that a publisher may send between two surveys and still be read in a relaxed way: they fit into any
+/// socket's buffer twice over.
 const RELAXED_BYTES_MAX: usize = 64 * 1024;
 
 /// What becomes of one socket's bytes. Runs on the intake's thread and must not block: thousands of
@@ -63,14 +62,14 @@ pub trait Reader: Send {
     /// Takes bytes. After [`Next::Return`] there may be more of them, until the socket is given back.
     fn take(&mut self, bytes: &[u8], now: Instant) -> Next;
 
-    /// What is to be sent to the peer. It is tried after each [`take`](Self::take) and at each survey,
-    /// without waiting for room.
+    /// What is to be sent to the peer. It is tried after each [`take`](Self::take) and at each survey, without
+    /// waiting for room.
     fn unsent(&mut self) -> &[u8];
 
-    /// So many bytes of that have been sent.
+    /// This many of those bytes have been sent.
     fn sent(&mut self, count: usize);
 
-    /// When it wants its socket back; seen at the next survey after that.
+    /// The time at which it wants its socket back; checked at each survey.
     fn due(&self) -> Option<Instant>;
 
     /// Takes the socket back, which is non-blocking.
@@ -89,9 +88,9 @@ pub enum Next {
 /// How soon a socket should be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Pace {
-    /// Somebody waits for what it brings.
+    /// It has listeners.
     Prompt,
-    /// Nobody does.
+    /// It has none.
     Relaxed,
 }
 
@@ -142,8 +141,8 @@ struct Attach {
     recalled: Arc<AtomicBool>,
 }
 
-/// Sockets that may wait to be taken in: a crowd of publishers that reconnects at once. Whoever does
-/// not fit is not read here.
+/// Sockets that may wait to be taken in: a crowd of publishers that reconnects at once. One that does not fit
+/// is refused.
 const INBOX_MAX: usize = 1_024;
 
 /// The threads that read publishers. Dropping it gives every socket back.
@@ -161,7 +160,7 @@ struct ThreadHandle {
     board: Arc<Board>,
 }
 
-/// What a thread and the others tell one another.
+/// State shared between one thread and its callers.
 #[derive(Debug, Default)]
 struct Board {
     /// Some sockets are wanted back.
@@ -185,7 +184,7 @@ pub struct IntakeTicket {
 impl IntakeTicket {
     /// Has the socket given back soon.
     pub fn recall(&self) {
-        // In this order, so that whoever sees the second looks for the first.
+        // In this order: the thread looks for recalled sockets once it has seen `has_recalls`.
         self.recalled.store(true, Ordering::Relaxed);
         self.handle.board.has_recalls.store(true, Ordering::Release);
         self.handle.waker.wake();
@@ -199,7 +198,7 @@ impl Drop for IntakeTicket {
 }
 
 impl Intake {
-    /// Starts so many threads; at least one. Each reads promptly as long as that takes it no more than
+    /// Starts this many threads, at least one. Each reads promptly while that takes it no more than
     /// `target_utilisation` of a core.
     ///
     /// # Errors
@@ -221,7 +220,7 @@ impl Intake {
             let thread = std::thread::Builder::new()
                 .name(format!("intake-{number}"))
                 .spawn(move || {
-                    attend(method, target_utilisation, &waker, arrivals, board, &made);
+                    run_thread(method, target_utilisation, &waker, arrivals, board, &made);
                 })?;
             intake.handles.push(handle);
             intake
@@ -238,7 +237,7 @@ impl Intake {
     ///
     /// # Errors
     /// When too many wait to be taken in, the intake has ended, or the socket cannot be made non-blocking;
-    /// the caller has both back.
+    /// the caller gets both back.
     pub fn attach<R: Reader + 'static>(
         &self,
         reader: Box<R>,
@@ -277,8 +276,8 @@ impl Intake {
         self.handles.iter().map(wakeups).sum()
     }
 
-    /// How often each thread has turned, which it does every [`IDLE_TURN`] at the least. One that has
-    /// ended or is stuck turns no more.
+    /// How often each thread has turned, at least once every [`IDLE_TURN`]. A thread that has ended or is stuck
+    /// turns no more.
     pub fn turns(&self) -> impl Iterator<Item = u64> {
         let turns = |handle: &ThreadHandle| handle.board.turns.load(Ordering::Relaxed);
         self.handles.iter().map(turns)
@@ -293,7 +292,7 @@ impl Intake {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let own = std::thread::current().id();
         for thread in threads.drain(..) {
-            // A reader may be the last that knows of the intake. Its thread ends after this turn.
+            // A reader may hold the last reference to the intake. Its thread ends after this turn.
             if thread.thread().id() == own {
                 continue;
             }
@@ -311,7 +310,7 @@ impl Drop for Intake {
 }
 
 /// A thread's life. What it reads by is made here, for a ring belongs to the thread that uses it.
-fn attend(
+fn run_thread(
     method: Method,
     target_utilisation: f64,
     waker: &Waker,
@@ -321,7 +320,7 @@ fn attend(
 ) {
     let receivers = method
         .make(waker)
-        // The second is never slept on, so nobody wakes it.
+        // The second is never slept on, so it has a waker of its own that is never called.
         .and_then(|prompt| Ok((prompt, method.make(&Waker::new()?)?)));
     let (told, thread) = match receivers {
         Ok((prompt, relaxed)) => {

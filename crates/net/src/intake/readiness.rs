@@ -12,7 +12,8 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::receiver::{News, Receiver};
-use crate::backend::{EVENTS_PER_WAIT, Slot};
+use crate::Slot;
+use crate::backend::EVENTS_PER_WAIT;
 use crate::epoll::{WAKER_DATA, pack, timespec, unpack};
 use crate::waker::Waker;
 

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::Slot;
+use crate::Slot;
 
 /// Receives from many sockets. One thread uses it.
 pub(crate) trait Receiver {
@@ -15,8 +15,8 @@ pub(crate) trait Receiver {
     /// When it cannot be watched.
     fn watch(&mut self, slot: Slot, socket: &Arc<TcpStream>) -> io::Result<()>;
 
-    /// Ends a watch. The next [`wait`](Self::wait), or one of the next, tells the last of it:
-    /// [`News::Unwatched`], unless the connection ends before. Until then there may be bytes.
+    /// Ends a watch. One of the next calls of [`wait`](Self::wait) reports the last of it: [`News::Unwatched`],
+    /// unless the connection ends before. Until then there may be bytes.
     fn unwatch(&mut self, slot: Slot);
 
     /// Sleeps for `pause`, and on until there is something to receive, the waker is called or
@@ -35,7 +35,7 @@ pub(crate) trait Receiver {
     ) -> io::Result<usize>;
 }
 
-/// What is told of a socket. All but the first are the last of it, and the receiver has let go of the
+/// What is reported of a socket. All but the first are the last report, and the receiver has let go of the
 /// socket then.
 #[derive(Debug)]
 pub(crate) enum News<'a> {

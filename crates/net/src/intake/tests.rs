@@ -4,12 +4,13 @@ use std::io::{Read, Write};
 use std::sync::mpsc::RecvTimeoutError;
 
 use super::*;
-use crate::backend::Slot;
+use crate::Slot;
 use crate::backend::tests::{pair, slot};
 use crate::intake::receiver::News;
 use crate::panics::Part;
 
-/// For what comes soon: a test that fails waits this long, and a busy machine may need some of it.
+/// Deadline for events that are due soon: a failing test waits this long, and a busy machine may need some of
+/// it.
 const LONG: Duration = Duration::from_secs(60);
 
 /// More pieces than come at once, by far.
@@ -68,12 +69,12 @@ fn on(
     let waker = Waker::new().unwrap();
     match make(waker.clone()) {
         Ok(mut receiver) => test(&mut receiver, &waker),
-        // Not by a macro of the test harness, which would keep it to itself.
+        // Not by a macro of the test harness, whose output is captured.
         Err(why) => writeln!(io::stderr(), "NOT TESTED on io_uring: {why}").unwrap(),
     }
 }
 
-/// What was told of one socket, and how it ended.
+/// What was reported of one socket, and how it ended.
 #[derive(Debug, Default, PartialEq)]
 struct Heard {
     bytes: Vec<u8>,
@@ -355,7 +356,7 @@ impl Reader for Echo {
     }
 }
 
-/// Someone whom the intake reads.
+/// A peer whose socket the intake reads.
 struct WatchedPeer {
     far: TcpStream,
     back: Inbox<Back>,
@@ -432,7 +433,7 @@ fn a_reader_that_panics_is_given_up_and_the_others_are_read_on() {
 }
 
 #[test]
-fn a_guest_is_read_and_answered_until_it_wants_its_socket_back() {
+fn a_peer_is_read_and_answered_until_it_wants_its_socket_back() {
     for intake in intakes() {
         for pace in [Pace::Prompt, Pace::Relaxed] {
             let mut peer = WatchedPeer::new(&intake, pace, None);
@@ -529,7 +530,7 @@ fn a_socket_comes_back_when_it_is_recalled_due_or_forgotten() {
 }
 
 #[test]
-fn everybody_comes_back_in_the_end() {
+fn all_sockets_come_back_in_the_end() {
     for intake in intakes() {
         let mut peers: Vec<_> = [Pace::Prompt, Pace::Relaxed]
             .into_iter()

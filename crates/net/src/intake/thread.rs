@@ -1,4 +1,4 @@
-//! The thread that reads: turns, and what follows from what they bring.
+//! The intake thread: turns, and what follows from what they bring.
 
 use std::io;
 use std::net::TcpStream;
@@ -17,20 +17,20 @@ use super::{
     Returned, SURVEY_INTERVAL,
 };
 use crate::AbortOnPanic;
-use crate::backend::Slot;
+use crate::Slot;
 use crate::cpu;
 use crate::panics;
 
 /// How much a turn weighs in the mean cost of reading one socket.
 const COST_WEIGHT: f64 = 1.0 / 16.0;
 
-/// Pieces of a relaxed turn that are read in a row: half a millisecond's work, so that whoever is to be
-/// read promptly does not wait for the whole turn. Also what any turn may take, for so much can one
-/// socket bring in one go.
+/// Pieces of a relaxed turn that are read in a row: half a millisecond's work, so that prompt publishers do not
+/// wait for the whole turn. Also the least that a turn may take at most, because one socket can bring that much
+/// in one go.
 const SLICE: usize = 64;
 
-/// How often it is tried to end watches before the rest is left to the kernel: a watch ends with the
-/// next visit.
+/// How often ending the watches is tried before the rest is left to the kernel: a watch ends with the next
+/// visit.
 const FAREWELLS_MAX: usize = 16;
 
 /// See the module's description.
@@ -38,7 +38,7 @@ pub(super) struct IntakeThread {
     prompt: Box<dyn Receiver>,
     relaxed: Box<dyn Receiver>,
     arrivals: Inbox<Attach>,
-    house: Watched,
+    watched: Watched,
     target_utilisation: f64,
     /// When the last turn began.
     turned: Instant,
@@ -80,7 +80,7 @@ impl IntakeThread {
             prompt,
             relaxed,
             arrivals,
-            house: Watched {
+            watched: Watched {
                 entries: Entries::default(),
                 board,
                 now,
@@ -99,14 +99,14 @@ impl IntakeThread {
         }
     }
 
-    /// Reads until it is told to stop.
+    /// Reads until it is stopped.
     ///
-    /// A reader that panics has lost its state, and is given up alone. A panic of ours has cost all
-    /// of them theirs, and a server that goes on without the thread would accept publishers and not read
-    /// them.
+    /// A reader that panics has lost its state and is given up alone. A panic of the thread's own code has cost
+    /// all readers their state, and a server without the thread would accept publishers and not read them, so
+    /// the process ends.
     pub(super) fn run(mut self) {
         let _guard = AbortOnPanic("a thread that reads publishers");
-        while !self.house.board.is_stopping.load(Ordering::Acquire) {
+        while !self.watched.board.is_stopping.load(Ordering::Acquire) {
             if let Err(error) = self.turn() {
                 tracing::error!(%error, "publishers cannot be read any more");
                 break;
@@ -119,36 +119,36 @@ impl IntakeThread {
 
     fn turn(&mut self) -> io::Result<()> {
         let now = Instant::now();
-        self.house.board.turns.fetch_add(1, Ordering::Relaxed);
+        self.watched.board.turns.fetch_add(1, Ordering::Relaxed);
         let (pause, timeout) = self.sleep(now);
         let Self {
             prompt,
             relaxed,
-            house,
+            watched,
             ..
         } = self;
-        house.now = now;
-        // What comes in the course of this is for the next turn, or else the sockets read first would be
-        // read again and again.
-        let most = house.entries.prompt.max(SLICE);
+        watched.now = now;
+        // What arrives in the course of this is for the next turn, or else the sockets read first would be read
+        // again and again.
+        let most = watched.entries.prompt.max(SLICE);
         prompt.wait(pause, timeout, most, &mut |slot, news| {
-            house.hear(slot, news)
+            watched.hear(slot, news)
         })?;
         if timeout != Some(Duration::ZERO) {
-            house.board.wakeups.fetch_add(1, Ordering::Relaxed);
+            watched.board.wakeups.fetch_add(1, Ordering::Relaxed);
         }
         let now = Instant::now();
-        house.now = now;
+        watched.now = now;
         self.turned = now;
         if now >= self.relaxed_due {
             if self.relaxed_left == 0 {
                 self.relaxed_next = now + RELAXED_APART;
-                let entries = &house.entries;
+                let entries = &watched.entries;
                 self.relaxed_left = (entries.len() - entries.prompt).max(SLICE);
             }
             let zero = Some(Duration::ZERO);
             let told = relaxed.wait(Duration::ZERO, zero, SLICE, &mut |slot, news| {
-                house.hear(slot, news);
+                watched.hear(slot, news);
             })?;
             let left = self.relaxed_left.saturating_sub(told);
             self.relaxed_left = if told < SLICE { 0 } else { left };
@@ -158,7 +158,7 @@ impl IntakeThread {
         }
         self.obey();
         if now >= self.survey_due {
-            self.house.survey();
+            self.watched.survey();
             self.survey_due = now + SURVEY_INTERVAL;
         }
         self.settle();
@@ -168,7 +168,7 @@ impl IntakeThread {
 
     /// How long the next sleep is, at least and at the most.
     fn sleep(&self, now: Instant) -> (Duration, Option<Duration>) {
-        let entries = &self.house.entries;
+        let entries = &self.watched.entries;
         if entries.len() == 0 {
             return (Duration::ZERO, Some(IDLE_TURN));
         }
@@ -184,19 +184,25 @@ impl IntakeThread {
         (pause.min(timeout), Some(timeout))
     }
 
-    /// Takes in who has come, and parts with whoever is wanted back.
+    /// Takes in new sockets, and starts to release recalled ones.
     fn obey(&mut self) {
-        // Seen before the inbox is emptied: whoever is recalled has come before that.
-        let has_recalls = self.house.board.has_recalls.swap(false, Ordering::Acquire);
+        // Read before the inbox is emptied: a recalled socket was sent before its recall.
+        let has_recalls = self
+            .watched
+            .board
+            .has_recalls
+            .swap(false, Ordering::Acquire);
         while let Ok(attach) = self.arrivals.try_recv() {
-            let entry = self.house.entries.add(attach);
+            let entry = self.watched.entries.add(attach);
             let slot = entry.slot;
             if let Err(error) = self.prompt.watch(slot, &entry.socket) {
-                self.house.left.push((slot, Some(Returned::Failed(error))));
+                self.watched
+                    .left
+                    .push((slot, Some(Returned::Failed(error))));
             }
         }
         if has_recalls {
-            self.house
+            self.watched
                 .part_where(|entry| entry.recalled.load(Ordering::Relaxed));
         }
     }
@@ -206,22 +212,22 @@ impl IntakeThread {
         let Self {
             prompt,
             relaxed,
-            house,
+            watched,
             ..
         } = self;
-        for slot in house.leaving.drain(..) {
-            match house.entries.get(slot).map(|entry| entry.pace) {
+        for slot in watched.leaving.drain(..) {
+            match watched.entries.get(slot).map(|entry| entry.pace) {
                 Some(Pace::Prompt) => prompt.unwatch(slot),
                 Some(Pace::Relaxed) => {
                     relaxed.unwatch(slot);
-                    self.relaxed_due = house.now;
+                    self.relaxed_due = watched.now;
                 }
                 None => {}
             }
         }
         // In turn, as a move that fails adds one.
-        while let Some((slot, why)) = house.left.pop() {
-            let Some(entry) = house.entries.get(slot) else {
+        while let Some((slot, why)) = watched.left.pop() {
+            let Some(entry) = watched.entries.get(slot) else {
                 continue;
             };
             let why = match (why, entry.then.take()) {
@@ -231,14 +237,14 @@ impl IntakeThread {
                         Pace::Prompt => relaxed.watch(slot, &entry.socket),
                         Pace::Relaxed => prompt.watch(slot, &entry.socket),
                     };
-                    house.entries.change_pace(slot);
+                    watched.entries.change_pace(slot);
                     if let Err(error) = watched {
-                        house.left.push((slot, Some(Returned::Failed(error))));
+                        watched.left.push((slot, Some(Returned::Failed(error))));
                     }
                     continue;
                 }
             };
-            house.give_back(slot, why);
+            watched.give_back(slot, why);
         }
     }
 
@@ -246,31 +252,31 @@ impl IntakeThread {
         let spent = cpu::thread_time();
         let cost = spent.saturating_sub(self.spent).as_secs_f64();
         self.spent = spent;
-        let received = std::mem::take(&mut self.house.received);
+        let received = std::mem::take(&mut self.watched.received);
         if received > 0 {
             self.cost += COST_WEIGHT * (cost / received as f64 - self.cost);
         }
     }
 
-    /// Gives everybody back.
+    /// Gives all sockets back.
     fn bid_farewell(mut self) -> io::Result<()> {
         self.obey();
-        self.house.part_where(|_| true);
+        self.watched.part_where(|_| true);
         for _ in 0..FAREWELLS_MAX {
             self.settle();
-            if self.house.entries.len() == 0 {
+            if self.watched.entries.len() == 0 {
                 break;
             }
             let Self {
                 prompt,
                 relaxed,
-                house,
+                watched,
                 ..
             } = &mut self;
             for receiver in [prompt, relaxed] {
                 let zero = Some(Duration::ZERO);
                 receiver.wait(Duration::ZERO, zero, SLICE, &mut |slot, news| {
-                    house.hear(slot, news)
+                    watched.hear(slot, news)
                 })?;
             }
         }
@@ -287,7 +293,7 @@ impl Watched {
             News::Unwatched => return self.left.push((slot, None)),
         };
         self.received += 1;
-        // The turn may have slept since it began, and what others brought took its time.
+        // The turn may have slept since it began, and other sockets' bytes took time.
         self.now = Instant::now();
         let Some(entry) = self.entries.get(slot) else {
             return;
@@ -317,7 +323,8 @@ impl Watched {
         self.part(slot, then);
     }
 
-    /// Has the watch of a socket end, and something follow. Who leaves does not stay for anything else.
+    /// Ends the watch of a socket, to be followed by `then`. A later `Leave` replaces a `Move`, never the
+    /// reverse.
     fn part(&mut self, slot: Slot, then: Then) {
         let Some(entry) = self.entries.get(slot) else {
             return;
@@ -332,7 +339,7 @@ impl Watched {
         }
     }
 
-    /// Gives back whoever is meant.
+    /// Starts to give back the sockets that match.
     fn part_where(&mut self, is_meant: impl Fn(&Entry) -> bool) {
         let entries = self.entries.iter_mut();
         let slots: Vec<_> = entries
@@ -394,7 +401,7 @@ impl Watched {
     }
 }
 
-/// Sends what there is to be sent and fits.
+/// Sends what is to be sent and fits.
 fn flush(entry: &mut Entry) -> io::Result<()> {
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     let socket: &TcpStream = &entry.socket;

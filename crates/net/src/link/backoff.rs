@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// The wait after the first failure, at the most.
+/// The wait after the first failure, at most.
 pub const DELAY_FIRST: Duration = Duration::from_secs(1);
 /// The longest wait: a target that comes back is found within a minute, and one that never does costs
 /// next to nothing.
 pub const DELAY_MAX: Duration = Duration::from_secs(60);
-/// A connection that worked for so long failed for a reason of its own, not for the last one's.
+/// A connection that has worked for this long failed for a reason of its own, so the wait starts anew.
 pub const LASTED: Duration = Duration::from_secs(30);
 
 /// Doubles the wait with each failure in a row. A part of it is left to chance, so that a thousand

@@ -18,7 +18,7 @@ use tokio_rustls::client::TlsStream;
 use super::resolver::Resolver;
 use crate::tcp;
 
-/// How long it may take from the name to the connection, encryption included.
+/// Bound on the time from the name to the connection, encryption included.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Addresses of one name that are tried; names of large services have more, all alike.

@@ -1,9 +1,7 @@
-//! Connections that the server itself makes, to other servers: where streams are pushed to and pulled
-//! from.
+//! Outgoing connections to other servers, which streams are pushed to and pulled from.
 //!
-//! [`Connector`] makes one, [`Backoff`] says when to try again, and [`Status`] is where the task that
-//! does so tells everybody how it fares. Called by the pushing and the pulling crates; `server` reads
-//! the status.
+//! [`Connector`] makes one, [`Backoff`] says when to try again, and [`Status`] is where the task that does so
+//! publishes its state. Called by the pushing and the pulling crates; `server` reads the status.
 
 mod backoff;
 mod connector;

@@ -1,8 +1,7 @@
 //! Asks the system for the addresses of a name.
 //!
-//! The system's resolver blocks a thread for as long as a name server lets it wait, and cannot be told
-//! to stop. So no more questions are open at a time than there are threads to spare for them; one that
-//! nobody waits for any more still counts.
+//! The system's resolver blocks a thread until the name server answers or times out, and cannot be stopped. So
+//! open questions are bounded by the threads to spare for them; one whose caller has given up still counts.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -10,8 +9,8 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-/// Questions that are open at a time. The runtime has some hundred threads for what blocks, which
-/// files and others need, too.
+/// Questions open at a time. The runtime has some hundred threads for blocking work, which files and other
+/// users need, too.
 const QUESTIONS_MAX: usize = 16;
 
 /// How a name is looked up; blocks.
@@ -41,7 +40,7 @@ impl Resolver {
         let permit = permits.acquire_owned().await.map_err(io::Error::other)?;
         let (lookup, host) = (self.lookup, host.to_owned());
         let answer = tokio::task::spawn_blocking(move || {
-            // The thread's, not ours: we may be gone before it.
+            // The permit is the thread's: the caller may be gone before it.
             let _permit = permit;
             lookup(&host, port)
         });
@@ -65,10 +64,10 @@ mod tests {
 
     use super::*;
 
-    /// A name server that answers nobody until it may.
+    /// A name server that does not answer before it may.
     static ANSWERS: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
-    /// Lets it answer in the end, whatever that is: its threads could not be ended otherwise.
+    /// Lets it answer in the end: its threads could not be ended otherwise.
     struct Answering;
 
     impl Drop for Answering {
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_nobody_answers_for_leave_threads_for_others() {
+    fn unanswered_names_leave_threads_for_others() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .max_blocking_threads(QUESTIONS_MAX + 1)
@@ -108,7 +107,7 @@ mod tests {
                 while begun.load(Ordering::Relaxed) < 2 * QUESTIONS_MAX {
                     tokio::task::yield_now().await;
                 }
-                // Whoever waited gives up; the threads cannot.
+                // The callers gave up; the threads cannot.
                 questions.shutdown().await;
                 let free = tokio::task::spawn_blocking(|| ());
                 let free = tokio::time::timeout(Duration::from_secs(5), free).await;

@@ -1,4 +1,4 @@
-//! How a task that keeps a connection to another server fares.
+//! The state of a task that keeps a connection to another server.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ const ERROR_BYTES_MAX: usize = 512;
 /// What the task is doing.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum State {
-    /// Nothing is to be done: the stream is not there, nobody wants it, or somebody else brings it.
+    /// Idle: the stream is not there, has no listeners, or has another publisher.
     Idle,
     /// The last attempt failed; the next one comes.
     Waiting,
@@ -53,7 +53,7 @@ pub struct Report {
     pub bytes: u64,
 }
 
-/// A cell that one task writes and anybody reads.
+/// A cell that one task writes and any task reads.
 #[derive(Debug)]
 pub struct Status {
     report: Mutex<Report>,
@@ -71,7 +71,7 @@ impl fmt::Debug for Observer {
 }
 
 impl Status {
-    /// What the cell says now.
+    /// The state now.
     pub fn report(&self) -> Report {
         Report {
             bytes: self.bytes.load(Ordering::Relaxed),
@@ -79,14 +79,14 @@ impl Status {
         }
     }
 
-    /// Has `observer` told of each change of state from now on, by the task that changes it. The first
-    /// one stays.
+    /// From now on `observer` is called at each change of state, by the task that changes it. The first
+    /// observer stays.
     pub fn observe(&self, observer: impl Fn(&Report) + Send + Sync + 'static) {
         // The caller made the cell; there is no other observer.
         self.observer.set(Observer(Box::new(observer))).ok();
     }
 
-    /// Says what the task is doing from now on. [`State::Connecting`] counts as an attempt.
+    /// Sets what the task is doing. [`State::Connecting`] counts as an attempt.
     pub fn enter(&self, state: State) {
         if !self.change(state) {
             return;
@@ -110,7 +110,7 @@ impl Status {
         is_news
     }
 
-    /// Says why the task has failed; `error` shows no secrets.
+    /// Records why the task has failed; `error` shows no secrets.
     pub fn fail(&self, error: &dyn fmt::Display) {
         let mut text = error.to_string();
         text.truncate(text.floor_char_boundary(ERROR_BYTES_MAX));

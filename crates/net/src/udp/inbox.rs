@@ -8,10 +8,9 @@ use rustix::io::Errno;
 
 use super::address::{self, NAME_LEN};
 use super::control::{self, CONTROL_LEN};
-use super::sys::{self, Lens, DatagramSlot};
+use super::sys::{self, DatagramSlot, Lens};
 
-/// Datagrams taken in one call: enough to make the call cheap, few enough that the room for them stays in
-/// the cache.
+/// Datagrams taken in one call: enough to make the call cheap, few enough that their buffers stay in the cache.
 pub const BATCH: usize = 32;
 
 /// Room for a datagram: more than an Ethernet frame carries.
@@ -24,7 +23,7 @@ pub struct Inbox {
     names: Box<[u8]>,
     controls: Box<[u8]>,
     lens: [Lens; BATCH],
-    /// Places that the last call filled.
+    /// Slots that the last call filled.
     count: usize,
     cut: u64,
 }
@@ -71,7 +70,7 @@ impl Inbox {
         match sys::receive::<BATCH>(socket, places) {
             Ok(count) => self.count = count,
             Err(Errno::NOMEM | Errno::NOBUFS) => return Err(Errno::NOMEM.into()),
-            // Nothing is there; or the network tells of an earlier send, and now it has.
+            // Nothing is there; or the network reports the failure of an earlier send, and now it has.
             Err(_) => {}
         }
         let lens = &self.lens[..self.count];
@@ -79,7 +78,7 @@ impl Inbox {
         Ok(self.count)
     }
 
-    /// What the last call brought, but for datagrams that were longer than any that fits the path.
+    /// What the last call brought, without datagrams that were longer than any that fits the path.
     pub fn datagrams(&mut self) -> impl Iterator<Item = Datagram<'_>> {
         self.bytes
             .chunks_exact_mut(DATAGRAM_LEN_MAX)

@@ -11,7 +11,7 @@
 //! bound to every address of the host tells which of them a peer used, and answers from that one.
 //! Addresses are canonical in both directions: an IPv4 peer of an IPv6 socket has an IPv4 address.
 //!
-//! Nothing here blocks. Callers: `webrtc`'s port, and whoever loads it.
+//! Nothing here blocks. Callers: `webrtc`'s port, and the load tool.
 
 mod address;
 mod control;
@@ -39,9 +39,9 @@ pub const SEGMENTS_MAX: usize = 64;
 /// Bytes that one call may send: what fits an IPv4 packet.
 pub const LEN_MAX: usize = 65_507;
 
-/// What the kernel may hold in each direction: a keyframe of 80 KB for a hundred viewers, or the feedback
-/// of thousands while a worker is busy. It grants what `net.core.rmem_max` and `wmem_max` allow, or all of
-/// it to whoever may administer the network.
+/// Size of the kernel's buffer in each direction: a keyframe of 80 KB for a hundred viewers, or the feedback of
+/// thousands while a worker is busy. The kernel grants up to `net.core.rmem_max` and `wmem_max`, or all of it
+/// with `CAP_NET_ADMIN`.
 const BUFFER_BYTES: usize = 8 * 1024 * 1024;
 
 /// One socket of a port.
@@ -50,11 +50,11 @@ pub struct Socket {
     socket: socket2::Socket,
     family: Family,
     address: SocketAddr,
-    /// Whether the kernel cuts runs of datagrams for us.
+    /// Whether the kernel cuts runs of datagrams (UDP_SEGMENT).
     can_segment: bool,
 }
 
-/// What became of a send.
+/// The outcome of a send.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use]
 pub enum Sent {
@@ -64,7 +64,7 @@ pub enum Sent {
     Part(usize),
     /// The socket is full, and nothing was taken. It becomes writable when there is room.
     Full,
-    /// The system is short of memory, and nothing was taken. Nothing tells when there is more.
+    /// The system is short of memory, and nothing was taken. No event follows when there is more.
     Exhausted,
     /// Such a datagram cannot travel there.
     TooLong,
@@ -73,7 +73,7 @@ pub enum Sent {
 }
 
 impl Socket {
-    /// Binds a port that nobody else has.
+    /// Binds a port exclusively.
     ///
     /// # Errors
     /// Those of `socket` and `bind`.
@@ -128,7 +128,7 @@ impl Socket {
         self.can_segment
     }
 
-    /// Bytes that the kernel holds for us at the most: received, and to be sent.
+    /// Sizes of the kernel's buffers in bytes: received, and to be sent.
     ///
     /// # Errors
     /// Those of `getsockopt`.
@@ -140,7 +140,7 @@ impl Socket {
     /// Takes what has arrived, at most [`BATCH`] datagrams, and says how many.
     ///
     /// # Errors
-    /// When the kernel has no memory; what went wrong with an earlier send is none.
+    /// When the kernel has no memory. A pending failure of an earlier send is not an error here.
     pub fn receive(&self, inbox: &mut Inbox) -> io::Result<usize> {
         inbox.fill(self.socket.as_fd())
     }

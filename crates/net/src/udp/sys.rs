@@ -49,7 +49,7 @@ pub(super) struct Lens {
     pub(super) is_cut: bool,
 }
 
-/// Receives into places, at most `N` of them, and says into how many.
+/// Receives into slots, at most `N` of them, and returns into how many.
 pub(super) fn receive<'a, const N: usize>(
     socket: BorrowedFd<'_>,
     places: impl Iterator<Item = DatagramSlot<'a>>,
@@ -162,7 +162,7 @@ pub(super) fn set_option(
     }
 }
 
-/// Asks for room in the kernel, past the limit for everybody if we may.
+/// Sets a kernel buffer's size, past the system-wide limit if we are permitted to.
 pub(super) fn enlarge_buffers(socket: BorrowedFd<'_>, bytes: usize) {
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     for (forced, asked) in [

@@ -114,7 +114,7 @@ fn what_is_wrong_is_told_apart() {
     assert_eq!(outcome(Err(Errno::AGAIN)), Sent::Full);
     assert_eq!(outcome(Err(Errno::NOBUFS)), Sent::Exhausted);
     assert_eq!(outcome(Err(Errno::CONNREFUSED)), Sent::Unreachable);
-    // Nobody is there any more; the one who is left hears nothing of it.
+    // The peer is gone; the socket that is left sees no error of it.
     drop(peer);
     assert_eq!(socket.send(to, None, b"?", 1), Sent::Whole);
     assert_eq!(socket.send(to, None, b"?", 1), Sent::Whole);

@@ -41,7 +41,7 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// What operations call them.
+    /// The group id by which operations name them.
     pub(super) const GROUP: u16 = 0;
 
     /// Makes them and lends the first to `ring`.
@@ -121,7 +121,7 @@ impl Drop for Buffers {
             tracing::warn!("memory that was lent to the kernel is left to it");
             return;
         }
-        // SAFETY: it was allocated with this layout, and nobody else has it.
+        // SAFETY: it was allocated with this layout, and no other code has it.
         unsafe { dealloc(self.ring.as_ptr().cast(), ring_layout()) };
         // SAFETY: likewise.
         unsafe { dealloc(self.memory.as_ptr(), memory_layout()) };

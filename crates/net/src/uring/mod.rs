@@ -6,10 +6,10 @@
 //! worker opens another ring, and where that is refused the listener keeps the process's descriptor.
 //! The worker sleeps on the first, which watches the others.
 //!
-//! A listener whose input is reported keeps the process's descriptor. Such listeners are players,
-//! who converse and whose sockets are given back in the end: their input is had by a plain `recv`
-//! and not by a round trip through the ring, and giving back cannot fail. What they receive is
-//! pictures, so the link is full long before the descriptors are gone.
+//! A listener whose input is reported keeps the process's descriptor. Such listeners are players, which send
+//! commands and whose sockets are given back in the end: their input is read by a plain `recv` and not by a
+//! round trip through the ring, and giving back cannot fail. They receive video, so the link is full long
+//! before the descriptors are used up.
 //!
 //! Watches are one-shot. A healthy listener has one, for input and hang-up, that lies in the kernel
 //! until the end; a second, for room, exists only while the socket is full. So the completions that
@@ -41,13 +41,14 @@ pub(crate) use self::multishot::Multishot;
 pub use self::probe::Unavailable;
 use self::ring::{Completion, Mode, Ring, Sizes, Target};
 use self::token::{Name, Token};
+use crate::Slot;
 use crate::backend::{
-    Backend, EVENTS_PER_WAIT, Event, Inbound, Received, STRAY_BYTES_MAX, SendOp, SendOutcome, Slot,
+    Backend, EVENTS_PER_WAIT, Event, Inbound, Received, STRAY_BYTES_MAX, SendOp, SendOutcome,
 };
 use crate::waker::Waker;
 
-/// Completions a ring's queue holds: a crowd that leaves at once, 128 KiB. The kernel also sizes by
-/// it the index by which a watch is found again, and this is what gives it the most buckets.
+/// Completions a ring's queue holds: a crowd that leaves at once, 128 KiB. The kernel also sizes by it the hash
+/// table in which a watch is found again, and this gives it the most buckets.
 const COMPLETIONS: u32 = 8_192;
 
 /// The most places in a ring's table; 8 bytes of kernel memory each, taken in advance.
@@ -136,14 +137,14 @@ impl Uring {
         self.sockets.get_mut(slot.index as usize)?.take()
     }
 
-    /// Puts a socket into a table with room. `None` when there is none and no further ring is to be
-    /// had: memory or descriptors are short, and the socket has a descriptor already.
+    /// Puts a socket into a table with room. `None` when there is none and no further ring can be made: memory
+    /// or descriptors are short, and the socket has a descriptor already.
     fn install(&mut self, stream: &TcpStream) -> Option<SocketSlot> {
         let error = match self.try_install(stream) {
             Ok(place) => return Some(place),
             Err(error) => error,
         };
-        // Once: from here on it depends on who leaves.
+        // Only once: from here on it depends on which sockets leave.
         if !std::mem::replace(&mut self.is_short, true) {
             tracing::warn!(
                 %error,
@@ -475,8 +476,7 @@ impl Backend for Uring {
 }
 
 impl Drop for Uring {
-    /// Has the peers of sockets that were detached last see it at once. The kernel takes the rest
-    /// apart in its own time.
+    /// Makes the peers of the sockets detached last see it at once. The kernel closes the rest in its own time.
     fn drop(&mut self) {
         for ring in &mut self.rings {
             if ring.has_entries() {

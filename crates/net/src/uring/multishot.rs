@@ -1,9 +1,9 @@
 //! Receiving from many sockets by multishot receives into shared buffers.
 //!
-//! A socket is asked for once; from then on each piece it brings is a completion that names the
-//! buffer it lies in, which is lent again as soon as the piece has been told. The ring is deferred: what
-//! arrives while its thread sleeps costs nothing until the thread asks, and then each socket is read
-//! once, however many packets there were.
+//! A socket is asked for once; from then on each piece it brings is a completion that names the buffer it lies
+//! in, which is lent again as soon as the piece has been reported. The ring is deferred: what arrives while its
+//! thread sleeps costs nothing until the thread asks, and then each socket is read once, however many packets
+//! there were.
 //!
 //! A receive ends by itself at the end of the connection, when no buffer was lent, and when the
 //! completion queue was full; in the last two cases it is asked for again.
@@ -21,7 +21,7 @@ use super::buffers::{BUFFERS_MIN, Buffers};
 use super::probe::{self, Unavailable};
 use super::ring::{Completion, Mode, Ring, Sizes, Target};
 use super::token::{Name, Token};
-use crate::backend::Slot;
+use crate::Slot;
 use crate::intake::receiver::{News, Receiver};
 use crate::waker::Waker;
 
@@ -118,7 +118,7 @@ impl Multishot {
         }
     }
 
-    /// Tells what has completed; says how much that was.
+    /// Reports what has completed; returns how much that was.
     fn tell(&mut self, tell: &mut dyn FnMut(Slot, News<'_>)) -> usize {
         let seen = self.ring.take_seen();
         for &completion in &seen {
@@ -144,7 +144,7 @@ impl Multishot {
     ) {
         let watched = self.sockets.get_mut(name.index as usize);
         let watched = watched.and_then(Option::as_mut);
-        // Whoever is not there any more has had its last completion; this is for the buffer's sake.
+        // A socket that is gone has had its last completion; this returns the buffer.
         let watched = watched.filter(|watched| name.is(watched.slot));
         let slot = watched.as_ref().map(|watched| watched.slot);
         if let Some(buffer) = cqueue::buffer_select(flags) {

@@ -13,7 +13,8 @@ use rustix::process::{Resource, getrlimit};
 
 use super::ring::{Mode, Ring, Sizes};
 use super::{COMPLETIONS, Multishot, TABLE_MAX, Uring};
-use crate::backend::{Backend, Event, Inbound, SendOp, SendOutcome, Slot};
+use crate::Slot;
+use crate::backend::{Backend, Event, Inbound, SendOp, SendOutcome};
 use crate::intake::receiver::{News, Receiver};
 use crate::waker::Waker;
 
@@ -128,9 +129,9 @@ fn try_send(uring: &mut Uring, slot: Slot, peer: &mut UnixStream) -> Result<(), 
     Err(Unavailable::Failed("what is sent does not arrive"))
 }
 
-/// Kernels before Linux 6.13 let go of what was taken out of a table only after everything that was
-/// begun before is over, and the watch over an older listener is over when that one leaves: sockets of
-/// those who left would pile up, and their peers would never be told.
+/// Before Linux 6.13 the kernel releases what was taken out of a table only after every operation begun before
+/// it has ended, and the watch on an older listener ends when that listener leaves: closed sockets would pile
+/// up, and their peers would never see the close.
 fn try_close(uring: &mut Uring, slot: Slot, mut peer: UnixStream) -> Result<(), Unavailable> {
     uring.detach(slot);
     for _ in 0..CLOSING_LOOKS {

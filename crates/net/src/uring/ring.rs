@@ -32,7 +32,7 @@ const SENDS: usize = 32;
 /// for the size of its queue if that is smaller.
 const PAUSE_COMPLETIONS: u32 = 1 << 20;
 
-/// Submissions refused for lack of memory, one after another, before it is given up.
+/// Submissions in a row that may be refused for lack of memory before the ring is given up.
 const REFUSALS_MAX: u32 = 10_000;
 
 /// How a ring learns what sockets have to say.
@@ -86,7 +86,7 @@ pub(super) struct Ring {
     seen: Vec<Completion>,
     /// Why an entry could not be submitted; from here on the ring is of no use.
     failure: Option<io::Error>,
-    /// Sleeping on a socket is no waiting for a disk.
+    /// Sleeping on a socket is not waiting for a disk.
     no_iowait: EnterFlags,
 }
 
@@ -165,7 +165,7 @@ impl Ring {
         let entry = opcode::FixedFdInstall::new(Fixed(place), 0).build();
         let fd = self.perform(entry);
         match fd {
-            // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+            // SAFETY: the kernel has just made this descriptor for us, and no other code knows it.
             0.. => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
             error => Err(io::Error::from_raw_os_error(-error)),
         }
@@ -180,7 +180,7 @@ impl Ring {
         self.push(entry.build(), token);
     }
 
-    /// Ends a watch. Its completion may come all the same.
+    /// Ends a watch. Its completion may still come.
     pub(super) fn call_off(&mut self, watch: Token) {
         let entry = opcode::PollRemove::new(watch.pack())
             .build()

@@ -1,4 +1,4 @@
-//! What is particular to rings; what every back-end must do is tested beside the trait.
+//! What is particular to rings; what every back-end must do is tested with the trait.
 
 use std::os::unix::fs::MetadataExt;
 

@@ -1,6 +1,6 @@
 //! What a completion is about, packed into the 64 bits that the kernel hands back with it.
 
-use crate::backend::Slot;
+use crate::Slot;
 
 /// A socket as completions name it: its [`Slot`], with as many bits of the reuse count as fit. A
 /// completion of a socket long gone is recognised, unless its index has been reused 2^28 times
@@ -30,7 +30,7 @@ impl From<Slot> for Name {
 /// What a completion is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Token {
-    /// An operation that somebody waits for, by its position among those waited for.
+    /// An operation that the caller waits for, by its position among those waited for.
     Job(u32),
     /// The watch for input and hang-up of a socket.
     Input(Name),

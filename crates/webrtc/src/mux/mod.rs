@@ -54,6 +54,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use net::panics::{self, Panic, Part};
+use net::{Slab, Slot};
 use rtc_crypto::RTCCryptoProvider;
 use thiserror::Error;
 
@@ -85,6 +86,20 @@ pub struct Handle {
 }
 
 impl Handle {
+    fn of_slot(slot: Slot) -> Self {
+        Self {
+            slot: slot.index,
+            generation: slot.reuse,
+        }
+    }
+
+    fn to_slot(self) -> Slot {
+        Slot {
+            index: self.slot,
+            reuse: self.generation,
+        }
+    }
+
     fn key(self) -> dtls::Key {
         dtls::Key(u64::from(self.generation) << 32 | u64::from(self.slot))
     }
@@ -202,8 +217,7 @@ pub enum RtcpError {
 pub struct Mux {
     provider: Arc<dyn RTCCryptoProvider>,
     acceptor: Acceptor,
-    sessions: Vec<Slot>,
-    free: Vec<u32>,
+    sessions: Slab<Box<Session>>,
     by_path: HashMap<Path, u32>,
     by_ufrag: HashMap<Box<str>, u32>,
     routes: Routes,
@@ -212,12 +226,6 @@ pub struct Mux {
     retired: VecDeque<Box<str>>,
     transmits: VecDeque<Transmit>,
     counters: Counters,
-}
-
-#[derive(Debug)]
-struct Slot {
-    generation: u32,
-    session: Option<Box<Session>>,
 }
 
 impl fmt::Debug for Mux {
@@ -235,8 +243,7 @@ impl Mux {
         Self {
             provider: identity.provider().clone(),
             acceptor: Acceptor::new(identity),
-            sessions: Vec::new(),
-            free: Vec::new(),
+            sessions: Slab::new(),
             by_path: HashMap::new(),
             by_ufrag: HashMap::new(),
             routes: Routes::default(),
@@ -250,7 +257,7 @@ impl Mux {
 
     /// Sessions, connected or not.
     pub fn len(&self) -> usize {
-        self.sessions.len() - self.free.len()
+        self.sessions.len()
     }
 
     /// Whether there is no session.
@@ -268,43 +275,25 @@ impl Mux {
 
     /// Takes a session on.
     pub fn adopt(&mut self, new: NewSession, now: Instant) -> Result<Handle, Full> {
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None if self.sessions.len() >= SESSIONS_MAX => return Err(Full),
-            None => {
-                self.sessions.push(Slot {
-                    generation: 0,
-                    session: None,
-                });
-                // The bound is far below 2^32.
-                (self.sessions.len() - 1) as u32
-            }
-        };
-        let place = &mut self.sessions[slot as usize];
-        let handle = Handle {
-            slot,
-            generation: place.generation,
-        };
-        self.by_ufrag.insert(new.local.ufrag().into(), slot);
-        place.session = Some(Box::new(Session::new(handle, new, now)));
-        self.schedule(slot);
+        if self.sessions.len() >= SESSIONS_MAX {
+            return Err(Full);
+        }
+        let handle = Handle::of_slot(self.sessions.vacant());
+        self.by_ufrag.insert(new.local.ufrag().into(), handle.slot);
+        self.sessions
+            .insert(Box::new(Session::new(handle, new, now)));
+        self.schedule(handle.slot);
         Ok(handle)
     }
 
     /// The session that has this name of ours.
     pub fn find(&self, ufrag: &str) -> Option<Handle> {
-        let slot = *self.by_ufrag.get(ufrag)?;
-        let generation = self.sessions.get(slot as usize)?.generation;
-        Some(Handle { slot, generation })
+        self.handle(*self.by_ufrag.get(ufrag)?)
     }
 
     /// Every session, connected or not.
     pub fn handles(&self) -> impl Iterator<Item = Handle> {
-        self.sessions.iter().zip(0..).filter_map(|(place, slot)| {
-            place.session.as_ref()?;
-            let generation = place.generation;
-            Some(Handle { slot, generation })
-        })
+        self.sessions.iter().map(|(slot, _)| Handle::of_slot(slot))
     }
 
     /// Whether a session's peer has proved this path.
@@ -359,7 +348,7 @@ impl Mux {
     /// Forgets a path that can no longer be used: a TCP connection that was closed.
     pub fn forget_path(&mut self, path: Path) {
         if let Some(slot) = self.by_path.remove(&path)
-            && let Some(session) = self.sessions[slot as usize].session.as_mut()
+            && let Some(session) = self.sessions.at_mut(slot as usize)
         {
             session.forget(path);
         }
@@ -394,7 +383,7 @@ impl Mux {
     /// Repeats what was lost and ends sessions whose time is over.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(slot) = self.timers.pop(now) {
-            let Some(session) = self.sessions[slot as usize].session.as_mut() else {
+            let Some(session) = self.sessions.at_mut(slot as usize) else {
                 continue;
             };
             if let Some(reason) = session.expired(now) {
@@ -417,20 +406,21 @@ impl Mux {
     }
 
     fn session(&self, handle: Handle) -> Option<&Session> {
-        let slot = self.sessions.get(handle.slot as usize)?;
-        let session = slot.session.as_deref()?;
-        (slot.generation == handle.generation).then_some(session)
+        self.sessions.get(handle.to_slot()).map(AsRef::as_ref)
     }
 
     fn session_mut(&mut self, handle: Handle) -> Option<&mut Session> {
-        let slot = self.sessions.get_mut(handle.slot as usize)?;
-        let session = slot.session.as_deref_mut()?;
-        (slot.generation == handle.generation).then_some(session)
+        self.sessions.get_mut(handle.to_slot()).map(AsMut::as_mut)
+    }
+
+    /// The handle of the session at a place, if there is one.
+    fn handle(&self, slot: u32) -> Option<Handle> {
+        self.sessions.slot_at(slot as usize).map(Handle::of_slot)
     }
 
     /// Ensures that the session is woken at its next deadline.
     fn schedule(&mut self, slot: u32) {
-        if let Some(session) = self.sessions[slot as usize].session.as_deref() {
+        if let Some(session) = self.sessions.at(slot as usize) {
             let due = session.due();
             let due = match self.acceptor.timeout(&session.association) {
                 Some(repeat) => due.min(repeat),
@@ -456,23 +446,22 @@ impl Mux {
     }
 
     fn end(&mut self, slot: u32, reason: Reason, now: Instant) {
-        let generation = self.sessions[slot as usize].generation;
-        let handle = Handle { slot, generation };
+        let Some(handle) = self.handle(slot) else {
+            return;
+        };
         self.remove(slot, now);
         self.events.push_back((handle, Event::Closed { reason }));
     }
 
     fn remove(&mut self, slot: u32, now: Instant) {
-        let Some(session) = self.sessions[slot as usize].session.as_deref() else {
+        let Some(session) = self.sessions.at(slot as usize) else {
             return;
         };
         self.acceptor.close(&session.association, now);
         self.flush_dtls();
-        let place = &mut self.sessions[slot as usize];
-        let Some(session) = place.session.take() else {
+        let Some(session) = self.sessions.take(slot as usize) else {
             return;
         };
-        place.generation = place.generation.wrapping_add(1);
         for path in session.agent.paths() {
             if self.by_path.get(&path) == Some(&slot) {
                 self.by_path.remove(&path);
@@ -482,7 +471,6 @@ impl Mux {
             self.retire(ufrag);
         }
         self.timers.clear(slot);
-        self.free.push(slot);
     }
 
     fn retire(&mut self, ufrag: &str) {

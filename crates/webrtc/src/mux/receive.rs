@@ -130,8 +130,7 @@ impl Mux {
         datagram: &[u8],
         now: Instant,
     ) -> Result<(), CheckError> {
-        let place = &mut self.sessions[slot as usize];
-        let Some(session) = place.session.as_deref_mut() else {
+        let Some(session) = self.sessions.at_mut(slot as usize) else {
             return Err(CheckError::Forged);
         };
         // If it panics, then before it has changed anything: while it reads what could be forged.
@@ -163,27 +162,24 @@ impl Mux {
         if let Some(retired) = answered.retired {
             self.retire(retired.ufrag());
         }
-        let place = &self.sessions[slot as usize];
-        let connected = place.session.as_ref().is_some_and(|s| s.secure.is_some());
-        if answered.moved && connected {
-            let handle = Handle {
-                slot,
-                generation: place.generation,
-            };
+        let session = self.sessions.at(slot as usize);
+        if answered.moved
+            && session.is_some_and(|session| session.secure.is_some())
+            && let Some(handle) = self.handle(slot)
+        {
             self.events.push_back((handle, Event::Moved { path }));
         }
         Ok(())
     }
 
     fn lose(&mut self, slot: u32, path: Path) {
-        if let Some(session) = self.sessions[slot as usize].session.as_deref_mut() {
+        if let Some(session) = self.sessions.at_mut(slot as usize) {
             session.forget(path);
         }
     }
 
     fn dtls(&mut self, slot: u32, path: Path, datagram: &[u8], now: Instant) {
-        let place = &mut self.sessions[slot as usize];
-        let Some(session) = place.session.as_deref_mut() else {
+        let Some(session) = self.sessions.at_mut(slot as usize) else {
             return;
         };
         session.dtls_path = Some(path);
@@ -223,16 +219,14 @@ impl Mux {
             self.fail(slot, dtls::Error::Crypto, now);
             return;
         };
-        let place = &mut self.sessions[slot as usize];
-        let Some(session) = place.session.as_deref_mut() else {
+        let Some(handle) = self.handle(slot) else {
+            return;
+        };
+        let Some(session) = self.sessions.at_mut(slot as usize) else {
             return;
         };
         session.secure = Some(Box::new(secure));
         self.counters.connected += 1;
-        let handle = Handle {
-            slot,
-            generation: place.generation,
-        };
         let event = Event::Connected {
             keys: Box::new(keys),
             path: session.path().unwrap_or(path),
@@ -241,7 +235,7 @@ impl Mux {
     }
 
     fn fail(&mut self, slot: u32, error: dtls::Error, now: Instant) {
-        let session = self.sessions[slot as usize].session.as_deref();
+        let session = self.sessions.at(slot as usize);
         let reason = if session.is_some_and(|session| session.secure.is_some()) {
             Reason::PeerClosed
         } else {
@@ -258,13 +252,10 @@ impl Mux {
         datagram: &'a mut [u8],
         now: Instant,
     ) -> Received<'a> {
-        let place = &mut self.sessions[slot as usize];
-        let handle = Handle {
-            slot,
-            generation: place.generation,
-        };
-        let secure = place.session.as_deref_mut().and_then(|s| s.secure.as_mut());
-        let Some(secure) = secure else {
+        let handle = self.handle(slot);
+        let session = self.sessions.at_mut(slot as usize);
+        let secure = session.and_then(|session| session.secure.as_mut());
+        let (Some(handle), Some(secure)) = (handle, secure) else {
             self.counters.srtp_refused += 1;
             return Received::Nothing;
         };

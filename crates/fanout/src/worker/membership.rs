@@ -1,7 +1,7 @@
-//! How listeners come to a worker and leave it.
+//! How listeners are added to a worker and leave it.
 //!
-//! A position is a listener's place: lane, subgroup, position. Whoever leaves is replaced by the last of its
-//! subgroup, and everybody who leaves is reported once.
+//! A [`Position`] is where a listener is: lane, subgroup, index. One that leaves is replaced by the last of its
+//! subgroup, and each departure is reported once.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use net::{Inbound, Slot};
 use super::carousel::Carousel;
 use super::handle::{Attach, Departure};
 use super::listener::Listener;
-use super::slab::Position;
+use super::position::Position;
 use super::{LANES_MAX, Worker};
 use crate::ListenerId;
 use crate::conversation::{Released, Talk};
 use crate::cursor::Reason;
 use crate::lane::LaneGuard;
 
-/// Where a listener stands that leaves.
+/// How much of the lane a leaving listener has received.
 #[derive(Clone, Copy, Debug)]
 struct Stands {
     /// It has everything.
     at_end: bool,
-    /// It has nothing in part. Of no interest where there is no conversation.
+    /// It has no unit in part. Not used without a conversation.
     between_units: bool,
 }
 
@@ -46,7 +46,7 @@ impl Worker {
             self.depart(id, Reason::Shutdown, 0, 0);
             return;
         };
-        let Some(Some(lane)) = self.lanes.get_mut(lane_index as usize) else {
+        let Some(lane) = self.lanes.at_mut(lane_index as usize) else {
             return;
         };
         let group = lane.group_with_room();
@@ -56,14 +56,14 @@ impl Worker {
             group: group as u32,
             index: members.len() as u32,
         };
-        let slot = self.slab.insert(position);
+        let slot = self.positions.insert(position);
         let inbound = match conversation {
             Some(_) => Inbound::Reported,
             None => Inbound::Dropped,
         };
         if let Err(error) = self.backend.attach(slot, socket, inbound) {
             tracing::debug!(%error, "a listener's socket could not be watched");
-            self.slab.remove(slot);
+            self.positions.remove(slot);
             self.depart(id, Reason::Left, 0, 0);
             self.close_if_empty(lane_index);
             return;
@@ -80,7 +80,7 @@ impl Worker {
         lane.view.refresh();
         self.flush(position, now);
         // The first listener of a lane is also what asks for the lane's news.
-        if let Some(Some(lane)) = self.lanes.get(lane_index as usize)
+        if let Some(lane) = self.lanes.at(lane_index as usize)
             && !lane.queued
         {
             self.reschedule(lane_index, now);
@@ -93,44 +93,39 @@ impl Worker {
         if let Some(index) = self.lane_index.get(&lane.id) {
             return Some(*index);
         }
-        let index = match self.free_lanes.pop() {
-            Some(index) => index,
-            None if self.lanes.len() < LANES_MAX as usize => {
-                self.lanes.push(None);
-                (self.lanes.len() - 1) as u32
-            }
-            None => return None,
-        };
-        self.lanes[index as usize] = Some(Carousel::new(Arc::clone(lane), now));
+        if self.lanes.len() >= LANES_MAX as usize {
+            return None;
+        }
+        let index = self
+            .lanes
+            .insert(Carousel::new(Arc::clone(lane), now))
+            .index;
         self.lane_index.insert(lane.id, index);
         Some(index)
     }
 
     pub(super) fn close_if_empty(&mut self, index: u32) {
-        let Some(slot) = self.lanes.get_mut(index as usize) else {
-            return;
-        };
-        if slot.as_ref().is_none_or(|lane| !lane.is_empty()) {
+        let lane = self.lanes.at(index as usize);
+        if lane.is_none_or(|lane| !lane.is_empty()) {
             return;
         }
-        if let Some(lane) = slot.take() {
+        if let Some(lane) = self.lanes.take(index as usize) {
             lane.lane.bells[self.index].disarm();
             self.turn_cost = self.turn_cost.saturating_sub(lane.cost());
             self.demand = (self.demand - lane.demand()).max(0.0);
             self.books.demands(self.demand);
             self.lane_index.remove(&lane.lane.id);
             if self.lane_index.is_empty() {
-                // Nobody is left to be degraded, and no checkup will come to say so.
+                // No listener is left, and no checkup will come to reset this.
                 self.books.degraded.set(0);
             }
-            self.free_lanes.push(index);
             self.schedule
                 .retain(|Reverse((_, queued))| *queued != index);
         }
     }
 
-    /// Removes what a visit found gone. Positions are taken from the back, so that moving the last
-    /// member into a gap disturbs none that is still to go.
+    /// Removes the listeners that a visit found gone. Indices are taken from the back, so that moving the last
+    /// member into a gap moves none that is still to go.
     pub(super) fn dismiss_leavers(&mut self, lane: u32, group: usize) {
         let mut leavers = std::mem::take(&mut self.leavers);
         leavers.sort_unstable_by_key(|(index, _)| Reverse(*index));
@@ -149,13 +144,15 @@ impl Worker {
     }
 
     pub(super) fn dismiss(&mut self, position: Position, reason: Reason) {
-        let Some(Some(lane)) = self.lanes.get_mut(position.lane as usize) else {
+        let Some(lane) = self.lanes.at_mut(position.lane as usize) else {
             return;
         };
         let members = &mut lane.groups[position.group as usize].members;
         let gone = members.swap_remove(position.index as usize);
-        if let Some(moved) = members.get(position.index as usize) {
-            self.slab.reseat(moved.slot, position);
+        if let Some(moved) = members.get(position.index as usize)
+            && let Some(place) = self.positions.get_mut(moved.slot)
+        {
+            *place = position;
         }
         if members.is_empty() {
             let cost = lane.retire(position.group as usize);
@@ -173,9 +170,9 @@ impl Worker {
         self.close_if_empty(position.lane);
     }
 
-    /// Closes a listener that has been taken out of its subgroup, or gives its socket back.
-    /// One that stands in the middle of something is not given back, for its next owner could not go on
-    /// there: a listener that had asked to be let go, and is gone before the unit was out.
+    /// Closes a listener that has been taken out of its subgroup, or gives its socket back. One that has a unit
+    /// in part is not given back, because its next owner could not go on there: a listener that had asked to be
+    /// released, and is gone before the unit was out.
     fn release(
         &mut self,
         mut gone: Listener,
@@ -197,11 +194,12 @@ impl Worker {
                 None
             }
         };
-        self.slab.remove(gone.slot);
+        let position = self.positions.remove(gone.slot);
+        debug_assert!(position.is_some());
         let protocol = gone.guard.lane().format.protocol;
         self.books.listeners[protocol as usize].sub(1);
         self.depart(gone.id, reason, gone.sent_bytes, gone.skips);
-        // Last, so that whoever gets it finds the listener gone from all books.
+        // Last, so that its next owner finds the listener gone from all books.
         if let (Some((talk, why)), Some(socket)) = (back, socket) {
             talk.release(socket, why, reached);
         }
@@ -241,7 +239,7 @@ impl Worker {
             .map(|(_, _, listener)| listener.slot)
             .collect();
         for slot in slots {
-            if let Some(position) = self.slab.position(slot) {
+            if let Some(position) = self.positions.get(slot).copied() {
                 self.dismiss(position, Reason::Shutdown);
             }
         }

@@ -1,0 +1,12 @@
+//! Where in the carousel a listener is.
+//!
+//! The worker's slab has a [`Position`] for each socket, under the slot that the back-end's events name: an event
+//! finds its listener without a look-up by hash, and one of a socket long gone finds none.
+
+/// Where a listener is: lane, subgroup, index.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Position {
+    pub(super) lane: u32,
+    pub(super) group: u32,
+    pub(super) index: u32,
+}
