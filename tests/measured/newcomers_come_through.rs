@@ -75,7 +75,7 @@ fn while_few_addresses_flood_every_door() {
         scope.spawn(|| flood(&SILENT, &stop, |host| connect(host, server.addr("http"))));
         scope.spawn(|| flood(&RTMP, &stop, |host| shake_hands(host, server.addr("rtmp"))));
         scope.spawn(|| flood(&SESSIONS, &stop, |host| open_session(host, &server)));
-        scope.spawn(|| check_nobodys_sessions(server.addr("webrtc"), &stop));
+        scope.spawn(|| check_unknown_sessions(server.addr("webrtc"), &stop));
         let _end = End(&stop);
         Look::at(&server, &mut present)
     });
@@ -245,7 +245,7 @@ fn open_session(host: u8, server: &Server) -> Option<()> {
 }
 
 /// Connectivity checks (RFC 8445) that name a session which is none.
-fn check_nobodys_sessions(to: SocketAddr, stop: &AtomicBool) {
+fn check_unknown_sessions(to: SocketAddr, stop: &AtomicBool) {
     let socket = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).unwrap();
     let mut check = vec![0, 1, 0, 16, 0x21, 0x12, 0xa4, 0x42];
     check.extend([7; 12]);

@@ -46,7 +46,7 @@ fn wrong_and_missing_keys() {
 }
 
 #[test]
-fn the_default_configuration_lets_nobody_publish_without_the_key() {
+fn the_default_configuration_refuses_publishers_without_the_key() {
     let server = Server::builder().set("auth", "publish_key", "\"\"").start();
     complaint(&format!("rtmp://{}/live/show", server.addr("rtmp")), "flv");
     complaint(&server.rtmp_url("live/show", "hackme"), "flv");

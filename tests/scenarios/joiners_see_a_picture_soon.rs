@@ -96,7 +96,7 @@ fn players_and_viewers_are_given_a_fresh_keyframe() {
 }
 
 #[test]
-fn memory_for_streams_is_a_bound_and_nobody_else_pays() {
+fn memory_for_streams_is_a_bound_and_other_streams_do_not_pay() {
     let server = Server::builder()
         .set("fanout", "log_mib", "16")
         .arg("--demo")

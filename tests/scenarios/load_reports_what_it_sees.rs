@@ -126,7 +126,7 @@ fn viewers_over_webrtc_are_counted_and_checked() {
 }
 
 #[test]
-fn who_is_lost_or_not_let_in_is_told() {
+fn lost_and_refused_listeners_are_reported() {
     let server = Server::start();
     let mut publisher = publish(&server.icecast_url("radio.mp3", PUBLISH_KEY), &[]);
     wait_for_stream(&server, "radio.mp3");

@@ -99,7 +99,7 @@ fn a_frozen_publisher_is_replaced_a_second_later() {
 }
 
 #[test]
-fn those_who_come_first_get_the_first_frame() {
+fn early_players_get_the_first_frame() {
     let server = server_with_short_linger();
     let url = play_url(&server, "live/show");
     let mut players = [Player::Ffmpeg, Player::Rtmpdump].map(|player| player.start(&url));
@@ -120,7 +120,7 @@ fn those_who_come_first_get_the_first_frame() {
 }
 
 #[test]
-fn who_waits_in_vain_is_told() {
+fn a_player_that_waits_in_vain_is_told() {
     let server = Server::builder().set("rtmp", "play_wait", "\"1s\"").start();
     let begun = Instant::now();
     let finished = Tool::ffmpeg()
@@ -147,7 +147,7 @@ fn who_waits_in_vain_is_told() {
 }
 
 #[test]
-fn players_end_by_themselves_when_nobody_comes_back() {
+fn players_end_by_themselves_when_no_publisher_comes_back() {
     let server = Server::builder().set("ingest", "linger", "\"2s\"").start();
     let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(30), "live/show");
     wait_for_stream(&server, "live/show");
@@ -221,7 +221,7 @@ fn codecs_change_in_mid_stream() {
 }
 
 #[test]
-fn who_can_reconnect_is_asked_to_before_the_server_leaves() {
+fn players_that_can_reconnect_are_asked_to_before_the_server_leaves() {
     let mut server = Server::builder()
         .env("CARILLON__DRAIN_TIMEOUT", "3s")
         .start();

@@ -81,7 +81,7 @@ fn a_radio_source_is_replaced_while_its_connection_hangs() {
 }
 
 #[test]
-fn listeners_are_let_go_when_nobody_comes_back() {
+fn listeners_are_let_go_when_no_publisher_comes_back() {
     let server = Server::builder().set("ingest", "linger", "\"2s\"").start();
     let mut publisher = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
     wait_for_stream(&server, "radio.mp3");

@@ -18,7 +18,7 @@ use webrtc::rtcp::{Packet, packets};
 use webrtc::sdp::{Answer, Candidate, MediaKind, Offer, ProfileLevelId, Section, Wanted};
 use webrtc::srtp::Profile;
 
-use crate::relay_stage::{AUDIO_SSRC, Stage, VIDEO_SSRC};
+use crate::relay_role::{AUDIO_SSRC, RelayRole, VIDEO_SSRC};
 
 /// Two, so that peers come to either and are passed on.
 const WORKERS: usize = 2;
@@ -89,7 +89,7 @@ impl Relay {
         let mut config = PortConfig::new((Ipv4Addr::LOCALHOST, 0).into());
         config.workers = WORKERS;
         let port = Port::start(&config, Identity::generate().unwrap(), |_, _| {
-            Stage::new(pictures.clone(), Arc::clone(&report))
+            RelayRole::new(pictures.clone(), Arc::clone(&report))
         });
         let port = port.unwrap();
         let is_wanted = |candidate: &&Candidate| candidate.transport == transport;

@@ -7,7 +7,7 @@ use testkit::{Clip, PUBLISH_KEY, Player, Playing, Publisher, wait_until};
 use crate::support::{DEADLINE, play_url, server_with_short_linger, wait_for_stream};
 
 /// All players at once, joining a publisher that has begun already.
-fn everybody_plays(publisher: Publisher, clip: Clip) {
+fn all_players_play(publisher: Publisher, clip: Clip) {
     let server = server_with_short_linger();
     let clip = clip.seconds(8);
     let mut sender = publisher.start(&clip, &server.rtmp_url("live/show", PUBLISH_KEY));
@@ -47,20 +47,20 @@ fn assert_whole(playing: &Playing, what: &str, sent: &[Frame], got: &[Frame]) ->
 
 #[test]
 fn from_ffmpeg() {
-    everybody_plays(Publisher::Ffmpeg, Clip::Flv);
+    all_players_play(Publisher::Ffmpeg, Clip::Flv);
 }
 
 #[test]
 fn from_a_current_ffmpeg() {
-    everybody_plays(Publisher::CurrentFfmpeg, Clip::FlvBframes);
+    all_players_play(Publisher::CurrentFfmpeg, Clip::FlvBframes);
 }
 
 #[test]
 fn from_gstreamer_rtmp2sink() {
-    everybody_plays(Publisher::GstreamerRtmp2, Clip::Flv);
+    all_players_play(Publisher::GstreamerRtmp2, Clip::Flv);
 }
 
 #[test]
 fn from_librtmp() {
-    everybody_plays(Publisher::Librtmp, Clip::Flv);
+    all_players_play(Publisher::Librtmp, Clip::Flv);
 }

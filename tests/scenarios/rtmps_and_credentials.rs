@@ -102,7 +102,7 @@ fn user_and_password_by_challenge() {
 
 /// The operator is to find out which encoder is set up wrongly, and never sees a key.
 #[test]
-fn who_is_refused_leaves_a_line() {
+fn a_refused_caller_leaves_a_line() {
     let clip = Clip::Flv.seconds(8);
     let server = Server::start();
     let addr = server.addr("rtmp");

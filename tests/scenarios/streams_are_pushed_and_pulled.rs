@@ -104,7 +104,7 @@ fn pushed_to_nginx_and_to_ourselves_in_clear_and_encrypted() {
 }
 
 #[test]
-fn a_target_that_dies_is_missed_by_nobody_and_taken_up_again() {
+fn a_target_that_dies_harms_no_other_and_is_taken_up_again() {
     let mut nginx = Nginx::start();
     let other = server_with_short_linger();
     let (to_nginx, to_other) = (
@@ -173,7 +173,7 @@ fn pulled_from_nginx_and_from_ourselves() {
 }
 
 #[test]
-fn pulled_on_demand_while_somebody_listens() {
+fn pulled_on_demand_while_it_has_listeners() {
     let origin = server_with_short_linger();
     let _publisher = publish_rtmp(&origin, &Clip::Flv.seconds(60), "live/show");
     wait_for_stream(&origin, "live/show");

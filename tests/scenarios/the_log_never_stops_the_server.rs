@@ -108,7 +108,7 @@ fn assert_serves(server: &Server, present: &mut testkit::http::Listener) {
 }
 
 #[test]
-fn when_standard_error_is_a_pipe_that_nobody_reads() {
+fn when_standard_error_is_a_pipe_without_a_reader() {
     let pipe = Pipe::make();
     let mut server = talkative(&pipe).start();
     let _publisher = publish_icecast(&server, Clip::Mp3, 120, "radio.mp3");

@@ -8,7 +8,7 @@ use testkit::{Clip, Server, Signal, wait_until};
 use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 
 #[test]
-fn at_once_when_nobody_listens() {
+fn at_once_without_listeners() {
     // Longer than the deadline, should it be waited for.
     let mut server = Server::builder()
         .env("CARILLON__DRAIN_TIMEOUT", "5m")

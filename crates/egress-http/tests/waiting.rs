@@ -95,7 +95,7 @@ fn head() -> Head {
 }
 
 #[test]
-fn ten_thousand_who_wait_for_permission_cost_two_kilobytes_each() {
+fn ten_thousand_requests_that_wait_for_permission_cost_two_kilobytes_each() {
     let context = context();
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let mut waiting = Vec::with_capacity(LISTENERS);

@@ -244,7 +244,7 @@ fn either_side_may_have_only_one_of_the_two() {
 }
 
 #[test]
-fn who_only_sends_is_told_so() {
+fn an_offer_that_only_sends_is_told_so() {
     let sends = offer(&[
         ("audio", "sendonly", &[OPUS]),
         ("video", "inactive", &[VP8]),

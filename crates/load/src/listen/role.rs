@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_no_role() {
+    fn no_members_have_no_role() {
         assert_eq!(Roles::new(0, 0.5, 0.5, 10).of(0), Role::Plain);
     }
 }

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_is_given_a_keyframe_over_whip() {
+    fn a_request_over_whip_is_answered_with_a_keyframe() {
         let program = Program {
             sound: Sound::new(Audio::Opus, 64_000).expect("a rate"),
             picture: Some(

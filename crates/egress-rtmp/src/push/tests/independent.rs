@@ -121,11 +121,11 @@ async fn read(socket: &mut TcpStream) -> Option<BytesMut> {
 
 #[tokio::test]
 async fn an_independent_server_takes_the_stream() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
+    let local = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
-    let mut show = house.show("live/show");
+    let mut show = local.show("live/show");
     show.frames(1);
-    let pushing = Pushing::to(&house, "live/show", &target.url);
+    let pushing = Pushing::to(&local, "live/show", &target.url);
     let mut server = Server::accept(&target).await;
     let heard = server.hear_until("audio 20 102").await;
     assert_eq!(

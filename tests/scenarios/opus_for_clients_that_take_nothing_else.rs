@@ -98,7 +98,7 @@ fn transcoded(server: &Server) -> f64 {
 }
 
 #[test]
-fn an_rtmp_stream_is_heard_as_opus_while_somebody_listens() {
+fn an_rtmp_stream_is_heard_as_opus_while_it_has_listeners() {
     let server = server();
     let clip = Clip::Flv.seconds(40);
     let _publisher = publish_rtmp(&server, &clip, "live/show");

@@ -103,14 +103,14 @@ struct Viewer {
 }
 
 /// See the module's description.
-pub(crate) struct Stage {
+pub(crate) struct RelayRole {
     pictures: Vec<Bytes>,
     payloader: H264Payloader,
     viewer: Option<Viewer>,
     report: Arc<Mutex<Report>>,
 }
 
-impl Stage {
+impl RelayRole {
     pub(crate) fn new(pictures: Vec<Bytes>, report: Arc<Mutex<Report>>) -> Self {
         Self {
             pictures,
@@ -121,7 +121,7 @@ impl Stage {
     }
 }
 
-impl Role for Stage {
+impl Role for RelayRole {
     type Ticket = Tracks;
 
     fn connected(
