@@ -30,7 +30,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// What opens the streams below `secret/`.
 pub(crate) const PASSWORD: &str = "open sesame";
 
-/// Lets everybody publish, and listen to everything but what lies below `secret/`; to what lies below `late/`
+/// Lets every caller publish, and play everything but what lies below `secret/`; below `late/` it decides
 /// when the test says.
 pub(crate) struct TestGate {
     keeper: Gatekeeper,
@@ -38,12 +38,12 @@ pub(crate) struct TestGate {
 }
 
 impl TestGate {
-    /// Lets those in who wait.
+    /// Lets the waiting requests in.
     pub(crate) fn open(&self) {
         self.latch.open();
     }
 
-    /// How many wait.
+    /// How many requests wait.
     pub(crate) fn waiting(&self) -> usize {
         self.latch.waiting()
     }

@@ -5,7 +5,7 @@
 //!                       └ a listener who skips resumes here          └ join: a keyframe
 //! ```
 //!
-//! Which tags there are and where one may join, [`flv::Muxer`] decides.
+//! [`flv::Muxer`] decides which tags there are and where listeners may join.
 
 use std::sync::Arc;
 

@@ -38,7 +38,7 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n")
 }
 
-/// Makes a request; the client's end, and what will become of the request.
+/// Makes a request. Returns the client's end, and the request's outcome to come.
 async fn ask(server: &TestServer, request: &str) -> (TcpStream, JoinHandle<Outcome>) {
     let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(door.local_addr().unwrap())
@@ -279,7 +279,7 @@ async fn errors_say_why() {
     }
 }
 
-/// Knows of all that is below `far/`, and one by its name; says the same of all.
+/// Knows all streams below `far/`, and one by its name; gives the same answer for all.
 struct Far(Located);
 
 impl Origin for Far {
@@ -353,7 +353,7 @@ fn names_of_streams_elsewhere_mean_themselves_only_where_nothing_else_is_meant()
 async fn a_listener_before_the_first_bytes_waits_for_their_type() {
     let server = TestServer::new(no_burst());
     let mut publisher = server.publish_as("radio", Container::Unknown, "audio/mpeg", &[]);
-    // Nothing comes: nobody is promised anything.
+    // No bytes come, so no answer may promise any.
     let (status, text) = answer_to(&server, &get("/radio")).await;
     assert_eq!(status, Status::SERVICE_UNAVAILABLE);
     assert!(text.ends_with("The stream has not begun yet.\n"), "{text}");
@@ -466,7 +466,7 @@ async fn heads_and_probes_are_no_listeners() {
     read_until(&mut client, &mp3_frame(9)).await;
 }
 
-/// Waits until so many questions wait for the gate.
+/// Waits until `count` decisions wait for the gate.
 async fn until_waiting(server: &TestServer, count: usize) {
     let reached = async {
         while server.gate.waiting() != count {
@@ -493,14 +493,14 @@ async fn a_listener_waits_for_its_permission_and_no_longer_than_it_is_there() {
     }
     until_waiting(&server, 2).await;
     assert_eq!(server.context.registry.fanout().listeners(), 0);
-    // What is said while waiting is not heard.
+    // What the client sends while it waits is ignored.
     client.write_all(b"hello?").await.unwrap();
     server.gate.open();
     assert!(read_head(&mut client).await.starts_with("HTTP/1.1 200"));
     assert!(read_head(&mut secure).await.starts_with("HTTP/1.1 200"));
 }
 
-/// Begins to listen the secure way.
+/// Begins to listen over a secure connection.
 async fn ask_secure(server: &TestServer, request: &str) -> (DuplexStream, JoinHandle<Outcome>) {
     let (client, socket) = duplex(1024);
     let (context, head) = (server.context.clone(), parse(request));
@@ -529,7 +529,7 @@ async fn a_secure_listener_hears_the_same_until_it_leaves() {
     heard.extend(read_until(&mut client, &mp3_frame(299)).await);
     let all: Vec<u8> = (0..300).flat_map(mp3_frame).collect();
     assert_same(&heard, &all, "all of it");
-    // The client says something, which is not heard, and closes while nothing is being sent.
+    // The client sends something, which is ignored, and closes while nothing is being sent.
     client.write_all(b"hello?").await.unwrap();
     drop(client);
     let outcome = timeout(PATIENCE, serving).await.unwrap().unwrap();
@@ -648,7 +648,7 @@ fn addresses_are_those_that_work() {
             "MPEG-TS /radio.ts video/mp2t",
         ]
     );
-    // Layer II has no place in FLV.
+    // FLV cannot carry Layer II.
     let mut old = server.publish("old", Container::Mp3);
     let track = Track {
         id: TrackId::AUDIO,

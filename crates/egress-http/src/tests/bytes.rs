@@ -101,7 +101,7 @@ fn join_everywhere(container: Container, items: &[Item]) -> Vec<Vec<u8>> {
     let mut joiners = vec![(None, server.join("it", Form::Source))];
     for (index, item) in items.iter().enumerate() {
         write(&mut publisher, std::slice::from_ref(item));
-        // Whoever has waited starts as soon as it can.
+        // A listener that waited starts as soon as it can.
         for (join, joiner) in &mut joiners {
             if join.is_none() && is_join(item) {
                 *join = Some(index);

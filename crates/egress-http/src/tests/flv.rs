@@ -12,7 +12,7 @@ use crate::testing::{
 };
 use formats::Form;
 
-/// AMF0: the name, and an array that is enough for whoever looks for a key.
+/// AMF0: the name, and an array that suffices for a reader that looks for a key.
 fn metadata(keys: &str) -> Item {
     let body = [b"\x02\x00\x0AonMetaData", keys.as_bytes()].concat();
     Item::Metadata(Script {

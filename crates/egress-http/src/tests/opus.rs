@@ -1,4 +1,4 @@
-//! Opus in Ogg: what a listener gets, whoever makes it.
+//! Opus in Ogg: what a listener gets, published or derived.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -84,7 +84,7 @@ fn heard(joiner: &mut Joiner) -> (usize, Vec<u16>) {
     (links, numbers)
 }
 
-/// Has a listener begin where the stream begins: with nothing before it, that is the first page.
+/// Starts a listener where the stream begins: with nothing before it, that is the first page.
 fn begin(joiner: &mut Joiner) {
     assert_eq!(heard(joiner), (1, run(0..5)));
 }
@@ -123,7 +123,7 @@ fn what_is_derived_is_heard_across_publishers_as_one_link() {
     for number in 0..50 {
         write(&mut publisher, &[own(number)]);
     }
-    // Not even AAC that looks like Opus is heard.
+    // AAC that looks like Opus is not heard either.
     assert_eq!(heard(&mut listener), (0, vec![]));
     write_derived(&writer, 0..5);
     begin(&mut listener);
@@ -151,7 +151,7 @@ fn other_opus_begins_another_link_for_all_listeners() {
     write_derived(&writer, 0..5);
     begin(&mut listener);
     write_derived(&writer, 5..12);
-    // The publisher's own is preferred from its announcement on.
+    // The publisher's own Opus is preferred from its announcement on.
     write(
         &mut publisher,
         &[Item::Track(Arc::new(opus(TrackId::AUDIO, 99)))],
@@ -164,7 +164,7 @@ fn other_opus_begins_another_link_for_all_listeners() {
     let mut later = server.join("live/show", Form::Opus);
     assert_eq!(heard(&mut later), (1, run(25..30)));
 
-    // It turns back: silence, and then what is derived again.
+    // The publisher turns back: silence, then the derived track again.
     write(&mut publisher, &[audio_track(Codec::Aac), own(30)]);
     writer.track(&opus(TrackId::AUDIO, 99), Instant::now());
     write_derived(&writer, 31..36);

@@ -93,8 +93,8 @@ fn every_joiner_counts_the_same_and_hears_the_same() {
             joiner.drain();
         }
         let joiner = server.join("radio", Form::Icy);
-        // One interval before the newest place after a block; while a block is the very last thing,
-        // before the one before.
+        // One interval before the newest place after a block; while a block is the very last thing, one
+        // interval earlier.
         let blocks_before = (written.saturating_sub(1) / metaint).saturating_sub(1);
         joiners.push((blocks_before, joiner));
     }
@@ -129,11 +129,11 @@ fn a_title_is_told_once_and_to_each_new_listener() {
     let mut first = server.join("radio", Form::Icy);
     play(&mut publisher);
     say(&mut publisher, "one");
-    // Encoders say the same again and again.
+    // Encoders send the same title again and again.
     say(&mut publisher, "one");
     play(&mut publisher);
     say(&mut publisher, "one");
-    // What is taken back before anybody was told is no change.
+    // A title that is taken back before a listener was told is no change.
     say(&mut publisher, "other");
     say(&mut publisher, "one");
     play(&mut publisher);
@@ -228,7 +228,7 @@ fn a_laggard_stays_in_step() {
                 assert_ne!(*title, shown, "told again");
                 shown.clone_from(title);
             }
-            // Also of what it has skipped over.
+            // Also for titles that were skipped.
             assert_eq!(shown, title_at(position));
         }
         let tail = &heard[heard.len() - heard.len() % metaint..];
@@ -236,7 +236,7 @@ fn a_laggard_stays_in_step() {
     }
 }
 
-/// Of a stream of tracks as of a source: what is told stands behind the same number of bytes of sound, headers
+/// On streams of tracks as on sources: a block stands behind the same number of bytes of sound, headers
 /// included.
 #[test]
 fn titles_stand_between_the_frames_of_a_track() {

@@ -59,7 +59,7 @@ fn offer(sections: &[(&str, &str, &[&str])]) -> Offer {
     Offer::parse(&text).expect("a well-formed offer")
 }
 
-/// What a browser offers that takes these pictures.
+/// The offer of a browser that takes these pictures.
 fn browser(pictures: &[&str]) -> Offer {
     offer(&[
         ("audio", "recvonly", &[OPUS]),

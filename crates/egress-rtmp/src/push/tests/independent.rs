@@ -1,4 +1,4 @@
-//! The second opinion: a target that shares no code with us.
+//! A second opinion: a target that shares no code with us.
 
 use rml_rtmp::handshake::{Handshake, HandshakeProcessResult, PeerType};
 use rml_rtmp::sessions::{
@@ -71,7 +71,7 @@ impl Server {
         }
     }
 
-    /// Writes an event down; gives the request that it is, if it is one.
+    /// Notes an event; returns the request in it, if it is one.
     fn note(&mut self, event: &ServerSessionEvent) -> Option<u32> {
         use ServerSessionEvent as E;
         let (words, request) = match event {

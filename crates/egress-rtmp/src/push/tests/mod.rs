@@ -82,7 +82,7 @@ impl Pushing {
     }
 }
 
-/// A place to push to.
+/// An address to push to.
 struct Target {
     door: TcpListener,
     url: String,
@@ -332,7 +332,7 @@ async fn a_target_that_moves_is_left_politely_and_found_again() {
     pushing.stop().await;
 }
 
-/// What is left of the input would otherwise pile up while the target goes on asking.
+/// Otherwise the rest of the input would pile up while the target goes on asking.
 #[tokio::test]
 async fn a_target_that_moves_before_it_accepts_is_left_at_once() {
     let local = TestServer::new(Duration::ZERO, LINGER);

@@ -1,4 +1,4 @@
-//! What a worker's books say of its viewers.
+//! What a worker's books record of its viewers.
 
 use fanout::{Protocol, Reason};
 
@@ -50,7 +50,7 @@ fn lags_are_sampled_once_a_second_and_delays_with_each_message() {
 
     let delays = worker.books.forward_delay_seconds.value();
     let messages: u64 = delays.counts.iter().sum();
-    // Each of 150 frames of sound, and pictures with every second of them.
+    // One for each of 150 frames of sound; every second one has a picture with it.
     assert!((150..=300).contains(&messages), "{messages}");
     assert_eq!(worker.books.late_messages.value(), 0);
 }
@@ -63,7 +63,7 @@ fn what_comes_late_is_counted_once_for_each_viewer_that_waited() {
         worker.join("show", &BOTH);
     }
     worker.film(&mut camera, 50);
-    // The worker's thread finds no core for a while.
+    // The worker's thread gets no core for a while.
     for _ in 0..8 {
         camera.tick(worker.now);
         worker.now += TICK;
@@ -98,7 +98,7 @@ fn what_visits_take_is_what_viewers_need() {
         camera.tick(worker.now);
         worker.now += TICK;
         worker.viewers.turn(worker.now, &mut worker.wire);
-        // A visit is one millisecond, and as much is done besides.
+        // A visit takes one millisecond, and other work as much.
         let busy = Duration::from_millis(10);
         cpu += 2 * busy;
         worker.viewers.took(busy, cpu, worker.now);

@@ -1,5 +1,5 @@
-//! Viewers against a wire that keeps everything, with time as an argument. What they receive is opened
-//! by another implementation of SRTP.
+//! Viewers against a wire that keeps everything, with time as an argument. Their packets are decrypted by
+//! another implementation of SRTP.
 
 mod books;
 mod keeping_up;
@@ -44,7 +44,7 @@ struct TestWorker {
     joined: u32,
 }
 
-/// A viewer as it sees itself.
+/// A viewer's own view of its session.
 struct TestViewer {
     session: Handle,
     path: Path,
@@ -87,7 +87,7 @@ impl TestWorker {
         Camera::new(self.server.publish(name, self.now), kinds, self.now)
     }
 
-    /// Somebody comes, and goes wherever it is sent.
+    /// Adds a viewer, which follows every change of path.
     fn join(&mut self, name: &str, kinds: &[Kind]) -> TestViewer {
         let handle = self.server.handle(name, self.now);
         self.join_with(handle, kinds, Profile::Aes128Gcm, true)
@@ -145,7 +145,7 @@ impl TestWorker {
         panic!("it never rests");
     }
 
-    /// The camera films for so many ticks of 20 ms.
+    /// The camera films for `ticks` of 20 ms.
     fn film(&mut self, camera: &mut Camera, ticks: usize) {
         for _ in 0..ticks {
             camera.tick(self.now);
@@ -153,7 +153,7 @@ impl TestWorker {
         }
     }
 
-    /// What came for a viewer since the last time.
+    /// What a viewer has received since the last call.
     fn take(&self, viewer: &mut TestViewer) -> Vec<Got> {
         let all = self
             .wire
@@ -193,7 +193,7 @@ fn of(got: &[Got], format: PayloadFormat) -> Vec<Got> {
     own
 }
 
-/// What the samples of one track are as packets: time, mark and payload.
+/// The packets of one track's samples: time, mark and payload.
 fn packets(format: PayloadFormat, track: &Track, samples: &[Sample]) -> Vec<(u32, bool, Vec<u8>)> {
     let mut packetizer = Packetizer::new(format, track, PAYLOAD_BYTES);
     let clock = codes::sequencer(format);

@@ -54,7 +54,7 @@ fn viewers_that_come_about_the_wrap_decrypt_contiguous_packets() {
     let mut audience = vec![worker.join("show", &[Kind::Video])];
     let mut counts = vec![0; 8];
     let mut sequences = [1u16; 8];
-    // Three packets a picture: the 65,536th comes with picture 21,600 or so.
+    // Three packets a picture: packet 65,536 is in about picture 21,600.
     for round in 0..120 {
         if round == 107 {
             for _ in 0..3 {
@@ -204,7 +204,7 @@ fn the_end_of_a_stream_and_another_codec_let_viewers_go() {
     let viewer = worker.join("show", &BOTH);
     let ears = worker.join("show", &[Kind::Audio]);
     worker.film(&mut camera, 20);
-    // The publisher goes over to VP8.
+    // The publisher changes to VP8.
     let vp8 = Track {
         codec: Codec::Vp8,
         config: Bytes::new(),
@@ -276,7 +276,7 @@ fn a_large_audience_is_visited_in_turn_and_by_parts() {
     worker.film(&mut camera, 60);
     for viewer in &mut audience {
         let got = worker.take(viewer);
-        // Sound starts at the present, which has moved on for those whose turn came later.
+        // Sound starts at the present, which has moved on for viewers with a later turn.
         let sounds = of(&got, PayloadFormat::Opus).len();
         assert!((60..=61).contains(&sounds), "{sounds}");
         let picture = of(&got, PayloadFormat::H264);
@@ -287,7 +287,7 @@ fn a_large_audience_is_visited_in_turn_and_by_parts() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// What a viewer decrypts is what was packetized, wherever a send found no room.
+    /// What a viewer decrypts is what was packetized, wherever a send found the socket full.
     #[test]
     fn what_is_decrypted_is_what_was_packetized(
         is_gcm: bool,

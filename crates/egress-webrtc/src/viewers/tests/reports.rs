@@ -1,4 +1,4 @@
-//! What viewers are told, and what they tell.
+//! Reports to viewers and from them.
 
 use webrtc::rtcp::{Packet as Item, Report, packets as items, write_receiver_report};
 
@@ -97,7 +97,7 @@ fn time_goes_on_while_the_publisher_is_away() {
             let error = seconds(last, origin, rate) + age - passed;
             assert!(error.abs() < 0.03, "{format:?} after {away} ms: {error} s");
         }
-        // What is told on the way says the same.
+        // Reports on the way say the same.
         let ntp = |compound: &[u8]| reports(compound)[0].1;
         let (_, first) = &worker.wire.compounds[0];
         let (_, last) = worker.wire.compounds.last().expect("reports");
