@@ -47,7 +47,7 @@ pub(super) struct SignalReader {
 }
 
 impl SignalReader {
-    /// Takes `bytes`; gives the answer once it is all there.
+    /// Takes `bytes`. Returns the answer once it is complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Option<client::Answer>, SignalError> {
         if self.answer.is_some() {
             self.body.extend_from_slice(bytes);
@@ -68,7 +68,7 @@ impl SignalReader {
         }
     }
 
-    /// The server hung up, which ends an answer whose length it did not tell.
+    /// The server closed the connection, which ends an answer of undeclared length.
     pub(super) fn finish(&self) -> Result<client::Answer, SignalError> {
         match &self.answer {
             Some(Answer {
