@@ -1,4 +1,4 @@
-//! A stream goes on to other servers and comes from them; the trouble of one link is its own.
+//! A stream goes on to other servers and comes from them; a link's failure affects no other.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::support::{
     wait_for_stream,
 };
 
-/// The state of the link whose address begins so, once there are links at all.
+/// The state of the link whose address begins with `url`, once there are links at all.
 fn state_if_any(server: &Server, kind: &str, url: &str) -> Option<String> {
     let all = server.api(kind);
     let links = all[kind].as_array().unwrap();
@@ -31,7 +31,7 @@ fn wait_for_state(server: &Server, kind: &str, url: &str, wanted: &str) {
     });
 }
 
-/// What is shown of the address of a pull: not the last segment, which may be a key.
+/// The address of a pull as shown: without the last segment, which may be a key.
 fn without_name(url: &str) -> &str {
     url.rsplit_once('/').unwrap().0
 }
@@ -66,7 +66,7 @@ fn pushed_to_nginx_and_to_ourselves_in_clear_and_encrypted() {
         format!("{to_nginx}/{{stream}}"),
         format!("{to_plain}/{{stream}}?key={PUBLISH_KEY}"),
         format!("{to_secure}/far/{{name}}?key={PUBLISH_KEY}"),
-        // Nobody listens there: the other links do not care.
+        // No server listens there: the other links are unaffected.
         "rtmp://127.0.0.1:1/{stream}".to_owned(),
     ] {
         config += &format!("[[push]]\nmatch = \"live/*\"\nurl = \"{url}\"\n");
@@ -248,7 +248,7 @@ fn each_stream_of_a_pattern_is_pulled_on_demand() {
         .collect();
     pulled.sort_unstable();
     assert_eq!(pulled, streams);
-    // The one says so, and the other sends nothing, which is waited for for ten seconds.
+    // One server refuses; the other sends nothing, which is waited for for ten seconds.
     for unknown in ["/web/none.flv", "/nginx/none.flv"] {
         assert_eq!(edge.get(unknown).status, 404, "{unknown}");
     }

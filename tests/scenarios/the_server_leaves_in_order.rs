@@ -1,4 +1,4 @@
-//! SIGTERM: nobody new, a bounded time for those who are there, exit status 0.
+//! SIGTERM: no new clients, a bounded time for those present, exit status 0.
 
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 
 #[test]
 fn at_once_without_listeners() {
-    // Longer than the deadline, should it be waited for.
+    // Longer than the deadline, in case the server waits for it.
     let mut server = Server::builder()
         .env("CARILLON__DRAIN_TIMEOUT", "5m")
         .start();

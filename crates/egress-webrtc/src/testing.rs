@@ -72,7 +72,7 @@ impl TestServer {
         };
         let permission = self.gatekeeper.authorize(action);
         let published = self.registry.publish(&permission, source, now);
-        published.expect("nobody else publishes")
+        published.expect("no other publisher")
     }
 
     pub(crate) fn lane(&self, name: &str, now: Instant) -> LaneGuard {
@@ -104,7 +104,7 @@ impl TestServer {
 
     pub(crate) fn departure(&self) -> Departure {
         let departure = self.departures.recv_timeout(PATIENCE);
-        departure.expect("somebody leaves")
+        departure.expect("a departure")
     }
 }
 

@@ -138,7 +138,7 @@ impl Process {
     fn kill_group(&self) {
         if let Some(group) = self.group() {
             // An error means that nobody is left in the group.
-            let _nobody_left = kill_process_group(group, Signal::KILL);
+            let _none_left = kill_process_group(group, Signal::KILL);
         }
     }
 }

@@ -100,11 +100,11 @@ pub fn combining(
         server.metrics().sum("carillon_publishers", &[]) == 1.0
     });
     let audience = Audience::join(server.addr("http"), "/radio.mp3", listeners);
-    wait_until("everybody to have joined", JOIN_DEADLINE, || {
+    wait_until("all listeners to have joined", JOIN_DEADLINE, || {
         server.metrics().sum("carillon_listeners", &[]) == listeners as f64
     });
     std::thread::sleep(SETTLE);
     let result = sample(&server, &audience, span);
-    assert_eq!(audience.alive(), listeners, "nobody was lost");
+    assert_eq!(audience.alive(), listeners, "no listener was lost");
     result
 }

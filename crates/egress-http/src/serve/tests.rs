@@ -549,8 +549,8 @@ async fn a_secure_listener_is_let_go_when_the_stream_ends_or_it_is_kicked() {
         read_until(&mut client, &mp3_frame(4)).await;
         let registry = &server.context.registry;
         if reason == Reason::Kicked {
-            let everybody = registry.fanout().directory().list();
-            registry.fanout().kick(everybody[0].id);
+            let listeners = registry.fanout().directory().list();
+            registry.fanout().kick(listeners[0].id);
         } else {
             registry.end_all();
         }

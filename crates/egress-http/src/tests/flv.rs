@@ -90,7 +90,7 @@ fn every_joiner_gets_the_headers_and_the_suffix_from_a_keyframe() {
         joiners.push((newest, server.join("live/show", Form::Flv)));
     }
     for (join, mut joiner) in joiners {
-        let join = join.expect("there was a keyframe for everybody");
+        let join = join.expect("there was a keyframe for each listener");
         let bytes = joiner.drain();
         assert_eq!(bytes[..5], *b"FLV\x01\x05", "sound and pictures");
         let heard = read(bytes);

@@ -136,7 +136,7 @@ fn what_is_derived_is_heard_across_publishers_as_one_link() {
     let mut later = server.join("live/show", Form::Opus);
     write_derived(&writer, 100..105);
     assert_eq!(heard(&mut later), (1, run(95..105)));
-    assert!(!derivation.retire(), "somebody listens");
+    assert!(!derivation.retire(), "it has a listener");
 }
 
 #[test]
@@ -205,6 +205,6 @@ fn new_listeners_are_told_the_title() {
     assert_eq!(
         heard(&mut first),
         (1, run(0..15)),
-        "nobody's link is broken for it"
+        "it breaks no link"
     );
 }

@@ -214,7 +214,7 @@ fn either_side_may_have_only_one_of_the_two() {
     assert_eq!(sent(&only_sound), [Some((111, None)), None]);
     assert!(only_sound.has(Kind::Audio) && !only_sound.has(Kind::Video));
     let mute = agree(&both, &[picture.clone(), aac()], PictureOrder::Presented)
-        .expect("sound that nobody carries");
+        .expect("sound that cannot be carried");
     assert_eq!(sent(&mute), [None, Some((107, Some(108)))]);
     assert_eq!(mute.codec(Kind::Video), Some("h264"));
 

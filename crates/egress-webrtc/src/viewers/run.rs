@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_shorter_packet_is_the_last() {
         let mut run = Run::default();
-        assert!(run.takes(2_000, 1_000), "whoever seals finds that out");
+        assert!(run.takes(2_000, 1_000), "sealing finds that out");
         run.add(100);
         assert!(run.takes(100, 1_000) && run.takes(1, 1_000));
         assert!(!run.takes(101, 1_000) && !run.takes(100, 199));

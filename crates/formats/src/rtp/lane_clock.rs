@@ -122,7 +122,7 @@ mod tests {
         clock.begin_epoch();
         let again = began + Duration::from_secs(6);
         clock.saw(&sample(TrackId::DERIVED, ms(990)), again);
-        assert_eq!(clock.at(ms(1_010)), ms(1_010), "nobody has come yet");
+        assert_eq!(clock.at(ms(1_010)), ms(1_010), "no publisher yet");
         clock.saw(&sample(TrackId::AUDIO, ms(1_000)), again);
         clock.saw(&sample(TrackId::DERIVED, ms(995)), again);
         assert_eq!(clock.at(ms(995)), ms(995));

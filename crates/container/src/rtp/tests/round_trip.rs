@@ -257,7 +257,7 @@ fn check_subset(media: &Media, outcome: &Outcome, expected: &[Vec<u8>]) {
     let mut sent = expected.iter();
     for frame in outcome.frames() {
         let is_next = sent.any(|sent| *sent == frame);
-        assert!(is_next, "{:?}: a frame that nobody sent", media.format);
+        assert!(is_next, "{:?}: a frame that was not sent", media.format);
     }
 }
 

@@ -18,7 +18,7 @@ struct Server {
 impl Server {
     async fn accept(target: &Target) -> Self {
         let accepted = timeout(PATIENCE, target.door.accept()).await;
-        let (mut socket, _) = accepted.expect("somebody connects").unwrap();
+        let (mut socket, _) = accepted.expect("a connection").unwrap();
         let mut handshake = Handshake::new(PeerType::Server);
         let rest = loop {
             let input = read(&mut socket).await.expect("more to come");

@@ -105,7 +105,7 @@ impl Target {
     async fn visitor_under(&self, config: Config) -> Visitor {
         let (socket, _) = timeout(PATIENCE, self.door.accept())
             .await
-            .expect("somebody connects")
+            .expect("a connection")
             .unwrap();
         Visitor {
             socket,

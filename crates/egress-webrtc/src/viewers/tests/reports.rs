@@ -147,7 +147,7 @@ fn losses_and_round_trips_are_counted() {
     assert_eq!(counters.lost, 7, "counted once");
     assert_eq!(
         counters.round_trips, 2,
-        "nobody holds a report longer than it is old"
+        "no viewer holds a report longer than it is old"
     );
     assert!(counters.round_trip_micros <= 2 * 1_250_000);
 }
