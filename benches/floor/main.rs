@@ -3,8 +3,8 @@
 //! `floor --listen 127.0.0.1:0 --bytes 480 --every 384 --threads 2 --group 500`
 //!
 //! Every `--every` milliseconds each listener is sent `--bytes` bytes by one `send`, thread by thread, group
-//! after group across that time, as the server's workers do it. That costs what the kernel costs: `cargo
-//! xtask bench` divides the server's figures by it. Sockets have the server's own options.
+//! after group across that time, as the server's workers do it. That costs what the kernel costs:
+//! `cargo xtask bench` divides the server's figures by it. Sockets have the server's own options.
 //!
 //! `floor --srtp --frames 30 --packets 4.2 --packet 1080 --sounds 50 --sound 340`
 //!

@@ -289,7 +289,7 @@ fn admission(bench: &mut Bench, window: Duration) {
             Some(Target::NeverAbove(LOSS_MAX * 1e6)),
         ),
     ] {
-        let what = format!("{what}, of {TOO_MANY} who come");
+        let what = format!("{what}, of {TOO_MANY} that come");
         bench.figure(&what, Unit::Count, vec![value], None, target);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! preamble: file header │ onMetaData │ sequence headers        log: tag │ tag │ tag …
-//!                       └ a listener who skips resumes here          └ join: a keyframe
+//!                       └ a listener that skips resumes here         └ join: a keyframe
 //! ```
 //!
 //! [`flv::Muxer`] decides which tags there are and where listeners may join.

@@ -79,7 +79,7 @@ pub enum Error {
     #[error("{0}")]
     System(#[from] std::io::Error),
     /// The report is printed all the same.
-    #[error("none joined")]
+    #[error("no listener or publisher joined")]
     NoneJoined,
 }
 

@@ -1,4 +1,4 @@
-//! What listeners are answered, in the words of Icecast 2.4.4.
+//! Answers to listeners, as Icecast 2.4.4 words them.
 
 use fanout::Keyframes;
 use http1::{CORS, Head, HttpDate, NO_CACHE, ResponseHead, Status, Version};

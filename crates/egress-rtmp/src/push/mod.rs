@@ -75,7 +75,12 @@ pub async fn run(
             }
             Ok(End::Stop) => return,
             Ok(End::Moved(to)) => {
-                tracing::info!(stream = %stream.name(), target = %address, to = ?to, "the target asks for a new connection");
+                tracing::info!(
+                    stream = %stream.name(),
+                    target = %address,
+                    to = ?to,
+                    "the target asks for a new connection"
+                );
                 moved = to;
             }
             Err(failure) => {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Viewers ─┬─ ViewerGroup (a lane): Follower, where its packets are, Vec<Viewer> ── Round
-//!          ├─ GroupContext: what all groups share: who is where, scratch, counters
+//!          ├─ GroupContext: what all groups share: positions, scratch, counters
 //!          └─ queue of groups with something to do, schedule of those that will have
 //! ```
 //!
@@ -63,7 +63,7 @@ pub struct Rules {
     pub target_utilisation: f64,
 }
 
-/// What a session that a viewer is expected on is for.
+/// The purpose of a session, given when its viewer is expected.
 #[derive(Debug)]
 pub struct ViewerTicket {
     /// What it is sent.

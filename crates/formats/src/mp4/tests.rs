@@ -92,7 +92,8 @@ impl Node {
         let is_announced = |it: &&Item| matches!(it, Item::Track(_) | Item::Metadata(_));
         let announced = past.iter().filter(is_announced);
         announced.for_each(|item| node.push(item));
-        let is_key = |item: &Item| matches!(item, Item::Sample(sample) if sample.track == TrackId::VIDEO && sample.keyframe);
+        let is_picture_key = |sample: &Sample| sample.track == TrackId::VIDEO && sample.keyframe;
+        let is_key = |item: &Item| matches!(item, Item::Sample(sample) if is_picture_key(sample));
         let burst = past.iter().rposition(is_key);
         let recent = &past[burst.unwrap_or_else(|| past.len().saturating_sub(150))..];
         let samples = recent.iter().filter(|it| matches!(it, Item::Sample(_)));

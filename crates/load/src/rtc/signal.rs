@@ -90,7 +90,8 @@ mod tests {
     use super::*;
 
     const SDP: &str = "v=0\r\na=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\n\
-        a=fingerprint:sha-256 00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00\r\n";
+        a=fingerprint:sha-256 00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:\
+        00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00\r\n";
 
     fn answered(status: &str, length: bool) -> String {
         let length = match length {
