@@ -1,4 +1,4 @@
-//! What the formats cost per sample: written once per lane, whatever the number of listeners.
+//! The cost of formats per sample: written once per lane, whatever the number of listeners.
 
 use std::hint::black_box;
 use std::num::NonZeroUsize;
@@ -50,7 +50,7 @@ fn flv_tag(c: &mut Criterion) {
     group.finish();
 }
 
-/// An H.264 sample of one slice, cut for the network and given headers.
+/// An H.264 sample of one slice, packetized with headers.
 fn rtp_packetize(c: &mut Criterion) {
     let track = Track {
         id: TrackId::VIDEO,

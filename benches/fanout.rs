@@ -1,4 +1,4 @@
-//! What the core does per sample and per visit, without the kernel's part.
+//! The core's cost per sample and per visit, without the kernel's part.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What RTMP costs per message: read from a publisher, and written once for all players.
+//! The cost of RTMP per message: read from a publisher, and written once for all players.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use rtmp::{
     message::Kind,
 };
 
-/// What a socket is read by.
+/// Bytes of one read from a socket.
 const READ_BYTES: usize = 64 << 10;
 
 /// Ten seconds of 1 Mb/s video at 30 frames a second, a keyframe every two seconds, and 128 kb/s
@@ -153,7 +153,7 @@ fn sample(track: TrackId, keyframe: bool, length: usize) -> Item {
     })
 }
 
-/// From a sample to the bytes of its message: the lane's whole work, but for the log.
+/// From a sample to the bytes of its message: the lane's whole work, except for the log.
 fn package(c: &mut Criterion) {
     let pictures = track(TrackId::VIDEO, media::Kind::Video, Codec::H264);
     let sounds = track(TrackId::AUDIO, media::Kind::Audio, Codec::Aac);

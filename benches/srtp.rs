@@ -1,5 +1,5 @@
-//! What WebRTC costs per packet and listener: sealing 1,200 bytes from the shared plaintext, and
-//! opening them.
+//! The cost of WebRTC per packet and listener: sealing 1,200 bytes from the shared plaintext, and opening
+//! them.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What a stream costs that somebody listens to over WebRTC while its source sends AAC or MP3.
+//! The cost of a stream with WebRTC listeners whose source sends AAC or MP3.
 //!
 //! An iteration is one second of sound, so 10 ms of it are one percent of a core.
 

@@ -2,9 +2,9 @@
 //!
 //! `floor --listen 127.0.0.1:0 --bytes 480 --every 384 --threads 2 --group 500`
 //!
-//! Every `--every` milliseconds each listener is sent `--bytes` bytes by one `send`, thread by thread,
-//! group after group across that time, as the server's workers do it. What that costs is what the kernel
-//! costs: `cargo xtask bench` divides the server's figures by it. Sockets have the server's own options.
+//! Every `--every` milliseconds each listener is sent `--bytes` bytes by one `send`, thread by thread, group
+//! after group across that time, as the server's workers do it. That costs what the kernel costs:
+//! `cargo xtask bench` divides the server's figures by it. Sockets have the server's own options.
 //!
 //! `floor --srtp --frames 30 --packets 4.2 --packet 1080 --sounds 50 --sound 340`
 //!
@@ -22,9 +22,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 4_096;
-/// Listeners that wait for their thread to see them.
+/// New listeners that wait to be taken by their thread.
 const NEWCOMERS_MAX: usize = 4_096;
-/// For a request to come.
+/// The time for a request to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// A request of the load generator is far shorter.
 const HEAD_BYTES_MAX: usize = 4 << 10;
@@ -32,9 +32,9 @@ const ANSWER: &[u8] = b"HTTP/1.0 200 OK\r\nContent-Type: application/octet-strea
 
 #[derive(Clone, Copy)]
 struct Pace {
-    /// In each send.
+    /// Bytes of each send.
     bytes: usize,
-    /// Between two sends to one listener.
+    /// Time between two sends to one listener.
     every: Duration,
     /// Listeners that are sent to without a pause between them.
     group: usize,
@@ -87,7 +87,7 @@ fn main() -> io::Result<()> {
     let sends: Vec<SyncSender<TcpStream>> = (0..threads)
         .map(|thread| {
             let (give, newcomers) = sync_channel(NEWCOMERS_MAX);
-            // Threads begin apart, as their groups do.
+            // Threads begin at different times, as their groups do.
             let phase = pace.every.mul_f64(thread as f64 / threads as f64);
             std::thread::spawn(move || carousel(pace, phase, &newcomers));
             give
@@ -96,7 +96,7 @@ fn main() -> io::Result<()> {
     println!("listening http {}", door.local_addr()?);
     println!("ready");
     for (number, socket) in door.incoming().enumerate() {
-        // Who hangs up before the answer is nobody's listener.
+        // A client that disconnects before the answer is not counted.
         if let Ok(socket) = socket.and_then(welcome) {
             let thread = &sends[number % threads];
             thread.send(socket).map_err(|_| io::ErrorKind::BrokenPipe)?;
@@ -119,7 +119,7 @@ fn raise_descriptor_limit() {
     setrlimit(Resource::Nofile, wanted).ok();
 }
 
-/// Reads the request, whatever it asks for, and says yes.
+/// Reads the request, whatever it asks for, and accepts it.
 fn welcome(mut socket: TcpStream) -> io::Result<TcpStream> {
     socket.set_read_timeout(Some(HEAD_TIMEOUT))?;
     let mut head = Vec::new();
@@ -162,7 +162,7 @@ fn carousel(pace: Pace, phase: Duration, newcomers: &Receiver<TcpStream>) {
         let homes = groups.len();
         let group = &mut groups[turn % homes];
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        // Who is full misses this message; who is gone is let go.
+        // A full socket misses this message; a closed one is removed.
         group.retain(|socket| {
             let sent = send(socket, &message, flags);
             matches!(sent, Ok(_) | Err(rustix::io::Errno::AGAIN))

@@ -2,8 +2,8 @@
 //! `webrtc::srtp` does it) and handed to the kernel by one `sendmsg` with `UDP_SEGMENT`, and every packet
 //! of sound by one more.
 //!
-//! A listener is whoever says something to the port. There is no session: its keys are made up, and
-//! what it says afterwards is read by nobody.
+//! Every sender of a datagram to the port becomes a listener. There is no session: keys are made up, and
+//! later datagrams are not read.
 
 use std::collections::HashSet;
 use std::io::{self, IoSlice};
@@ -15,22 +15,22 @@ use webrtc::srtp::{MasterKey, Profile, RTP_OVERHEAD_MAX, Sealer};
 
 /// Bytes of an RTP header.
 const HEADER_BYTES: usize = 12;
-/// Datagrams of one send: what the kernel takes of the longest packets (`UDP_MAX_SEGMENTS` is 64).
+/// Datagrams of one send: as many of the longest packets as the kernel takes (`UDP_MAX_SEGMENTS` is 64).
 const SEGMENTS_MAX: usize = 48;
 /// The longest packet.
 const PACKET_BYTES_MAX: usize = 1_300;
-/// For what all listeners are sent at once.
+/// Enough for what all listeners are sent at once.
 const SEND_BUFFER: usize = 4 << 20;
-/// What the load generator's viewers take for sound and for picture.
+/// Payload types that the load generator's viewers expect for sound and for picture.
 const SOUND_TYPE: u8 = 111;
 const PICTURE_TYPE: u8 = 102;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Pace {
     pub(crate) frame_every: Duration,
-    /// Of a frame, on the average.
+    /// Packets of a frame, on average.
     pub(crate) packets: f64,
-    /// On the wire, header and tag included.
+    /// Bytes on the wire, header and tag included.
     pub(crate) packet_bytes: usize,
     pub(crate) sound_every: Duration,
     pub(crate) sound_bytes: usize,
@@ -55,7 +55,7 @@ struct Carousel {
     packets: f64,
 }
 
-/// Serves for ever.
+/// Serves forever.
 pub(crate) fn run(addr: SocketAddr, threads: usize, pace: Pace) -> io::Result<()> {
     let longest = pace.packet_bytes.max(pace.sound_bytes);
     let shortest = pace.packet_bytes.min(pace.sound_bytes);
@@ -135,7 +135,7 @@ fn serve(socket: &UdpSocket, pace: Pace) -> io::Result<()> {
     }
 }
 
-/// Takes in whoever said hello.
+/// Adds new senders of datagrams as listeners.
 fn welcome(
     socket: &UdpSocket,
     known: &mut HashSet<SocketAddr>,
@@ -144,7 +144,7 @@ fn welcome(
     let mut buffer = [0; 64];
     while let Ok((_, from)) = socket.recv_from(&mut buffer) {
         if known.insert(from) {
-            // No two listeners share keys, nor what the processor keeps of them.
+            // No two listeners share keys, nor what the processor caches of them.
             let number = (known.len() as u128) << 16 | u128::from(from.port());
             let salt = [7; 12];
             let master = MasterKey::new(Profile::Aes128Gcm, &number.to_be_bytes(), &salt);
@@ -160,7 +160,7 @@ fn welcome(
 }
 
 impl Carousel {
-    /// Sends a group the packets of the frame that it is at.
+    /// Sends a group the packets of its current frame.
     fn visit(
         &self,
         group: &[Listener],
@@ -193,7 +193,7 @@ impl Carousel {
                 } else {
                     message
                 };
-                // Who is full misses this frame.
+                // A full socket misses this frame.
                 match SockRef::from(socket).sendmsg(&message, 0) {
                     Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
                     _ => {}
@@ -216,7 +216,7 @@ impl Carousel {
     }
 }
 
-/// The control message that has the kernel cut a send into datagrams of so many bytes: a `cmsghdr` of a
+/// The control message that has the kernel cut a send into datagrams of `bytes` bytes: a `cmsghdr` of a
 /// 64-bit Linux (length, level, type) and a `u16`, padded.
 fn segments_of(bytes: u16) -> [u8; 24] {
     const LENGTH: u64 = 18;

@@ -1,5 +1,5 @@
-//! What is counted. Each case does its work once for nothing, so that what happens only the first
-//! time is not counted, and is otherwise the same on every run.
+//! The cases that are counted. Each does its work once uncounted, so that first-time effects are left out,
+//! and then the same work on every run.
 
 use std::hint::black_box;
 use std::io;
@@ -28,7 +28,7 @@ const PICTURE_BYTES: usize = 4_096;
 /// Listeners of one lane.
 const LISTENERS: usize = 500;
 
-/// Listeners with sockets. Fewer, for each takes two descriptors.
+/// Listeners with sockets. Fewer, because each takes two descriptors.
 const SOCKETS: usize = 200;
 
 /// Frames that a message of sound carries at most.

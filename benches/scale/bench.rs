@@ -1,4 +1,4 @@
-//! A run: how it is done, and what has been found so far.
+//! A run: its options, and its findings so far.
 
 use std::any::Any;
 use std::io;
@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::options::Options;
 use crate::table;
 
-/// Windows below this are for a first look.
+/// Shorter windows are for a first look.
 const SHORT: Duration = Duration::from_secs(10);
 
 /// The run.
@@ -44,7 +44,7 @@ impl Bench {
         }
     }
 
-    /// What follows is of this scenario.
+    /// What follows belongs to this scenario.
     pub(crate) fn open(&mut self, scenario: &'static str) {
         self.scenario = scenario;
     }
@@ -62,12 +62,12 @@ impl Bench {
         self.options.window
     }
 
-    /// Whether this is a look at whether it works rather than a measurement.
+    /// Whether this run only checks that the scenario works.
     pub(crate) fn is_short(&self) -> bool {
         self.options.window < SHORT
     }
 
-    /// Keeps what one server did in one turn, and says it.
+    /// Records what one server did in one turn, and prints it.
     pub(crate) fn note(&mut self, round: usize, who: &str, reports: &[&Report]) {
         for report in reports {
             eprintln!("round {}: {who}: {report}", round + 1);
@@ -84,7 +84,7 @@ impl Bench {
         }));
     }
 
-    /// Keeps what else is to be known of a turn.
+    /// Records another value of a turn.
     pub(crate) fn note_value(&mut self, round: usize, who: &str, value: Value) {
         eprintln!("round {}: {who}: {value}", round + 1);
         self.turns.push(json!({
@@ -95,7 +95,7 @@ impl Bench {
         }));
     }
 
-    /// Remembers how the server drives sockets here.
+    /// Records how the server drives sockets here.
     pub(crate) fn learn_backend(&mut self, server: &Server) {
         let metrics = server.metrics();
         let series = metrics.iter().map(|(name, _)| name);
@@ -106,13 +106,13 @@ impl Bench {
         self.machine.backend = backends.next();
     }
 
-    /// Enters how many listeners were lost in each round; none may be.
+    /// Records how many listeners were lost in each round; none may be.
     pub(crate) fn losses(&mut self, lost: Vec<f64>) {
         let target = Some(Target::NeverAbove(0.0));
         self.figure("listeners lost", Unit::Count, lost, None, target);
     }
 
-    /// Enters a figure.
+    /// Records a figure.
     pub(crate) fn figure(
         &mut self,
         what: &str,
@@ -131,12 +131,12 @@ impl Bench {
         });
     }
 
-    /// Enters a table of another shape, in Markdown.
+    /// Records a table of another shape, in Markdown.
     pub(crate) fn add_table(&mut self, heading: &str, table: String) {
         self.tables.push((heading.to_owned(), table));
     }
 
-    /// The scenario could not be measured.
+    /// Records that the scenario could not be measured.
     pub(crate) fn fail(&mut self, why: &(dyn Any + Send)) {
         let text = why.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| why.downcast_ref::<&str>().copied());
@@ -148,7 +148,7 @@ impl Bench {
         !self.failures.is_empty()
     }
 
-    /// Machine, table, and what went wrong.
+    /// Machine, table, and failures.
     pub(crate) fn text(&self) -> String {
         let mut text = format!(
             "\n{}\n{} rounds, medians (range); ratios are within one round\n\n{}",
@@ -165,7 +165,7 @@ impl Bench {
         text
     }
 
-    /// Writes all of it.
+    /// Writes everything.
     pub(crate) fn save(&self) -> io::Result<()> {
         let path: &Path = &self.options.json;
         let document = json!({

@@ -12,7 +12,7 @@ use crate::crowd::{Crowd, Report};
 use crate::figure::{Against, Target, Unit};
 use crate::source;
 
-/// Looks at the server's counters keep this far from the ends of the window.
+/// Reads of the server's counters keep this distance from the ends of the window.
 const MARGIN: Duration = Duration::from_millis(500);
 /// From the start of the floor to its address.
 const FLOOR_DEADLINE: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ pub(crate) enum Way {
     Flv,
 }
 
-/// This build, and another one, in notes and figures.
+/// Names of this build and of another one, in notes and figures.
 const OURS: &str = "carillon";
 pub(crate) const BEFORE: &str = "before";
 
@@ -62,13 +62,13 @@ impl Way {
     }
 }
 
-/// Who takes part, and with what.
+/// The servers and audiences of a contest, and its media.
 #[derive(Debug)]
 pub(crate) struct Contest {
     pub(crate) way: Way,
     /// Options of `carillon load publish`.
     pub(crate) media: Vec<String>,
-    /// All at once.
+    /// All listen at once.
     pub(crate) crowds: Vec<Crowd>,
     /// Table, key and value that differ from the defaults.
     pub(crate) settings: &'static [(&'static str, &'static str, &'static str)],
@@ -77,7 +77,7 @@ pub(crate) struct Contest {
     pub(crate) peer: Option<(Peer, u64)>,
 }
 
-/// Who else serves such media.
+/// Other servers of such media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Icecast,
@@ -99,7 +99,7 @@ pub(crate) struct Flow {
     seconds: f64,
     sends: f64,
     bytes: f64,
-    /// Listeners that it let go, since its start.
+    /// Listeners that it dropped, since its start.
     pub(crate) drops: f64,
     /// Listeners that it moved forward, since its start.
     pub(crate) skips: f64,
@@ -116,7 +116,7 @@ impl Flow {
     }
 }
 
-/// What came of one turn of one server, a report for each crowd.
+/// The result of one turn of one server, a report for each crowd.
 #[derive(Debug)]
 pub(crate) struct Turn(pub(crate) Vec<Report>);
 
@@ -126,7 +126,7 @@ impl Turn {
         self.0.iter().map(Report::cpu).sum::<f64>() / self.0.len() as f64
     }
 
-    /// Of the window, to all.
+    /// Bytes of the window, to all.
     fn bytes(&self) -> f64 {
         self.sum(|report| report.number("/window/bytes"))
     }
@@ -140,7 +140,7 @@ impl Turn {
     }
 }
 
-/// What came of one round.
+/// The result of one round.
 #[derive(Debug)]
 pub(crate) struct Round {
     pub(crate) ours: Turn,
@@ -159,7 +159,7 @@ pub(crate) struct Rounds {
 }
 
 impl Contest {
-    /// Has everybody take turns.
+    /// Gives each server its turns.
     pub(crate) fn run(&self, bench: &mut Bench) -> Rounds {
         self.run_rounds(bench, bench.rounds())
     }
@@ -180,7 +180,7 @@ impl Contest {
                 .map(|(peer, settle)| self.peer(bench, round, peer, settle));
             for (who, turn) in [("floor", &floor), ("peer", &peer), (BEFORE, &before)] {
                 if let Some(turn) = turn {
-                    // Who costs less may only have sent less.
+                    // A server that costs less may only have sent less.
                     let share = turn.bytes() / ours.bytes();
                     bench.note_value(round, who, json!({ "bytes_beside_ours": share }));
                 }
@@ -271,7 +271,7 @@ fn set(server: ServerBuilder, settings: &[(&str, &str, &str)]) -> ServerBuilder 
     })
 }
 
-/// All `crowds` listen to our server at `url`, which is looked at meanwhile.
+/// All `crowds` listen to our server at `url`, whose counters are read meanwhile.
 pub(crate) fn attend(server: &Server, crowds: &[Crowd], url: &str) -> (Turn, Flow) {
     let pids = [server.pid()];
     let listening: Vec<_> = crowds.iter().map(|crowd| crowd.start(url, &pids)).collect();
@@ -302,7 +302,7 @@ fn listen(crowds: &[Crowd], url: &str, pids: &[u32]) -> Turn {
     Turn(listening.into_iter().map(|crowd| crowd.finish()).collect())
 }
 
-/// The floor of TCP.
+/// The floor over TCP.
 fn start_floor(every: f64, bytes: f64, listeners: u64, group: u64) -> (Process, SocketAddr) {
     let arguments = [
         ("--every", format!("{:.3}", every * 1e3)),
@@ -343,8 +343,8 @@ impl Rounds {
         self.rounds.iter().map(of).collect()
     }
 
-    /// What somebody else's bytes cost, for as many bytes as ours: who lets in fewer, or sends less to
-    /// each, must not look cheaper for it.
+    /// The cost of another server's bytes, for as many bytes as ours: a server that accepts fewer listeners,
+    /// or sends less to each, must not look cheaper for it.
     fn cpu_of(&self, of: impl Fn(&Round) -> Option<&Turn>) -> Vec<f64> {
         let turns = self.rounds.iter().filter_map(|round| {
             let other = of(round)?;
@@ -353,7 +353,7 @@ impl Rounds {
         turns.collect()
     }
 
-    /// Enters what the CPU cost beside the floor and the peer.
+    /// Records the CPU cost beside the floor's and the peer's.
     pub(crate) fn judge_cpu(&self, bench: &mut Bench, floor: Option<f64>, peer: Option<f64>) {
         let ours = self.each(|round| round.ours.cpu());
         if let Some(limit) = floor {
@@ -374,7 +374,7 @@ impl Rounds {
         }
     }
 
-    /// Enters a time or a size of ours, beside the peer's if there is one.
+    /// Records a time or a size of ours, beside the peer's if there is one.
     pub(crate) fn judge(
         &self,
         bench: &mut Bench,
@@ -386,7 +386,7 @@ impl Rounds {
         bench.figure(what, unit, self.each(|round| of(&round.ours)), None, target);
     }
 
-    /// Enters whether anybody was lost.
+    /// Records whether any listener was lost.
     pub(crate) fn judge_losses(&self, bench: &mut Bench) {
         let lost = self.each(|round| round.flow.drops + round.ours.sum(Report::missing));
         bench.losses(lost);

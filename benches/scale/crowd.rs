@@ -6,16 +6,16 @@ use std::time::Duration;
 use serde_json::Value;
 use testkit::{Process, Tool};
 
-/// On top of the plan, for processes to start and to end on a busy machine.
+/// Added to the plan's length, for processes to start and to end on a busy machine.
 const END_PATIENCE: Duration = Duration::from_secs(90);
 /// From the start of a load to its first connection, at the most.
 pub(crate) const START_TIME: Duration = Duration::from_millis(1_500);
 
-/// Who listens, and how.
+/// A group of listeners, and how they listen.
 #[derive(Clone, Debug)]
 pub(crate) struct Crowd {
     pub(crate) listeners: u64,
-    /// Joins in a second.
+    /// Joins per second.
     pub(crate) ramp: u64,
     /// Between the last join and the window.
     pub(crate) settle: Duration,
@@ -51,7 +51,7 @@ impl Crowd {
         START_TIME + Duration::from_secs_f64(ramp) + self.settle
     }
 
-    /// Begins to listen to `url`, and to watch the processes `pids` and what they started.
+    /// Begins to listen to `url`, and to watch the processes `pids` and their children.
     pub(crate) fn start(&self, url: &str, pids: &[u32]) -> Listening {
         let millis = |time: Duration| format!("{}ms", time.as_millis());
         let mut tool = Tool::carillon()
@@ -60,8 +60,8 @@ impl Crowd {
             .args(["--ramp", &format!("{}/s", self.ramp)])
             .args(["--settle", &millis(self.settle)])
             .args(["--duration", &millis(self.window)]);
-        // Unless frames are what is asked for, nobody looks at them: that would cost the one
-        // processor time and not the other.
+        // Frames are not checked unless that is asked for: it would cost this server's turn processor time
+        // and not the other's.
         if !self
             .options
             .iter()
@@ -145,7 +145,7 @@ impl Report {
         self.number(&format!("/waits/{which}")) / 1e3
     }
 
-    /// Who is not there at the end, for whichever reason.
+    /// Listeners that are not there at the end, for whatever reason.
     pub(crate) fn missing(&self) -> f64 {
         self.number("/requested") - self.number("/alive")
     }

@@ -1,4 +1,4 @@
-//! One promised figure: what was measured of whom, round by round, and whether it is kept.
+//! One promised figure: what was measured of which server, round by round, and whether the promise is kept.
 
 use serde_json::{Value, json};
 
@@ -41,12 +41,12 @@ impl Unit {
     }
 }
 
-/// Whose cost ours is divided by.
+/// The server whose cost ours is divided by.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Against {
     Floor(Vec<f64>),
     Peer(&'static str, Vec<f64>),
-    /// The same server, otherwise; with a word for how.
+    /// The same server in another setting, with a word for it.
     Itself(&'static str, Vec<f64>),
 }
 
@@ -88,7 +88,7 @@ impl Figure {
         Some(pairs.map(|(ours, other)| ours / other).collect())
     }
 
-    /// Whether the promise is kept; nothing where nothing was promised or measured.
+    /// Whether the promise is kept; `None` if nothing was promised or measured.
     pub(crate) fn is_met(&self) -> Option<bool> {
         let judged = self.ratios().unwrap_or_else(|| self.ours.clone());
         let (_, median, highest) = spread(&judged)?;

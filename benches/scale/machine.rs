@@ -1,4 +1,4 @@
-//! Where and with what it was measured.
+//! Where the measurement ran, and with which versions.
 
 use std::fmt;
 use std::process::Command;

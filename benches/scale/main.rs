@@ -1,11 +1,11 @@
 //! The server at scale, beside the kernel's own cost and beside its peers: `cargo xtask bench`.
 //!
 //! A scenario is a list of figures that the project promises. Servers take turns within a round, so that
-//! what the machine does meanwhile meets all alike, and a ratio is one of the same round; the table shows
-//! medians over the rounds. The audience is `carillon load`, in processes of its own.
+//! other work on the machine affects all alike, and a ratio is one of the same round; the table shows medians
+//! over the rounds. The audience is `carillon load`, in processes of its own.
 //!
-//! Processor time is user and system time of all processes of a server over the window. Over the
-//! loopback that holds what the kernel does to deliver the bytes to the receiver, alike for all.
+//! Processor time is user and system time of all processes of a server over the window. Over the loopback
+//! that includes the kernel's delivery of the bytes to the receiver, alike for all.
 #![allow(
     clippy::panic,
     reason = "a scenario that cannot be measured says why and ends; the others go on"
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         if let Err(why) = outcome {
             bench.fail(why.as_ref());
         }
-        // What was measured outlives a later failure.
+        // Measured figures are kept if a later scenario fails.
         if let Err(error) = bench.save() {
             eprintln!("bench: {error}");
             return ExitCode::FAILURE;

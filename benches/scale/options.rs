@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use crate::scenario;
 
-/// What is asked for.
+/// The options of a run.
 #[derive(Debug)]
 pub(crate) struct Options {
     scenarios: Vec<String>,
-    /// How often every server has its turn.
+    /// How many turns every server has.
     pub(crate) rounds: usize,
-    /// What is measured of each turn, where the scenario does not say otherwise.
+    /// The measured part of each turn, unless the scenario sets its own.
     pub(crate) window: Duration,
     /// Where the figures go.
     pub(crate) json: PathBuf,
@@ -39,7 +39,7 @@ impl Options {
             };
             match argument.as_str() {
                 "--rounds" => options.rounds = number(1)?,
-                // A window shorter than this has no room for two looks at the server.
+                // A shorter window is too short for two reads of the server's counters.
                 "--seconds" => options.window = Duration::from_secs(number(3)? as u64),
                 "--json" => {
                     let file = arguments.next().ok_or("--json needs a file")?;

@@ -15,7 +15,7 @@ const DURATION: &str = "1h";
 const OGG_SECONDS: &str = "120";
 /// For ffmpeg.
 const MAKE_DEADLINE: Duration = Duration::from_secs(120);
-/// For an answer to a request.
+/// The time to wait for an answer to a request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Begins to publish. It ends when it is dropped.

@@ -1,5 +1,5 @@
-//! From the request to the first picture over WHEP, when there is a keyframe to begin with. What the browser and a
-//! busy machine take of it is taken from a session straight from one connection to another on the same page.
+//! From the request to the first picture over WHEP, when there is a keyframe to begin with. The share of the
+//! browser and of a busy machine is measured by a session between two connections on the same page.
 
 use testkit::{Clip, Server, wait_until};
 
@@ -7,10 +7,10 @@ use crate::browser::Browser;
 use crate::session::{begin, figures, prepare};
 use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 
-/// What the server may take. Where the control takes longer than this, the server may take as much again.
+/// What the server may add. Where the control takes longer than this, the server may add as much again.
 const ADDED_MS_MAX: f64 = 500.0;
 
-/// Sessions of either kind, one after the other.
+/// Sessions of each kind, one after the other.
 const ROUNDS: usize = 5;
 
 /// A session from this page to itself; `straight` is the time to its first picture.

@@ -15,8 +15,8 @@ use crate::browser::Browser;
 use crate::session::{begin, figures, prepare};
 use crate::support::{DEADLINE, wait_for_stream};
 
-/// What the server may add. Where the machine is so busy that the control, the same pictures straight from one
-/// connection to another, takes longer than this, the server may add as much again.
+/// What the server may add. Where the machine is so busy that the control, the same pictures straight from
+/// one connection to another, takes longer than this, the server may add as much again.
 const ADDED_MS_MAX: f64 = 150.0;
 
 const WIDTH: usize = 640;
@@ -26,7 +26,7 @@ const FRAMES_PER_SECOND: u32 = 30;
 const SIDE: usize = 40;
 const ROW: usize = 16;
 
-/// Pictures looked at.
+/// Pictures measured.
 const SAMPLES: u64 = 120;
 
 /// Draws the clock, and reads it from a video: `delays` are the ages of what is shown, in milliseconds.
@@ -75,7 +75,7 @@ const CLOCK: &str = r"
     };
 ";
 
-/// A page that shows its clock as it comes straight from one connection to another.
+/// A page that shows its clock over a direct connection between two of its own.
 const STRAIGHT: &str = r"
     const canvas = document.createElement('canvas');
     canvas.width = 640;
@@ -114,7 +114,7 @@ fn middle(browser: &Browser, name: &str) -> f64 {
         assert!(figures(browser).is_object());
         let delays = browser.run(&format!("return window.{name} ?? [];"));
         let delays = delays.as_array().unwrap();
-        // The first ones are from before the connections knew their way.
+        // The first ones are from before the connections had settled.
         read = delays
             .iter()
             .skip(60)
@@ -146,7 +146,7 @@ fn from_whip_to_whep() {
     );
 }
 
-/// All of it, encoder and decoder included, which one machine has to do besides.
+/// The whole path, encoder and decoder included, which run on the same machine.
 #[test]
 fn from_rtmp_to_whep() {
     let server = Server::start();

@@ -1,8 +1,8 @@
-//! Who joins a stream whose one keyframe is forty seconds old has a picture within a second, over every
-//! protocol; and the stream takes no more memory than there is for streams.
+//! A viewer that joins a stream whose one keyframe is forty seconds old has a picture within a second, over
+//! every protocol; and the stream stays within the memory for streams.
 //!
-//! The encoder makes a keyframe only when it is asked, as browsers do. What a busy machine adds is taken from a
-//! joiner of the same protocol and the same moment, whose stream has a keyframe every second.
+//! The encoder makes a keyframe only when it is asked, as browsers do. What a busy machine adds is measured
+//! by a joiner of the same protocol at the same moment, whose stream has a keyframe every second.
 
 use std::thread;
 
@@ -13,13 +13,13 @@ use crate::support::{DEADLINE, wait_for_stream};
 
 const MIB: f64 = 1024.0 * 1024.0;
 const LOG_MIB: f64 = 16.0;
-/// Pages are whole.
+/// Memory is counted in whole pages.
 const MORE_MAX: f64 = 1.1;
 /// How old the stream's newest keyframe is.
 const AGE_SECONDS: f64 = 40.0;
 const PICTURE_WITHIN_MS: f64 = 1_000.0;
 
-/// Streams of one server: the one in question, and the one beside it.
+/// Streams of one server: the one under test, and its control.
 const RARE: &str = "live/rare";
 const USUAL: &str = "live/usual";
 
@@ -70,7 +70,7 @@ fn join_late(protocol: &str) {
     assert!(most <= LOG_MIB * MORE_MAX * MIB, "{most} bytes of logs");
 }
 
-/// Publishes pictures over WHIP with a keyframe every `interval`, but for those asked for.
+/// Publishes pictures over WHIP with a keyframe every `interval`, except for requested ones.
 fn film(server: &Server, stream: &str, rate: &str, interval: &str) -> Process {
     let address = server.addr("http");
     let url = format!("whip+http://{PUBLISH_KEY}@{address}/{stream}/whip");
@@ -80,7 +80,7 @@ fn film(server: &Server, stream: &str, rate: &str, interval: &str) -> Process {
         .start()
 }
 
-/// In seconds. Of one that stays away, the interval is what has passed since.
+/// In seconds. While none arrives, the interval is the time since the last.
 fn age_of_keyframe(server: &Server, stream: &str) -> Option<f64> {
     let all = server.api("streams");
     let mut all = all["streams"].as_array()?.iter();
@@ -88,7 +88,7 @@ fn age_of_keyframe(server: &Server, stream: &str) -> Option<f64> {
     entry["keyframes"]["interval_seconds"].as_f64()
 }
 
-/// One listener for three seconds, whose frames are looked at.
+/// One listener for three seconds, whose frames are checked.
 fn join(url: &str) -> Process {
     Tool::carillon()
         .args(["load", "listen", url, "--json", "--listeners", "1"])

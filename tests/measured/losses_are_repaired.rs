@@ -1,5 +1,5 @@
-//! Viewers over WebRTC behind networks that lose packets decode nearly everything, and do not storm the server
-//! with requests.
+//! Viewers over WebRTC behind networks that lose packets decode nearly everything, and do not flood the
+//! server with requests.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ const VIEWERS: u32 = 10;
 const SPAN: Duration = Duration::from_secs(20);
 /// Each way.
 const DELAY: Duration = Duration::from_millis(50);
-/// Pictures that the load's publisher sends in a second. Its sound is transcoded, which no stamp outlives.
+/// Pictures that the load's publisher sends per second. Its sound is transcoded, which loses the stamps.
 const PICTURES_PER_SECOND: f64 = 25.0;
 
-/// The share of packets lost, and the share of frames that a decoder can use all the same.
+/// The share of packets lost, and the share of frames that a decoder can still use.
 const NETWORKS: [(f64, f64); 3] = [(0.01, 0.99), (0.05, 0.97), (0.10, 0.92)];
 
-/// How many times a lost packet is asked for: repetitions get lost, too.
+/// How often a lost packet is asked for: repetitions get lost, too.
 const REQUESTS_PER_LOSS_MAX: f64 = 2.0;
 /// Keyframes that one viewer asks for, per second.
 const KEYFRAME_REQUESTS_MAX: f64 = 0.5;

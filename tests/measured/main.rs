@@ -25,6 +25,6 @@ mod losses_are_repaired;
 mod newcomers_come_through;
 mod publishers_return;
 mod samples_are_combined;
-mod slow_listeners_hurt_nobody;
+mod slow_listeners_hurt_no_others;
 mod small_audiences_wait_for_nothing;
-mod stalled_players_hurt_nobody;
+mod stalled_players_hurt_no_others;

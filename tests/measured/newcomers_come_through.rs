@@ -1,9 +1,9 @@
-//! Few addresses flood every door at once: sessions that nobody comes for, connections that say nothing,
-//! RTMP that stops after its handshake, checks of unknown sessions. A newcomer from another address is
-//! served as before, and those who listen notice nothing.
+//! Few addresses flood every port at once: sessions that no peer connects to, connections that send nothing,
+//! RTMP that stops after its handshake, checks of unknown sessions. A newcomer from another address is served
+//! as before, and present listeners notice nothing.
 //!
-//! Before and while are compared in one run, with the same number of listeners and newcomers. All
-//! addresses are of the loopback, and the flood is bounded in number and time.
+//! Before and during the flood are compared in one run, with the same number of listeners and newcomers. All
+//! addresses are on the loopback, and the flood is bounded in number and time.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ use testkit::{Clip, Server, need_descriptors};
 
 use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 
-/// What one of the two looks takes; at its beginning, listeners are given what came in between.
+/// The length of each of the two measurements; at its beginning, listeners receive what came in between.
 const SPAN: Duration = Duration::from_secs(10);
 const SETTLING: Duration = Duration::from_secs(1);
 const PRESENT: usize = 20;
@@ -29,7 +29,7 @@ const SERVED_WITHIN: Duration = Duration::from_millis(100);
 /// The flood costs processor time, which a small machine feels.
 const GAPS_GROW_MAX: f64 = 1.5;
 
-/// What a kind of stranger does: from how many addresses, how often in all, and what stays open.
+/// What one kind of flood does: from how many addresses, how often in all, and how many stay open.
 struct Flood {
     first_host: u8,
     hosts: u8,
@@ -37,7 +37,7 @@ struct Flood {
     kept: usize,
 }
 
-/// As many as the four have places, and again: they are held throughout.
+/// Twice as many as the four may have connections: all permits are held throughout.
 const SILENT: Flood = Flood {
     first_host: 2,
     hosts: 4,
@@ -75,7 +75,7 @@ fn while_few_addresses_flood_every_door() {
         scope.spawn(|| flood(&SILENT, &stop, |host| connect(host, server.addr("http"))));
         scope.spawn(|| flood(&RTMP, &stop, |host| shake_hands(host, server.addr("rtmp"))));
         scope.spawn(|| flood(&SESSIONS, &stop, |host| open_session(host, &server)));
-        scope.spawn(|| check_nobodys_sessions(server.addr("webrtc"), &stop));
+        scope.spawn(|| check_unknown_sessions(server.addr("webrtc"), &stop));
         let _end = End(&stop);
         Look::at(&server, &mut present)
     });
@@ -98,7 +98,7 @@ fn while_few_addresses_flood_every_door() {
     assert!(ratio <= GAPS_GROW_MAX, "gaps grew {ratio:.2}-fold");
 }
 
-/// Ends the flood, also when somebody was not served.
+/// Ends the flood, also when a newcomer was not served.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -107,7 +107,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// How newcomers and listeners fare for a while: 99th percentiles.
+/// Delays of newcomers and listeners for a while: 99th percentiles.
 #[derive(Debug)]
 struct Look {
     /// How long newcomers waited to be served.
@@ -141,7 +141,7 @@ impl Look {
     }
 }
 
-/// Newcomers, one after the other, in turn to each door: how long each waited to be served.
+/// Newcomers, one after the other, on each port in turn: how long each waited to be served.
 fn newcomers(server: &Server, span: Duration) -> Vec<Duration> {
     let end = Instant::now() + span;
     let mut waits = Vec::new();
@@ -184,12 +184,12 @@ fn ask(server: &Server, path: &str, is_enough: impl Fn(&[u8]) -> bool) -> Vec<u8
     answer
 }
 
-/// As far as the server answers somebody who has shown no key.
+/// As far as the server answers a peer without a key.
 fn player(server: &Server) {
     shake_hands(NEWCOMER, server.addr("rtmp")).unwrap();
 }
 
-/// Sees strangers come, evenly, until they are all there or it is over. What fails is the server's right.
+/// Runs a flood, evenly, until it is complete or stopped. The server may refuse any of it.
 fn flood<T>(flood: &Flood, stop: &AtomicBool, come: impl Fn(u8) -> Option<T>) {
     let apart = SPAN / (flood.total + flood.total / 8);
     let began = Instant::now();
@@ -231,7 +231,7 @@ fn shake_hands(host: u8, to: SocketAddr) -> Option<TcpStream> {
     Some(socket)
 }
 
-/// Opens a session and goes away.
+/// Opens a session and never connects.
 fn open_session(host: u8, server: &Server) -> Option<()> {
     let request = format!(
         "POST /radio.mp3/whep HTTP/1.1\r\nHost: x\r\nContent-Type: application/sdp\r\n\
@@ -244,8 +244,8 @@ fn open_session(host: u8, server: &Server) -> Option<()> {
     socket.read_exact(&mut answer).ok()
 }
 
-/// Connectivity checks (RFC 8445) that name a session which is none.
-fn check_nobodys_sessions(to: SocketAddr, stop: &AtomicBool) {
+/// Connectivity checks (RFC 8445) of a session that does not exist.
+fn check_unknown_sessions(to: SocketAddr, stop: &AtomicBool) {
     let socket = UdpSocket::bind((Ipv4Addr::new(127, 0, 0, 2), 0)).unwrap();
     let mut check = vec![0, 1, 0, 16, 0x21, 0x12, 0xa4, 0x42];
     check.extend([7; 12]);
@@ -268,7 +268,7 @@ fn percentile_99(mut of: Vec<Duration>) -> Duration {
     of[(of.len() * 99).div_ceil(100) - 1]
 }
 
-/// Somebody who listens.
+/// The offer of a listener.
 const OFFER: &str = "v=0\r\no=- 4611732854375898212 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n\
     a=group:BUNDLE 0\r\na=msid-semantic: WMS\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n\
     a=rtpmap:111 opus/48000/2\r\na=fmtp:111 minptime=10;useinbandfec=1\r\nc=IN IP4 0.0.0.0\r\n\

@@ -1,4 +1,4 @@
-//! A publisher that was gone comes back, and a viewer over WebRTC sees and hears as before.
+//! A publisher returns after a gap, and a viewer over WebRTC sees and hears as before.
 
 use std::time::Duration;
 
@@ -15,20 +15,20 @@ const GAPS: [Duration; 3] = [
     Duration::from_secs(5),
     Duration::from_secs(30),
 ];
-/// How long a viewer may take to be as before.
+/// How long a viewer may take to recover.
 const RECOVERY: Duration = Duration::from_secs(5);
-/// What is looked at before and after.
+/// The time measured before and after.
 const WINDOW: Duration = Duration::from_secs(8);
 
-/// The share of the pictures that arrive that are shown.
+/// The share of arriving pictures that must be shown.
 const SHOWN_MIN: f64 = 0.95;
-/// By how much later they are shown, from their arrival on: browsers hold pictures back for the sound in
-/// steps of 80 ms. Without the lane's clock running on it is 200 to 3,000 ms.
+/// How much later they may be shown after their arrival: browsers hold pictures back for the sound in steps
+/// of 80 ms. If the lane's clock stopped in the gap, it would be 200 to 3,000 ms.
 const DELAY_MORE_MAX_MS: f64 = 100.0;
-/// Between what is heard and what is seen.
+/// Between sound and picture as played.
 const APART_MAX_MS: f64 = 40.0;
 
-/// Keeps what the browser says of its session, ten times a second.
+/// Records the browser's figures on its session, ten times a second.
 const LOOK: &str = r"
     window.looks = [];
     const seen = {shown: 0, late: 0, count: 0};
@@ -46,8 +46,8 @@ const LOOK: &str = r"
     return null;
 ";
 
-/// What the looks of a stretch of time say; times in milliseconds, the middle one of how far sound and
-/// picture are apart.
+/// A summary of the records of a stretch of time; times in milliseconds, the distance of sound and picture as
+/// its median.
 const SUMMARY: &str = r"
     const all = looks.filter(look => look.at >= FROM && look.at < TO && look.audio && look.video);
     const first = all[0], last = all[all.length - 1];
@@ -67,8 +67,8 @@ const SUMMARY: &str = r"
     };
 ";
 
-/// A viewer whose publisher goes and comes back, and one beside whose publisher stays: what a busy machine does to
-/// both is not the gap's doing.
+/// A viewer whose publisher leaves and returns, and one whose publisher stays: effects of a busy machine show
+/// on both.
 struct Pair<T> {
     returned: T,
     stayed: T,
@@ -113,7 +113,7 @@ fn after_a_moment_some_seconds_and_half_a_minute() {
     }
 }
 
-/// What shows from now on.
+/// Measures from now on.
 fn look(viewers: &Pair<Browser>) -> Pair<Value> {
     let now = |viewer: &Browser| viewer.run("return performance.now();").as_f64().unwrap();
     let stretch = |viewer| {
@@ -158,7 +158,7 @@ fn assert_as_before(before: &Pair<Value>, after: &Pair<Value>) {
         late(now) <= most,
         "later than {most} ms: {now}, beside {beside}"
     );
-    // A browser that has too little of a processor does not keep to that without a gap, either.
+    // A browser with too little processor time misses that without a gap, too.
     let apart = |of| number(of, "apart").abs();
     let most = APART_MAX_MS.max(apart(then)).max(apart(beside));
     assert!(apart(now) <= most, "{then} {now}, beside {beside}");

@@ -1,10 +1,10 @@
 //! With ten listeners and default settings a sample reaches the sockets within five milliseconds:
 //! messages grow only under load.
 //!
-//! What is late is compared with words from one thread of this program to another, over a socket, at the
-//! same time: on a machine that is busy some of those are late as well. They come as often as the server's
-//! visits, and the thread that has them works for as long, because a thread that works is interrupted more often
-//! than one that only wakes. A sample takes that way twice, to the thread that reads and to the worker.
+//! Delays are compared with those of messages between two threads of this program, over a socket, at the same
+//! time: on a busy machine some of those are late as well. They are as frequent as the server's visits, and
+//! the receiving thread works for as long, because a working thread is interrupted more often than one that
+//! only wakes. A sample takes that way twice, to the thread that reads and to the worker.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,8 @@ use testkit::{Clip, Hops, Metrics, Server};
 use crate::support::{publish_rtmp, wait_for_stream};
 
 const LISTENERS: usize = 10;
-/// Media that the server's work and pace are learnt from, and that its delays are taken from, per listener.
+/// Media from which the server's work and pace are learnt, and media in which its delays are measured, per
+/// listener.
 const LEARNT_BYTES: usize = 300_000;
 const MEASURED_BYTES: usize = 1_600_000;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -61,7 +62,7 @@ fn ten_listeners() {
     );
 }
 
-/// All of them read so much more.
+/// Has each listener read `bytes` more.
 fn read(listeners: &mut [Listener], bytes: usize) {
     std::thread::scope(|scope| {
         for listener in listeners {

@@ -1,9 +1,9 @@
-//! `.ts` and `.mp4` as live bodies: players of all makes get every picture and every frame of sound as it was
-//! sent, from the join on.
+//! `.ts` and `.mp4` as live bodies: different players get every picture and every frame of sound as sent,
+//! from the join on.
 //!
-//! ffmpeg and GStreamer take the bodies apart, each by its own demuxers, and what they find is compared with what
-//! was sent: pictures as they decode, sound as it is coded, because a decoder of AAC that starts in the middle
-//! has heard less than one that did not. VLC plays them.
+//! ffmpeg and GStreamer demux the bodies, each by its own demuxers, and their output is compared with what
+//! was sent: pictures decoded, sound coded, because a decoder of AAC that starts in the middle has less
+//! history. VLC plays them.
 
 use std::path::{Path, PathBuf};
 
@@ -16,25 +16,25 @@ use crate::support::{
     DEADLINE, play_url, publish_icecast, publish_rtmp, server_with_short_linger, wait_for_stream,
 };
 
-/// Longer than everybody takes to join and to get enough.
+/// Longer than all players take to join and to get enough.
 const SECONDS: u32 = 60;
 /// What players get before the publishers stop: some seconds.
 const PICTURE_BYTES: u64 = 200_000;
 const SOUND_BYTES: u64 = 40_000;
-/// The same of decoded pictures, in a file that is called so.
+/// The same of decoded pictures, in a file with that extension.
 const DECODED_BYTES: u64 = 75 * 320 * 180 * 3 / 2;
 const DECODED: &str = "yuv";
 const DECODED_INPUT: &str = "-f rawvideo -pixel_format yuv420p -video_size 320x180";
-/// Of what a player gets, so much at least is a run of what was sent.
+/// At least this much of what a player gets is a run of what was sent.
 const FRAMES: usize = 50;
 
-/// The last pictures are not compared: the publishers are stopped anywhere, also where pictures that are shown
-/// earlier would come next.
+/// The last pictures are not compared: the publishers are stopped anywhere, also where pictures that are
+/// shown earlier would come next.
 const REORDERED: usize = 8;
 
 const BOTH: &[&str] = &[".ts", ".mp4"];
 
-/// One stream: what is sent, and what it can be had as.
+/// One stream: its media, and the forms it is available in.
 struct Show {
     stream: &'static str,
     clip: Clip,
@@ -48,7 +48,7 @@ struct Coding {
     /// What GStreamer puts between its demuxer and the file.
     gstreamer: &'static str,
     extension: &'static str,
-    /// What ffmpeg needs to compare packets of it from one container with those from another.
+    /// What ffmpeg needs to compare its packets from one container with those from another.
     filter: &'static [&'static str],
 }
 
@@ -62,9 +62,9 @@ const HEVC: Coding = Coding {
     extension: "hevc",
     filter: &[],
 };
-/// Decoded, because what GStreamer writes of AV1 has no delimiters by which ffmpeg would find pictures. Of a fragment
-/// with one picture its `qtdemux` (1.22) says that there is no frame rate, upon which its decoder of AV1, and none of
-/// the others, begins anew within a group and fails, with files of ffmpeg's as well; so the rate is said.
+/// Decoded, because AV1 as GStreamer writes it has no delimiters by which ffmpeg would find pictures. Of a
+/// fragment with one picture its `qtdemux` (1.22) reports no frame rate, upon which its AV1 decoder, unlike
+/// the others, starts anew within a group and fails, with files of ffmpeg's as well; so the rate is given.
 const AV1: Coding = Coding {
     gstreamer: "capssetter caps=video/x-av1,framerate=25/1 ! av1dec ! videoconvert ! video/x-raw,format=I420",
     extension: DECODED,
@@ -135,7 +135,7 @@ const SHOWS: [Show; 7] = [
 ];
 
 impl Show {
-    /// Publishes it over RTMP by an ffmpeg that knows Enhanced RTMP, or as a source.
+    /// Publishes it over RTMP by an ffmpeg with Enhanced RTMP, or as a source.
     fn publish(&self, server: &Server) -> Process {
         if self.clip == Clip::Adts {
             return publish_icecast(server, self.clip, SECONDS, self.stream);
@@ -179,7 +179,7 @@ fn is_decoded(file: &Path) -> bool {
         .is_some_and(|extension| extension == DECODED)
 }
 
-/// A player that writes what it finds in a body to files.
+/// A player that writes the tracks of a body to files.
 struct Recorder {
     name: String,
     show: &'static Show,
@@ -251,9 +251,9 @@ impl Recorder {
         self.picture.as_deref().is_none_or(has_pictures) && has(&self.sound, SOUND_BYTES)
     }
 
-    /// Demands that the files have what was sent, when the stream has ended.
+    /// Demands that the files hold what was sent, once the stream has ended.
     fn check(mut self, pictures: &[Frame], sounds: &[Frame]) {
-        // GStreamer asks for what comes after the end, and calls it an error that there is nothing.
+        // GStreamer reconnects after the end, and reports that there is nothing as an error.
         self.process.wait(DEADLINE);
         let joins = |sent, got: &[Frame]| {
             let join = framemd5::join(sent, got, 0);
@@ -271,7 +271,7 @@ impl Recorder {
     }
 }
 
-/// VLC says which tracks it found, and which it cannot decode.
+/// VLC names the tracks it found, and those it cannot decode.
 fn start_vlc(server: &Server, show: &Show, suffix: &str) -> Process {
     vlc()
         .args(["-vv", "--intf", "dummy", "--no-video-title-show"])
@@ -332,7 +332,7 @@ fn what_players_get_is_what_was_sent() {
     }
 }
 
-/// HEVC and Opus come in over WebRTC, from GStreamer, and go out by every protocol that has them.
+/// HEVC and Opus come in over WebRTC, from GStreamer, and go out by every protocol that carries them.
 #[test]
 fn hevc_over_whip_is_had_as_it_was_sent() {
     let folder = tempfile::tempdir().unwrap();
@@ -394,7 +394,7 @@ fn hevc_over_whip_is_had_as_it_was_sent() {
     }
 }
 
-/// Chromium takes the body as it comes into a `MediaSource`, and time advances.
+/// Chromium takes the body as it arrives into a `MediaSource`, and time advances.
 #[test]
 fn chromium_plays_mp4_by_media_source() {
     const PLAY: &str = r"
@@ -461,7 +461,7 @@ fn chromium_plays_mp4_by_media_source() {
     }
 }
 
-/// What cannot be sent as a transport stream is said.
+/// A refused transport stream names the reason.
 #[test]
 fn av1_has_no_transport_stream() {
     let server = Server::start();

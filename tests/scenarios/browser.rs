@@ -21,7 +21,7 @@ impl Browser {
         Self::open_with(&[])
     }
 
-    /// With more arguments for Chromium.
+    /// With additional arguments for Chromium.
     pub(crate) fn open_with(arguments: &[&str]) -> Self {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .unwrap()
@@ -75,7 +75,7 @@ impl Browser {
         self.call("execute/sync", &json!({"script": script, "args": []}))
     }
 
-    /// Has every page that is opened from now on run a script before its own.
+    /// Has every page opened from now on run a script before its own.
     pub(crate) fn before_each_page(&self, script: &str) {
         self.devtools(
             "Page.addScriptToEvaluateOnNewDocument",
@@ -83,7 +83,7 @@ impl Browser {
         );
     }
 
-    /// Makes the window show so many pixels.
+    /// Resizes the window to this many pixels.
     pub(crate) fn resize(&self, width: u32, height: u32) {
         let size = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
@@ -117,7 +117,7 @@ impl Browser {
         )
     }
 
-    /// Keeps a picture of the page for whoever wants to look.
+    /// Keeps a picture of the page for later inspection.
     pub(crate) fn screenshot(&self, name: &str) {
         let path = format!("/session/{}/screenshot", self.session);
         let picture = call(self.driver, "GET", &path, &Value::Null);

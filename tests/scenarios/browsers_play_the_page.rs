@@ -5,7 +5,7 @@ use testkit::{Clip, Server, wait_until};
 use crate::browser::Browser;
 use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 
-/// Waits until the page's player has played so many seconds without an error.
+/// Waits until the page's player has played for `seconds` without an error.
 fn plays(browser: &Browser, seconds: f64) {
     wait_until("the player to play", DEADLINE, || {
         let state = browser.run(

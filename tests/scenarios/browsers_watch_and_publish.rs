@@ -1,4 +1,4 @@
-//! Chromium watches and publishes over WebRTC: by our pages, and by nothing but RFC 9725 and WHEP.
+//! Chromium watches and publishes over WebRTC: by our pages, and by bare RFC 9725 and WHEP.
 
 use serde_json::Value;
 use testkit::{Clip, PUBLISH_KEY, Server, Tool, wait_until};
@@ -8,10 +8,10 @@ use crate::firefox::Firefox;
 use crate::session::{assert_watched, figures, publish_camera, watch};
 use crate::support::{DEADLINE, play_url, publish_icecast, publish_rtmp, wait_for_stream};
 
-/// More packets than are left before the sequence numbers of a track that starts at random wrap, often.
+/// More packets than are left before the sequence numbers of a track with a random start wrap, often.
 const FRAMES: u64 = 320;
 
-/// A camera and a microphone that are none, and that nobody is asked about.
+/// A fake camera and microphone, without a permission prompt.
 const CAMERA: &[&str] = &[
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
@@ -43,7 +43,7 @@ fn chromium_watches_the_demo_and_a_stream_over_rtmp_with_sound() {
     }
 }
 
-/// Demands that pictures are decoded as fast as they are made: 25 a second, by the clock of the sound.
+/// Demands that pictures are decoded as fast as they are made: 25 per second, by the clock of the sound.
 fn assert_is_at_rate(browser: &Browser) {
     let now = || {
         let figures = figures(browser);
@@ -106,7 +106,7 @@ fn a_radio_over_icecast_is_heard_over_webrtc() {
     });
 }
 
-/// Waits until the page says it.
+/// Waits until the page shows the text.
 fn says(browser: &Browser, words: &str) {
     let mut last = Value::Null;
     wait_until(words, DEADLINE, || {
@@ -115,13 +115,13 @@ fn says(browser: &Browser, words: &str) {
     });
 }
 
-/// Has the page's own session keep figures, as those of a bare client do, from its request on.
+/// Has the page's own session keep the figures of a bare client, from its request on.
 const LISTEN_IN: &str = r"
     window.failure = null;
     window.figures = {};
     const video = document.querySelector('video');
     video.requestVideoFrameCallback(function look(_, frame) {
-        // What the page showed before came by another way, without a time of arrival.
+        // What the page showed before came by another path, without a time of arrival.
         if (frame.receiveTime === undefined) video.requestVideoFrameCallback(look);
         else figures.firstFrame = performance.now() - asked;
     });
@@ -180,7 +180,7 @@ fn play_with_low_delay(browser: &Browser, server: &Server, stream: &str) {
 
 #[test]
 fn the_player_page_says_why_low_delay_does_not_work() {
-    // Nobody can be reached there, so no session connects.
+    // No server can be reached there, so no session connects.
     let server = Server::builder()
         .arg("--demo")
         .set("webrtc", "public_ips", "[\"192.0.2.1\"]")
@@ -228,7 +228,7 @@ fn a_camera_in_chromium_is_seen_and_heard_everywhere() {
         play_url(&server, "live/cam"),
         server.http_url("/live/cam.flv"),
     ] {
-        // Opus is newer in FLV than Debian's ffmpeg.
+        // Debian's ffmpeg is older than Opus in FLV.
         let frames = Tool::current_ffmpeg()
             .args(["-i", &url, "-t", "3", "-f", "framecrc", "-"])
             .run(DEADLINE);

@@ -1,5 +1,5 @@
-//! The demo clip can be repeated for ever: picture and sound end at the same instant, and whoever
-//! joins at the start of a turn can decode at once.
+//! The demo clip can be repeated forever: picture and sound end at the same instant, and a player that joins
+//! at the start of a turn can decode at once.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! HEVC, AV1, VP9 and Opus go in by Enhanced RTMP and come out over RTMP and HTTP-FLV as they
-//! were; those who come late begin at a keyframe.
+//! HEVC, AV1, VP9 and Opus go in by Enhanced RTMP and come out over RTMP and HTTP-FLV unchanged; late joiners
+//! begin at a keyframe.
 
 use testkit::framemd5::{self, Frame};
 use testkit::{Clip, PUBLISH_KEY, Player, Publisher, Tool};
@@ -9,8 +9,8 @@ use crate::support::{
     DEADLINE, assert_joins, file, play_url, server_with_short_linger, wait_for_stream,
 };
 
-/// Publishes `clip` by a current ffmpeg and demands that a player and a listener get all of it.
-/// `more` are ffmpeg's options to the publisher.
+/// Publishes `clip` by a current ffmpeg and demands that a player and a listener get all of it. `more` are
+/// additional options of the publisher.
 fn relayed(clip: Clip, more: &[&str]) {
     let server = server_with_short_linger();
     let sent = clip.seconds(8);
@@ -35,7 +35,7 @@ fn relayed(clip: Clip, more: &[&str]) {
 
     let body = file(&body);
     for (what, got) in [("RTMP", player.file()), ("FLV", body.path())] {
-        // The pictures as a decoder sees them: it would not begin anywhere but at a keyframe.
+        // The pictures as decoded: a decoder only begins at a keyframe.
         let of = |path| {
             framemd5::video(&framemd5::decoded_by(
                 Tool::current_ffmpeg(),
@@ -96,8 +96,7 @@ fn two_tracks_of_sound() {
     relayed(Clip::FlvMultitrack, &["-map", "0"]);
 }
 
-/// Players that do not know a codec are told nothing else than those who do: the bytes are the
-/// same for all. What they know of it they take.
+/// Players that do not know a codec are sent the same bytes as those that do. They play the tracks they know.
 #[test]
 fn a_player_of_old_takes_the_sound() {
     let server = server_with_short_linger();

@@ -1,5 +1,5 @@
-//! A listener counts the same by whatever protocol it comes: one load over all of them, and what metrics and
-//! API say of it.
+//! A listener is counted the same over every protocol: one load over all of them, compared with metrics and
+//! API.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -12,17 +12,17 @@ use crate::support::{Certificate, DEADLINE, play_url, publish_rtmp, wait_for_str
 
 const SHOW: &str = "live/show";
 
-/// Beyond this a listener is moved forward by `skip_after`.
+/// A listener further behind is moved forward by `skip_after`.
 const BEHIND_SECONDS: f64 = 2.5;
 
 /// Viewers over WebRTC.
 const VIEWERS: u64 = 2;
 
-/// What a program that listens received, beside what the server says of it.
+/// What a listening program received, compared with the server's figures on it.
 struct Client {
     what: &'static str,
     protocol: &'static str,
-    /// What the API calls it.
+    /// Its id in the API.
     id: u64,
     running: Running,
 }
@@ -64,7 +64,7 @@ fn figure(server: &Server, id: u64, name: &str) -> f64 {
     own.and_then(|one| one[name].as_f64()).unwrap_or(0.0)
 }
 
-/// A listener on its own, so that what is new in the API is it.
+/// A single listener, so that the new entry in the API is its own.
 fn join(
     server: &Server,
     what: &'static str,
@@ -90,7 +90,7 @@ fn of_protocol(metrics: &Metrics, name: &str, protocol: &str) -> f64 {
     metrics.sum(name, &[&format!("protocol=\"{protocol}\"")])
 }
 
-/// Everybody but the viewers over WebRTC.
+/// All listeners but the viewers over WebRTC.
 fn join_all(server: &Server, certificate: &Certificate, folder: &TempDir) -> Vec<Client> {
     let curl = |what: &str, more: &[&str], url: String| {
         let file = folder.path().join(what);
@@ -134,7 +134,7 @@ fn join_all(server: &Server, certificate: &Certificate, folder: &TempDir) -> Vec
     ]
 }
 
-/// Has two viewers watch for a while; what they say of it.
+/// Has two viewers watch for a while. Returns their report.
 fn watch_over_webrtc(server: &Server) -> Value {
     let url = format!("whep+http://{}/{SHOW}/whep", server.addr("http"));
     let mut watching = Tool::carillon()
@@ -150,8 +150,8 @@ fn watch_over_webrtc(server: &Server) -> Value {
     report.unwrap_or_else(|error| panic!("{error}: {}", watching.stderr()))
 }
 
-/// Freezes those who see pictures, one after another, until each is far enough behind to be moved forward. Over HTTP/2
-/// the buffers of library and kernel hold minutes of this stream.
+/// Freezes the clients that watch pictures, one after another, until each is far enough behind to be moved
+/// forward. Over HTTP/2 the buffers of library and kernel hold minutes of this stream.
 fn stall(server: &Server, clients: &mut [Client]) {
     let is_stalled =
         |client: &&mut Client| matches!(client.protocol, "flv" | "rtmp") && client.what != "h2";
@@ -184,7 +184,7 @@ fn every_metric_of_listeners_counts_each_of_them() {
         .set("fanout", "workers", "2")
         .set("http", "tls_listen", "[\"127.0.0.1:0\"]")
         .set("rtmp", "tls_listen", "[\"127.0.0.1:0\"]")
-        // However long this test is kept waiting, who is frozen stays.
+        // Even if this test is delayed, frozen clients are not dropped.
         .set("fanout.video", "drop_after", "\"120s\"")
         .start();
     let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(90), SHOW);
@@ -205,12 +205,12 @@ fn every_metric_of_listeners_counts_each_of_them() {
     }
     stall(&server, &mut clients);
 
-    // When the stream is over everybody has been sent what was counted.
+    // When the stream is over all listeners have been sent what was counted.
     publisher.kill();
     for client in &mut clients {
         client.process().wait(DEADLINE);
     }
-    wait_until("everybody to have left", DEADLINE, || {
+    wait_until("all clients to have left", DEADLINE, || {
         server.metrics().sum("carillon_listeners", &[]) == 0.0
     });
     let metrics = server.metrics();

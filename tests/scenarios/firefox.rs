@@ -1,5 +1,5 @@
-//! Firefox, driven by Marionette, the protocol of its own that its WebDriver speaks with it: a JSON array
-//! per message, behind its length and a colon.
+//! Firefox, driven by Marionette, the protocol between it and its WebDriver: a JSON array per message,
+//! preceded by its length and a colon.
 
 use std::cell::RefCell;
 use std::io::{BufReader, Read, Write};
@@ -72,7 +72,7 @@ impl Driven for Firefox {
     }
 
     fn run(&self, script: &str) -> Value {
-        // In the page's own world, where what one script leaves is there for the next.
+        // In the page's own world, where a script's variables stay for the next script.
         let request = json!({"script": script, "args": [], "sandbox": null});
         let mut wire = self.wire.borrow_mut();
         wire.call("WebDriver:ExecuteScript", &request)["value"].take()

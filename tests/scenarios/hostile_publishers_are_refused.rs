@@ -32,7 +32,7 @@ fn complaint(url: &str, format: &str) -> String {
 #[test]
 fn wrong_and_missing_keys() {
     let server = Server::start();
-    const WRONG: &str = "no-key-of-this-house";
+    const WRONG: &str = "no-key-of-this-server";
     for key in [WRONG, ""] {
         let said = complaint(&server.rtmp_url("live/show", key), "flv");
         assert!(said.contains("credential is"), "{said}");
@@ -46,7 +46,7 @@ fn wrong_and_missing_keys() {
 }
 
 #[test]
-fn the_default_configuration_lets_nobody_publish_without_the_key() {
+fn the_default_configuration_refuses_publishers_without_the_key() {
     let server = Server::builder().set("auth", "publish_key", "\"\"").start();
     complaint(&format!("rtmp://{}/live/show", server.addr("rtmp")), "flv");
     complaint(&server.rtmp_url("live/show", "hackme"), "flv");
@@ -129,13 +129,13 @@ fn oversized_slow_and_lying_heads() {
         408
     );
     assert!(begun.elapsed() >= Duration::from_secs(1));
-    // A length beyond every number.
+    // A length larger than any number type.
     let lying = "PUT /r.mp3 HTTP/1.1\r\nAuthorization: Basic c291cmNlOnRlc3RraXQtcHVibGlzaC1rZXk=\r\n\
                  Content-Type: audio/mpeg\r\nContent-Length: 99999999999999999999\r\n\r\n";
     assert_eq!(http::request(addr, lying.as_bytes(), DEADLINE).status, 400);
 }
 
-/// Sends bytes until the server closes; returns what it said.
+/// Sends bytes until the server closes. Returns its answer.
 fn converse(socket: &mut TcpStream, bytes: &[u8]) -> Vec<u8> {
     for part in bytes.chunks(8 << 10) {
         if socket.write_all(part).is_err() {
@@ -189,7 +189,7 @@ fn assert_survives(what: &str, server: &Server, before: u64) {
     );
 }
 
-/// Whether the server said so before it closed.
+/// Whether the server sent `text` before it closed.
 fn said(bytes: &[u8], text: &str) -> bool {
     bytes
         .windows(text.len())
@@ -208,7 +208,7 @@ fn a_length_that_is_a_lie() {
               Content-Type: audio/mpeg\r\nContent-Length: 1000000\r\n\r\nten bytes.",
         )
         .unwrap();
-    // The rest never comes: the silence ends it.
+    // The rest never comes: a timeout ends it.
     let mut answer = Vec::new();
     source.read_to_end(&mut answer).ok();
     assert!(
@@ -285,13 +285,13 @@ fn strangers_own_little_memory() {
     // Before authentication a connection owns at most this much.
     const EACH_MAX: u64 = 256 << 10;
     let server = Server::start();
-    // The first few pay for what the program loads once.
+    // The first few include what the program loads once.
     drop(handshake(&server));
     let before = server.resident_bytes();
     let strangers: Vec<TcpStream> = (0..STRANGERS)
         .map(|_| {
             let mut socket = handshake(&server);
-            // As many messages begun at once as are let through, none of them ended.
+            // As many unfinished messages at once as are allowed.
             for csid in 3..40_u8 {
                 let mut bytes = vec![csid, 0, 0, 0, 0, 0xff, 0xf0, 20, 0, 0, 0, 0];
                 bytes.extend_from_slice(&[0; 128]);
@@ -306,7 +306,7 @@ fn strangers_own_little_memory() {
             socket
         })
         .collect();
-    // What was sent may still lie in the kernel: the most of a second's looks counts.
+    // What was sent may still lie in the kernel: the maximum over a second counts.
     let looks = (0..20).map(|_| {
         std::thread::sleep(Duration::from_millis(50));
         server.resident_bytes()

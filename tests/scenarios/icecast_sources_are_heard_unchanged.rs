@@ -1,4 +1,4 @@
-//! Radio sources of every kind are heard as they were sent.
+//! Radio sources of every kind are relayed unchanged.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ fn ffmpeg_is_heard(clip: Clip, stream: &str) {
     is_heard_to_the_end(&server, clip, stream, clip.content_type());
 }
 
-/// ffmpeg publishes a clip as `audio/mpeg`, which is what it says when it is told no type.
+/// ffmpeg publishes a clip as `audio/mpeg`, its default when no type is given.
 fn ffmpeg_is_heard_whatever_it_says(clip: Clip, stream: &str, content_type: &str) {
     let server = server_with_short_linger();
     let _publisher = Tool::ffmpeg()
@@ -91,7 +91,7 @@ fn webm() {
     ffmpeg_is_heard(Clip::WebM, "clip.webm");
 }
 
-/// Listens until `packets` of `sent` have come, and compares them.
+/// Listens until `packets` of `sent` have arrived, and compares them.
 fn is_heard(server: &Server, stream: &str, sent: &[framemd5::Frame], bytes: usize) {
     wait_for_stream(server, stream);
     let mut listener = server.listen(&format!("/{stream}"));
@@ -102,7 +102,7 @@ fn is_heard(server: &Server, stream: &str, sent: &[framemd5::Frame], bytes: usiz
         let last = body.windows(4).rposition(|bytes| bytes == b"OggS").unwrap();
         body.truncate(last);
     } else {
-        // Or of a frame: of a constant bit rate of 128 kb/s, so any cut is within one.
+        // Or of a frame: at a constant bit rate of 128 kb/s, so any cut is within one.
         body.truncate(body.len() - body.len() % 417);
     }
     let received = file(&body);

@@ -1,5 +1,5 @@
-//! An encoder that makes a keyframe only when it is asked, as browsers do: whoever joins has a picture soon,
-//! whatever the protocol, and the stream takes no memory from others.
+//! An encoder that makes a keyframe only when it is asked, as browsers do: a joiner soon has a picture over
+//! every protocol, and the stream takes no memory from others.
 
 use serde_json::Value;
 use testkit::{PUBLISH_KEY, Process, Server, Tool, wait_until};
@@ -9,7 +9,7 @@ use crate::support::{DEADLINE, wait_for_stream};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Publishes pictures over WHIP of which only the first is a keyframe, but for those asked for.
+/// Publishes pictures over WHIP of which only the first is a keyframe, except for requested ones.
 fn film(server: &Server, stream: &str, rate: &str) -> Process {
     let address = server.addr("http");
     let url = format!("whip+http://{PUBLISH_KEY}@{address}/{stream}/whip");
@@ -25,7 +25,7 @@ fn entry(server: &Server, stream: &str) -> Value {
     all.find(|one| one["name"] == stream).unwrap().clone()
 }
 
-/// Waits until the stream's one keyframe is so many seconds old.
+/// Waits until the stream's one keyframe is this old.
 fn wait_for_age(server: &Server, stream: &str, seconds: f64) {
     wait_until("the keyframe to be old", DEADLINE, || {
         let entry = entry(server, stream);
@@ -34,7 +34,7 @@ fn wait_for_age(server: &Server, stream: &str, seconds: f64) {
     });
 }
 
-/// Nobody has listened, so nobody has asked: the joiner is what asks.
+/// Without listeners no keyframe was requested: the joiner's is the first request.
 #[test]
 fn a_listener_of_flv_is_given_a_fresh_keyframe() {
     let server = Server::start();
@@ -48,16 +48,16 @@ fn a_listener_of_flv_is_given_a_fresh_keyframe() {
         .unwrap()
         .parse()
         .unwrap();
-    // Of one digit behind the point.
+    // Rounded to one decimal place.
     assert!(interval >= 8.0, "{interval}");
     assert_eq!(
         listener.header("x-notice"),
         None,
-        "nobody has to wait that long"
+        "no joiner has to wait that long"
     );
     let has_pictures = |body: &[u8]| flv::times(body, 9).len() > 25;
     assert!(listener.read_until(DEADLINE, has_pictures), "no picture");
-    // Sequence headers have the time of what follows.
+    // Sequence headers have the time of the next picture.
     let pictures = flv::times(listener.body(), 9);
     let sounds = flv::times(listener.body(), 8);
     assert!(
@@ -86,17 +86,17 @@ fn players_and_viewers_are_given_a_fresh_keyframe() {
             .unwrap_or_else(|error| panic!("{error}: {}", finished.stderr));
         assert_eq!(report["joined"], 1, "{report:#}");
         assert_eq!(report["alive"], 1, "{report:#}");
-        // Pictures, and not sound alone: fifty sounds a second come beside.
+        // Pictures, and not sound alone: fifty sounds a second come as well.
         let frames = report["integrity"]["frames"].as_f64().unwrap();
         assert!(frames > 50.0, "{report:#}");
-        // Nothing that was ten seconds old when it came.
+        // No frame that was ten seconds old when it arrived.
         let oldest = report["delay"]["max"].as_f64().unwrap();
         assert!(oldest < 8_000.0, "{report:#}");
     }
 }
 
 #[test]
-fn memory_for_streams_is_a_bound_and_nobody_else_pays() {
+fn memory_for_streams_is_a_bound_and_other_streams_do_not_pay() {
     let server = Server::builder()
         .set("fanout", "log_mib", "16")
         .arg("--demo")
@@ -106,7 +106,7 @@ fn memory_for_streams_is_a_bound_and_nobody_else_pays() {
     let mut greedy = server.listen("/live/greedy.flv");
     assert_eq!(greedy.status(), 200);
     let bound = 16.0 * MIB * 1.1;
-    // More than there is memory for, and half as much again.
+    // One and a half times the memory for streams.
     for round in 1..=6 {
         assert!(greedy.read_until(DEADLINE, |body| body.len() >= round * 4 * 1024 * 1024));
         let used = server.metrics().get("carillon_log_bytes").unwrap();

@@ -1,4 +1,4 @@
-//! `carillon load` tells what happened, to listeners of both protocols, and of other servers, too.
+//! `carillon load` reports what happened, to listeners of both protocols, and on other servers, too.
 
 use serde_json::Value;
 use testkit::{Clip, Nginx, PUBLISH_KEY, Process, Server, Tool};
@@ -6,7 +6,7 @@ use testkit::{Clip, Nginx, PUBLISH_KEY, Process, Server, Tool};
 use crate::support::{DEADLINE, wait_for_stream};
 
 const LISTENERS: u64 = 40;
-/// Listeners who are checked, unless more is said.
+/// Checked listeners, unless configured.
 const CHECKED: u64 = 10;
 
 /// Publishes to `url` until it is dropped.
@@ -17,7 +17,7 @@ fn publish(url: &str, more: &[&str]) -> Process {
         .start()
 }
 
-/// What listening to `url` for two seconds came to.
+/// The report of listening to `url` for two seconds.
 fn listen(url: &str, more: &[&str]) -> Value {
     listen_for("2s", url, more)
 }
@@ -38,7 +38,7 @@ fn number(report: &Value, path: &str) -> f64 {
     value.unwrap_or_else(|| panic!("no {path} in {report:#}"))
 }
 
-/// Nothing was lost, nothing came twice, and frames tell their age.
+/// Nothing was lost, nothing came twice, and frames have an age.
 fn assert_whole(report: &Value) {
     for path in ["/requested", "/begun", "/joined", "/alive"] {
         assert_eq!(number(report, path), LISTENERS as f64, "{path}: {report:#}");
@@ -54,8 +54,8 @@ fn assert_whole(report: &Value) {
     assert_eq!(number(report, "/join/count"), LISTENERS as f64);
 }
 
-/// The slowest and the fastest listener that read everything had that rate, give or take a frame and
-/// what a message holds.
+/// The slowest and the fastest listener that read everything had that rate, within a frame and the samples of
+/// a message.
 fn assert_rate(report: &Value, bits: f64) {
     for path in ["/rate/p1", "/rate/p99"] {
         let ratio = number(report, path) / bits;
@@ -76,7 +76,7 @@ fn listeners_of_a_mount_are_counted_and_checked() {
     assert_rate(&report, 128_000.0);
     assert_eq!(number(&report, "/stalled"), 4.0);
     assert_eq!(number(&report, "/slow"), 4.0);
-    // Those who stalled and those who are slow have no say in rates and gaps.
+    // Stalled and slow listeners do not count in rates and gaps.
     assert_eq!(number(&report, "/rate/count"), 32.0);
     assert_eq!(number(&report, "/gap/count"), 32.0);
     assert!(number(&report, "/server/resident_bytes") > 1e6);
@@ -126,7 +126,7 @@ fn viewers_over_webrtc_are_counted_and_checked() {
 }
 
 #[test]
-fn who_is_lost_or_not_let_in_is_told() {
+fn lost_and_refused_listeners_are_reported() {
     let server = Server::start();
     let mut publisher = publish(&server.icecast_url("radio.mp3", PUBLISH_KEY), &[]);
     wait_for_stream(&server, "radio.mp3");
@@ -189,13 +189,13 @@ fn many_publishers_send_a_file() {
     let url = server.http_url("/radio{n}.mp3");
     let report = listen(&url, &["--streams", "5", "--check", "5"]);
     assert_eq!(number(&report, "/alive"), LISTENERS as f64);
-    // Nobody stamped the clip.
+    // The clip has no stamps.
     assert_eq!(number(&report, "/integrity/frames"), 0.0);
     assert!(number(&report, "/integrity/unstamped") > 100.0);
     assert_eq!(number(&report, "/integrity/damaged"), 0.0);
 }
 
-/// What can be told of our server can be told of another.
+/// Figures on our server are also available for another one.
 #[test]
 fn another_server_is_measured_alike() {
     let mut nginx = Nginx::start();

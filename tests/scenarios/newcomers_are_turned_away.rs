@@ -1,4 +1,4 @@
-//! A server that runs out of something turns newcomers away in good time, and those who listen notice
+//! A server that runs out of something turns newcomers away in good time, and present listeners notice
 //! nothing.
 
 use testkit::http::Listener;
@@ -6,10 +6,10 @@ use testkit::{Clip, Server, wait_until};
 
 use crate::support::{DEADLINE, connect, publish_icecast, wait_for_stream};
 
-/// As many as a server may open that is to feel it soon.
+/// File descriptors of a server that is to run out soon.
 const DESCRIPTORS: u32 = 256;
 
-/// Of these it keeps so many back.
+/// The number of these that it keeps in reserve.
 const SPARED: usize = 32;
 
 const PRESENT: usize = 20;
@@ -36,7 +36,7 @@ fn before_descriptors_run_out(backend: &str) {
     let count = |name: &str, label: &str| server.metrics().sum(name, &[label]);
     let refused = || count("carillon_rejected_total", "reason=\"pressure_descriptors\"");
 
-    // Connections that say nothing, until there is no room for a listener.
+    // Connections that send nothing, until no listener can be accepted.
     let mut silent = Vec::new();
     let mut gone = 0;
     let turned_away = loop {
@@ -45,9 +45,9 @@ fn before_descriptors_run_out(backend: &str) {
         }
         assert!(
             silent.len() < DESCRIPTORS as usize,
-            "nobody was turned away"
+            "no listener was turned away"
         );
-        // Accepted in turn: when it has an answer, those before it are in.
+        // Connections are accepted in order: once this one has an answer, earlier ones are in.
         let newcomer = server.listen("/radio.mp3");
         if newcomer.status() != 200 {
             break newcomer;
@@ -64,8 +64,8 @@ fn before_descriptors_run_out(backend: &str) {
     let level = count("carillon_pressure", "kind=\"descriptors\"");
     assert!((0.9..1.2).contains(&level), "{level}");
 
-    // More of them than there are descriptors: they are closed, and nothing fails. Those newcomers that have
-    // gone were counted as if they were there, until the server looks again; then there is room for as many.
+    // More of them than there are descriptors: they are closed, and nothing fails. Newcomers that have left
+    // are counted as present until the server's next check; then as many can be accepted.
     silent.extend((0..DESCRIPTORS).map(|_| connect(server.addr("http"))));
     wait_until("connections to be closed unread", DEADLINE, || {
         refused() > f64::from(DESCRIPTORS) - (SPARED + gone) as f64
@@ -73,7 +73,7 @@ fn before_descriptors_run_out(backend: &str) {
     let failures = server.metrics().sum("carillon_accept_failures_total", &[]);
     assert_eq!(failures, 0.0);
 
-    // Those who are there hear every byte.
+    // Present listeners hear every byte.
     for listener in &mut present {
         let length = listener.body().len();
         listener.read_bytes(length + 40_000, DEADLINE);
@@ -87,14 +87,14 @@ fn before_descriptors_run_out(backend: &str) {
         assert!(heard[at..at + length] == *listener.body());
     }
 
-    // When the silent ones have gone there is room again.
+    // When the silent connections have closed, a listener can be accepted again.
     drop(silent);
     wait_until("room for a newcomer", DEADLINE, || {
         server.listen("/radio.mp3").status() == 200
     });
 }
 
-/// The answer says why, and when to come again.
+/// The answer gives the reason, and when to try again.
 fn assert_turned_away(mut newcomer: Listener) {
     assert_eq!(newcomer.status(), 503);
     let seconds = newcomer.header("Retry-After").map(str::parse::<u32>);
@@ -107,13 +107,13 @@ fn position(haystack: &[u8], needle: &[u8]) -> usize {
     haystack
         .windows(needle.len())
         .position(|window| window == needle)
-        .expect("everybody hears the same")
+        .expect("all hear the same")
 }
 
 #[test]
 fn before_the_uplink_is_full() {
-    // The clip has 128 kbit/s: seven listeners fit in, and in the second in which they are given the
-    // past at once, fewer.
+    // The clip has 128 kbit/s: seven listeners fit in, and fewer in the second in which they receive the
+    // burst.
     let server = Server::builder()
         .set("limits", "egress_mbps", "1")
         .set("fanout.audio", "burst", "\"0ms\"")
@@ -126,7 +126,7 @@ fn before_the_uplink_is_full() {
     });
     let mut present = Vec::new();
     let turned_away = loop {
-        assert!(present.len() < 50, "nobody was turned away");
+        assert!(present.len() < 50, "no listener was turned away");
         let newcomer = server.listen("/radio.mp3");
         match newcomer.status() {
             200 => present.push(newcomer),

@@ -10,7 +10,7 @@ fn it_loops_for_ever_on_one_timeline() {
     let server = Server::builder().arg("--demo").start();
     let mut listener = server.listen("/demo.flv");
     assert_eq!(listener.status(), 200);
-    // The clip is 10.24 s long: twelve seconds of it cross the seam.
+    // The clip is 10.24 s long: twelve seconds include its seam.
     let mut body = Vec::new();
     wait_until("two turns of the clip", DEADLINE, || {
         listener.read_for(std::time::Duration::from_millis(500));

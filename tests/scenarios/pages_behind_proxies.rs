@@ -1,4 +1,4 @@
-//! The pages below a path prefix of a proxy, which may say what it does or not.
+//! The pages below a path prefix of a proxy, which may or may not announce it.
 
 use serde_json::Value;
 use testkit::{Clip, PUBLISH_KEY, Proxy, Server, wait_until};
@@ -59,7 +59,7 @@ fn addresses_are_those_of_the_outside_world() {
             "\"https://radio.example.com/tv\"",
             Some(outside),
         ),
-        // Nobody has said whose word counts.
+        // No proxy is trusted.
         ("trusted_proxies", "[]", None),
     ] {
         let server = Server::builder().set("http", key, value).start();
@@ -109,7 +109,7 @@ fn a_proxy_may_keep_its_connections() {
             "/tv/_/player.js",
         ];
         assert_eq!(get(path[number % 4]).status, 200, "{number}");
-        // In between a listener, who keeps the connection for good.
+        // Among them listeners, which keep the connection for good.
         if number % 25 == 0 {
             let mut listener = testkit::http::Listener::get(proxy.addr(), "/tv/radio.mp3");
             assert_eq!(listener.status(), 200);

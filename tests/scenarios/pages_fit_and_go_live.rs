@@ -1,4 +1,4 @@
-//! The player page shows its picture whole in any window, and finds back to the present.
+//! The player page shows its whole picture in any window, and returns to the present.
 
 use serde_json::Value;
 use testkit::{Clip, Server, wait_until};
@@ -112,7 +112,7 @@ fn a_radio_that_may_not_play_unasked_begins_when_it_is_asked() {
     let browser = Browser::open_with(&["--autoplay-policy=document-user-activation-required"]);
     browser.go(&server.http_url("/radio.mp3/"));
     says(&browser, "Ready. Press Play.");
-    // Nothing gets old before it is heard.
+    // No media gets old before it is heard.
     assert_eq!(server.api("listeners")["listeners"], serde_json::json!([]));
     browser.click("#play");
     says(&browser, "Playing.");
@@ -134,7 +134,7 @@ fn a_page_waits_in_silence_for_a_publisher_that_is_away() {
     });
     browser.go(&server.http_url("/radio.mp3/"));
     says(&browser, "The publisher is away.");
-    // What was heard last would be heard again.
+    // Otherwise the last sound would be heard again.
     assert_eq!(server.api("listeners")["listeners"], serde_json::json!([]));
     let _again = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
     says(&browser, "Playing.");

@@ -1,5 +1,5 @@
-//! The player page picks the way by which a browser can play most of a stream, and says so when there
-//! is none.
+//! The player page picks the protocol by which a browser can play most of a stream, and says so when there is
+//! none.
 
 use serde_json::Value;
 use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
@@ -7,7 +7,7 @@ use testkit::{Clip, PUBLISH_KEY, Process, Server, Tool, wait_until};
 use crate::browser::Browser;
 use crate::support::{DEADLINE, publish_icecast, publish_rtmp, wait_for_stream};
 
-/// What the page says; the test goes on when it has these words.
+/// Waits until the page shows these words.
 pub(crate) fn says(browser: &Browser, words: &str) {
     let mut last = Value::Null;
     wait_until(words, DEADLINE, || {
@@ -120,8 +120,8 @@ fn a_page_that_is_refused_over_webrtc_plays_another_way_and_says_why() {
     );
 }
 
-/// Every publisher of a stream that nobody leaves has other tracks than the one before. The page starts its player
-/// again when it hears of that, and does not wait for what never comes.
+/// Each publisher of a stream that keeps its viewers has other tracks than the one before. The page restarts
+/// its player when it learns of that, and does not wait for tracks that never come.
 #[test]
 fn a_page_follows_publishers_with_other_tracks() {
     const NOTE_WORDS: &str = "window.said = []; \
@@ -129,7 +129,7 @@ fn a_page_follows_publishers_with_other_tracks() {
         new MutationObserver(() => said.push(status.textContent)) \
             .observe(status, {childList: true, characterData: true, subtree: true}); \
         return null;";
-    // What is decoded of the element that is shown: pictures and bytes of sound.
+    // What the visible element has decoded: pictures and bytes of sound.
     const DECODED: &str = "const m = [...document.querySelectorAll('video, audio')].find(m => !m.hidden); \
         return m && !m.paused && m.currentTime > 1 \
             ? [m.webkitVideoDecodedByteCount > 0, m.webkitAudioDecodedByteCount > 0] : null;";

@@ -1,6 +1,6 @@
-//! Players over WebRTC of other makes watch what there is of a stream, and are told what there is not.
+//! Independent WebRTC players watch the tracks of a stream, and are told which are missing.
 //!
-//! They offer to receive sound and picture, as players do that do not know what a stream has.
+//! They offer to receive sound and picture, as players do that do not know a stream's tracks.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ fn werift() -> Tool {
         .arg(folder)
 }
 
-/// Streams with sound alone, with pictures alone and with both, and what of each is to be received.
+/// Streams with sound alone, with pictures alone and with both, and what is to be received of each.
 struct Programme {
     server: Server,
     _publishers: [Process; 3],
@@ -119,7 +119,7 @@ fn ask(server: &Server, path: &str, sections: &[&str]) -> http::Response {
     http::request(server.addr("http"), request.as_bytes(), DEADLINE)
 }
 
-/// Who comes while the first pictures arrive is not let in before it shows what they are.
+/// A viewer that arrives during the first pictures is not accepted before the codec is known.
 #[test]
 fn pictures_out_of_their_order_are_refused_with_the_cure() {
     let server = Server::start();
@@ -132,7 +132,7 @@ fn pictures_out_of_their_order_are_refused_with_the_cure() {
         words.contains("-bf 0 -g 60") && words.contains("keyframe interval 2 s"),
         "{words}"
     );
-    // It can be heard, and the API says what is the matter.
+    // It can be heard, and the API names the problem.
     let heard = ask(&server, "/live/show/whep", &[SOUND]);
     assert_eq!(heard.status, 201);
     let pictures = &server.api("streams")["streams"][0]["pictures"];
@@ -141,7 +141,7 @@ fn pictures_out_of_their_order_are_refused_with_the_cure() {
     assert!(said.contains("-bf 0 -g 60"), "{pictures}");
 }
 
-/// The very line that `serve` prints.
+/// Exactly the line that `serve` prints.
 #[test]
 fn what_the_printed_line_publishes_can_be_watched() {
     let server = Server::start();

@@ -14,10 +14,10 @@ use crate::wire::Wire;
 
 /// Sound may move against the picture by less than a frame of either.
 const SKEW_MAX: i64 = 20;
-/// A jump of a tag's time against the clip by more than this is another publisher's turn.
+/// A tag whose time jumps against the clip by more than this is from another publisher's turn.
 const SAME_TURN: i64 = 100;
 
-/// By how much each turn's sound lags its picture, in milliseconds, beyond what it does in the clip.
+/// How much each turn's sound lags its picture, in milliseconds, beyond the clip's own lag.
 fn skews(clip: &[u8], received: &[u8]) -> Vec<i64> {
     let times: HashMap<&[u8], u32> = flv::media(clip).map(|tag| (tag.data, tag.time)).collect();
     let turns = |kind| {
@@ -64,7 +64,7 @@ fn a_frozen_publisher_is_replaced_a_second_later() {
     };
     more(&players, 100_000, DEADLINE);
     frozen.signal(Signal::STOP);
-    // The second of silence is what is to be survived.
+    // The second of silence is what players have to survive.
     std::thread::sleep(Duration::from_secs(1));
     let mut second = publish_rtmp(&server, &clip, "live/show");
     more(&players, 200_000, DEADLINE);
@@ -91,7 +91,7 @@ fn a_frozen_publisher_is_replaced_a_second_later() {
             "{player:?}: {skews:?}"
         );
     }
-    // The one that was replaced learns of it when it wakes up.
+    // The replaced publisher learns of it when it wakes up.
     frozen.signal(Signal::CONT);
     let mut frozen = frozen;
     frozen.wait(DEADLINE);
@@ -99,7 +99,7 @@ fn a_frozen_publisher_is_replaced_a_second_later() {
 }
 
 #[test]
-fn those_who_come_first_get_the_first_frame() {
+fn early_players_get_the_first_frame() {
     let server = server_with_short_linger();
     let url = play_url(&server, "live/show");
     let mut players = [Player::Ffmpeg, Player::Rtmpdump].map(|player| player.start(&url));
@@ -120,7 +120,7 @@ fn those_who_come_first_get_the_first_frame() {
 }
 
 #[test]
-fn who_waits_in_vain_is_told() {
+fn a_player_that_waits_in_vain_is_told() {
     let server = Server::builder().set("rtmp", "play_wait", "\"1s\"").start();
     let begun = Instant::now();
     let finished = Tool::ffmpeg()
@@ -147,7 +147,7 @@ fn who_waits_in_vain_is_told() {
 }
 
 #[test]
-fn players_end_by_themselves_when_nobody_comes_back() {
+fn players_end_by_themselves_when_no_publisher_comes_back() {
     let server = Server::builder().set("ingest", "linger", "\"2s\"").start();
     let mut publisher = publish_rtmp(&server, &Clip::Flv.seconds(30), "live/show");
     wait_for_stream(&server, "live/show");
@@ -221,7 +221,7 @@ fn codecs_change_in_mid_stream() {
 }
 
 #[test]
-fn who_can_reconnect_is_asked_to_before_the_server_leaves() {
+fn players_that_can_reconnect_are_asked_to_before_the_server_leaves() {
     let mut server = Server::builder()
         .env("CARILLON__DRAIN_TIMEOUT", "3s")
         .start();

@@ -1,5 +1,5 @@
-//! A publisher may vanish and come back, even while its old connection still hangs: nobody who
-//! listens is disconnected, and time never steps back.
+//! A publisher may vanish and come back, even while its old connection still hangs: no listener is
+//! disconnected, and time never steps back.
 
 use testkit::{Clip, Server, Signal, framemd5, wait_until};
 
@@ -54,7 +54,7 @@ fn a_frozen_publisher_is_replaced_at_once() {
     listener.read_bytes(before + 200_000, DEADLINE);
     assert!(second.is_running(), "{}", second.stderr());
     assert_monotonic(listener.body());
-    // The one that was replaced learns of it when it wakes up.
+    // The replaced publisher learns of it when it wakes up.
     frozen.signal(Signal::CONT);
     let mut frozen = frozen;
     frozen.wait(DEADLINE);
@@ -74,14 +74,14 @@ fn a_radio_source_is_replaced_while_its_connection_hangs() {
     listener.read_bytes(before + 50_000, DEADLINE);
     assert!(second.is_running(), "{}", second.stderr());
     assert!(!listener.ended());
-    // Every byte is part of a whole frame: the join of the two is between frames.
+    // Every byte is part of a whole frame: the two publishers join between frames.
     let length = listener.body().len();
     let frames = framemd5::decoded(file(&listener.body()[..length - length % 417]).path());
     assert!(frames.len() > 150, "{}", frames.len());
 }
 
 #[test]
-fn listeners_are_let_go_when_nobody_comes_back() {
+fn listeners_are_let_go_when_no_publisher_comes_back() {
     let server = Server::builder().set("ingest", "linger", "\"2s\"").start();
     let mut publisher = publish_icecast(&server, Clip::Mp3, 60, "radio.mp3");
     wait_for_stream(&server, "radio.mp3");

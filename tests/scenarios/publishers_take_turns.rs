@@ -1,11 +1,11 @@
-//! Who has a stream, who may take it, and who may not take it back.
+//! Which publisher has a stream, which may take it over, and which may not take it back.
 
 use testkit::http::{self, Response};
 use testkit::{Clip, PUBLISH_KEY, Server, Tool};
 
 use crate::support::{DEADLINE, publish_rtmp, wait_for_stream};
 
-/// An offer of sound by a browser that will never be heard of again.
+/// An offer of sound by a browser that never connects.
 const OFFER: &str = "v=0\r\no=- 4611732854375898212 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n\
     a=group:BUNDLE 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\nc=IN IP4 0.0.0.0\r\na=mid:0\r\n\
     a=rtcp-mux\r\na=sendonly\r\na=setup:actpass\r\na=rtpmap:111 opus/48000/2\r\n\
@@ -31,7 +31,7 @@ fn a_whip_publisher_takes_over_with_its_media_and_not_with_its_offer() {
     listener.read_bytes(100_000, DEADLINE);
     let answer = offer(&server, "live/show");
     assert_eq!(answer.status, 201, "{}", answer.text());
-    // Longer than an answer is waited for: all the while the show goes on.
+    // Longer than the server waits for an answer: all the while the show goes on.
     server.wait_for_log("came to nothing", DEADLINE);
     let log = server.log();
     let line = log.lines().find(|line| line.contains("came to nothing"));
@@ -63,7 +63,7 @@ fn two_encoders_with_one_key_do_not_take_turns() {
     let mut second = publish_rtmp(&server, &clip, "live/show");
     server.wait_for_log("a publisher takes over", DEADLINE);
     first.wait(DEADLINE);
-    // As an encoder does that connects again by itself.
+    // As an encoder does that reconnects by itself.
     for attempt in 0..4 {
         let mut again = publish_rtmp(&server, &clip, "live/show");
         assert!(!again.wait(DEADLINE).success());

@@ -1,8 +1,8 @@
-//! The smallest WebRTC server: the port, with a role that knows one peer. To whoever wants to watch it plays
-//! a file over and over; of whoever publishes it counts the packets.
+//! The smallest WebRTC server: the port, with a role that knows one peer. To a viewer it plays a file over
+//! and over; of a publisher it counts the packets.
 //!
-//! It has nothing of the server's own: what it shows is that answers, checks, handshakes and sealed packets
-//! are what real peers expect.
+//! It uses no code of the server crate: it shows that answers, checks, handshakes and sealed packets are what
+//! real peers expect.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
@@ -18,15 +18,15 @@ use webrtc::rtcp::{Packet, packets};
 use webrtc::sdp::{Answer, Candidate, MediaKind, Offer, ProfileLevelId, Section, Wanted};
 use webrtc::srtp::Profile;
 
-use crate::relay_stage::{AUDIO_SSRC, Stage, VIDEO_SSRC};
+use crate::relay_role::{AUDIO_SSRC, RelayRole, VIDEO_SSRC};
 
-/// Two, so that peers come to either and are passed on.
+/// Two, so that peers may reach either and are passed on.
 const WORKERS: usize = 2;
 
 /// What the relay saw of its viewer.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// How packets were protected; nothing when the viewer never connected.
+    /// How packets were protected; `None` if the viewer never connected.
     pub(crate) profile: Option<Profile>,
     pub(crate) sent: u64,
     pub(crate) nacked: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Report {
     /// Packets of the peer that were not authentic.
     pub(crate) refused: u64,
     pub(crate) closed: bool,
-    /// Whether the names of before a restart are no longer in use.
+    /// Whether the credentials from before a restart are no longer in use.
     pub(crate) restarted: bool,
 }
 
@@ -67,9 +67,9 @@ impl Report {
 /// A relay that runs until it is asked for its report.
 pub(crate) struct Relay {
     port: Port<Tracks>,
-    /// Where its peer is told to come.
+    /// Where its peer is told to send.
     candidates: Vec<Candidate>,
-    /// Our names, the last one in use.
+    /// Our user fragments, the current one last.
     ufrags: Mutex<Vec<String>>,
     answer: String,
     report: Arc<Mutex<Report>>,
@@ -89,7 +89,7 @@ impl Relay {
         let mut config = PortConfig::new((Ipv4Addr::LOCALHOST, 0).into());
         config.workers = WORKERS;
         let port = Port::start(&config, Identity::generate().unwrap(), |_, _| {
-            Stage::new(pictures.clone(), Arc::clone(&report))
+            RelayRole::new(pictures.clone(), Arc::clone(&report))
         });
         let port = port.unwrap();
         let is_wanted = |candidate: &&Candidate| candidate.transport == transport;

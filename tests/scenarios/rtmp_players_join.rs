@@ -1,19 +1,19 @@
-//! Whoever publishes and whoever plays over RTMP: each player joins at a keyframe and gets every
-//! frame from there on as it was sent.
+//! All publishers with all players over RTMP: each player joins at a keyframe and gets every frame from there
+//! on as sent.
 
 use testkit::framemd5::{self, Frame};
 use testkit::{Clip, PUBLISH_KEY, Player, Playing, Publisher, wait_until};
 
 use crate::support::{DEADLINE, play_url, server_with_short_linger, wait_for_stream};
 
-/// All players at once, joining a publisher that has begun already.
-fn everybody_plays(publisher: Publisher, clip: Clip) {
+/// All players at once, joining a publisher that has already begun.
+fn all_players_play(publisher: Publisher, clip: Clip) {
     let server = server_with_short_linger();
     let clip = clip.seconds(8);
     let mut sender = publisher.start(&clip, &server.rtmp_url("live/show", PUBLISH_KEY));
     wait_for_stream(&server, "live/show");
     let mut players = Player::ALL.map(|player| player.start(&play_url(&server, "live/show")));
-    wait_until("everybody to have joined", DEADLINE, || {
+    wait_until("all players to have joined", DEADLINE, || {
         server.metrics().sum("carillon_listeners", &[]) == players.len() as f64
     });
     assert!(sender.wait(DEADLINE).success(), "{}", sender.stderr());
@@ -30,13 +30,13 @@ fn everybody_plays(publisher: Publisher, clip: Clip) {
     }
 }
 
-/// Demands that `got` is a run of `sent` up to its end; returns where it begins.
+/// Demands that `got` is a run of `sent` up to its end. Returns where it begins.
 fn assert_whole(playing: &Playing, what: &str, sent: &[Frame], got: &[Frame]) -> usize {
     let player = playing.player();
     let join = framemd5::join(sent, got, 0)
         .unwrap_or_else(|mismatch| panic!("{player:?}: {what}: {mismatch}"));
     let lost = match player {
-        // It throws away what is in its queues when it is told that there is no more.
+        // It discards its queues when it is told that the stream ends.
         Player::Vlc => 25,
         _ => 0,
     };
@@ -47,20 +47,20 @@ fn assert_whole(playing: &Playing, what: &str, sent: &[Frame], got: &[Frame]) ->
 
 #[test]
 fn from_ffmpeg() {
-    everybody_plays(Publisher::Ffmpeg, Clip::Flv);
+    all_players_play(Publisher::Ffmpeg, Clip::Flv);
 }
 
 #[test]
 fn from_a_current_ffmpeg() {
-    everybody_plays(Publisher::CurrentFfmpeg, Clip::FlvBframes);
+    all_players_play(Publisher::CurrentFfmpeg, Clip::FlvBframes);
 }
 
 #[test]
 fn from_gstreamer_rtmp2sink() {
-    everybody_plays(Publisher::GstreamerRtmp2, Clip::Flv);
+    all_players_play(Publisher::GstreamerRtmp2, Clip::Flv);
 }
 
 #[test]
 fn from_librtmp() {
-    everybody_plays(Publisher::Librtmp, Clip::Flv);
+    all_players_play(Publisher::Librtmp, Clip::Flv);
 }

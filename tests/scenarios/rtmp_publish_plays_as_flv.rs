@@ -1,4 +1,4 @@
-//! What ffmpeg publishes over RTMP is what a listener of `/{stream}.flv` decodes, frame for frame.
+//! A listener of `/{stream}.flv` decodes exactly the frames that ffmpeg publishes over RTMP.
 
 use testkit::{Clip, PUBLISH_KEY, Server, Tool, framemd5, wait_until};
 
@@ -72,7 +72,7 @@ fn the_sound_alone_is_heard_as_aac() {
     assert!(framemd5::decoded(received.path()).len() >= got.len());
 }
 
-/// GStreamer's two RTMP sinks hold the conversation in their own ways.
+/// GStreamer's two RTMP sinks each implement the protocol in their own way.
 fn gstreamer_publishes(sink: &str) {
     let server = server_with_short_linger();
     let url = server.rtmp_url("live/gst", PUBLISH_KEY);

@@ -41,7 +41,7 @@ fn published_and_played_behind_tls() {
     }
 }
 
-/// Publishes a clip by ffmpeg until `live/show` is there, or says why it is not.
+/// Publishes a clip by ffmpeg until `live/show` is there. Returns the reason if it is refused.
 fn published(server: &Server, start: impl FnOnce() -> Process) -> Result<(), String> {
     let mut publisher = start();
     let mut is_there = false;
@@ -64,7 +64,7 @@ fn user_and_password_by_challenge() {
         .start();
     let clip = Clip::Flv.seconds(8);
     let addr = server.addr("rtmp");
-    let url = |password: &str| format!("rtmp://somebody:{password}@{addr}/live/show");
+    let url = |password: &str| format!("rtmp://user:{password}@{addr}/live/show");
     for publisher in [Publisher::Ffmpeg, Publisher::CurrentFfmpeg] {
         let said = published(&server, || publisher.start(&clip, &url(PUBLISH_KEY)));
         assert_eq!(said, Ok(()), "{publisher:?}");
@@ -72,7 +72,7 @@ fn user_and_password_by_challenge() {
             !server.api("streams").to_string().contains("live/show")
         });
         let said = published(&server, || {
-            publisher.start(&clip, &url("no-key-of-this-house"))
+            publisher.start(&clip, &url("no-key-of-this-server"))
         });
         assert!(
             said.is_err(),
@@ -82,7 +82,7 @@ fn user_and_password_by_challenge() {
     let gstreamer = |password: &str| {
         let pipeline = format!(
             "filesrc location={} ! flvdemux name=demux flvmux name=mux streamable=true ! \
-             rtmp2sink sync=true location=rtmp://{addr}/live/show username=somebody \
+             rtmp2sink sync=true location=rtmp://{addr}/live/show username=user \
              password={password} authmod=adobe demux.video ! queue ! h264parse ! mux. \
              demux.audio ! queue ! aacparse ! mux.",
             clip.display()
@@ -100,9 +100,9 @@ fn user_and_password_by_challenge() {
     assert!(!server.log().contains(PUBLISH_KEY), "keys are not logged");
 }
 
-/// The operator is to find out which encoder is set up wrongly, and never sees a key.
+/// The operator must be able to find the misconfigured encoder, and never sees a key.
 #[test]
-fn who_is_refused_leaves_a_line() {
+fn a_refused_caller_leaves_a_line() {
     let clip = Clip::Flv.seconds(8);
     let server = Server::start();
     let addr = server.addr("rtmp");
@@ -150,7 +150,7 @@ fn the_key_is_found_wherever_it_stands() {
     let app_with_key = format!("live?key={encoded}");
     let name_with_key = format!("show?key={AWKWARD}");
     let app_url = format!("{root}/{app_with_key}");
-    // What each says of app, name and address.
+    // What each sends as app, name and address.
     let placements: Vec<(&str, Vec<&str>, String)> = vec![
         (
             "in the name",

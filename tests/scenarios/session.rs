@@ -1,4 +1,4 @@
-//! Sessions of browsers over WHIP and WHEP, by nothing but the documents: no page of ours is involved.
+//! Browser sessions over WHIP and WHEP, by the specifications alone: without our pages.
 
 use std::net::SocketAddr;
 
@@ -8,11 +8,11 @@ use testkit::{PUBLISH_KEY, Server, wait_until};
 use crate::browser::Browser;
 use crate::support::DEADLINE;
 
-/// What all sessions have in common: one offer, one answer, and a restart of ICE (RFC 9725 §4.3.3).
+/// The common part of all sessions: one offer, one answer, and a restart of ICE (RFC 9725 §4.3.3).
 const SESSION: &str = r"
     window.failure = null;
     window.fail = error => { window.failure = String(error?.stack ?? error); };
-    // The answer with a proxy in the place of the server.
+    // The answer with a proxy's address instead of the server's.
     window.by = (sdp, via) => !via ? sdp : sdp
         .replace(/^a=candidate:.* tcp .*\r\n/gim, '')
         .replace(/^(a=candidate:\S+ \d+ udp \d+) \S+ \d+/gim, `$1 ${via[0]} ${via[1]}`);
@@ -55,7 +55,7 @@ const SESSION: &str = r"
     };
 ";
 
-/// Watches: `figures` say how that goes.
+/// Watches a stream; `figures` returns statistics.
 const WHEP: &str = r"
     window.figures = {};
     window.watch = async (url, via) => {
@@ -64,7 +64,7 @@ const WHEP: &str = r"
         pc.addTransceiver('audio', {direction: 'recvonly'});
         pc.addTransceiver('video', {direction: 'recvonly'});
         const video = document.createElement('video');
-        // What is muted counts as silence.
+        // Muted sound would count as silence.
         video.muted = false;
         video.autoplay = true;
         document.body.append(video);
@@ -90,7 +90,7 @@ const WHEP: &str = r"
     };
 ";
 
-/// Publishes what `media` has, its picture in one codec.
+/// Publishes the tracks of `media`, its picture in one codec.
 const WHIP: &str = r"
     window.publish = async (url, key, media, codec) => {
         const pc = new RTCPeerConnection();
@@ -105,11 +105,11 @@ const WHIP: &str = r"
     };
 ";
 
-/// What drives a browser: Chromium or Firefox.
+/// A driver of a browser: Chromium or Firefox.
 pub(crate) trait Driven {
-    /// Goes to a page and awaits that it is there.
+    /// Goes to a page and waits until it is loaded.
     fn go(&self, url: &str);
-    /// What a function body returns.
+    /// Runs a function body. Returns its result.
     fn run(&self, script: &str) -> Value;
 }
 
@@ -123,13 +123,14 @@ impl Driven for Browser {
     }
 }
 
-/// Opens a page of the server that does nothing, for the origin's sake, and that then knows how to watch and to publish.
+/// Opens an idle page of the server, for the origin's sake, and gives it the functions to watch and to
+/// publish.
 pub(crate) fn prepare(browser: &impl Driven, server: &Server) {
     browser.go(&server.http_url("/_/style.css"));
     browser.run(&[SESSION, WHEP, WHIP].concat());
 }
 
-/// Runs something that takes its time; what goes wrong is `failure`.
+/// Starts an asynchronous script; errors go to `failure`.
 pub(crate) fn begin(browser: &impl Driven, script: &str) {
     browser.run(&format!(
         "(async () => {{ {script} }})().catch(fail); return null;"
@@ -165,7 +166,7 @@ pub(crate) fn publish_camera(browser: &impl Driven, server: &Server, stream: &st
     );
 }
 
-/// What the browser says of its session, in which nothing has gone wrong.
+/// The browser's figures on its session, which must be free of errors.
 pub(crate) fn figures(browser: &impl Driven) -> Value {
     let failure = browser.run("return window.failure;");
     assert!(failure.is_null(), "{failure}");
@@ -177,13 +178,13 @@ pub(crate) fn frames(browser: &impl Driven) -> u64 {
     figures(browser)["video"]["frames"].as_u64().unwrap_or(0)
 }
 
-/// Waits until so many more pictures were decoded.
+/// Waits until this many more pictures were decoded.
 pub(crate) fn wait_for_frames(browser: &impl Driven, more: u64) {
     let wanted = frames(browser) + more;
     wait_until("more pictures", DEADLINE, || frames(browser) >= wanted);
 }
 
-/// Waits until so many pictures were shown and so many seconds heard, and demands that nothing was lost.
+/// Waits until this many pictures were shown and seconds heard, and demands that nothing was lost.
 pub(crate) fn assert_watched(browser: &impl Driven, frames: u64, seconds: f64) -> Value {
     wait_until("pictures and sound", DEADLINE, || {
         let now = figures(browser);

@@ -1,4 +1,4 @@
-//! A stream goes on to other servers and comes from them; the trouble of one link is its own.
+//! A stream goes on to other servers and comes from them; a link's failure affects no other.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::support::{
     wait_for_stream,
 };
 
-/// The state of the link whose address begins so, once there are links at all.
+/// The state of the link whose address begins with `url`, once there are links at all.
 fn state_if_any(server: &Server, kind: &str, url: &str) -> Option<String> {
     let all = server.api(kind);
     let links = all[kind].as_array().unwrap();
@@ -31,7 +31,7 @@ fn wait_for_state(server: &Server, kind: &str, url: &str, wanted: &str) {
     });
 }
 
-/// What is shown of the address of a pull: not the last segment, which may be a key.
+/// The address of a pull as shown: without the last segment, which may be a key.
 fn without_name(url: &str) -> &str {
     url.rsplit_once('/').unwrap().0
 }
@@ -66,7 +66,7 @@ fn pushed_to_nginx_and_to_ourselves_in_clear_and_encrypted() {
         format!("{to_nginx}/{{stream}}"),
         format!("{to_plain}/{{stream}}?key={PUBLISH_KEY}"),
         format!("{to_secure}/far/{{name}}?key={PUBLISH_KEY}"),
-        // Nobody listens there: the other links do not care.
+        // No server listens there: the other links are unaffected.
         "rtmp://127.0.0.1:1/{stream}".to_owned(),
     ] {
         config += &format!("[[push]]\nmatch = \"live/*\"\nurl = \"{url}\"\n");
@@ -104,7 +104,7 @@ fn pushed_to_nginx_and_to_ourselves_in_clear_and_encrypted() {
 }
 
 #[test]
-fn a_target_that_dies_is_missed_by_nobody_and_taken_up_again() {
+fn a_target_that_dies_harms_no_other_and_is_taken_up_again() {
     let mut nginx = Nginx::start();
     let other = server_with_short_linger();
     let (to_nginx, to_other) = (
@@ -173,7 +173,7 @@ fn pulled_from_nginx_and_from_ourselves() {
 }
 
 #[test]
-fn pulled_on_demand_while_somebody_listens() {
+fn pulled_on_demand_while_it_has_listeners() {
     let origin = server_with_short_linger();
     let _publisher = publish_rtmp(&origin, &Clip::Flv.seconds(60), "live/show");
     wait_for_stream(&origin, "live/show");
@@ -248,7 +248,7 @@ fn each_stream_of_a_pattern_is_pulled_on_demand() {
         .collect();
     pulled.sort_unstable();
     assert_eq!(pulled, streams);
-    // The one says so, and the other sends nothing, which is waited for for ten seconds.
+    // One server refuses; the other sends nothing, which is waited for for ten seconds.
     for unknown in ["/web/none.flv", "/nginx/none.flv"] {
         assert_eq!(edge.get(unknown).status, 404, "{unknown}");
     }

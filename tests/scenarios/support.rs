@@ -1,4 +1,4 @@
-//! What several scenarios need.
+//! Helpers for several scenarios.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -111,7 +111,7 @@ impl Certificate {
         );
     }
 
-    /// Replaces the key, so that the certificate does not fit it any more.
+    /// Replaces the key, so that it no longer fits the certificate.
     pub(crate) fn renew_key_only(&self) {
         let certificate = self.pem();
         self.renew();
@@ -153,7 +153,7 @@ impl Certificate {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// The PEM file that clients are told to believe.
+    /// The PEM file that clients are told to trust.
     pub(crate) fn path(&self) -> String {
         self.file("ca.pem")
     }

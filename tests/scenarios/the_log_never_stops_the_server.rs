@@ -1,5 +1,5 @@
-//! Standard error is a pipe that nobody reads, or a disk that is full: everybody is served all the same,
-//! and the server ends when it is told to. What peers do cannot fill a disk with lines either.
+//! Standard error is a pipe without a reader, or a full disk: all clients are served all the same, and the
+//! server ends when it is told to. What peers do cannot fill a disk with lines either.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use crate::support::{DEADLINE, connect, publish_icecast, wait_for_stream};
 /// hold.
 const REFUSALS_MAX: usize = 30_000;
 
-/// What a probe of a container waits for an answer.
+/// How long a container's probe waits for an answer.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A pipe with a name, which the server itself holds open.
@@ -57,7 +57,7 @@ impl Pipe {
     }
 }
 
-/// Many lines, and no limit of attempts that would shorten them.
+/// Many log lines, and no limit of attempts that would shorten them.
 fn talkative(pipe: &Pipe) -> ServerBuilder {
     Server::builder()
         .set("log", "level", "\"debug\"")
@@ -71,7 +71,7 @@ fn refused(server: &Server) {
                 Content-Type: audio/mpeg\r\n\r\n";
     socket.write_all(head.as_bytes()).unwrap();
     let mut answer = Vec::new();
-    // Closed with bytes of ours unread, it may be reset.
+    // Closed with unread bytes of ours, the connection may be reset.
     let _reset = socket.read_to_end(&mut answer);
 }
 
@@ -81,7 +81,7 @@ fn lost(server: &Server) -> f64 {
         .sum("carillon_log_lines_lost_total", &["log=\"messages\""])
 }
 
-/// Refuses until lines are lost, by several at a time.
+/// Has sources refused until lines are lost, several at a time.
 fn refuse_until_lines_are_lost(server: &Server) {
     let mut refusals = 0;
     while lost(server) == 0.0 {
@@ -95,7 +95,7 @@ fn refuse_until_lines_are_lost(server: &Server) {
     }
 }
 
-/// Whoever listens goes on to, whoever comes is served, and the probe is answered.
+/// Present listeners go on, new ones are served, and the probe is answered.
 fn assert_serves(server: &Server, present: &mut testkit::http::Listener) {
     let length = present.body().len();
     present.read_bytes(length + 40_000, DEADLINE);
@@ -108,7 +108,7 @@ fn assert_serves(server: &Server, present: &mut testkit::http::Listener) {
 }
 
 #[test]
-fn when_standard_error_is_a_pipe_that_nobody_reads() {
+fn when_standard_error_is_a_pipe_without_a_reader() {
     let pipe = Pipe::make();
     let mut server = talkative(&pipe).start();
     let _publisher = publish_icecast(&server, Clip::Mp3, 120, "radio.mp3");
@@ -166,7 +166,7 @@ fn when_the_access_log_is_on_a_full_disk() {
     assert_eq!(server.terminate(DEADLINE).code(), Some(0));
 }
 
-/// First each, then their number.
+/// First each line, then their number.
 #[test]
 fn a_flood_of_refusals_is_few_lines() {
     const REFUSALS: usize = 1_000;

@@ -1,4 +1,4 @@
-//! SIGTERM: nobody new, a bounded time for those who are there, exit status 0.
+//! SIGTERM: no new clients, a bounded time for those present, exit status 0.
 
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use testkit::{Clip, Server, Signal, wait_until};
 use crate::support::{DEADLINE, publish_icecast, wait_for_stream};
 
 #[test]
-fn at_once_when_nobody_listens() {
-    // Longer than the deadline, should it be waited for.
+fn at_once_without_listeners() {
+    // Longer than the deadline, in case the server waits for it.
     let mut server = Server::builder()
         .env("CARILLON__DRAIN_TIMEOUT", "5m")
         .start();

@@ -1,7 +1,7 @@
-//! Players report as many titles as they do with icecast2, of the same source and the same changes.
+//! Players report as many titles as with icecast2, of the same source and the same changes.
 //!
-//! Many take every metadata block for a new title: they run a program, wake their clients, or fetch
-//! a cover. Each runs here against both servers at once, and what it reports is counted.
+//! Many take every metadata block for a new title: they run a program, wake their clients, or fetch a cover.
+//! Each runs here against both servers at once, and its reports are counted.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -21,8 +21,7 @@ use crate::titles_travel_with_the_sound::update;
 
 const MOUNT: &str = "/radio.mp3";
 
-/// What a server sends a newcomer at once, in intervals, and a few more that it sends as time
-/// passes.
+/// The burst that a newcomer receives, in intervals, and a few more that come with time.
 const SETTLED_INTERVALS: usize = 5 + 4;
 
 /// A server with a source on [`MOUNT`].
@@ -59,7 +58,7 @@ impl Station {
         });
     }
 
-    /// Lets a few intervals pass. Returns the titles that a newcomer is told in them.
+    /// Lets a few intervals pass. Returns the titles in them.
     fn settle(&self) -> Vec<String> {
         let mut listener = Listener::get_icy(self.addr, MOUNT);
         let interval = listener.header("icy-metaint").unwrap().parse().unwrap();
@@ -70,14 +69,14 @@ impl Station {
     }
 }
 
-/// A program that has a line somewhere for each title that it reports.
+/// A player program that writes a line for each title.
 struct Player {
     name: &'static str,
     process: Process,
-    /// Where the lines are; without it they are what the program prints.
+    /// Where the lines are; without it, on the program's output.
     log: Option<PathBuf>,
     _folder: Option<tempfile::TempDir>,
-    /// Reports of when it was still beginning.
+    /// Reports from while it was starting.
     begun: usize,
 }
 
@@ -103,7 +102,7 @@ impl Player {
         }
     }
 
-    /// One that has `folder` to itself, and in it the file `log`.
+    /// A player with `folder` to itself, and in it the file `log`.
     fn logging(name: &'static str, program: Tool, folder: tempfile::TempDir) -> Self {
         let log = folder.path().join("log");
         File::create(&log).unwrap();
@@ -181,7 +180,7 @@ impl Player {
         );
         let socket = home.join("socket");
         require("cmus");
-        // It draws on a terminal, or does not run.
+        // It needs a terminal to run.
         let line = format!(
             "stty rows 24 cols 80; exec cmus --listen {}",
             socket.display()
@@ -202,7 +201,7 @@ impl Player {
         player
     }
 
-    /// The titles that it has reported, one for each time.
+    /// The titles that it has reported, in order.
     fn reports(&self) -> Vec<String> {
         let text = match &self.log {
             Some(log) => std::fs::read(log).unwrap(),
@@ -230,7 +229,7 @@ fn make_executable(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A conversation with mpd.
+/// A connection to mpd.
 struct Mpd {
     input: BufReader<TcpStream>,
 }
@@ -242,7 +241,7 @@ impl Mpd {
         Self { input }
     }
 
-    /// The lines of the answer; `None` when mpd is gone, or does not do it.
+    /// The lines of the answer; `None` when mpd is gone, or refuses.
     fn ask(&mut self, line: &str) -> Option<Vec<String>> {
         self.input
             .get_mut()
@@ -288,7 +287,7 @@ fn players_report_as_many_titles() {
         station.settle();
     });
     for player in audiences.iter_mut().flatten() {
-        // Some report what they play more than once while they begin; icecast2 is no different.
+        // Some report a title more than once while they start; icecast2 is no different.
         player.begun = player.reports().len();
     }
     for title in ["Two", "Three"] {

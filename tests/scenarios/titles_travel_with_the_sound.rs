@@ -1,5 +1,5 @@
-//! ICY: titles arrive at fixed positions in the stream, and what lies between them is the source's
-//! sound, byte for byte.
+//! ICY: titles arrive at fixed positions in the stream, and between them is the source's sound, byte for
+//! byte.
 
 use std::net::SocketAddr;
 
@@ -56,7 +56,7 @@ fn a_title_arrives_within_one_interval_and_the_sound_is_untouched() {
 
     icy.read_bytes(2 * interval, DEADLINE);
     assert_eq!(set_title(&server, "song=It%27s%20%E2%99%AB%20now"), 200);
-    // The title set before this moment is in a block not later than one interval from here.
+    // A title set before this moment is in a block at most one interval from here.
     let at = icy.body().len();
     icy.read_bytes(at + 3 * interval, DEADLINE);
     let (audio, titles) = deinterleave(icy.body(), interval);
@@ -64,7 +64,7 @@ fn a_title_arrives_within_one_interval_and_the_sound_is_untouched() {
         .iter()
         .find(|(_, text)| text.contains("StreamTitle='It's \u{266b} now';"));
     let (position, _) = position.unwrap_or_else(|| panic!("{titles:?}"));
-    // What was on its way when the title changed is at most what the log's window combines.
+    // What was on its way when the title changed is at most the messages of one window.
     assert!(*position <= at + 2 * interval, "{position} after {at}");
 
     plain.read_bytes(icy.body().len(), DEADLINE);
@@ -77,7 +77,7 @@ fn a_title_arrives_within_one_interval_and_the_sound_is_untouched() {
     );
 }
 
-/// The sound of an RTMP stream has titles as a source's has, and is what its plain listeners hear.
+/// The sound of an RTMP stream has titles as a source's has, and is the same as its plain listeners'.
 #[test]
 fn a_title_of_an_rtmp_stream_arrives_within_one_interval() {
     let server = Server::start();
@@ -108,8 +108,7 @@ fn a_title_of_an_rtmp_stream_arrives_within_one_interval() {
     assert_is_run("ICY sound in the plain listener's", &audio, plain.body());
 }
 
-/// Demands that `part`, less the beginning up to where both have begun, lies in `whole` in one
-/// piece.
+/// Demands that `part`, less the beginning up to where both have begun, lies in `whole` in one piece.
 fn assert_is_run(what: &str, part: &[u8], whole: &[u8]) {
     const PROBE: usize = 2_000;
     for skip in (0..part.len().saturating_sub(PROBE)).step_by(417) {

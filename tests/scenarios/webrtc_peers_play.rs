@@ -1,4 +1,4 @@
-//! WebRTC peers of other makes connect, agree on keys, and decode what is sealed for them.
+//! Independent WebRTC peers connect, agree on keys, and decode what is sealed for them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -107,7 +107,7 @@ fn aiortc_decodes_picture_and_sound() {
     assert_eq!(report.profile, Some(Profile::Aes128Gcm));
 }
 
-/// What a WHEP page does, less the POST.
+/// A WHEP page's script, without the POST.
 const PAGE: &str = "
     window.pc = new RTCPeerConnection();
     pc.addTransceiver('audio', {direction: 'recvonly'});
@@ -122,7 +122,7 @@ const PAGE: &str = "
     });
 ";
 
-/// What a publish page does, with a canvas for a camera and a tone for a microphone.
+/// A publish page's script, with a canvas as camera and a tone as microphone.
 const PUBLISH_PAGE: &str = "
     window.pc = new RTCPeerConnection();
     const canvas = document.createElement('canvas');
@@ -210,7 +210,7 @@ fn chromium_decodes_picture_and_sound() {
             "{stats}"
         );
     }
-    // Nothing was missing, and nothing could not be decoded. A browser on a busy machine drops pictures that
+    // Nothing was missing, and everything could be decoded. A browser on a busy machine drops pictures that
     // are too late to be shown.
     for count in ["nackCount", "pliCount"] {
         assert_eq!(stats["video"][count], 0, "{stats}");
@@ -230,7 +230,7 @@ fn chromium_decodes_picture_and_sound() {
     });
 }
 
-/// Waits until so many pictures are decoded, and returns how many were.
+/// Waits until `count` pictures are decoded. Returns how many were.
 fn wait_for_pictures(browser: &Browser, count: u64) -> u64 {
     let mut decoded = 0;
     wait_until("pictures to be decoded", DEADLINE, || {
@@ -249,7 +249,7 @@ fn wait_for_pictures(browser: &Browser, count: u64) -> u64 {
     decoded
 }
 
-/// What is left where UDP does not get through.
+/// For networks that block UDP.
 #[test]
 fn chromium_decodes_over_tcp() {
     let browser = Browser::open();

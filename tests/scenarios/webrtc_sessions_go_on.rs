@@ -82,7 +82,7 @@ fn a_viewer_that_restarts_ice_goes_on() {
     assert_eq!(sessions(&server), before);
 }
 
-/// Chromium asks for what a network of five percent loss keeps from it, and sees nearly everything.
+/// Over a network with five percent loss Chromium asks for lost packets, and shows nearly everything.
 #[test]
 fn a_browser_sees_on_over_a_bad_network() {
     let server = Server::builder().arg("--demo").start();
@@ -102,7 +102,7 @@ fn a_browser_sees_on_over_a_bad_network() {
     let figures = figures(&browser);
     let number = |name: &str| figures["video"][name].as_f64().unwrap();
     assert!(number("nacks") > 0.0, "{figures}");
-    // One keyframe asked for in two seconds at the most.
+    // At most one keyframe request in two seconds.
     assert!(number("plis") < 12.0, "{figures}");
     let metrics = server.metrics();
     let repeated = metrics.sum("carillon_webrtc_repeated_packets_total", &["way=\"whep\""]);

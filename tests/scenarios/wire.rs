@@ -1,4 +1,4 @@
-//! Just enough of an RTMP client to say what no program at hand says.
+//! Just enough of an RTMP client to send what no available program sends.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use crate::support::{DEADLINE, connect};
 
-/// A player's connection, and all that the server has said on it.
+/// A player's connection, and all that the server has sent on it.
 pub(crate) struct Wire {
     socket: TcpStream,
     heard: Vec<u8>,
 }
 
 impl Wire {
-    /// Shakes hands and asks for app `live` with more properties: name and AMF0 number.
+    /// Completes a handshake and connects to app `live` with additional properties: name and AMF0 number.
     pub(crate) fn connect(addr: SocketAddr, more: &[(&str, f64)]) -> Self {
         let mut socket = connect(addr);
         let mut hello = [0; 1537];
@@ -48,7 +48,7 @@ impl Wire {
         );
     }
 
-    /// Reads until the server has said `text`.
+    /// Reads until the server has sent `text`.
     pub(crate) fn hear(&mut self, text: &str, deadline: Duration) {
         let end = Instant::now() + deadline;
         while !self.has_heard(text) {
@@ -57,7 +57,7 @@ impl Wire {
         }
     }
 
-    /// Reads until the server hangs up.
+    /// Reads until the server closes.
     pub(crate) fn hear_all(&mut self, deadline: Duration) {
         let end = Instant::now() + deadline;
         while self.read() {
@@ -65,7 +65,7 @@ impl Wire {
         }
     }
 
-    /// Whether the server has said `text`.
+    /// Whether the server has sent `text`.
     pub(crate) fn has_heard(&self, text: &str) -> bool {
         self.heard
             .windows(text.len())
@@ -85,7 +85,7 @@ impl Wire {
         }
     }
 
-    /// One command; no chunk of it is longer than the 128 bytes that RTMP begins with.
+    /// One command; no chunk of it is longer than RTMP's initial chunk size of 128 bytes.
     fn command(&mut self, stream: u8, body: &[u8]) {
         let mut bytes = vec![3, 0, 0, 0, 0, 0, body.len() as u8, 20, stream, 0, 0, 0];
         for (index, chunk) in body.chunks(128).enumerate() {

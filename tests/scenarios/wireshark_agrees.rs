@@ -1,4 +1,4 @@
-//! An independent dissector finds nothing to complain of in what is said in either direction.
+//! An independent dissector finds no fault in either direction.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use testkit::{Clip, PUBLISH_KEY, Player, Publisher, Signal, Tool, wait_until};
 
 use crate::support::{DEADLINE, play_url, server_with_short_linger, wait_for_stream};
 
-/// Wireshark believes in no chunk size above this, and its default is below what most servers use.
+/// Wireshark accepts no chunk size above this, and its default is below that of most servers.
 const MESSAGE_MAX: &str = "rtmpt.max_packet_size:8388608";
 /// RTMP's numbers for sound, pictures, data and commands.
 const KINDS: [&str; 4] = ["0x08", "0x09", "0x12", "0x14"];
@@ -57,7 +57,7 @@ fn nothing_is_malformed() {
         ],
     );
     assert_eq!(complaints, "");
-    // It looked at what it was meant to look at: whole messages in both directions.
+    // It saw what it was meant to see: whole messages in both directions.
     let fields = [
         "-Y",
         "rtmpt",

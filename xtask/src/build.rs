@@ -19,7 +19,7 @@ const CARRYING: [&str; 3] = ["carry", "converse", "follow"];
 
 /// Scenarios in which workers send, receive, and lose or return sockets.
 const ON_EVERY_BACKEND: [&str; 5] = [
-    "everybody_hears_the_same",
+    "all_listeners_hear_the_same",
     "icecast_sources_are_heard_unchanged",
     "players_outlive_publishers",
     "rtmp_players_join",

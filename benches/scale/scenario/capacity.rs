@@ -13,9 +13,9 @@ const RATES_KBPS: [u64; 6] = [22, 100, 200, 500, 700, 1_000];
 const LISTENERS: [u64; 4] = [500, 1_000, 2_000, 4_000];
 const RAMP: u64 = 1_000;
 const WINDOW: Duration = Duration::from_secs(8);
-/// Of the streams with pictures, the part that is sound.
+/// In streams with pictures, the bit rate of the sound.
 const SOUND_KBPS: u64 = 32;
-/// Eight times the listeners cost at most so many times the CPU: a tenth is left to the measurement.
+/// Eight times the listeners may cost at most this many times the CPU: a tenth is left to measurement error.
 const GROWTH_MAX: f64 = 8.8;
 
 pub(crate) fn capacity(bench: &mut Bench) {

@@ -1,4 +1,4 @@
-//! How old a frame is when it comes, for a few listeners.
+//! How old a frame is when it arrives, for a few listeners.
 
 use crate::bench::Bench;
 use crate::contest::{Way, serve};

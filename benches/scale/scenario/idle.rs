@@ -1,4 +1,4 @@
-//! Nothing is to be sent, and ten thousand wait for it.
+//! Ten thousand listeners wait while nothing is to be sent.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) fn idle(bench: &mut Bench) {
         source::wait_for_publisher(&server);
         let crowd = Crowd::new(LISTENERS, RAMP, bench.window());
         let listening = crowd.start(&way.url(&server), &[server.pid()]);
-        // Everybody has joined, and what is under way then has come before the window.
+        // All listeners have joined, and what is under way then has arrived before the window.
         std::thread::sleep(crowd.before_window() - Duration::from_secs(3));
         publisher.signal(Signal::STOP);
         let report = listening.finish();

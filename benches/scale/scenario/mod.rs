@@ -1,4 +1,4 @@
-//! What is promised, scenario by scenario.
+//! The promised figures, scenario by scenario.
 
 mod capacity;
 mod delay;
@@ -121,7 +121,7 @@ pub(crate) const ALL: &[Scenario] = &[
     },
 ];
 
-/// Those whose figures another one has, too.
+/// Scenarios whose figures another one has, too.
 pub(crate) const IN_OTHERS: &[&str] = &["memory"];
 
 /// A synthetic 128 kb/s MP3.

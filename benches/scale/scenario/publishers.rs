@@ -1,4 +1,4 @@
-//! Many who send and nobody who listens.
+//! Many publishers without listeners.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use crate::crowd::Report;
 use crate::figure::{Against, Target, Unit};
 
 const PUBLISHERS: u64 = 1_000;
-/// Beginnings in a second.
+/// Connections begun per second.
 const RAMP: u64 = 250;
-/// Between the last beginning and the window; system calls are counted meanwhile, because that slows
-/// down whoever is counted.
+/// Between the last connection and the window; system calls are counted meanwhile, because counting slows the
+/// server down.
 const SETTLE: Duration = Duration::from_secs(8);
-/// For the last of them to be let in before calls are counted.
+/// Time for the last of them to be accepted before calls are counted.
 const COUNT_AFTER: Duration = Duration::from_secs(7);
 const COUNT_SECONDS: f64 = 2.0;
 const END_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Calls that bring bytes in, whatever else they do.
+/// Calls that read bytes, whatever else they do.
 const CALLS: [&str; 5] = ["read", "readv", "recvfrom", "recvmsg", "io_uring_enter"];
 
 pub(crate) fn publishers(bench: &mut Bench) {
@@ -99,7 +99,7 @@ fn publish(bench: &Bench, url: &str, pids: &[u32]) -> (Report, Option<f64>) {
     (Report::of(&load), calls)
 }
 
-/// Calls per second, by perf's tracepoints; nothing where the kernel has none for us.
+/// Calls per second, by perf's tracepoints; `None` where the kernel offers none.
 fn count_calls(pids: &[u32]) -> Option<f64> {
     let events: Vec<String> = CALLS
         .iter()

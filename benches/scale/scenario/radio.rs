@@ -14,12 +14,13 @@ const MP3_LISTENERS: u64 = 5_000;
 const OGG_RAMP: u64 = 3_000;
 const MP3_RAMP: u64 = 1_000;
 const MANY_RAMP: u64 = 4_000;
-/// Seconds after which icecast2 has let in nearly all of those whom our server has in by the end of the ramp.
+/// Seconds after which icecast2 has accepted nearly as many listeners as our server has by the end of the
+/// ramp.
 const ICECAST_SETTLE: u64 = 25;
-/// Many listeners are looked at for longer, and, because it is long, at most so often.
+/// Many listeners are measured for longer, and therefore at most this often.
 const MANY_WINDOW: Duration = Duration::from_secs(60);
 const MANY_ROUNDS: usize = 3;
-/// What a listener may wait for on top of that.
+/// What a listener may wait in addition.
 const MANY_GAP_SPARE: f64 = 0.5;
 /// The time between two pages of the recording, and the default of `fanout.audio.max_wait`: between two
 /// messages to a listener lies at least the former, and at most both.

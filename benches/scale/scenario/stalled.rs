@@ -1,4 +1,4 @@
-//! A tenth of the audience does not take what it is sent.
+//! A tenth of the audience stops reading.
 
 use crate::bench::Bench;
 use crate::contest::{Way, serve};
@@ -9,11 +9,11 @@ use crate::source;
 const LISTENERS: u64 = 1_000;
 const RAMP: u64 = 500;
 
-/// Seconds until whoever stalls has had as much as its socket holds. Over the loopback the sender does the
-/// receiver's work, also that of squeezing a full queue, and by default the time between two messages
-/// follows what a turn costs.
+/// Seconds until the sockets of stalled listeners are full. Over the loopback the sender does the receiver's
+/// work, also that of squeezing a full queue, and by default the time between two messages follows the cost
+/// of a turn.
 const FULL_AFTER: u64 = 14;
-/// With that time fixed, what the held up do to the others shows from the beginning.
+/// With that time fixed, the effect of stalled listeners on the others shows from the beginning.
 const FIXED: &[(&str, &str, &str)] = &[
     ("fanout.audio", "min_wait", "\"200ms\""),
     ("fanout.audio", "max_wait", "\"200ms\""),
@@ -35,7 +35,7 @@ fn compare(bench: &mut Bench, what: &str, all_well: &Crowd, settings: &[(&str, &
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for round in 0..bench.rounds() {
         for (who, crowd, gaps) in [
-            ("nobody held up", all_well, &mut without),
+            ("none held up", all_well, &mut without),
             ("50 stalled, 50 slow", &some_ill, &mut with),
         ] {
             let report = listen(bench, crowd, settings);

@@ -1,4 +1,4 @@
-//! Five thousand come in a second, to where five thousand are.
+//! Five thousand listeners join in a second, on a server that has five thousand.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::source;
 
 const PRESENT: u64 = 5_000;
 const COMING: u64 = 5_000;
-/// Those who are there have joined at this rate.
+/// Joins per second of the listeners that are there before.
 const PRESENT_RAMP: u64 = 1_000;
 /// The default of `fanout.audio.max_wait`, in seconds: the longest a listener waits for a message.
 const WINDOW: f64 = 0.4;
-/// What it may wait for longer, in seconds.
+/// What it may wait in addition, in seconds.
 const GAP_SPARE: f64 = 0.1;
 
 pub(crate) fn storm(bench: &mut Bench) {
@@ -26,7 +26,7 @@ pub(crate) fn storm(bench: &mut Bench) {
         source::wait_for_publisher(&server);
         let (url, pids) = (way.url(&server), [server.pid()]);
         let newcomers = Crowd::new(COMING, COMING, Duration::from_secs(3)).settle(1);
-        // The window of those who are there holds the whole storm.
+        // The window of the present listeners includes the whole storm.
         let storm_time = newcomers.before_window() + newcomers.window;
         let present = Crowd::new(PRESENT, PRESENT_RAMP, storm_time + Duration::from_secs(2));
         let listening = present.start(&url, &pids);

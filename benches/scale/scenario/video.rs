@@ -13,7 +13,7 @@ const RAMP: u64 = 500;
 /// As long as a turn.
 const CLIP_SECONDS: u32 = 60;
 const MEMORY_MAX: f64 = 60.0 * (1 << 20) as f64;
-/// What SRS has by default.
+/// The default of SRS.
 const LONGER_WAIT: &[(&str, &str, &str)] = &[("fanout.video", "max_wait", "\"350ms\"")];
 
 pub(crate) fn rtmp(bench: &mut Bench) {

@@ -19,36 +19,36 @@ const LISTENERS: u64 = 1_000;
 /// Joins in a second: a handshake costs both sides a millisecond.
 const RAMP: u64 = 50;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Likewise, beside a busy loop: only pauses are looked at.
+/// Likewise, beside a busy loop: only pauses are measured.
 const BUSY_WINDOW: Duration = Duration::from_secs(20);
-/// Of the clip, which is sent over and over.
+/// Length of the clip, which is sent over and over.
 const CLIP_SECONDS: u32 = 60;
 const FRAMES_PER_SECOND: f64 = 30.0;
 /// Listeners that the floor sends to without a pause.
 const FLOOR_GROUP: u64 = 50;
-/// Viewers who open what they are given; the others count it.
+/// Viewers that decrypt what they receive; the others count it.
 const CHECKED: &str = "--check=10";
 
 const CPU_TO_FLOOR_MAX: f64 = 1.5;
 const CPU_MAX: f64 = 0.5;
 const MEMORY_EACH_MAX: f64 = 24.0 * 1_024.0;
 
-/// The first crowd of the search for the largest, how much larger the next is, and where it is given up:
-/// more than two cores can seal.
+/// The first audience in the search for the largest, the factor to the next, and the limit: more than two
+/// cores can seal.
 const MOST_FIRST: u64 = 1_000;
 const MOST_STEP: u64 = 500;
 const MOST_LAST: u64 = 10_000;
 const MOST_RAMP: u64 = 100;
 const MOST_WINDOW: Duration = Duration::from_secs(20);
-/// More than two cores can send to: all of them come, and those who are let in must see nothing of the rest.
+/// More than two cores can send to: all of them come, and the accepted ones must not notice the rest.
 const TOO_MANY: u64 = 5_000;
-/// The share of packets from which on a viewer sees that some are missing.
+/// The share of packets from which on a viewer notices that some are missing.
 const LOSS_MAX: f64 = 0.001;
 
 const SHOW: &str = "live/show";
 const SETTINGS: &[(&str, &str, &str)] = &[("webrtc", "listen", "\"127.0.0.1:0\"")];
 
-/// Names of what the server says of its sessions, with their labels.
+/// Names of the server's metrics on its sessions, with their labels.
 mod names {
     pub(super) const REJECTED: &str = "carillon_rejected_total";
     pub(super) const SKIPS: &str = "carillon_skips_total";
@@ -67,16 +67,16 @@ mod names {
         ("carillon_webrtc_keyframe_requests_total", "way=\"whep\"");
 }
 
-/// What came of one turn of the server.
+/// The result of one turn of the server.
 struct Turn {
     report: Report,
     degraded: f64,
-    /// Newcomers that it turned away.
+    /// Viewers that it refused.
     rejected: f64,
 }
 
 impl Turn {
-    /// The share of packets that viewers did not get.
+    /// The share of packets that viewers did not receive.
     fn lost(&self) -> f64 {
         let lost = self.report.number("/packets/lost");
         lost / (lost + self.report.number("/packets/received")).max(1.0)
@@ -152,7 +152,7 @@ pub(crate) fn thousand(bench: &mut Bench) {
         let turn = serve_crowd(bench, round, LISTENERS, RAMP, window);
         let floor_report = floor(bench, round, &turn.report, window);
         quiet.enter(&turn.report, &floor_report);
-        // What fewer bytes cost less must not make the floor lower.
+        // A lower cost of fewer bytes must not make the floor lower.
         let bytes = |report: &Report| report.number("/window/bytes");
         floors.push(floor_report.cpu() * bytes(&turn.report) / bytes(&floor_report));
         turns.push(turn);
@@ -257,7 +257,7 @@ pub(crate) fn most(bench: &mut Bench) {
     admission(bench, window);
 }
 
-/// What those see who were let in, where more come than can be sent to.
+/// What accepted viewers see when more come than can be sent to.
 fn admission(bench: &mut Bench, window: Duration) {
     let turn = serve_crowd(bench, 0, TOO_MANY, MOST_RAMP, window);
     let joined = turn.report.number("/joined");
@@ -289,7 +289,7 @@ fn admission(bench: &mut Bench, window: Duration) {
             Some(Target::NeverAbove(LOSS_MAX * 1e6)),
         ),
     ] {
-        let what = format!("{what}, of {TOO_MANY} who come");
+        let what = format!("{what}, of {TOO_MANY} that come");
         bench.figure(&what, Unit::Count, vec![value], None, target);
     }
 }
@@ -327,7 +327,7 @@ fn publish(server: &Server) -> Process {
     publisher
 }
 
-/// What the server counted, from its start on.
+/// The server's counters, from its start on.
 fn said(metrics: &Metrics) -> serde_json::Value {
     let sum = |name| metrics.sum(name, &[]);
     let of = |(name, label)| metrics.sum(name, &[label]);

@@ -1,9 +1,9 @@
 //! What a second worker adds.
 //!
-//! The audience shares the two processors with the server, so two workers that are both busy have no two
-//! processors to themselves. What is judged is therefore how much a worker sends in a second of
-//! processor time, alone and beside another: were each of two given a processor of its own, the
-//! throughput would grow by twice that ratio. Sends per second as they were are shown, too.
+//! The audience shares the two processors with the server, so two busy workers do not have two processors to
+//! themselves. What is judged is therefore how much a worker sends in a second of processor time, alone and
+//! beside another: with a processor for each of the two, the throughput would grow by twice that ratio.
+//! Measured sends per second are shown, too.
 
 use serde_json::json;
 
@@ -17,13 +17,13 @@ use crate::source;
 const LISTENERS: u64 = 8_000;
 const RAMP: u64 = 2_000;
 
-/// Each frame is sent by itself, whatever that costs.
+/// Each frame is sent by itself, at any cost.
 const EACH_FRAME: [(&str, &str, &str); 2] = [
     ("fanout.audio", "max_samples", "1"),
     ("fanout", "target_utilisation", "0.9"),
 ];
 
-/// What so many workers did.
+/// The results with one number of workers.
 #[derive(Default)]
 struct Work {
     sends_per_second: Vec<f64>,

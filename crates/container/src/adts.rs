@@ -9,15 +9,15 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer for a track with this AudioSpecificConfig. `None` when it cannot be read, or says
-    /// what ADTS has no room for. High-efficiency AAC is signalled implicitly, at the core rate.
+    /// A writer for a track with this AudioSpecificConfig. `None` when it cannot be read, or when ADTS cannot
+    /// express it. High-efficiency AAC is signalled implicitly, at the core rate.
     pub fn new(config: &[u8]) -> Option<Self> {
         let header = AdtsHeader::for_config(&AudioSpecificConfig::parse(config)?)?;
         Some(Self { header })
     }
 
-    /// The header to put before an access unit of `payload_bytes`; `None` when the unit is too long
-    /// for ADTS, as no audible one is.
+    /// The header for an access unit of `payload_bytes`; `None` when the unit is too long for ADTS, as no
+    /// audible one is.
     pub fn header(&self, payload_bytes: usize) -> Option<[u8; AdtsHeader::BYTES]> {
         self.header.to_bytes(payload_bytes)
     }

@@ -1,14 +1,14 @@
-//! One face for every demuxer.
+//! One interface for all demuxers.
 
 use media::{Container, Item, Kind};
 
 use crate::{frames, ogg, raw, webm};
 
-/// Turns what an Icecast source sends into items, however it was cut on the way.
+/// Turns what an Icecast source sends into items, however the network cut it.
 ///
-/// Nothing in the input is an error: what belongs to no frame, page or cluster is dropped and
-/// counted by [`Self::skipped_bytes`]. For one and the same input, the items do not depend on how
-/// it was cut, except in [`Container::Other`], which has no units of its own.
+/// Nothing in the input is an error: bytes that belong to no frame, page or cluster are dropped and counted
+/// by [`Self::skipped_bytes`]. The items do not depend on how the input was cut, except in
+/// [`Container::Other`], which has no units of its own.
 #[derive(Debug)]
 pub struct Demuxer(Inner);
 
@@ -21,8 +21,8 @@ enum Inner {
 }
 
 impl Demuxer {
-    /// The demuxer for a source's `Content-Type`. Parameters and case are ignored; a type that is
-    /// not known is passed through.
+    /// The demuxer for a source's `Content-Type`. Parameters and case are ignored; an unknown type is passed
+    /// through.
     pub fn for_content_type(content_type: &str) -> Self {
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         let essence = essence.to_ascii_lowercase();
@@ -62,7 +62,7 @@ impl Demuxer {
         }
     }
 
-    /// The source is done: appends what can still be used of what was held back.
+    /// The source has ended: appends the usable part of what was held back.
     pub fn finish(&mut self, out: &mut Vec<Item>) {
         match &mut self.0 {
             Inner::Frames(demuxer) => demuxer.finish(out),
@@ -72,7 +72,7 @@ impl Demuxer {
         }
     }
 
-    /// Bytes that were not handed on, so far: tags, garbage, damaged and unusable parts.
+    /// Bytes that were not passed on, so far: tags, garbage, damaged and unusable parts.
     pub const fn skipped_bytes(&self) -> u64 {
         match &self.0 {
             Inner::Frames(demuxer) => demuxer.skipped_bytes(),

@@ -7,20 +7,19 @@ use media::{Span, Timestamp};
 /// first packets.
 const VIDEO_AWAITED: Span = Span::from_millis(2_000);
 
-/// A picture track that has been silent for this long does not hold joiners up any more: the
-/// publisher switched the camera off, or the next one has none.
+/// A picture track that has been silent for this long no longer holds joiners up: the publisher switched the
+/// camera off, or the next one has none.
 const VIDEO_SILENT_MAX: Span = Span::from_millis(10_000);
 
-/// How long the first pictures wait for sound that is announced and not yet known: MP3 and Dolby's
-/// codecs are known by their first frame. A segment that is followed by another one costs some players
-/// the stream.
+/// How long the first pictures wait for announced sound that is not yet known: MP3 and Dolby's codecs are
+/// known by their first frame. Some players lose the stream when another segment follows the first.
 const SOUND_AWAITED: Span = Span::from_millis(2_000);
 
 /// Keys of `onMetaData` that only a stream with pictures has, or with sound.
 const VIDEO_KEYS: &[&[u8]] = &[b"videocodecid", b"width"];
 const AUDIO_KEYS: &[&[u8]] = &[b"audiocodecid"];
 
-/// What is known of an epoch.
+/// The state of an epoch.
 #[derive(Debug, Default)]
 pub(crate) struct Joins {
     announces_pictures: bool,
@@ -44,8 +43,7 @@ impl Joins {
         self.last_picture = Some(now);
     }
 
-    /// Whether pictures of which none has been written wait for sound of which nothing is known yet, but
-    /// perhaps that there is a track of it.
+    /// Whether unwritten pictures wait for sound of which at most the track is known.
     pub(crate) fn awaits_sound(&self, now: Timestamp, has_sound_track: bool) -> bool {
         let first = self.first_picture.unwrap_or(now);
         (has_sound_track || self.announces_sound) && now - first < SOUND_AWAITED

@@ -1,15 +1,15 @@
 //! Container formats: bytes to samples and back.
 //!
-//! Everything here is pure: bytes in, [`media::Item`]s out, or the other way round. There is no
-//! clock, no socket and no task; every buffer has a bound, and whatever a source sends, the answer
-//! is items or silence, never a panic.
+//! Everything here is pure: bytes in, [`media::Item`]s out, or the other way round. There is no clock, no
+//! socket and no task; every buffer has a bound, and any input of a source results in items or nothing, never
+//! in a panic.
 //!
-//! * [`Sniffer`] finds out what an Icecast source delivers, and [`Demuxer`] frames it: MP3, ADTS,
-//!   Ogg, WebM, or anything else.
+//! * [`Sniffer`] finds out what an Icecast source delivers, and [`Demuxer`] frames it: MP3, ADTS, Ogg, WebM,
+//!   or anything else.
 //! * [`flv`] is what RTMP carries and what `/{stream}.flv` is made of.
 //! * [`fmp4`] is what `/{stream}.mp4` is made of.
 //! * [`rtp`] is what WebRTC carries.
-//! * [`ts`] is what set-top boxes, and the older half of HTTP Live Streaming, take.
+//! * [`ts`] is what set-top boxes, and the older half of HTTP Live Streaming, use.
 //! * [`adts`] puts headers before bare AAC, [`icy`] puts titles between frames.
 
 pub mod adts;

@@ -1,8 +1,8 @@
-//! Streams that nobody here understands, relayed as they come.
+//! Streams of unknown format, relayed unchanged.
 //!
-//! Every piece of input is a sample and a join point, since there is nothing to tell a good place
-//! from a bad one. There is no time in the bytes either: `dts` stays at zero and `duration` unknown,
-//! and a caller that wants such a stream ordered in time stamps the samples by its own clock.
+//! Every piece of input is a sample and a join point, since nothing distinguishes a good one. There is no
+//! time in the bytes either: `dts` stays at zero and `duration` unknown, and a caller that wants such a
+//! stream ordered in time stamps the samples by its own clock.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct Demuxer {
 }
 
 impl Demuxer {
-    /// A pass-through for a stream that is said to be of `kind`.
+    /// A pass-through for a stream that is announced as `kind`.
     pub const fn new(kind: Kind) -> Self {
         Self {
             kind,
@@ -28,7 +28,7 @@ impl Demuxer {
         }
     }
 
-    /// Hands on `bytes`.
+    /// Passes on `bytes`.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) {
         for piece in bytes.chunks(SAMPLE_BYTES_MAX) {
             if !self.is_announced {

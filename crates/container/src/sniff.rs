@@ -1,22 +1,22 @@
-//! What a source really sends, whatever it says.
+//! The real format of a source, whatever it announces.
 //!
-//! Many sources are set up by hand and announce the wrong type, or none. So every source begins
-//! here: the demuxers of all known formats read its first bytes, and the first one to find a frame,
-//! a header or a cluster of its own has the stream.
+//! Many sources are set up by hand and announce the wrong type, or none. So every source begins here: the
+//! demuxers of all known formats read its first bytes, and the first one to find a frame, a header or a
+//! cluster of its own gets the stream.
 
 use media::{Container, Item, Kind};
 
 use crate::Demuxer;
 
-/// Bytes after which a source that announced a known format, and in which none was found, is given
-/// up: more than the longest tag, 4 MiB, that a demuxer drops, and than the longest header.
+/// Bytes after which a source that announced a known format, and in which none was found, is refused: more
+/// than the longest tag, 4 MiB, that a demuxer drops, and than the longest header.
 const SEARCHED_BYTES_MAX: usize = 5 * 1024 * 1024;
 
-/// Bytes of a source of a foreign type that are held back while they may be the beginning of a
-/// known format: three of the longest frames, and a tag without pictures.
+/// Bytes of a source of a foreign type that are held back while they may be the beginning of a known format:
+/// three of the longest frames, and a tag without pictures.
 const HELD_BYTES_MAX: usize = 32 * 1024;
 
-/// What the formats that are found begin with. All else begins with none of these.
+/// The first bytes of known formats. Foreign ones begin with none of these.
 const OPENINGS: [&[u8]; 5] = [b"OggS", b"\x1A\x45\xDF\xA3", b"ID3", b"\xFF", b"fLaC"];
 
 /// How a FLAC file begins. It is relayed as it comes.
@@ -25,7 +25,7 @@ const FLAC: &[u8] = b"fLaC";
 /// How many bytes from the front name the type of an EBML document.
 const DOCTYPE_WITHIN: usize = 64;
 
-/// Looks at the front of a source's bytes until it is clear what they are.
+/// Reads the front of a source's bytes until their format is clear.
 #[derive(Debug)]
 pub struct Sniffer {
     announced: String,
@@ -37,7 +37,7 @@ pub struct Sniffer {
     searched_bytes: usize,
 }
 
-/// What a source turned out to send.
+/// The format found.
 #[derive(Debug)]
 pub struct Found {
     /// Reads the rest.
@@ -67,11 +67,10 @@ impl Sniffer {
         }
     }
 
-    /// Takes `bytes`. As soon as it is clear what they are, says so and appends the items they
-    /// make to `out`.
+    /// Takes `bytes`. As soon as their format is clear, returns it and appends the items to `out`.
     ///
     /// # Errors
-    /// When they are nothing known.
+    /// When the format is unknown.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) -> Result<Option<Found>, Unknown> {
         self.searched_bytes += bytes.len();
         let front_max = if self.is_foreign {
@@ -99,7 +98,7 @@ impl Sniffer {
         Ok(None)
     }
 
-    /// The source is done before it was clear: what was held back of a foreign type is relayed.
+    /// The source ended before its format was clear: what was held back of a foreign type is relayed.
     pub fn finish(&mut self, out: &mut Vec<Item>) -> Option<Found> {
         let announced = self.announced.clone();
         let is_held = self.is_foreign && !self.front.is_empty();
@@ -152,7 +151,7 @@ impl Sniffer {
         }
     }
 
-    /// Passes on what was held back, and what lies `beyond`, as it is.
+    /// Passes on what was held back, and the bytes `beyond`, unchanged.
     fn relayed(&mut self, beyond: &[u8], media_type: &str, out: &mut Vec<Item>) -> Found {
         let mut demuxer = Demuxer::for_content_type(media_type);
         demuxer.push(&std::mem::take(&mut self.front), out);
@@ -164,7 +163,7 @@ impl Sniffer {
     }
 }
 
-/// Whether `bytes` begin with one of `openings`; `None` while that is open.
+/// Whether `bytes` begin with one of `openings`; `None` while too few have arrived.
 fn begins_with(bytes: &[u8], openings: &[&[u8]]) -> Option<bool> {
     if openings.iter().any(|opening| bytes.starts_with(opening)) {
         return Some(true);
@@ -224,7 +223,7 @@ mod tests {
         .concat()
     }
 
-    /// What is made of `input`, cut into pieces of `size`: the container, the type, the bytes.
+    /// The result for `input`, cut into pieces of `size`: the container, the type, the bytes.
     fn sniff(announced: &str, input: &[u8], size: usize) -> Option<(Container, String, Vec<u8>)> {
         let mut sniffer = Sniffer::new(announced);
         let mut items = Vec::new();

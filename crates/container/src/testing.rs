@@ -1,4 +1,4 @@
-//! What the demuxers' tests ask of items.
+//! Checks on items for the demuxers' tests.
 
 use media::{Item, Sample};
 

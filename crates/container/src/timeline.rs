@@ -1,13 +1,13 @@
-//! A source's clock, made fit to order a log by.
+//! A source's clock, made monotonic to order a log by.
 
 use media::{Span, Timestamp};
 
-/// The longest step forward that is believed, in ticks: longer than any page or cluster lasts, far
-/// shorter than what a reset or lying clock leaps.
+/// The longest step forward that is followed, in ticks: longer than any page or cluster lasts, far shorter
+/// than the leap of a reset or wrong clock.
 const STEP_TICKS_MAX: i64 = 60 * media::TICKS_PER_SECOND;
 
-/// Maps ticks of a source's own clock to a timeline that starts at zero and never steps back. A
-/// leap of the source's clock, either way, is taken as a new origin.
+/// Maps ticks of a source's own clock to a timeline that starts at zero and never steps back. A leap of the
+/// source's clock, forward or back, sets a new origin.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     /// Source ticks that stand for `now`; `None` until the first mark.
@@ -16,7 +16,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Where the timeline stands.
+    /// The present time of the timeline.
     pub(crate) const fn now(&self) -> Timestamp {
         self.now
     }

@@ -1,5 +1,5 @@
-//! What players of other makes say to the transport streams that are written here: ffmpeg decodes
-//! from them what it decodes from the source, and ffmpeg, GStreamer and Wireshark find no fault.
+//! Independent players on the transport streams that are written here: ffmpeg decodes from them what it
+//! decodes from the source, and ffmpeg, GStreamer and Wireshark find no fault.
 
 #![allow(
     clippy::panic,
@@ -59,7 +59,7 @@ fn mux(items: &[Item]) -> Recorder {
     recorder
 }
 
-/// A place for a file of this test.
+/// A path for a file of this test.
 fn path(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("transport_stream");
     fs::create_dir_all(&folder).expect("a folder");
@@ -186,8 +186,8 @@ fn check_ffmpeg(source: &Path, clip: Option<Clip>, stream: &Path) {
         .run(DEADLINE);
 }
 
-/// Packets of sound, without the headers that AAC may have. What is decoded from them depends on
-/// all that was decoded before: of AAC the noise does.
+/// Packets of sound, without the headers that AAC may have. Their decoded samples depend on all samples
+/// before: of AAC the noise does.
 fn sound(ffmpeg: Tool, input: &Path) -> Vec<Frame> {
     let probe = Tool::ffprobe()
         .args(["-select_streams", "a", "-show_entries", "stream=codec_name"])
@@ -203,7 +203,7 @@ fn sound(ffmpeg: Tool, input: &Path) -> Vec<Frame> {
     framemd5::audio(&framemd5::packets_by(ffmpeg, input, filter))
 }
 
-/// All that was sent was got, but for `early` frames at the most.
+/// Everything sent was received, except for `early` frames at the most.
 fn check_frames(sent: &[Frame], got: &[Frame], early: usize) {
     if sent.is_empty() {
         assert!(got.is_empty());

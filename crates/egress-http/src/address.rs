@@ -1,4 +1,4 @@
-//! Which stream, in which container, a request's path means.
+//! Which stream, and in which container, a request path names.
 
 use fanout::{Expected, Info, DerivedOffer, Registry};
 use media::{Codec, Container, StreamName};
@@ -12,8 +12,8 @@ pub struct Address {
     pub label: &'static str,
     /// The path, with a leading `/`. Needs no escaping.
     pub path: String,
-    /// The media type. For a source's own container it is the source's word, but sound or pictures:
-    /// untrusted text on one line.
+    /// The media type. For a source's own container it is what the source declared, if that is sound or
+    /// pictures: untrusted text on one line.
     pub media_type: String,
 }
 
@@ -98,9 +98,9 @@ pub struct Target {
 }
 
 impl Target {
-    /// Reads a path. An exact name wins over an extension, that of a stream to come as well. `None` for what
-    /// is not this crate's: what is neither the name of a stream, or of one that is known to come from
-    /// elsewhere, nor ends like the address of one.
+    /// Reads a path. An exact name wins over an extension, also that of a stream to come. `None` if the path
+    /// is not this crate's: neither the name of a stream that is here or known elsewhere, nor such a name
+    /// with an extension.
     pub fn find(path: &str, registry: &Registry) -> Option<Self> {
         let name = StreamName::parse(path).ok()?;
         if registry.stream(&name).is_some() || registry.expects(&name) == Expected::Named {
@@ -119,8 +119,7 @@ impl Target {
         })
     }
 
-    /// Reads a path that means nothing else: it may be the name of a stream elsewhere, which is found out
-    /// when it is joined.
+    /// Reads a path that names nothing else: it may be a stream elsewhere, which joining it finds out.
     pub fn perhaps(path: &str, registry: &Registry) -> Option<Self> {
         let name = StreamName::parse(path).ok()?;
         let is_possible = registry.expects(&name) == Expected::Perhaps;

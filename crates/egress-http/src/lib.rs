@@ -14,7 +14,7 @@
 //! * Replies look like those of Icecast 2.4.4, because players and directories recognise it; every
 //!   answer, errors included, carries CORS headers and ends with the connection.
 //!
-//! The server's router asks [`Target::find`] whether a path means a stream; its door then calls
+//! The server's router asks [`Target::find`] whether a path means a stream; its HTTP code then calls
 //! [`serve_plain`] or, behind TLS, [`serve_secure`].
 
 mod address;

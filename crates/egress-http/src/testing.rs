@@ -30,26 +30,26 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// What opens the streams below `secret/`.
 pub(crate) const PASSWORD: &str = "open sesame";
 
-/// Lets everybody publish, and listen to everything but what lies below `secret/`; to what lies below `late/`
+/// Lets every caller publish, and play everything but what lies below `secret/`; below `late/` it decides
 /// when the test says.
-pub(crate) struct Doorkeeper {
+pub(crate) struct TestGate {
     keeper: Gatekeeper,
     latch: Latch,
 }
 
-impl Doorkeeper {
-    /// Lets those in who wait.
+impl TestGate {
+    /// Lets the waiting requests in.
     pub(crate) fn open(&self) {
         self.latch.open();
     }
 
-    /// How many wait.
+    /// How many requests wait.
     pub(crate) fn waiting(&self) -> usize {
         self.latch.waiting()
     }
 }
 
-impl Gate for Doorkeeper {
+impl Gate for TestGate {
     fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish> {
         Box::pin(ready(Ok(self.keeper.authorize(Publish {
             stream: request.stream.clone(),
@@ -76,9 +76,9 @@ impl Gate for Doorkeeper {
     }
 }
 
-pub(crate) struct House {
+pub(crate) struct TestServer {
     pub(crate) context: Context,
-    pub(crate) gate: Arc<Doorkeeper>,
+    pub(crate) gate: Arc<TestGate>,
     pub(crate) departures: Receiver<Departure>,
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn no_burst() -> Settings {
     settings
 }
 
-impl House {
+impl TestServer {
     pub(crate) fn new(settings: Settings) -> Self {
         let config = Config {
             workers: 2,
@@ -108,7 +108,7 @@ impl House {
         let (fanout, departures) = Fanout::start(&config, backend).unwrap();
         let rules = Box::new(move |_: &StreamName| settings);
         let (registry, gatekeeper) = Registry::new(fanout, 0, rules);
-        let gate = Arc::new(Doorkeeper {
+        let gate = Arc::new(TestGate {
             keeper: gatekeeper,
             latch: Latch::default(),
         });
@@ -192,7 +192,7 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.context.registry.end_all();
         self.context.registry.fanout().stop();

@@ -1,5 +1,5 @@
-//! What listeners cost who wait for the gate: their requests, their tasks' futures, and what these hold. The
-//! sockets, which are the kernel's, are left out.
+//! What listeners that wait for the gate cost: their requests, their tasks' futures, and what these hold.
+//! Sockets, which are the kernel's memory, are not counted.
 
 #![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
 
@@ -85,7 +85,7 @@ fn context() -> Context {
     Context::new(Arc::new(registry), Arc::new(Undecided))
 }
 
-/// What VLC says.
+/// What VLC sends.
 fn head() -> Head {
     let text = "GET /live/show.flv HTTP/1.1\r\nHost: radio.example:8000\r\nAccept: */*\r\n\
         Accept-Language: en_US\r\nUser-Agent: VLC/3.0.20 LibVLC/3.0.20\r\nRange: bytes=0-\r\n\r\n";
@@ -95,7 +95,7 @@ fn head() -> Head {
 }
 
 #[test]
-fn ten_thousand_who_wait_for_permission_cost_two_kilobytes_each() {
+fn ten_thousand_requests_that_wait_for_permission_cost_two_kilobytes_each() {
     let context = context();
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let mut waiting = Vec::with_capacity(LISTENERS);

@@ -1,4 +1,4 @@
-//! Why a player's connection ended before its time, sorted by blame, and what it is told.
+//! Why a player's connection ended early, sorted by blame, and what the player is told.
 
 use std::io;
 
@@ -7,49 +7,49 @@ use fanout::gate::Denied;
 use fanout::{JoinRefused, LaneRefused};
 use media::NameError;
 
-/// What ended a connection, or a request to play, that did not simply come to its end.
+/// What ended a connection or a request to play, except its normal end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     // The peer asked for what it may not have.
-    /// The stream's name is none.
+    /// The stream's name is invalid.
     #[error("{0}")]
     Name(#[from] NameError),
-    /// The gate says no.
+    /// The gate refuses it.
     #[error("{0}")]
     Denied(Denied),
-    /// Nobody publishes it, and nobody began to in time.
+    /// It has no publisher, and none came in time.
     #[error("there is no such stream")]
     NotFound,
-    /// Its container is none that RTMP can carry.
+    /// RTMP cannot carry its container.
     #[error("the stream's format cannot be played over RTMP")]
     Unplayable,
-    /// It shall be played on a message stream that there are no lanes for.
+    /// It is to be played on a message stream that has no lanes.
     #[error("play on the first stream of the connection")]
     MessageStream,
 
-    // The peer broke its protocol, or a limit of it.
+    // The peer broke the protocol, or one of its limits.
     /// RTMP was broken.
     #[error("{0}")]
     Rtmp(#[from] ::rtmp::Error),
 
-    /// It interrupts what it plays more often than any person does.
+    /// It pauses or restarts playback more often than a person would.
     #[error("playing was interrupted too often")]
     Restless,
 
-    // We have no room.
+    // The server has no capacity.
     /// It is elsewhere, and cannot be brought now.
     #[error("the stream cannot be fetched at the moment")]
     Unavailable,
     /// The stream has no lane for it.
     #[error("{0}")]
     Lane(LaneRefused),
-    /// The workers take nobody in just now.
+    /// The workers take no new listener at the moment.
     #[error("too many listeners are joining at once")]
     Busy,
 
     // It is over.
-    /// Nothing begins any more.
+    /// The server accepts nothing new.
     #[error("the server is shutting down")]
     Leaving,
     /// The stream has ended.
@@ -67,7 +67,7 @@ impl From<JoinRefused> for Error {
         match refused {
             JoinRefused::Denied(denied) => Self::Denied(denied),
             JoinRefused::NotFound | JoinRefused::Late => Self::NotFound,
-            // Nothing of a stream is waited for that decides whether RTMP can carry it.
+            // A stream that is still unclear is not waited for once it is decided that RTMP cannot carry it.
             JoinRefused::Impossible(_) | JoinRefused::Unclear(_) => Self::Unplayable,
             JoinRefused::Unavailable => Self::Unavailable,
             JoinRefused::Lane(LaneRefused::Ended) => Self::Ended,
@@ -77,8 +77,8 @@ impl From<JoinRefused> for Error {
 }
 
 impl Error {
-    /// The status that tells the player; `None` when the session has said its own words, when there
-    /// are others for it, or when nobody is left to hear any.
+    /// The status that tells the player; `None` when the session has sent its own, when another applies, or
+    /// when no peer is left to tell.
     pub(crate) fn rejection(&self) -> Option<Rejection> {
         Some(match self {
             Self::Name(_) | Self::NotFound => Rejection::StreamNotFound,

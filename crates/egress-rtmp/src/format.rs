@@ -1,19 +1,18 @@
-//! What RTMP can carry, and the names of its lanes: a stream has one for each shape that somebody
-//! asked for.
+//! What RTMP can carry, and the names of its lanes: a stream has one for each requested shape.
 
 use fanout::{Format, Info, Protocol};
 use media::Container;
 
 use formats::rtmp::{Rtmp, Shape};
 
-/// The message stream that players have lanes on: the first that they made, which every client plays
-/// on. What they choose beyond that would have each format packaged once more, for strangers.
+/// The message stream that players have lanes on: the first that they made, which every client plays on. A
+/// free choice would package each format once more, for unauthenticated peers.
 const PLAYED_ON: u32 = 1;
 
 /// Everything, sound alone, pictures alone.
 const PLAYED: [&str; 3] = ["rtmp", "rtmp-audio", "rtmp-video"];
 
-/// By message stream, which the server that we push to gives out: the form in which one publishes.
+/// By message stream, which the target of a push assigns: the form in which one publishes.
 const PUSHED: [&str; 3] = ["rtmp-push-0", "rtmp-push", "rtmp-push-2"];
 
 /// The format of lanes of a shape; `None` where there are none.
@@ -39,7 +38,7 @@ pub(crate) fn format(shape: Shape) -> Option<Format> {
     })
 }
 
-/// Whether RTMP has a way to carry the stream. One that has announced nothing yet is given time.
+/// Whether RTMP can carry the stream. One that has announced nothing yet is given time.
 pub(crate) fn is_carried(info: &Info) -> bool {
     match info.source.container {
         Container::Tracks | Container::Unknown => true,

@@ -27,12 +27,12 @@ impl Wall {
         self.ntp.wrapping_add(rtcp::ntp_span(since))
     }
 
-    /// Its middle 32 bits, by which reports are named.
+    /// Its middle 32 bits, which reports are identified by.
     pub(crate) fn ntp_middle(&self, now: Instant) -> u32 {
         (self.ntp(now) >> 16) as u32
     }
 
-    /// Milliseconds since it was read, for short memories.
+    /// Milliseconds since the clock was read, for records that are short-lived.
     pub(crate) fn millis(&self, now: Instant) -> u32 {
         now.saturating_duration_since(self.began).as_millis() as u32
     }

@@ -14,9 +14,9 @@
 //! * [`Viewers`] is what one worker thread of the WebRTC port runs for its viewers: it follows lanes
 //!   and seals each packet straight from the log into the send buffer.
 //!
-//! A stream's packets are the same for all its viewers but for the key, the payload type, and the
-//! sequence number, from which each viewer's own start and skips are taken off: so what a viewer gets
-//! is contiguous from its first packet on, whenever it came and wherever it was moved to.
+//! A stream's packets are the same for all its viewers but for the key, the payload type, and the sequence
+//! number, from which each viewer's own start and skips are subtracted: so each viewer sees contiguous
+//! numbers from its first packet on, whenever it joined and wherever it skipped to.
 
 mod agree;
 mod clock;

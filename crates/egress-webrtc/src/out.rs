@@ -8,15 +8,15 @@ use webrtc::mux::Handle;
 pub enum Sent {
     /// It is on its way.
     Sent,
-    /// There was no room, and nothing was sent. Whoever owns the socket says when there is.
+    /// The socket is full, and nothing was sent. The socket's owner says when it has space.
     Blocked,
-    /// The path leads nowhere any more.
+    /// The path no longer leads anywhere.
     Gone,
 }
 
 /// The sending side of the port a worker serves, as far as [`Viewers`](crate::Viewers) need it.
 pub trait Out {
-    /// Room for one send, packets one behind the other: that of 16 packets at the least.
+    /// Space for one send, packets one after another: at least 16 packets.
     fn buffer(&mut self) -> &mut [u8];
 
     /// Sends the first `len` bytes of the buffer, cut into datagrams of `segment` bytes, the last of

@@ -1,8 +1,8 @@
-//! What one worker's viewers count beside the [books](fanout::Books) that all listeners have: packets, what was
-//! lost of them, and what viewers ask for.
+//! What one worker's viewers count beside the [books](fanout::Books) that all listeners have: packets,
+//! losses, and what viewers ask for.
 //!
-//! [`Viewers`](crate::Viewers) count without sharing and publish once in a turn; whoever reads sums
-//! over the workers.
+//! [`Viewers`](crate::Viewers) count without sharing and publish once in a turn; a reader sums over the
+//! workers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,7 +28,7 @@ macro_rules! counters {
 counters! {
     /// Packets sent, repeated ones included.
     packets,
-    /// Send calls that found no room.
+    /// Send calls that found the socket full.
     blocked_sends,
     /// Messages that asked for packets again.
     nacks,
@@ -43,9 +43,9 @@ counters! {
     keyframe_requests,
     /// Packets lost, as the viewers report.
     lost,
-    /// Sum of the round trips that reports told, in microseconds.
+    /// Sum of the round trips in reports, in microseconds.
     round_trip_micros,
-    /// How many told one.
+    /// Reports with a round trip.
     round_trips,
 }
 

@@ -72,7 +72,7 @@ impl TestServer {
         };
         let permission = self.gatekeeper.authorize(action);
         let published = self.registry.publish(&permission, source, now);
-        published.expect("nobody else publishes")
+        published.expect("no other publisher")
     }
 
     pub(crate) fn lane(&self, name: &str, now: Instant) -> LaneGuard {
@@ -105,7 +105,7 @@ impl TestServer {
 
     pub(crate) fn departure(&self) -> Departure {
         let departure = self.departures.recv_timeout(PATIENCE);
-        departure.expect("somebody leaves")
+        departure.expect("a departure")
     }
 }
 
@@ -156,7 +156,7 @@ fn filling(seed: u64, len: usize) -> impl Iterator<Item = u8> {
     })
 }
 
-/// What a picture is.
+/// How a picture is predicted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Picture {
     Key,
@@ -242,7 +242,7 @@ impl Camera {
         self.publisher.write(&mut items, now).expect("it is ours");
     }
 
-    /// Publishes what one tick brings.
+    /// Publishes the media of one tick.
     pub(crate) fn tick(&mut self, now: Instant) {
         let at = Timestamp::from_millis(self.tick * 20);
         let seed = self.tick as u64;
@@ -280,7 +280,7 @@ pub(crate) struct Sending {
     pub(crate) lengths: Vec<usize>,
 }
 
-/// A port that keeps what it is given.
+/// A port that keeps what is sent.
 pub(crate) struct Wire {
     buffer: Vec<u8>,
     /// Datagrams, in order, by where they went.
@@ -288,7 +288,7 @@ pub(crate) struct Wire {
     pub(crate) sendings: Vec<Sending>,
     pub(crate) full: HashSet<Path>,
     pub(crate) dead: HashSet<Path>,
-    /// Calls that found no room.
+    /// Calls that found no space.
     pub(crate) refused: usize,
     pub(crate) compounds: Vec<(Handle, Vec<u8>)>,
     pub(crate) closed: Vec<Handle>,

@@ -7,7 +7,7 @@ use fanout::{Entry, Packager, Preamble, Sink};
 use media::codec::aac::AdtsHeader;
 use media::{Codec, Framing, Item, Kind, Sample, Track, TrackId};
 
-/// Passes the frames of one track on, each a unit and a join point.
+/// Passes on the frames of one track, each a unit and a join point.
 #[derive(Debug)]
 pub struct Elementary {
     frames: Frames,
@@ -23,7 +23,7 @@ impl Elementary {
         }
     }
 
-    /// Whether `track` can be sent like this, as `codec`.
+    /// Whether `track` can be sent as plain frames of `codec`.
     pub fn carries(track: &Track, codec: Codec) -> bool {
         track.codec == codec && Framer::of(track).is_some()
     }
@@ -55,7 +55,7 @@ pub(crate) enum Frames {
 /// What turns a track's samples into frames.
 #[derive(Debug)]
 pub(crate) enum Framer {
-    /// They are.
+    /// The samples are frames.
     Mp3,
     /// A header before each.
     Aac(adts::Writer),
@@ -69,7 +69,7 @@ pub(crate) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// What stands before the sample's bytes.
+    /// What precedes the sample's bytes.
     pub(crate) fn header(&self) -> &[u8] {
         self.header.as_ref().map_or(&[], |header| header)
     }
@@ -81,8 +81,8 @@ impl Frames {
         Self::Track { codec, heard: None }
     }
 
-    /// The frame that `item` brings. A sample without bytes is none: FLV keeps bodies that hold nothing of
-    /// the codec's, such as the end of a sequence.
+    /// The frame in `item`. A sample without bytes is none: FLV keeps bodies that hold nothing of the
+    /// codec's, such as the end of a sequence.
     pub(crate) fn take<'a>(&mut self, item: &'a Item) -> Option<Frame<'a>> {
         match (self, item) {
             (_, Item::Sample(sample)) if sample.data.is_empty() => None,
@@ -108,7 +108,7 @@ impl Frames {
     }
 }
 
-/// A track appeared, or changed. One that turns into something else falls silent until it turns back.
+/// A track appeared, or changed. One that changes its codec falls silent until it changes back.
 fn hear(codec: Codec, heard: &mut Option<(TrackId, Framer)>, track: &Track) {
     if heard.as_ref().is_some_and(|(id, _)| *id != track.id) {
         return;

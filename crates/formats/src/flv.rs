@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! preamble: file header │ onMetaData │ sequence headers        log: tag │ tag │ tag …
-//!                       └ a listener who skips resumes here          └ join: a keyframe
+//!                       └ a listener that skips resumes here         └ join: a keyframe
 //! ```
 //!
-//! Which tags there are and where one may join, [`flv::Muxer`] decides.
+//! [`flv::Muxer`] decides which tags there are and where listeners may join.
 
 use std::sync::Arc;
 

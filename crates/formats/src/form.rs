@@ -1,4 +1,4 @@
-//! In which form a stream is sent to an HTTP listener: the table of formats.
+//! The form in which a stream is sent to an HTTP listener: the table of formats.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::{Elementary, Flv, Icy, Mp4, Opus, Raw, Ts};
 pub enum Form {
     /// The source's own container.
     Source,
-    /// The same with titles between.
+    /// The same with titles in between.
     Icy,
     /// FLV.
     Flv,
@@ -23,17 +23,17 @@ pub enum Form {
     Ts,
     /// The AAC of a stream of tracks.
     Aac,
-    /// The same with titles between.
+    /// The same with titles in between.
     IcyAac,
     /// The MP3 of a stream of tracks.
     Mp3,
-    /// The same with titles between.
+    /// The same with titles in between.
     IcyMp3,
     /// Opus in Ogg: that of an RTMP or WebRTC stream, or what is derived from other sound.
     Opus,
 }
 
-/// A container that is asked for by the end of an address.
+/// A container that the extension of an address asks for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Extension {
     /// FLV.
@@ -42,7 +42,7 @@ pub enum Extension {
     Aac,
     /// MP3.
     Mp3,
-    /// Ogg, with whatever the source has in it, or Opus.
+    /// Ogg, with the source's own codecs, or Opus.
     Ogg,
     /// WebM.
     WebM,
@@ -78,7 +78,7 @@ impl Extension {
     }
 }
 
-/// What a form is made of, and how.
+/// How a form is made, and of what.
 struct Row {
     /// The lane's key.
     name: &'static str,
@@ -88,26 +88,26 @@ struct Row {
     retention: Retention,
     /// For people.
     label: &'static str,
-    /// The end of its address; `None` for what has the stream's own name.
+    /// The extension of its address; `None` for the stream's own name.
     extension: Option<Extension>,
     media_type: &'static str,
     /// The first two bytes of every stream of this form; empty where they differ.
     opening: &'static [u8],
-    /// What publishers must deliver for it.
+    /// The containers of publishers that it can be made from.
     made_from: &'static [Container],
-    /// What of it is needed.
+    /// Which of the tracks it needs.
     needs: Needs,
-    /// Which tracks it has a way to carry.
+    /// Which tracks it can carry.
     carries: fn(&Track) -> bool,
     make: fn(Container) -> Box<dyn Packager>,
-    /// The same with titles between.
+    /// The same with titles in between.
     with_titles: Option<Form>,
 }
 
-/// Which tracks must be carried for a form to be had.
+/// Which tracks must be carried for a form to be available.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Needs {
-    /// Any, and none is waited for.
+    /// Any; no track is waited for.
     Nothing,
     /// One of sound.
     Sound,
@@ -278,7 +278,7 @@ impl Form {
         }
     }
 
-    /// Forms that a stream of `info` can be had in at addresses other than its own name, with the end of each.
+    /// Forms of a stream with `info` at addresses other than its own name, with their extensions.
     pub fn others(info: &Info) -> impl Iterator<Item = (Self, Extension)> {
         let listed = Self::ALL.into_iter().filter_map(|form| {
             let row = form.row();
@@ -299,7 +299,7 @@ impl Form {
         }
     }
 
-    /// This form if the stream's tracks allow it, with titles between if they are wanted.
+    /// This form if the stream's tracks allow it, with titles in between if they are wanted.
     fn made_of(self, info: &Info, wants_icy: bool) -> Choice<Self> {
         let row = self.row();
         if !row.made_from.contains(&info.source.container) {
@@ -335,7 +335,7 @@ impl Form {
         }
     }
 
-    /// What it is called, for people.
+    /// Its name, for people.
     pub const fn label(self) -> &'static str {
         self.row().label
     }
@@ -365,8 +365,8 @@ impl Form {
         (self.row().make)(container)
     }
 
-    /// The media type of the bytes. The source's word counts where no browser would show such
-    /// bytes as a page, whose scripts would run with the rights of this server's own pages.
+    /// The media type of the bytes. The source's word counts where no browser would show such bytes as a
+    /// page, whose scripts would run with the rights of this server's own pages.
     pub fn media_type(self, info: &Info) -> Cow<'_, str> {
         let of_row = self.row().media_type;
         match self {
@@ -388,7 +388,7 @@ impl Form {
         }
     }
 
-    /// The first two bytes that every stream of this form begins with; empty when nobody knows.
+    /// The first two bytes that every stream of this form begins with; empty where they are not known.
     pub const fn opening(self, container: Container) -> &'static [u8] {
         match (self, container) {
             (Self::Source | Self::Icy, Container::Adts) => b"\xFF\xF1",
@@ -403,10 +403,10 @@ impl Form {
 /// What stands in the names of `application/…` types that browsers show as documents or run.
 const SHOWN_OR_RUN: [&str; 7] = ["html", "xml", "script", "pdf", "wasm", "flash", "java"];
 
-/// Whether browsers take what has a media type for sound, for moving pictures, or for a file.
+/// Whether browsers take a media type for sound, for moving pictures, or for a file.
 ///
-/// Its subtype may have no `+`: browsers render whatever ends in `+xml` as a document. Nor may there
-/// be a comma anywhere, where several types stand in one header and the last counts (Fetch §2.2.3).
+/// Its subtype may have no `+`: browsers render all types that end in `+xml` as documents. Nor may there be a
+/// comma anywhere, where several types stand in one header and the last counts (Fetch §2.2.3).
 fn is_harmless(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     let essence = essence.to_ascii_lowercase();

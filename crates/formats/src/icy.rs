@@ -1,4 +1,4 @@
-//! MP3 or ADTS with titles between, one lane for all listeners that ask for them.
+//! MP3 or ADTS with titles in between, one lane for all listeners that ask for them.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ pub const METAINT: NonZeroUsize = match NonZeroUsize::new(16_000) {
     None => unreachable!(),
 };
 
-/// Puts a metadata block after each interval of sound: the title once after it has changed, and
-/// nothing otherwise, because many players take each title for a new one.
+/// Puts a metadata block after each interval of sound: the title once after it has changed, and nothing
+/// otherwise, because many players take each title for a new one.
 ///
 /// Listeners count bytes, so one may start only right after a block, and one that skips ahead must
 /// leave right after a block too: units that begin elsewhere are sealed. A frame that a block falls
 /// into becomes two units.
 ///
-/// A joiner is first given the interval before its join point, with the title in the block that
-/// ends it. Each title told is a generation, so one that skips past a change is given the same.
+/// A joiner is first sent the interval before its join point, with the title in the block that ends it. Each
+/// title told is a generation, so a listener that skips past a change is sent the same.
 #[derive(Debug)]
 pub struct Icy {
     frames: Frames,
@@ -32,7 +32,7 @@ pub struct Icy {
     titles: Titles,
 }
 
-/// What was told, what is to be told, and what that means to joiners.
+/// The title told, the title due, and what they mean to joiners.
 #[derive(Debug)]
 struct Titles {
     /// What the next block says.
@@ -102,15 +102,15 @@ fn write(
 }
 
 impl Titles {
-    /// Has the next block tell `title`, unless it is the one told last.
+    /// Puts `title` into the next block, unless it is the one told last.
     fn announce(&mut self, title: &Title) {
         let is_known = title.is_empty() && self.told.is_empty();
         let block = Some(Block::new(title)).filter(|block| !is_known && *block != self.told);
         self.due = block.unwrap_or(const { Block::empty() });
     }
 
-    /// Who may come and go at the start of the unit that ends now, with a block if `block` is its
-    /// length.
+    /// Which listeners may start or leave at the start of the unit that ends now, with a block if `block` is
+    /// its length.
     fn entry(&mut self, block: Option<usize>) -> Entry {
         let Some(gap) = std::mem::replace(&mut self.after_block, block) else {
             return Entry::Sealed;
@@ -126,7 +126,7 @@ impl Titles {
         }))
     }
 
-    /// What was due stands in the log.
+    /// The block that was due is in the log.
     fn tell(&mut self) {
         if !self.due.is_empty() {
             self.told = std::mem::replace(&mut self.due, Block::empty());
@@ -138,7 +138,7 @@ impl Titles {
 impl Packager for Icy {
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
         match item {
-            // The next publisher's programme is another.
+            // The next publisher's programme has titles of its own.
             Item::Epoch => self.titles.announce(&Title::default()),
             Item::Title(title) => self.titles.announce(title),
             _ => {

@@ -4,15 +4,15 @@
 //!  item ─► Packager ─► units of final bytes, preambles for joiners ─► a lane's log (fanout)
 //! ```
 //!
-//! * Each format is one packager: pure, items in, units with their entries out. Whoever serves listeners gives
-//!   it to [`fanout::Stream::lane`], and never looks into its bytes.
-//! * [`Form`] is the table of what HTTP listeners can have of a stream: which address, which packager, which
-//!   media type, which codecs.
+//! * Each format is one packager: pure, items in, units with their entries out. An egress crate gives it to
+//!   [`fanout::Stream::lane`], and never looks into its bytes.
+//! * [`Form`] is the table of what HTTP listeners can have of a stream: which address, packager, media type
+//!   and codecs.
 //! * [`Mp4::segmented`] is the lane that HLS reads by ranges.
 //! * [`rtmp`] has the lanes of RTMP players, [`rtp`] those of WebRTC viewers.
 //!
 //! A lane that opens in the middle of a stream is first given the tracks, the header, the metadata, the title
-//! and the recent samples, in that order, and then what arrives; so whatever comes before the first sample
+//! and the recent samples, in that order, and then what arrives. So everything before the first sample
 //! belongs into preambles, and is never also written to the log, where a joiner would get it twice.
 
 mod elementary;

@@ -1,4 +1,4 @@
-//! Opus in Ogg: the publisher's own where it is bare Opus, else what is derived from its sound.
+//! Opus in Ogg: the publisher's own where it is bare Opus, else derived from its sound.
 //!
 //! ```text
 //! preamble: OpusHead │ OpusTags        log: page │ page │ … │ last page, header │ page …
@@ -14,16 +14,15 @@ use media::{Codec, Framing, Item, Kind, Title, Track, TrackId};
 
 /// Writes Ogg pages of Opus.
 ///
-/// The chain's link goes on for as long as packets are coded alike, across publishers. Another title
-/// shows in the preamble, for those who come; a new link for it would make everybody's decoder
-/// start again.
+/// The chain's link goes on for as long as packets are coded alike, across publishers. A new title shows in
+/// the preamble, for new listeners; a new link for it would make every listener's decoder start again.
 #[derive(Debug, Default)]
 pub struct Opus {
     /// The track that is heard; `None` before it is announced.
     track: Option<TrackId>,
     link: Option<Link>,
     title: Option<Arc<Title>>,
-    /// Something was written, so whoever listens needs the next link's header.
+    /// Something was written, so listeners need the next link's header.
     has_begun: bool,
 }
 
@@ -35,7 +34,7 @@ struct Link {
 }
 
 impl Opus {
-    /// Whether `track` can be sent like this.
+    /// Whether `track` can be sent as Opus in Ogg.
     pub fn carries(track: &Track) -> bool {
         (track.kind, track.codec, track.framing) == (Kind::Audio, Codec::Opus, Framing::Bare)
             && plain_head_channels(&track.config).is_some()
@@ -44,7 +43,7 @@ impl Opus {
     fn announce(&mut self, track: &Track, sink: &mut Sink<'_>) {
         let is_heard = self.track == Some(track.id);
         if !Self::carries(track) {
-            // It has turned into something else, and is silent until it turns back.
+            // It has changed its codec, and is silent until it changes back.
             self.track = self.track.filter(|_| !is_heard);
             return;
         }
@@ -83,7 +82,7 @@ impl Opus {
 }
 
 impl Opus {
-    /// Tells those who come from now on what is playing.
+    /// Tells listeners that join from now on what is playing.
     fn name(&mut self, title: Option<Arc<Title>>) {
         self.title = title;
         if let Some(link) = &mut self.link {
@@ -92,7 +91,7 @@ impl Opus {
     }
 }
 
-/// What a joiner of a link needs. The link is the generation: whoever was in it needs nothing.
+/// The preamble of a link. The link is the generation: a listener that was in it needs nothing.
 fn preamble(muxer: &OpusMuxer, number: u32, title: Option<&Title>) -> Arc<Preamble> {
     Arc::new(Preamble {
         bytes: muxer.header(title.map(|title| &title.text[..])).into(),
@@ -105,7 +104,7 @@ fn preamble(muxer: &OpusMuxer, number: u32, title: Option<&Title>) -> Arc<Preamb
 impl Packager for Opus {
     fn push(&mut self, item: &Item, sink: &mut Sink<'_>) {
         match item {
-            // Whichever is announced first is heard; the link goes on if it is coded alike.
+            // The first one announced is heard; the link goes on if it is coded alike.
             Item::Epoch => {
                 self.track = None;
                 self.name(None);

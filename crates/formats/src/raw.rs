@@ -8,9 +8,9 @@ use media::{Container, Item, Timestamp};
 
 /// Passes every sample on as one unit.
 ///
-/// The container header in force is every joiner's preamble. A header that arrives in mid-stream
-/// (the next link of an Ogg chain, the next publisher) also goes into the log, for those who are
-/// reading; the first one does not, because nobody can have started before it.
+/// The container header in force is every joiner's preamble. A header that arrives in mid-stream (the next
+/// link of an Ogg chain, the next publisher) also goes into the log, for present listeners; the first one
+/// does not, because no listener can have started before it.
 #[derive(Debug)]
 pub struct Raw {
     preamble: Arc<Preamble>,

@@ -8,21 +8,23 @@
 //!                                       └ no keyframe came in slot 3: at its last moment
 //! ```
 //!
-//! The stream's time is divided into slots. A segment begins at the first keyframe of a slot, or, if the
-//! slot has none, with the last part that would still lie in it. Its number is that of the slot, and one more for each
-//! epoch; for where one epoch follows another, a slot has two segments. So a lane that opens at any time,
-//! on any node, numbers alike what follows the slot that it opens in, and no segment is longer than two slots.
+//! The stream's time is divided into slots. A segment begins at the first keyframe of a slot, or, if the slot
+//! has none, with the last part that would still lie in it. Its number is that of the slot, plus one for each
+//! epoch, since a slot in which one epoch follows another has two segments. So lanes that open at any time,
+//! on any node, number alike what follows the slot that they open in, and no segment is longer than two
+//! slots.
 //!
-//! What begins without its turn, because the headers changed, has the next number all the same; the slots
-//! that follow then have one segment less.
+//! A segment that begins out of turn, because the headers changed, takes the next number all the same; the
+//! slots that follow then have one segment less.
 
 use std::sync::Arc;
 
 use fanout::{Preamble, SegmentStart, Segmentation};
 use media::Timestamp;
 
-/// How far a segment's number is behind its slot when there is a segment to make up for it: the slot's keyframe
-/// is still to come, and the last slot ended before one came. If it is further behind, there was no media.
+/// How far a segment's number may be behind its slot and still be followed by the next number: the slot's
+/// keyframe is still to come, and the last slot ended before one came. If it is further behind, there was no
+/// media.
 const LAG_MAX: u64 = 2;
 
 /// Decides for one lane.
@@ -34,7 +36,7 @@ pub(crate) struct Segmenter {
     open: Option<Open>,
     /// What a reader needs first.
     preamble: Arc<Preamble>,
-    /// No part has been described by that yet.
+    /// No part refers to the preamble yet.
     is_new: bool,
 }
 
@@ -81,7 +83,7 @@ impl Segmenter {
         let slot = self.slot(at, epoch);
         let number = match self.open {
             None => slot,
-            // No one has heard of it.
+            // No reader has seen it.
             Some(open) if open.is_empty => open.number,
             // Slots without media are passed over.
             Some(open) if slot > open.number + LAG_MAX => slot,
@@ -95,13 +97,14 @@ impl Segmenter {
         });
     }
 
-    /// What follows is described by `preamble`, and so is in another segment.
+    /// What follows needs `preamble`, and so goes into another segment.
     pub(crate) fn describe(&mut self, preamble: Arc<Preamble>) {
         self.preamble = preamble;
         self.is_new = true;
     }
 
-    /// The segment that the part begins which begins at `at`, if it does. The first of an epoch always does.
+    /// The segment that begins with the part at `at`, if one does. The first part of an epoch always begins
+    /// one.
     pub(crate) fn part(
         &mut self,
         at: Timestamp,
@@ -122,7 +125,7 @@ impl Segmenter {
         let opened = *self.opened.get_or_insert(slot);
         Some(SegmentStart {
             number: open.number,
-            // Of that slot the lane may know too little.
+            // The lane may have missed the start of that slot.
             is_whole: slot > opened,
             is_discontinuous: is_new && !open.is_first,
             preamble: Arc::clone(&self.preamble),
@@ -155,8 +158,8 @@ mod tests {
     /// Pictures of one part.
     const PART: usize = 12;
 
-    /// The numbers of the segments that a lane has which opens at picture `from`, and when they begin.
-    /// The headers change before the pictures at `changes`.
+    /// The numbers of the segments of a lane that opens at picture `from`, and when they begin. The headers
+    /// change before the pictures at `changes`.
     fn marked(pictures: &[Picture], from: usize, changes: &[i64]) -> Vec<(u64, i64, bool)> {
         let mut segmenter = Segmenter::new(BOUNDS);
         segmenter.describe(Arc::default());
@@ -191,13 +194,13 @@ mod tests {
         all
     }
 
-    /// The same of a lane that was there from the beginning.
+    /// The same for a lane that was there from the beginning.
     fn segments(pictures: &[Picture], changes: &[i64]) -> Vec<(u64, i64)> {
         let all = marked(pictures, 0, changes).into_iter();
         all.map(|(number, millis, _)| (number, millis)).collect()
     }
 
-    /// Epochs of pictures at 25 a second with a keyframe every so many.
+    /// Epochs of pictures at 25 a second with a keyframe at the given interval.
     fn epochs(groups: &[(usize, usize)]) -> Vec<Picture> {
         let mut pictures = Vec::new();
         for (epoch, &(group, count)) in groups.iter().enumerate() {
@@ -291,7 +294,7 @@ mod tests {
                 for &(number, millis, is_whole) in &late {
                     let same = all.contains(&(number, millis));
                     prop_assert!(same || !is_whole, "{number} at {millis} of {all:?}");
-                    // What the lane has of the slot that it opened in, it may number by one more.
+                    // In the slot that it opened in, the lane may number its segment higher by one.
                     let there = all.iter().rfind(|it| it.1 <= millis).expect("one at least");
                     prop_assert!(there.0.abs_diff(number) <= 1, "{number} at {millis}");
                     prop_assert_eq!(is_whole, millis / 3_000 > pictures[key].0 / 3_000);

@@ -1,7 +1,8 @@
 //! MPEG transport stream.
 //!
-//! A unit is a run of packets, and what a joiner needs first (tables, parameter sets) stands in the log at every
-//! join; so preambles are empty. Which packets there are and where one may join, [`ts::Muxer`] decides.
+//! A unit is a run of packets, and what a joiner needs first (tables, parameter sets) stands in the log at
+//! every join point; so preambles are empty. [`ts::Muxer`] decides which packets there are and where
+//! listeners may join.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The head of an HTTP answer, as far as a listener or a source cares.
+//! The head of an HTTP answer, as far as a listener or a source needs it.
 
 use std::num::NonZeroUsize;
 
@@ -33,7 +33,7 @@ pub(crate) struct AnswerReader {
 }
 
 impl AnswerReader {
-    /// Takes `bytes`; gives the answer and what followed its head, once that is all there.
+    /// Takes `bytes`. Returns the answer and what followed its head, once that is complete.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Option<(Answer, Vec<u8>)>, AnswerError> {
         self.bytes.extend_from_slice(bytes);
         let end = self.bytes.windows(4).position(|four| four == b"\r\n\r\n");

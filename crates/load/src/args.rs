@@ -10,7 +10,7 @@ use crate::publish::synthetic::Audio;
 use crate::quantity::{self, Slow};
 use crate::target::Target;
 
-/// What `carillon load` is given.
+/// The arguments of `carillon load`.
 #[derive(Args, Debug)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -19,10 +19,10 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Many listeners of one stream, and what they are given.
+    /// Many listeners of one stream, and what they receive.
     ///
-    /// Listeners of a synthetic publisher (`carillon load publish`, in another terminal) are checked
-    /// frame by frame, and tell how old each frame is when it comes.
+    /// Listeners of a synthetic publisher (`carillon load publish`, in another terminal) are checked frame by
+    /// frame, and report how old each frame is when it arrives.
     Listen(Listen),
     /// Many publishers of synthetic media or of a file.
     Publish(Publish),
@@ -36,21 +36,21 @@ pub(crate) struct Listen {
     /// http://host:port/path, rtmp://host/app/name, whep+http://host:port/stream/whep; `{n}` is the number
     /// of a stream, see --streams.
     pub(crate) url: Target,
-    /// How many.
+    /// Number of listeners.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
     pub(crate) listeners: u64,
     #[command(flatten)]
     pub(crate) course: Course,
-    /// Asks for titles between the sound, as radio players do.
+    /// Asks for titles within the sound, as radio players do.
     #[arg(long)]
     pub(crate) icy: bool,
-    /// The share of listeners that stop reading once the media has come.
+    /// The share of listeners that stop reading once media arrives.
     #[arg(long, value_name = "P%", value_parser = quantity::share, default_value = "0%")]
     pub(crate) stalled: f64,
     /// A share of listeners, and the bit rate that each of them reads: 5%:12k.
     #[arg(long, value_name = "P%:RATE")]
     pub(crate) slow: Option<Slow>,
-    /// How many listeners leave in a second, others coming in their place.
+    /// Listeners that leave per second, each replaced by a new one.
     #[arg(long, value_name = "R/s", value_parser = quantity::rate)]
     pub(crate) churn: Option<f64>,
     /// How many listeners are checked frame by frame.
@@ -66,7 +66,7 @@ pub(crate) struct Publish {
     /// rtmp://host/app/name?key=KEY, icecast://source:KEY@host:port/mount,
     /// whip+http://KEY@host:port/stream/whip; `{n}` is the number of the publisher, from 0 on.
     pub(crate) url: Target,
-    /// How many; each one needs a stream of its own.
+    /// Number of publishers; each one needs a stream of its own.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1)]
     pub(crate) publishers: u64,
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub(crate) struct Publish {
     /// Sends this file over and over, by its own times: FLV, MP3, AAC, Ogg, WebM.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["audio", "audio_rate", "video_rate"])]
     pub(crate) file: Option<PathBuf>,
-    /// Which synthetic sound; MP3 towards Icecast, AAC over RTMP and Opus over WebRTC by default.
+    /// The kind of synthetic sound; by default MP3 to Icecast, AAC over RTMP and Opus over WebRTC.
     #[arg(long, value_enum)]
     pub(crate) audio: Option<Audio>,
     /// Its bit rate.
@@ -83,30 +83,30 @@ pub(crate) struct Publish {
     /// Adds synthetic pictures of this bit rate, 25 a second.
     #[arg(long, value_name = "RATE", value_parser = quantity::bit_rate)]
     pub(crate) video_rate: Option<u64>,
-    /// Between two of their keyframes, in whole seconds; over WebRTC others come when the server asks.
+    /// Time between two keyframes, in whole seconds; over WebRTC the server may ask for more.
     #[arg(long, value_name = "D", value_parser = quantity::duration, default_value = "2s")]
     pub(crate) keyframe_interval: Duration,
 }
 
-/// How a load goes.
+/// How a load runs.
 #[derive(Args, Debug)]
 pub(crate) struct Course {
-    /// How many begin in a second; 500/s by default, 50/s over WebRTC, whose handshakes cost.
+    /// Connections begun per second; by default 500/s, and 50/s over WebRTC because of its handshakes.
     #[arg(long, value_name = "R/s", value_parser = quantity::rate)]
     pub(crate) ramp: Option<f64>,
-    /// What is measured, after everybody has begun.
+    /// Length of the measurement, after all have joined.
     #[arg(long, value_name = "D", value_parser = quantity::duration, default_value = "30s")]
     pub(crate) duration: Duration,
-    /// Between the last beginning and the measuring.
+    /// Time between the last join and the measurement.
     #[arg(long, value_name = "D", value_parser = quantity::duration, default_value = "2s")]
     pub(crate) settle: Duration,
-    /// Processes to spread over; by default as few as descriptors allow.
+    /// Processes to spread over; by default as few as the descriptor limit allows.
     #[arg(long, value_name = "N")]
     pub(crate) processes: Option<u64>,
-    /// A process of the server, whose use of the machine is reported with that of its children.
+    /// A process of the server; its use of the machine is reported, with that of its children.
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
-    /// Where WebRTC's datagrams go instead of where the server's answer says: a proxy.
+    /// Where to send WebRTC's datagrams, instead of to the address in the server's answer: a proxy.
     #[arg(long, value_name = "ADDR")]
     pub(crate) via: Option<SocketAddr>,
     /// Reports in JSON.

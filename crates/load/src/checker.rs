@@ -1,4 +1,4 @@
-//! The bytes of one listener, taken apart into frames that a ledger judges.
+//! The bytes of one listener, split into frames that a ledger judges.
 
 use bytes::Bytes;
 use container::{Demuxer, flv, icy};
@@ -25,7 +25,7 @@ enum Form {
     Flv(flv::Reader),
     Frames(Box<Demuxer>),
     Rtmp(flv::Depacketizer),
-    /// It cannot be read any more; what comes counts as damaged.
+    /// It can no longer be read; what comes counts as damaged.
     Lost,
 }
 

@@ -1,4 +1,4 @@
-//! Who leaves for others to come.
+//! Which listeners leave, to be replaced by new ones.
 
 use crate::plan::{Listening, Plan};
 
@@ -8,10 +8,10 @@ const TRIES: usize = 16;
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Churn {
-    /// Leaves in a second, of all processes together, and how many these are.
+    /// Leaves per second, of all processes together, and the number of processes.
     rate: f64,
     processes: f64,
-    /// Time of the load from which on they leave.
+    /// Time of the load from which on listeners leave.
     since: u64,
     random: u64,
 }
@@ -26,18 +26,18 @@ impl Churn {
         }
     }
 
-    /// Nobody ever leaves.
+    /// Whether no listener ever leaves.
     pub(crate) fn is_none(&self) -> bool {
         self.rate == 0.0
     }
 
-    /// How many of this process should have left by `now`.
+    /// How many listeners of this process should have left by `now`.
     pub(crate) fn due(&self, now: u64) -> u64 {
         let seconds = now.saturating_sub(self.since) as f64 / 1e9;
         (seconds * self.rate / self.processes) as u64
     }
 
-    /// The place of one of `count` who may leave, if one is met soon.
+    /// The place of one of `count` listeners that may leave, if one is found soon.
     pub(crate) fn choose(
         &mut self,
         count: usize,
@@ -48,7 +48,7 @@ impl Churn {
             .find(|place| may_leave(*place))
     }
 
-    /// xorshift64: who leaves need not be a secret.
+    /// xorshift64: the choice need not be a secret.
     fn draw(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

@@ -1,4 +1,5 @@
-//! One time for all processes of a load: nanoseconds since its beginning, which is a moment of the wall clock.
+//! One time for all processes of a load: nanoseconds since its beginning, which is a moment of the wall
+//! clock.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -26,12 +27,12 @@ impl Clock {
         self.wall().saturating_sub(self.begin_at)
     }
 
-    /// What is left before the beginning.
+    /// The time left before the beginning.
     pub(crate) fn until_begin(&self) -> u64 {
         self.begin_at.saturating_sub(self.wall())
     }
 
-    /// The wall clock, which goes on evenly even if somebody sets it.
+    /// The wall clock, which goes on evenly even if the system's is set.
     pub(crate) fn wall(&self) -> u64 {
         self.started_at + nanoseconds(self.started.elapsed())
     }
@@ -48,7 +49,7 @@ pub(crate) fn wall() -> u64 {
     since.map_or(0, nanoseconds)
 }
 
-/// More than five hundred years fit.
+/// Enough for more than five hundred years.
 pub(crate) fn nanoseconds(span: Duration) -> u64 {
     span.as_nanos() as u64
 }

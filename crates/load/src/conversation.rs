@@ -1,5 +1,5 @@
-//! The words an RTMP player or publisher exchanges with a server, spoken by `rml_rtmp`: bytes in,
-//! bytes and events out.
+//! The dialogue of an RTMP player or publisher with a server, spoken by `rml_rtmp`: bytes in, bytes and
+//! events out.
 
 use std::fmt;
 
@@ -13,17 +13,17 @@ use rml_rtmp::time::RtmpTimestamp;
 
 use crate::target::Target;
 
-/// What is wanted of the server.
+/// What is asked of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     Play,
     Publish,
 }
 
-/// What the server has said.
+/// What the server sent.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// The wish is granted.
+    /// The request is granted.
     Accepted,
     /// An FLV audio tag's body, and its time in milliseconds.
     Audio(u32, Bytes),
@@ -53,7 +53,7 @@ pub(crate) struct ClientConversation {
 }
 
 impl ClientConversation {
-    /// A conversation about stream `number` of `target`; its first words are in the output.
+    /// A conversation about stream `number` of `target`; its first message is in the output.
     pub(crate) fn new(target: &Target, number: u64, wish: Wish) -> Result<Self, Trouble> {
         let (app, name) = target.app_and_name(number);
         let mut handshake = Handshake::new(PeerType::Client);
@@ -79,7 +79,7 @@ impl ClientConversation {
         std::mem::take(&mut self.output)
     }
 
-    /// Takes what the server sent, appending to `events` what it means.
+    /// Takes what the server sent, and appends the events in it to `events`.
     pub(crate) fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Trouble> {
         let Some(handshake) = &mut self.handshake else {
             return self.hear(bytes, events);
@@ -188,7 +188,7 @@ impl fmt::Debug for ClientConversation {
     }
 }
 
-/// Play.Reset and the like come before the yes.
+/// `Play.Reset` and similar codes come before the acceptance.
 fn is_refusal(code: &str) -> bool {
     ["Failed", "StreamNotFound", "Rejected", "Denied", "BadName"]
         .iter()

@@ -1,7 +1,7 @@
 //! The parent of a load: starts the processes, watches the server meanwhile, and adds up.
 //!
-//! Each process is this program again, as `carillon load worker`. What the workers tell is read by one
-//! thread each and arrives here in one channel.
+//! Each process is this program again, as `carillon load worker`. One thread for each worker reads its lines
+//! and passes them on through one channel.
 
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
@@ -15,17 +15,17 @@ use crate::tally::{Progress, Tally};
 use crate::watch::{self, Look, Usage};
 use crate::worker::{self, Word};
 
-/// Descriptors of a process that are no member's.
+/// Descriptors of a process beside those of its members.
 const DESCRIPTORS_SPARE: u64 = 64;
-/// Processes at the most: more than any machine has processors, less than what would drown it.
+/// Processes at the most: more than any machine has processors, and few enough not to overload it.
 const PROCESSES_MAX: u64 = 64;
-/// Words of workers that wait to be heard.
+/// Lines of workers that wait to be read.
 const WORDS_MAX: usize = 256;
-/// For processes to start, each.
+/// The time that each process takes to start.
 const START_TIME: Duration = Duration::from_millis(100);
-/// After the end of the plan, for workers to tell what they saw.
+/// The time workers have to report after the end of the plan.
 const END_PATIENCE: Duration = Duration::from_secs(30);
-/// Seconds below which there was no window: everybody failed before it began.
+/// A shorter window, in seconds, is none: all members failed before it began.
 const WINDOW_MIN: f64 = 0.05;
 /// Between two progress lines where a line cannot be overwritten.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
@@ -36,10 +36,10 @@ pub enum LoadError {
     /// A process could not be started or spoken to.
     #[error("a process of the load: {0}")]
     Process(#[from] std::io::Error),
-    /// A plan is always JSON.
+    /// A plan can always be written as JSON.
     #[error("a plan: {0}")]
     Plan(#[from] serde_json::Error),
-    /// A worker said something else than words.
+    /// A worker wrote something else than its lines.
     #[error("a process of the load ended early")]
     WorkerLost,
     /// Too many members for one machine.
@@ -47,9 +47,9 @@ pub enum LoadError {
         "{members} members need {needed} processes, more than {PROCESSES_MAX}: raise `ulimit -n`"
     )]
     TooMany {
-        /// Asked for.
+        /// The number asked for.
         members: u64,
-        /// For the descriptors of that many.
+        /// The descriptors that they need.
         needed: u64,
     },
 }
@@ -112,7 +112,7 @@ fn usage(pids: &[u32], before: &Look, first: &Look, last: &Look, seconds: f64) -
     (!pids.is_empty()).then(|| first.until(last, seconds, before))
 }
 
-/// The workers, and what they have told.
+/// The workers, and what they have reported.
 struct Crew {
     children: Vec<Child>,
     words: Receiver<(usize, Option<Word>)>,
@@ -156,7 +156,7 @@ impl Crew {
         Ok(crew)
     }
 
-    /// Hears the workers until `end`, or until all have told everything.
+    /// Reads the workers' lines until `end`, or until all have reported everything.
     fn hear_until(&mut self, end: Instant) -> Result<(), LoadError> {
         while self.tallies.len() < self.children.len() {
             let left = end.saturating_duration_since(Instant::now());
@@ -199,7 +199,7 @@ impl Crew {
             sum.bytes as f64 / 1e6
         );
         let mut stderr = std::io::stderr();
-        // Whoever closed it does not want to know.
+        // If it was closed, the progress is not wanted.
         stderr
             .write_all(line.as_bytes())
             .and_then(|()| stderr.flush())
@@ -222,7 +222,7 @@ impl Crew {
     }
 }
 
-/// A load that fails leaves nobody behind.
+/// A load that fails leaves no process behind.
 impl Drop for Crew {
     fn drop(&mut self) {
         for child in &mut self.children {
@@ -232,7 +232,7 @@ impl Drop for Crew {
     }
 }
 
-/// Passes on what a worker tells; `None` for a worker that ended without its tally.
+/// Passes on a worker's lines; `None` for a worker that ended without its tally.
 fn listen(process: usize, lines: impl BufRead, tell: &SyncSender<(usize, Option<Word>)>) {
     for line in lines.lines() {
         let word = line.ok().and_then(|line| serde_json::from_str(&line).ok());

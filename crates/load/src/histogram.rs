@@ -21,7 +21,7 @@ pub(crate) struct Histogram {
     max: u64,
 }
 
-/// The buckets that hold something, for the way between processes.
+/// The buckets that are not empty, to be passed between processes.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
     buckets: Vec<(usize, u64)>,
@@ -185,7 +185,7 @@ mod tests {
                 whole.record(*value);
                 if index < cut { left.record(*value) } else { right.record(*value) }
             }
-            // The way between processes is part of the merge.
+            // Serialization between processes is part of the merge.
             let text = serde_json::to_string(&right).expect("it serializes");
             left.merge(&serde_json::from_str(&text).expect("it is its own form"));
             prop_assert_eq!(left, whole);

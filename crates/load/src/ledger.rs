@@ -1,11 +1,11 @@
-//! What one listener was sent, held against what the source says it sent.
+//! What one listener received, compared with what the source says it sent.
 
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::stamp::{Flaw, Stamp};
 
-/// Kinds of track that are numbered apart.
+/// Kinds of track, which are numbered separately.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Audio,
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
 pub(crate) struct Findings {
     /// Frames with a stamp.
     pub(crate) frames: u64,
-    /// Places where frames are missing.
+    /// Runs of missing frames.
     pub(crate) holes: u64,
     /// Frames missing there.
     pub(crate) missing: u64,
@@ -25,14 +25,14 @@ pub(crate) struct Findings {
     pub(crate) repeated: u64,
     /// Frames that are not what was sent.
     pub(crate) damaged: u64,
-    /// Frames that no synthetic source made; nothing is known of them.
+    /// Frames that no synthetic source made; they cannot be judged.
     pub(crate) unstamped: u64,
     /// Times that another source followed.
     pub(crate) restarts: u64,
     /// From when a listener asked, over WebRTC from when it was connected, to its first picture; in nanoseconds.
     pub(crate) first_picture: Histogram,
-    /// From the stamp to the receipt, in nanoseconds; frames that were sent before the listener
-    /// came are left out, because a burst is old on purpose.
+    /// From the stamp to the receipt, in nanoseconds; frames that were sent before the listener joined are
+    /// left out, because a burst is old on purpose.
     pub(crate) delay: Histogram,
 }
 
@@ -58,7 +58,7 @@ impl Findings {
 }
 
 impl Ledger {
-    /// Enters a frame that came at `now`, to a listener that asked at `asked`; both wall clock.
+    /// Records a frame that came at `now`, to a listener that asked at `asked`; both wall clock.
     pub(crate) fn enter(
         &mut self,
         kind: Kind,
@@ -107,7 +107,7 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    /// What a listener's frames, by source and number, amount to.
+    /// The findings of a listener that receives these frames, by source and number.
     fn findings(frames: &[(u32, u64)]) -> Findings {
         let mut findings = Findings::default();
         let mut ledger = Ledger::default();

@@ -1,5 +1,5 @@
-//! The load generator behind `carillon load`: listeners and publishers by the thousand, for any server of
-//! the field, and what they saw.
+//! The load generator behind `carillon load`: thousands of listeners and publishers, for our server and its
+//! peers, and a report of what they saw.
 //!
 //! ```text
 //!  carillon load listen … ──► coordinator ──plan──► worker ─┬─ epoll ─ listener, listener, …
@@ -9,13 +9,14 @@
 //!                            report
 //! ```
 //!
-//! A worker is a process with one thread: a listener is a socket and some counters, and bytes that nobody looks at are
-//! thrown away in the kernel. A few listeners are *checked*: frames of a synthetic publisher carry their
-//! number and the time they were sent (`stamp`), so that holes, repetitions and delay are seen. Publishers and
-//! listeners are two commands and may run on different hosts; the frames say all that one has to know of the other.
+//! A worker is a process with one thread: a listener is a socket and some counters, and bytes that are not
+//! checked are discarded in the kernel. A few listeners are *checked*: frames of a synthetic publisher carry
+//! their number and the time they were sent (`stamp`), which shows holes, repetitions and delay. Publishers
+//! and listeners are two commands and may run on different hosts; the frames carry all that one needs to know
+//! of the other.
 //!
-//! Over WebRTC (`rtc`) everybody has a session of its own; most viewers count the packets that they are given, and
-//! those that are checked open them.
+//! Over WebRTC (`rtc`) each member has a session of its own; most viewers count the packets that they
+//! receive, and those that are checked decrypt them.
 //!
 //! Servers are spoken to as players and encoders do it, RTMP by `rml_rtmp`: a second opinion on our own.
 
@@ -56,13 +57,13 @@ pub use crate::publish::synthetic::RateError;
 use crate::publish::synthetic::{Audio, Picture, Program, Sound};
 use crate::target::{Protocol, Target};
 
-/// Why a load did not come to a report, or to one of nobody.
+/// Why a load came to no report, or to one without members.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address is for the other command.
     #[error("{0}")]
     Use(&'static str),
-    /// A process that should be watched.
+    /// The process to watch does not exist.
     #[error("there is no process {0}")]
     NoProcess(u32),
     /// The synthetic source.
@@ -78,8 +79,8 @@ pub enum Error {
     #[error("{0}")]
     System(#[from] std::io::Error),
     /// The report is printed all the same.
-    #[error("nobody joined")]
-    NobodyJoined,
+    #[error("no listener or publisher joined")]
+    NoneJoined,
 }
 
 /// Does what the arguments say, and prints the report to the standard output.
@@ -87,7 +88,7 @@ pub enum Error {
 /// Must run in a program whose command `load` ends here: a load starts itself again.
 ///
 /// # Errors
-/// When there is nothing to report, or nobody joined.
+/// When there is nothing to report, or no member joined.
 pub fn run(arguments: Arguments) -> Result<(), Error> {
     let (plan, course) = match arguments.command {
         Command::Worker => return Ok(worker::run()?),
@@ -105,7 +106,7 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
     };
     std::io::stdout().write_all(text.as_bytes())?;
     if report.joined == 0 {
-        return Err(Error::NobodyJoined);
+        return Err(Error::NoneJoined);
     }
     Ok(())
 }
@@ -164,7 +165,7 @@ fn plan_to_publish(publish: Publish) -> Result<(Plan, Course), Error> {
     }
     let source = match publish.file {
         Some(path) => {
-            // Here, so that a mistake is told once and not by each process.
+            // Here, so that a mistake is reported once and not by each process.
             Recording::read(&path, protocol)?;
             Source::File(std::fs::canonicalize(path)?)
         }
@@ -215,7 +216,7 @@ fn plan(target: Target, members: u64, course: &Course, work: Work) -> Result<Pla
     })
 }
 
-/// Beginnings in a second, where nothing is said: a handshake costs both sides a millisecond.
+/// Joins per second, unless configured: a handshake costs both sides a millisecond.
 fn usual_ramp(protocol: Protocol) -> f64 {
     match protocol {
         Protocol::Whep | Protocol::Whip => 50.0,

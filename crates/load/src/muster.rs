@@ -22,7 +22,7 @@ impl<'a> Muster<'a> {
         }
     }
 
-    /// The number of a member that is to begin by `now`, who counts as begun from here on.
+    /// The number of a member that is to begin by `now`, which counts as begun from here on.
     pub(crate) fn next(&mut self, now: u64) -> Option<u64> {
         if self.clock.until_begin() > 0 {
             return None;
@@ -45,7 +45,7 @@ impl<'a> Muster<'a> {
         nanoseconds(at) + self.clock.until_begin()
     }
 
-    /// All have begun; they may be gone again.
+    /// Whether all have begun; they may be gone again.
     pub(crate) fn is_complete(&self) -> bool {
         self.begun == self.plan.own_share(self.plan.members)
     }

@@ -16,7 +16,7 @@ use crate::target::Target;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) target: Target,
-    /// Where WebRTC's datagrams go instead of where the answer says.
+    /// Where to send WebRTC's datagrams, instead of to the address in the answer.
     pub(crate) via: Option<SocketAddr>,
     /// Streams that members are spread over.
     pub(crate) streams: u64,
@@ -46,14 +46,14 @@ pub(crate) enum Work {
 /// How listeners behave.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Listening {
-    /// Asks for titles between the sound.
+    /// Asks for titles within the sound.
     pub(crate) icy: bool,
-    /// The share that stops reading once the media has come.
+    /// The share that stops reading once media arrives.
     pub(crate) stalled: f64,
     pub(crate) slow: Slow,
-    /// How many of all leave in a second, others coming in their place.
+    /// Listeners that leave per second, of all processes, each replaced by a new one.
     pub(crate) churn: f64,
-    /// Listeners whose every frame is looked at.
+    /// Listeners whose every frame is checked.
     pub(crate) checked: u64,
 }
 
@@ -92,8 +92,8 @@ impl Plan {
         own * self.processes + self.process
     }
 
-    /// What the media of publisher `number` is marked with: it differs between the publishers of a run, and
-    /// between runs.
+    /// The mark on the media of publisher `number`: it differs between the publishers of a run, and between
+    /// runs.
     pub(crate) fn source(&self, number: u64) -> u32 {
         (self.begin_at >> 20) as u32 ^ (number as u32) << 12
     }

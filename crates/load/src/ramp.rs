@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_no_ramp() {
+    fn no_members_are_no_ramp() {
         let ramp = Ramp::new(0, 10.0);
         assert_eq!(ramp.due(Duration::from_secs(1)), 0);
         assert_eq!(ramp.length(), Duration::ZERO);

@@ -1,18 +1,18 @@
-//! When media came to one listener, and how much.
+//! When one listener received media, and how much.
 
-/// What a listener was given so far.
+/// What a listener has received so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reception {
     /// When it connected, time of the load.
     pub(crate) began: u64,
-    /// When bytes came last, or the first media.
+    /// When bytes last arrived, or the first media.
     pub(crate) last: u64,
-    /// The longest it waited, since the window began if it has.
+    /// The longest wait, since the window began if it has.
     longest: u64,
-    /// The longest it waited before.
+    /// The longest wait before that.
     longest_before: u64,
-    /// Of pictures alone, where packets tell what they carry: when one came last, and the longest wait for
-    /// the next, since the window began if it has.
+    /// For pictures alone, where packets show what they carry: when one last arrived, and the longest wait
+    /// for the next, since the window began if it has.
     picture: Option<u64>,
     longest_picture: u64,
     pub(crate) bytes: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Reception {
 }
 
 impl Reception {
-    /// Of somebody who connects now.
+    /// For a listener that connects now.
     pub(crate) fn new(began: u64) -> Self {
         Self {
             began,
@@ -35,13 +35,13 @@ impl Reception {
         }
     }
 
-    /// The first media came. What was waited for it is no gap.
+    /// The first media arrived. The wait for it is no gap.
     pub(crate) fn begin(&mut self, bytes: usize, now: u64) {
         self.last = now;
         self.bytes = bytes as u64;
     }
 
-    /// So many bytes came. Gives how long it has waited for them.
+    /// `bytes` arrived. Returns how long the listener waited for them.
     pub(crate) fn hear(&mut self, bytes: usize, now: u64) -> u64 {
         self.bytes += bytes as u64;
         let wait = now.saturating_sub(self.last);
@@ -50,7 +50,7 @@ impl Reception {
         wait
     }
 
-    /// A packet of a picture came.
+    /// A packet of a picture arrived.
     pub(crate) fn see(&mut self, now: u64) {
         if let Some(last) = self.picture.replace(now) {
             let wait = now.saturating_sub(last);
@@ -58,14 +58,14 @@ impl Reception {
         }
     }
 
-    /// What it is sent and waits for from here on is measured.
+    /// Measures bytes and waits from here on.
     pub(crate) fn begin_window(&mut self) {
         self.base = Some(self.bytes);
         self.longest_before = std::mem::take(&mut self.longest);
         self.longest_picture = 0;
     }
 
-    /// Bits per second since the window began so many `seconds` ago, if it was there then.
+    /// Bits per second since the window began `seconds` ago, if the listener was there then.
     pub(crate) fn rate(&self, seconds: f64) -> Option<u64> {
         let bits = (self.bytes - self.base?) as f64 * 8.0;
         Some((bits / seconds) as u64)
@@ -77,8 +77,8 @@ impl Reception {
         (lately.max(self.longest_before), lately)
     }
 
-    /// The longest it has waited by `now` for the next packet of a picture, in a wait that reached into the
-    /// window. Nothing if it was never shown one.
+    /// The longest wait by `now` for the next packet of a picture, of the waits that reached into the window.
+    /// `None` if no picture ever arrived.
     pub(crate) fn longest_picture_wait(&self, now: u64) -> Option<u64> {
         let since = now.saturating_sub(self.picture?);
         Some(self.longest_picture.max(since))

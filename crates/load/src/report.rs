@@ -1,4 +1,4 @@
-//! What a load came to, for people and for programs.
+//! The result of a load, for people and for programs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,11 +10,11 @@ use crate::rtc::packets::Packets;
 use crate::tally::{Reasons, Tally};
 use crate::watch::Usage;
 
-/// Above this share of a core a process of ours is late, and what it saw is not the server's doing alone.
+/// Above this share of a core a process of ours is late, and what it saw is not caused by the server alone.
 const CPU_FULL: f64 = 0.85;
-/// A loop this late blurs every figure below a second.
+/// With a loop this late every figure below a second is inaccurate.
 const LAG_LONG: u64 = 50_000_000;
-/// Below this share of idle time, everybody on the machine waits for a processor.
+/// Below this share of idle time, all processes on the machine wait for a processor.
 const IDLE_LOW: f64 = 0.03;
 
 /// A load, in numbers. Times are in milliseconds, rates in bits per second, shares from 0 to 1.
@@ -22,27 +22,27 @@ const IDLE_LOW: f64 = 0.03;
 pub(crate) struct Report {
     /// `listen` or `publish`.
     pub(crate) command: &'static str,
-    /// Without what may be secret.
+    /// Without secrets.
     pub(crate) url: String,
     /// Where it ran.
     pub(crate) machine: Machine,
     /// Listeners or publishers asked for.
     pub(crate) requested: u64,
-    /// Connections begun, those in the place of others included.
+    /// Connections begun, replacements included.
     pub(crate) begun: u64,
-    /// Who was given media, or let in to publish.
+    /// Members that received media, or were allowed to publish.
     pub(crate) joined: u64,
     /// Of these, connected at the end.
     pub(crate) alive: u64,
     /// Listeners that stopped reading.
     pub(crate) stalled: u64,
-    /// Listeners that read too little.
+    /// Listeners that read slower than the stream.
     pub(crate) slow: u64,
-    /// Listeners that left for others to come.
+    /// Listeners that left and were replaced.
     pub(crate) churned: u64,
-    /// Who never joined, by reason.
+    /// Members that never joined, by reason.
     pub(crate) failed: BTreeMap<String, u64>,
-    /// Who joined and was lost, by reason.
+    /// Members that joined and were lost, by reason.
     pub(crate) lost: BTreeMap<String, u64>,
     /// All bytes of media, received or sent.
     pub(crate) bytes: u64,
@@ -50,9 +50,9 @@ pub(crate) struct Report {
     pub(crate) window: Window,
     /// Per listener, over the window.
     pub(crate) rate: Rates,
-    /// From the connect to the first media, or to the leave to publish.
+    /// From the connect to the first media, or to the permission to publish.
     pub(crate) join: Times,
-    /// The longest wait of each listener who reads, from its first media on.
+    /// The longest wait of each listener that reads, from its first media on.
     pub(crate) gap: Times,
     /// Likewise, of the waits that reached into the window.
     pub(crate) window_gap: Times,
@@ -62,8 +62,8 @@ pub(crate) struct Report {
     pub(crate) picture_gap: Times,
     /// Every wait between two receipts that ended in the window, of all listeners together.
     pub(crate) waits: Times,
-    /// From the request, over WebRTC from the end of the handshake, to the first picture, of the listeners whose
-    /// frames are looked at.
+    /// From the request, over WebRTC from the end of the handshake, to the first picture, of the listeners
+    /// whose frames are checked.
     #[serde(skip_serializing_if = "Times::is_empty")]
     pub(crate) first_picture: Times,
     /// From the stamp in a synthetic frame to its receipt.
@@ -72,7 +72,7 @@ pub(crate) struct Report {
     pub(crate) lateness: Times,
     /// Frames that publishers sent.
     pub(crate) frames_sent: u64,
-    /// What came of the listeners whose frames are looked at.
+    /// The findings on the listeners whose frames are checked.
     pub(crate) integrity: Integrity,
     /// Over WebRTC only.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,14 +89,14 @@ pub(crate) struct Report {
 pub(crate) struct Machine {
     /// Release of the kernel.
     pub(crate) kernel: String,
-    /// The default of TCP.
+    /// The default congestion control of TCP.
     pub(crate) congestion_control: String,
     /// Processors.
     pub(crate) cpus: usize,
-    /// Share of the time of all processors that was idle during the window; nothing where there was
-    /// none, because everybody failed.
+    /// Share of the time of all processors that was idle during the window; `None` without a window, because
+    /// all members failed.
     pub(crate) idle: Option<f64>,
-    /// Datagrams thrown away in the window because somebody's receive buffer was full.
+    /// Datagrams dropped in the window because a receive buffer was full.
     pub(crate) overflows: u64,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct Machine {
 pub(crate) struct Window {
     /// Its length.
     pub(crate) seconds: f64,
-    /// What moved in it.
+    /// Bytes of media in it.
     pub(crate) bytes: u64,
 }
 
@@ -138,11 +138,11 @@ pub(crate) struct Times {
 /// What frame-by-frame checks found.
 #[derive(Debug, Serialize)]
 pub(crate) struct Integrity {
-    /// Listeners whose frames were looked at.
+    /// Listeners whose frames were checked.
     pub(crate) checked: u64,
     /// Frames with a stamp.
     pub(crate) frames: u64,
-    /// Places where frames are missing.
+    /// Runs of missing frames.
     pub(crate) holes: u64,
     /// Frames missing there.
     pub(crate) missing: u64,
@@ -150,13 +150,13 @@ pub(crate) struct Integrity {
     pub(crate) repeated: u64,
     /// Frames that are not what was sent.
     pub(crate) damaged: u64,
-    /// Frames of no synthetic source, of which nothing is known.
+    /// Frames of no synthetic source, which cannot be judged.
     pub(crate) unstamped: u64,
     /// Times that another publisher followed.
     pub(crate) restarts: u64,
 }
 
-/// What the program says of itself.
+/// The program's measurements of itself.
 #[derive(Debug, Serialize)]
 pub(crate) struct Generator {
     /// Of each process, as a share of one core over the window.
@@ -409,7 +409,7 @@ impl Generator {
         }
         if machine.idle.is_some_and(|idle| idle < IDLE_LOW) {
             bottlenecks.push(
-                "the machine's processors are never idle: everybody waits for them".to_owned(),
+                "the machine's processors are never idle: all processes wait for them".to_owned(),
             );
         }
         if machine.overflows > 0 {

@@ -11,15 +11,15 @@ use socket2::{Domain, Socket, Type};
 
 /// The first source address towards a server on the loopback.
 const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 1);
-/// Addresses that connections come from in turn, as a server sees it from the world: its limits for one
-/// address are not met. Each has so few of its 28,000 ports in use that a free one is found at once, and
+/// Addresses that connections come from in turn, as they would from the internet, so that a server's limits
+/// per address are not met. Each has so few of its 28,000 ports in use that a free one is found at once, and
 /// binding needs no `IP_BIND_ADDRESS_NO_PORT`.
 const ADDRESSES: u64 = 4_096;
 
-/// For the datagrams that come while a loop is busy: seconds of media, and all of a keyframe.
+/// For datagrams that arrive while a loop is busy: seconds of media, and all of a keyframe.
 const DATAGRAM_BUFFER: usize = 1 << 20;
 
-/// What a read or a write came to.
+/// The result of a read or a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moved {
     Bytes(usize),
@@ -46,8 +46,8 @@ pub(crate) fn ready<'a>(
     }
 }
 
-/// Begins to connect member `number` of the load. On the loopback it comes from an address that it
-/// shares with few others, if with any; elsewhere the system chooses.
+/// Begins to connect member `number` of the load. On the loopback it comes from an address that few others
+/// share; elsewhere the system chooses.
 pub(crate) fn connect(
     to: SocketAddr,
     number: u64,
@@ -71,8 +71,8 @@ pub(crate) fn connect(
     }
 }
 
-/// A UDP socket of member `number` of the load that speaks with `to` alone. It comes from an address of
-/// its own as TCP connections do.
+/// A UDP socket of member `number` of the load that talks to `to` alone. It comes from an address chosen as
+/// for TCP connections.
 pub(crate) fn converse(to: SocketAddr, number: u64) -> io::Result<OwnedFd> {
     let socket = Socket::new(Domain::for_address(to), Type::DGRAM.nonblocking(), None)?;
     // The kernel grants what its limits allow.
@@ -84,7 +84,7 @@ pub(crate) fn converse(to: SocketAddr, number: u64) -> io::Result<OwnedFd> {
     Ok(socket.into())
 }
 
-/// Why the connection could not be made, if it could not.
+/// Why the connection failed, if it did.
 pub(crate) fn connect_result(socket: &OwnedFd) -> io::Result<()> {
     rustix::net::sockopt::socket_error(socket)?.map_err(io::Error::from)
 }
@@ -97,8 +97,8 @@ pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
     )
 }
 
-/// Reads one datagram. An empty one is none, and one that was refused says nothing of the others: the
-/// server may only be about to open its socket.
+/// Reads one datagram. An empty one is none, and a refused one has no meaning for the others: the server may
+/// be about to open its socket.
 pub(crate) fn receive_datagram(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
     match recv(socket, buffer, RecvFlags::DONTWAIT) {
         Ok((_, length)) => Moved::Bytes(length),
@@ -109,7 +109,7 @@ pub(crate) fn receive_datagram(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
     }
 }
 
-/// Has the kernel throw away what is there, at most a buffer full, instead of copying it (tcp(7)).
+/// Has the kernel discard what is there, at most a buffer full, instead of copying it (tcp(7)).
 pub(crate) fn discard(socket: &OwnedFd, buffer: &mut [u8]) -> Moved {
     let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
     moved(recv(socket, buffer, flags).map(|(_, length)| length), true)
@@ -123,8 +123,7 @@ pub(crate) fn transmit(socket: &OwnedFd, bytes: &[u8]) -> Moved {
     )
 }
 
-/// Sends a datagram; what the socket has no room for is lost. That nobody listens there says nothing: the
-/// server may come back.
+/// Sends a datagram; a full socket drops it. A refusal means nothing: the server may come back.
 pub(crate) fn transmit_datagram(socket: &OwnedFd, datagram: &[u8]) -> Moved {
     use rustix::io::Errno;
     match send(socket, datagram, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
@@ -134,7 +133,7 @@ pub(crate) fn transmit_datagram(socket: &OwnedFd, datagram: &[u8]) -> Moved {
     }
 }
 
-/// Writes a few words to a socket that has room for them.
+/// Writes a short message to a socket that has space for it.
 pub(crate) fn say(socket: &OwnedFd, bytes: &[u8]) -> Result<(), &'static str> {
     match transmit(socket, bytes) {
         Moved::Bytes(length) if length == bytes.len() => Ok(()),
@@ -143,7 +142,7 @@ pub(crate) fn say(socket: &OwnedFd, bytes: &[u8]) -> Result<(), &'static str> {
     }
 }
 
-/// The connection of the member at `place` is made, or is not: says the first words and listens.
+/// The connection of the member at `place` is made, or has failed: sends the first message and listens.
 pub(crate) fn greet(
     socket: &OwnedFd,
     words: &[u8],

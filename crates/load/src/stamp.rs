@@ -1,4 +1,4 @@
-//! What a synthetic frame says about itself, so that whoever receives it can tell what became of it.
+//! What a synthetic frame says about itself, so that its receiver can tell what happened to it.
 //!
 //! ```text
 //! ┌──────┬──────────┬──────────────────┬──────────────────┬────────┬────────────────┐
@@ -6,10 +6,10 @@
 //! └──────┴──────────┴──────────────────┴──────────────────┴────────┴────────────────┘
 //! ```
 //!
-//! All of it is lower-case text, numbers in hexadecimal: no byte can be taken for the sync word of a
-//! frame, and a dump can be read. `number` counts the frames of one track from 0, `nanoseconds` is the
-//! wall clock when the frame was handed to the socket, `size` counts from the `c` to the end. The filling follows
-//! from number and place, so a byte that changed or moved on the way is seen.
+//! All of it is lower-case text, numbers in hexadecimal: no byte can be taken for the sync word of a frame,
+//! and a dump can be read. `number` counts the frames of one track from 0, `nanoseconds` is the wall clock
+//! when the frame was handed to the socket, `size` counts from the `c` to the end. The filling follows from
+//! number and place, so that a byte that changed or moved on the way is noticed.
 
 const MAGIC: &[u8] = b"crln";
 /// Bytes before the filling.
@@ -17,12 +17,12 @@ pub(crate) const STAMP_BYTES: usize = 4 + 8 + 16 + 16 + 6;
 /// Headers that stand before a stamp: an MP3 or ADTS header, a NAL unit's length, type and first byte.
 const OFFSET_MAX: usize = 16;
 
-/// A frame's own account of itself.
+/// A frame's description of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Differs from publisher to publisher and from run to run.
     pub(crate) source: u32,
-    /// Of the frame within its track.
+    /// Number of the frame within its track.
     pub(crate) number: u64,
     /// When it was sent, wall clock.
     pub(crate) sent: u64,
@@ -123,7 +123,7 @@ mod tests {
         #[test]
         fn no_change_is_overlooked(place in 4_usize..300, byte: u8) {
             let mut frame = frame(&[], 300);
-            // Source, number and time may change and still be a stamp, though another one.
+            // Source, number and time may change and the stamp remain valid, though another one.
             prop_assume!(!frame[place].eq_ignore_ascii_case(&byte));
             frame[place] = byte;
             prop_assert_ne!(Stamp::read(&frame), Ok(STAMP));

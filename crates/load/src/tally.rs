@@ -9,12 +9,12 @@ use crate::histogram::Histogram;
 use crate::ledger::Findings;
 use crate::rtc::packets::Packets;
 
-/// Different reasons that are told apart.
+/// Different reasons that are kept apart.
 const REASONS_MAX: usize = 32;
-/// Letters of a reason; servers' own words can be long.
+/// Letters of a reason; servers' texts can be long.
 const REASON_LETTERS_MAX: usize = 120;
 
-/// How often what happened.
+/// How often each reason occurred.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Reasons(BTreeMap<String, u64>);
@@ -22,15 +22,15 @@ pub(crate) struct Reasons(BTreeMap<String, u64>);
 /// What the members of a load saw. Spans are in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Tally {
-    /// Connections begun, those in the place of others included.
+    /// Connections begun, replacements included.
     pub(crate) begun: u64,
-    /// Listeners who were given media; publishers who were let in.
+    /// Listeners that received media; publishers that were accepted.
     pub(crate) joined: u64,
     /// Of these, connected at the end.
     pub(crate) alive: u64,
     pub(crate) stalled: u64,
     pub(crate) slow: u64,
-    /// Left by themselves, for others to come.
+    /// Left by themselves, and were replaced.
     pub(crate) churned: u64,
     /// Never joined, and why.
     pub(crate) failed: Reasons,
@@ -42,9 +42,9 @@ pub(crate) struct Tally {
     pub(crate) window_bytes: u64,
     /// Frames that publishers sent.
     pub(crate) frames_sent: u64,
-    /// Bits per second over the window, of each listener who was there for all of it.
+    /// Bits per second over the window, of each listener that was there for all of it.
     pub(crate) rate: Histogram,
-    /// From the connect to the first media, or to the server's yes.
+    /// From the connect to the first media, or to the server's acceptance.
     pub(crate) join: Histogram,
     /// The longest wait of each listener.
     pub(crate) gap: Histogram,
@@ -58,17 +58,17 @@ pub(crate) struct Tally {
     pub(crate) lateness: Histogram,
     pub(crate) checked: u64,
     pub(crate) findings: Findings,
-    /// Of viewers over WebRTC; of publishers, what was asked of them.
+    /// Of viewers over WebRTC; of publishers, what was requested of them.
     pub(crate) packets: Packets,
     pub(crate) generators: Vec<Generator>,
 }
 
-/// What a process says of itself.
+/// A process's measurements of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Generator {
-    /// Of one core, over the window.
+    /// Share of one core, over the window.
     pub(crate) cpu: f64,
-    /// How long each round of its loop took, so how old news could get. Nanoseconds.
+    /// How long each round of its loop took, which bounds how late it noticed events. Nanoseconds.
     pub(crate) lag: Histogram,
     pub(crate) descriptor_limit: u64,
 }
@@ -143,7 +143,7 @@ impl Tally {
         self.generators.extend(other.generators);
     }
 
-    /// So many bytes of media were moved.
+    /// `bytes` of media were moved.
     pub(crate) fn enter_bytes(&mut self, bytes: usize, in_window: bool) {
         self.bytes += bytes as u64;
         if in_window {
@@ -151,13 +151,13 @@ impl Tally {
         }
     }
 
-    /// A member that connected at `began` is there.
+    /// A member that connected at `began` has joined.
     pub(crate) fn enter_join(&mut self, began: u64, now: u64) {
         self.joined += 1;
         self.join.record(now.saturating_sub(began));
     }
 
-    /// A listener's longest waits: at all, and of those that reached into the window, if it has begun.
+    /// A listener's longest waits: overall, and of those that reached into the window, if it has begun.
     pub(crate) fn enter_gap(&mut self, (longest, lately): (u64, u64), in_window: bool) {
         self.gap.record(longest);
         if in_window {
@@ -165,14 +165,14 @@ impl Tally {
         }
     }
 
-    /// A viewer's longest wait for a picture, if the window has begun and it was shown one.
+    /// A viewer's longest wait for a picture, if the window has begun and a picture arrived.
     pub(crate) fn enter_picture_gap(&mut self, longest: Option<u64>, in_window: bool) {
         if let Some(longest) = longest.filter(|_| in_window) {
             self.picture_gap.record(longest);
         }
     }
 
-    /// How long a listener has waited for what has just come.
+    /// How long a listener waited for what has just arrived.
     pub(crate) fn enter_wait(&mut self, wait: u64, in_window: bool) {
         if in_window {
             self.waits.record(wait);

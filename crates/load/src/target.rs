@@ -1,4 +1,4 @@
-//! Addresses: which server, in which language, which stream.
+//! Addresses: which server, which protocol, which stream.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -22,7 +22,7 @@ pub(crate) struct Target {
     credentials: String,
 }
 
-/// The language that is spoken.
+/// The protocol that is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Protocol {
     Http,
@@ -31,12 +31,12 @@ pub(crate) enum Protocol {
     /// WebRTC, agreed on over HTTP.
     Whep,
     Whip,
-    /// Sealed packets for whoever says hello: the floor's.
+    /// Sealed packets for every client that greets the server: the floor's.
     Srtp,
 }
 
 impl Protocol {
-    /// With what an address begins, and the port if it names none.
+    /// The start of an address, and its default port.
     const SCHEMES: [(&str, Self, u16); 6] = [
         ("http://", Self::Http, 80),
         ("rtmp://", Self::Rtmp, 1935),
@@ -154,7 +154,7 @@ impl FromStr for Target {
     }
 }
 
-/// Without what may be secret: credentials and query.
+/// Without credentials and query, which may be secret.
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.protocol.scheme();

@@ -1,4 +1,4 @@
-//! What the kernel tells of the server's processes, and of the machine.
+//! The kernel's figures on the server's processes and on the machine.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ const PROCESSES_MAX: usize = 256;
 /// USER_HZ, on every Linux architecture that this runs on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// One look at a server.
+/// One look at a server's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Look {
     /// Seconds of processor time so far.
@@ -19,7 +19,7 @@ pub(crate) struct Look {
     precise: f64,
     threads: u64,
     resident_bytes: u64,
-    /// Times that a thread went to sleep by itself, so that something had to wake it.
+    /// Times that a thread went to sleep by itself and had to be woken.
     wakeups: u64,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Usage {
 }
 
 impl Look {
-    /// At `pids` and the processes they have started. Those that are gone count nothing.
+    /// The counters of `pids` and the processes they have started. Those that are gone count as nothing.
     pub(crate) fn at(pids: &[u32]) -> Self {
         let mut look = Self::default();
         let mut all: Vec<u32> = pids.to_vec();
@@ -115,7 +115,7 @@ pub(crate) fn idle_seconds() -> f64 {
     ticks / TICKS_PER_SECOND
 }
 
-/// Datagrams that the machine has thrown away so far because their receiver's buffer was full.
+/// Datagrams that the machine has dropped so far because their receiver's buffer was full.
 pub(crate) fn overflows() -> u64 {
     let mut total = 0;
     for path in ["/proc/net/snmp", "/proc/net/snmp6"] {
@@ -160,7 +160,7 @@ fn field(status: &str, name: &str) -> u64 {
     number.unwrap_or(0)
 }
 
-/// Nothing of a process that is gone.
+/// The file's text; empty for a process that is gone.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! One process of a load: it is given a plan on its standard input, and tells on its standard output
-//! what happens, one JSON document a line.
+//! One process of a load: it gets a plan on its standard input, and reports on its standard output what
+//! happens, one JSON document per line.
 
 use std::io::{self, Write};
 use std::mem::MaybeUninit;
@@ -23,14 +23,14 @@ const EVENTS_PER_WAIT: usize = 512;
 /// Between two lines about the progress.
 const PROGRESS_INTERVAL: u64 = 500_000_000;
 
-/// What a process says.
+/// A line of a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Word {
     Progress(Progress),
     Done(Box<Tally>),
 }
 
-/// Does what the plan on the standard input says.
+/// Carries out the plan on the standard input.
 pub(crate) fn run() -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::TERM))?;
     let plan: Plan = serde_json::from_reader(io::stdin().lock())?;
@@ -90,16 +90,16 @@ pub(crate) struct Laps {
     lag: Histogram,
 }
 
-/// Whoever does a plan's work in rounds: listeners or publishers.
+/// A plan's work in rounds, with listeners or publishers.
 pub(crate) trait Rounds: Sized {
     fn clock(&self) -> Clock;
 
     fn tally(&mut self) -> &mut Tally;
 
-    /// Nobody is left, and nobody will come.
+    /// Whether no member is left, and none will come.
     fn is_over(&self) -> bool;
 
-    /// Everybody who is there is counted from here on.
+    /// Counts all present members from here on.
     fn begin_window(&mut self);
 
     /// Does what is due.
@@ -108,17 +108,17 @@ pub(crate) trait Rounds: Sized {
     /// How long there is nothing to do, in nanoseconds.
     fn pause(&self, now: u64) -> u64;
 
-    /// What watches the sockets.
+    /// Watches the sockets.
     fn epoll(&self) -> &OwnedFd;
 
     /// Something happened at the socket of the member at `place`.
     fn attend(&mut self, place: usize, now: u64);
 
-    /// Counts who is there at the end, and lets everybody go.
+    /// Counts the members present at the end, and disconnects all.
     fn end(&mut self);
 }
 
-/// Goes round until the end of the plan.
+/// Runs rounds until the end of the plan.
 pub(crate) fn run_rounds(
     plan: &Plan,
     mut rounds: impl Rounds,
@@ -153,11 +153,11 @@ pub(crate) fn run_rounds(
     Ok(std::mem::take(rounds.tally()))
 }
 
-/// What a round begins with.
+/// How a round begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lap {
     Goes,
-    /// Everybody who is there is counted from here on.
+    /// All present members are counted from here on.
     WindowBegins,
     Ends,
 }
@@ -175,7 +175,7 @@ impl Laps {
         }
     }
 
-    /// A round begins at `now`; `is_over` when nobody is left.
+    /// A round begins at `now`; `is_over` when no member is left.
     pub(crate) fn begin(&mut self, now: u64, is_over: bool, progress: &mut dyn FnMut()) -> Lap {
         if now >= self.next_progress {
             self.next_progress = now + PROGRESS_INTERVAL;
@@ -197,12 +197,12 @@ impl Laps {
         self.alarm = now.saturating_add(pause);
     }
 
-    /// The sleep was over at `now`. If somebody else had the processor, that is later than it should.
+    /// The sleep was over at `now`. If another process had the processor, that is later than it should be.
     pub(crate) fn resume(&mut self, now: u64) {
         self.awake = now.min(self.alarm);
     }
 
-    /// Enters what the worker says of itself.
+    /// Records the worker's measurements of itself.
     pub(crate) fn finish(self, tally: &mut Tally) {
         let (began, used) = self.window.unwrap_or_default();
         let seconds = self.clock.now().saturating_sub(began) as f64 / 1e9;

@@ -1,4 +1,4 @@
-//! A large audience in one thread: listeners that take everything and keep nothing.
+//! A large audience in one thread: listeners that read everything and keep nothing.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -27,15 +27,15 @@ const NAP: Timespec = Timespec {
 };
 /// What the kernel holds for a listener that has stalled.
 const STALLED_BYTES: usize = 4 << 10;
-/// Listeners that join at the same time: some servers answer after 40 ms, for they wait for more
-/// to say. Fewer than any server lets one address have on its doorstep.
+/// Listeners that join at the same time: some servers answer after 40 ms, because they wait for more to send.
+/// Fewer than any server allows one address to have pending.
 const JOINING_MAX: usize = 16;
-/// Connections of a control. The longest gap of many is longer than that of one, as it is with listeners.
+/// Connections of a control. The longest gap of many is longer than that of one, as with listeners.
 const CONTROLS: usize = 50;
 /// Orders that wait for the thread to notice them; joining is slower than noticing.
 const ORDERS_MAX: usize = 64;
 
-/// Many listeners of one address. Dropping it hangs up.
+/// Many listeners of one address. Dropping it disconnects them.
 #[derive(Debug)]
 pub struct Audience {
     shared: Arc<Shared>,
@@ -43,7 +43,7 @@ pub struct Audience {
     thread: Option<JoinHandle<Gaps>>,
 }
 
-/// How long those who read have waited for bytes, at the longest.
+/// The longest waits of reading listeners for bytes.
 #[derive(Debug, Default)]
 pub struct Gaps {
     /// Each listener of the server's.
@@ -63,9 +63,9 @@ struct Shared {
 enum Order {
     /// One more listener.
     Join(TcpStream),
-    /// One more that no server is between.
+    /// One more that is connected without a server.
     Control(TcpStream),
-    /// That many of the listeners, the oldest first, read no more.
+    /// That many of the listeners, the oldest first, stop reading.
     Stall(usize),
     /// Gaps count from this moment.
     Watch(Instant),
@@ -88,11 +88,11 @@ impl Audience {
         })
     }
 
-    /// Connects `count` players that ask for `stream` (`app/name`) over RTMP, a few at a
-    /// time; each has been told that it may play.
+    /// Connects `count` players that ask for `stream` (`app/name`) over RTMP, a few at a time; each has been
+    /// allowed to play.
     ///
     /// # Panics
-    /// When one is not let in.
+    /// When one is refused.
     #[must_use]
     pub fn play(addr: SocketAddr, stream: &str, count: usize) -> Self {
         Self::of(count, |index| {
@@ -101,7 +101,7 @@ impl Audience {
         })
     }
 
-    /// Those who have come are read from while others are still coming.
+    /// Listeners that have joined are read from while others are still joining.
     fn of(count: usize, connect: impl Fn(usize) -> TcpStream + Sync) -> Self {
         let shared = Arc::new(Shared::default());
         let (orders, heard) = sync_channel(ORDERS_MAX);
@@ -142,7 +142,7 @@ impl Audience {
         self.shared.bytes.load(Ordering::Relaxed)
     }
 
-    /// Listeners that the server has not hung up on. Of those who have stalled it is not known.
+    /// Listeners that the server has not disconnected. Of stalled ones this is not known.
     #[must_use]
     pub fn alive(&self) -> usize {
         self.shared.alive.load(Ordering::Relaxed)
@@ -153,9 +153,9 @@ impl Audience {
         self.order(Order::Stall(count));
     }
 
-    /// Adds a control: connections on which a thread of this process sends a little every `pace`, with no
-    /// server in between. They are read by the same thread as the listeners, at the same time, so their gaps
-    /// show what a machine that is busy adds to anybody's.
+    /// Adds a control: connections on which a thread of this process sends a little every `pace`, without a
+    /// server. They are read by the same thread as the listeners, at the same time, so their gaps show what a
+    /// busy machine adds to any connection's.
     ///
     /// # Panics
     /// When they cannot be made.
@@ -171,8 +171,8 @@ impl Audience {
         self.order(Order::Watch(Instant::now()));
     }
 
-    /// Hangs up and tells the longest time that each one who reads waited for bytes since
-    /// [`watch`](Self::watch) or its joining, the wait it was in at the end included.
+    /// Disconnects all. Returns the longest wait of each reading listener for bytes since
+    /// [`watch`](Self::watch) or its joining, including an unfinished wait at the end.
     #[must_use]
     pub fn longest_gaps(mut self) -> Gaps {
         self.end()
@@ -207,7 +207,7 @@ impl Drop for Audience {
 struct AudienceThread {
     shared: Arc<Shared>,
     epoll: rustix::fd::OwnedFd,
-    /// Those who read, by the order of their joining.
+    /// Reading listeners, in the order of joining.
     readers: HashMap<u64, Reader>,
     /// Kept connected.
     stalled: Vec<TcpStream>,
@@ -307,7 +307,7 @@ impl AudienceThread {
         let Some(reader) = self.readers.get_mut(&id) else {
             return;
         };
-        // With TRUNC the kernel throws TCP's bytes away instead of copying them (tcp(7)).
+        // With TRUNC the kernel discards TCP's bytes instead of copying them (tcp(7)).
         let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
         match recv(&reader.socket, sink, flags) {
             Ok((_, length)) if length > 0 => {
@@ -357,7 +357,7 @@ mod tests {
         });
         assert_eq!(audience.alive(), 20);
         audience.stall(20);
-        // The order is obeyed soon after it is given: bytes stop when it was.
+        // The thread obeys the order a little later; bytes stop then.
         let (mut before, mut looks) = (0, 0);
         wait_until("silence", DEADLINE, || {
             let now = audience.bytes();

@@ -1,7 +1,7 @@
-//! Controls: what a machine does to a delay when no server is involved.
+//! Controls: the delays of the machine when no server is involved.
 //!
-//! A figure about delays means little on a machine that does other work besides. So a test measures the same
-//! thing without the server, at the same time, and compares.
+//! A figure about delays means little on a machine that does other work. So a test measures the same thing
+//! without the server, at the same time, and compares.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ pub(crate) fn paced(count: usize, pace: Duration) -> Vec<TcpStream> {
     std::thread::spawn(move || {
         let mut due = Instant::now();
         while !far.is_empty() {
-            // As the programs that publish do: whoever is late makes up for it.
+            // As programs that publish do: a late piece is made up for.
             due += pace;
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             far.retain_mut(|socket| socket.write_all(&[0; PIECE_BYTES]).is_ok());
@@ -39,9 +39,9 @@ fn pair() -> (TcpStream, TcpStream) {
     connected.unwrap_or_else(|error| panic!("no connection to ourselves: {error}"))
 }
 
-/// How long a word takes from one thread to another over a socket, and the receiver to work for a while: once
-/// through the kernel, a wake-up, and a thread that the scheduler may interrupt as it may any other that does as
-/// much as often.
+/// How long a message takes from one thread to another over a socket, and the receiver to work for a while:
+/// once through the kernel, a wake-up, and a thread that the scheduler may interrupt as it may any other that
+/// works as much as often.
 #[derive(Debug)]
 pub struct Hops {
     stop: Arc<AtomicBool>,
@@ -49,11 +49,11 @@ pub struct Hops {
 }
 
 impl Hops {
-    /// Measures from now on: a word every `pace`, after which the receiver works for `work`. The work counts to
-    /// what the word took.
+    /// Measures from now on: a message every `pace`, after which the receiver works for `work`. The work
+    /// counts towards the message's time.
     ///
     /// # Panics
-    /// When there is no socket to be had.
+    /// When no socket can be opened.
     #[must_use]
     pub fn watch(pace: Duration, work: Duration) -> Self {
         let (mut near, mut far) = pair();
@@ -88,7 +88,7 @@ impl Hops {
         }
     }
 
-    /// The share of words that took longer than `bound`.
+    /// The share of messages that took longer than `bound`.
     ///
     /// # Panics
     /// When a thread has panicked.

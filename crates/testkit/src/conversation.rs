@@ -1,4 +1,4 @@
-//! The words an RTMP player exchanges with a server before the media comes, spoken by `rml_rtmp`.
+//! The messages of an RTMP player and a server before the media comes, spoken by `rml_rtmp`.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -10,16 +10,16 @@ use rml_rtmp::sessions::{
     ClientSession, ClientSessionConfig, ClientSessionEvent, ClientSessionResult,
 };
 
-/// For the whole of it, on a loaded machine.
+/// For all of it, on a loaded machine.
 const DEADLINE: Duration = crate::DEADLINE;
 /// More than the answers take together.
 const READ_BYTES: usize = 16 << 10;
 
-/// Asks for `stream` (`app/name`) and returns the socket as soon as the server has said yes. What
-/// came with the answer is lost: the socket is somewhere in the middle of the media.
+/// Asks for `stream` (`app/name`) and returns the socket as soon as the server has accepted. Bytes after the
+/// acceptance are lost: the socket is somewhere in the middle of the media.
 ///
 /// # Errors
-/// Words about it when there is no connection, or the server says no, or nothing in time.
+/// A description, when there is no connection, or when the server refuses or is too slow.
 pub(crate) fn play(addr: SocketAddr, stream: &str) -> Result<TcpStream, String> {
     let (app, name) = stream.split_once('/').ok_or("not an app and a name")?;
     let mut socket = open(addr).map_err(|error| format!("{addr}: {error}"))?;
@@ -93,7 +93,7 @@ fn shake_hands(socket: &mut TcpStream) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Play.Reset and the like come before the yes.
+/// `Play.Reset` and similar codes come before the acceptance.
 fn is_refusal(code: &str) -> bool {
     ["Failed", "StreamNotFound", "Rejected", "Denied"]
         .iter()

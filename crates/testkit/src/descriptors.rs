@@ -2,10 +2,10 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Sees to it that this process, and what it starts, may have so many descriptors.
+/// Makes sure that this process, and its children, may have `count` descriptors.
 ///
 /// # Panics
-/// When the system does not grant them: the hard limit is lower.
+/// When the hard limit of the system is lower.
 pub fn need_descriptors(count: u64) {
     let granted = getrlimit(Resource::Nofile);
     if granted.current.is_none_or(|current| current >= count) {

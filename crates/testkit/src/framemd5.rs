@@ -1,8 +1,8 @@
 //! Frame for frame comparison through ffmpeg's `framemd5`.
 //!
-//! [`decoded`] hashes what a decoder makes of a stream, [`packets`] the packets as they lie in the
-//! container. [`join`] then answers the question of most scenarios: is what the listener got a run
-//! of what was sent, without a hole, from the point where it joined?
+//! [`decoded`] hashes the frames a decoder makes of a stream, [`packets`] the packets as they lie in the
+//! container. [`join`] then answers the question of most scenarios: is what the listener got a run of what
+//! was sent, without a hole, from the point where it joined?
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -26,7 +26,7 @@ pub struct Frame {
     pub md5: String,
 }
 
-/// Where a listener came in.
+/// Where a listener joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
     /// Index in `sent` of the first frame that matches.

@@ -1,7 +1,7 @@
-//! A small blocking HTTP client that knows when each byte came.
+//! A small blocking HTTP client that records when each byte came.
 //!
-//! [`Listener`] follows a live body and keeps the time of every read, so that a test can ask for
-//! the longest gap. [`get`] fetches a whole answer. [`deinterleave`] takes ICY metadata out of a body.
+//! [`Listener`] follows a live body and keeps the time of every read, so that a test can ask for the longest
+//! gap. [`get`] fetches a whole answer. [`deinterleave`] removes ICY metadata from a body.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// For connecting, for sending the request, and for the head of the answer.
 const HEAD_DEADLINE: Duration = crate::DEADLINE;
-/// A longer head is not one of ours.
+/// A longer head is not one of our server's.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 /// What one read takes at most.
 const READ_BYTES: usize = 64 << 10;
@@ -36,7 +36,7 @@ pub struct Arrival {
 
 /// One listener of a live stream: the head of the answer, and the body as far as it was read.
 ///
-/// It reads only when told to: one that is not told stalls, as a stuck player does.
+/// It reads only when called, and otherwise stalls, as a stuck player does.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpStream,
@@ -143,7 +143,7 @@ impl Listener {
         self.ended
     }
 
-    /// The socket, to shrink its buffers or to close it in a rude way.
+    /// The socket, to shrink its buffers or to close it abruptly.
     #[must_use]
     pub fn socket(&self) -> &TcpStream {
         &self.socket
@@ -302,8 +302,8 @@ pub fn request(addr: SocketAddr, bytes: &[u8], deadline: Duration) -> Response {
     }
 }
 
-/// Takes a body with ICY metadata apart: the audio, and each non-empty metadata block with the
-/// number of audio bytes before it. A last block that is not complete is left out.
+/// Splits a body with ICY metadata: the audio, and each non-empty metadata block with the number of audio
+/// bytes before it. A last block that is not complete is left out.
 ///
 /// # Panics
 /// When `interval` is 0.

@@ -1,4 +1,4 @@
-//! Icecast: the one to be measured against where sound goes over HTTP.
+//! Icecast: the peer for comparisons of sound over HTTP.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -21,10 +21,10 @@ pub struct Icecast {
 }
 
 impl Icecast {
-    /// What its publishers must know.
+    /// The password of its publishers.
     pub const PASSWORD: &str = "testkit-source-password";
 
-    /// Starts it with Debian's limits, but for `clients`: as many listeners and a few more.
+    /// Starts it with Debian's limits, except for `clients`: as many listeners and a few more.
     ///
     /// # Panics
     /// When it is not installed or does not start.
@@ -56,7 +56,7 @@ impl Icecast {
         let config = folder.path().join("icecast.xml");
         std::fs::write(&config, text)
             .unwrap_or_else(|error| panic!("{}: {error}", config.display()));
-        // It refuses to run as root, and writes its logs as whom it becomes.
+        // It refuses to run as root, and writes its logs as the user it becomes.
         open_to_all(folder.path());
         let mut process = Tool::new("icecast2").arg("-c").arg(&config).start();
         wait_until("icecast2 to be ready", READY_DEADLINE, || {

@@ -1,9 +1,9 @@
 //! What scenarios share: the server under test, the clients around it, and the media they carry.
 //!
 //! A scenario starts a [`Server`], publishes a [`Clip`] with a [`Tool`] or a socket, listens with
-//! [`http::Listener`] or another tool, perhaps through a bad network ([`Impaired`]), and compares [`framemd5`] lists. Everything here waits for
-//! conditions under a deadline, kills what it started when it is dropped, and reports by panicking
-//! with the output of the children: it is for tests only.
+//! [`http::Listener`] or another tool, perhaps through a bad network ([`Impaired`]), and compares
+//! [`framemd5`] lists. Everything here waits for conditions under a deadline, kills what it started when it
+//! is dropped, and reports by panicking with the output of the children: it is for tests only.
 #![allow(
     clippy::panic,
     reason = "a harness reports by panicking in the test that called it"
@@ -56,8 +56,7 @@ fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
-/// Servers of others do not tell which port they were given, so they are told one that was free a
-/// moment ago.
+/// Other servers do not tell which port they were given, so they are given one that was free a moment ago.
 pub fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     listener.unwrap_or_else(|error| panic!("no free port: {error}"))

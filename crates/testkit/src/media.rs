@@ -93,7 +93,7 @@ const VP9: &[&str] = &[
     "25",
 ];
 const BFRAMES: &[&str] = &["-profile:v", "high", "-bf", "2", "-sc_threshold", "0"];
-/// Nothing in the file that tells when, where or by what it was made.
+/// Removes times, places and versions from the file.
 const REPEATABLE: &[&str] = &[
     "-threads",
     "1",
@@ -152,7 +152,7 @@ impl Clip {
             .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
             .into_temp_path();
         self.ffmpeg()
-            // SVT-AV1 tells its settings otherwise.
+            // SVT-AV1 prints its settings otherwise.
             .env("SVT_LOG", "1")
             .arg("-y")
             .args(&arguments)

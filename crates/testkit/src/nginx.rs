@@ -1,5 +1,5 @@
-//! nginx-rtmp: a second opinion on what players and publishers may expect, a server to push to and
-//! pull from, and the one to be measured against.
+//! nginx-rtmp: a second opinion on what players and publishers may expect, a server to push to and pull from,
+//! and the peer for comparisons of RTMP.
 
 use std::net::{SocketAddr, TcpStream};
 use std::path::Display;

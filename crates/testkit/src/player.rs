@@ -24,7 +24,7 @@ pub enum Player {
 }
 
 /// When the stream ends, VLC cuts the access unit that it is writing. With B-frames it is not the last one in
-/// the order in which pictures are shown, but one of so many.
+/// the order of presentation, but one of this many.
 const VLC_CUT: usize = 3;
 
 /// A player at work, and the file that it writes.
@@ -56,7 +56,7 @@ impl Player {
         self.start_with(url, &[])
     }
 
-    /// The same with environment variables: `SSL_CERT_FILE` names whom to believe.
+    /// The same with environment variables: `SSL_CERT_FILE` names the trusted certificates.
     ///
     /// # Panics
     /// When the program is not installed.
@@ -64,8 +64,8 @@ impl Player {
     pub fn start_with(self, url: &str, environment: &[(&str, &str)]) -> Playing {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("temp folder: {error}"));
         let file = folder.path().join("received");
-        // Made first, so that one may look at its length, and so that VLC, which is somebody else
-        // where the tests run as root, may write to it.
+        // Made first, so that its length can be read, and so that VLC, which runs as another user where the
+        // tests run as root, may write to it.
         let made = std::fs::write(&file, [])
             .and_then(|()| permit(folder.path(), 0o755))
             .and_then(|()| permit(&file, 0o666));
@@ -156,8 +156,8 @@ impl Playing {
         pictures
     }
 
-    /// The packets of sound it received. AAC is compared as packets: what a decoder makes of one
-    /// depends on where it began.
+    /// The packets of sound it received. AAC is compared as packets: its decoded samples depend on where the
+    /// decoder began.
     ///
     /// # Panics
     /// When the file does not parse without a complaint.
@@ -182,7 +182,7 @@ fn copying(ffmpeg: Tool, url: &str) -> Tool {
         .args(["-c", "copy", "-flush_packets", "1", "-f", "flv"])
 }
 
-/// VLC, without a window. It does not run as root; where the tests do, it becomes nobody.
+/// VLC, without a window. It does not run as root; where the tests do, it runs as the user `nobody`.
 ///
 /// # Panics
 /// When it is not installed.
@@ -209,7 +209,7 @@ mod tests {
 
     const DEADLINE: Duration = Duration::from_secs(60);
 
-    /// A server that is not ours shows that a player that finds fault with ours is right.
+    /// Players find no fault with an independent server, so a fault they find with ours is real.
     #[test]
     fn nginx_is_played_frame_for_frame() {
         let nginx = Nginx::start();

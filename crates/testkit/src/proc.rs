@@ -1,4 +1,4 @@
-//! What the kernel tells of a process: memory and processor time.
+//! The kernel's figures on a process: memory and processor time.
 
 use std::time::Duration;
 

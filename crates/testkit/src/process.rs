@@ -21,8 +21,8 @@ const STDOUT_MAX: usize = 256 << 20;
 /// For a killed child to be reaped.
 const REAP_DEADLINE: Duration = crate::DEADLINE;
 
-/// A running child and what it has said so far. Dropping it kills it and all it started; if the
-/// test is panicking, what it said is printed.
+/// A running child and its output so far. Dropping it kills it and all it started; if the test is panicking,
+/// its output is printed.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -93,8 +93,8 @@ impl Process {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Sends a signal to the child and whatever it started: `Signal::STOP` freezes it as a hung
-    /// network would, `Signal::CONT` lets it go on, `Signal::KILL` ends it with no farewell.
+    /// Sends a signal to the child and its descendants: `Signal::STOP` freezes it as a hung network would,
+    /// `Signal::CONT` lets it go on, `Signal::KILL` ends it without a goodbye.
     ///
     /// # Panics
     /// When it has ended already.
@@ -123,7 +123,7 @@ impl Process {
             status = self.child.try_wait().ok().flatten();
             status.is_some()
         });
-        // What it left behind would hold the pipes open.
+        // Processes it left behind would hold the pipes open.
         self.kill_group();
         for reader in self.readers.drain(..) {
             let _a_panic_there_lost_output_only = reader.join();
@@ -137,8 +137,8 @@ impl Process {
 
     fn kill_group(&self) {
         if let Some(group) = self.group() {
-            // An error means that nobody is left in the group.
-            let _nobody_left = kill_process_group(group, Signal::KILL);
+            // An error means that the group is empty.
+            let _none_left = kill_process_group(group, Signal::KILL);
         }
     }
 }
@@ -222,8 +222,8 @@ mod tests {
 
     #[test]
     fn a_stopped_child_says_nothing_until_it_continues() {
-        // One process: a shell that is stopped while it forks waits for a child that is stopped as well, and is
-        // never seen to be.
+        // One process: a shell that is stopped while it forks waits for a child that is stopped as well, and
+        // never appears as stopped.
         let process = shell(
             "exec perl -e '$|=1; for (;;) { print qq(x\\n); select undef, undef, undef, 0.01 }'",
         );

@@ -66,7 +66,7 @@ impl Proxy {
         self.addr
     }
 
-    /// A path of the server, as the outside world asks for it.
+    /// A path of the server, as clients outside request it.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{}{path}", self.addr, self.prefix)

@@ -38,7 +38,7 @@ impl Publisher {
     }
 }
 
-/// The sink keeps the pace: it hands on each buffer when its time has come.
+/// The sink keeps the pace: it passes on each buffer when it is due.
 fn gstreamer(clip: &Path, sink: &str, url: &str) -> Process {
     let pipeline = format!(
         "filesrc location={} ! flvdemux name=demux flvmux name=mux streamable=true ! {sink} \

@@ -1,13 +1,13 @@
-//! What an audience costs a server over a span of time.
+//! The cost of an audience for a server over a span of time.
 
 use std::time::{Duration, Instant};
 
 use crate::{Audience, Clip, PUBLISH_KEY, Server, ServerBuilder, Tool, wait_until};
 
-/// What happened between two looks at a server.
+/// Differences between two reads of a server's counters.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
-    /// How long it was looked at.
+    /// The time between them.
     pub span: Duration,
     /// Processor time the server used, user and system.
     pub cpu: Duration,
@@ -41,7 +41,7 @@ impl Sampling {
     }
 }
 
-/// Looks at what `audience` costs `server` for as long as `span`.
+/// Measures the cost of `audience` for `server` over `span`.
 pub fn sample(server: &Server, audience: &Audience, span: Duration) -> Sampling {
     let look = || {
         let metrics = server.metrics();
@@ -68,12 +68,12 @@ pub fn sample(server: &Server, audience: &Audience, span: Duration) -> Sampling 
     }
 }
 
-/// For starting and for everybody to join, on a loaded machine.
+/// For starting and for all listeners to join, on a loaded machine.
 const JOIN_DEADLINE: Duration = crate::DEADLINE;
-/// The burst of the last joiners drains before the look begins.
+/// The burst of the last joiners drains before the measurement begins.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// What `listeners` of a 128 kb/s MP3 mount cost when each message combines `max_samples` frames.
+/// The cost of `listeners` of a 128 kb/s MP3 mount when each message combines `max_samples` frames.
 ///
 /// # Panics
 /// When a listener is lost.
@@ -100,11 +100,11 @@ pub fn combining(
         server.metrics().sum("carillon_publishers", &[]) == 1.0
     });
     let audience = Audience::join(server.addr("http"), "/radio.mp3", listeners);
-    wait_until("everybody to have joined", JOIN_DEADLINE, || {
+    wait_until("all listeners to have joined", JOIN_DEADLINE, || {
         server.metrics().sum("carillon_listeners", &[]) == listeners as f64
     });
     std::thread::sleep(SETTLE);
     let result = sample(&server, &audience, span);
-    assert_eq!(audience.alive(), listeners, "nobody was lost");
+    assert_eq!(audience.alive(), listeners, "no listener was lost");
     result
 }

@@ -45,7 +45,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Appends text to the configuration, for what is not a plain key: `[[stream]]` tables.
+    /// Appends text to the configuration, for anything but a plain key: `[[stream]]` tables.
     #[must_use]
     pub fn toml(mut self, fragment: &str) -> Self {
         self.fragment.push_str(fragment);
@@ -80,15 +80,15 @@ impl ServerBuilder {
         self
     }
 
-    /// Lets it have so many descriptors and no more, by `prlimit`.
+    /// Limits it to this many descriptors, by `prlimit`.
     #[must_use]
     pub fn descriptors(mut self, max: u32) -> Self {
         self.descriptors = Some(max);
         self
     }
 
-    /// Has its standard error go to a file, a device or a pipe with a name instead of to
-    /// [`log`](Server::log). It is opened for reading as well, so that such a pipe needs no other end.
+    /// Sends its standard error to a file, a device or a named pipe instead of to [`log`](Server::log). It is
+    /// opened for reading as well, so that such a pipe needs no other end.
     #[must_use]
     pub fn log_to(mut self, path: &Path) -> Self {
         self.log = Some(path.to_owned());
@@ -316,7 +316,7 @@ impl Server {
     }
 }
 
-/// Makes the release build of the server, which is what is measured.
+/// Makes the release build of the server, which is used for measurements.
 ///
 /// # Panics
 /// When it does not build.

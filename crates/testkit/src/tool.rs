@@ -1,4 +1,4 @@
-//! The programs that stand around the server: encoders, players, probes.
+//! The programs around the server: encoders, players, probes.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{Process, server, target_dir};
 
-/// Which Debian package brings a program.
+/// The Debian package of each program.
 const PACKAGES: &[(&str, &str)] = &[
     ("ffmpeg", "ffmpeg"),
     ("ffprobe", "ffmpeg"),
@@ -99,7 +99,7 @@ pub struct Tool {
     command: Command,
 }
 
-/// How a program ended and what it said.
+/// How a program ended and its output.
 #[derive(Debug)]
 pub struct Finished {
     /// The exit status.
@@ -165,7 +165,7 @@ impl Tool {
         Self::of("carillon", server::binary().as_os_str())
     }
 
-    /// A program that was built, wherever it is.
+    /// A program that was built, at any path.
     #[must_use]
     pub fn built(path: &Path) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str());

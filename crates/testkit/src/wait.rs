@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-/// How long whatever must happen may take. It is for what hangs and not for what is slow: on a machine that
-/// does other work besides, nothing that works comes near it.
+/// How long anything that must happen may take. It is for hangs and not for slowness: even on a busy machine,
+/// nothing that works comes near it.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Between two looks at a condition: short beside any deadline, long beside the look itself.
+/// Between two checks of a condition: short beside any deadline, long beside the check itself.
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// Looks at `condition` until it holds; returns how long that took.
+/// Checks `condition` until it holds. Returns how long that took.
 ///
 /// # Panics
 /// When `deadline` passes first; the message names `what`.

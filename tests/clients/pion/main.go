@@ -1,5 +1,5 @@
 // A WHEP player on pion. It offers to receive sound and picture, as players do that do not know what a
-// stream has, and ends when enough packets of what it is to get have come.
+// stream has, and ends when enough packets of each expected kind have arrived.
 //
 //	pion-viewer URL PACKETS audio|video...
 package main
@@ -61,7 +61,7 @@ func main() {
 	}
 }
 
-// ask offers, with all candidates, and takes what is answered.
+// ask sends an offer with all candidates, and takes the answer.
 func ask(peer *webrtc.PeerConnection, url string) error {
 	gathered := webrtc.GatheringCompletePromise(peer)
 	offer, err := peer.CreateOffer(nil)

@@ -1,5 +1,5 @@
 // A WHEP player on werift. It offers to receive sound and picture, as players do that do not know what a
-// stream has, and ends when enough packets of what it is to get have come.
+// stream has, and ends when enough packets of each expected kind have arrived.
 //
 //     node viewer.cjs FOLDER URL PACKETS audio|video...
 //

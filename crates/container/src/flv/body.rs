@@ -1,4 +1,4 @@
-//! What the first bytes of an audio or video tag body say, legacy and enhanced.
+//! The first bytes of an audio or video tag body, legacy and enhanced.
 //!
 //! ```text
 //! legacy video    [frame:4 codec:4] AVC: [packet type] [composition time:24] data
@@ -38,19 +38,19 @@ pub(super) const MULTITRACK_ONE: u8 = 0;
 const MULTITRACK_MANY: u8 = 1;
 const MULTITRACK_MANY_CODECS: u8 = 2;
 
-/// Modifiers before the packet type; two are defined, the rest is room.
+/// Modifiers before the packet type; two are defined, the rest is reserve.
 const MODEX_MAX: usize = 16;
 
-/// The part a body plays.
+/// The purpose of a body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Packet {
     /// Decoder configuration.
     SequenceHeader,
     /// Media.
     Coded,
-    /// Colour or channel layout: what a decoder should know beside its configuration.
+    /// Colour or channel layout: facts for a decoder beside its configuration.
     Facts,
-    /// The end of a codec's sequence, and packet types not yet invented.
+    /// The end of a codec's sequence, and unknown packet types.
     Other,
 }
 
@@ -61,11 +61,11 @@ pub(super) enum WireTrack {
     One(u8),
     /// Several at once; [`multitrack::parts`](super::multitrack::parts) reads the list.
     Many,
-    /// Listed in a way not yet invented.
+    /// Listed in an unknown way.
     Unknown,
 }
 
-/// The first bytes of a tag body, understood.
+/// The first bytes of a tag body, parsed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Body {
     pub(super) codec: CodecTag,
@@ -77,8 +77,7 @@ pub(super) struct Body {
     pub(super) keyframe: bool,
     /// Presentation minus decoding time, milliseconds; 0 where each track has its own.
     pub(super) composition_millis: i32,
-    /// Something is said of the packet that only this body can say, such as nanoseconds of its
-    /// time.
+    /// The body states something of the packet that only it can hold, such as nanoseconds of its time.
     pub(super) is_modified: bool,
     /// Where the codec's own bytes begin, or the list of several tracks.
     pub(super) payload: usize,
@@ -110,7 +109,7 @@ impl Body {
             is_modified: false,
             payload: 1,
         };
-        // HEVC as codec 12 is a habit of some encoders and copies the layout of AVC.
+        // Some encoders send HEVC as codec 12, in the layout of AVC.
         if matches!(codec, VIDEO_AVC | 12) {
             parsed.packet = legacy_packet(*body.get(1)?);
             parsed.composition_millis = signed_24(body.get(2..5)?);
@@ -136,7 +135,7 @@ impl Body {
             is_modified: false,
             payload: 1,
         };
-        // Opus as format 13 is another such habit, with the layout of AAC.
+        // Likewise Opus as format 13, in the layout of AAC.
         if matches!(format, AUDIO_AAC | 13) {
             parsed.packet = legacy_packet(*body.get(1)?);
             parsed.payload = 2;
@@ -152,7 +151,7 @@ impl Body {
         }
     }
 
-    /// As if the first of several tracks had come alone: its codec, and where its own bytes are.
+    /// Treats the first of several tracks as if it had come alone: its codec, and where its own bytes are.
     pub(super) fn first_of(mut self, kind: Kind, part: &Part<'_>) -> (Self, Range<usize>) {
         self.codec = CodecTag::FourCc(part.codec);
         let mut range = part.at..part.at + part.data.len();
@@ -166,8 +165,8 @@ impl Body {
         (self, range)
     }
 
-    /// Reads an enhanced body (`ExVideoTagHeader`, `ExAudioTagHeader`); which of them, the number of
-    /// its multitrack packet type tells.
+    /// Reads an enhanced body (`ExVideoTagHeader` or `ExAudioTagHeader`, told apart by the number of the
+    /// multitrack packet type).
     fn enhanced(body: &[u8], multitrack_type: u8) -> Option<Self> {
         let is_video = multitrack_type == EX_VIDEO_MULTITRACK;
         let first = *body.first()?;

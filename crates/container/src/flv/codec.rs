@@ -39,7 +39,7 @@ pub(super) enum CodecTag {
 }
 
 impl CodecTag {
-    /// What it stands for.
+    /// The codec that it stands for.
     pub(super) const fn codec(self, kind: Kind) -> Codec {
         match (kind, self) {
             (_, Self::Mixed) => Codec::UNKNOWN,
@@ -88,9 +88,9 @@ impl CodecTag {
         }
     }
 
-    /// The codec of a track whose samples say all that its bodies do. Further tracks of a multitrack publisher
-    /// keep their bodies, because their number is part of them, and other codecs, because there are several
-    /// ways to write them.
+    /// The codec of a track whose samples hold all that its bodies do. Further tracks of a multitrack
+    /// publisher keep their bodies, because their number is part of them, and other codecs, because there are
+    /// several ways to write them.
     pub(super) fn plain(self, id: TrackId) -> Option<Codec> {
         let codec = match id {
             TrackId::VIDEO => self.codec(Kind::Video),
@@ -106,7 +106,7 @@ impl CodecTag {
     }
 }
 
-/// The four characters that Enhanced RTMP has for a codec; `None` for one that it does not name.
+/// The four characters of Enhanced RTMP for a codec; `None` for one that it does not name.
 pub(super) const fn fourcc(codec: Codec) -> Option<[u8; 4]> {
     Some(match codec {
         Codec::H264 => FOURCC_AVC,
@@ -125,7 +125,7 @@ pub(super) const fn fourcc(codec: Codec) -> Option<[u8; 4]> {
     })
 }
 
-/// A track of samples that say all; `None` when its configuration cannot be read.
+/// A track whose samples hold everything; `None` when its configuration cannot be read.
 ///
 /// The configuration is copied: it outlives the message buffer it came in.
 pub(super) fn plain_track(id: TrackId, codec: Codec, config: &[u8]) -> Option<Track> {
@@ -147,8 +147,8 @@ pub(super) fn plain_track(id: TrackId, codec: Codec, config: &[u8]) -> Option<Tr
     Some(track(id, kind, codec, config))
 }
 
-/// A track that is relayed as it comes: the bodies of its sequence header and its facts, either of which may
-/// be empty.
+/// A track that is relayed unchanged: the bodies of its sequence header and its facts, either of which may be
+/// empty.
 pub(super) fn kept_track(
     id: TrackId,
     kind: Kind,

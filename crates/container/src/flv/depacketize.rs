@@ -1,10 +1,9 @@
 //! Tag bodies to items.
 //!
-//! Samples are the codec's own bytes, whatever stood around them. H.264, AAC, MP3 and Opus of one or two
-//! channels are no more than that, whichever way they were announced, as long as their samples say all that
-//! the bodies said; every other track keeps its bodies beside ([`Track::flv`]), for those who are sent FLV.
-//! Nothing a publisher sends is an error here: what carries no media is passed over, what is not understood
-//! is relayed.
+//! Samples are the codec's own bytes, without their framing. H.264, AAC, MP3 and Opus of one or two channels
+//! need no more, however they were announced, as long as their samples hold all that the bodies did; every
+//! other track also keeps its bodies ([`Track::flv`]), for FLV listeners. Nothing a publisher sends is an
+//! error here: bodies without media are skipped, unknown ones relayed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,8 +18,8 @@ use super::body::{Body, Packet, WireTrack};
 use super::codec::{CodecTag, kept_track, mp3_track, plain_track};
 use super::{multitrack, whole};
 
-/// Numbered tracks of one kind that are told apart. Multitrack publishers send a handful of
-/// renditions; each track costs its sequence header in memory.
+/// Numbered tracks of one kind that are told apart. Multitrack publishers send a handful of renditions; each
+/// track costs its sequence header in memory.
 pub const WIRE_TRACKS_MAX: u8 = 16;
 
 /// The longest sequence header that is kept. Real ones have tens of bytes, a few hundred with many
@@ -29,21 +28,21 @@ pub const CONFIG_BYTES_MAX: usize = 64 * 1024;
 
 /// Turns the bodies of RTMP audio and video messages, or FLV tags, into items.
 ///
-/// The first audio and video tracks are [`TrackId::AUDIO`] and [`TrackId::VIDEO`]; track `n` of a
-/// multitrack publisher is `2n` (audio) or `2n + 1` (video). Sequence headers of several tracks in
-/// one body are taken apart, so that each track has its own; media of several tracks stays
-/// together and counts as the first track's. Numbers beyond [`WIRE_TRACKS_MAX`] share a track.
+/// The first audio and video tracks are [`TrackId::AUDIO`] and [`TrackId::VIDEO`]; track `n` of a multitrack
+/// publisher is `2n` (audio) or `2n + 1` (video). Sequence headers of several tracks in one body are split,
+/// so that each track has its own; media of several tracks stays together and counts as the first track's.
+/// Numbers beyond [`WIRE_TRACKS_MAX`] share a track.
 #[derive(Debug, Default)]
 pub struct Depacketizer {
     slots: Vec<Slot>,
 }
 
-/// One track as it stands.
+/// The state of one track.
 #[derive(Debug)]
 struct Slot {
     track: Arc<Track>,
     codec: CodecTag,
-    /// Bodies have come that say more than samples do.
+    /// Bodies have come that hold more than samples do.
     must_be_kept: bool,
 }
 
@@ -58,12 +57,12 @@ struct Arrival {
 }
 
 impl Depacketizer {
-    /// Takes an audio body that arrived for `at`, appending what it means to `out`.
+    /// Takes an audio body that arrived for `at`, appending its items to `out`.
     pub fn audio(&mut self, at: Timestamp, body: Bytes, out: &mut Vec<Item>) {
         self.take(Kind::Audio, at, body, out);
     }
 
-    /// Takes a video body that is to be decoded at `at`, appending what it means to `out`.
+    /// Takes a video body that is to be decoded at `at`, appending its items to `out`.
     pub fn video(&mut self, at: Timestamp, body: Bytes, out: &mut Vec<Item>) {
         self.take(Kind::Video, at, body, out);
     }
@@ -101,13 +100,13 @@ impl Depacketizer {
             coded,
         };
         match parsed.packet {
-            // Of who knows how many tracks no configuration can be kept for joiners.
+            // Of an unknown number of tracks no configuration can be kept for joiners.
             Packet::SequenceHeader | Packet::Facts if number.is_none() => self.sample(arrival, out),
             Packet::SequenceHeader => self.configure(&arrival, out),
             Packet::Facts => self.facts(&arrival, out),
             Packet::Coded => self.sample(arrival, out),
             Packet::Other => {
-                // Nothing of the codec's; a track that keeps its bodies keeps it.
+                // It holds nothing of the codec's; a track that keeps its bodies keeps it.
                 let track = self.slot(id, parsed.codec);
                 if let Some(track) = track.filter(|track| track.flv.is_some()) {
                     out.push(Item::Sample(arrival.into_sample(&track)));
@@ -116,7 +115,7 @@ impl Depacketizer {
         }
     }
 
-    /// Sequence headers, or facts, of several tracks: each as if it had come alone.
+    /// Sequence headers, or facts, of several tracks: each is treated as if it had come alone.
     fn take_apart(
         &mut self,
         kind: Kind,
@@ -164,15 +163,14 @@ impl Depacketizer {
         }
     }
 
-    /// Colour or channel layout, which a joiner needs to be told like a sequence header.
+    /// Colour or channel layout, which a joiner needs like a sequence header.
     fn facts(&mut self, arrival: &Arrival, out: &mut Vec<Item>) {
         let Arrival { id, kind, body, .. } = arrival;
         let codec = arrival.parsed.codec;
         let in_force = self.slots.iter().find(|slot| slot.track.id == *id);
         let in_force = in_force.map(|slot| slot.codec);
-        // Frames of MP3, and the configurations of AAC and Opus, tell their channels themselves, unless
-        // they could not be read. And before its sequence header a track of plain samples is nothing
-        // that facts could be known of.
+        // Frames of MP3, and the configurations of AAC and Opus, name their channels themselves, unless they
+        // cannot be read. And before its sequence header a track of plain samples has no facts.
         let is_kept = self
             .slot(*id, codec)
             .is_some_and(|track| track.flv.is_some());
@@ -181,8 +179,8 @@ impl Depacketizer {
         if is_told && !self.must_be_kept(*id, codec) || body.len() > CONFIG_BYTES_MAX {
             return;
         }
-        // ffmpeg leaves out the number of the track it means: facts that the track's codec cannot
-        // have are kept beside it.
+        // ffmpeg leaves out the number of the track it means: facts that the track's codec cannot have are
+        // kept beside it.
         let is_astray = in_force.is_some_and(|known| known != codec);
         let id = if is_astray {
             track_id(*kind, WIRE_TRACKS_MAX)
@@ -216,7 +214,7 @@ impl Depacketizer {
         }
         let is_plain = says_no_more && !self.must_be_kept(id, codec);
         let track = if plain == Some(Codec::Mp3) && is_plain {
-            // MP3 has no sequence header: each frame tells the format.
+            // MP3 has no sequence header: each frame names the format.
             let track = mp3_track(body, parsed.payload);
             Some(self.announce(track, codec, out))
         } else {
@@ -244,13 +242,13 @@ impl Depacketizer {
         (slot.codec == codec).then(|| Arc::clone(&slot.track))
     }
 
-    /// Whether bodies of the track have come that say more than samples do.
+    /// Whether bodies of the track have come that hold more than samples do.
     fn must_be_kept(&self, id: TrackId, codec: CodecTag) -> bool {
         let slot = self.slots.iter().find(|slot| slot.track.id == id);
         slot.is_some_and(|slot| slot.codec == codec && slot.must_be_kept)
     }
 
-    /// From here on a track whose samples said all keeps its bodies, as long as it keeps its codec.
+    /// From here on a track of plain samples keeps its bodies, as long as it keeps its codec.
     fn keep(&mut self, id: TrackId, codec: CodecTag, out: &mut Vec<Item>) {
         let slot = self.slots.iter_mut().find(|slot| slot.track.id == id);
         let Some(slot) = slot.filter(|slot| slot.codec == codec) else {
@@ -275,7 +273,7 @@ impl Depacketizer {
         out.push(Item::Track(Arc::clone(&slot.track)));
     }
 
-    /// Puts `track` in force, telling so only when something changed.
+    /// Puts `track` in force, and emits it only when something changed.
     fn announce(&mut self, track: Track, codec: CodecTag, out: &mut Vec<Item>) -> Arc<Track> {
         let known = self.slots.iter_mut().find(|slot| slot.track.id == track.id);
         if let Some(slot) = known {
@@ -313,7 +311,7 @@ impl Arrival {
         let (data, flv) = if track.flv.is_some() {
             (body.slice(coded), Some(body))
         } else {
-            // Not split, for that makes it a shared buffer, which takes an allocation more.
+            // Not split, because splitting makes a shared buffer, which costs another allocation.
             body.advance(coded.start);
             (body, None)
         };
@@ -334,7 +332,7 @@ fn track_id(kind: Kind, number: u8) -> TrackId {
     TrackId(2 * number + if kind == Kind::Video { 1 } else { 0 })
 }
 
-/// How long a sample lasts, if its codec says.
+/// How long a sample lasts, if its codec tells.
 fn duration(track: &Track, data: &[u8]) -> Span {
     let duration = match track.codec {
         Codec::Aac => AudioSpecificConfig::parse(&track.config).map(|config| {

@@ -24,8 +24,7 @@ pub(super) struct Part<'a> {
     pub(super) at: usize,
 }
 
-/// The parts of `body`, read as far as they are whole. A body whose track is not
-/// [`WireTrack::Many`] has none.
+/// The parts of `body`, as far as they are complete. A body whose track is not [`WireTrack::Many`] has none.
 pub(super) fn parts<'a>(parsed: &Body, body: &'a [u8]) -> impl Iterator<Item = Part<'a>> + use<'a> {
     let shared = match parsed.codec {
         CodecTag::FourCc(fourcc) => Some(fourcc),
@@ -60,8 +59,8 @@ fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N]> {
     Some(taken)
 }
 
-/// A body that carries `part` alone and says the same of it. `parsed` is what `body` began with;
-/// its modifiers are left behind, for they tell of the time of media.
+/// A body that carries `part` alone with the same statement. `parsed` is the start of `body`; its modifiers
+/// are left out, because they concern the time of media.
 pub(super) fn alone(kind: Kind, parsed: &Body, body: &[u8], part: &Part<'_>) -> Bytes {
     let first = match kind {
         Kind::Audio => AUDIO_EX_HEADER << 4 | EX_AUDIO_MULTITRACK,

@@ -1,4 +1,4 @@
-//! Items to tags: what is carried, where one may join, and what a joiner is given first.
+//! Items to tags: what is carried, where listeners may join, and what a joiner is sent first.
 //!
 //! ```text
 //! opening: onMetaData │ sequence headers        units: tag │ tag │ tag …
@@ -25,9 +25,9 @@ const TRACKS_MAX: usize = 16;
 /// so a joiner sees them at most this much before its first frame, and no frame costs an allocation.
 const PREAMBLE_SHARED_FOR: Span = Span::from_millis(1_000);
 
-/// Where a muxer writes: one wire format's framing, and what lies behind it.
+/// Where a muxer writes: the framing of one wire format, and its log.
 pub trait Sink {
-    /// An [`Opening`] as it is given to joiners. Clones share.
+    /// An [`Opening`] as joiners receive it. Clones share.
     type Preamble: Clone;
 
     /// Appends a tag to the open unit.
@@ -66,8 +66,8 @@ impl Selection {
 
 /// Turns a stream's items into tags.
 ///
-/// Where there are pictures, listeners join at keyframes of the first picture track; else at every
-/// frame of sound. Nothing is written before the first join point, because nobody could read it.
+/// Where there are pictures, listeners join at keyframes of the first picture track; else at every frame of
+/// sound. Nothing is written before the first join point, because no listener could read it.
 ///
 /// `P` is the [`Sink::Preamble`] of the sink that is written to.
 #[derive(Debug)]
@@ -89,14 +89,14 @@ pub struct Muxer<P> {
 #[derive(Debug, Eq, PartialEq)]
 struct Carried {
     track: Track,
-    /// Its samples begin with an ADTS header, which FLV has no place for.
+    /// Its samples begin with an ADTS header, which FLV cannot carry.
     is_adts: bool,
 }
 
 /// What a joiner needs before its first unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
-    /// When the unit is due that it is made for.
+    /// When the unit is due that the opening is for.
     at: Timestamp,
     generation: u32,
     metadata: Option<&'a Bytes>,
@@ -104,7 +104,7 @@ pub struct Opening<'a> {
 }
 
 impl<P: Clone> Muxer<P> {
-    /// A muxer of a stream of which nothing is known.
+    /// A muxer for a new stream, without tracks.
     pub fn new(selection: Selection) -> Self {
         Self {
             selection,
@@ -118,7 +118,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// Appends what `item` means.
+    /// Appends the tags of `item`.
     pub fn push(&mut self, item: &Item, sink: &mut impl Sink<Preamble = P>) {
         match item {
             Item::Track(track) => self.track(track, sink),
@@ -152,7 +152,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// The next publisher announces its own. Joiners wait for its pictures, if it has any, and for
+    /// The next publisher announces its own tracks. Joiners wait for its pictures, if it has any, and for
     /// nothing of the last one's.
     fn begin_epoch(&mut self) {
         self.tracks.clear();
@@ -171,7 +171,7 @@ impl<P: Clone> Muxer<P> {
             self.joins.metadata(body);
         }
         self.renew();
-        // It describes what follows, whatever time the publisher gave it; most say zero.
+        // It describes what follows, whatever time the publisher gave it; most use zero.
         self.script(TagKind::Metadata, self.at, body, sink);
     }
 
@@ -231,7 +231,7 @@ impl<P: Clone> Muxer<P> {
             .map(|track| track.id)
     }
 
-    /// The preamble for a unit at `at`: for a picture made for it, for sound perhaps shared.
+    /// The preamble for a unit at `at`: made for a picture, perhaps shared for sound.
     fn preamble(&mut self, kind: Kind, at: Timestamp, sink: &mut impl Sink<Preamble = P>) -> P {
         if let Some((made_at, preamble)) = &self.preamble
             && kind == Kind::Audio
@@ -266,8 +266,8 @@ impl Opening<'_> {
         self.tracks.iter().any(|c| c.track.kind == kind)
     }
 
-    /// Hands out the metadata and the sequence headers, these stamped with the time of the join. The
-    /// metadata is stamped 0: at any other time ffmpeg takes it for a track of its own.
+    /// Emits the metadata and the sequence headers, these stamped with the time of the join. The metadata is
+    /// stamped 0: at any other time ffmpeg takes it for a track of its own.
     pub fn tags(&self, emit: &mut impl FnMut(&Tag<'_>)) {
         let metadata = self
             .metadata
@@ -303,7 +303,7 @@ impl Carried {
         })
     }
 
-    /// Writes the headers that those who had the `old` ones have not.
+    /// Writes the headers that listeners with the `old` ones lack.
     fn write_news(&self, old: Option<&Self>, at: Timestamp, sink: &mut impl Sink) {
         for tag in Tag::headers(&self.track, at) {
             let mut had = old.into_iter().flat_map(|old| Tag::headers(&old.track, at));
@@ -314,8 +314,8 @@ impl Carried {
         }
     }
 
-    /// The sample as a tag holds it; `None` for an ADTS frame of more than one access unit, for
-    /// which a tag has no room.
+    /// The sample as a tag holds it; `None` for an ADTS frame of more than one access unit, which a tag
+    /// cannot hold.
     fn payload<'a>(&self, sample: &'a Sample) -> Option<Cow<'a, Sample>> {
         if !self.is_adts {
             return Some(Cow::Borrowed(sample));
@@ -329,8 +329,7 @@ impl Carried {
     }
 }
 
-/// Whether a [`Muxer`] has a way to carry `track`: what FLV [`carries`](super::carries), and AAC
-/// in ADTS frames.
+/// Whether a [`Muxer`] can carry `track`: what FLV [`carries`](super::carries), and AAC in ADTS frames.
 pub fn can_mux(track: &Track) -> bool {
     Carried::new(track).is_some()
 }

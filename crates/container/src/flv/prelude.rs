@@ -1,4 +1,4 @@
-//! What a tag body has before the codec's own bytes.
+//! The bytes of a tag body before the codec's own.
 
 use media::{Codec, Framing, Sample, Track, TrackId};
 
@@ -9,7 +9,7 @@ use super::{AUDIO_AAC, AUDIO_MP3, AUDIO_MP3_8K, PACKET_CODED, PACKET_SEQUENCE_HE
 /// The longest prelude: frame and packet type, four characters, composition time.
 pub(super) const PRELUDE_BYTES_MAX: usize = 8;
 
-/// Sixteen bits per sample and two channels, which is what AAC always claims (annex E.4.2.1).
+/// Sixteen bits per sample and two channels, which AAC always declares (annex E.4.2.1).
 const SOUND_AAC: u8 = AUDIO_AAC << 4 | 0x0F;
 
 /// Enhanced packet types: a sequence header, frames, and frames that are presented when they are decoded.
@@ -25,7 +25,7 @@ pub(super) struct Prelude {
 }
 
 impl Prelude {
-    /// Of so many bytes, which the compiler knows.
+    /// Of this many bytes, a number that the compiler knows.
     #[inline]
     fn new<const N: usize>(bytes: [u8; N]) -> Self {
         let mut prelude = Self::default();
@@ -47,7 +47,7 @@ impl Prelude {
         &self.bytes
     }
 
-    /// Of the sequence header of a track whose samples say all; `None` if there is none.
+    /// Of the sequence header of a track whose samples hold everything; `None` if there is none.
     pub(super) fn of_header(track: &Track) -> Option<Self> {
         // VP8 and VP9 are announced without a configuration, too.
         let is_announced = matches!(track.codec, Codec::Vp8 | Codec::Vp9);
@@ -113,8 +113,8 @@ fn composition(sample: &Sample) -> [u8; 3] {
     time
 }
 
-/// Whether there is a prelude for each sample of `track`. A body that names no track is the first track's, so
-/// Opus that was derived beside the first sound has none.
+/// Whether each sample of `track` has a prelude. A body that names no track is the first track's, so Opus
+/// that was derived beside the first sound has none.
 pub(super) fn is_plain(track: &Track) -> bool {
     match (track.framing, track.codec) {
         (Framing::Bare, Codec::H264 | Codec::Aac | Codec::Mp3) => true,
@@ -124,7 +124,7 @@ pub(super) fn is_plain(track: &Track) -> bool {
     }
 }
 
-/// The four characters of pictures that only Enhanced RTMP has, and that need no more than a prelude.
+/// The four characters of pictures that only Enhanced RTMP has, and that need only a prelude.
 fn enhanced_picture(codec: Codec) -> Option<[u8; 4]> {
     let is_one = matches!(codec, Codec::Hevc | Codec::Av1 | Codec::Vp8 | Codec::Vp9);
     fourcc(codec).filter(|_| is_one)

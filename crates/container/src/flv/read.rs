@@ -6,20 +6,20 @@ use thiserror::Error;
 
 use super::{Depacketizer, TAG_AUDIO, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_TRAILER_BYTES, TAG_VIDEO};
 
-/// The longest tag body that is accepted: the most a keyframe of a live stream weighs.
+/// The longest tag body that is accepted: the size limit of a live stream's keyframe.
 pub const TAG_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The longest body of a script tag that is passed on: as much as RTMP takes. Metadata is held for
-/// joiners and copied to each; what is longer is none.
+/// The longest body of a script tag that is passed on, as for RTMP. Metadata is held for joiners and copied
+/// to each; a longer body is not metadata.
 pub const SCRIPT_BODY_BYTES_MAX: usize = 256 * 1024;
 
-/// The longest file header that is passed over; it has had nine bytes since 2008.
+/// The longest file header that is skipped; it has had nine bytes since 2008.
 const HEADER_BYTES_MAX: usize = 1_024;
 
 /// AMF0 string marker and length before the name that makes a script tag stream metadata.
 const ON_METADATA: &[u8] = b"\x02\x00\x0AonMetaData";
 
-/// Why a byte stream cannot be read as FLV. Each is the sender's doing.
+/// Why a byte stream cannot be read as FLV. Each is the sender's fault.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum ReadError {
     /// The stream does not begin with the FLV signature.
@@ -40,14 +40,13 @@ pub enum ReadError {
 pub struct Reader {
     buffer: BytesMut,
     header_read: bool,
-    /// Bytes still to come of a tag that nobody wants.
+    /// Bytes still to come of a tag that is skipped.
     unwanted_bytes: usize,
     depacketizer: Depacketizer,
 }
 
 impl Reader {
-    /// Takes `bytes`, appending to `out` what they complete. After an error the reader is of no
-    /// further use.
+    /// Takes `bytes`, appending to `out` the items they complete. After an error the reader is unusable.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Item>) -> Result<(), ReadError> {
         let wanted = self.pass_over(bytes);
         self.buffer.extend_from_slice(wanted);
@@ -58,7 +57,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What is left of `bytes` after the rest of an unwanted tag.
+    /// The rest of `bytes` after the end of a skipped tag.
     fn pass_over<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let (unwanted, rest) = bytes.split_at(self.unwanted_bytes.min(bytes.len()));
         self.unwanted_bytes -= unwanted.len();
@@ -110,7 +109,7 @@ impl Reader {
         if self.buffer.len() < whole {
             return Ok(false);
         }
-        // The upper bits mark reserved use and encrypted bodies, which nobody can play.
+        // The upper bits mark reserved use and encrypted bodies, which no player can decode.
         let tag_type = head[0];
         let millis = u32::from_be_bytes([head[7], head[4], head[5], head[6]]);
         let at = Timestamp::from_millis(millis.into());
@@ -120,7 +119,7 @@ impl Reader {
         match tag_type {
             TAG_AUDIO => self.depacketizer.audio(at, body, out),
             TAG_VIDEO => self.depacketizer.video(at, body, out),
-            // A copy, for it is held for long, and may be a small part of what came with it.
+            // A copy, because it is held for long, and may be a small part of its buffer.
             TAG_SCRIPT => out.push(script(at, Bytes::copy_from_slice(&body))),
             _ => {}
         }

@@ -1,14 +1,14 @@
-//! Tags: what a file, an HTTP body or an RTMP connection carries of a track.
+//! Tags: the pieces of a track in a file, an HTTP body or an RTMP connection.
 //!
-//! A [`Tag`] borrows its payload from the sample, so that whoever frames it copies each byte once,
-//! into a log. [`Tag::write`] frames it for FLV; RTMP puts the same body in chunks.
+//! A [`Tag`] borrows its payload from the sample, so that framing copies each byte once, into a log.
+//! [`Tag::write`] frames it for FLV; RTMP puts the same body in chunks.
 
 use media::{Kind, Sample, Timestamp, Track};
 
 use super::prelude::{PRELUDE_BYTES_MAX, Prelude, is_plain};
 use super::{TAG_AUDIO, TAG_HEADER_BYTES, TAG_SCRIPT, TAG_VIDEO, whole};
 
-/// Bytes that [`file_header`] returns: what a listener receives once and never again.
+/// Bytes that [`file_header`] returns: a listener receives them once.
 pub const FILE_HEADER_BYTES: usize = 13;
 
 /// The longest body that a 24-bit size field can announce.
@@ -23,12 +23,12 @@ pub const fn file_header(audio: bool, video: bool) -> [u8; FILE_HEADER_BYTES] {
     [b'F', b'L', b'V', 1, kinds, 0, 0, 0, 9, 0, 0, 0, 0]
 }
 
-/// Whether FLV has a way to carry the samples of `track`.
+/// Whether FLV can carry the samples of `track`.
 pub fn carries(track: &Track) -> bool {
     track.flv.is_some() || is_plain(track)
 }
 
-/// What a tag carries, which is also how RTMP tells messages apart.
+/// The kind of a tag, which is also the type of an RTMP message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TagKind {
     /// Sound.

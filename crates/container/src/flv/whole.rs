@@ -1,4 +1,4 @@
-//! The configuration of a track that is relayed whole: tag bodies, as they came.
+//! The configuration of a track that is relayed unchanged: tag bodies, as they came.
 //!
 //! ```text
 //! [length:24] sequence header  ( [length:24] facts )
@@ -10,8 +10,8 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// A configuration of its own memory, for it outlives the message buffers its bodies came in.
-/// Empty when both bodies are, which must be shorter than 16 MiB.
+/// A configuration in memory of its own, because it outlives the message buffers its bodies came in. Empty
+/// when both bodies are, which must be shorter than 16 MiB.
 pub(super) fn join(header: &[u8], facts: &[u8]) -> Bytes {
     if header.is_empty() && facts.is_empty() {
         return Bytes::new();
@@ -29,7 +29,7 @@ fn put(body: &[u8], config: &mut BytesMut) {
     config.put_slice(body);
 }
 
-/// Sequence header and facts; empty what there is not.
+/// Sequence header and facts; empty if missing.
 pub(super) fn split(config: &[u8]) -> (&[u8], &[u8]) {
     let (header, rest) = take(config);
     (header, take(rest).0)

@@ -14,7 +14,7 @@ impl Boxes {
         self.put_u32(0);
         self.put(kind);
         fill(self);
-        // What is written here has some kilobytes; media data is never buffered.
+        // A few kilobytes at most; media data is never buffered here.
         let size = (self.0.len() - start) as u32;
         self.0[start..start + 4].copy_from_slice(&size.to_be_bytes());
     }

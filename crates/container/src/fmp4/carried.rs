@@ -1,7 +1,7 @@
 //! A track as MP4 carries it: its sample entry, the bytes of its samples, and how long sound lasts.
 //!
-//! Most tracks are known by their configuration. Of the others the frames tell: how large VP9's
-//! pictures are stands in its keyframes alone, and MP3 and Dolby's codecs have no configuration.
+//! Most tracks are described by their configuration, others by their frames: the size of VP9's pictures is in
+//! its keyframes alone, and MP3 and Dolby's codecs have no configuration.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ const OPUS_TICKS_PER_SAMPLE: i64 = TICKS_PER_SECOND / opus::RATE as i64;
 /// Rates from here on are MPEG-1's.
 pub(super) const MPEG1_RATE_MIN: u32 = 32_000;
 
-/// What to write of a track into `moov`.
+/// A track's entries in `moov`.
 #[derive(Debug)]
 pub(super) struct Description {
     /// The whole sample entry.
@@ -41,19 +41,19 @@ pub(super) struct Carried {
     pub(super) id: TrackId,
     pub(super) kind: Kind,
     codec: Codec,
-    /// Its samples begin with an ADTS header, which MP4 has no place for.
+    /// Its samples begin with an ADTS header, which MP4 cannot carry.
     is_adts: bool,
     /// The codec's record; of Opus always an identification header.
     config: Bytes,
-    /// The frames say what the configuration does not.
+    /// Whether frames hold what the configuration does not.
     do_frames_tell: bool,
     facts: Facts,
 }
 
-/// What is known of a track beside its configuration.
+/// Facts about a track beside its configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Facts {
-    /// A frame will tell.
+    /// A frame will hold them.
     Unknown,
     Picture(u16, u16),
     Vp9(KeyHeader),
@@ -65,14 +65,14 @@ enum Facts {
     },
     Dolby {
         frame: SyncFrame,
-        /// Of the first sample. Bitrates may vary, which is no news.
+        /// Of the first sample. Bitrates may vary; a change is no news.
         sample_bytes: usize,
     },
 }
 
 impl Carried {
-    /// `None` for a track that MP4 cannot carry: an unknown codec or framing, a record that cannot be
-    /// read, a picture of which nothing says how large it is.
+    /// `None` for a track that MP4 cannot carry: an unknown codec or framing, an unreadable record, a picture
+    /// of unknown size.
     pub(super) fn new(track: &Track) -> Option<Self> {
         let is_framed = matches!(track.codec, Codec::Aac | Codec::Mp3);
         match track.framing {
@@ -88,7 +88,7 @@ impl Carried {
             is_adts: track.codec == Codec::Aac && track.framing == Framing::SelfFramed,
             config: match track.codec {
                 Codec::Opus => OpusMuxer::head_of(track),
-                // Only frames tell.
+                // Only frames hold the facts.
                 Codec::Mp3 => Bytes::new(),
                 _ => track.config.clone(),
             },
@@ -110,7 +110,7 @@ impl Carried {
         self.facts != Facts::Unknown
     }
 
-    /// What `frame`, a keyframe if it is a picture, says of its track, if that is something new.
+    /// The facts in `frame`, a keyframe if it is a picture, if they are new.
     pub(super) fn news(&self, frame: &[u8]) -> Option<News> {
         if !self.do_frames_tell {
             return None;
@@ -147,7 +147,7 @@ impl Carried {
         let mut whole = Vec::with_capacity(self.config.len() + data.len());
         for unit in units {
             let length = (unit.len() as u32).to_be_bytes();
-            // Lengths of one byte have no room for some.
+            // A length of one byte is too short for some.
             if unit.len() >> (8 * length_bytes) == 0 {
                 whole.extend_from_slice(&length[length.len() - length_bytes..]);
                 whole.extend_from_slice(unit);
@@ -197,7 +197,7 @@ impl Carried {
         samples.filter(|samples| *samples > 0)
     }
 
-    /// What `moov` says of the track; `None` before enough is known.
+    /// The track's entries in `moov`; `None` before enough is known.
     pub(super) fn describe(&self) -> Option<Description> {
         let (entry, size) = match self.facts {
             Facts::Unknown => return None,
@@ -299,12 +299,12 @@ fn without_delimiter(data: &Bytes) -> Bytes {
     }
 }
 
-/// What a frame said that was not known before; see [`Carried::news`].
+/// Facts from a frame that were not known before; see [`Carried::news`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News(Facts);
 
 impl Facts {
-    /// What the announcement of a track says; `None` if MP4 cannot carry it.
+    /// The facts in the announcement of a track; `None` if MP4 cannot carry it.
     fn of(track: &Track) -> Option<Self> {
         let config = &track.config;
         match (track.kind, track.codec) {
@@ -338,7 +338,7 @@ impl Facts {
         }
     }
 
-    /// What a frame says; of a picture, what a keyframe says.
+    /// The facts in a frame; for a picture, in a keyframe.
     fn told_by(codec: Codec, frame: &[u8]) -> Option<Self> {
         match codec {
             Codec::Av1 => Self::picture(sequence_size(frame)?),
@@ -381,7 +381,7 @@ pub(super) const fn mpeg_object(rate: u32) -> u8 {
     }
 }
 
-/// How large the pictures are behind an AV1 sequence header, if there is one among `units`.
+/// The size of the pictures from an AV1 sequence header, if there is one among `units`.
 fn sequence_size(units: &[u8]) -> Option<(u32, u32)> {
     let header = av1::obus(units).find(|unit| unit.kind() == av1::obu::SEQUENCE_HEADER)?;
     let parsed = av1::SequenceHeader::parse(header.payload)?;
@@ -392,7 +392,7 @@ fn header_size(header: &KeyHeader) -> Option<(u16, u16)> {
     fitting((header.width, header.height))
 }
 
-/// A size that a sample entry has room for.
+/// A size that fits into a sample entry.
 fn fitting((width, height): (u32, u32)) -> Option<(u16, u16)> {
     let side = |side: u32| u16::try_from(side).ok().filter(|side| *side > 0);
     Some((side(width)?, side(height)?))

@@ -4,11 +4,10 @@ use media::{Span, TICKS_PER_SECOND, Timestamp};
 
 use super::PICTURE_TIMESCALE;
 
-/// Sound whose time is this near to the end of the sound before it follows that without a gap or an
-/// overlap. Times that were rounded to milliseconds are off by one; those that an encoder took when
-/// it was given a frame to code, by a frame. Forty milliseconds are how far sound may be ahead of its
-/// picture before it shows (EBU R 37), so no listener hears what is corrected here, and a clock that
-/// drifts away by so much is followed again in time.
+/// Sound whose time is this near to the end of the sound before it follows that without a gap or an overlap.
+/// Times rounded to milliseconds are off by one; times that an encoder took when it received a frame are off
+/// by up to a frame. Sound may be 40 ms ahead of its picture before that is noticed (EBU R 37), so the
+/// correction is inaudible, and a clock that drifts by more is followed again.
 const SOUND_DRIFT_MAX: Span = Span::from_millis(40);
 
 /// A picture's time in units of [`PICTURE_TIMESCALE`].
@@ -19,21 +18,21 @@ pub(super) struct PictureClock {
 }
 
 impl PictureClock {
-    /// When a picture is decoded that should be at `dts`.
+    /// When a picture that should be decoded at `dts` is decoded.
     pub(super) fn place(&mut self, dts: Timestamp) -> u64 {
         let at = to_units(dts, PICTURE_TIMESCALE).max(self.floor);
         self.floor = at + 1;
         at
     }
 
-    /// The last picture has been said to last until `end`.
+    /// The last picture was written to last until `end`.
     pub(super) fn hold_until(&mut self, end: u64) {
         self.floor = self.floor.max(end);
     }
 }
 
-/// Sound's time in samples: a running count, which the stream's times correct when they are too far
-/// away from it.
+/// Sound's time in samples: a running count, corrected by the stream's times when it is too far away from
+/// them.
 #[derive(Debug, Default)]
 pub(super) struct SoundClock {
     rate: u32,
@@ -48,8 +47,7 @@ pub(super) enum FramePosition {
     Next(u64),
     /// After a gap.
     Jump(u64),
-    /// Nowhere: the sound before it lasts too far beyond its time. One frame less, and the times
-    /// meet again.
+    /// Nowhere: the sound before it lasts too far beyond its time. With one frame less, the times meet again.
     Behind,
 }
 
@@ -58,7 +56,7 @@ impl SoundClock {
         self.rate
     }
 
-    /// Goes on in another unit.
+    /// Continues in another unit.
     pub(super) fn set_rate(&mut self, rate: u32) {
         if rate != self.rate {
             let old = u128::from(self.rate.max(1));
@@ -68,7 +66,7 @@ impl SoundClock {
         }
     }
 
-    /// The last frame has been said to last until `end`.
+    /// The last frame was written to last until `end`.
     pub(super) fn hold_until(&mut self, end: u64) {
         self.next = self.next.map(|next| next.max(end));
     }
@@ -90,7 +88,7 @@ impl SoundClock {
     }
 }
 
-/// A time in units of `scale` a second, rounded; times before the stream began are its beginning.
+/// A time in units of `scale` a second, rounded; times before the stream's beginning count as the beginning.
 pub(super) fn to_units(at: Timestamp, scale: u32) -> u64 {
     let ticks = at.ticks().max(0) as u128;
     let second = TICKS_PER_SECOND as u128;

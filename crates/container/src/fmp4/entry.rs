@@ -1,16 +1,16 @@
-//! Sample entries: what a decoder is configured by (ISO/IEC 14496-12 §8.5.2, §12).
+//! Sample entries: the configuration of a decoder (ISO/IEC 14496-12 §8.5.2, §12).
 //!
-//! The codec's own record goes into its box as it came.
+//! The codec's own record goes into its box unchanged.
 
 use super::boxes::Boxes;
 
-/// 72 dots per inch, which says nothing.
+/// 72 dots per inch, a conventional value without effect.
 const RESOLUTION: u32 = 0x0048_0000;
 
 /// 24 bits: colour without alpha.
 const DEPTH: u16 = 0x18;
 
-/// Bits per sample, where codecs have no such thing.
+/// Bits per sample, a conventional value for codecs that have none.
 const SAMPLE_BITS: u16 = 16;
 
 /// Descriptors (ISO/IEC 14496-1 §7.2.2.1).
@@ -51,8 +51,8 @@ pub(super) fn visual(
     boxes.into_bytes()
 }
 
-/// An `AudioSampleEntry` with the codec's box in it. A rate of 64 kHz and more, which has no room
-/// there, is told by the codec's box alone.
+/// An `AudioSampleEntry` with the codec's box in it. A rate of 64 kHz or more does not fit in the entry and
+/// is only in the codec's box.
 pub(super) fn audio(
     kind: &[u8; 4],
     channels: u8,
@@ -125,16 +125,16 @@ pub(super) fn opus_box(head: &[u8]) -> Option<Vec<u8>> {
     (channels > 0).then_some(content)
 }
 
-/// The beginning of every sample entry: that its data is in this file.
+/// The start of every sample entry: its data is in this file.
 fn put_reference(entry: &mut Boxes) {
     entry.put_zeros(6);
     entry.put_u16(1);
 }
 
-/// A tag, and a length in the four bytes that most writers take for it.
+/// A tag, and a length in four bytes, as most writers have it.
 const DESCRIPTOR_HEADER_BYTES: usize = 5;
 
-/// Configurations end far below the 28 bits that a length has.
+/// Configurations are far shorter than the 28 bits of a length allow.
 fn put_descriptor(boxes: &mut Boxes, tag: u8, length: usize) {
     let septet = |shift: u32| (length >> shift & 0x7F) as u8;
     boxes.put(&[

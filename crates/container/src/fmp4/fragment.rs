@@ -11,8 +11,8 @@ use bytes::Bytes;
 use super::boxes::{Boxes, HEADER_BYTES};
 use super::{PICTURE_ID, SOUND_ID};
 
-/// Bytes that a fragment collects before it ends. A tenth of a second of the heaviest live media has
-/// one; one sample more, of 16 MiB at the most, still fits the size of a box.
+/// Bytes after which a fragment ends. A tenth of a second of the heaviest live media has one MiB; one sample
+/// more, of 16 MiB at the most, still fits the size of a box.
 const FRAGMENT_BYTES_MAX: usize = 8 << 20;
 
 /// Samples that a fragment collects before it ends: ten seconds of sound and pictures have 1,100.
@@ -20,7 +20,7 @@ const FRAGMENT_SAMPLES_MAX: usize = 4_096;
 
 /// `sample_flags` (§8.8.3.1): depends on no other.
 pub(super) const SYNC: u32 = 0x0200_0000;
-/// Depends on others, and is not to be started at.
+/// Depends on others; decoders cannot start at it.
 pub(super) const DEPENDENT: u32 = 0x0101_0000;
 
 /// `tf_flags`: positions are counted from the start of the `moof`.
@@ -46,7 +46,7 @@ pub(super) struct Piece {
     pub(super) at: u64,
     /// How long it lasts.
     pub(super) duration: u32,
-    /// When it is to be presented, after `at`; negative if its time of decoding had to be moved.
+    /// When it is to be presented, after `at`; negative if its decoding time had to be moved.
     pub(super) composition: i32,
     /// It depends on no other.
     pub(super) is_sync: bool,
@@ -59,7 +59,7 @@ impl Piece {
     }
 }
 
-/// The samples that are collected. Those of a track follow one another without a hole.
+/// The samples collected. Those of a track follow one another without a hole.
 #[derive(Debug, Default)]
 pub(super) struct Fragment {
     pictures: Vec<Piece>,
@@ -95,7 +95,7 @@ impl Fragment {
         range(&self.sounds)
     }
 
-    /// The last sound lasts until `end`, if it ends before.
+    /// Makes the last sound last until `end`, if it ends before.
     pub(super) fn stretch_sound(&mut self, end: u64) {
         if let Some(last) = self.sounds.last_mut() {
             let duration = u32::try_from(end.saturating_sub(last.at)).unwrap_or(u32::MAX);

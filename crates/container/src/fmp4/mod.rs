@@ -5,16 +5,17 @@
 //!                                   └ join: begins with a keyframe
 //! ```
 //!
-//! [`Muxer`] turns a stream's items into units, each a fragment with the first picture track and the
-//! first sound track that MP4 can carry; where it writes them is its [`Sink`]'s. What a stream can
-//! be asked for is told by [`can_mux`], [`codec_string`] and [`media_type`].
+//! [`Muxer`] turns a stream's items into units, each a fragment with the first picture track and the first
+//! sound track that MP4 can carry; its [`Sink`] writes them. [`can_mux`], [`codec_string`] and [`media_type`]
+//! tell what is available of a stream.
 //!
-//! A fragment ends before each keyframe, and so may have one picture. GStreamer's `qtdemux` (1.22) then says that the
-//! stream has no frame rate, upon which its decoder of AV1 begins anew within a group, and fails or loses pictures; it
-//! does so with files that ffmpeg has cut like that. Its other decoders, and other players, show every picture.
+//! A fragment ends before each keyframe, and so may have one picture. GStreamer's `qtdemux` (1.22) then
+//! reports no frame rate, upon which its AV1 decoder starts anew within a group, and fails or loses pictures;
+//! it does so with files that ffmpeg has cut like that. Its other decoders, and other players, show every
+//! picture.
 //!
-//! The boxes are written here and not by a library: codecs' records go into them as they came, the
-//! fragments are the data path, and what is left is two hundred lines of constants.
+//! The boxes are written here and not by a library: codecs' records go into them unchanged, the fragments are
+//! the data path, and the rest is two hundred lines of constants.
 //!
 //! Sources: ISO/IEC 14496-12 (boxes), 14496-14 and -15 (AAC, H.264, HEVC), 23000-19 (CMAF); the
 //! ISOBMFF bindings of AV1, VP9, Opus and FLAC; ETSI TS 102 366 annex F (AC-3).
@@ -36,7 +37,7 @@ pub use muxer::Muxer;
 pub use name::{can_mux, codec_string, media_type};
 pub use sink::{Content, Fragmentation, Init, Next, Sink, Turn, Unit};
 
-/// The tracks of every initialization segment, whatever the stream calls them.
+/// The tracks of every initialization segment, whatever their numbers in the stream.
 const PICTURE_ID: u32 = 1;
 const SOUND_ID: u32 = 2;
 

@@ -7,19 +7,19 @@ use media::{Codec, Kind, Track};
 
 use super::carried::{Carried, MPEG1_RATE_MIN, mpeg_object};
 
-/// Whether a [`Muxer`](super::Muxer) has a way to carry `track`: bare H.264, HEVC, AV1, VP9, AAC,
-/// MP3, Opus, FLAC, AC-3 and Enhanced AC-3 with the configuration that their decoders need, AAC in
-/// ADTS frames, and MP3 as such.
+/// Whether a [`Muxer`](super::Muxer) can carry `track`: bare H.264, HEVC, AV1, VP9, AAC, MP3, Opus, FLAC,
+/// AC-3 and Enhanced AC-3 with the configuration that their decoders need, AAC in ADTS frames, and MP3 as
+/// such.
 ///
-/// A picture whose configuration should say how large it is and does not is refused, for no player
-/// can be told to expect nothing.
+/// A picture is refused if its configuration should hold its size and does not, because players need it in
+/// advance.
 pub fn can_mux(track: &Track) -> bool {
     Carried::new(track).is_some()
 }
 
-/// The codec of a track as `codecs` of a media type and `CODECS` of a playlist name it: `avc1.64001F`,
-/// `mp4a.40.2`. `None` for a track that [`can_mux`] denies, and for VP9 without a configuration
-/// record, whose profile and level are not known before its first keyframe.
+/// The codec of a track in `codecs` of a media type and `CODECS` of a playlist: `avc1.64001F`, `mp4a.40.2`.
+/// `None` for a track that [`can_mux`] denies, and for VP9 without a configuration record, whose profile and
+/// level are not known before its first keyframe.
 pub fn codec_string(track: &Track) -> Option<String> {
     if !can_mux(track) {
         return None;
@@ -31,7 +31,7 @@ pub fn codec_string(track: &Track) -> Option<String> {
         Codec::Vp9 => vp9::codec_string(&track.config),
         Codec::Aac => Some(AudioSpecificConfig::parse(&track.config)?.codec_string()),
         Codec::Mp3 => {
-            // Of an unknown rate the usual one is expected.
+            // The usual rate is assumed for an unknown one.
             let rate = if track.sample_rate == 0 {
                 MPEG1_RATE_MIN
             } else {
@@ -47,9 +47,9 @@ pub fn codec_string(track: &Track) -> Option<String> {
     }
 }
 
-/// The media type of what a [`Muxer`](super::Muxer) makes of `tracks`, in the order they were
-/// announced in: `video/mp4; codecs="avc1.64001F,mp4a.40.2"`. Without `codecs` when one of them has
-/// no name yet, and `None` when none of them can be carried.
+/// The media type of a [`Muxer`](super::Muxer)'s output for `tracks`, in the order of announcement:
+/// `video/mp4; codecs="avc1.64001F,mp4a.40.2"`. Without `codecs` when one of them has no name yet, and `None`
+/// when none of them can be carried.
 pub fn media_type<'a>(tracks: impl IntoIterator<Item = &'a Track>) -> Option<String> {
     let (mut picture, mut sound) = (None, None);
     for track in tracks.into_iter().filter(|track| can_mux(track)) {

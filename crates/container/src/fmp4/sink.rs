@@ -3,18 +3,18 @@
 use bytes::Bytes;
 use media::{Span, Timestamp};
 
-/// The longest fragment that may be asked for. Longer ones serve no live listener, and no picture's
-/// length overflows its field before it.
+/// The longest fragment that may be configured. Longer ones serve no live listener, and no picture's length
+/// overflows its field before it.
 const FRAGMENT_SPAN_MAX: Span = Span::from_millis(10_000);
 
 /// Where fragments end.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragmentation {
-    /// A fragment ends once it spans so much; zero makes each picture, or frame of sound where there
-    /// are none, a fragment. More than ten seconds is taken as ten.
+    /// A fragment ends once it spans this much; zero makes each picture, or frame of sound where there are
+    /// none, a fragment. More than ten seconds counts as ten.
     ///
-    /// A fragment delays its first sample by its span. Its headers take 32 bytes, 64 for each track in
-    /// it, 16 for each picture and 8 for each frame of sound.
+    /// A fragment delays its first sample by its span. Its headers take 32 bytes, 64 for each track in it, 16
+    /// for each picture and 8 for each frame of sound.
     pub span: Span,
 }
 
@@ -35,35 +35,34 @@ impl Default for Fragmentation {
 
 /// Where a muxer writes.
 pub trait Sink {
-    /// What joiners are given first. Clones share.
+    /// What joiners receive first. Clones share.
     type Preamble: Clone;
 
     /// Appends to the open unit.
     fn put(&mut self, bytes: &[u8]);
 
-    /// Makes what joiners are given first. Called once for each initialization segment, when the first
-    /// of them may start.
+    /// Makes what joiners receive first. Called once for each initialization segment, when the first of them
+    /// may start.
     fn preamble(&mut self, init: &Init) -> Self::Preamble;
 
     /// Ends the open unit. With `join` it is a fragment that depends on none before it: a listener may
     /// start there.
     fn end_unit(&mut self, unit: Unit, join: Option<Self::Preamble>);
 
-    /// How much the fragment that begins at `at` may span, if that is limited by more than
-    /// [`Fragmentation`]: it ends before the sample that it has no room for. Its first sample it always
-    /// has.
+    /// How much the fragment that begins at `at` may span, if that is limited by more than [`Fragmentation`]:
+    /// it ends before the first sample that does not fit. It always takes its first sample.
     fn room(&self, at: Timestamp) -> Option<Span> {
         let _ = at;
         None
     }
 
-    /// Whether a fragment has to begin with `next`, however short the one before it is. It is asked of each
-    /// picture, and of sound where there are no pictures.
+    /// Whether a fragment has to begin with `next`, however short the one before it is. Called for each
+    /// picture, and for sound where there are no pictures.
     fn splits_at(&self, next: Next) -> bool {
         next.is_picture && next.is_independent
     }
 
-    /// What [`splits_at`](Self::splits_at) wanted: all before `next` has been written.
+    /// [`splits_at`](Self::splits_at) asked for a split: everything before `next` has been written.
     fn split(&mut self, next: Next) {
         let _ = next;
     }
@@ -74,7 +73,7 @@ pub trait Sink {
     }
 }
 
-/// A sample that a fragment could begin with.
+/// A sample that may begin a fragment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Next {
     /// When it is to be decoded.
@@ -85,7 +84,7 @@ pub struct Next {
     pub is_independent: bool,
 }
 
-/// A run of bytes that makes sense alone.
+/// A run of bytes that is complete in itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Unit {
     /// What it is.
@@ -115,8 +114,8 @@ pub enum Turn {
 /// What a unit is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Content {
-    /// An initialization segment that differs from the one before it, for listeners who are there
-    /// already. It is in force from the next unit on.
+    /// An initialization segment that differs from the one before it, for present listeners. It is in force
+    /// from the next unit on.
     Init,
     /// Media.
     Fragment,

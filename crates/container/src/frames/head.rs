@@ -1,4 +1,4 @@
-//! The frame header of either syntax, behind one face.
+//! The frame header of either syntax, behind one interface.
 
 use bytes::Bytes;
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};

@@ -1,11 +1,10 @@
 //! MPEG audio and ADTS streams: runs of frames that carry their own headers.
 //!
-//! A lone sync word proves nothing, since eleven set bits turn up inside frames all the time. The
-//! demuxer therefore *locks* only where three headers follow each other at the distances
-//! they announce, and once locked trusts each frame to end where the next begins, so that a frame
-//! is handed on the moment its last byte arrives. Whatever stands between frames is dropped and
-//! counted: ID3 and APE tags, garbage, and the Xing or Info frame of an encoder that thinks it
-//! writes a file.
+//! A single sync word is no proof, since eleven set bits are frequent inside frames. The demuxer therefore
+//! *locks* only where three headers follow each other at the distances they announce, and once locked trusts
+//! each frame to end where the next begins, so that a frame is passed on as soon as its last byte arrives.
+//! Bytes between frames are dropped and counted: ID3 and APE tags, garbage, and the Xing or Info frame of an
+//! encoder that thinks it writes a file.
 
 mod head;
 mod tag;
@@ -26,7 +25,7 @@ const LOCK_FRAMES: usize = 3;
 /// The longest frame of either syntax: the 13-bit length of ADTS.
 const FRAME_BYTES_MAX: usize = 0x1FFF;
 
-/// Input taken in at once. Together with what locking looks ahead it bounds the buffer.
+/// Input taken in at once. It bounds the buffer, together with the look-ahead of locking.
 const STEP_BYTES: usize = 16 * 1024;
 
 /// The most that is ever held back: enough for the frames of a lock, plus one step of input.
@@ -52,7 +51,7 @@ pub struct Demuxer {
     /// The header that the lock was made on.
     locked: Option<Head>,
     track: Option<Arc<Track>>,
-    /// Where the present sample rate took over, and samples counted since.
+    /// Where the present sample rate began, and samples counted since.
     rate_began: Timestamp,
     samples: u64,
     skipped_bytes: u64,
@@ -60,7 +59,7 @@ pub struct Demuxer {
 
 /// What stands at the front of the buffer.
 enum Front {
-    /// Not to be told until more arrives.
+    /// Not known until more arrives.
     Unclear,
     /// A tag, or a frame that is no music: this many bytes to drop.
     Foreign(usize),
@@ -101,7 +100,7 @@ impl Demuxer {
         }
     }
 
-    /// The source is done. A frame that was cut short is dropped.
+    /// The source has ended. A frame that was cut short is dropped.
     pub fn finish(&mut self, _out: &mut Vec<Item>) {
         self.skip(self.buffer.len());
         self.locked = None;

@@ -1,7 +1,7 @@
 //! Tags that files carry around their frames, and that sources send along when they play files.
 
-/// The longest tag that is believed. Cover art makes large ones; a length beyond this is taken for
-/// an accident, because believing it would silence the stream for minutes.
+/// The longest tag that is accepted. Cover art makes large ones; a greater length is taken for an accident,
+/// because accepting it would silence the stream for minutes.
 const TAG_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 const ID3V2_HEADER_BYTES: usize = 10;
@@ -11,7 +11,7 @@ const APE_HEADER_BYTES: usize = 32;
 pub(super) enum Found {
     /// A tag of this many bytes.
     Tag(usize),
-    /// More bytes will tell.
+    /// Not known until more arrives.
     Perhaps,
     None,
 }
@@ -62,7 +62,7 @@ fn id3v2_bytes(head: &[u8]) -> Option<usize> {
     Some(ID3V2_HEADER_BYTES * if has_footer { 2 } else { 1 } + size)
 }
 
-/// APEv2: the length counts the items and the footer. Behind a footer stands nothing more.
+/// APEv2: the length counts the items and the footer. Nothing follows a footer.
 fn ape_bytes(head: &[u8]) -> Option<usize> {
     let field = |at: usize| {
         head.get(at..)?

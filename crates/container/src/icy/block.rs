@@ -9,7 +9,7 @@ pub const BLOCK_BYTES_MAX: usize = 1 + TEXT_BYTES_MAX;
 /// 255 times 16.
 const TEXT_BYTES_MAX: usize = 4_080;
 
-/// A link longer than this is left out, for half a link leads nowhere.
+/// A longer link is left out, because half a link leads nowhere.
 const URL_BYTES_MAX: usize = 1_024;
 
 const TITLE_OPENS: &str = "StreamTitle='";
@@ -22,11 +22,11 @@ const CLOSES: &str = "';";
 pub struct Block(Bytes);
 
 impl Block {
-    /// The block that tells `title`.
+    /// The block with `title`.
     ///
-    /// Control characters become spaces, so that no title spans lines or ends early in a player
-    /// written in C; a `';` inside gets a space between, so that it does not close its quotes; and
-    /// what does not fit is cut between characters.
+    /// Control characters become spaces, so that no title spans lines or ends early in a player written in C;
+    /// a `';` inside gets a space in between, so that it does not close its quotes; and what does not fit is
+    /// cut between characters.
     pub fn new(title: &Title) -> Self {
         let url = harmless(&title.url);
         let url = if url.is_empty() || url.len() > URL_BYTES_MAX {
@@ -47,12 +47,12 @@ impl Block {
         Self(bytes.into())
     }
 
-    /// The block that says nothing.
+    /// The empty block: no change of title.
     pub const fn empty() -> Self {
         Self(Bytes::from_static(&[0]))
     }
 
-    /// Whether it is that one.
+    /// Whether it is the empty block.
     pub fn is_empty(&self) -> bool {
         self.0.len() == 1
     }

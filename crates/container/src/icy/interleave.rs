@@ -21,8 +21,8 @@ impl Interleaver {
         }
     }
 
-    /// Interleaves `audio`, giving its pieces and the blocks between them to `emit` in order. A
-    /// block follows its last audio byte at once; whatever `block` is then, is told.
+    /// Interleaves `audio`, giving its pieces and the blocks between them to `emit` in order. A block
+    /// directly follows its last audio byte, with the value that `block` has then.
     pub fn push(&mut self, mut audio: &[u8], block: &Block, mut emit: impl FnMut(Piece<'_>)) {
         while audio.len() >= self.left {
             let (before, after) = audio.split_at(self.left);

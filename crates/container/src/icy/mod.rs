@@ -5,8 +5,8 @@
 //!                                          └ a listener may start here
 //! ```
 //!
-//! All listeners of a mount share one [`Interleaver`], so a listener who starts right after a
-//! metadata block counts the same positions as everybody else.
+//! All listeners of a mount share one [`Interleaver`], so a listener that starts right after a metadata block
+//! counts the same positions as all others.
 
 mod block;
 mod deinterleave;

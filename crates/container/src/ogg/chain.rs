@@ -13,8 +13,8 @@ use crate::timeline::Timeline;
 /// Logical streams in one link. A film with commentary and subtitles has four or five.
 const LOGICAL_MAX: usize = 16;
 
-/// A first data page that ends later than this belongs to a stream that was joined midway, so its
-/// position says nothing about its length. The longest pages in use last a few seconds.
+/// A first data page that ends later than this belongs to a stream that was joined midway, so its position
+/// does not give its length. The longest pages in use last a few seconds.
 const FIRST_PAGE_TICKS_MAX: i64 = 5 * TICKS_PER_SECOND;
 
 /// A link whose headers are arriving or complete.
@@ -25,7 +25,7 @@ pub(super) struct Chain {
     logical: Vec<Logical>,
     /// Nothing but first pages has arrived.
     is_opening: bool,
-    /// The headers are complete and handed out.
+    /// The headers are complete and passed on.
     has_begun: bool,
 }
 
@@ -43,7 +43,7 @@ struct Logical {
     has_data: bool,
 }
 
-/// What a page means to a link.
+/// The role of a page in a link.
 pub(super) enum Meaning {
     /// It was one of the header pages.
     Header,
@@ -51,7 +51,7 @@ pub(super) enum Meaning {
     Data,
     /// It belongs to no stream of the link, or comes too early.
     Foreign,
-    /// The headers exceed their bound. The link is of no further use.
+    /// The headers exceed their bound. The link is unusable.
     Overflow,
 }
 
@@ -114,8 +114,8 @@ impl Chain {
         Meaning::Header
     }
 
-    /// Whether the headers can be handed out without waiting for data: every stream has said how
-    /// many it has, and no further stream can join.
+    /// Whether the headers can be passed on without waiting for data: every stream has announced how many it
+    /// has, and no further stream can join.
     pub(super) fn is_complete(&self) -> bool {
         !self.is_opening && self.logical.iter().all(|logical| logical.is_complete)
     }
@@ -124,12 +124,12 @@ impl Chain {
         self.has_begun
     }
 
-    /// Header bytes that were never handed out.
+    /// Header bytes that were never passed on.
     pub(super) fn unused_bytes(&self) -> usize {
         self.header.len()
     }
 
-    /// Hands out the header pages, the tracks and the title, and expects data from here on.
+    /// Passes on the header pages, the tracks and the title, and expects data from here on.
     pub(super) fn begin(&mut self) -> (Bytes, Vec<Arc<Track>>, Option<Title>) {
         self.has_begun = true;
         self.name_tracks();
@@ -168,8 +168,8 @@ impl Chain {
         })
     }
 
-    /// The first sound and the first picture get their usual names, others what follows. A link of
-    /// nothing but unknown streams passes for sound.
+    /// The first sound and the first picture get their usual ids, others the next ones. A link of unknown
+    /// streams only counts as sound.
     fn name_tracks(&mut self) {
         let mut next = TrackId::VIDEO.0 + 1;
         let (mut has_audio, mut has_video) = (false, false);
@@ -216,7 +216,7 @@ impl Logical {
             Mapping::Unknown => {
                 page.is_first() || page.granule().is_none_or(|granule| granule == 0)
             }
-            // Audio frames begin with a sync code, which is no metadata block.
+            // Audio frames begin with a sync code, which metadata blocks never do.
             Mapping::Flac { .. } if !page.is_continued() => {
                 let first = page
                     .pieces()
@@ -228,10 +228,10 @@ impl Logical {
         }
     }
 
-    /// Whether data may come. Streams that nobody knows are ready whenever the others are.
+    /// Whether data may come. Unknown streams are ready whenever the others are.
     fn is_ready(&self) -> bool {
         self.is_complete || self.mapping == Mapping::Unknown
-            // Its first audio frame says that the metadata blocks are over.
+            // Its first audio frame ends the metadata blocks.
             || matches!(self.mapping, Mapping::Flac { .. })
     }
 
@@ -287,8 +287,8 @@ impl Logical {
 
     fn may_start_at(&self, page: &Page) -> bool {
         if self.mapping.kind() == Some(Kind::Video) {
-            // A keyframe that begins behind the end of an older frame will do: decoders drop a
-            // packet that they have only the end of.
+            // A keyframe that begins after the end of an older frame is sufficient: decoders drop a packet of
+            // which they have only the end.
             let begun = page.pieces().skip(usize::from(page.is_continued()));
             return begun
                 .into_iter()

@@ -5,7 +5,7 @@ use media::Title;
 /// The longest title that is kept: more than a display shows or a metadata block holds.
 const TITLE_BYTES_MAX: usize = 2_048;
 
-/// What the comments say is playing.
+/// The title in the comments.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Song {
     pub(super) artist: Option<String>,
@@ -35,7 +35,7 @@ pub(super) fn song(comments: &[u8]) -> Option<Song> {
     let count = number(&mut rest)?;
     let mut song = Song::default();
     for _ in 0..count {
-        // A truncated list still has a beginning. This also ends the loop when the count lies.
+        // A truncated list still has a beginning. This also ends the loop if the count is wrong.
         let Some(comment) = field(&mut rest) else {
             break;
         };

@@ -1,4 +1,4 @@
-//! What the header pages of a stream say about its sound, for people.
+//! What the header pages of a stream tell people about its sound.
 
 use bytes::Bytes;
 
@@ -7,7 +7,7 @@ use super::mapping::Mapping;
 use super::page::{self, Front, Page};
 use media::{Codec, Kind};
 
-/// Header packets that are looked at: the codec's own, and its comments.
+/// Header packets that are read: the codec's own, and its comments.
 const PACKETS_MAX: u32 = 2;
 
 /// A stream's sound, as its header has it.
@@ -15,7 +15,7 @@ const PACKETS_MAX: u32 = 2;
 pub struct Description {
     /// Its coding.
     pub codec: Option<Codec>,
-    /// The bit rate that the encoder aims at; only Vorbis tells.
+    /// The bit rate that the encoder aims at; only Vorbis has it.
     pub nominal_bitrate: Option<u32>,
     /// Who plays.
     pub artist: Option<String>,
@@ -53,7 +53,7 @@ pub fn describe(mut header: &[u8]) -> Description {
             packet.clear();
         }
         if sound.is_some_and(|(_, mapping)| mapping.kind() != Some(Kind::Audio)) {
-            // A picture's, or nobody's: the next stream may be sound.
+            // A picture's, or unknown: the next stream may be sound.
             (sound, description, count) = (None, Description::default(), 0);
         }
         if count >= PACKETS_MAX {

@@ -27,11 +27,11 @@ pub(super) enum Mapping {
         per_rate: u32,
         shift: u32,
     },
-    /// Anything else: what has a position of zero is taken for a header.
+    /// Anything else: pages at position zero count as headers.
     Unknown,
 }
 
-/// Header packets that Speex may announce beyond its two; nobody has ever used one.
+/// Header packets that Speex may announce beyond its two; none are known in use.
 const SPEEX_EXTRA_HEADERS_MAX: u32 = 16;
 
 impl Mapping {

@@ -1,13 +1,13 @@
-//! Ogg streams, page by page; and bare Opus made into one, by [`OpusMuxer`], and
-//! taken out of one, by [`OpusPackets`].
+//! Ogg streams, page by page; and bare Opus made into one, by [`OpusMuxer`], and extracted from one, by
+//! [`OpusPackets`].
 //!
 //! Every page is one sample and keeps its bytes. The header pages of a chain link go into one
 //! [`Item::Header`], because a listener needs them before any data page; chained links, which is how
 //! sources announce titles, each bring a new one. A listener may start at any page that does not
 //! continue a packet; where a Theora picture plays, only where one of its keyframes begins.
 //!
-//! Pages with a wrong checksum are dropped, and reading resumes at the next valid page: passed on,
-//! they would cost every decoder more than a gap does.
+//! Pages with a wrong checksum are dropped, and reading resumes at the next valid page: for a decoder they
+//! are worse than a gap.
 //!
 //! Sources: RFC 3533 (pages), RFC 7845 (Opus), RFC 9639 (FLAC), and the Xiph specifications.
 
@@ -45,9 +45,9 @@ const STEP_BYTES: usize = 16 * 1024;
 /// and a step of input.
 pub const BUFFERED_BYTES_MAX: usize = 2 * HEADER_BYTES_MAX + PAGE_BYTES_MAX + STEP_BYTES;
 
-/// Bytes of which a wrong checksum may be computed, for each byte received and besides. Bytes that look like
-/// the beginnings of many long pages would have each of them checked, for every five bytes; a source that is
-/// merely damaged is far from this.
+/// Bytes of which a wrong checksum may be computed, per byte received, in addition to `CHECKS_MIN`. Input
+/// that looks like the start of a long page every five bytes would have each of them checked; a damaged
+/// source is far from this.
 const CHECKS_PER_BYTE: u64 = 2;
 const CHECKS_MIN: u64 = 16 * PAGE_BYTES_MAX as u64;
 
@@ -61,7 +61,7 @@ pub struct Demuxer {
     ended: Timestamp,
     skipped_bytes: u64,
     received_bytes: u64,
-    /// Bytes of which the checksum was computed, and was wrong.
+    /// Bytes whose checksum was computed, and was wrong.
     checked_in_vain: u64,
 }
 
@@ -75,13 +75,13 @@ impl Demuxer {
         }
     }
 
-    /// The source is done. A page that was cut short is dropped.
+    /// The source has ended. A page that was cut short is dropped.
     pub fn finish(&mut self, _out: &mut Vec<Item>) {
         self.skip(self.buffer.len());
         self.drop_chain();
     }
 
-    /// Bytes that were not part of any page handed on, so far.
+    /// Bytes that were not part of any page passed on, so far.
     pub const fn skipped_bytes(&self) -> u64 {
         self.skipped_bytes
     }
@@ -100,7 +100,7 @@ impl Demuxer {
                     self.checked_in_vain += length as u64;
                     let may_check = CHECKS_MIN + CHECKS_PER_BYTE * self.received_bytes;
                     match self.checked_in_vain <= may_check {
-                        // Its length may be what is damaged, and a page begin within it.
+                        // The damage may be in its length, and another page may begin within it.
                         true => self.skip_to_capture(),
                         false => self.skip(length),
                     }
@@ -171,7 +171,7 @@ impl Demuxer {
         }));
     }
 
-    /// Forgets the present link; header pages not yet handed out are lost.
+    /// Forgets the present link; header pages not yet passed on are lost.
     fn drop_chain(&mut self) {
         if let Some(chain) = self.chain.take() {
             self.skipped_bytes += chain.unused_bytes() as u64;

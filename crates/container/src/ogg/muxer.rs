@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! OpusHead │ OpusTags │ page of packets │ page of packets │ …
-//! └──── header ─────┘   └ anybody who was given the header may start here
+//! └──── header ─────┘   └ a listener that has the header may start here
 //! ```
 //!
 //! Every page holds whole packets and its end is counted from the start of time, so a listener may
@@ -17,14 +17,14 @@ use super::page::{self, FLAG_FIRST, FLAG_LAST, PagePosition, SEGMENTS_MAX};
 /// Sound on one page: a tenth of a second costs little delay, and its page 2 % of the bytes.
 const PAGE_SPAN: Span = Span::from_millis(100);
 
-/// Stamps that were rounded to milliseconds on their way, or that jitter, are within this of where
-/// the packets before end; what is further off is a gap. No packet that goes missing is shorter.
+/// Stamps that were rounded to milliseconds, or that jitter, are within this distance of the end of the
+/// packets before; a larger distance is a gap. No missing packet is shorter.
 const DRIFT_MAX: u64 = RATE / 100;
 
 const RATE: u64 = opus::RATE as u64;
 const TICKS_PER_SAMPLE: i64 = TICKS_PER_SECOND / opus::RATE as i64;
 
-/// Bytes of a title that listeners are told. More is no title.
+/// Bytes of a title that listeners receive. A longer one is left out.
 const TITLE_BYTES_MAX: usize = 1_024;
 
 /// The longest identification header: one with a mapping for 255 channels (RFC 7845 §5.1.1).
@@ -115,8 +115,8 @@ impl OpusMuxer {
         pages
     }
 
-    /// Takes one packet; gives the page that it completes, or that had to end before it, and when
-    /// that page began. What is no packet is left out.
+    /// Takes one packet. Gives the page that it completes, or that had to end before it, and when that page
+    /// began. Anything but a packet is left out.
     pub fn push(&mut self, sample: &Sample, mut out: impl FnMut(Timestamp, &[u8])) {
         let Some(duration) = opus::duration(&sample.data) else {
             return;
@@ -132,7 +132,7 @@ impl OpusMuxer {
         if is_gap || self.pending.table.len() + segments > SEGMENTS_MAX {
             self.flush(&mut out);
         }
-        // A clock that stands still or steps back is not followed.
+        // A clock that stands still or steps back is ignored.
         let begins = self.next.filter(|_| !is_gap).unwrap_or(at);
         self.next = Some(begins + (duration.ticks() / TICKS_PER_SAMPLE) as u64);
         let pending = &mut self.pending;
@@ -156,7 +156,7 @@ impl OpusMuxer {
         }
     }
 
-    /// Gives the page that is being filled and says that nothing follows. Another stream may follow.
+    /// Gives the page that is being filled, marked as the last. Another stream may follow.
     pub fn end(&mut self, mut out: impl FnMut(Timestamp, &[u8])) {
         self.write(FLAG_LAST);
         out(self.pending.began, &self.page);

@@ -6,13 +6,13 @@ use media::codec::opus;
 
 use super::page::{self, Front, Page};
 
-/// The longest packet that is put together: what a decoder must be able to take (RFC 7845 §6).
+/// The longest packet that is assembled: the most a decoder must accept (RFC 7845 §6).
 const PACKET_BYTES_MAX: usize = 61_440;
 
-/// Takes the packets of one track out of the samples that a [`Demuxer`](super::Demuxer) gives of it.
+/// Extracts the packets of one track from the samples that a [`Demuxer`](super::Demuxer) gives of it.
 #[derive(Debug, Default)]
 pub struct OpusPackets {
-    /// The beginning of a packet that goes on on the next page; empty when there is none.
+    /// The beginning of a packet that continues on the next page; empty when there is none.
     begun: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ impl OpusPackets {
             let Some(packet) = self.complete(&page, piece, ends) else {
                 continue;
             };
-            // What has no duration is no packet of Opus (RFC 6716 §3.1).
+            // A packet without a duration is not Opus (RFC 6716 §3.1).
             let Some(duration) = opus::duration(&packet) else {
                 continue;
             };
@@ -141,7 +141,7 @@ mod tests {
             taken(&mut packets, next.clone()),
             [(1_000, 510), (1_020, 7)]
         );
-        // Joined between the two, or with a page missing, the rest of the long one is nothing.
+        // Joined between the two, or with a page missing, the rest of the long one is dropped.
         assert_eq!(
             taken(&mut OpusPackets::default(), next.clone()),
             [(1_000, 7)]

@@ -28,11 +28,11 @@ pub(super) struct Page {
 /// What stands at the front of a buffer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Front {
-    /// More bytes will tell.
+    /// Not known until more arrives.
     Unclear,
     /// Not a page.
     Garbage,
-    /// What looks like a page of this many bytes, with a checksum that is wrong.
+    /// What looks like a page of this many bytes, but has a wrong checksum.
     Damaged(usize),
     /// A page of this many bytes.
     Page(usize),
@@ -122,7 +122,7 @@ pub(super) struct PagePosition {
     pub(super) sequence: u32,
 }
 
-/// Appends to `table` how long a packet is that ends on the page.
+/// Appends the length of a packet that ends on the page to `table`.
 pub(super) fn lace(table: &mut Vec<u8>, packet_bytes: usize) {
     table.resize(table.len() + packet_bytes / 255, 255);
     table.push((packet_bytes % 255) as u8);

@@ -2,7 +2,7 @@
 
 use media::{Span, TICKS_PER_SECOND, Timestamp};
 
-/// Tells which number a truncated one stands for: the one nearest to what came before.
+/// Finds the number that a truncated one stands for: the one nearest to what came before.
 ///
 /// For sequence numbers 16 bits wide, for timestamps 32.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ impl Unwrapper {
         };
         let period = 1 << self.bits;
         let ahead = (wire - highest).rem_euclid(period);
-        // Exactly half way round is taken for the past.
+        // Exactly half way round counts as the past.
         highest
             + if ahead < period / 2 {
                 ahead

@@ -17,14 +17,14 @@ const STOP: u8 = 15;
 /// A header extension.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Extension<'a> {
-    /// What the data is.
+    /// The meaning of the data.
     pub profile: u16,
     /// A multiple of four bytes.
     pub data: &'a [u8],
 }
 
 impl<'a> Extension<'a> {
-    /// Takes an extension off the front of what follows the contributing sources.
+    /// Takes an extension from the front of what follows the contributing sources.
     pub(super) fn take(rest: &mut &'a [u8]) -> Option<Self> {
         let ([a, b, c, d], after) = rest.split_first_chunk()?;
         let bytes = 4 * usize::from(u16::from_be_bytes([*c, *d]));
@@ -47,8 +47,8 @@ impl<'a> Extension<'a> {
     }
 }
 
-/// The elements of an extension: the number that the session description gave each, and its data.
-/// Ends at what makes no sense.
+/// The elements of an extension: the number that the session description gave each, and its data. Ends at the
+/// first invalid one.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     rest: &'a [u8],

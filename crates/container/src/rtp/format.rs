@@ -54,7 +54,7 @@ impl PayloadFormat {
         }
     }
 
-    /// What is in it.
+    /// The codec of the payload.
     pub const fn codec(self) -> Codec {
         match self {
             Self::H264 => Codec::H264,
@@ -78,7 +78,7 @@ impl PayloadFormat {
     pub fn of(track: &Track) -> Option<Self> {
         let mut formats = Self::ALL.into_iter();
         let format = formats.find(|format| format.codec() == track.codec)?;
-        // More channels of Opus are several streams, for which its format has no place.
+        // Opus with more channels is several streams, which its payload format cannot carry.
         let is_carried = track.framing == Framing::Bare
             && (format != Self::Opus || track.channels <= OPUS_CHANNELS_MAX);
         is_carried.then_some(format)

@@ -1,4 +1,4 @@
-//! The RTP header (RFC 3550 §5.1), read with all that may follow it and written without.
+//! The RTP header (RFC 3550 §5.1), read with all its optional parts and written without.
 //!
 //! ```text
 //! [V:2 P X CC:4] [M PT:7] [sequence:16] [timestamp:32] [SSRC:32]  (CSRC…) (extension) payload (padding)
@@ -34,13 +34,13 @@ pub enum HeaderError {
 pub struct Header {
     /// The last packet of a frame, for the formats here; of sound the first after a pause.
     pub marker: bool,
-    /// What the payload is, as the session description says; below 128.
+    /// The format of the payload, by the session description; below 128.
     pub payload_type: u8,
     /// Counts packets.
     pub sequence: u16,
     /// When the payload is to be presented, in ticks of the format's clock.
     pub timestamp: u32,
-    /// Who sends.
+    /// The number of the sender.
     pub ssrc: u32,
 }
 

@@ -8,15 +8,15 @@
 //!                         └ requests for what is missing
 //! ```
 //!
-//! A stream is packetized once, whatever its number of listeners: they share sequence numbers,
-//! timestamps and the sender's number, and differ in payload type and key. So a packet is written
-//! with the payload type 0, for whoever seals it to put the listener's own in its place.
+//! A stream is packetized once, whatever its number of listeners: they share sequence numbers, timestamps and
+//! the sender's number, and differ in payload type and key. So a packet is written with the payload type 0,
+//! which sealing replaces by the listener's own.
 //!
-//! Packets of one frame are equal in length but for the last, as far as its units allow, because
-//! that is what the kernel can cut out of one send ([`Payloads::runs`]).
+//! Packets of one frame are equal in length but for the last, as far as its units allow, because the kernel
+//! can segment such a run in one send ([`Payloads::runs`]).
 //!
-//! Everything is pure. What a publisher sends is bounded by [`FRAME_BYTES_MAX`] for the frame being
-//! put together and by [`PACKETS_MAX`] for what waits before it.
+//! Everything is pure. A publisher's input is bounded by [`FRAME_BYTES_MAX`] for the frame being assembled
+//! and by [`PACKETS_MAX`] for the packets that wait before it.
 //!
 //! Sources: RFC 3550, 4585, 4588, 5761, 6184, 7587, 7741, 7798, 8285, 9628; RTP payload format for
 //! AV1 1.0 (AOMedia).
@@ -48,8 +48,8 @@ pub use reorder::{Arrival, Counts, PACKETS_MAX, Patience, Reorder};
 pub use report::{ReportClock, ntp_time};
 pub use sequencer::Sequencer;
 
-/// The longest packet that is sent, its header included: fits the smallest path that IPv6 allows,
-/// with room for the authentication tag, the number of a retransmission, and a relay's framing.
+/// The longest packet that is sent, its header included: fits the smallest path that IPv6 allows, with space
+/// for the authentication tag, the number of a retransmission, and a relay's framing.
 pub const PACKET_BYTES_MAX: usize = 1_200;
 
 /// The payload of such a packet.

@@ -1,4 +1,4 @@
-//! The payloads of a frame, in memory that is used again for the next one.
+//! The payloads of a frame, in memory that is reused for the next one.
 
 use std::ops::Range;
 
@@ -11,16 +11,16 @@ pub struct Payload {
     pub marker: bool,
 }
 
-/// What a [`Packetizer`](super::Packetizer) makes of samples: payloads one behind the other.
+/// The output of a [`Packetizer`](super::Packetizer): payloads one after another.
 #[derive(Clone, Debug, Default)]
 pub struct Payloads {
-    /// The last packet ends where these do, but for a packet being written.
+    /// Ends with the last packet, or with the packet being written.
     bytes: Vec<u8>,
     packets: Vec<Payload>,
 }
 
 impl Payloads {
-    /// Nothing, in the same memory.
+    /// Empties it and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.packets.clear();
@@ -31,7 +31,7 @@ impl Payloads {
         &self.packets
     }
 
-    /// All payloads one behind the other.
+    /// All payloads, one after another.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -69,7 +69,7 @@ impl Payloads {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Ends the packet being written; an empty one is none.
+    /// Ends the packet being written, unless it is empty.
     pub(super) fn end_packet(&mut self) {
         let start = self.packets.last().map_or(0, |packet| packet.range.end);
         if start < self.bytes.len() {

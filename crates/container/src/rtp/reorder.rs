@@ -6,35 +6,35 @@
 //! … handed  │ missing │ held │ held │ missing │ held │
 //! ```
 //!
-//! A packet is handed on as soon as all before it have been, so nothing waits that is in order. What
-//! is missing is asked for again and again, and waited for at most [`Patience::hold`]. Whoever calls
-//! takes what there is ([`Reorder::pop`]) after each packet and at each [`Reorder::deadline`].
+//! A packet is passed on as soon as all before it have been, so packets in order do not wait. A missing one
+//! is requested repeatedly, and waited for at most [`Patience::hold`]. The caller takes what is available
+//! ([`Reorder::pop`]) after each packet and at each [`Reorder::deadline`].
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::nack::{self, Nack};
 
-/// Packets, held and missing, between the next and the highest: half a second of 20 Mb/s. What
-/// would be farther ahead makes the first missing ones lost.
+/// Packets, held and missing, between the next and the highest: half a second of 20 Mb/s. A packet farther
+/// ahead makes the first missing ones lost.
 pub const PACKETS_MAX: usize = 1_024;
 
-/// Requests for one packet. At one in a round trip this is longer than anybody waits.
+/// Requests for one packet. At one per round trip this is longer than any publisher's packets are waited for.
 const REQUESTS_MAX: u8 = 10;
 
-/// How long to wait for what, all from when a packet was found missing.
+/// The waiting times, all from when a packet was found missing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Patience {
-    /// Then it is lost.
+    /// Then the packet is lost.
     pub hold: Duration,
-    /// Then it is asked for; before, it may only be out of order.
+    /// Then it is requested; before, it may only be out of order.
     pub ask_after: Duration,
-    /// Then it is asked for again, and so on: the round trip time, when it is known.
+    /// Then it is requested again, and so on: the round trip time, when it is known.
     pub ask_again: Duration,
 }
 
 impl Default for Patience {
-    /// For publishers anywhere: two requests at the longest round trips there are on land.
+    /// For publishers anywhere: two requests at the longest round trip times on land.
     fn default() -> Self {
         Self {
             hold: Duration::from_millis(500),
@@ -49,26 +49,26 @@ impl Default for Patience {
 pub enum Arrival<T> {
     /// The next packet.
     Packet(T),
-    /// One packet or more that are not waited for any longer.
+    /// One or more packets are no longer waited for.
     Lost,
 }
 
-/// What became of packets.
+/// Counts of packets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
-    /// Came in time.
+    /// Arrived in time.
     pub received: u64,
-    /// Of these, what had been asked for.
+    /// Of these, those that had been requested.
     pub recovered: u64,
-    /// Came twice, or when nobody waited for them any longer.
+    /// Arrived twice, or when no longer waited for.
     pub superfluous: u64,
-    /// Came with a number that makes no sense.
+    /// Arrived with an implausible number.
     pub astray: u64,
-    /// Did not come.
+    /// Never arrived.
     pub lost: u64,
 }
 
-/// The packets of one sender between the network and whoever understands them.
+/// The packets of one sender, between the network and the depacketizer.
 #[derive(Debug)]
 pub struct Reorder<T> {
     patience: Patience,
@@ -78,9 +78,9 @@ pub struct Reorder<T> {
     /// Never longer than [`PACKETS_MAX`]; the last one is held.
     slots: VecDeque<Slot<T>>,
     missing: usize,
-    /// Packets were given up before the front slot, and nobody has been told.
+    /// Packets were given up before the front slot, and this has not been reported.
     has_gap: bool,
-    /// The number after one that made no sense. If it comes, the sender has begun anew.
+    /// The number after an implausible one. If it comes, the sender has restarted.
     restart: Option<u16>,
     counts: Counts,
 }
@@ -99,7 +99,7 @@ struct Missing {
 }
 
 impl Missing {
-    /// When it is to be asked for; `None` when that was done often enough.
+    /// When it is to be requested; `None` when that was done often enough.
     fn due(&self, patience: &Patience) -> Option<Instant> {
         let due = match self.asked {
             Some(asked) => asked + patience.ask_again,
@@ -130,12 +130,12 @@ impl<T> Reorder<T> {
         }
     }
 
-    /// Changes how long is waited, for what is missing already too.
+    /// Changes the waiting times, also for packets that are already missing.
     pub const fn set_patience(&mut self, patience: Patience) {
         self.patience = patience;
     }
 
-    /// What became of the packets so far.
+    /// The counts so far.
     pub const fn counts(&self) -> Counts {
         self.counts
     }
@@ -148,7 +148,7 @@ impl<T> Reorder<T> {
         }
         let ahead = sequence.wrapping_sub(self.next as u16) as i16;
         let Ok(mut ahead) = usize::try_from(ahead) else {
-            // Long gone, or of a sender that has begun anew.
+            // Long gone, or from a sender that has restarted.
             if usize::from(ahead.unsigned_abs()) < PACKETS_MAX {
                 self.counts.superfluous += 1;
             } else {
@@ -183,7 +183,7 @@ impl<T> Reorder<T> {
         self.slots[ahead] = Slot::Held(packet);
     }
 
-    /// A number out of all order. Two in a row are a sender that has begun anew (RFC 3550 §A.1).
+    /// An implausible number. Two in a row mean that the sender has restarted (RFC 3550 §A.1).
     fn astray(&mut self, sequence: u16, packet: T) {
         if self.restart != Some(sequence) {
             self.counts.astray += 1;
@@ -262,7 +262,7 @@ impl<T> Reorder<T> {
         out.extend(nack::nacks(due));
     }
 
-    /// When there is something to do if no packet comes before: to pop or to ask.
+    /// When to pop or to request if no packet comes before.
     pub fn deadline(&self) -> Option<Instant> {
         if self.missing == 0 {
             return None;
@@ -271,7 +271,7 @@ impl<T> Reorder<T> {
             Slot::Missing(missing) => Some(missing),
             Slot::Held(_) => None,
         });
-        // Whoever is missing longest stands in front.
+        // The packet that is missing longest stands in front.
         let lost = missing
             .clone()
             .next()
@@ -324,7 +324,7 @@ mod tests {
             out
         }
 
-        /// Packets, and nothing where some are lost.
+        /// Packets, and `None` where some are lost.
         fn pop(&mut self, millis: u64) -> Vec<Option<u16>> {
             let now = self.at(millis);
             let arrivals = std::iter::from_fn(|| self.reorder.pop(now));
@@ -430,7 +430,7 @@ mod tests {
             let missing = lost.iter().filter(|number| **number < highest);
             let missing: BTreeSet<u16> = missing.map(|number| first.wrapping_add(*number)).collect();
             prop_assert_eq!(asked, missing);
-            // Each hole is told of once, where it is.
+            // Each hole is reported once, in its place.
             let holes = (1..200).filter(|at| lost.contains(at) && !lost.contains(&(at - 1)) && *at < highest);
             prop_assert_eq!(out.iter().filter(|packet| packet.is_none()).count(), holes.count());
         }

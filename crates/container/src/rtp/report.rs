@@ -4,23 +4,23 @@ use media::{Span, TICKS_PER_SECOND, Timestamp};
 
 use super::clock::{self, Unwrapper};
 
-/// Reports after the first that put a track within this of where it is are not followed: senders
-/// read two clocks one after the other, and following their jitter would put it into every frame's
-/// time. Ears and eyes notice from 40 ms on.
+/// Reports after the first that move a track by less than this are ignored: senders read two clocks one after
+/// the other, and following their jitter would put it into every frame's time. Viewers notice a difference
+/// from 40 ms on.
 const TOLERANCE: Span = Span::from_millis(15);
 
 /// The time of a track's packets.
 ///
-/// The timeline is the receiver's: whatever `arrival` counts from. Before the first report a track
-/// is where its first packet arrived; from then on it is where the sender says, and so keeps its
-/// place beside the sender's other tracks.
+/// The timeline is the receiver's, with the origin of `arrival`. Before the first report a track is where its
+/// first packet arrived; from then on it is where the sender reports it, and so keeps its distance to the
+/// sender's other tracks.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportClock {
     rate: u32,
     ticks: Unwrapper,
     /// When the wire's clock showed 0.
     zero: Option<Timestamp>,
-    /// A report says so, and not only a packet's arrival.
+    /// Whether that comes from a report, and not only from a packet's arrival.
     is_reported: bool,
 }
 
@@ -35,7 +35,7 @@ impl ReportClock {
         }
     }
 
-    /// Whether anything is known: a packet came, or a report.
+    /// Whether the clock is known from a packet or a report.
     pub const fn has_begun(&self) -> bool {
         self.zero.is_some()
     }

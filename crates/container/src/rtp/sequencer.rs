@@ -8,8 +8,8 @@ use super::payloads::Payload;
 
 /// The sequence numbers and the clock of one track as its listeners see it.
 ///
-/// Numbers are contiguous for as long as the sequencer lives; whoever starts at one of its packets
-/// sees no gap before it.
+/// Numbers are contiguous for as long as the sequencer lives; a listener that starts at one of its packets
+/// sees no gap.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequencer {
     ssrc: u32,
@@ -37,14 +37,14 @@ impl Sequencer {
         clock::wire_ticks(at, self.clock_rate).wrapping_add(self.origin)
     }
 
-    /// The number that the next packet gets, counted on past 16 bits: what lies above them is what
-    /// the roll-over counter of RFC 3711 counts.
+    /// The number that the next packet gets, counted on past 16 bits: the upper bits are the roll-over
+    /// counter of RFC 3711.
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Numbers a packet of the frame with this [`timestamp`](Self::timestamp). The payload type is
-    /// left 0, for each listener's own to take its place.
+    /// Numbers a packet of the frame with this [`timestamp`](Self::timestamp). The payload type is left 0, to
+    /// be replaced by each listener's own.
     pub fn number(&mut self, payload: &Payload, timestamp: u32) -> [u8; HEADER_BYTES] {
         let sequence = self.next as u16;
         self.next = self.next.wrapping_add(1);

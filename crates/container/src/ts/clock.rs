@@ -10,10 +10,10 @@
 
 use media::{Span, Timestamp};
 
-/// How long before its decoding the first byte of an access unit arrives, by the program clock. In
-/// that time the unit's last byte must have arrived, one interval between pictures later (100 ms at
-/// ten a second), and what sound of its time the publisher sent after it. Some players, not those in
-/// browsers, show everything later by as much.
+/// How long before its decoding the first byte of an access unit arrives, by the program clock. By then the
+/// unit's last byte must have arrived, one interval between pictures later (100 ms at ten a second), and the
+/// sound of its time that the publisher sent after it. Some players, not browsers, show everything later by
+/// as much.
 pub const CLOCK_LEAD: Span = Span::from_millis(200);
 
 /// The longest time between two references (§2.7.2).
@@ -29,15 +29,15 @@ const TICKS_PER_90K: i64 = media::TICKS_PER_SECOND / 90_000;
 /// Stamps count in 33 bits, which are full after 26.5 hours.
 const STAMP_MODULUS: i64 = 1 << 33;
 
-/// Where the clock stands.
+/// The state of the clock.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     /// The last reference.
     time: Option<Timestamp>,
-    /// The time of the first unit of another track since then. Tracks may be apart by any constant,
-    /// so how far the others moved is what counts, and not where they are.
+    /// The time of the first unit of another track since then. Tracks may have any constant distance, so only
+    /// the movement of the others counts, not their position.
     others_since: Option<Timestamp>,
-    /// What comes next has nothing to do with what came before.
+    /// What comes next does not continue what came before.
     is_broken: bool,
 }
 
@@ -58,8 +58,8 @@ impl Clock {
         }
     }
 
-    /// The reference that is needed before a unit of another track, which begins at `dts` and has
-    /// the time `unit_at` in the log; always one if a listener may start there.
+    /// The reference that is needed before a unit of another track, which begins at `dts` and has the time
+    /// `unit_at` in the log; always one if a listener may start there.
     pub(super) fn pass(
         &mut self,
         dts: Timestamp,

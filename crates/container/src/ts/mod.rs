@@ -18,13 +18,13 @@
 //! * Frames of sound share PES packets ([`Muxer`] says for how long they wait for each other), and
 //!   what is held is written before any picture that is not earlier.
 //!
-//! A listener that skips ahead sees a gap in the continuity counters of each PID. ISO/IEC 13818-1 §2.4.3.5 has a flag
-//! for that, in a packet without payload before the first one behind the gap, and listeners are not given it: ffmpeg
-//! and GStreamer decode the same with it and without, and VLC 3, which is told of the gap by its table reader all the
-//! same, loses three frames of sound instead of one.
+//! A listener that skips ahead sees a gap in the continuity counters of each PID. ISO/IEC 13818-1 §2.4.3.5
+//! has a flag for that, in a packet without payload before the first one after the gap. It is not sent:
+//! ffmpeg and GStreamer decode the same with it and without, and VLC 3, whose table reader reports the gap
+//! anyway, loses three frames of sound with it instead of one.
 //!
-//! Everything is pure and bounded: [`TRACKS_MAX`] tracks, and 32 KiB of sound that is held for each.
-//! Pictures are not copied but into the packet being filled.
+//! Everything is pure and bounded: [`TRACKS_MAX`] tracks, and 32 KiB of sound held for each. Pictures are
+//! copied only into the packet being filled.
 
 mod clock;
 mod dolby;
@@ -60,22 +60,22 @@ pub trait Sink {
     fn end_unit(&mut self, at: Timestamp, join: Option<Join>);
 }
 
-/// What there is to know of a unit that a listener may start at.
+/// The description of a unit that a listener may start at.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Join {
     /// Changes with the tracks and at an epoch: where HTTP Live Streaming wants a discontinuity.
     pub generation: u32,
 }
 
-/// Whether a [`Muxer`] has a way to carry `track`.
+/// Whether a [`Muxer`] can carry `track`.
 ///
 /// # Errors
-/// Why it has none.
+/// The reason if it cannot.
 pub fn check(track: &Track) -> Result<(), Unsupported> {
     stream::Stream::new(track).map(drop)
 }
 
-/// Whether a [`Muxer`] has a way to carry `track`; [`check`] tells why not.
+/// Whether a [`Muxer`] can carry `track`; [`check`] gives the reason if not.
 pub fn can_mux(track: &Track) -> bool {
     check(track).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Items to units: what is carried, what waits for what, and where one may join.
+//! Items to units: what is carried, what waits for what, and where listeners may join.
 
 use media::{Item, Kind, Sample, Span, Timestamp, Track};
 
@@ -13,9 +13,9 @@ use crate::joins::Joins;
 /// Tracks carried at the most: as many as a stream announces.
 pub const TRACKS_MAX: usize = 16;
 
-/// Sound that a PES packet holds at the most when there is nothing else: as much as there may be
-/// between two clock references, which each of these packets carries. At 64 kb/s the frames of AAC
-/// that fit fill their packets to 94 %; each alone would fill its own by half.
+/// The most sound in a PES packet without pictures: as much as there may be between two clock references,
+/// which each of these packets carries. At 64 kb/s the AAC frames that fit fill their packets to 94 %; each
+/// alone would fill its own by half.
 const SOUND_SPAN: Span = CLOCK_EVERY;
 
 /// The same beside pictures, where delay counts and the bytes of sound do not. At usual rates the
@@ -28,9 +28,9 @@ const SOUND_SPAN_BESIDE_PICTURES: Span = Span::from_millis(60);
 /// wherever the tables stand. Nothing is written before the first join point, because no decoder
 /// could start there, and nothing of a picture track before its first keyframe.
 ///
-/// A frame of sound waits for others of its track up to 100 ms, and beside pictures up to 60 ms; it
-/// never comes after a picture that is later than it. The samples that are held belong to the time
-/// of the first of them, and units are in the order of their times as far as samples are.
+/// A frame of sound waits for others of its track up to 100 ms, and beside pictures up to 60 ms; it is never
+/// written after a later picture. Held samples take the time of the first of them, and units are in the order
+/// of their times as far as samples are.
 #[derive(Debug, Default)]
 pub struct Muxer {
     tracks: Vec<Carried>,
@@ -58,7 +58,7 @@ enum Media {
 }
 
 impl Muxer {
-    /// Appends what `item` means.
+    /// Appends the units of `item`.
     pub fn push(&mut self, item: &Item, sink: &mut impl Sink) {
         match item {
             Item::Track(track) => self.track(track, sink),
@@ -69,7 +69,7 @@ impl Muxer {
         }
     }
 
-    /// Writes the sound that waits for more of it. For where a stream ends.
+    /// Writes the held sound. For the end of a stream.
     pub fn flush(&mut self, sink: &mut impl Sink) {
         for index in 0..self.tracks.len() {
             self.write_sound(index, sink);
@@ -94,7 +94,7 @@ impl Muxer {
         self.renew();
     }
 
-    /// The next publisher announces its own. Joiners wait for its pictures, if it has any, and for
+    /// The next publisher announces its own tracks. Joiners wait for its pictures, if it has any, and for
     /// nothing of the last one's.
     fn begin_epoch(&mut self, sink: &mut impl Sink) {
         self.flush(sink);

@@ -1,5 +1,5 @@
-//! Opus in a transport stream, as ETSI and Xiph drafted it (<https://wiki.xiph.org/OpusTS>): which
-//! channels there are, and what stands before each packet.
+//! Opus in a transport stream, as ETSI and Xiph drafted it (<https://wiki.xiph.org/OpusTS>): the channels,
+//! and the header before each packet.
 
 use media::Track;
 use media::codec::opus::{HEAD_BYTES, head_channels};
@@ -44,7 +44,7 @@ pub(super) fn layout(track: &Track) -> Option<u8> {
     }
 }
 
-/// What tells players the channels.
+/// The descriptor that names the channels.
 pub(super) const fn descriptor(layout: u8) -> [u8; 4] {
     [DESCRIPTOR_EXTENSION, 2, EXTENSION_OPUS, layout]
 }

@@ -5,8 +5,8 @@
 //! └─────────── HEADER_BYTES ─────────────────────┴──────────── BODY_BYTES ─────────────────────┘
 //! ```
 //!
-//! A payload that does not fill its last packet is preceded there by an adaptation field of the
-//! length that is missing; that is the only stuffing that a PES packet may have.
+//! A payload that does not fill its last packet is preceded there by an adaptation field of the missing
+//! length; a PES packet may have no other stuffing.
 
 use super::Sink;
 use super::clock::Reference;
@@ -16,7 +16,7 @@ pub const PACKET_BYTES: usize = 188;
 
 const HEADER_BYTES: usize = 4;
 
-/// What a packet has room for behind its header.
+/// Bytes of a packet behind its header.
 const BODY_BYTES: usize = PACKET_BYTES - HEADER_BYTES;
 
 const SYNC: u8 = 0x47;
@@ -69,7 +69,7 @@ impl Counters {
     }
 }
 
-/// What the adaptation field of a payload's first packet says (§2.4.3.4).
+/// The adaptation field of a payload's first packet (§2.4.3.4).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Field {
     /// A decoder may start here.
@@ -113,7 +113,7 @@ pub(super) struct Payload<'a, S> {
     sink: &'a mut S,
     counters: &'a mut Counters,
     pid: Pid,
-    /// What the first packet's field says; `None` once that is begun.
+    /// The first packet's field; `None` once that packet is begun.
     first: Option<Field>,
     /// Bytes that are still to come.
     left: usize,
@@ -167,12 +167,12 @@ impl<'a, S: Sink> Payload<'a, S> {
         }
     }
 
-    /// Whether all that was announced has come.
+    /// Whether all announced bytes have come.
     pub(super) const fn is_complete(&self) -> bool {
         self.left == 0
     }
 
-    /// Writes a header and a field such that what is left fills the packet, or more than that.
+    /// Writes a header and a field so that the remaining payload fills the packet, or more than that.
     fn begin_packet(&mut self) {
         let first = self.first.take();
         let start = if first.is_some() { UNIT_START } else { 0 };
@@ -213,7 +213,7 @@ pub(super) fn write_field<S: Sink>(field: &Field, pid: Pid, counters: &Counters,
     sink.packet(&packet);
 }
 
-/// What comes before the field.
+/// What precedes the field.
 struct Head {
     pid: Pid,
     start: u8,
@@ -221,8 +221,8 @@ struct Head {
 }
 
 impl Head {
-    /// Writes the header, and the field of a packet that is to take what fits of `left` bytes of
-    /// payload. Returns where the payload goes.
+    /// Writes the header and the field of a packet that takes as much as fits of `left` bytes of payload.
+    /// Returns where the payload goes.
     fn write(&self, field: &Field, left: usize, packet: &mut [u8; PACKET_BYTES]) -> usize {
         let payload_bytes = left.min(BODY_BYTES - field.bytes());
         let field_bytes = BODY_BYTES - payload_bytes;

@@ -12,7 +12,7 @@ const UNCOUNTED_BYTES: usize = 6;
 
 const STAMP_BYTES: usize = 5;
 
-/// `stream_id` of private stream 1, where codecs go that MPEG has no number for.
+/// `stream_id` of private stream 1, for codecs without a number in MPEG.
 pub(super) const PRIVATE: u8 = 0xBD;
 /// `stream_id` of MPEG audio.
 pub(super) const AUDIO: u8 = 0xC0;

@@ -19,14 +19,14 @@ const VPS: u8 = 1;
 const SPS: u8 = 2;
 const PPS: u8 = 4;
 
-/// What is known of a track's pictures.
+/// The state of a track's pictures.
 #[derive(Debug)]
 pub(super) struct Picture {
     syntax: Syntax,
     packing: Packing,
     /// The record's parameter sets behind start codes; empty when it lacks a kind.
     sets: Vec<u8>,
-    /// A picture was written that a decoder can start at. Those before are of no use.
+    /// Whether a picture was written that a decoder can start at. Earlier ones cannot be decoded.
     pub(super) is_open: bool,
 }
 
@@ -135,7 +135,7 @@ impl Syntax {
         }
     }
 
-    /// Notes what `unit` is.
+    /// Records the kind of `unit`.
     fn look<'a>(self, unit: &'a [u8], seen: &mut Seen<'a>) {
         if self.is_delimiter(unit) {
             seen.delimiter = seen.delimiter.or(Some(unit));
@@ -169,7 +169,7 @@ impl Syntax {
     }
 }
 
-/// What a sample consists of.
+/// The parts of a sample.
 #[derive(Default)]
 struct Seen<'a> {
     /// Bytes of everything but delimiters, with start codes.
@@ -180,7 +180,7 @@ struct Seen<'a> {
     temporal: u8,
 }
 
-/// A sample that is whole, ready to be written.
+/// A complete sample, ready to be written.
 #[derive(Debug)]
 pub(super) struct AccessUnit<'a> {
     syntax: Syntax,

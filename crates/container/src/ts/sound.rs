@@ -1,8 +1,7 @@
-//! Sound as a transport stream has it: frames that can be told apart, several of them in one PES
-//! packet.
+//! Sound as a transport stream has it: frames with their own boundaries, several of them in one PES packet.
 //!
-//! A frame that goes alone costs whole packets of 188 bytes: one of AAC at 64 kb/s has 177 bytes
-//! with its header, and with that of PES just does not fit into one.
+//! A frame that is sent alone costs whole packets of 188 bytes: one of AAC at 64 kb/s has 177 bytes with its
+//! header, and with that of PES just does not fit into one.
 
 use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 use media::codec::mpeg_audio::FrameHeader;
@@ -22,8 +21,8 @@ const FRAME_BYTES_MAX: usize = 16 * 1024;
 /// The longest header before a frame: Opus with the length of one of [`FRAME_BYTES_MAX`].
 const FRAME_HEADER_BYTES_MAX: usize = 2 + FRAME_BYTES_MAX / 255 + 1;
 
-/// Where frames of one packet may be beside where those before them end. Stamps that come from FLV
-/// are whole milliseconds; what is further off is a gap, and gets a stamp of its own.
+/// The distance allowed between a frame of a packet and the end of those before it. Stamps that come from FLV
+/// are whole milliseconds; a larger distance is a gap, and gets a stamp of its own.
 const DRIFT_MAX: Span = Span::from_millis(5);
 
 /// How a track's samples become frames.
@@ -38,7 +37,7 @@ pub(super) enum Sound {
 }
 
 impl Sound {
-    /// For a track of `coding`; `None` for pictures, and for AAC that ADTS cannot say.
+    /// For a track of `coding`; `None` for pictures, and for AAC that ADTS cannot express.
     pub(super) fn new(coding: Coding, track: &Track) -> Option<Self> {
         match coding {
             Coding::H264 | Coding::Hevc => None,

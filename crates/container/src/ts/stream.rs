@@ -1,4 +1,4 @@
-//! How a track is named in a transport stream, and why one cannot be in it.
+//! A track's entry in a transport stream, and why it may have none.
 
 use media::codec::aac::AudioSpecificConfig;
 use media::codec::h264::AvcConfig;
@@ -21,15 +21,14 @@ const PIDS_PER_CODING: u16 = 0x100;
 /// Why a track cannot be carried.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Unsupported {
-    /// A transport stream has no way to carry the codec, or none that players know: AV1, VP8, VP9.
+    /// A transport stream cannot carry the codec, or not in a way that players know: AV1, VP8, VP9.
     #[error("MPEG-TS players know no way to carry {}", .0.label())]
     Codec(Codec),
     /// The decoder configuration cannot be read.
     #[error("the decoder configuration of {} cannot be read", .0.label())]
     Config(Codec),
-    /// ADTS headers cannot say what the configuration says: a profile, a rate or a layout of
-    /// channels without a number. Or several streams of Opus in one packet that are not arranged
-    /// as usual.
+    /// ADTS headers cannot express the configuration: a profile, a rate or a channel layout without a number.
+    /// Or several streams of Opus in one packet in an unusual arrangement.
     #[error("MPEG-TS has no way to say how this {} is arranged", .0.label())]
     Layout(Codec),
     /// The track is part of the source's own container.
@@ -49,7 +48,7 @@ impl Unsupported {
     }
 }
 
-/// What a stream type stands for.
+/// The coding that a stream type stands for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Coding {
     H264,
@@ -113,7 +112,7 @@ impl Coding {
         Pid(PIDS_PER_CODING * (1 + self as u16) + u16::from(track.0))
     }
 
-    /// What players go by where the stream type is private (§2.6.8).
+    /// The registration that identifies a private stream type (§2.6.8).
     const fn registration(self) -> Option<[u8; 4]> {
         match self {
             Self::Ac3 => Some(*b"AC-3"),

@@ -6,10 +6,10 @@ use super::Sink;
 use super::packet::{Counters, Pid, write_section};
 use super::stream::Stream;
 
-/// How often the tables stand in the stream at least. Listeners start at joins, which have them, so
-/// these are for recordings that are cut elsewhere: half a second is where ETSI TR 101 290 (§5.2.1,
-/// 1.3 and 1.5) calls their lack an error. The tenth of a second that DVB recommends would cost every
-/// listener 30 kb/s: half of a 64 kb/s radio stream.
+/// The longest interval between tables. Listeners start at joins, which have them, so these are for
+/// recordings that are cut elsewhere: half a second is where ETSI TR 101 290 (§5.2.1, 1.3 and 1.5) calls
+/// their lack an error. The tenth of a second that DVB recommends would cost every listener 30 kb/s: half of
+/// a 64 kb/s radio stream.
 pub(super) const TABLES_EVERY: Span = Span::from_millis(400);
 
 const TABLE_PROGRAMS: u8 = 0;
@@ -48,8 +48,8 @@ impl Default for Tables {
 }
 
 impl Tables {
-    /// The streams are others, or another publisher's. The map's version rises, unless there is no
-    /// reader who has seen it.
+    /// The streams have changed, or come from another publisher. The map's version rises, unless no reader
+    /// has seen it.
     pub(super) fn renew<'a>(
         &mut self,
         clock_pid: Option<Pid>,

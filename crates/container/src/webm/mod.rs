@@ -4,14 +4,14 @@
 //! header ─ EBML, Segment, Info, Tracks │ Cluster ─ Timestamp, Block, Block, … │ Cluster …
 //! ```
 //!
-//! The bytes before the first cluster are one [`Item::Header`]; after it, every block ends a sample,
-//! and whatever stands between blocks goes along with the next, so that the samples joined are the
-//! source's own bytes. A listener may start at a cluster whose first picture is a keyframe, or at
-//! any cluster of a stream without pictures. The start of a cluster is therefore held back until
-//! that is known; everything else is handed on the moment it is complete.
+//! The bytes before the first cluster are one [`Item::Header`]; after it, every block ends a sample, and
+//! bytes between blocks go with the next one, so that the samples joined are the source's own bytes. A
+//! listener may start at a cluster whose first picture is a keyframe, or at any cluster of a stream without
+//! pictures. The start of a cluster is therefore held back until that is known; everything else is passed on
+//! as soon as it is complete.
 //!
-//! Clusters may be of unknown size: their children have short identifiers and everything that can
-//! end them has a long one, so sizes of clusters are not even looked at.
+//! Clusters may be of unknown size: their children have short identifiers and all elements that can end them
+//! have long ones, so sizes of clusters are not read.
 //!
 //! Sources: RFC 8794 (EBML), RFC 9559 (Matroska).
 
@@ -34,8 +34,7 @@ use crate::timeline::Timeline;
 /// them small.
 pub const HEADER_BYTES_MAX: usize = 1024 * 1024;
 
-/// The longest sample. A longer block is handed on in parts, which only delays its first byte by
-/// this much.
+/// The longest sample. A longer block is passed on in parts, which only delays its first byte by this much.
 pub const SAMPLE_BYTES_MAX: usize = 64 * 1024;
 
 /// How much of a cluster is held back to learn whether it starts with a keyframe: sound that comes
@@ -102,8 +101,8 @@ impl Demuxer {
         }
     }
 
-    /// The source is done. Whole elements that wait for a block are handed on; what was cut short
-    /// is dropped.
+    /// The source has ended. Complete elements that wait for a block are passed on; what was cut short is
+    /// dropped.
     pub fn finish(&mut self, out: &mut Vec<Item>) {
         if matches!(self.state, State::Cluster | State::Undecided) && self.element_left == 0 {
             self.emit(out);
@@ -117,7 +116,7 @@ impl Demuxer {
         };
     }
 
-    /// Bytes that were not handed on, so far.
+    /// Bytes that were not passed on, so far.
     pub const fn skipped_bytes(&self) -> u64 {
         self.skipped_bytes
     }
@@ -157,7 +156,7 @@ impl Demuxer {
         self.state == State::Header && self.at == 0
     }
 
-    /// Drops bytes until one of the elements begins that a stream can be picked up at.
+    /// Drops bytes up to an element at which the stream can be resumed.
     fn search(&mut self) -> bool {
         let wanted: &[u32] = if self.state == State::Outside {
             &[id::EBML]
@@ -248,7 +247,7 @@ impl Demuxer {
     fn enter_element(&mut self, head: Head, out: &mut Vec<Item>) -> bool {
         match (head.id, head.size) {
             (id::CLUSTER, _) => {
-                // What stood between the clusters is of no use to who starts at this one.
+                // A listener that starts at this cluster has no use for what stood before it.
                 self.emit(out);
                 self.state = State::Undecided;
                 self.at += head.bytes;
@@ -282,7 +281,7 @@ impl Demuxer {
         true
     }
 
-    /// Empty elements cost no time to pass, so a flood of them must not gather either.
+    /// Empty elements pass without input, so a flood of them must not accumulate either.
     fn limit_glue(&mut self, out: &mut Vec<Item>) {
         let limit = if self.state == State::Undecided {
             HELD_BYTES_MAX
@@ -319,15 +318,15 @@ impl Demuxer {
         true
     }
 
-    /// A block group, whose block is a keyframe if nothing in the group refers to another. While the
-    /// cluster is undecided that means to wait for all of it.
+    /// A block group, whose block is a keyframe if nothing in the group refers to another. While the cluster
+    /// is undecided the whole group has to be waited for.
     fn enter_group(&mut self, head: Head, size: u64) -> bool {
         let whole = usize::try_from(size).ok().filter(|size| {
             self.state == State::Undecided
                 && self.at.saturating_add(*size) < HELD_BYTES_MAX - ebml::HEAD_BYTES_MAX
         });
         let Some(whole) = whole else {
-            // Too long to wait for, or no need to: its block, which comes first, says when it plays.
+            // Too long to wait for, or no need to: its block, which comes first, has the time.
             let inner = &self.buffer[(self.at + head.bytes).min(self.buffer.len())..];
             match ebml::head(inner) {
                 _ if size < 2 => {}
@@ -362,8 +361,8 @@ impl Demuxer {
         true
     }
 
-    /// Notes when a block plays, and whether it decides about the cluster. `flags` are those of a
-    /// SimpleBlock, or `None` when there was no time to find out.
+    /// Records when a block plays, and whether it decides about the cluster. `flags` are those of a
+    /// SimpleBlock, or `None` when they could not be waited for.
     fn take_block(&mut self, number: u64, relative: i16, flags: Option<u8>) {
         let ticks = self
             .cluster_timestamp
@@ -391,7 +390,7 @@ impl Demuxer {
         self.ends_sample = size > 0;
     }
 
-    /// Hands on what has been understood so far, as one sample.
+    /// Passes on what has been read so far, as one sample.
     fn emit(&mut self, out: &mut Vec<Item>) {
         let data = self.buffer.split_to(self.at).freeze();
         self.at = 0;
@@ -421,7 +420,7 @@ impl Demuxer {
         self.state = State::Header;
     }
 
-    /// The structure makes no sense from here on.
+    /// The structure is invalid from here on.
     fn lose(&mut self, out: &mut Vec<Item>) {
         if self.state == State::Header {
             return self.give_up();
@@ -431,13 +430,13 @@ impl Demuxer {
         self.state = State::Lost;
     }
 
-    /// The header is not one. Its first byte is dropped, so that the search goes on behind it.
+    /// The header is not one. Its first byte is dropped, so that the search goes on after it.
     fn give_up(&mut self) {
         self.skip(1);
         self.state = State::Outside;
     }
 
-    /// Drops bytes from the front, and with them what was understood of the rest.
+    /// Drops bytes from the front, and with them what was read of the rest.
     fn skip(&mut self, bytes: usize) {
         self.buffer.advance(bytes);
         self.skipped_bytes += bytes as u64;

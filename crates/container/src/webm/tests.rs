@@ -127,7 +127,7 @@ fn sound_may_be_joined_at_any_cluster() {
 fn pictures_are_joined_where_the_first_of_a_cluster_is_a_keyframe() {
     let input = [
         video_header(),
-        // Sound first: the cluster starts with it and is judged by the picture.
+        // Sound first: the cluster starts with it and is classified by the picture.
         cluster(
             0,
             &[
@@ -320,7 +320,7 @@ proptest! {
         let cut = demux(&pieces);
         prop_assert_eq!(places(&whole.0), places(&cut.0));
         prop_assert_eq!(format!("{:?}", &whole), format!("{cut:?}"));
-        // Every byte is handed on or counted.
+        // Every byte is passed on or counted.
         prop_assert_eq!(stream_bytes(&whole.0).len() as u64 + whole.1, input.len() as u64);
         let times: Vec<_> = samples(&whole.0).iter().map(|sample| sample.dts).collect();
         prop_assert!(times.is_sorted());

@@ -1,4 +1,4 @@
-//! What the header says about time and tracks.
+//! The header's data on time and tracks.
 
 use bytes::Bytes;
 use media::{Codec, Framing, Kind, Track, TrackId};
@@ -8,7 +8,7 @@ use super::ebml::{self, Front, id};
 /// Tracks that are told apart; a film with every language has fewer.
 const TRACKS_MAX: usize = 16;
 
-/// Nanoseconds in one tick of a file that does not say otherwise.
+/// Nanoseconds in one tick of a file that does not declare them.
 const TIMESTAMP_SCALE_DEFAULT: u64 = 1_000_000;
 
 /// The facts of one header.
@@ -100,7 +100,7 @@ impl Facts {
         }
     }
 
-    /// The first sound and the first picture get their usual names, others what follows.
+    /// The first sound and the first picture get their usual ids, others the next ones.
     fn free_id(&self, kind: Kind) -> TrackId {
         let is_first = self.tracks.iter().all(|(_, track)| track.kind != kind);
         match kind {
@@ -129,7 +129,7 @@ fn codec(name: &[u8]) -> Codec {
     }
 }
 
-/// Rate and channels; Matroska assumes 8 kHz mono where it does not say (RFC 9559 §5.1.4.1.29).
+/// Rate and channels; Matroska assumes 8 kHz mono where they are missing (RFC 9559 §5.1.4.1.29).
 fn audio_format(kind: Kind, audio: &[u8]) -> (u32, u8) {
     if kind == Kind::Video {
         return (0, 0);

@@ -1,4 +1,4 @@
-//! What listeners are answered, in the words of Icecast 2.4.4.
+//! Answers to listeners, as Icecast 2.4.4 words them.
 
 use fanout::Keyframes;
 use http1::{CORS, Head, HttpDate, NO_CACHE, ResponseHead, Status, Version};
@@ -35,9 +35,9 @@ impl<'a> Replies<'a> {
         }
     }
 
-    /// The head before a stream, which ends with the connection. Players that ask for titles are
-    /// answered in HTTP/1.0, as every server of theirs does. With `keyframes` it says how far apart they
-    /// are, in seconds, and what that means if it is much.
+    /// The head before a stream, which ends with the connection. Players that ask for titles are answered in
+    /// HTTP/1.0, as their servers do. With `keyframes` it gives their distance in seconds, with a warning if
+    /// that is long.
     pub(crate) fn stream(
         &self,
         media_type: &str,
@@ -104,14 +104,14 @@ impl<'a> Replies<'a> {
             .header("Server", self.server)
             .header("Connection", "Close")
             .date(self.date)
-            // What a source sends is no page, whatever it looks like to a browser that guesses.
+            // Keeps browsers from guessing a source's bytes to be a page.
             .header("X-Content-Type-Options", "nosniff")
     }
 }
 
-/// The source's description as listeners get it: `ice-name` becomes `icy-name`, `ice-public`
-/// `icy-pub`, `ice-bitrate` `icy-br`; `ice-audio-info` stays as it is, and gives `icy-br` when
-/// nothing else does. The first of each counts.
+/// The source's description as listeners get it: `ice-name` becomes `icy-name`, `ice-public` `icy-pub`,
+/// `ice-bitrate` `icy-br`; `ice-audio-info` is passed on, and gives `icy-br` when nothing else does. The
+/// first of each counts.
 fn listener_headers(source: &[(String, String)]) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> = Vec::new();
     let mut add = |name: String, value: &str| {
@@ -125,7 +125,7 @@ fn listener_headers(source: &[(String, String)]) -> Vec<(String, String)> {
         let name = name.to_ascii_lowercase();
         let suffix = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
         match suffix {
-            // The interval of titles is ours to announce.
+            // The interval between titles is for us to announce.
             None | Some("" | "metaint" | "metadata") => {}
             Some("audio-info") => {
                 bitrate = bitrate.or_else(|| audio_info_bitrate(value));

@@ -39,8 +39,10 @@ const COMMON: &str = "Server: Icecast 2.4.4 (Carillon)\r\n\
     Pragma: no-cache\r\n\
     Access-Control-Allow-Origin: *\r\n\
     Access-Control-Allow-Methods: GET, HEAD, OPTIONS\r\n\
-    Access-Control-Allow-Headers: Origin, Accept, X-Requested-With, Content-Type, Authorization, Icy-MetaData, Range\r\n\
-    Access-Control-Expose-Headers: icy-metaint, icy-name, icy-description, icy-genre, icy-url, icy-br, icy-pub, ice-audio-info, Server, Content-Type\r\n\
+    Access-Control-Allow-Headers: Origin, Accept, X-Requested-With, Content-Type, \
+    Authorization, Icy-MetaData, Range\r\n\
+    Access-Control-Expose-Headers: icy-metaint, icy-name, icy-description, icy-genre, icy-url, \
+    icy-br, icy-pub, ice-audio-info, Server, Content-Type\r\n\
     Access-Control-Max-Age: 86400\r\n\
     icy-name: Radio Björk\r\n\
     icy-pub: 1\r\n\

@@ -21,7 +21,7 @@ use formats::Form;
 /// asks for the first two.
 const PROBE_BYTES_MAX: u64 = 2;
 
-/// When to try again what the publisher is about to send.
+/// When to try again while the publisher is about to send.
 const BEGINS_SOON: (&str, &str) = ("Retry-After", "2");
 
 const METHODS: (&str, &str) = ("Allow", "GET, HEAD, OPTIONS");
@@ -44,11 +44,11 @@ pub(super) struct Listen {
     pub(super) record: ListenerRecord,
     pub(super) head: Bytes,
     pub(super) lane: LaneGuard,
-    /// What to say instead of the head when there is no place.
+    /// The answer instead of the head when no worker takes the listener.
     pub(super) refusal: Answer,
 }
 
-/// Decides on a request. Opens the lane, but counts nobody before the decision is known.
+/// Decides on a request. Opens the lane, but counts no listener before the decision is known.
 pub(super) async fn decide(
     context: &Context,
     target: &Target,
@@ -71,7 +71,7 @@ pub(super) async fn decide(
 
 /// What answers a request for a stream.
 enum Wanted {
-    /// The page about it: a person opened the bare name of an RTMP stream in a browser, which cannot play it.
+    /// The page about it: for a browser at the bare name of an RTMP stream, which it cannot play.
     Page,
     /// The stream, in this form.
     Stream(Form),
@@ -85,7 +85,7 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// The way of a listener; every other way ends in an answer.
+    /// The path of a listener; every other path ends in an answer.
     async fn listen(&self, target: &Target, permit: Option<Permit>) -> Result<Listen, Answer> {
         self.check_method()?;
         let Joined {
@@ -126,11 +126,11 @@ impl Request<'_> {
     ) -> Result<Joined<Wanted>, Answer> {
         let basic = self.head.basic_auth();
         let bearer = self.head.bearer_token();
-        // A password in its place goes before a key in the address.
+        // A password in the header goes before a key in the address.
         let key = self.head.query().get("key").filter(|_| basic.is_none());
         let Context { registry, gate, .. } = self.context;
         let choose = |info: &Info| self.choose(info, target);
-        // Made in place: what is moved would be there a second time in what waits.
+        // Built in place: a moved value would take its memory twice in the waiting future.
         let joined = join(
             registry,
             &**gate,
@@ -178,7 +178,7 @@ impl Request<'_> {
         form.map(Wanted::Stream)
     }
 
-    /// What a listener is told that cannot join.
+    /// The answer to a listener that cannot join.
     fn refuse(&self, target: &Target, refused: JoinRefused) -> Answer {
         match refused {
             JoinRefused::Denied(denied) => self.denied(denied),
@@ -235,7 +235,7 @@ impl Request<'_> {
         }
     }
 
-    /// Whether a page is wanted and the stream's own name has none of its own bytes to give.
+    /// Whether a page is wanted, and the stream has no bytes of its own to send at its name.
     fn wants_page(&self, info: &Info) -> bool {
         let accepts_html = self
             .head
@@ -248,7 +248,7 @@ impl Request<'_> {
         let query = self.head.query();
         let query = String::from_utf8_lossy(query.as_bytes());
         let mark = if query.is_empty() { "" } else { "?" };
-        // Relative to the stream's own address, so that it holds behind a proxy's path prefix, too.
+        // Relative to the stream's own address, so that it also holds behind a proxy's path prefix.
         let (_, last) = info
             .name
             .as_str()
@@ -278,8 +278,8 @@ impl Request<'_> {
             .is_some_and(|range| range.last.is_some_and(|last| last < PROBE_BYTES_MAX))
     }
 
-    /// A probe gets 200 and the bytes it asked for. 206 would make AVFoundation come back without
-    /// asking for titles; a 200 that goes on would count it twice.
+    /// A probe gets 200 and the bytes it asked for. After a 206 AVFoundation would come back without asking
+    /// for titles; a 200 that goes on would count it twice.
     fn probed(&self, mut head: Vec<u8>, opening: &[u8]) -> Answer {
         head.extend_from_slice(opening);
         Answer {
@@ -296,7 +296,7 @@ impl Request<'_> {
         self.later(Status::SERVICE_UNAVAILABLE, words)
     }
 
-    /// What does not go now, and may go later.
+    /// An answer to what fails now and may work later.
     fn later(&self, status: Status, words: &str) -> Answer {
         let seconds = http1::retry_after(self.context.jitter.random()).to_string();
         self.text(status, &[("Retry-After", &seconds)], words)

@@ -27,7 +27,7 @@ pub struct Context {
     pub gate: Arc<dyn Gate>,
     /// The Server header. Players and directories look for `Icecast` at its start.
     pub server_header: String,
-    /// Spreads those who are told to come again.
+    /// Spreads the clients that are told to come again.
     pub jitter: Arc<Jitter>,
 }
 
@@ -35,7 +35,7 @@ pub struct Context {
 const SERVER_HEADER: &str = "Icecast 2.4.4 (Carillon)";
 
 impl Context {
-    /// A context with the usual Server header .
+    /// A context with the usual Server header.
     pub fn new(registry: Arc<Registry>, gate: Arc<dyn Gate>) -> Self {
         Self {
             registry,
@@ -81,15 +81,15 @@ struct Answer {
 /// How long a client may take to receive an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long, and for how many bytes, the rest of a request is read after the answer: closing a
-/// socket with unread bytes resets the connection, which can take the answer with it.
+/// How long, and for how many bytes, the rest of a request is read after the answer: closing a socket with
+/// unread bytes resets the connection, and the answer may be lost with it.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 
-/// A client that keeps talking while it waits is read in pieces of this size, and not heard.
+/// The input of a client that keeps sending while it waits is read in pieces of this size and ignored.
 const CHATTER_BYTES: usize = 64;
 
-/// Waits for a decision, unless the client leaves: then nothing is held for it any longer. `None` when it has
+/// Waits for a decision, unless the client leaves: then what was held for it is released. `None` when it has
 /// left.
 async fn unless_gone<S, T>(socket: &mut S, decision: impl Future<Output = T>) -> Option<T>
 where
@@ -100,7 +100,7 @@ where
         while socket.read(&mut chatter).await.is_ok_and(|count| count > 0) {}
     };
     tokio::select! {
-        // First, so that who need not wait is answered even if it has closed its half.
+        // First, so that a client that need not wait is answered even if it has closed its half.
         biased;
         decision = decision => Some(decision),
         () = left => None,
@@ -130,7 +130,7 @@ where
     socket.shutdown().await?;
     let mut rest = socket.take(DRAIN_BYTES_MAX);
     let drain = async { tokio::io::copy(&mut rest, &mut tokio::io::sink()).await };
-    // The answer is out; whatever the client still does is of no interest.
+    // The answer is out; what the client does now does not matter.
     if let Ok(Err(error)) = timeout(DRAIN_TIMEOUT, drain).await {
         tracing::trace!(%error, "the client closed first");
     }

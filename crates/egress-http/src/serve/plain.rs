@@ -11,11 +11,10 @@ use super::decide::{Decision, Listen, decide};
 use super::{Context, Outcome, answer, unless_gone};
 use crate::Target;
 
-/// Serves a request for a stream: answers it, or hands the socket to
-/// the fan-out, where it stays until the listener leaves.
+/// Serves a request for a stream: answers it, or hands the socket to the fan-out, where it stays until the
+/// listener leaves.
 ///
-/// `permit` is the listener's place under the server's limits; it is held as long as the listener
-/// is there.
+/// `permit` counts the listener towards the server's limits; it is held as long as the listener stays.
 pub async fn serve_plain(
     context: &Context,
     mut socket: TcpStream,
@@ -25,7 +24,7 @@ pub async fn serve_plain(
     permit: Option<Permit>,
 ) -> Outcome {
     let decision = {
-        // Pinned, so that it is not there a second time in what waits for it.
+        // Pinned here: moved, it would take its memory twice in the waiting future.
         let decision = pin!(decide(context, &target, &head, peer, permit));
         unless_gone(&mut socket, decision).await
     };

@@ -26,7 +26,7 @@ use crate::Target;
 /// How long it may take to give a client something; the same patience as for a plain socket.
 const WRITE_STALLED_AFTER: Duration = net::tcp::USER_TIMEOUT;
 
-/// A client that keeps talking while it listens is read in pieces of this size, and not heard.
+/// The input of a client that keeps sending while it listens is read in pieces of this size and ignored.
 const CHATTER_BYTES: usize = 256;
 
 /// Serves a request for a stream, on any connection, until it ends.
@@ -44,7 +44,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin,
 {
     let decision = {
-        // Pinned, so that it is not there a second time in what waits for it.
+        // Pinned here: moved, it would take its memory twice in the waiting future.
         let decision = pin!(decide(context, &target, &head, peer, permit));
         unless_gone(&mut socket, decision).await
     };
@@ -56,7 +56,7 @@ where
         Decision::Listen(listen) => {
             let (head, reader) = follow(context, *listen);
             let id = reader.id();
-            // In a box, because it is larger than what goes before, in which thousands may wait.
+            // Boxed, because it is larger than what goes before, in which thousands may wait.
             Box::pin(Pump { reader }.run(Connection(socket), Some(head))).await;
             Outcome::Listening(id)
         }
@@ -82,13 +82,13 @@ pub enum Reply {
     },
 }
 
-/// The body of a listener's answer, which is still to be given.
+/// The body of a listener's answer, not yet sent.
 #[derive(Debug)]
 pub struct LiveBody(LogReader);
 
 impl LiveBody {
-    /// Gives the body in pieces, as fast as they are taken, until either side ends it. The channel's capacity
-    /// is what lies between the lane and the client.
+    /// Sends the body in pieces, as fast as they are taken, until either side ends it. The channel's capacity
+    /// bounds what is buffered between the lane and the client.
     pub async fn feed(self, pieces: mpsc::Sender<Bytes>) {
         Pump { reader: self.0 }.run(pieces, None).await;
     }
@@ -132,13 +132,13 @@ trait Outlet: Send {
     /// Takes a piece.
     fn take(&mut self, bytes: Bytes) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// Sees to it that everything taken is on its way.
+    /// Sends on everything taken so far.
     fn flush(&mut self) -> impl Future<Output = io::Result<()>> + Send;
 
     /// Resolves when the client has left.
     fn left(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Ends in order.
+    /// Closes in order.
     fn end(self) -> impl Future<Output = io::Result<()>> + Send;
 }
 
@@ -193,7 +193,7 @@ impl Pump {
         match self.send(&mut outlet, head).await {
             // The reader knows why the lane ended.
             End::Lane => {
-                // Whether the client hears the goodbye does not matter any more.
+                // It no longer matters whether the client receives the goodbye.
                 if let Ok(Err(error)) = timeout(WRITE_STALLED_AFTER, outlet.end()).await {
                     tracing::trace!(%error, "the client closed first");
                 }

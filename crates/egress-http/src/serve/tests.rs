@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::{Context, Outcome, serve_plain, serve_secure};
 use crate::testing::{
-    House, PASSWORD, PATIENCE, assert_same, audio_track, mp3_frame, mp3_items, name, no_burst,
+    TestServer, PASSWORD, PATIENCE, assert_same, audio_track, mp3_frame, mp3_items, name, no_burst,
     sample, video_track, write,
 };
 use crate::{Target, addresses};
@@ -38,14 +38,14 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n")
 }
 
-/// Makes a request; the client's end, and what will become of the request.
-async fn ask(house: &House, request: &str) -> (TcpStream, JoinHandle<Outcome>) {
+/// Makes a request. Returns the client's end, and the request's outcome to come.
+async fn ask(server: &TestServer, request: &str) -> (TcpStream, JoinHandle<Outcome>) {
     let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(door.local_addr().unwrap())
         .await
         .unwrap();
     let (socket, peer) = door.accept().await.unwrap();
-    let (context, head) = (house.context.clone(), parse(request));
+    let (context, head) = (server.context.clone(), parse(request));
     let target = find(&context, &head);
     let serving =
         tokio::spawn(async move { serve_plain(&context, socket, target, head, peer, None).await });
@@ -53,8 +53,8 @@ async fn ask(house: &House, request: &str) -> (TcpStream, JoinHandle<Outcome>) {
 }
 
 /// The whole answer to a request that does not become a listener.
-async fn answer_to(house: &House, request: &str) -> (Status, String) {
-    let (mut client, serving) = ask(house, request).await;
+async fn answer_to(server: &TestServer, request: &str) -> (Status, String) {
+    let (mut client, serving) = ask(server, request).await;
     let mut bytes = Vec::new();
     timeout(PATIENCE, client.read_to_end(&mut bytes))
         .await
@@ -69,7 +69,7 @@ async fn answer_to(house: &House, request: &str) -> (Status, String) {
         panic!("it is answered");
     };
     assert_eq!(count, bytes.len());
-    assert_eq!(house.context.registry.fanout().listeners(), 0);
+    assert_eq!(server.context.registry.fanout().listeners(), 0);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     assert!(text.contains("Access-Control-Allow-Origin: *"), "{text}");
     assert!(text.contains("Connection: Close"), "{text}");
@@ -96,8 +96,8 @@ async fn read_until(client: &mut (impl AsyncReadExt + Unpin), end: &[u8]) -> Vec
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_listeners_get_the_same_bytes() {
     const LISTENERS: usize = 200;
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("radio", Container::Mp3);
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("radio", Container::Mp3);
     let items = mp3_items(3 * LISTENERS);
     let all: Arc<[u8]> = (0..3 * LISTENERS)
         .flat_map(mp3_frame)
@@ -107,7 +107,7 @@ async fn two_hundred_listeners_get_the_same_bytes() {
     for (index, item) in items.iter().enumerate() {
         write(&mut publisher, std::slice::from_ref(item));
         if index % 3 == 2 && listeners.len() < LISTENERS {
-            let (mut client, serving) = ask(&house, &get("/radio")).await;
+            let (mut client, serving) = ask(&server, &get("/radio")).await;
             let listening = serving.await.unwrap();
             assert!(matches!(listening, Outcome::Listening(_)));
             let last = mp3_frame(3 * LISTENERS - 1);
@@ -128,13 +128,13 @@ async fn two_hundred_listeners_get_the_same_bytes() {
 
 #[tokio::test]
 async fn a_listener_is_recorded_without_its_key_and_leaves_with_a_reason() {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("secret/radio", Container::Mp3);
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("secret/radio", Container::Mp3);
     let request = format!(
         "GET /secret/radio?key={} HTTP/1.1\r\nUser-Agent: x\r\nIcy-MetaData: 1\r\n\r\n",
         PASSWORD.replace(' ', "%20")
     );
-    let (mut client, serving) = ask(&house, &request).await;
+    let (mut client, serving) = ask(&server, &request).await;
     let Outcome::Listening(id) = serving.await.unwrap() else {
         panic!("the key is right");
     };
@@ -142,27 +142,27 @@ async fn a_listener_is_recorded_without_its_key_and_leaves_with_a_reason() {
     assert!(head.starts_with("HTTP/1.0 200 OK\r\n") && head.contains("\r\nicy-metaint: 16000\r\n"));
     write(&mut publisher, &mp3_items(10));
     read_until(&mut client, &mp3_frame(9)).await;
-    let directory = house.context.registry.fanout().directory();
+    let directory = server.context.registry.fanout().directory();
     let record = directory.get(id).unwrap();
     assert_eq!(record.request, "GET /secret/radio HTTP/1.1");
     assert_eq!((&record.agent[..], record.format.name), ("x", "icy"));
     drop(client);
-    let departure = house.departures.recv_timeout(PATIENCE).unwrap();
+    let departure = server.departures.recv_timeout(PATIENCE).unwrap();
     assert_eq!((departure.id, departure.reason), (id, Reason::Left));
 }
 
 #[tokio::test]
 async fn a_listener_that_says_much_of_itself_is_recorded_in_few_words() {
-    let house = House::new(no_burst());
-    let _publisher = house.publish("radio", Container::Mp3);
+    let server = TestServer::new(no_burst());
+    let _publisher = server.publish("radio", Container::Mp3);
     // Characters of two bytes, of which the limit would split one.
     let long = format!("x{}", "ö".repeat(1000));
     let request = format!("GET /radio HTTP/1.1\r\nUser-Agent: {long}\r\nReferer: {long}\r\n\r\n");
-    let (_client, serving) = ask(&house, &request).await;
+    let (_client, serving) = ask(&server, &request).await;
     let Outcome::Listening(id) = serving.await.unwrap() else {
         panic!("it may listen");
     };
-    let record = house.context.registry.fanout().directory().get(id).unwrap();
+    let record = server.context.registry.fanout().directory().get(id).unwrap();
     for text in [&record.agent, &record.referer] {
         assert_eq!((text.len(), text.capacity()), (511, 511));
         assert!(long.starts_with(&text[..]));
@@ -171,7 +171,7 @@ async fn a_listener_that_says_much_of_itself_is_recorded_in_few_words() {
 
 #[tokio::test]
 async fn a_source_cannot_make_its_stream_a_page() {
-    let house = House::new(Settings::default());
+    let server = TestServer::new(Settings::default());
     let mut publishers = Vec::new();
     for (path, container, content_type, expected) in [
         (
@@ -200,8 +200,8 @@ async fn a_source_cannot_make_its_stream_a_page() {
         ),
         ("tv", Container::Other, "video/nsv", "video/nsv"),
     ] {
-        publishers.push(house.publish_as(path, container, content_type, &[]));
-        let (status, head) = answer_to(&house, &format!("HEAD /{path} HTTP/1.1\r\n\r\n")).await;
+        publishers.push(server.publish_as(path, container, content_type, &[]));
+        let (status, head) = answer_to(&server, &format!("HEAD /{path} HTTP/1.1\r\n\r\n")).await;
         assert_eq!(status, Status::OK);
         let types: Vec<_> = head
             .lines()
@@ -217,9 +217,9 @@ async fn a_source_cannot_make_its_stream_a_page() {
 
 #[tokio::test]
 async fn errors_say_why() {
-    let house = House::new(Settings::default());
-    let _publisher = house.publish("secret/radio", Container::Mp3);
-    let _ogg = house.publish("music", Container::Ogg);
+    let server = TestServer::new(Settings::default());
+    let _publisher = server.publish("secret/radio", Container::Mp3);
+    let _ogg = server.publish("music", Container::Ogg);
     let cases = [
         (
             get("/nothing.flv"),
@@ -273,13 +273,13 @@ async fn errors_say_why() {
         ),
     ];
     for (request, status, words) in cases {
-        let (got, text) = answer_to(&house, &request).await;
+        let (got, text) = answer_to(&server, &request).await;
         assert_eq!(got, status, "{request}");
         assert!(text.contains(words), "{text}");
     }
 }
 
-/// Knows of all that is below `far/`, and one by its name; says the same of all.
+/// Knows all streams below `far/`, and one by its name; gives the same answer for all.
 struct Far(Located);
 
 impl Origin for Far {
@@ -310,28 +310,28 @@ async fn what_an_origin_says_decides_about_a_stream_that_is_not_here() {
             "The stream cannot be fetched at the moment.\n",
         ),
     ] {
-        let house = House::new(Settings::default());
-        house.context.registry.set_origin(Arc::new(Far(located)));
-        let (got, text) = answer_to(&house, &get("/far/show.flv")).await;
+        let server = TestServer::new(Settings::default());
+        server.context.registry.set_origin(Arc::new(Far(located)));
+        let (got, text) = answer_to(&server, &get("/far/show.flv")).await;
         assert_eq!(got, status);
         assert!(text.ends_with(words), "{text}");
         let comes_again = text.contains("\r\nRetry-After: ");
         assert_eq!(comes_again, located == Located::Unavailable, "{text}");
     }
-    let house = House::new(Settings::default());
-    house
+    let server = TestServer::new(Settings::default());
+    server
         .context
         .registry
         .set_origin(Arc::new(Far(Located::Coming)));
-    let (mut client, _serving) = ask(&house, &get("/far/show.flv")).await;
-    let _publisher = house.publish("far/show", Container::Tracks);
+    let (mut client, _serving) = ask(&server, &get("/far/show.flv")).await;
+    let _publisher = server.publish("far/show", Container::Tracks);
     assert!(read_head(&mut client).await.contains(" 200 OK\r\n"));
 }
 
 #[test]
 fn names_of_streams_elsewhere_mean_themselves_only_where_nothing_else_is_meant() {
-    let house = House::new(Settings::default());
-    let registry = &house.context.registry;
+    let server = TestServer::new(Settings::default());
+    let registry = &server.context.registry;
     registry.set_origin(Arc::new(Far(Located::Unknown)));
     let found = |path| Target::find(path, registry).map(|target| (target.name, target.extension));
     assert_eq!(found("/far/named.flv"), Some((name("far/named.flv"), None)));
@@ -340,7 +340,7 @@ fn names_of_streams_elsewhere_mean_themselves_only_where_nothing_else_is_meant()
         Some((name("far/1"), Some(Extension::Flv)))
     );
     assert_eq!(found("/far/1"), None);
-    let _here = house.publish("far/1.flv", Container::Mp3);
+    let _here = server.publish("far/1.flv", Container::Mp3);
     assert_eq!(found("/far/1.flv"), Some((name("far/1.flv"), None)));
     let perhaps = |path| Target::perhaps(path, registry).map(|target| target.name);
     assert_eq!(perhaps("/far/1"), Some(name("far/1")));
@@ -350,14 +350,14 @@ fn names_of_streams_elsewhere_mean_themselves_only_where_nothing_else_is_meant()
 }
 
 #[tokio::test]
-async fn who_comes_before_the_first_bytes_waits_for_their_type() {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish_as("radio", Container::Unknown, "audio/mpeg", &[]);
-    // Nothing comes: nobody is promised anything.
-    let (status, text) = answer_to(&house, &get("/radio")).await;
+async fn a_listener_before_the_first_bytes_waits_for_their_type() {
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish_as("radio", Container::Unknown, "audio/mpeg", &[]);
+    // No bytes come, so no answer may promise any.
+    let (status, text) = answer_to(&server, &get("/radio")).await;
     assert_eq!(status, Status::SERVICE_UNAVAILABLE);
     assert!(text.ends_with("The stream has not begun yet.\n"), "{text}");
-    let (mut client, _serving) = ask(&house, &get("/radio")).await;
+    let (mut client, _serving) = ask(&server, &get("/radio")).await;
     publisher.identify(Container::Adts, "audio/aac").unwrap();
     let head = read_head(&mut client).await;
     assert!(head.contains("\r\nContent-Type: audio/aac\r\n"), "{head}");
@@ -365,19 +365,19 @@ async fn who_comes_before_the_first_bytes_waits_for_their_type() {
 
 #[tokio::test]
 async fn codecs_decide_what_an_rtmp_stream_can_be() {
-    let house = House::new(Settings::default());
-    let mut publisher = house.publish("live/show", Container::Tracks);
-    let (waiting, serving) = ask(&house, &get("/live/show.mp3")).await;
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("live/show", Container::Tracks);
+    let (waiting, serving) = ask(&server, &get("/live/show.mp3")).await;
     write(&mut publisher, &[video_track(30), audio_track(Codec::Aac)]);
     drop(waiting);
     assert!(!matches!(serving.await.unwrap(), Outcome::Listening(_)));
-    let (status, text) = answer_to(&house, &get("/live/show.mp3")).await;
+    let (status, text) = answer_to(&server, &get("/live/show.mp3")).await;
     assert_eq!(status, Status::NOT_ACCEPTABLE);
     let words = "live/show carries H.264 and AAC, which cannot be sent as .mp3; \
         it can be heard at /live/show.flv and /live/show.ts and /live/show.aac.\n";
     assert!(text.ends_with(words), "{text}");
     for extension in [".ogg", ".webm"] {
-        let (status, text) = answer_to(&house, &get(&format!("/live/show{extension}"))).await;
+        let (status, text) = answer_to(&server, &get(&format!("/live/show{extension}"))).await;
         assert_eq!(status, Status::NOT_ACCEPTABLE);
         assert!(
             text.contains(&format!("cannot be sent as {extension}; ")),
@@ -385,12 +385,12 @@ async fn codecs_decide_what_an_rtmp_stream_can_be() {
         );
     }
     // The size of its pictures cannot be read.
-    let (status, text) = answer_to(&house, &get("/live/show.mp4")).await;
+    let (status, text) = answer_to(&server, &get("/live/show.mp4")).await;
     assert_eq!(status, Status::NOT_ACCEPTABLE);
     assert!(text.contains("cannot be sent as .mp4; "), "{text}");
 
     let browser = "GET /live/show?key=a HTTP/1.1\r\nAccept: text/html,*/*;q=0.8\r\n\r\n";
-    let (status, text) = answer_to(&house, browser).await;
+    let (status, text) = answer_to(&server, browser).await;
     assert_eq!(status, Status::FOUND);
     assert!(text.contains("\r\nLocation: show/?key=a\r\n"));
 
@@ -399,7 +399,7 @@ async fn codecs_decide_what_an_rtmp_stream_can_be() {
         &[sample(TrackId::VIDEO, 0, true, vec![1; 50])],
     );
     for path in ["/live/show", "/live/show.flv"] {
-        let (mut client, _) = ask(&house, &get(path)).await;
+        let (mut client, _) = ask(&server, &get(path)).await;
         assert!(
             read_head(&mut client)
                 .await
@@ -413,14 +413,14 @@ async fn codecs_decide_what_an_rtmp_stream_can_be() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_has_not_begun_is_waited_for() {
-    let house = House::new(Settings::default());
-    let _publisher = house.publish("live/show", Container::Tracks);
-    let (mut client, server) = duplex(64 * 1024);
+    let server = TestServer::new(Settings::default());
+    let _publisher = server.publish("live/show", Container::Tracks);
+    let (mut client, socket) = duplex(64 * 1024);
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let request = parse(&get("/live/show.aac"));
     let asked = tokio::time::Instant::now();
-    let target = find(&house.context, &request);
-    let outcome = async { serve_secure(&house.context, server, target, request, peer, None).await };
+    let target = find(&server.context, &request);
+    let outcome = async { serve_secure(&server.context, socket, target, request, peer, None).await };
     let mut text = String::new();
     let (outcome, read) = tokio::join!(outcome, client.read_to_string(&mut text));
     read.unwrap();
@@ -434,17 +434,17 @@ async fn a_stream_that_has_not_begun_is_waited_for() {
 
 #[tokio::test]
 async fn heads_and_probes_are_no_listeners() {
-    let house = House::new(Settings::default());
-    let mut publisher = house.publish("radio.mp3", Container::Mp3);
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("radio.mp3", Container::Mp3);
     write(&mut publisher, &mp3_items(10));
     let curl = "HEAD /radio.mp3 HTTP/1.1\r\nHost: h\r\nUser-Agent: curl/8\r\nAccept: */*\r\n\r\n";
-    let (status, text) = answer_to(&house, curl).await;
+    let (status, text) = answer_to(&server, curl).await;
     assert_eq!(status, Status::OK);
     assert!(text.ends_with("\r\n\r\n") && text.contains("Content-Type: audio/mpeg"));
 
     let probe = "GET /radio.mp3 HTTP/1.1\r\nRange: bytes=0-1\r\nIcy-MetaData: 1\r\n\
         User-Agent: AppleCoreMedia/1.0.0\r\n\r\n";
-    let (mut client, serving) = ask(&house, probe).await;
+    let (mut client, serving) = ask(&server, probe).await;
     let head = read_head(&mut client).await;
     assert!(head.starts_with("HTTP/1.0 200 OK\r\n") && !head.contains("Content-Length"));
     let mut rest = Vec::new();
@@ -452,11 +452,11 @@ async fn heads_and_probes_are_no_listeners() {
     assert_eq!(rest, [0xFF, 0xFB]);
     drop(client);
     assert!(matches!(serving.await.unwrap(), Outcome::Answered { .. }));
-    let info = house.context.registry.stream(&name("radio.mp3")).unwrap();
+    let info = server.context.registry.stream(&name("radio.mp3")).unwrap();
     assert_eq!(info.info().listeners_peak, 0);
 
     let open_ended = "GET /radio.mp3 HTTP/1.1\r\nRange: bytes=0-\r\n\r\n";
-    let (mut client, serving) = ask(&house, open_ended).await;
+    let (mut client, serving) = ask(&server, open_ended).await;
     assert!(matches!(serving.await.unwrap(), Outcome::Listening(_)));
     assert!(
         read_head(&mut client)
@@ -466,10 +466,10 @@ async fn heads_and_probes_are_no_listeners() {
     read_until(&mut client, &mp3_frame(9)).await;
 }
 
-/// Waits until so many questions wait for the gate.
-async fn until_waiting(house: &House, count: usize) {
+/// Waits until `count` decisions wait for the gate.
+async fn until_waiting(server: &TestServer, count: usize) {
     let reached = async {
-        while house.gate.waiting() != count {
+        while server.gate.waiting() != count {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
@@ -478,49 +478,49 @@ async fn until_waiting(house: &House, count: usize) {
 
 #[tokio::test]
 async fn a_listener_waits_for_its_permission_and_no_longer_than_it_is_there() {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("late/radio", Container::Mp3);
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("late/radio", Container::Mp3);
     write(&mut publisher, &mp3_items(20));
-    let (mut client, _serving) = ask(&house, &get("/late/radio")).await;
-    let (gone, serving) = ask(&house, &get("/late/radio")).await;
-    let (mut secure, _secure_serving) = ask_secure(&house, &get("/late/radio")).await;
-    let (gone_secure, serving_secure) = ask_secure(&house, &get("/late/radio")).await;
-    until_waiting(&house, 4).await;
+    let (mut client, _serving) = ask(&server, &get("/late/radio")).await;
+    let (gone, serving) = ask(&server, &get("/late/radio")).await;
+    let (mut secure, _secure_serving) = ask_secure(&server, &get("/late/radio")).await;
+    let (gone_secure, serving_secure) = ask_secure(&server, &get("/late/radio")).await;
+    until_waiting(&server, 4).await;
     drop((gone, gone_secure));
     for serving in [serving, serving_secure] {
         let outcome = timeout(PATIENCE, serving).await.unwrap().unwrap();
         assert_eq!(outcome, Outcome::Gone);
     }
-    until_waiting(&house, 2).await;
-    assert_eq!(house.context.registry.fanout().listeners(), 0);
-    // What is said while waiting is not heard.
+    until_waiting(&server, 2).await;
+    assert_eq!(server.context.registry.fanout().listeners(), 0);
+    // What the client sends while it waits is ignored.
     client.write_all(b"hello?").await.unwrap();
-    house.gate.open();
+    server.gate.open();
     assert!(read_head(&mut client).await.starts_with("HTTP/1.1 200"));
     assert!(read_head(&mut secure).await.starts_with("HTTP/1.1 200"));
 }
 
-/// Begins to listen the secure way.
-async fn ask_secure(house: &House, request: &str) -> (DuplexStream, JoinHandle<Outcome>) {
-    let (client, server) = duplex(1024);
-    let (context, head) = (house.context.clone(), parse(request));
+/// Begins to listen over a secure connection.
+async fn ask_secure(server: &TestServer, request: &str) -> (DuplexStream, JoinHandle<Outcome>) {
+    let (client, socket) = duplex(1024);
+    let (context, head) = (server.context.clone(), parse(request));
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
     let permit = Some(Permit::new(()));
     let target = find(&context, &head);
     let serving =
         tokio::spawn(
-            async move { serve_secure(&context, server, target, head, peer, permit).await },
+            async move { serve_secure(&context, socket, target, head, peer, permit).await },
         );
     (client, serving)
 }
 
 #[tokio::test]
 async fn a_secure_listener_hears_the_same_until_it_leaves() {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("radio", Container::Mp3);
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("radio", Container::Mp3);
     let items = mp3_items(300);
     write(&mut publisher, &items[..2]);
-    let (mut client, serving) = ask_secure(&house, &get("/radio")).await;
+    let (mut client, serving) = ask_secure(&server, &get("/radio")).await;
     read_head(&mut client).await;
     let mut heard = read_until(&mut client, &mp3_frame(0)).await;
     for batch in items[2..].chunks(50) {
@@ -529,28 +529,28 @@ async fn a_secure_listener_hears_the_same_until_it_leaves() {
     heard.extend(read_until(&mut client, &mp3_frame(299)).await);
     let all: Vec<u8> = (0..300).flat_map(mp3_frame).collect();
     assert_same(&heard, &all, "all of it");
-    // The client says something, which is not heard, and closes while nothing is being sent.
+    // The client sends something, which is ignored, and closes while nothing is being sent.
     client.write_all(b"hello?").await.unwrap();
     drop(client);
     let outcome = timeout(PATIENCE, serving).await.unwrap().unwrap();
-    let departure = house.departures.recv_timeout(PATIENCE).unwrap();
+    let departure = server.departures.recv_timeout(PATIENCE).unwrap();
     assert_eq!(outcome, Outcome::Listening(departure.id));
     assert_eq!(departure.reason, Reason::Left);
 }
 
 #[tokio::test]
 async fn a_secure_listener_is_let_go_when_the_stream_ends_or_it_is_kicked() {
-    let house = House::new(Settings::default());
-    let mut publisher = house.publish("radio", Container::Mp3);
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("radio", Container::Mp3);
     write(&mut publisher, &mp3_items(5));
     for reason in [Reason::Kicked, Reason::Ended] {
-        let (mut client, serving) = ask_secure(&house, &get("/radio")).await;
+        let (mut client, serving) = ask_secure(&server, &get("/radio")).await;
         read_head(&mut client).await;
         read_until(&mut client, &mp3_frame(4)).await;
-        let registry = &house.context.registry;
+        let registry = &server.context.registry;
         if reason == Reason::Kicked {
-            let everybody = registry.fanout().directory().list();
-            registry.fanout().kick(everybody[0].id);
+            let listeners = registry.fanout().directory().list();
+            registry.fanout().kick(listeners[0].id);
         } else {
             registry.end_all();
         }
@@ -561,7 +561,7 @@ async fn a_secure_listener_is_let_go_when_the_stream_ends_or_it_is_kicked() {
             .unwrap();
         assert!(rest.is_empty());
         serving.await.unwrap();
-        let departure = house.departures.recv_timeout(PATIENCE).unwrap();
+        let departure = server.departures.recv_timeout(PATIENCE).unwrap();
         assert_eq!(departure.reason, reason);
         registry.fanout().directory().leave(&departure);
     }
@@ -569,22 +569,22 @@ async fn a_secure_listener_is_let_go_when_the_stream_ends_or_it_is_kicked() {
 
 #[tokio::test(start_paused = true)]
 async fn a_secure_listener_that_takes_nothing_is_given_up() {
-    let house = House::new(Settings::default());
-    let mut publisher = house.publish("radio", Container::Mp3);
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("radio", Container::Mp3);
     write(&mut publisher, &mp3_items(50));
-    let (mut client, serving) = ask_secure(&house, &get("/radio")).await;
+    let (mut client, serving) = ask_secure(&server, &get("/radio")).await;
     read_head(&mut client).await;
     serving.await.unwrap();
-    let departure = house.departures.recv_timeout(PATIENCE).unwrap();
+    let departure = server.departures.recv_timeout(PATIENCE).unwrap();
     assert_eq!(departure.reason, Reason::Lag);
 }
 
 #[test]
 fn only_streams_are_claimed() {
-    let house = House::new(Settings::default());
-    let _show = house.publish("live/show", Container::Tracks);
-    let _flv = house.publish("odd.flv", Container::Mp3);
-    let registry = &house.context.registry;
+    let server = TestServer::new(Settings::default());
+    let _show = server.publish("live/show", Container::Tracks);
+    let _flv = server.publish("odd.flv", Container::Mp3);
+    let registry = &server.context.registry;
     let claimed = |path: &str| {
         let head = parse(&get(path));
         Target::find(&head.path(), registry).is_some()
@@ -617,16 +617,16 @@ fn only_streams_are_claimed() {
 
 #[test]
 fn addresses_are_those_that_work() {
-    let house = House::new(Settings::default());
+    let server = TestServer::new(Settings::default());
     let listed = |stream: &str| {
-        let info = house.context.registry.stream(&name(stream)).unwrap().info();
+        let info = server.context.registry.stream(&name(stream)).unwrap().info();
         let addresses = addresses(&info);
         let paths = addresses
             .iter()
             .map(|a| format!("{} {} {}", a.label, a.path, a.media_type));
         paths.collect::<Vec<_>>()
     };
-    let mut show = house.publish("live/show", Container::Tracks);
+    let mut show = server.publish("live/show", Container::Tracks);
     assert_eq!(listed("live/show"), ["FLV /live/show.flv video/x-flv"]);
     write(&mut show, &[video_track(30), audio_track(Codec::Mp3)]);
     assert_eq!(
@@ -637,7 +637,7 @@ fn addresses_are_those_that_work() {
             "MP3 /live/show.mp3 audio/mpeg"
         ]
     );
-    let mut radio = house.publish("radio", Container::Mp3);
+    let mut radio = server.publish("radio", Container::Mp3);
     write(&mut radio, &mp3_items(3));
     assert_eq!(
         listed("radio"),
@@ -648,8 +648,8 @@ fn addresses_are_those_that_work() {
             "MPEG-TS /radio.ts video/mp2t",
         ]
     );
-    // Layer II has no place in FLV.
-    let mut old = house.publish("old", Container::Mp3);
+    // FLV cannot carry Layer II.
+    let mut old = server.publish("old", Container::Mp3);
     let track = Track {
         id: TrackId::AUDIO,
         kind: Kind::Audio,
@@ -662,8 +662,8 @@ fn addresses_are_those_that_work() {
     };
     write(&mut old, &[Item::Track(Arc::new(track))]);
     assert_eq!(listed("old"), ["MP3 /old audio/mpeg"]);
-    let _ogg = house.publish("music", Container::Ogg);
+    let _ogg = server.publish("music", Container::Ogg);
     assert_eq!(listed("music"), ["Ogg /music application/ogg"]);
-    let _other = house.publish_as("tv", Container::Other, "video/nsv", &[]);
+    let _other = server.publish_as("tv", Container::Other, "video/nsv", &[]);
     assert_eq!(listed("tv"), ["source /tv video/nsv"]);
 }

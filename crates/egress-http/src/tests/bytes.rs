@@ -9,7 +9,7 @@ use media::codec::aac::AdtsHeader;
 use media::{Codec, Container, Framing, Item, Kind, Span, Track, TrackId};
 
 use crate::testing::{
-    ASC, House, assert_same, audio_track, demux, mp3_frame, mp3_items, no_burst, sample, samples,
+    ASC, TestServer, assert_same, audio_track, demux, mp3_frame, mp3_items, no_burst, sample, samples,
     video_track, write,
 };
 use formats::Form;
@@ -96,12 +96,12 @@ fn is_join(item: &Item) -> bool {
 
 /// Joins after each item of a running lane and checks every listener's bytes.
 fn join_everywhere(container: Container, items: &[Item]) -> Vec<Vec<u8>> {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("it", container);
-    let mut joiners = vec![(None, house.join("it", Form::Source))];
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("it", container);
+    let mut joiners = vec![(None, server.join("it", Form::Source))];
     for (index, item) in items.iter().enumerate() {
         write(&mut publisher, std::slice::from_ref(item));
-        // Whoever has waited starts as soon as it can.
+        // A listener that waited starts as soon as it can.
         for (join, joiner) in &mut joiners {
             if join.is_none() && is_join(item) {
                 *join = Some(index);
@@ -109,7 +109,7 @@ fn join_everywhere(container: Container, items: &[Item]) -> Vec<Vec<u8>> {
             joiner.drain();
         }
         let newest = items[..=index].iter().rposition(is_join);
-        joiners.push((newest, house.join("it", Form::Source)));
+        joiners.push((newest, server.join("it", Form::Source)));
     }
     let mut received = Vec::new();
     for (join, mut joiner) in joiners {
@@ -159,10 +159,10 @@ fn a_lane_that_opens_late_gives_the_header_once() {
     let chain = [opus_link(1, 5), opus_link(2, 5)].concat();
     let items = demux("application/ogg", &chain);
     for cut in 1..items.len() {
-        let house = House::new(no_burst());
-        let mut publisher = house.publish("it", Container::Ogg);
+        let server = TestServer::new(no_burst());
+        let mut publisher = server.publish("it", Container::Ogg);
         write(&mut publisher, &items[..cut]);
-        let mut joiner = house.join("it", Form::Source);
+        let mut joiner = server.join("it", Form::Source);
         for item in &items[cut..] {
             write(&mut publisher, std::slice::from_ref(item));
             joiner.drain();
@@ -185,8 +185,8 @@ fn a_lane_that_opens_late_gives_the_header_once() {
 #[test]
 fn a_laggard_leaves_webm_between_clusters() {
     let settings = impatient();
-    let house = House::new(settings);
-    let mut publisher = house.publish("it", Container::WebM);
+    let server = TestServer::new(settings);
+    let mut publisher = server.publish("it", Container::WebM);
     let piece = |number: i64| {
         let data = format!("[{number}]").into_bytes();
         sample(TrackId::AUDIO, number * 1_000, number % 4 == 0, data)
@@ -196,7 +196,7 @@ fn a_laggard_leaves_webm_between_clusters() {
         &[Item::Header(b"<header>".as_slice().into())],
     );
     write(&mut publisher, &(0..6).map(piece).collect::<Vec<_>>());
-    let mut joiner = house.join("it", Form::Source);
+    let mut joiner = server.join("it", Form::Source);
     assert_eq!(joiner.drain(), b"<header>[4][5]");
     write(&mut publisher, &(6..30).map(piece).collect::<Vec<_>>());
     assert_eq!(joiner.drain(), b"<header>[4][5][6][7][28][29]");
@@ -204,15 +204,15 @@ fn a_laggard_leaves_webm_between_clusters() {
 
 #[test]
 fn a_laggard_that_skips_to_another_link_gets_its_headers() {
-    let house = House::new(impatient());
-    let mut publisher = house.publish("it", Container::Ogg);
+    let server = TestServer::new(impatient());
+    let mut publisher = server.publish("it", Container::Ogg);
     let piece = |number: i64| {
         let data = format!("[{number}]").into_bytes();
         sample(TrackId::AUDIO, number * 1_000, true, data)
     };
     let header = |text: &'static str| Item::Header(text.as_bytes().into());
     write(&mut publisher, &[header("<one>"), piece(0)]);
-    let mut joiner = house.join("it", Form::Source);
+    let mut joiner = server.join("it", Form::Source);
     assert_eq!(joiner.drain(), b"<one>[0]");
     write(&mut publisher, &(1..20).map(piece).collect::<Vec<_>>());
     assert_eq!(joiner.drain(), b"<one>[0][19]");
@@ -251,10 +251,10 @@ fn rtmp_items(codec: Codec, frame: impl Fn(usize) -> Vec<u8>) -> Vec<Item> {
 fn aac_of_an_rtmp_stream_becomes_adts() {
     let unit = |number: usize| vec![number as u8; 50 + number];
     let items = rtmp_items(Codec::Aac, unit);
-    let house = House::new(Settings::default());
-    let mut publisher = house.publish("live/show", Container::Tracks);
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(&mut publisher, &items[..4]);
-    let mut joiner = house.join("live/show", Form::Aac);
+    let mut joiner = server.join("live/show", Form::Aac);
     write(&mut publisher, &items[4..]);
     let mut demuxer = frames::Demuxer::new(Syntax::Adts);
     let mut heard = Vec::new();
@@ -270,10 +270,10 @@ fn aac_of_an_rtmp_stream_becomes_adts() {
 #[test]
 fn mp3_of_an_rtmp_stream_is_only_its_frames() {
     let items = rtmp_items(Codec::Mp3, mp3_frame);
-    let house = House::new(Settings::default());
-    let mut publisher = house.publish("live/show", Container::Tracks);
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(&mut publisher, &items);
-    let mut joiner = house.join("live/show", Form::Mp3);
+    let mut joiner = server.join("live/show", Form::Mp3);
     let all: Vec<u8> = (0..60).flat_map(mp3_frame).collect();
     // Without a burst a listener of a stream with pictures starts at the newest frame.
     assert_same(joiner.drain(), &mp3_frame(59), "the newest frame");
@@ -284,11 +284,11 @@ fn mp3_of_an_rtmp_stream_is_only_its_frames() {
 
 #[test]
 fn a_track_that_turns_into_another_codec_falls_silent() {
-    let house = House::new(Settings::default());
-    let mut publisher = house.publish("live/show", Container::Tracks);
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("live/show", Container::Tracks);
     let frame = sample(TrackId::AUDIO, 0, true, vec![1; 30]);
     write(&mut publisher, &[audio_track(Codec::Aac), frame.clone()]);
-    let mut joiner = house.join("live/show", Form::Aac);
+    let mut joiner = server.join("live/show", Form::Aac);
     let before = joiner.drain().len();
     assert_eq!(before, AdtsHeader::BYTES + 30);
     write(&mut publisher, &[audio_track(Codec::Mp3), frame.clone()]);
@@ -309,10 +309,10 @@ fn only_the_first_track_of_its_codec_is_heard() {
         channels: 2,
         flv: None,
     }));
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("live/show", Container::Tracks);
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(&mut publisher, &[audio_track(Codec::Aac), other]);
-    let mut joiner = house.join("live/show", Form::Aac);
+    let mut joiner = server.join("live/show", Form::Aac);
     write(
         &mut publisher,
         &[

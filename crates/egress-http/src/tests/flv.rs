@@ -7,12 +7,12 @@ use media::codec::aac::AdtsHeader;
 use media::{Codec, Container, Item, Script, Span, Timestamp, TrackId};
 
 use crate::testing::{
-    ASC, House, audio_track, avc_config, demux, mp3_frame, mp3_items, no_burst, sample, samples,
+    ASC, TestServer, audio_track, avc_config, demux, mp3_frame, mp3_items, no_burst, sample, samples,
     video_track, write,
 };
 use formats::Form;
 
-/// AMF0: the name, and an array that is enough for whoever looks for a key.
+/// AMF0: the name, and an array that suffices for a reader that looks for a key.
 fn metadata(keys: &str) -> Item {
     let body = [b"\x02\x00\x0AonMetaData", keys.as_bytes()].concat();
     Item::Metadata(Script {
@@ -73,10 +73,10 @@ fn opening() -> Vec<Item> {
 
 #[test]
 fn every_joiner_gets_the_headers_and_the_suffix_from_a_keyframe() {
-    let house = House::new(Settings::default());
-    let mut publisher = house.publish("live/show", Container::Tracks);
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(&mut publisher, &opening());
-    let mut joiners = vec![(None, house.join("live/show", Form::Flv))];
+    let mut joiners = vec![(None, server.join("live/show", Form::Flv))];
     let items = show(0);
     let is_join =
         |item: &Item| matches!(item, Item::Sample(s) if s.keyframe && s.track == TrackId::VIDEO);
@@ -87,10 +87,10 @@ fn every_joiner_gets_the_headers_and_the_suffix_from_a_keyframe() {
             joiner.drain();
         }
         let newest = items[..=index].iter().rposition(is_join);
-        joiners.push((newest, house.join("live/show", Form::Flv)));
+        joiners.push((newest, server.join("live/show", Form::Flv)));
     }
     for (join, mut joiner) in joiners {
-        let join = join.expect("there was a keyframe for everybody");
+        let join = join.expect("there was a keyframe for each listener");
         let bytes = joiner.drain();
         assert_eq!(bytes[..5], *b"FLV\x01\x05", "sound and pictures");
         let heard = read(bytes);
@@ -106,13 +106,13 @@ fn every_joiner_gets_the_headers_and_the_suffix_from_a_keyframe() {
 }
 
 #[test]
-fn a_new_configuration_reaches_those_who_listen_and_those_who_skip() {
-    let house = House::new(Settings::default());
-    let mut publisher = house.publish("live/show", Container::Tracks);
+fn a_new_configuration_reaches_listeners_that_follow_and_that_skip() {
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(&mut publisher, &opening());
     write(&mut publisher, &show(0));
-    let mut present = house.join("live/show", Form::Flv);
-    let mut laggard = house.join("live/show", Form::Flv);
+    let mut present = server.join("live/show", Form::Flv);
+    let mut laggard = server.join("live/show", Form::Flv);
     present.drain();
     laggard.drain();
     write(&mut publisher, &[video_track(31)]);
@@ -142,15 +142,15 @@ fn a_new_configuration_reaches_those_who_listen_and_those_who_skip() {
 
 #[test]
 fn sound_alone_is_joined_at_every_frame() {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("live/talk", Container::Tracks);
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("live/talk", Container::Tracks);
     write(&mut publisher, &[audio_track(Codec::Aac)]);
     let items: Vec<_> = (0..150)
         .map(|number| sample(TrackId::AUDIO, number * 20, true, vec![number as u8; 30]))
         .collect();
     for (index, item) in items.iter().enumerate() {
         write(&mut publisher, std::slice::from_ref(item));
-        let mut joiner = house.join("live/talk", Form::Flv);
+        let mut joiner = server.join("live/talk", Form::Flv);
         assert_eq!(joiner.drain()[4], 4, "sound only");
         let heard = read(joiner.drain());
         assert_eq!(seen(&heard), seen(&items[index..=index]));
@@ -159,13 +159,13 @@ fn sound_alone_is_joined_at_every_frame() {
 
 #[test]
 fn sound_waits_for_announced_pictures_but_not_for_ever() {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("live/show", Container::Tracks);
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(
         &mut publisher,
         &[metadata("videocodecid"), audio_track(Codec::Aac)],
     );
-    let mut joiner = house.join("live/show", Form::Flv);
+    let mut joiner = server.join("live/show", Form::Flv);
     let frame = |millis| sample(TrackId::AUDIO, millis, true, vec![1; 30]);
     write(
         &mut publisher,
@@ -175,9 +175,9 @@ fn sound_waits_for_announced_pictures_but_not_for_ever() {
     write(&mut publisher, &[frame(2_000)]);
     assert_eq!(seen(&read(joiner.drain())).len(), 1);
 
-    let mut publisher = house.publish("live/cam", Container::Tracks);
+    let mut publisher = server.publish("live/cam", Container::Tracks);
     write(&mut publisher, &opening());
-    let mut joiner = house.join("live/cam", Form::Flv);
+    let mut joiner = server.join("live/cam", Form::Flv);
     write(
         &mut publisher,
         &(0..500).map(|n| frame(n * 20)).collect::<Vec<_>>(),
@@ -189,10 +189,10 @@ fn sound_waits_for_announced_pictures_but_not_for_ever() {
 
 #[test]
 fn data_messages_pass_in_between() {
-    let house = House::new(Settings::default());
-    let mut publisher = house.publish("live/show", Container::Tracks);
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(&mut publisher, &opening());
-    let mut joiner = house.join("live/show", Form::Flv);
+    let mut joiner = server.join("live/show", Form::Flv);
     let script = Item::Script(Script {
         at: Timestamp::ZERO,
         body: b"\x02\x00\x0AonTextData\x05".as_slice().into(),
@@ -215,32 +215,32 @@ fn adts_and_mp3_sources_are_heard_as_flv_too() {
         .collect();
     let items = demux("audio/aac", &stream);
     assert_eq!(samples(&items).count(), 50);
-    let house = House::new(Settings::default());
-    let mut publisher = house.publish("radio", Container::Adts);
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("radio", Container::Adts);
     write(&mut publisher, &items);
-    let heard = read(house.join("radio", Form::Flv).drain());
+    let heard = read(server.join("radio", Form::Flv).drain());
     assert!(matches!(&heard[0], Item::Track(track) if track.config == ASC[..]));
     let payloads: Vec<_> = samples(&heard).map(|s| s.data.to_vec()).collect();
     assert_eq!(payloads, units);
     assert!(samples(&items).all(|s| AdtsHeader::parse(&s.data).is_some()));
 
-    let mut publisher = house.publish("rock", Container::Mp3);
+    let mut publisher = server.publish("rock", Container::Mp3);
     write(&mut publisher, &mp3_items(50));
-    let heard = read(house.join("rock", Form::Flv).drain());
+    let heard = read(server.join("rock", Form::Flv).drain());
     let frames: Vec<_> = samples(&heard).map(|s| s.data.to_vec()).collect();
     assert_eq!(frames, (0..50).map(mp3_frame).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_publisher_that_returns_goes_on_in_the_same_file() {
-    let house = House::new(Settings::default());
-    let mut publisher = house.publish("live/show", Container::Tracks);
+    let server = TestServer::new(Settings::default());
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(&mut publisher, &opening());
     write(&mut publisher, &show(0));
-    let mut joiner = house.join("live/show", Form::Flv);
+    let mut joiner = server.join("live/show", Form::Flv);
     joiner.drain();
     drop(publisher);
-    let mut publisher = house.publish("live/show", Container::Tracks);
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(&mut publisher, &opening());
     write(&mut publisher, &show(0));
     let heard = read(joiner.drain());

@@ -1,4 +1,4 @@
-//! Opus in Ogg: what a listener gets, whoever makes it.
+//! Opus in Ogg: what a listener gets, published or derived.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, Timestamp, Title, Track, TrackId,
 };
 
-use crate::testing::{House, Joiner, audio_track, demux, name, no_burst, sample, write};
+use crate::testing::{TestServer, Joiner, audio_track, demux, name, no_burst, sample, write};
 use formats::Form;
 
 fn opus(id: TrackId, pre_skip: u8) -> Track {
@@ -56,8 +56,8 @@ fn write_derived(writer: &DerivedWriter, numbers: std::ops::Range<i64>) {
     }
 }
 
-fn derivation(house: &House, stream: &str) -> Derivation {
-    let stream = house.context.registry.stream(&name(stream)).unwrap();
+fn derivation(server: &TestServer, stream: &str) -> Derivation {
+    let stream = server.context.registry.stream(&name(stream)).unwrap();
     stream.derive().unwrap()
 }
 
@@ -84,7 +84,7 @@ fn heard(joiner: &mut Joiner) -> (usize, Vec<u16>) {
     (links, numbers)
 }
 
-/// Has a listener begin where the stream begins: with nothing before it, that is the first page.
+/// Starts a listener where the stream begins: with nothing before it, that is the first page.
 fn begin(joiner: &mut Joiner) {
     assert_eq!(heard(joiner), (1, run(0..5)));
 }
@@ -95,17 +95,17 @@ fn run(range: std::ops::Range<u16>) -> Vec<u16> {
 
 #[test]
 fn the_publishers_own_is_passed_on_page_by_page() {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("live/show", Container::Tracks);
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(
         &mut publisher,
         &[Item::Track(Arc::new(opus(TrackId::AUDIO, 56)))],
     );
-    let mut first = house.join("live/show", Form::Opus);
+    let mut first = server.join("live/show", Form::Opus);
     (0..5).for_each(|number| write(&mut publisher, &[own(number)]));
     begin(&mut first);
     (5..52).for_each(|number| write(&mut publisher, &[own(number)]));
-    let mut later = house.join("live/show", Form::Opus);
+    let mut later = server.join("live/show", Form::Opus);
     (52..100).for_each(|number| write(&mut publisher, &[own(number)]));
     assert_eq!(heard(&mut first), (1, run(0..100)));
     assert_eq!(heard(&mut later), (1, run(45..100)));
@@ -113,45 +113,45 @@ fn the_publishers_own_is_passed_on_page_by_page() {
 
 #[test]
 fn what_is_derived_is_heard_across_publishers_as_one_link() {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("live/show", Container::Tracks);
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(&mut publisher, &[audio_track(Codec::Aac)]);
-    let mut listener = house.join("live/show", Form::Opus);
-    let derivation = derivation(&house, "live/show");
+    let mut listener = server.join("live/show", Form::Opus);
+    let derivation = derivation(&server, "live/show");
     let writer = derivation.writer();
     writer.track(&opus(TrackId::AUDIO, 56), Instant::now());
     for number in 0..50 {
         write(&mut publisher, &[own(number)]);
     }
-    // Not even AAC that looks like Opus is heard.
+    // AAC that looks like Opus is not heard either.
     assert_eq!(heard(&mut listener), (0, vec![]));
     write_derived(&writer, 0..5);
     begin(&mut listener);
     write_derived(&writer, 5..48);
     drop(publisher);
-    let mut publisher = house.publish("live/show", Container::Tracks);
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(&mut publisher, &[audio_track(Codec::Aac), own(0)]);
     write_derived(&writer, 48..100);
     assert_eq!(heard(&mut listener), (1, run(0..100)));
-    let mut later = house.join("live/show", Form::Opus);
+    let mut later = server.join("live/show", Form::Opus);
     write_derived(&writer, 100..105);
     assert_eq!(heard(&mut later), (1, run(95..105)));
-    assert!(!derivation.retire(), "somebody listens");
+    assert!(!derivation.retire(), "it has a listener");
 }
 
 #[test]
-fn other_opus_begins_another_link_for_everybody() {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("live/show", Container::Tracks);
-    let derivation = derivation(&house, "live/show");
+fn other_opus_begins_another_link_for_all_listeners() {
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("live/show", Container::Tracks);
+    let derivation = derivation(&server, "live/show");
     let writer = derivation.writer();
     write(&mut publisher, &[audio_track(Codec::Aac)]);
     writer.track(&opus(TrackId::AUDIO, 56), Instant::now());
-    let mut listener = house.join("live/show", Form::Opus);
+    let mut listener = server.join("live/show", Form::Opus);
     write_derived(&writer, 0..5);
     begin(&mut listener);
     write_derived(&writer, 5..12);
-    // The publisher's own is preferred from its announcement on.
+    // The publisher's own Opus is preferred from its announcement on.
     write(
         &mut publisher,
         &[Item::Track(Arc::new(opus(TrackId::AUDIO, 99)))],
@@ -161,10 +161,10 @@ fn other_opus_begins_another_link_for_everybody() {
     let mut expected = run(0..12);
     expected.extend(20..30);
     assert_eq!(heard(&mut listener), (2, expected));
-    let mut later = house.join("live/show", Form::Opus);
+    let mut later = server.join("live/show", Form::Opus);
     assert_eq!(heard(&mut later), (1, run(25..30)));
 
-    // It turns back: silence, and then what is derived again.
+    // The publisher turns back: silence, then the derived track again.
     write(&mut publisher, &[audio_track(Codec::Aac), own(30)]);
     writer.track(&opus(TrackId::AUDIO, 99), Instant::now());
     write_derived(&writer, 31..36);
@@ -174,14 +174,14 @@ fn other_opus_begins_another_link_for_everybody() {
 }
 
 #[test]
-fn those_who_come_are_told_the_title() {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("live/show", Container::Tracks);
+fn new_listeners_are_told_the_title() {
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("live/show", Container::Tracks);
     write(
         &mut publisher,
         &[Item::Track(Arc::new(opus(TrackId::AUDIO, 56)))],
     );
-    let mut first = house.join("live/show", Form::Opus);
+    let mut first = server.join("live/show", Form::Opus);
     (0..5).for_each(|number| write(&mut publisher, &[own(number)]));
     begin(&mut first);
     let text = "Bach - Toccata".to_owned();
@@ -191,7 +191,7 @@ fn those_who_come_are_told_the_title() {
     };
     write(&mut publisher, &[Item::Title(Arc::new(title))]);
     (5..15).for_each(|number| write(&mut publisher, &[own(number)]));
-    let mut later = house.join("live/show", Form::Opus);
+    let mut later = server.join("live/show", Form::Opus);
     let titles = |joiner: &mut Joiner| -> Vec<String> {
         let items = demux("application/ogg", joiner.drain());
         let titles = items.into_iter().filter_map(|item| match item {
@@ -205,6 +205,6 @@ fn those_who_come_are_told_the_title() {
     assert_eq!(
         heard(&mut first),
         (1, run(0..15)),
-        "nobody's link is broken for it"
+        "it breaks no link"
     );
 }

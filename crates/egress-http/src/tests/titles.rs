@@ -8,7 +8,7 @@ use formats::{Form, METAINT};
 use media::{Codec, Container, Item, Span, Title, TrackId};
 
 use crate::testing::{
-    House, Joiner, assert_same, audio_track, mp3_frame, mp3_items, no_burst, sample, write,
+    TestServer, Joiner, assert_same, audio_track, mp3_frame, mp3_items, no_burst, sample, write,
 };
 
 /// Enough for nine metadata blocks.
@@ -79,8 +79,8 @@ fn intervals(intervals: usize) -> usize {
 #[test]
 fn every_joiner_counts_the_same_and_hears_the_same() {
     let metaint = METAINT.get();
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("radio", Container::Mp3);
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("radio", Container::Mp3);
     let mut joiners = Vec::new();
     let mut written = 0;
     for item in programme() {
@@ -92,9 +92,9 @@ fn every_joiner_counts_the_same_and_hears_the_same() {
             let joiner: &mut Joiner = joiner;
             joiner.drain();
         }
-        let joiner = house.join("radio", Form::Icy);
-        // One interval before the newest place after a block; while a block is the very last thing,
-        // before the one before.
+        let joiner = server.join("radio", Form::Icy);
+        // One interval before the newest place after a block; while a block is the very last thing, one
+        // interval earlier.
         let blocks_before = (written.saturating_sub(1) / metaint).saturating_sub(1);
         joiners.push((blocks_before, joiner));
     }
@@ -118,27 +118,27 @@ fn every_joiner_counts_the_same_and_hears_the_same() {
 }
 
 #[test]
-fn a_title_is_told_once_and_to_each_who_comes() {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("radio", Container::Mp3);
+fn a_title_is_told_once_and_to_each_new_listener() {
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("radio", Container::Mp3);
     let mut frames = mp3_items(FRAMES).into_iter();
     let mut play = |publisher: &mut Publisher| {
         let items: Vec<_> = frames.by_ref().take(intervals(2)).collect();
         write(publisher, &items);
     };
-    let mut first = house.join("radio", Form::Icy);
+    let mut first = server.join("radio", Form::Icy);
     play(&mut publisher);
     say(&mut publisher, "one");
-    // Encoders say the same again and again.
+    // Encoders send the same title again and again.
     say(&mut publisher, "one");
     play(&mut publisher);
     say(&mut publisher, "one");
-    // What is taken back before anybody was told is no change.
+    // A title that is taken back before a listener was told is no change.
     say(&mut publisher, "other");
     say(&mut publisher, "one");
     play(&mut publisher);
     assert_eq!(told(first.drain()), ["one"]);
-    let mut second = house.join("radio", Form::Icy);
+    let mut second = server.join("radio", Form::Icy);
     play(&mut publisher);
     assert_eq!(told(second.drain()), ["one"]);
     assert_eq!(separate(&second.bytes).1[0].as_deref(), Some("one"));
@@ -151,19 +151,19 @@ fn a_title_is_told_once_and_to_each_who_comes() {
 
 #[test]
 fn the_next_publisher_does_not_inherit_the_title() {
-    let house = House::new(no_burst());
-    let mut before = house.publish("radio", Container::Mp3);
+    let server = TestServer::new(no_burst());
+    let mut before = server.publish("radio", Container::Mp3);
     let items = mp3_items(intervals(2));
-    let mut listener = house.join("radio", Form::Icy);
+    let mut listener = server.join("radio", Form::Icy);
     say(&mut before, "Anna - Live");
     write(&mut before, &items);
     assert_eq!(told(listener.drain()), ["Anna - Live"]);
     drop(before);
-    let mut next = house.publish("radio", Container::Mp3);
+    let mut next = server.publish("radio", Container::Mp3);
     assert_eq!(next.stream().info().title, None);
     write(&mut next, &items);
     assert_eq!(told(listener.drain()), ["Anna - Live", ""]);
-    let mut newcomer = house.join("radio", Form::Icy);
+    let mut newcomer = server.join("radio", Form::Icy);
     assert_eq!(told(newcomer.drain()), [""]);
 }
 
@@ -171,23 +171,23 @@ fn the_next_publisher_does_not_inherit_the_title() {
 fn a_joiner_is_given_the_burst_and_not_an_interval_more() {
     let mut settings = no_burst();
     settings.audio.burst = Span::from_millis(3_000);
-    let house = House::new(settings);
-    let mut publisher = house.publish("radio", Container::Mp3);
-    let mut first = house.join("radio", Form::Icy);
+    let server = TestServer::new(settings);
+    let mut publisher = server.publish("radio", Container::Mp3);
+    let mut first = server.join("radio", Form::Icy);
     write(&mut publisher, &programme());
     first.drain();
-    let (heard, _) = separate(house.join("radio", Form::Icy).drain());
+    let (heard, _) = separate(server.join("radio", Form::Icy).drain());
     let seconds = heard.len() as f64 * 8.0 / 128_000.0;
     assert!((2.9..4.1).contains(&seconds), "{seconds} s");
 }
 
 #[test]
 fn a_title_arrives_within_one_interval() {
-    let house = House::new(no_burst());
-    let mut publisher = house.publish("radio", Container::Mp3);
+    let server = TestServer::new(no_burst());
+    let mut publisher = server.publish("radio", Container::Mp3);
     let items = mp3_items(100);
     write(&mut publisher, &items[..50]);
-    let mut joiner = house.join("radio", Form::Icy);
+    let mut joiner = server.join("radio", Form::Icy);
     joiner.drain();
     say(&mut publisher, "now");
     let before = joiner.bytes.len();
@@ -208,9 +208,9 @@ fn a_laggard_stays_in_step() {
     let all = audio();
     let programme = programme();
     for pause in [60, 77, 100] {
-        let house = House::new(settings);
-        let mut publisher = house.publish("radio", Container::Mp3);
-        let mut joiner = house.join("radio", Form::Icy);
+        let server = TestServer::new(settings);
+        let mut publisher = server.publish("radio", Container::Mp3);
+        let mut joiner = server.join("radio", Form::Icy);
         write(&mut publisher, &programme[..pause]);
         joiner.drain();
         write(&mut publisher, &programme[pause..]);
@@ -228,7 +228,7 @@ fn a_laggard_stays_in_step() {
                 assert_ne!(*title, shown, "told again");
                 shown.clone_from(title);
             }
-            // Also of what it has skipped over.
+            // Also for titles that were skipped.
             assert_eq!(shown, title_at(position));
         }
         let tail = &heard[heard.len() - heard.len() % metaint..];
@@ -236,7 +236,7 @@ fn a_laggard_stays_in_step() {
     }
 }
 
-/// Of a stream of tracks as of a source: what is told stands behind the same number of bytes of sound, headers
+/// On streams of tracks as on sources: a block stands behind the same number of bytes of sound, headers
 /// included.
 #[test]
 fn titles_stand_between_the_frames_of_a_track() {
@@ -244,11 +244,11 @@ fn titles_stand_between_the_frames_of_a_track() {
         (Codec::Mp3, Form::IcyMp3, Form::Mp3),
         (Codec::Aac, Form::IcyAac, Form::Aac),
     ] {
-        let house = House::new(no_burst());
-        let mut publisher = house.publish("live/show", Container::Tracks);
+        let server = TestServer::new(no_burst());
+        let mut publisher = server.publish("live/show", Container::Tracks);
         write(&mut publisher, &[audio_track(codec)]);
-        let mut titled = house.join("live/show", titled);
-        let mut plain = house.join("live/show", plain);
+        let mut titled = server.join("live/show", titled);
+        let mut plain = server.join("live/show", plain);
         for number in 0..FRAMES {
             if number % TITLE_FRAMES == 0 {
                 say(&mut publisher, &title(number / TITLE_FRAMES));

@@ -21,12 +21,12 @@ use formats::rtmp::{Rtmp, Shape};
 /// Bytes read at once from a target.
 const READ_BYTES: usize = 512;
 
-/// How a connection ended that did not fail.
+/// How a connection ended without failing.
 #[derive(Debug)]
 pub(super) enum End {
     /// The stream is over.
     Stream,
-    /// The push is.
+    /// The push was stopped.
     Stop,
     /// The target wants another connection, at another address if it names one.
     Moved(Option<Address>),
@@ -100,8 +100,7 @@ impl Delivery<'_> {
         ))
     }
 
-    /// Sends the lane until something ends it. What ends it well leaves the connection between two
-    /// messages.
+    /// Sends the lane until something ends it. A normal end leaves the connection between two messages.
     async fn follow(
         &self,
         opening: &mut Opening,
@@ -134,7 +133,7 @@ impl Delivery<'_> {
                     }
                 }
                 () = &mut stop => {
-                    // If the target takes no more of it, no leave can be taken either.
+                    // A target that takes no more of the unit takes no goodbye either.
                     self.finish_unit(opening, reader).await.ok();
                     return Ok(End::Stop);
                 }
@@ -142,7 +141,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// Reads what the target said, and answers between two messages.
+    /// Reads what the target sent, and answers between two messages.
     async fn converse(
         &self,
         opening: &mut Opening,
@@ -178,7 +177,7 @@ impl Delivery<'_> {
         Ok(())
     }
 
-    /// Sends `bytes` and everything else that is there.
+    /// Sends `bytes` and everything else that is ready.
     async fn send(
         &self,
         opening: &mut Opening,
@@ -188,7 +187,7 @@ impl Delivery<'_> {
         let mut next = Some(bytes);
         while let Some(bytes) = next {
             self.write(opening, &bytes).await?;
-            // The end is found again by the next look.
+            // The next read reports the end again.
             next = reader.at_hand().await.flatten();
         }
         bounded(opening.link.flush()).await
@@ -214,7 +213,7 @@ fn lane(subscription: &Subscription, message_stream: u32) -> Result<LaneGuard, F
     Ok(subscription.lane(format, make, now())?)
 }
 
-/// The same patience as for a listener's socket.
+/// Allows as much time as for a listener's socket.
 async fn bounded(write: impl Future<Output = io::Result<()>>) -> Result<(), Failure> {
     match timeout(net::tcp::USER_TIMEOUT, write).await {
         Ok(written) => Ok(written?),

@@ -11,7 +11,7 @@ use net::link::ConnectError;
 #[non_exhaustive]
 pub enum Failure {
     // The target.
-    /// It speaks no RTMP, or says no.
+    /// It does not speak RTMP, or refuses.
     #[error("{0}")]
     Rtmp(#[from] client::Error),
     /// It ended the stream.
@@ -23,14 +23,14 @@ pub enum Failure {
     /// It asks for a proof of the password again and again.
     #[error("the target does not take the password")]
     Password,
-    /// It wants the stream on a message stream that there is no lane for.
+    /// It assigned a message stream that there is no lane for.
     #[error("the target gave out message stream {0}, which is more than is supported")]
     MessageStream(u32),
     /// It takes less than the stream brings.
     #[error("the target takes the stream too slowly")]
     Slow,
 
-    // The stream, or we.
+    // The stream, or this server.
     /// The push fell too far behind the stream, or its listener was removed.
     #[error("the push fell behind its stream, or was ended by hand")]
     Dropped,

@@ -1,4 +1,4 @@
-//! Pushing: a stream sent on to another server, as if its publisher published there, too.
+//! Pushing: a stream sent on to another server, as if its publisher also published there.
 //!
 //! ```text
 //!  Idle ── the stream is live ──► Connecting ── publish accepted ──► Running
@@ -8,9 +8,8 @@
 //! ```
 //!
 //! A push is a listener like any other: it follows a lane of its own form, shared by all pushes of the
-//! stream, and is dropped from it when it falls behind. So a target that fails disturbs neither the
-//! stream nor any other target. While the publisher is away the connection is kept and nothing is
-//! sent.
+//! stream, and is dropped when it falls behind. So a target that fails disturbs neither the stream nor any
+//! other target. While the publisher is away the connection is kept and nothing is sent.
 //!
 //! `server` runs one task for each rule and stream; addresses never show their secrets.
 
@@ -36,15 +35,15 @@ pub use self::failure::Failure;
 /// One stream's way to one target.
 #[derive(Debug)]
 pub struct Push {
-    /// Which stream, and that it may be sent on.
+    /// Which stream, and the permission to send it on.
     pub permission: Arc<Authorized<Play>>,
     /// Where to.
     pub address: Address,
-    /// Told how it fares.
+    /// Where progress is reported.
     pub status: Arc<Status>,
 }
 
-/// Keeps a stream flowing to its target whenever it is live, until `stop` is ready; then takes leave.
+/// Keeps a stream flowing to its target whenever it is live, until `stop` is ready; then says goodbye.
 pub async fn run(
     registry: &Arc<Registry>,
     connector: &Connector,
@@ -53,7 +52,7 @@ pub async fn run(
 ) {
     let mut stop = pin!(stop);
     let mut backoff = Backoff::default();
-    // Where the target has asked to be looked for; it is asked there once.
+    // The address that the target redirected to; it is tried once.
     let mut moved = None;
     loop {
         push.status.enter(State::Idle);
@@ -76,7 +75,12 @@ pub async fn run(
             }
             Ok(End::Stop) => return,
             Ok(End::Moved(to)) => {
-                tracing::info!(stream = %stream.name(), target = %address, to = ?to, "the target asks for a new connection");
+                tracing::info!(
+                    stream = %stream.name(),
+                    target = %address,
+                    to = ?to,
+                    "the target asks for a new connection"
+                );
                 moved = to;
             }
             Err(failure) => {
@@ -100,7 +104,7 @@ async fn wait(delay: Duration, stop: Pin<&mut impl Future<Output = ()>>) -> bool
     }
 }
 
-/// Random bits; if the system has none, no chance is better than no push.
+/// Random bits. If the system has none, the same bits each time are better than no push.
 fn random() -> u32 {
     getrandom::u32().unwrap_or(u32::MAX)
 }

@@ -8,10 +8,10 @@ use tokio::io::AsyncReadExt;
 
 use super::{Failure, now};
 
-/// Connections that a password takes: without it, with the user's name, with the proof.
+/// Connections that authentication takes: without a password, with the user's name, with the proof.
 const CONNECTIONS_MAX: usize = 3;
 
-/// Bytes read at once from a target: it says little.
+/// Bytes read at once from a target, which sends little.
 const READ_BYTES: usize = 4 * 1024;
 
 /// What became of an attempt that did not fail.
@@ -32,7 +32,7 @@ pub(super) struct Opening {
     pub(super) message_stream: u32,
 }
 
-/// Connects, as often as a password takes.
+/// Connects, as often as authentication takes.
 pub(super) async fn open(connector: &Connector, address: &Address) -> Result<Opened, Failure> {
     let mut address = address.clone();
     for _ in 0..CONNECTIONS_MAX {
@@ -53,7 +53,7 @@ enum Greeted {
     Challenged(Address),
 }
 
-/// Speaks until the target lets us publish. The session bounds the time.
+/// Talks until the target lets us publish. The session bounds the time.
 async fn greet(mut link: Link, address: Address) -> Result<Greeted, Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
@@ -73,7 +73,7 @@ async fn greet(mut link: Link, address: Address) -> Result<Greeted, Failure> {
         if read == 0 {
             return Err(Failure::HungUp);
         }
-        // Nothing is left of the input before more is read, so that it stays as small as one read.
+        // All input is used before more is read, so that the buffer stays as small as one read.
         while let Some(event) = next_event(&mut session, &mut input)? {
             match event {
                 Event::Ready { message_stream } => {

@@ -1,8 +1,8 @@
-//! What of a stream an offer can take.
+//! Which of a stream's tracks an offer can take.
 //!
-//! One picture and one sound: of the stream's the first that RTP carries, into the offer's first
-//! sections that receive. A stream's picture that the player asks for and cannot decode is an error,
-//! and not a stream without picture: whoever watches should be told.
+//! One picture and one sound: the stream's first that RTP carries, in the offer's first sections that
+//! receive. If the player asks for the picture and cannot decode it, that is an error, not a stream without
+//! picture: the viewer should be told.
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -20,11 +20,11 @@ use webrtc::sdp::{Codec, Fit, OfferedFormat, Media, MediaKind, Offer, ProfileLev
 
 use formats::rtp::{REORDERED, codes};
 
-/// What an H.264 track is taken for that does not say: what every decoder decodes.
+/// The profile assumed of an H.264 track that names none: the one that every decoder decodes.
 const H264_USUAL: ProfileLevelId = ProfileLevelId([0x42, 0xe0, 0x1f]);
 
-/// What an answer says of Opus: two channels come, whatever the player asked for, and one decodes
-/// them as it likes.
+/// What an answer says of Opus: two channels are sent, whatever the player asked for, and one decodes them as
+/// it likes.
 const OPUS_STEREO: &str = "minptime=10;useinbandfec=1;stereo=1;sprop-stereo=1";
 const OPUS_MONO: &str = "minptime=10;useinbandfec=1";
 
@@ -44,7 +44,7 @@ pub(crate) struct Agreement {
     parameters: Option<&'static str>,
 }
 
-/// Why a stream cannot be played to somebody. Names both sides where they differ.
+/// Why a stream cannot be played to a viewer. Names both sides where they differ.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum Unplayable {
     /// The player offers to receive neither sound nor picture.
@@ -61,7 +61,7 @@ pub enum Unplayable {
     /// The player asked for the picture and could not show it in time.
     #[error("{REORDERED}")]
     Reordered,
-    /// Nothing of the stream is of use to the player.
+    /// The player can use none of the stream's tracks.
     #[error("the stream has {stream}; the player takes {offered}")]
     Nothing {
         /// The stream's tracks.
@@ -140,8 +140,8 @@ impl Agreed {
         self.of(kind).is_some()
     }
 
-    /// Whether the picture is of a profile that the player did not promise to decode, although it
-    /// takes the codec. Most do all the same; it is worth a line in the log.
+    /// Whether the picture's profile is one that the player did not promise to decode, although it takes the
+    /// codec. Most decode it all the same; it is worth a line in the log.
     pub fn exceeds(&self) -> bool {
         let picture = self.of(Kind::Video);
         picture.is_some_and(|agreed| agreed.fit == Fit::Exceeds)
@@ -183,7 +183,7 @@ fn carried<T: Borrow<Track>>(tracks: &[T], kind: Kind) -> Option<(Carried, &Trac
         .min_by_key(|(_, track)| track.id)
 }
 
-/// A payload format in the words of session descriptions.
+/// A payload format in the terms of session descriptions.
 trait AsWanted {
     fn wanted(self, track: &Track) -> Wanted;
 }

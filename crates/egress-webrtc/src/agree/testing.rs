@@ -1,4 +1,4 @@
-//! What tests agree on without an offer.
+//! Agreements for tests, made without an offer.
 
 use container::rtp::PayloadFormat as Carried;
 use media::Kind;
@@ -33,7 +33,7 @@ pub(crate) fn agreement(carries: Carried, payload_type: u8, rtx: Option<u8>) -> 
     }
 }
 
-/// H.264 as 102, with repeated packets as 103 if they are wanted apart, and Opus as 111.
+/// H.264 as 102, with repeated packets as 103 if they are wanted separately, and Opus as 111.
 pub(crate) fn agreed(kinds: &[Kind], has_rtx: bool) -> Agreed {
     let each = kinds.iter().map(|kind| {
         Some(match kind {

@@ -59,7 +59,7 @@ fn offer(sections: &[(&str, &str, &[&str])]) -> Offer {
     Offer::parse(&text).expect("a well-formed offer")
 }
 
-/// What a browser offers that takes these pictures.
+/// The offer of a browser that takes these pictures.
 fn browser(pictures: &[&str]) -> Offer {
     offer(&[
         ("audio", "recvonly", &[OPUS]),
@@ -214,7 +214,7 @@ fn either_side_may_have_only_one_of_the_two() {
     assert_eq!(sent(&only_sound), [Some((111, None)), None]);
     assert!(only_sound.has(Kind::Audio) && !only_sound.has(Kind::Video));
     let mute = agree(&both, &[picture.clone(), aac()], PictureOrder::Presented)
-        .expect("sound that nobody carries");
+        .expect("sound that cannot be carried");
     assert_eq!(sent(&mute), [None, Some((107, Some(108)))]);
     assert_eq!(mute.codec(Kind::Video), Some("h264"));
 
@@ -244,7 +244,7 @@ fn either_side_may_have_only_one_of_the_two() {
 }
 
 #[test]
-fn who_only_sends_is_told_so() {
+fn an_offer_that_only_sends_is_told_so() {
     let sends = offer(&[
         ("audio", "sendonly", &[OPUS]),
         ("video", "inactive", &[VP8]),

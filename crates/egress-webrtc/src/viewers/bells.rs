@@ -25,7 +25,7 @@ impl Bells {
         })
     }
 
-    /// What wakes the worker for lane `index`, which is below [`LANES_MAX`].
+    /// The waker of lane `index`, which is below [`LANES_MAX`].
     pub(super) fn bell(self: &Arc<Self>, index: usize) -> Waker {
         debug_assert!(index < LANES_MAX);
         Waker::from(Arc::new(Bell {

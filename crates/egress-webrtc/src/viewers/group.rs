@@ -1,9 +1,8 @@
 //! One lane of a worker: its log, and the viewers that follow it, visited in turn.
 //!
-//! A *round* visits every viewer once, from where the last one ended, so that none is always the
-//! last. It may be spread over several calls, between which the port looks after its sockets. What
-//! brings a round about: a picture; sound whose window has passed; a viewer that is being paced or
-//! found no room.
+//! A *round* visits every viewer once and starts where the last one ended, so that none is always last. It
+//! may be spread over several calls, between which the port serves its sockets. A round begins for a picture;
+//! for sound whose window has passed; for a viewer that is being paced or found the socket full.
 
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -21,27 +20,28 @@ use formats::rtp::MediaClock;
 use formats::rtp::codes::{self, FORMATS, PICTURE};
 use formats::rtp::record::{HEAD_BYTES, PEEK_BYTES, Record};
 
-/// Sound waits for a picture to go with, but no longer than this: a little more than pictures of 25 a
-/// second are apart.
+/// Sound waits for a picture to go with, but no longer than this: a little more than the interval of 25
+/// pictures a second.
 const SOUND_WAIT_MAX: Duration = Duration::from_millis(45);
 
-/// A viewer that found no room is tried again after this, if nobody says before that there is some.
+/// A viewer that found the socket full is tried again after this, unless the socket reports space before.
 pub(super) const BLOCKED_RETRY: Duration = Duration::from_millis(10);
 
-/// How often viewers are looked through for what has nothing to do with news.
+/// How often viewers are checked for changes other than media.
 const CHECKUP_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A message that comes later than this is late. Sound may wait up to [`SOUND_WAIT_MAX`] of it; the rest is three
-/// pictures' time, which a player's jitter buffer hides, and more than which it shows as a pause.
+/// A message later than this counts as late. Up to [`SOUND_WAIT_MAX`] of it may be sound's wait for a
+/// picture; the rest is three pictures' time, which a player's jitter buffer hides; a longer gap shows as a
+/// pause.
 const LATE_AFTER: Duration = Duration::from_millis(150);
 
-/// Sends in a row that find no room before a worker takes it that its socket is full.
+/// Sends in a row that find no space before a worker takes its socket to be full.
 pub(super) const BLOCKED_MAX: u32 = 4;
 
 /// See the module's description.
 #[derive(Debug)]
 pub(super) struct ViewerGroup {
-    /// Its place among the worker's.
+    /// Its index among the worker's groups.
     index: u32,
     id: LaneId,
     follower: Follower,
@@ -55,11 +55,11 @@ pub(super) struct ViewerGroup {
     /// The format of the newest sound and picture.
     formats: [Option<usize>; 2],
     clock: MediaClock,
-    /// Arrivals are told in microseconds after this.
+    /// Arrivals are given in microseconds after this.
     epoch: Instant,
     viewers: Vec<Viewer>,
     round: Round,
-    /// When the next round begins at the latest, news or not.
+    /// When the next round begins at the latest, with or without news.
     again: Option<Instant>,
     checkup: Instant,
     /// When lags are sampled next.
@@ -73,7 +73,7 @@ pub(super) struct ViewerGroup {
 /// A round, or the time between two.
 #[derive(Debug)]
 struct Round {
-    /// The next viewer to visit, and how many are still to be.
+    /// The next viewer to visit, and how many are still to be visited.
     cursor: usize,
     left: usize,
     began: Option<Instant>,
@@ -91,7 +91,7 @@ struct News {
 pub(super) enum Work {
     /// Viewers are still to be visited.
     Unfinished,
-    /// Nothing until this time, or the bell.
+    /// Nothing until this time, unless the bell rings.
     Until(Instant),
     /// The lane has ended and all viewers are gone.
     Over,
@@ -139,7 +139,7 @@ impl ViewerGroup {
         self.viewers.get_mut(index)
     }
 
-    /// Takes a viewer in and gives it what it may have at once.
+    /// Adds a viewer and sends it what it may have at once.
     pub(super) fn enter<O: Out>(
         &mut self,
         viewer: Viewer,
@@ -158,7 +158,7 @@ impl ViewerGroup {
         self.visit(self.viewers.len() - 1, context, now, out);
     }
 
-    /// Lets a viewer go.
+    /// Removes a viewer.
     pub(super) fn remove(&mut self, index: usize, reason: Reason, context: &mut GroupContext) {
         let mut viewer = self.viewers.swap_remove(index);
         context.set(viewer.session, None);
@@ -173,14 +173,14 @@ impl ViewerGroup {
             };
             context.set(moved.session, Some(place));
             if self.round.left > 0 {
-                // It may have come from among those still to be visited to those who were.
+                // It may have moved from those still to be visited to those already visited.
                 self.round.left = self.viewers.len();
             }
         }
         self.round.left = self.round.left.min(self.viewers.len());
     }
 
-    /// Lets everybody go.
+    /// Removes all viewers.
     pub(super) fn clear(&mut self, reason: Reason, context: &mut GroupContext) {
         while let Some(last) = self.viewers.len().checked_sub(1) {
             self.remove(last, reason, context);
@@ -209,7 +209,7 @@ impl ViewerGroup {
                 self.round.cursor += 1;
             }
         }
-        // Even where rounds follow one another without an end.
+        // Also while rounds follow one another without a pause.
         if now >= self.checkup {
             self.check_up(context, now, out);
         }
@@ -280,7 +280,7 @@ impl ViewerGroup {
         news
     }
 
-    /// Whether a round is due. Sound alone waits for its window, which opens with the audience.
+    /// Whether a round is due. Sound alone waits for its window, which widens with the audience.
     fn wants_round(&mut self, news: News, context: &GroupContext, now: Instant) -> bool {
         if news.has_picture {
             return true;
@@ -301,12 +301,12 @@ impl ViewerGroup {
         self.again = None;
     }
 
-    /// Has a round begin at `due`, if not sooner.
+    /// Starts a round at `due` at the latest.
     fn come_again(&mut self, due: Instant) {
         self.again = Some(self.again.map_or(due, |again| again.min(due)));
     }
 
-    /// Visits one viewer; whether it is still there.
+    /// Visits one viewer. Returns whether it is still there.
     fn visit<O: Out>(&mut self, index: usize, context: &mut GroupContext, now: Instant, out: &mut O) -> bool {
         let lane = Lane {
             follower: &self.follower,
@@ -334,7 +334,7 @@ impl ViewerGroup {
             Visit::Settled => {}
             Visit::Again(due) => self.come_again(due),
             Visit::Blocked => {
-                // A full connection is its viewer's own, the socket is everybody's.
+                // A full connection concerns its viewer alone, a full UDP socket all viewers.
                 let is_shared = viewer.path().transport == Transport::Udp;
                 context.blocked_in_a_row += u32::from(is_shared);
                 self.come_again(now + BLOCKED_RETRY);
@@ -348,7 +348,7 @@ impl ViewerGroup {
         true
     }
 
-    /// Lets those go who were removed or were promised another codec, and keeps the books.
+    /// Removes viewers that were kicked or were promised another codec, and keeps the books.
     fn check_up<O: Out>(&mut self, context: &mut GroupContext, now: Instant, out: &mut O) {
         self.checkup = now + CHECKUP_INTERVAL;
         let samples_lags = now >= self.lags_sampled;
@@ -384,13 +384,13 @@ impl ViewerGroup {
         if viewer.books.handle.is_kicked() {
             return Some(Reason::Kicked);
         }
-        // The stream's codec has changed: who asks again learns what there is now.
+        // The stream's codec has changed: a viewer that asks again learns the new one.
         let agreed = viewer.lines[PICTURE].as_ref()?.format as usize;
         let present = self.formats[PICTURE]?;
         (present != agreed).then_some(Reason::Ended)
     }
 
-    /// Sends a viewer what it lost again.
+    /// Sends a viewer the packets again that it lost.
     pub(super) fn repeat<O: Out>(
         &mut self,
         index: usize,
@@ -416,7 +416,8 @@ impl ViewerGroup {
     }
 }
 
-/// A moment in microseconds after another, counted over wraps: after 71 minutes no log has what was then.
+/// Microseconds from `epoch` to `at`, modulo 2^32: no log reaches back the 71 minutes after which they
+/// repeat.
 fn micros(epoch: Instant, at: Instant) -> u32 {
     at.saturating_duration_since(epoch).as_micros() as u32
 }

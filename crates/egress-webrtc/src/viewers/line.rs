@@ -1,17 +1,17 @@
-//! One track of one viewer: where it stands, and what its packets are called there.
+//! One track of one viewer: its position in the stream, and the viewer's numbers for its packets.
 
 use container::rtp::{PayloadFormat, HEADER_BYTES};
 
 use crate::agree::Agreement;
 
-/// The number a viewer's first packet gets. Far below 2^16, so that a viewer that misses its first packets
+/// The number of a viewer's first packet. Far below 2^16, so that a viewer that misses its first packets
 /// still guesses the count of roll-overs right.
 const FIRST: u64 = 1;
 
-/// The place of a line that has none in the stream.
+/// The position of a line that has none in the stream.
 const WAITING: u64 = u64::MAX;
 
-/// See the module's description. It is copied before each send, to go back to if nothing was sent.
+/// See the module's description. It is copied before each send, and restored if nothing was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) format: PayloadFormat,
@@ -66,7 +66,7 @@ impl Line {
         self.floor = self.own;
     }
 
-    /// Waits for a place.
+    /// Waits for a position.
     pub(super) const fn wait(&mut self) {
         self.next = WAITING;
     }
@@ -91,8 +91,8 @@ impl Line {
         self.rtx
     }
 
-    /// The packet that a viewer calls `sequence`: its own and the stream's number. `None` for one that
-    /// it was never sent, or that is of before it was moved.
+    /// The packet that a viewer calls `sequence`: its own number and the stream's. `None` for one that it was
+    /// never sent, or that was sent before it was moved.
     pub(super) const fn sent(&self, sequence: u16) -> Option<(u64, u64)> {
         let back = (self.own as u16).wrapping_sub(sequence) as u64;
         if back == 0 || back > self.own - self.floor {

@@ -1,4 +1,4 @@
-//! What visits cost a worker, as its books have it.
+//! The cost of visits for a worker, as its books have it.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use fanout::Books;
 /// How often the worker's demand is measured.
 const DEMAND_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How much the visits of one call count against those before.
+/// How much the visits of one call count against earlier ones.
 const WEIGHT: f64 = 0.1;
 
 /// See the module's description.
@@ -29,10 +29,10 @@ impl Meter {
         }
     }
 
-    /// So many visits to some of the worker's `viewers` took `busy` of CPU time, and its thread has used `cpu`
+    /// `visits` to some of the worker's `viewers` took `busy` of CPU time, and its thread has used `cpu`
     /// since it began.
     ///
-    /// Pictures do not wait for a wider window, so what visits take now is also what they need.
+    /// Pictures do not wait for a wider window, so the present cost of visits is also the demand.
     pub(super) fn visited(
         &mut self,
         visits: u32,

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! Viewers ─┬─ ViewerGroup (a lane): Follower, where its packets are, Vec<Viewer> ── Round
-//!          ├─ GroupContext: what all groups share: who is where, scratch, counters
+//!          ├─ GroupContext: what all groups share: positions, scratch, counters
 //!          └─ queue of groups with something to do, schedule of those that will have
 //! ```
 //!
-//! Everything is one thread's. A visit to a viewer takes no lock, looks nothing up and allocates
-//! nothing: it seals packets from the log into the send buffer, and each send takes as many as the
-//! kernel can cut apart. A call of [`Viewers::turn`] makes a bounded number of visits.
+//! Everything belongs to one thread. A visit to a viewer takes no lock, looks nothing up and allocates
+//! nothing: it seals packets from the log into the send buffer, and each send takes as many as the kernel can
+//! segment. A call of [`Viewers::turn`] makes a bounded number of visits.
 //!
-//! A viewer that cannot be sent to keeps its place; one that falls behind `skip_after` goes on at the
-//! newest keyframe, one that falls behind `drop_after` is let go. Nothing is queued for anybody.
+//! A viewer that cannot be sent to keeps its position; one that falls behind `skip_after` goes on at the
+//! newest keyframe, one that falls behind `drop_after` is let go. Nothing is queued per viewer.
 
 mod bells;
 mod line;
@@ -49,27 +49,27 @@ use crate::clock::Wall;
 use crate::out::Out;
 use crate::stats::{Counters, Stats};
 
-/// CPU time of one visit: sealing a frame, the send, the kernel's way to the card.
+/// CPU time of one visit: sealing a frame, the send, the kernel's path to the card.
 const VISIT_COST: Duration = Duration::from_micros(5);
 
-/// Visits in one call of [`Viewers::turn`]: half a millisecond or so, after which the port looks at its
+/// Visits in one call of [`Viewers::turn`]: about half a millisecond, after which the port serves its
 /// sockets.
 const VISITS_PER_TURN: u32 = 128;
 
-/// What one worker's viewers follow.
+/// The rules for one worker's viewers.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The share of a core that may be spent on sound before it waits for pictures, or for more of
-    /// itself: that of the fan-out's workers.
+    /// The share of a core that may be spent on sound before it waits for pictures, or for more sound: that
+    /// of the fan-out's workers.
     pub target_utilisation: f64,
 }
 
-/// What a session is for, when a viewer is expected.
+/// The purpose of a session, given when its viewer is expected.
 #[derive(Debug)]
 pub struct ViewerTicket {
     /// What it is sent.
     pub agreed: Agreed,
-    /// Its place in the RTP lane.
+    /// Its handle in the RTP lane.
     pub handle: ListenerHandle,
 }
 
@@ -78,14 +78,14 @@ pub struct Viewers {
     groups: Slab<Box<ViewerGroup>>,
     by_lane: HashMap<LaneId, u32>,
     bells: Arc<Bells>,
-    /// Rooms with something to do, each once.
+    /// Groups with something to do, each once.
     queue: VecDeque<u32>,
-    /// When groups will have something to do; an entry counts if the group says so, too.
+    /// When groups will have something to do; an entry counts only if the group's own time agrees.
     schedule: BinaryHeap<Reverse<(Instant, u32)>>,
     context: GroupContext,
     stats: Arc<Stats>,
     meter: Option<Meter>,
-    /// In the last call of [`turn`](Self::turn).
+    /// Visits in the last call of [`turn`](Self::turn).
     visits: u32,
 }
 
@@ -94,15 +94,15 @@ struct GroupContext {
     rules: Rules,
     wall: Wall,
     /// By the session's slot.
-    places: Vec<Option<ViewerPosition>>,
+    positions: Vec<Option<ViewerPosition>>,
     scratch: Box<[u8; PACKET_BYTES_MAX]>,
     compound: Vec<u8>,
-    /// How many there are.
+    /// How many viewers there are.
     viewers: u32,
     /// This worker's.
     books: Arc<Books>,
     counters: Counters,
-    /// Visits since the last one that found room.
+    /// Visits since the last one that could send.
     blocked_in_a_row: u32,
 }
 
@@ -115,29 +115,29 @@ struct ViewerPosition {
 }
 
 impl GroupContext {
-    fn place(&self, session: Handle) -> Option<(usize, usize)> {
-        let place = (*self.places.get(session.slot as usize)?)?;
-        let is_it = place.generation == session.generation;
-        is_it.then_some((place.group as usize, place.viewer as usize))
+    fn position(&self, session: Handle) -> Option<(usize, usize)> {
+        let position = (*self.positions.get(session.slot as usize)?)?;
+        let is_it = position.generation == session.generation;
+        is_it.then_some((position.group as usize, position.viewer as usize))
     }
 
-    fn set(&mut self, session: Handle, place: Option<ViewerPosition>) {
+    fn set(&mut self, session: Handle, position: Option<ViewerPosition>) {
         let slot = session.slot as usize;
-        if slot >= self.places.len() {
-            self.places.resize(slot + 1, None);
+        if slot >= self.positions.len() {
+            self.positions.resize(slot + 1, None);
         }
-        self.places[slot] = place;
+        self.positions[slot] = position;
     }
 
-    /// CPU time of a visit to everybody.
+    /// CPU time of a visit to all viewers.
     fn turn_cost(&self) -> Duration {
         VISIT_COST.saturating_mul(self.viewers)
     }
 }
 
 impl Viewers {
-    /// A worker without viewers, which keeps `books`. `waker` rings the worker's bell, upon which it is to
-    /// call [`turn`](Self::turn).
+    /// A worker without viewers, which keeps `books`. `waker` rings the worker's bell, upon which it calls
+    /// [`turn`](Self::turn).
     pub fn new(waker: Waker, rules: Rules, books: Arc<Books>) -> Self {
         Self {
             groups: Slab::new(),
@@ -148,7 +148,7 @@ impl Viewers {
             context: GroupContext {
                 rules,
                 wall: Wall::now(),
-                places: Vec::new(),
+                positions: Vec::new(),
                 scratch: Box::new([0; PACKET_BYTES_MAX]),
                 compound: Vec::new(),
                 viewers: 0,
@@ -162,18 +162,18 @@ impl Viewers {
         }
     }
 
-    /// Says that the calling thread is the worker's. To be called before anything else.
+    /// Declares the calling thread the worker's. To be called before anything else.
     pub fn start(&mut self, now: Instant) {
         self.context.books.enter_thread();
         self.meter = Some(Meter::new(now));
     }
 
-    /// What it counts beside its books, for other threads.
+    /// What the worker counts beside its books, for other threads.
     pub fn stats(&self) -> Arc<Stats> {
         Arc::clone(&self.stats)
     }
 
-    /// How many there are.
+    /// How many viewers there are.
     pub fn len(&self) -> usize {
         self.context.viewers as usize
     }
@@ -183,7 +183,7 @@ impl Viewers {
         self.len() == 0
     }
 
-    /// A viewer is there: it is given what it may have at once.
+    /// A viewer is there: it is sent what it may have at once.
     pub fn connected<O: Out>(
         &mut self,
         session: Handle,
@@ -195,7 +195,7 @@ impl Viewers {
     ) {
         let ViewerTicket { agreed, mut handle } = ticket;
         handle.serve_in(&self.context.books);
-        let group = self.room_of(&handle, now);
+        let group = self.group_of(&handle, now);
         let viewer = Viewer::new(session, path, keys, &agreed, handle, now);
         let (Some(index), Some(viewer)) = (group, viewer) else {
             tracing::warn!(
@@ -221,7 +221,7 @@ impl Viewers {
 
     /// A viewer's session has ended.
     pub fn closed(&mut self, session: Handle, _reason: mux::Reason, _now: Instant) {
-        if let Some((index, viewer)) = self.context.place(session)
+        if let Some((index, viewer)) = self.context.position(session)
             && let Some(group) = self.groups.at_mut(index)
         {
             group.remove(viewer, Reason::Left, &mut self.context);
@@ -230,7 +230,7 @@ impl Viewers {
         }
     }
 
-    /// A viewer sent media, which nobody asked it for.
+    /// A viewer sent media, which is not expected of it.
     pub fn rtp<O: Out>(
         &mut self,
         _session: Handle,
@@ -241,9 +241,9 @@ impl Viewers {
     ) {
     }
 
-    /// A viewer says what it received, what it lost, or that it needs a keyframe.
+    /// A viewer reports what it received or lost, or that it needs a keyframe.
     pub fn rtcp<O: Out>(&mut self, session: Handle, compound: &[u8], now: Instant, out: &mut O) {
-        let Some((index, at)) = self.context.place(session) else {
+        let Some((index, at)) = self.context.position(session) else {
             return;
         };
         let Some(group) = self.groups.at_mut(index) else {
@@ -275,8 +275,8 @@ impl Viewers {
         }
     }
 
-    /// Does what is due. To be called after the bell rang, when there is room to send again, and at the
-    /// time that the last call gave.
+    /// Does what is due. To be called after the bell rang, when there is space to send again, and at the time
+    /// that the last call gave.
     pub fn turn<O: Out>(&mut self, now: Instant, out: &mut O) -> Option<Instant> {
         self.take_due(now);
         let mut quota = VISITS_PER_TURN;
@@ -308,7 +308,7 @@ impl Viewers {
         self.visits = VISITS_PER_TURN - quota;
         self.publish();
         if is_blocked {
-            // The port calls as soon as there is room.
+            // The port calls as soon as there is space.
             return Some(now + BLOCKED_RETRY);
         }
         if !self.queue.is_empty() {
@@ -326,7 +326,7 @@ impl Viewers {
         }
     }
 
-    /// The server leaves: everybody is let go. Whoever owns the sessions says goodbye.
+    /// The server leaves: all viewers are let go. The owner of the sessions says goodbye.
     pub fn end(&mut self) {
         for group in self.groups.values_mut() {
             group.clear(Reason::Shutdown, &mut self.context);
@@ -338,7 +338,7 @@ impl Viewers {
         self.publish();
     }
 
-    /// Puts groups in the queue whose bell rang or whose time has come.
+    /// Queues groups whose bell rang or whose time has come.
     fn take_due(&mut self, now: Instant) {
         let (groups, queue) = (&mut self.groups, &mut self.queue);
         let count = groups.places();
@@ -370,7 +370,7 @@ impl Viewers {
         }
     }
 
-    /// Has a group looked after at `due`, if not sooner.
+    /// Schedules a group for `due` at the latest.
     fn schedule(&mut self, index: u32, due: Instant) {
         if let Some(group) = self.groups.at_mut(index as usize)
             && group.scheduled.is_none_or(|known| due < known)
@@ -381,7 +381,7 @@ impl Viewers {
     }
 
     /// The group of a handle's lane, opened for its first viewer here.
-    fn room_of(&mut self, handle: &ListenerHandle, now: Instant) -> Option<usize> {
+    fn group_of(&mut self, handle: &ListenerHandle, now: Instant) -> Option<usize> {
         let lane = handle.lane();
         if let Some(index) = self.by_lane.get(&lane.id()) {
             return Some(*index as usize);
@@ -413,7 +413,7 @@ impl Viewers {
     }
 
     fn viewer(&mut self, session: Handle) -> Option<&mut Viewer> {
-        let (group, viewer) = self.context.place(session)?;
+        let (group, viewer) = self.context.position(session)?;
         self.groups.at_mut(group)?.viewer(viewer)
     }
 

@@ -1,4 +1,4 @@
-//! How fast a viewer is given what it has not had.
+//! How fast a viewer is sent what it has not had.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use media::{Span, TICKS_PER_SECOND, Timestamp};
 
 use formats::rtp::codes::PICTURE;
 
-/// The past is given so many times faster than it went by.
+/// The past is sent this many times faster than real time.
 const CATCH_UP_SPEED: u32 = 3;
 
-/// Packets of pictures in one visit; a longer frame is given in several. Most frames are shorter.
+/// Packets of pictures in one visit; a longer frame takes several. Most frames are shorter.
 pub(super) const PACKETS_PER_VISIT: usize = 16;
 
 /// The pause between those visits: 16 packets in 2 ms are 75 Mb/s.
@@ -18,13 +18,13 @@ const REST: Duration = Duration::from_millis(2);
 /// See the module's description.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    /// A viewer that is given the past: from where on, and since when.
+    /// A viewer that is sent the past: from where on, and since when.
     catch_up: Option<(Timestamp, Instant)>,
     rest_until: Option<Instant>,
 }
 
 impl Pace {
-    /// Begins to give the past, from `at` on.
+    /// Begins to send the past, from `at` on.
     pub(super) const fn catch_up(&mut self, at: Timestamp, now: Instant) {
         self.catch_up = Some((at, now));
     }
@@ -38,8 +38,8 @@ impl Pace {
         self.catch_up.is_some()
     }
 
-    /// Pauses after a visit that could not give everything; until when. Sound is not made to wait for
-    /// pictures.
+    /// Pauses after a visit that could not send everything. Returns the end of the pause. Sound does not wait
+    /// for pictures.
     pub(super) fn rest(&mut self, kind: usize, now: Instant) -> Instant {
         let until = now + REST;
         if kind == PICTURE {
@@ -48,7 +48,7 @@ impl Pace {
         until
     }
 
-    /// When a picture of time `at` may be given, if that is not yet.
+    /// When a picture of time `at` may be sent, if not yet.
     pub(super) fn waits(&self, at: Timestamp, now: Instant) -> Option<Instant> {
         let resting = self.rest_until.filter(|until| *until > now);
         resting.or_else(|| {

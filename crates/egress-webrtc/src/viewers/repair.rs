@@ -1,27 +1,27 @@
-//! What a viewer may have sent again.
+//! What is sent to a viewer again.
 
 use std::time::Duration;
 
-/// Of what a viewer was sent, one part in so many may be sent again: 20 %.
+/// Of what a viewer was sent, one part in this many may be sent again: 20 %.
 const SHARE: u32 = 5;
 
-/// What may be sent again to a viewer that has had nothing yet: a keyframe's worth.
+/// What may be sent again to a viewer that has had nothing yet: one keyframe.
 const CREDIT_FIRST_BYTES: u32 = 48 * 1024;
 
-/// What may be saved up: a burst of losses at a few megabits, and no more than a viewer can have sent
-/// to somebody else's address.
+/// The most credit a viewer saves up: a burst of losses at a few megabits, and no more than a viewer can have
+/// sent to another host's address.
 const CREDIT_MAX_BYTES: u32 = 192 * 1024;
 
 /// The round trip of a viewer that has not reported one.
 const ROUND_TRIP_FIRST: Duration = Duration::from_millis(50);
 
-/// No round trip counts for less: a request and its repetition may come in one batch.
+/// A shorter round trip counts as this: a request and its repetition may come in one batch.
 const ROUND_TRIP_MIN: Duration = Duration::from_millis(5);
 
 /// Packets whose last repetition is remembered.
 const MEMORY: usize = 128;
 
-/// Bytes that may be sent again; beside what each send needs.
+/// Bytes that may be sent again, beyond the sends themselves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Credit(u32);
 
@@ -38,7 +38,7 @@ impl Credit {
         self.0 = self.0.saturating_add(share).min(CREDIT_MAX_BYTES);
     }
 
-    /// Takes what a packet costs, if it is there.
+    /// Takes the cost of a packet, if the credit suffices.
     pub(super) const fn spend(&mut self, bytes: usize) -> bool {
         match self.0.checked_sub(bytes as u32) {
             Some(left) => {
@@ -54,7 +54,7 @@ impl Credit {
 #[derive(Debug)]
 pub(super) struct Repair {
     round_trip: Option<Duration>,
-    /// By the last bits of their numbers, packets and when they were last sent again. Made with the
+    /// By the last bits of their numbers, packets and when they were last sent again. Allocated with the
     /// first request.
     repeated: Option<Box<[Repeated; MEMORY]>>,
     /// The numbers of the next repeated packets, for each kind.
@@ -82,7 +82,8 @@ impl Default for Repair {
 }
 
 impl Repair {
-    /// Whether enough time has gone by since this packet was last sent again. If so, it is now.
+    /// Whether enough time has passed since this packet was last sent again. If so, it counts as sent again
+    /// now.
     pub(super) fn may_repeat(&mut self, kind: usize, sequence: u16, millis: u32) -> bool {
         const NEVER: Repeated = Repeated {
             kind: u8::MAX,
@@ -108,13 +109,13 @@ impl Repair {
         true
     }
 
-    /// Takes a round trip as a report told it.
+    /// Records a round trip from a report.
     pub(super) fn went_round(&mut self, took: Duration) {
         let before = self.round_trip.unwrap_or(took);
         self.round_trip = Some((before * 7 + took) / 8);
     }
 
-    /// Takes the number of packets lost so far; gives how many are new.
+    /// Records the number of packets lost so far. Returns how many are new.
     pub(super) fn lost(&mut self, kind: usize, lost: i32) -> u64 {
         let before = std::mem::replace(&mut self.lost[kind], lost);
         u64::try_from(i64::from(lost) - i64::from(before)).unwrap_or(0)

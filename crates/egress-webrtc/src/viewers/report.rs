@@ -1,4 +1,4 @@
-//! What viewers are told of their lines, and what they tell.
+//! Reports on lines, to viewers and from them.
 
 use std::time::{Duration, Instant};
 
@@ -10,18 +10,18 @@ use super::viewer::Viewer;
 use crate::stats::Counters;
 use formats::rtp::codes::{self, CNAME};
 
-/// How often a viewer is told. A receiver needs two reports of each line before it can play sound and
-/// picture in step, so the first ones come sooner.
+/// How often a viewer is sent a report. A receiver needs two reports of each line before it can play sound
+/// and picture in step, so the first ones come sooner.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 const REPORT_INTERVAL_FIRST: Duration = Duration::from_millis(250);
 const REPORTS_FIRST: u32 = 4;
 
-/// A round trip longer than this is a clock that was set.
+/// A longer round trip means that a clock was set.
 const ROUND_TRIP_MAX: Duration = Duration::from_secs(10);
 
 impl Viewer {
-    /// Appends a report on each line that something was sent on: the same moment on all of them, `at`
-    /// on the stream's clock and `ntp` on the wall's, so that they are played in step.
+    /// Appends a report on each line that something was sent on: the same moment on all of them, `at` on the
+    /// stream's clock and `ntp` on the wall clock, so that they are played in step.
     pub(super) fn report(&mut self, at: Timestamp, ntp: u64, now: Instant, compound: &mut Vec<u8>) {
         self.books.reports = self.books.reports.saturating_add(1);
         let interval = if self.books.reports < REPORTS_FIRST {
@@ -58,7 +58,7 @@ impl Viewer {
         self.lines.iter().position(is_it)
     }
 
-    /// Takes what the viewer says of one line; `ntp_middle` is the wall clock now.
+    /// Takes the viewer's report on one line; `ntp_middle` is the wall clock now.
     pub(super) fn heard(&mut self, report: &Report, ntp_middle: u32, counters: &mut Counters) {
         let Some(kind) = self.kind_of(report.ssrc) else {
             return;

@@ -1,7 +1,7 @@
-//! Packets that one send takes: equal in length, but for the last.
+//! Packets of one send: equal in length, but for the last.
 
-/// Segments of one send. The kernel would take 64; a burst of so many is where switches and radios
-/// begin to lose.
+/// Segments of one send. The kernel would take 64; at a burst of that many switches and radios begin to lose
+/// packets.
 pub(super) const SEGMENTS_MAX: usize = 16;
 
 /// What the send buffer holds so far.
@@ -15,7 +15,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Whether a packet of `len` bytes may follow in a buffer of `room` bytes. One always may begin.
+    /// Whether a packet of `len` bytes may follow in a buffer of `room` bytes. The first always may.
     pub(super) const fn takes(&self, len: usize, room: usize) -> bool {
         self.count == 0
             || !self.is_closed
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_shorter_packet_is_the_last() {
         let mut run = Run::default();
-        assert!(run.takes(2_000, 1_000), "whoever seals finds that out");
+        assert!(run.takes(2_000, 1_000), "sealing finds that out");
         run.add(100);
         assert!(run.takes(100, 1_000) && run.takes(1, 1_000));
         assert!(!run.takes(101, 1_000) && !run.takes(100, 199));

@@ -17,13 +17,13 @@ pub(super) struct Packet {
     pub(super) at: Timestamp,
     /// Its bytes, header included.
     pub(super) len: u16,
-    /// It is its frame's first.
+    /// Whether it is its frame's first.
     pub(super) begins: bool,
-    /// When its frame arrived: microseconds after the room's epoch, counted over wraps.
+    /// When its frame arrived: microseconds after the group's epoch, counted over wraps.
     pub(super) arrived: u32,
 }
 
-/// The packets of one format by their endless sequence numbers, which are contiguous.
+/// The packets of one format by their extended sequence numbers, which are contiguous.
 #[derive(Debug, Default)]
 pub(super) struct Track {
     packets: VecDeque<Packet>,
@@ -39,7 +39,7 @@ impl Track {
     pub(super) fn push(&mut self, sequence: u16, packet: Packet, joins: bool) {
         let missing = sequence.wrapping_sub(self.end() as u16);
         if missing != 0 {
-            // This thread slept through the whole log, or has just come.
+            // This thread slept through the whole log, or has just started.
             self.base = self.end() + u64::from(missing);
             self.packets.clear();
             self.newest_join = None;
@@ -56,7 +56,7 @@ impl Track {
         }
     }
 
-    /// Forgets what lies before `offset`, where the log no longer has it.
+    /// Forgets packets before `offset`, which the log no longer has.
     pub(super) fn forget_before(&mut self, offset: u64) {
         while self
             .packets

@@ -1,4 +1,4 @@
-//! One viewer of a worker: keys, a path, and a place on each of its lines.
+//! One viewer of a worker: keys, a path, and a position on each of its lines.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use formats::rtp::record;
 /// Between two requests of one viewer for a keyframe.
 const KEYFRAME_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A keyframe older than this takes so long to catch up from that another is asked for.
+/// Catching up from an older keyframe than this takes so long that another is requested.
 const OLD_KEYFRAME: Span = Span::from_millis(1_500);
 
 /// Bytes of a packet whose pieces lie apart in the log.
@@ -50,19 +50,19 @@ pub(super) struct Viewer {
     pub(super) lines: [Option<Line>; 2],
     pace: Pace,
     credit: Credit,
-    /// Bytes and sends that its handle does not know of yet.
+    /// Bytes and sends not yet reported to its handle.
     unsaid: (u32, u32),
     has_begun: bool,
-    /// It had everything there was after its last visit.
+    /// Whether it had everything there was after its last visit.
     is_in_step: bool,
-    /// Its path is gone; it may come back on another, until its session ends.
+    /// Whether its path is gone; it may come back on another, until its session ends.
     is_adrift: bool,
-    /// When it is next told how its lines fare.
+    /// When it is sent the next report on its lines.
     pub(super) report_at: Instant,
     pub(super) books: Box<Books>,
 }
 
-/// What is needed now and then.
+/// State that is needed now and then.
 #[derive(Debug)]
 pub(super) struct Books {
     pub(super) handle: ListenerHandle,
@@ -74,7 +74,7 @@ pub(super) struct Books {
 }
 
 impl Books {
-    /// Has the publisher asked for a keyframe, again if the last request was in vain.
+    /// Asks the publisher for a keyframe, again if the last request was in vain.
     fn ask_for_keyframe(&mut self, now: Instant) {
         let is_due = |asked| now.saturating_duration_since(asked) >= KEYFRAME_INTERVAL;
         if self.asked_for_keyframe.is_none_or(is_due) {
@@ -89,16 +89,16 @@ impl Books {
 pub(super) enum Visit {
     /// It has everything that it may have now.
     Settled,
-    /// It is to be visited again then, news or not.
+    /// It is to be visited again at this time, with or without news.
     Again(Instant),
-    /// There was no room to send.
+    /// There was no space to send.
     Blocked,
     /// It must go.
     Leave(Reason),
 }
 
 impl Viewer {
-    /// A viewer that has had nothing; `None` when its keys are of no use.
+    /// A viewer that has had nothing; `None` when its keys are unusable.
     pub(super) fn new(
         session: Handle,
         path: Path,
@@ -174,7 +174,7 @@ impl Viewer {
         counters: &mut Counters,
     ) -> Visit {
         let visit = self.give(lane, now, out, scratch, counters);
-        // Whom a full socket of ours keeps waiting was in step.
+        // A viewer that waits only for our full socket was in step.
         let is_ours = visit == Visit::Blocked && self.path.transport == Transport::Udp;
         if !is_ours {
             self.is_in_step = visit == Visit::Settled && !self.is_adrift;
@@ -200,7 +200,7 @@ impl Viewer {
         self.send(lane, now, out, scratch, counters)
     }
 
-    /// Finds places for lines that have none, and moves those that have fallen behind.
+    /// Finds positions for lines that have none, and moves those that have fallen behind.
     fn place(&mut self, lane: Lane<'_>, now: Instant) -> Result<(), Reason> {
         let sound = self.place_sound(lane);
         let picture = self.place_picture(lane, now)?;
@@ -213,8 +213,8 @@ impl Viewer {
         Ok(())
     }
 
-    /// Sound starts at the present: a receiver plays what it is given, and the past of it would be
-    /// delay for good.
+    /// Sound starts at the present: a receiver plays what it is sent, and the past would stay as delay for
+    /// good.
     fn place_sound(&mut self, lane: Lane<'_>) -> bool {
         let Some(line) = &mut self.lines[SOUND] else {
             return false;
@@ -226,12 +226,12 @@ impl Viewer {
             }
             return false;
         }
-        // Beside the newest sound: pictures may be ahead of it by nature.
+        // Relative to the newest sound: pictures may be ahead of it by nature.
         let present = track.newest().and_then(|newest| track.get(newest));
         let lag = match track.get(line.next()) {
             Some(packet) => present.map_or(Span::ZERO, |present| present.at - packet.at),
             None if line.next() >= track.end() => return false,
-            // The ring has it no more.
+            // The ring no longer has it.
             None => Span::from_ticks(i64::MAX),
         };
         let newest = track.newest().filter(|newest| *newest > line.next());
@@ -267,8 +267,8 @@ impl Viewer {
             if line.next() >= track.end() {
                 return Ok(false);
             }
-            // The ring has it no more. A datagram's listener loses nothing by being moved, unless it
-            // has been slow for so long that the log was not kept for its sake.
+            // The ring no longer has it. A listener over datagrams loses nothing by being moved, unless it
+            // has been slow for longer than the log is kept.
             if let Judgement::Drop(Reason::Lag) = lane.follower.judge(0) {
                 return Err(Reason::Lag);
             }
@@ -284,7 +284,7 @@ impl Viewer {
         {
             books.ask_for_keyframe(now);
         }
-        // What was begun is finished, so that no frame is cut.
+        // A frame that was begun is finished, so that none is cut.
         let Some(join) = join.filter(|join| *join > line.next() && packet.begins) else {
             return Ok(false);
         };
@@ -373,7 +373,7 @@ impl Viewer {
         again.map_or(Visit::Settled, Visit::Again)
     }
 
-    /// Sends what is in the buffer. If that does not go, the lines are as they were `before`.
+    /// Sends the buffer. If that fails, the lines are restored to `before`.
     fn flush<O: Out>(
         &mut self,
         run: &mut Run,
@@ -393,7 +393,7 @@ impl Viewer {
                 return Err(Visit::Blocked);
             }
             Sent::Gone => {
-                // Some of it may have left, so its numbers are not used for anything else.
+                // Some of it may have left, so its numbers are not used again.
                 self.is_adrift = true;
                 return Err(Visit::Settled);
             }
@@ -415,7 +415,7 @@ impl Viewer {
         self.unsaid.1 = self.unsaid.1.saturating_add(1);
     }
 
-    /// Sends packets of `kind` again that it says are lost, as far as its share goes.
+    /// Sends packets of `kind` again that it reports lost, as far as its share goes.
     #[expect(
         clippy::too_many_arguments,
         reason = "a visit's needs, and what is asked for"
@@ -483,7 +483,7 @@ impl Viewer {
         self.flush_repeated(&mut run, kind, rtx, out, counters);
     }
 
-    /// Sends what is in the buffer; if that does not go, it was lost, and will be asked for again.
+    /// Sends the buffer. If that fails, the packets count as lost, and will be asked for again.
     fn flush_repeated<O: Out>(
         &mut self,
         run: &mut Run,
@@ -492,7 +492,7 @@ impl Viewer {
         out: &mut O,
         counters: &mut Counters,
     ) -> bool {
-        // Numbers of packets that did not go are not used for others either.
+        // Numbers of packets that were not sent are not used for others either.
         self.books.repair.rtx[kind] = rtx;
         if run.is_empty() {
             return true;
@@ -508,7 +508,7 @@ impl Viewer {
         true
     }
 
-    /// Tells its handle what it was sent, and how far behind it is, which it gives.
+    /// Tells its handle what it was sent and how far behind it is. Returns the latter.
     pub(super) fn tell(&mut self, lane: Lane<'_>, now: Instant) -> Option<Span> {
         let lag = self.lag(lane);
         let Books {
@@ -523,7 +523,7 @@ impl Viewer {
         lag
     }
 
-    /// How far behind it is; `None` when it is further behind than the lane reaches back.
+    /// How far behind it is; `None` when that is further than the lane reaches back.
     fn lag(&self, lane: Lane<'_>) -> Option<Span> {
         let mut most = Span::ZERO;
         for line in self.lines.iter().flatten() {
@@ -543,7 +543,7 @@ impl Viewer {
         }
     }
 
-    /// Whether it is time to tell it how its lines fare.
+    /// Whether a report on its lines is due.
     pub(super) fn is_due_for_report(&self, now: Instant) -> bool {
         self.has_begun && now >= self.report_at
     }
@@ -558,13 +558,13 @@ impl Viewer {
     }
 }
 
-/// Keys come from the handshake and packets from the log: neither is the viewer's doing.
+/// Keys come from the handshake and packets from the log: the viewer causes neither error.
 fn unsealed(error: webrtc::srtp::Error) -> Visit {
     tracing::error!(%error, "a packet could not be sealed");
     Visit::Leave(Reason::Shutdown)
 }
 
-/// Bytes that a repeated packet has more: its original number (RFC 4588 §4).
+/// Bytes by which a repeated packet is longer: its original number (RFC 4588 §4).
 const REPEATED_EXTRA: usize = 2;
 
 fn repeated_header(

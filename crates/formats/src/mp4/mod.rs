@@ -5,9 +5,9 @@
 //!                                   └ join: a keyframe
 //! ```
 //!
-//! Which fragments there are and where one may join, [`fmp4::Muxer`] decides. In a lane of segments each
-//! fragment is a part, as long as parts may be, and ends before the next segment alone, whatever keyframes
-//! there are; where that begins, the `Segmenter` decides.
+//! [`fmp4::Muxer`] decides which fragments there are and where listeners may join. In a lane of segments each
+//! fragment is a part, of the greatest length allowed, and ends before the next segment only, wherever
+//! keyframes are; the `Segmenter` decides where that begins.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use media::{Item, Span, Timestamp};
 
 use crate::segmenter::Segmenter;
 
-/// How much a lane of segments keeps. A minute holds the longest playlist of a low-latency stream, for as long
-/// again as a segment stays readable that has left it (RFC 8216bis §6.2.2).
+/// How much a lane of segments keeps. A minute holds the longest playlist of a low-latency stream, for as
+/// long again as a segment stays readable after it has left it (RFC 8216bis §6.2.2).
 const SEGMENTS_KEPT: Span = Span::from_millis(60_000);
 
 /// A minute of 17 Mb/s.

@@ -1,4 +1,4 @@
-//! Lanes of segments, told from real media, and from what ffprobe finds in them.
+//! Lanes of segments, checked against the source's media and against what ffprobe finds in them.
 
 use std::io::Write;
 use std::ops::Range;
@@ -29,7 +29,7 @@ fn is_of(item: &Item, kind: Kind) -> bool {
     let id = match item {
         Item::Sample(sample) => sample.track,
         Item::Track(track) => track.id,
-        // Metadata tells of both.
+        // Metadata describes both.
         _ => return false,
     };
     let wanted = match kind {
@@ -39,7 +39,7 @@ fn is_of(item: &Item, kind: Kind) -> bool {
     id == wanted
 }
 
-/// The same later, as the stream's timeline has another epoch.
+/// The same items later, as the stream's timeline has another epoch.
 fn later(items: Vec<Item>, by: Span) -> Vec<Item> {
     let moved = items.into_iter().map(|item| match item {
         Item::Sample(sample) => Item::Sample(Sample {
@@ -60,7 +60,7 @@ struct Node {
 }
 
 impl Node {
-    /// Opened in that epoch.
+    /// Opened in epoch `epoch`.
     fn open(epoch: u32) -> Self {
         let make = Box::new(Mp4::segmented(BOUNDS));
         let lane = BareLane::open(Mp4::SEGMENTS, Class::Video, epoch, make);
@@ -92,7 +92,8 @@ impl Node {
         let is_announced = |it: &&Item| matches!(it, Item::Track(_) | Item::Metadata(_));
         let announced = past.iter().filter(is_announced);
         announced.for_each(|item| node.push(item));
-        let is_key = |item: &Item| matches!(item, Item::Sample(sample) if sample.track == TrackId::VIDEO && sample.keyframe);
+        let is_picture_key = |sample: &Sample| sample.track == TrackId::VIDEO && sample.keyframe;
+        let is_key = |item: &Item| matches!(item, Item::Sample(sample) if is_picture_key(sample));
         let burst = past.iter().rposition(is_key);
         let recent = &past[burst.unwrap_or_else(|| past.len().saturating_sub(150))..];
         let samples = recent.iter().filter(|it| matches!(it, Item::Sample(_)));
@@ -110,10 +111,10 @@ impl Node {
     }
 }
 
-/// Sound counts samples, from a time that RTMP rounds, so nodes may be so far apart.
+/// Sound counts samples, from a time that RTMP rounds, so nodes may differ by this much.
 const SOUND_APART_MAX: Span = Span::from_millis(40);
 
-/// Whether two nodes have the same segment, but for where it lies.
+/// Whether two nodes have the same segment, except for its position.
 fn is_same(one: &Segment, other: &Segment, apart_max: Span) -> bool {
     let whose = |it: &Segment| (it.number, it.epoch, it.discontinuity, it.parts.len());
     let is_near = |one: Timestamp, other: Timestamp| {
@@ -130,7 +131,7 @@ fn is_same(one: &Segment, other: &Segment, apart_max: Span) -> bool {
         })
 }
 
-/// What lasts and what follows fits, whatever came.
+/// Durations and starts fit together, whatever came.
 fn check(index: &LaneIndex) {
     for pair in index.segments.windows(2) {
         assert_eq!(pair[1].number, pair[0].number + 1);
@@ -249,7 +250,7 @@ fn the_index_is_what_ffprobe_finds() {
 fn parts_are_as_long_as_they_may_be() {
     let node = Node::of(&of_flv(Clip::Flv, 10));
     let index = node.index();
-    // 12 pictures of 40 ms, whatever keyframes there are, and what is left of a segment.
+    // 12 pictures of 40 ms, wherever keyframes are, and the rest of a segment.
     for segment in &index.segments[..3] {
         let parts: Vec<_> = segment
             .parts
@@ -392,7 +393,7 @@ fn an_archive_of_fragments_hears_whose_they_are() {
         }
     }
     assert_eq!(heads, [1, 2]);
-    // The last picture of an epoch is written when the next one begins, and is still its own.
+    // The last picture of an epoch is written when the next one begins, and still belongs to its own.
     assert_eq!(ends.first(), Some(&(1, Some(3_960))));
     assert_eq!(ends.last().map(|end| end.0), Some(2));
     let pictures = probe(&file)

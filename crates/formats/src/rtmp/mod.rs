@@ -5,10 +5,9 @@
 //!                                                     └ join: a keyframe
 //! ```
 //!
-//! A message is a unit. It begins with a full chunk header, its chunk stream is fixed by its type,
-//! its time is absolute and everybody is told the same chunk size, so its bytes mean the same
-//! whatever a player was sent before. Which messages there are and where one may join,
-//! [`flv::Muxer`] decides.
+//! A message is a unit. It begins with a full chunk header, its chunk stream is fixed by its type, its time
+//! is absolute and all players are told the same chunk size, so its bytes mean the same whatever a player was
+//! sent before. [`flv::Muxer`] decides which messages there are and where players may join.
 
 #[cfg(test)]
 mod tests;
@@ -30,10 +29,10 @@ const CSID_DATA: u32 = 7;
 /// The AMF0 string that tells a server to keep the metadata that follows it.
 const SET_DATA_FRAME: &[u8] = b"\x02\x00\x0D@setDataFrame";
 
-/// How the messages of a lane look.
+/// The shape of a lane's messages.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Shape {
-    /// The message stream, as `createStream` gave it out.
+    /// The message stream, as `createStream` assigned it.
     pub message_stream: u32,
     /// Sound is carried.
     pub audio: bool,
@@ -81,8 +80,8 @@ impl Packager for Rtmp {
 }
 
 impl Shape {
-    /// Writes the message that carries `tag`. A message longer than the length field can say is
-    /// left out, which only metadata near the limit can become, by being wrapped.
+    /// Writes the message that carries `tag`. A message that is too long for the length field is left out;
+    /// only metadata near the limit can become that long, by being wrapped.
     fn write(&self, tag: &Tag<'_>, emit: &mut impl FnMut(&[u8])) {
         let (csid, kind) = match tag.kind {
             TagKind::Audio => (CSID_AUDIO, Kind::Audio),
@@ -108,7 +107,7 @@ impl Shape {
     }
 }
 
-/// Where a lane's bytes go: its log, which tests have no way to make.
+/// Where a lane's bytes go: its log, which tests cannot make.
 trait Log {
     fn put(&mut self, bytes: &[u8]);
     fn end_unit(&mut self, at: Timestamp, entry: Entry);

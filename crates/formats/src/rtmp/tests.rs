@@ -77,8 +77,7 @@ impl Notebook {
         self.units[join].join.as_ref().expect("a join point")
     }
 
-    /// What somebody is sent who joins at `join`, leaves before the unit `exit`, and goes on at
-    /// `resume`.
+    /// What a player is sent that joins at `join`, leaves before the unit `exit`, and goes on at `resume`.
     fn sent(&self, join: usize, skip: Option<(usize, usize)>) -> Vec<u8> {
         let bytes = |units: &[Unit]| {
             units
@@ -135,8 +134,8 @@ fn read_ours(bytes: &[u8]) -> Vec<Seen> {
     seen
 }
 
-/// Its known faults lie off this path: times are only lost in compressed headers, of which the lane
-/// has none, and messages only mixed up when they interleave.
+/// Its known faults do not matter here: times are only lost in compressed headers, of which the lane has
+/// none, and messages are only mixed up when they interleave.
 fn read_theirs(bytes: &[u8]) -> Vec<Seen> {
     let mut reader = ChunkDeserializer::new();
     reader
@@ -166,7 +165,7 @@ enum Step {
     Header,
 }
 
-/// Steps, each with the milliseconds since the last and the bytes it weighs.
+/// Steps, each with the milliseconds since the last and its bytes.
 fn steps() -> impl Strategy<Value = Vec<(Step, i64, usize)>> {
     let picture = (prop::bool::weighted(0.3), 0..2_000u16).prop_map(|(keyframe, composition)| {
         Step::Picture {
@@ -197,10 +196,10 @@ fn start() -> impl Strategy<Value = i64> {
     (edge, 0..4_000i64).prop_map(|(edge, before): (i64, i64)| (edge - before).max(0))
 }
 
-/// A show made of steps: its items, and the messages they come to.
+/// A show made of steps: its items, and their messages.
 struct Show {
     items: Vec<Item>,
-    /// Each with whether one may join there.
+    /// Each with whether a player may join there.
     messages: Vec<(Seen, bool)>,
 }
 
@@ -255,7 +254,7 @@ impl Show {
             millis += advance;
             let at = Timestamp::from_millis(millis);
             let time = millis as u32;
-            // Every body says which sequence header it needs.
+            // Every body names the sequence header it needs.
             let mut data = vec![0x5A; *size];
             data[0] = header;
             let (item, message, is_join) = match step {
@@ -315,8 +314,7 @@ fn sample(track: TrackId, at: Timestamp, composition: i64, keyframe: bool, data:
     })
 }
 
-/// Whether each picture comes after the sequence header that it needs, and nothing but a keyframe
-/// comes first.
+/// Whether each picture comes after the sequence header that it needs, and a keyframe comes first.
 fn can_be_decoded(seen: &[Seen]) -> bool {
     let mut header = None;
     let mut has_key = false;
@@ -422,7 +420,7 @@ fn lanes_of_one_kind_wait_for_nothing_else() {
         ..EVERYTHING
     };
     assert_eq!(kinds(pictures), (vec![0, 3], [&[18][..], &[9; 6]].concat()));
-    // Metadata that speaks of pictures holds nobody up where there are none.
+    // Metadata that announces pictures delays no player where there are none.
     let mut items = two_groups();
     items[0] = Item::Metadata(Script {
         at: Timestamp::ZERO,

@@ -1,8 +1,7 @@
 //! Numbers and names that all viewers of all streams share.
 //!
-//! Each viewer's session has keys of its own, so nothing is given away by sources, and clocks'
-//! beginnings, that are the same in all of them; and an answer can name its sources before any lane
-//! is open.
+//! Each viewer's session has keys of its own, so sources and clock origins that are the same in all of them
+//! give nothing away; and an answer can name its sources before any lane is open.
 
 use container::rtp::{PayloadFormat, Sequencer};
 use media::Kind;
@@ -13,9 +12,9 @@ pub const CNAME: &str = "carillon";
 /// Payload formats, which number a lane's tracks.
 pub const FORMATS: usize = PayloadFormat::ALL.len();
 
-/// The place of sound wherever sound and picture stand side by side.
+/// The index of sound wherever sound and picture stand side by side.
 pub const SOUND: usize = 0;
-/// The place of the picture.
+/// The index of the picture.
 pub const PICTURE: usize = 1;
 
 /// `CAR` and the number of the format.

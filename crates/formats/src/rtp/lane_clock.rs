@@ -1,9 +1,9 @@
-//! The times of the RTP lane: the stream's, but that they go on while its publisher is away.
+//! The times of the RTP lane: the stream's, except that they go on while its publisher is away.
 //!
-//! The stream's own timeline has no gap between two publishers, which is right for a player that
-//! reads it as fast as it comes. An RTP receiver compares timestamps with its own clock: packets that
-//! come five seconds later and are stamped as if nothing had happened are taken for a network that
-//! has become slower by five seconds, and for a minute and more the receiver tries to learn how slow.
+//! The stream's own timeline has no gap between two publishers, which is right for a player that reads it as
+//! fast as it comes. An RTP receiver compares timestamps with its own clock: packets that come five seconds
+//! later without five seconds in their timestamps look like a network that has become slower by five seconds,
+//! and for a minute and more the receiver tries to learn how slow.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use super::media_clock::MediaClock;
 /// See the module's description.
 #[derive(Debug, Default)]
 pub(crate) struct LaneClock {
-    /// What goes by on this lane, by when samples arrived.
+    /// The time that passes on this lane, by when samples arrived.
     clock: MediaClock,
     /// What is added to times of the stream from `since` on, and what was added to those before.
     shift: Span,
@@ -30,7 +30,7 @@ impl LaneClock {
         self.begins = true;
     }
 
-    /// The time of something on the lane for which the stream says `at`.
+    /// The time on the lane of the stream's time `at`.
     pub(crate) fn at(&self, at: Timestamp) -> Timestamp {
         at + if at < self.since {
             self.shift_before
@@ -39,9 +39,9 @@ impl LaneClock {
         }
     }
 
-    /// A sample arrived; to be told of all, also of those that the lane does not carry.
+    /// A sample arrived; to be called for all, also for those that the lane does not carry.
     pub(crate) fn saw(&mut self, sample: &Sample, arrived: Instant) {
-        // What is made of the publisher's sound comes later, the last of it in the next epoch.
+        // What is derived from the publisher's sound comes later, the last of it in the next epoch.
         if sample.track == TrackId::DERIVED {
             return;
         }
@@ -122,7 +122,7 @@ mod tests {
         clock.begin_epoch();
         let again = began + Duration::from_secs(6);
         clock.saw(&sample(TrackId::DERIVED, ms(990)), again);
-        assert_eq!(clock.at(ms(1_010)), ms(1_010), "nobody has come yet");
+        assert_eq!(clock.at(ms(1_010)), ms(1_010), "no publisher yet");
         clock.saw(&sample(TrackId::AUDIO, ms(1_000)), again);
         clock.saw(&sample(TrackId::DERIVED, ms(995)), again);
         assert_eq!(clock.at(ms(995)), ms(995));

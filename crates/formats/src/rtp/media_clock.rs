@@ -1,21 +1,21 @@
-//! A stream's clock as it would be if samples came all the time.
+//! A stream's clock as if samples came all the time.
 
 use std::time::{Duration, Instant};
 
 use media::{Span, Timestamp};
 
-/// A unit that comes so much sooner than the clock expected sets the clock; one that comes later does
-/// not, because any network delays. Lips and voices drift together: tracks share the clock.
+/// A unit that comes earlier than the clock expects by more than this sets the clock; one that comes later
+/// does not, because any network delays. Tracks share the clock, so that sound and picture drift together.
 const TOLERANCE: Span = Span::from_millis(60);
 
-/// When every unit of so long a time came late, it is the source's clock that is slow.
+/// If every unit came late for this long, the source's clock is slow.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// A stream's clock between its samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MediaClock {
     set: Option<(Timestamp, Instant)>,
-    /// How much ahead of the clock the soonest unit was, and since when that is measured.
+    /// How far the earliest unit was ahead of the clock, and since when that is measured.
     soonest: Option<(Span, Instant)>,
 }
 
@@ -27,8 +27,7 @@ impl MediaClock {
         Some(at + Span::from(now.saturating_duration_since(when)) - before)
     }
 
-    /// The latest media time that could arrive at `now`, if what arrives is no later than the least
-    /// delayed of lately.
+    /// The latest media time that could arrive at `now`, with the least delay of recent units.
     pub fn soonest(&self, now: Instant) -> Option<Timestamp> {
         let ahead = self.soonest.map_or(Span::ZERO, |(ahead, _)| ahead);
         Some(self.at(now)? + ahead)
@@ -99,7 +98,7 @@ mod tests {
         let start = Instant::now();
         let mut clock = MediaClock::default();
         clock.saw(ms(0), start);
-        // The source goes on after five seconds, and its clock had none of them.
+        // The source goes on after five seconds that its clock did not count.
         let again = start + Duration::from_secs(5);
         for step in 0..250u32 {
             let at = ms(40 + i64::from(step) * 20);

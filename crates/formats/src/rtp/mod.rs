@@ -1,10 +1,10 @@
 //! The RTP lane: samples to packets, once per stream.
 //!
-//! One track of each kind is carried: of those that a payload format carries the one with the lowest
-//! id, so that a publisher's own sound comes before what was derived from another. Sequence numbers
-//! go on over epochs, format by format. All have one clock, which goes on while there is no publisher: the times of
-//! the lane's units are that clock's. A unit is a frame; viewers join at keyframes, or anywhere in a stream
-//! without pictures.
+//! One track of each kind is carried: of those that a payload format carries the one with the lowest id, so
+//! that a publisher's own sound comes before sound derived from another. Sequence numbers go on over epochs,
+//! per format. All tracks share one clock, which goes on while there is no publisher: the times of the lane's
+//! units are that clock's. A unit is a frame; viewers join at keyframes, or anywhere in a stream without
+//! pictures.
 
 pub mod codes;
 mod lane_clock;
@@ -29,8 +29,8 @@ pub const RTP: fanout::Format = fanout::Format {
     retention: fanout::Retention::Live,
 };
 
-/// What a publisher has to change whose pictures come in another order than they are shown in. Players
-/// show a picture when it is there: B-frames come too late, or hold up all others.
+/// What a publisher has to change whose pictures are not sent in the order they are shown in. Players show a
+/// picture when it arrives: B-frames come too late, or hold up all others.
 pub const REORDERED: &str = "the picture has B-frames, which WebRTC players cannot show in time; have the \
      encoder make none, and a keyframe every 2 s: `-bf 0 -g 60` in ffmpeg; in OBS the x264 tune \
      zerolatency or option bframes=0 (other encoders: B-frames 0) and keyframe interval 2 s";
@@ -52,7 +52,7 @@ pub fn packager(stream: &StreamName, tally: &Arc<Tally>) -> Box<dyn Packager> {
     })
 }
 
-/// Frames that did not go the usual way, of all streams.
+/// Frames left out, sent late or not sent, of all streams.
 #[derive(Debug, Default)]
 pub struct Tally {
     left_out: AtomicU64,
@@ -61,7 +61,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Frames left out: B-frames that nothing is predicted from.
+    /// Frames left out: B-frames that no frame is predicted from.
     pub fn left_out(&self) -> u64 {
         self.left_out.load(Ordering::Relaxed)
     }
@@ -87,7 +87,7 @@ struct Rtp {
     payloads: Payloads,
     /// Viewers need nothing first: keyframes bring their parameter sets.
     preamble: Arc<Preamble>,
-    /// Said once an epoch.
+    /// Whether this epoch's warning was logged.
     has_warned: bool,
     tally: Arc<Tally>,
 }
@@ -99,7 +99,7 @@ struct Announced {
     format: Option<PayloadFormat>,
 }
 
-/// What goes on over all tracks that a format has in turn.
+/// State that goes on over all tracks that a format has in turn.
 #[derive(Debug)]
 struct Line {
     sequencer: Sequencer,

@@ -11,24 +11,24 @@ use container::rtp::{PayloadFormat, HEADER_BYTES};
 /// Bytes before each packet.
 pub const HEAD_BYTES: usize = 3;
 
-/// Bytes to look at in order to know a packet.
+/// Bytes needed to identify a packet.
 pub const PEEK_BYTES: usize = HEAD_BYTES + HEADER_BYTES;
 
-/// What stands before a packet of `len` bytes; there is none longer than its length can say.
+/// The bytes before a packet of `len` bytes; none is longer than this length can say.
 pub fn head(format: PayloadFormat, len: usize) -> [u8; HEAD_BYTES] {
     debug_assert!(len <= usize::from(u16::MAX), "packets fit a datagram");
     let [high, low] = (len as u16).to_be_bytes();
     [high, low, format as u8]
 }
 
-/// A packet as its first bytes show it.
+/// A packet's first bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Record {
     /// The payload format.
     pub format: PayloadFormat,
     /// Bytes of the packet.
     pub len: u16,
-    /// Its number, as the lane counts.
+    /// Its number on the lane.
     pub sequence: u16,
 }
 

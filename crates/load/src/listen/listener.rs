@@ -10,7 +10,7 @@ use crate::listen::role::Role;
 use crate::reception::Reception;
 use crate::target::{Protocol, Target};
 
-/// A listener. Of thousands in a process, so what only the beginning or a check needs is boxed.
+/// A listener. There are thousands in a process, so what only the beginning or a check needs is boxed.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: OwnedFd,
@@ -21,7 +21,7 @@ pub(crate) struct Listener {
 
 #[derive(Debug)]
 pub(crate) enum Phase {
-    /// What it will say first.
+    /// With its first message.
     Connecting(Vec<u8>, Box<Joining>),
     Joining(Box<Joining>),
     Listening,
@@ -29,16 +29,16 @@ pub(crate) enum Phase {
     Stalled,
 }
 
-/// What a listener is told before the media.
+/// The stages of an answer before the media.
 #[derive(Debug)]
 pub(crate) enum Joining {
     Head(AnswerReader),
-    /// The answer was yes, and its body has yet to come.
+    /// The request was accepted, and its body has yet to come.
     Body(Answer),
     Rtmp(Box<ClientConversation>),
 }
 
-/// A listener whose frames are looked at.
+/// A listener whose frames are checked.
 #[derive(Debug)]
 pub(crate) struct Followed {
     checker: Checker,
@@ -51,7 +51,7 @@ pub(crate) struct Followed {
 pub(crate) enum Step {
     /// The media is yet to come.
     Waiting,
-    /// It has come: that many bytes of it. Who follows a listener that is checked has them already.
+    /// It has come: that many bytes of it. They have already been passed to a checked listener's follower.
     Joined(Option<Box<Followed>>, usize),
 }
 
@@ -67,7 +67,7 @@ pub(crate) enum JoinError {
 }
 
 impl Joining {
-    /// The first words for stream `number` of `target`, and who hears the answer.
+    /// The first message for stream `number` of `target`, and what reads the answer.
     pub(crate) fn begin(
         target: &Target,
         number: u64,
@@ -89,8 +89,8 @@ impl Joining {
         Ok((request.into_bytes(), Self::Head(AnswerReader::default())))
     }
 
-    /// Takes what the server sent at `now` to a listener that asked at `asked`, both wall clock. What
-    /// is to be answered is appended to `reply`. With `findings`, the listener's frames are looked at.
+    /// Takes what the server sent at `now` to a listener that asked at `asked`, both wall clock. Answers are
+    /// appended to `reply`. With `findings`, the listener's frames are checked.
     pub(crate) fn push(
         &mut self,
         bytes: &[u8],
@@ -153,7 +153,7 @@ impl Joining {
 }
 
 impl Followed {
-    /// Takes what the server sent at `now`, wall clock. What is to be answered is appended to `reply`.
+    /// Takes what the server sent at `now`, wall clock. Answers are appended to `reply`.
     pub(crate) fn push(
         &mut self,
         bytes: &[u8],

@@ -1,7 +1,7 @@
-//! A crowd of listeners in one thread: an epoll loop, and a small state for each of them.
+//! A group of listeners in one thread: an epoll loop, and a small state for each of them.
 //!
-//! Bytes that nobody looks at are discarded in the kernel. The loop's own time is measured, because
-//! what it is late with would otherwise be blamed on the server.
+//! Bytes that are not checked are discarded in the kernel. The loop's own lateness is measured, because it
+//! would otherwise be blamed on the server.
 
 mod listener;
 pub(crate) mod role;
@@ -29,20 +29,20 @@ const JOINS_PER_ROUND: u64 = 64;
 const TAKE_BYTES: usize = 256 << 10;
 /// Bytes taken at once before the first media has come.
 const JOIN_BYTES: usize = 4 << 10;
-/// How often slow listeners read, and others are looked after.
+/// How often slow listeners read, and others are checked.
 const TICK: u64 = 100_000_000;
 /// The longest sleep.
 const NAP: u64 = 20_000_000;
 /// A listener that has no media after this long gives up.
 const JOIN_DEADLINE: u64 = 30_000_000_000;
-/// Ticks in which everybody is looked after once. RTMP players acknowledge then, as players do: some
-/// servers drop who says nothing for a minute.
+/// Ticks in which every listener is checked once. RTMP players acknowledge then, as players do: some servers
+/// drop clients that are silent for a minute.
 const ROUND_TICKS: usize = 100;
-/// Of listeners that read little or nothing, so that the server feels it soon.
+/// Of listeners that read little or nothing, so that the server notices soon.
 const SMALL_RECEIVE_BUFFER: usize = 16 << 10;
-/// At the end, for stalled and slow listeners to read what has piled up.
+/// At the end, the time for stalled and slow listeners to read what has piled up.
 const RELEASE_TIME: u64 = 1_500_000_000;
-/// Reads of one of them in a row; a server that keeps it may be faster than we are.
+/// Reads of one of them in a row; a server that keeps sending may be faster than we are.
 const TAKES_PER_RELEASE: usize = 64;
 const DROPPED_STALLED: &str = "dropped while it was stalled";
 const DROPPED_SLOW: &str = "dropped while it was slow";
@@ -64,11 +64,11 @@ struct ListenerGroup<'a> {
     churn: Churn,
     clock: Clock,
     epoll: OwnedFd,
-    /// A listener's place is what its events are known by.
+    /// By place, which identifies a listener's events.
     listeners: Slab<Listener>,
     /// Places of slow listeners.
     slow: Vec<usize>,
-    /// The next place to be looked after.
+    /// The next place to be checked.
     cursor: usize,
     next_tick: u64,
     in_window: bool,
@@ -183,7 +183,7 @@ impl<'a> ListenerGroup<'a> {
         let Phase::Joining(joining) = &mut listener.phase else {
             return Ok(());
         };
-        // The burst that follows the first media is for nobody to look at.
+        // The burst after the first media is not checked.
         let length = match socket::receive(&listener.socket, &mut self.buffer[..JOIN_BYTES]) {
             Moved::Bytes(length) => length,
             Moved::Later => return Ok(()),
@@ -268,7 +268,7 @@ impl<'a> ListenerGroup<'a> {
             .enter_gap(listener.reception.longest_waits(now), self.in_window);
     }
 
-    /// Slow listeners take what is theirs of a tick.
+    /// Slow listeners read their share of a tick.
     fn read_slowly(&mut self, now: u64) {
         let bytes = self.listening.slow.bit_rate * TICK / 8_000_000_000;
         let bytes = usize::try_from(bytes)
@@ -292,7 +292,7 @@ impl<'a> ListenerGroup<'a> {
         self.slow = slow;
     }
 
-    /// Gives up those who have waited too long, and has RTMP players acknowledge.
+    /// Drops listeners that have waited too long, and has RTMP players acknowledge.
     fn look_after_some(&mut self, now: u64) {
         let some = self.listeners.places().div_ceil(ROUND_TICKS);
         for _ in 0..some {
@@ -308,7 +308,7 @@ impl<'a> ListenerGroup<'a> {
                     self.lose(place, now, &"no media within 30 s");
                 }
                 Phase::Listening if self.plan.target.protocol() == Protocol::Rtmp => {
-                    // If the server does not read, that is its own affair.
+                    // A server that does not read is no reason to stop.
                     socket::transmit(&listener.socket, &acknowledgement(listener.reception.bytes));
                 }
                 _ => {}
@@ -316,8 +316,8 @@ impl<'a> ListenerGroup<'a> {
         }
     }
 
-    /// Those who were held back read what there is: only then do they learn whether the server has
-    /// hung up on them, because that stands behind what it has sent before.
+    /// Listeners that were held back read what there is: only then do they learn whether the server has
+    /// closed the connection, because that comes after what it has sent before.
     fn release(&mut self, mut held_back: Vec<Listener>) {
         let end = self.clock.now() + RELEASE_TIME;
         while !held_back.is_empty() && self.clock.now() < end {
@@ -353,7 +353,7 @@ impl Rounds for ListenerGroup<'_> {
         &mut self.tally
     }
 
-    /// Whether everybody has come and gone.
+    /// Whether all listeners have come and gone.
     fn is_over(&self) -> bool {
         self.muster.is_complete() && self.listeners.is_empty() && self.churn.is_none()
     }
@@ -367,7 +367,7 @@ impl Rounds for ListenerGroup<'_> {
         }
     }
 
-    /// What is due by the clock.
+    /// Does what is due by the clock.
     fn look_after(&mut self, now: u64) {
         for _ in 0..JOINS_PER_ROUND {
             let Some(number) = self.muster.next(now) else {
@@ -385,7 +385,7 @@ impl Rounds for ListenerGroup<'_> {
         }
     }
 
-    /// Until something is due.
+    /// The time until something is due.
     fn pause(&self, now: u64) -> u64 {
         let next_member = self.muster.next_at();
         next_member.min(self.next_tick).saturating_sub(now).min(NAP)
@@ -423,7 +423,7 @@ impl Rounds for ListenerGroup<'_> {
         }
     }
 
-    /// Everybody hangs up.
+    /// All listeners disconnect.
     fn end(&mut self) {
         let now = self.clock.now();
         let seconds = self.plan.window.as_secs_f64();

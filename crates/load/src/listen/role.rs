@@ -1,19 +1,19 @@
-//! Who among the listeners behaves how: exact shares, spread evenly.
+//! Which listener behaves how: exact shares, spread evenly.
 
-/// What a listener does once the media has come.
+/// What a listener does once media arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Takes everything.
+    /// Reads everything.
     Plain,
-    /// Takes everything, and every frame is looked at.
+    /// Reads everything, and every frame is checked.
     Checked,
     /// Reads no more.
     Stalled,
-    /// Reads less than comes.
+    /// Reads less than arrives.
     Slow,
 }
 
-/// How many of all have which role; the rest is plain.
+/// How many listeners have which role; the rest is plain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Roles {
     members: u64,
@@ -37,7 +37,7 @@ impl Roles {
         }
     }
 
-    /// The role of member `number`. Newcomers in the place of others are plain.
+    /// The role of member `number`. Listeners that replace others are plain.
     pub(crate) fn of(&self, number: u64) -> Role {
         if number >= self.members {
             return Role::Plain;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_no_role() {
+    fn no_members_have_no_role() {
         assert_eq!(Roles::new(0, 0.5, 0.5, 10).of(0), Role::Plain);
     }
 }

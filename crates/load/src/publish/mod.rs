@@ -25,15 +25,15 @@ use crate::worker::{self, Rounds};
 use piece::{Performer, Piece, Script};
 use schedule::Schedule;
 
-/// Connections begun in a round, so that those who publish keep their time.
+/// Connections begun in a round, so that present publishers keep their time.
 const JOINS_PER_ROUND: u64 = 16;
 /// Pieces sent in a round: about two milliseconds' work, before sockets are looked at again.
 const PIECES_PER_ROUND: usize = 1_024;
-/// What servers say to publishers is short.
+/// Servers send little to publishers.
 const READ_BYTES: usize = 16 << 10;
 /// The longest sleep.
 const NAP: u64 = 20_000_000;
-/// What waits for a server that does not read: seconds of media, then the publisher gives up.
+/// What is buffered for a server that does not read: seconds of media, then the publisher gives up.
 const UNSENT_BYTES_MAX: usize = 4 << 20;
 
 /// Runs this process's publishers to the end of the plan.
@@ -67,7 +67,7 @@ struct Publisher {
     phase: Phase,
     /// What the socket has not taken yet.
     unsent: Vec<u8>,
-    /// Whether we are told when the socket takes more.
+    /// Whether the socket's owner asked to be told when it takes more.
     awaits_room: bool,
 }
 
@@ -77,7 +77,7 @@ enum Phase {
         performer: Performer,
         /// RTMP goes on in the protocol.
         conversation: Option<Box<ClientConversation>>,
-        /// Time of the load of the first piece.
+        /// Time of the load when the first piece was sent.
         since: u64,
     },
 }
@@ -244,7 +244,7 @@ impl<'a> PublisherGroup<'a> {
                 publisher.unsent.extend(conversation.take_output());
                 return heard.map_err(|error| error.to_string());
             }
-            // An Icecast server may say 200 after 100.
+            // An Icecast server may send 200 after 100.
             Phase::OnAir { .. } => false,
         };
         if is_accepted {
@@ -292,7 +292,7 @@ impl<'a> PublisherGroup<'a> {
         Ok(())
     }
 
-    /// Gives the socket what it takes, and asks to be told when it takes more.
+    /// Writes what the socket takes, and asks to be told when it takes more.
     fn flush(&mut self, place: usize) -> Result<(), String> {
         let Some(Some(publisher)) = self.publishers.get_mut(place) else {
             return Ok(());
@@ -343,7 +343,7 @@ impl Rounds for PublisherGroup<'_> {
         &mut self.tally
     }
 
-    /// Whether everybody has come and gone.
+    /// Whether all publishers have come and gone.
     fn is_over(&self) -> bool {
         self.muster.is_complete() && self.publishers.iter().all(Option::is_none)
     }
@@ -357,7 +357,7 @@ impl Rounds for PublisherGroup<'_> {
         self.send_due();
     }
 
-    /// Until something is due.
+    /// The time until something is due.
     fn pause(&self, now: u64) -> u64 {
         let next = self.due.next_at().min(self.muster.next_at());
         next.saturating_sub(now).min(NAP)
@@ -382,7 +382,7 @@ impl Rounds for PublisherGroup<'_> {
     }
 }
 
-/// Puts a piece into the words of the protocol.
+/// Encodes a piece for the protocol.
 fn say(
     conversation: Option<&mut ClientConversation>,
     piece: Piece,
@@ -412,7 +412,7 @@ fn put(target: &Target, number: u64, content_type: &str) -> String {
     )
 }
 
-/// What players are told before the media: which kinds of track there are.
+/// What players are told before the media: the kinds of track.
 fn metadata(opening: &[Piece]) -> StreamMetadata {
     let mut metadata = StreamMetadata::new();
     metadata.encoder = Some("carillon load".to_owned());

@@ -18,7 +18,7 @@ pub(crate) enum Piece {
     Tag { is_video: bool, body: Bytes },
     /// The source's own bytes.
     Raw(Bytes),
-    /// What there is to send over RTP.
+    /// A track for RTP.
     Track(Arc<Track>),
     /// A frame of such a track.
     Sample(Sample),
@@ -32,7 +32,7 @@ pub(crate) enum Script {
 }
 
 impl Script {
-    /// Reads what is to be sent; `protocol` says what can be.
+    /// Reads what is to be sent; `protocol` determines what can be.
     pub(crate) fn read(source: &Source, protocol: Protocol) -> io::Result<Self> {
         Ok(match source {
             Source::File(path) => {
@@ -49,14 +49,14 @@ impl Script {
 pub(crate) struct Performer {
     script: Script,
     protocol: Protocol,
-    /// Of a synthetic source.
+    /// The mark of a synthetic source.
     source: u32,
     /// The next frame of sound, or the next piece of a recording.
     sounds: u64,
     pictures: u64,
-    /// Whole turns of a recording before this one, in nanoseconds.
+    /// Complete turns of a recording before this one, in nanoseconds.
     turned: u64,
-    /// Somebody asked for a keyframe.
+    /// A keyframe was requested.
     owes_keyframe: bool,
 }
 
@@ -110,7 +110,7 @@ impl Performer {
         }
     }
 
-    /// The next picture is to be a keyframe, if it can be made one.
+    /// Makes the next picture a keyframe, if that can be done.
     pub(crate) fn ask_keyframe(&mut self) {
         self.owes_keyframe = true;
     }
@@ -180,7 +180,7 @@ impl Performer {
     }
 }
 
-/// A frame that is due so many nanoseconds after the first one.
+/// A frame that is due this many nanoseconds after the first one.
 fn sample(track: media::TrackId, due: u64, keyframe: bool, data: Vec<u8>) -> Sample {
     let at = timestamp(due);
     Sample {
@@ -204,10 +204,10 @@ fn moved(sample: &Sample, due: u64) -> Sample {
     }
 }
 
-/// So many nanoseconds after the first frame.
+/// The timestamp this many nanoseconds after the first frame.
 pub(crate) fn timestamp(nanoseconds: u64) -> Timestamp {
     let ticks = i128::from(nanoseconds) * i128::from(media::TICKS_PER_SECOND) / 1_000_000_000;
-    // Five hundred years of nanoseconds are four hundred of ticks.
+    // Nanoseconds reach five hundred years, ticks four hundred.
     Timestamp::from_ticks(ticks as i64)
 }
 
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_is_given_a_keyframe_over_whip() {
+    fn a_request_over_whip_is_answered_with_a_keyframe() {
         let program = Program {
             sound: Sound::new(Audio::Opus, 64_000).expect("a rate"),
             picture: Some(

@@ -9,10 +9,10 @@ use media::{Item, Timestamp};
 use super::piece::Piece;
 use crate::target::Protocol;
 
-/// A load repeats a short file; more than this was meant for something else.
+/// A load repeats a short file; a longer one is probably a mistake.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-/// The file, taken apart once for all publishers.
+/// The file, split once for all publishers.
 #[derive(Debug)]
 pub(crate) struct Recording {
     /// What each turn begins with.
@@ -33,7 +33,7 @@ pub enum FileError {
     /// It is longer than a load needs.
     #[error("it is longer than 1 GiB")]
     TooLong,
-    /// A name that says nothing.
+    /// Its name does not tell the format.
     #[error("its name ends in none of .flv, .mp3, .aac, .ogg, .oga, .opus, .webm")]
     Unknown,
     /// Broken FLV.
@@ -105,7 +105,7 @@ struct Sink {
 }
 
 impl Sink {
-    /// One of a source's own bytes.
+    /// Takes one item of a source's own bytes.
     fn raw(&mut self, item: Item) {
         match item {
             // Where a chain of Ogg streams has another header, it stands between the pages.
@@ -122,7 +122,8 @@ impl Sink {
         }
     }
 
-    /// A frame that RTP carries, or a track that has such. Of each track the first configuration holds.
+    /// Takes a frame that RTP carries, or a track of such frames. Of each track the first configuration
+    /// holds.
     fn sample(&mut self, item: Item) {
         let is_known = |opening: &[Piece], id| {
             let mut opening = opening.iter();
@@ -166,7 +167,7 @@ impl flv::Sink for Sink {
     fn end_unit(&mut self, _at: Timestamp, _join: Option<()>) {}
 }
 
-/// Media only: what the metadata said is said anew by the protocol.
+/// Media only: the protocol announces the metadata itself.
 fn piece(tag: &flv::Tag<'_>) -> Option<Piece> {
     let is_video = match tag.kind {
         flv::TagKind::Audio => false,

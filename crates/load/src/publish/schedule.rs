@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_comes_first_and_nobody_before_its_time() {
+    fn the_earliest_comes_first_and_none_before_its_time() {
         let mut schedule = Schedule::default();
         assert_eq!((schedule.next_at(), schedule.pop(9)), (u64::MAX, None));
         schedule.push(20, 1);

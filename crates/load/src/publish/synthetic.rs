@@ -1,7 +1,7 @@
-//! Media that nobody hears, but whose every frame tells when it was sent.
+//! Media that is not listened to: every frame tells when it was sent.
 //!
-//! Headers are real, so that servers frame it, time it and let listeners in as they would with a
-//! recording; what a decoder would want behind them is a [`Stamp`].
+//! Headers are real, so that servers frame it, time it and let listeners join as with a recording; instead of
+//! coded media a [`Stamp`] follows them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use media::codec::aac::{AdtsHeader, AudioSpecificConfig};
 
 use crate::stamp::{STAMP_BYTES, Stamp};
 
-/// Of all sound: MP3 frames have whole sizes at this rate, so that a bit rate is exact.
+/// Of all sound: at this rate MP3 frames have whole sizes, so that a bit rate is exact.
 const SAMPLE_RATE: u64 = 48_000;
 /// MPEG-1 layer III bit rates in kb/s, by their number in a header, from 1 on.
 const MP3_RATES: [u64; 14] = [
@@ -24,7 +24,7 @@ const MP3_RATES: [u64; 14] = [
 ];
 /// AAC-LC, 48 kHz, stereo.
 const AAC_CONFIG: [u8; 2] = [0x11, 0x90];
-/// Baseline profile, 640×360: what an encoder would say.
+/// Baseline profile, 640×360: what an encoder would send.
 const AVC_CONFIG: [u8; 41] = [
     0x01, 0x42, 0xc0, 0x1e, 0xff, 0xe1, 0x00, 0x19, 0x67, 0x42, 0xc0, 0x1e, 0xd9, 0x00, 0xa0, 0x2f,
     0xf9, 0x70, 0x11, 0x00, 0x00, 0x03, 0x00, 0x01, 0x00, 0x00, 0x03, 0x00, 0x32, 0x0f, 0x16, 0x2e,
@@ -33,12 +33,12 @@ const AVC_CONFIG: [u8; 41] = [
 /// Before an Opus packet's one frame: 20 ms of full-band CELT in stereo (RFC 6716 §3.1).
 const OPUS_TOC: u8 = 31 << 3 | 1 << 2;
 const PICTURES_PER_SECOND: u64 = 25;
-/// The longest time between two keyframes: as good as never, if nobody asks.
+/// The longest time between two keyframes: as good as never, unless one is requested.
 const INTERVAL_SECONDS_MAX: u64 = 86_400;
-/// A keyframe weighs as much as so many other pictures.
+/// A keyframe is as long as this many other pictures.
 const KEYFRAME_WEIGHT: u64 = 6;
 
-/// Which sound.
+/// The kind of sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Audio {
     /// MPEG-1 layer III frames.
@@ -71,7 +71,7 @@ pub(crate) struct Sound {
 pub(crate) struct Picture {
     /// Bytes of a picture that is no keyframe.
     frame_bytes: u64,
-    /// Keyframes that nobody asked for are so many pictures apart.
+    /// Without requests, keyframes are this many pictures apart.
     per_keyframe: u64,
 }
 
@@ -81,7 +81,7 @@ pub enum RateError {
     /// MP3 has few rates.
     #[error("MP3 has 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256 or 320 kb/s")]
     Mp3,
-    /// A frame must hold a stamp and be as long as a header can say.
+    /// A frame must hold a stamp and not exceed what a header can declare.
     #[error("synthetic AAC has 20 to 1000 kb/s")]
     Aac,
     /// A packet must hold a stamp and be no longer than Opus allows.
@@ -90,7 +90,7 @@ pub enum RateError {
     /// A picture must hold a stamp.
     #[error("synthetic pictures have 20 kb/s to 100 Mb/s")]
     Picture,
-    /// So many pictures are in a second.
+    /// The interval must be whole pictures within a day.
     #[error("keyframes are 1 s to a day apart")]
     Interval,
 }
@@ -128,7 +128,7 @@ impl Sound {
 
     /// When frame `number` is due, in nanoseconds since the first one.
     pub(crate) fn due(&self, number: u64) -> u64 {
-        // Exact: 24 ms, 20 ms, or 64/3 ms of which three are whole.
+        // Exact: 24 ms, 20 ms, or 64/3 ms, of which three make a whole number.
         number * samples(self.audio) * (1_000_000_000 / 8_000) / (SAMPLE_RATE / 8_000)
     }
 
@@ -158,7 +158,7 @@ impl Sound {
         AdtsHeader::for_config(&config)?.to_bytes(self.frame_bytes as usize)
     }
 
-    /// What Icecast is told that comes.
+    /// The media type that Icecast is told.
     pub(crate) fn content_type(&self) -> &'static str {
         match self.audio {
             Audio::Mp3 => "audio/mpeg",
@@ -167,7 +167,7 @@ impl Sound {
         }
     }
 
-    /// What stands before a frame in an FLV tag's body.
+    /// The bytes before a frame in an FLV tag's body.
     pub(crate) fn flv_prelude(&self) -> &'static [u8] {
         match self.audio {
             // MP3; "44 kHz", which is all a tag can say; 16 bits, stereo.
@@ -223,7 +223,7 @@ impl Picture {
         number * 1_000_000_000 / PICTURES_PER_SECOND
     }
 
-    /// Whether picture `number` is a keyframe by itself.
+    /// Whether picture `number` is a keyframe without being requested.
     pub(crate) fn is_keyframe(&self, number: u64) -> bool {
         number.is_multiple_of(self.per_keyframe)
     }

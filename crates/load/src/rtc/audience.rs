@@ -1,4 +1,4 @@
-//! A crowd of viewers in one thread: an epoll loop, and a small state for each of them.
+//! A group of viewers in one thread: an epoll loop, and a small state for each of them.
 
 use std::fmt::Display;
 use std::os::fd::OwnedFd;
@@ -36,16 +36,16 @@ const JOINS_PER_ROUND: u64 = 8;
 const WAKES_PER_ROUND: usize = 256;
 /// Datagrams taken from a socket in a row: a keyframe's, or an answer of HTTP.
 const DATAGRAMS_PER_EVENT: usize = 64;
-/// The longest datagram, and what is taken of an answer at once.
+/// The longest datagram, and the bytes of an answer read at once.
 const TAKE_BYTES: usize = 4 << 10;
 /// The longest sleep.
 const NAP: u64 = 20_000_000;
 /// A viewer that has no media after this long gives up.
 const JOIN_DEADLINE: u64 = 30_000_000_000;
-/// Between two looks at some of those who wait, and how many looks go round.
+/// Between two checks of some waiting viewers, and the number of checks for all of them.
 const TICK: u64 = 100_000_000;
 const ROUND_TICKS: usize = 10;
-/// Between two greetings of the floor.
+/// Between two greetings to the floor server.
 const HELLO_INTERVAL: Duration = Duration::from_millis(200);
 const HELLO: &[u8] = b"hello";
 
@@ -66,10 +66,10 @@ struct WhepGroup<'a> {
     clock: Clock,
     epoll: OwnedFd,
     identity: Identity,
-    /// A viewer's place is what its events are known by.
+    /// By place, which identifies a viewer's events.
     viewers: Slab<Viewer>,
     timers: Timers,
-    /// The next place to be looked after.
+    /// The next place to be checked.
     cursor: usize,
     next_tick: u64,
     in_window: bool,
@@ -217,7 +217,7 @@ impl<'a> WhepGroup<'a> {
         self.join(place, &answer, local)
     }
 
-    /// The server has agreed: its UDP port takes the place of its HTTP port.
+    /// The server has accepted: its UDP port replaces its HTTP port.
     fn join(
         &mut self,
         place: usize,
@@ -246,7 +246,7 @@ impl<'a> WhepGroup<'a> {
         Ok(())
     }
 
-    /// Takes the datagrams that are there.
+    /// Reads the datagrams that are there.
     fn receive(&mut self, place: usize, now: u64) -> Result<(), String> {
         let at = self.moment();
         let Some(viewer) = self.viewers.at_mut(place) else {
@@ -298,7 +298,7 @@ impl<'a> WhepGroup<'a> {
         Ok(())
     }
 
-    /// So many bytes of media came to the viewer at `place`.
+    /// `media` bytes of media came to the viewer at `place`.
     fn hear(&mut self, place: usize, media: usize, now: u64, at: Moment) {
         let Some(viewer) = self.viewers.at_mut(place) else {
             return;
@@ -319,7 +319,7 @@ impl<'a> WhepGroup<'a> {
         self.tally.enter_bytes(media, self.in_window);
     }
 
-    /// The viewer at `place` has something to do unasked, perhaps.
+    /// The viewer at `place` may have something to do by the clock.
     fn wake(&mut self, place: usize, at: Moment) {
         let Some(viewer) = self.viewers.at_mut(place) else {
             return;
@@ -336,7 +336,7 @@ impl<'a> WhepGroup<'a> {
         let outcome = match link {
             Link::Hello { next } => {
                 *next = at.now + HELLO_INTERVAL;
-                // Until somebody listens there, it may be refused.
+                // Until the server listens there, it may be refused.
                 socket::transmit_datagram(&viewer.socket, HELLO);
                 Ok(())
             }
@@ -386,7 +386,7 @@ impl<'a> WhepGroup<'a> {
         }
     }
 
-    /// Adds up what a viewer was given, and has it say goodbye.
+    /// Adds up what a viewer received, and has it say goodbye.
     fn leave(&mut self, mut viewer: Viewer, now: u64) {
         let reception = &viewer.reception;
         self.tally
@@ -400,7 +400,7 @@ impl<'a> WhepGroup<'a> {
         }
     }
 
-    /// Gives up those who have waited too long.
+    /// Drops viewers that have waited too long.
     fn give_up_some(&mut self, now: u64) {
         let some = self.viewers.places().div_ceil(ROUND_TICKS);
         for _ in 0..some {
@@ -424,7 +424,7 @@ impl Rounds for WhepGroup<'_> {
         &mut self.tally
     }
 
-    /// Whether everybody has come and gone.
+    /// Whether all viewers have come and gone.
     fn is_over(&self) -> bool {
         self.muster.is_complete() && self.viewers.is_empty() && self.churn.is_none()
     }
@@ -437,7 +437,7 @@ impl Rounds for WhepGroup<'_> {
         }
     }
 
-    /// What is due by the clock.
+    /// Does what is due by the clock.
     fn look_after(&mut self, now: u64) {
         for _ in 0..JOINS_PER_ROUND {
             let Some(number) = self.muster.next(now) else {
@@ -461,7 +461,7 @@ impl Rounds for WhepGroup<'_> {
         }
     }
 
-    /// Until something is due.
+    /// The time until something is due.
     fn pause(&self, now: u64) -> u64 {
         let next_member = self.muster.next_at();
         let timer = self.timers.next().map_or(u64::MAX, |due| {
@@ -483,7 +483,7 @@ impl Rounds for WhepGroup<'_> {
         self.settle(place, now, outcome);
     }
 
-    /// Everybody hangs up.
+    /// All viewers disconnect.
     fn end(&mut self) {
         let now = self.clock.now();
         let seconds = self.plan.window.as_secs_f64();

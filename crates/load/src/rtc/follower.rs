@@ -1,4 +1,4 @@
-//! A viewer that opens every packet it is given.
+//! A viewer that decrypts every packet it receives.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// For what the server agreed to. `asked` is the wall clock now.
+    /// For the sections that the server accepted. `asked` is the wall clock now.
     pub(super) fn new(sections: &[Accepted], keys: &Keys, asked: u64) -> Result<Self, srtp::Error> {
         Ok(Self {
             rtp_in: Opener::new(keys)?,
@@ -49,7 +49,7 @@ impl Follower {
             Ok(opened) => self
                 .receiver
                 .rtp(&datagram[..opened.len], at, findings, packets),
-            // A repetition of what came after all.
+            // A repetition of a packet that arrived after all.
             Err(srtp::Error::Replayed) => {}
             Err(_) => packets.refused += 1,
         }
@@ -63,7 +63,7 @@ impl Follower {
         }
     }
 
-    /// Gives up what has been waited for too long.
+    /// Gives up packets that have been waited for too long.
     pub(super) fn handle_timeout(
         &mut self,
         at: Moment,
@@ -78,12 +78,12 @@ impl Follower {
         self.receiver.deadline()
     }
 
-    /// Adds to `reports` what was heard of senders.
+    /// Adds to `reports` the last sender reports.
     pub(super) fn complete(&self, reports: &mut [Report], now: Instant) {
         self.receiver.complete(reports, now);
     }
 
-    /// Appends what is to be asked for at `now`.
+    /// Appends the requests that are due at `now`.
     pub(super) fn requests(
         &mut self,
         own_ssrc: u32,

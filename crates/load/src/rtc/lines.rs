@@ -1,4 +1,4 @@
-//! What one viewer was given, counted by the numbers in packets' headers. Nothing is opened for it.
+//! What one viewer received, counted by the numbers in packets' headers. Nothing is decrypted for it.
 
 use container::rtp::{Header, Packet};
 use webrtc::client::Answer;
@@ -7,10 +7,10 @@ use webrtc::sdp::MediaKind;
 
 use crate::ledger::Kind;
 
-/// Sources of a session: sound, picture, and who repeats their packets.
+/// Sources of a session: sound, picture, and their repetitions.
 const LINES_MAX: usize = 4;
 
-/// Under which numbers formats come.
+/// The payload types of formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Types {
     audio: Option<u8>,
@@ -18,7 +18,7 @@ pub(super) struct Types {
 }
 
 impl Types {
-    /// Those of the floor.
+    /// Those of the floor server.
     pub(super) const FLOOR: Self = Self {
         audio: Some(111),
         video: Some(102),
@@ -33,7 +33,7 @@ impl Types {
         }
     }
 
-    /// Nothing for repetitions.
+    /// The kind of a payload type; `None` for repetitions.
     pub(super) fn kind(self, payload_type: u8) -> Option<Kind> {
         if self.audio == Some(payload_type) {
             Some(Kind::Audio)
@@ -49,15 +49,15 @@ impl Types {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PacketLine {
     ssrc: u32,
-    /// Nothing for repetitions, which nobody misses.
+    /// `None` for repetitions, whose loss does not matter.
     kind: Option<Kind>,
     /// The first and the highest number, counted on past 16 bits.
     first: u32,
     highest: u32,
     received: u32,
-    /// Places where numbers were missing when a higher one came.
+    /// Runs of missing numbers, counted when a higher one arrived.
     gaps: u32,
-    /// Packets that came after a higher number.
+    /// Packets that arrived after a higher number.
     late: u32,
     /// Expected and received at the last report.
     reported: (u32, u32),
@@ -70,7 +70,7 @@ impl PacketLine {
             ssrc: header.ssrc,
             kind,
             first,
-            // The packet itself is yet to be entered.
+            // The packet itself is counted next.
             highest: first.wrapping_sub(1),
             ..Self::default()
         }
@@ -96,7 +96,7 @@ impl PacketLine {
         self.expected().saturating_sub(self.received)
     }
 
-    /// What a receiver report says since the one before.
+    /// A receiver report on the time since the last one.
     fn report(&mut self) -> Report {
         let (expected, received) = (self.expected(), self.received);
         let (before, had) = std::mem::replace(&mut self.reported, (expected, received));
@@ -122,7 +122,7 @@ pub(super) struct Lines {
     count: usize,
 }
 
-/// What a viewer's packets came to.
+/// Sums over a viewer's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum {
     pub(super) received: u64,
@@ -133,7 +133,7 @@ pub(super) struct Sum {
 }
 
 impl Lines {
-    /// Enters a sealed packet; gives what it carries.
+    /// Records a sealed packet. Returns what it carries.
     pub(super) fn enter(&mut self, packet: &[u8], types: Types) -> Option<Kind> {
         let header = Packet::parse(packet).ok()?.header;
         let kind = types.kind(header.payload_type);
@@ -167,7 +167,7 @@ impl Lines {
         sum
     }
 
-    /// Appends what a receiver report says of each source since the last one.
+    /// Appends a receiver report on each source since the last one.
     pub(super) fn report(&mut self, out: &mut Vec<Report>) {
         let lines = self.lines[..self.count].iter_mut();
         let media = lines.filter(|line| line.kind.is_some());

@@ -5,9 +5,9 @@
 //!                                      (webrtc::client)      counted, or opened and looked at
 //! ```
 //!
-//! A viewer is a UDP socket that speaks with the server alone, from an address of its own. Most viewers
-//! only count what they are given, by the numbers in its headers, and report what they lost; those that
-//! are checked open everything, ask for what is missing and put frames together, as players do.
+//! A viewer is a UDP socket that talks to the server alone, from an address of its own. Most viewers only
+//! count what they receive, by the numbers in its headers, and report what they lost; those that are checked
+//! decrypt everything, ask for what is missing and reassemble frames, as players do.
 
 pub(crate) mod audience;
 mod follower;

@@ -1,4 +1,4 @@
-//! What viewers and publishers offer.
+//! The offers of viewers and publishers.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ const H264_BASELINE: OfferedFormat<'_> = format(
     "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f",
     Some(103),
 );
-/// More than browsers offer: whatever the stream is, it is to be measured.
+/// More than browsers offer, so that every stream can be measured.
 const VIDEO: &[OfferedFormat<'_>] = &[
     H264_BASELINE,
     format(
@@ -64,7 +64,7 @@ const HEVC: OfferedFormat<'_> = format(
     Some(48),
 );
 
-/// The offer of a viewer who takes any sound and any picture.
+/// The offer of a viewer that takes any sound and any picture.
 pub(super) fn of_viewer(ice: &Credentials, identity: &Identity) -> Result<String, fmt::Error> {
     let section = |kind, formats| OfferedMedia {
         kind,
@@ -79,7 +79,7 @@ pub(super) fn of_viewer(ice: &Credentials, identity: &Identity) -> Result<String
     write_offer(ice, identity.fingerprint(), &media)
 }
 
-/// The offer of a publisher of tracks of these formats, each from its source.
+/// The offer of a publisher of tracks in these formats, each from its source.
 pub(super) fn of_publisher(
     ice: &Credentials,
     identity: &Identity,
@@ -105,7 +105,7 @@ pub(super) fn of_publisher(
     write_offer(ice, identity.fingerprint(), &media)
 }
 
-/// Publishers repeat packets as they were.
+/// Publishers repeat packets unchanged.
 fn without_repetitions(format: PayloadFormat) -> OfferedFormat<'static> {
     let offered = match format {
         PayloadFormat::H264 => H264_BASELINE,
@@ -121,8 +121,8 @@ fn without_repetitions(format: PayloadFormat) -> OfferedFormat<'static> {
     }
 }
 
-/// Where to send to: of the server's UDP addresses of the family of `server`, where it answered, that
-/// one itself if it is among them, or else one on the loopback if the server is.
+/// Where to send to: of the server's UDP addresses in the family of `server`, from where it answered, that
+/// address itself if it is among them, else one on the loopback if the server is.
 pub(super) fn choose_candidate(answer: &Answer, server: SocketAddr) -> Option<SocketAddr> {
     let addresses = || {
         let candidates = answer.candidates.iter();

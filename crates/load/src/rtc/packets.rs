@@ -1,4 +1,4 @@
-//! What viewers' packets came to, in a form that adds up.
+//! Counts of viewers' packets, in a form that adds up.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,14 +22,14 @@ pub(crate) struct Packets {
     pub(crate) window_video: Flow,
     /// Packets that repeat others, by a source of their own.
     pub(crate) repeated: u64,
-    /// Places where numbers were missing, and packets missing there at the end.
+    /// Runs of missing numbers, and packets missing there at the end.
     pub(crate) gaps: u64,
     pub(crate) lost: u64,
-    /// Packets after a higher number.
+    /// Packets that arrived after a higher number.
     pub(crate) late: u64,
     /// Of viewers that are checked: packets that were not authentic.
     pub(crate) refused: u64,
-    /// Packets and keyframes that they asked for.
+    /// Packets and keyframes that they requested.
     pub(crate) nacked: u64,
     pub(crate) keyframes_asked: u64,
     /// Frames that a decoder could use, and frames that it could not.
@@ -69,7 +69,7 @@ impl Packets {
         flow.bytes += bytes as u64;
     }
 
-    /// What a viewer that leaves was given.
+    /// Adds what a leaving viewer received.
     pub(super) fn enter_sum(&mut self, sum: Sum) {
         self.received += sum.received;
         self.repeated += sum.repeated;

@@ -26,13 +26,13 @@ use crate::socket::{self, Moved};
 use crate::tally::{Progress, Tally};
 use crate::worker::{self, Rounds};
 
-/// Connections begun in a round, so that those who publish keep their time.
+/// Connections begun in a round, so that present publishers keep their time.
 const JOINS_PER_ROUND: u64 = 4;
 /// Pieces sent in a round: about two milliseconds' work, before sockets are looked at again.
 const PIECES_PER_ROUND: usize = 256;
 /// Datagrams taken from a socket in a row.
 const DATAGRAMS_PER_EVENT: usize = 16;
-/// The longest datagram, and what is taken of an answer at once.
+/// The longest datagram, and the bytes of an answer read at once.
 const TAKE_BYTES: usize = 4 << 10;
 /// The longest sleep.
 const NAP: u64 = 20_000_000;
@@ -76,7 +76,7 @@ struct Publisher {
 }
 
 enum Phase {
-    /// What it will say first.
+    /// With its first message.
     Connecting(Vec<u8>),
     Asking(SignalReader),
     Agreeing(Box<Session>),
@@ -92,7 +92,7 @@ struct Session {
 
 struct OnAir {
     sender: Sender,
-    /// Time of the load of the first piece.
+    /// Time of the load when the first piece was sent.
     since: u64,
     next_report: Instant,
 }
@@ -223,7 +223,7 @@ impl<'a> WhipGroup<'a> {
         }
     }
 
-    /// The server has agreed: its UDP port takes the place of its HTTP port.
+    /// The server has accepted: its UDP port replaces its HTTP port.
     fn agree(&mut self, place: usize, answer: client::Answer) -> Result<(), String> {
         let Some(Some(publisher)) = self.publishers.get_mut(place) else {
             return Ok(());
@@ -241,7 +241,7 @@ impl<'a> WhipGroup<'a> {
         self.wake(place)
     }
 
-    /// Takes the datagrams that are there.
+    /// Reads the datagrams that are there.
     fn receive(&mut self, place: usize) -> Result<(), String> {
         for _ in 0..DATAGRAMS_PER_EVENT {
             let Some(Some(publisher)) = self.publishers.get_mut(place) else {
@@ -285,7 +285,7 @@ impl<'a> WhipGroup<'a> {
             return Ok(());
         };
         let random = random::number().map_err(|error| error.to_string())?;
-        // Something stands in its place for as long as it takes.
+        // A placeholder for as long as it takes.
         let empty = Phase::Connecting(Vec::new());
         let phase = std::mem::replace(&mut publisher.phase, empty);
         let Phase::Agreeing(session) = phase else {
@@ -321,7 +321,7 @@ impl<'a> WhipGroup<'a> {
         }
     }
 
-    /// Checks, repetitions and reports that are due.
+    /// Sends checks, repetitions and reports that are due.
     fn wake(&mut self, place: usize) -> Result<(), String> {
         let Some(Some(publisher)) = self.publishers.get_mut(place) else {
             return Ok(());
@@ -376,7 +376,7 @@ impl Rounds for WhipGroup<'_> {
         &mut self.tally
     }
 
-    /// Whether everybody has come and gone.
+    /// Whether all publishers have come and gone.
     fn is_over(&self) -> bool {
         self.muster.is_complete() && self.publishers.iter().all(Option::is_none)
     }
@@ -391,7 +391,7 @@ impl Rounds for WhipGroup<'_> {
         self.wake_due();
     }
 
-    /// Until something is due.
+    /// The time until something is due.
     fn pause(&self, now: u64) -> u64 {
         let next = self.due.next_at().min(self.muster.next_at());
         let timer = self.timers.next().map_or(u64::MAX, |due| {
@@ -409,7 +409,7 @@ impl Rounds for WhipGroup<'_> {
         self.settle(place, outcome);
     }
 
-    /// Everybody hangs up.
+    /// All publishers disconnect.
     fn end(&mut self) {
         for mut publisher in std::mem::take(&mut self.publishers).into_iter().flatten() {
             if let Phase::OnAir(session, _) = &mut publisher.phase {
@@ -425,7 +425,7 @@ impl Rounds for WhipGroup<'_> {
 }
 
 impl Publisher {
-    /// When it has to do something unasked, but for its frames.
+    /// When it has to do something by the clock, other than its frames.
     fn due(&self) -> Option<Instant> {
         match &self.phase {
             Phase::Connecting(_) | Phase::Asking(_) => None,
@@ -444,7 +444,7 @@ impl Session {
     }
 }
 
-/// What of a script goes over RTP, each from a source of its own.
+/// The tracks of a script that go over RTP, each from a source of its own.
 fn offered(opening: &[Piece]) -> Result<Vec<Offered>, getrandom::Error> {
     let mut offered: Vec<Offered> = Vec::new();
     for piece in opening {

@@ -1,4 +1,4 @@
-//! From the answer to the socket: where a server's media is.
+//! From the answer to the socket: the address of a server's media.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -10,8 +10,8 @@ use super::offer;
 use crate::plan::Plan;
 use crate::socket;
 
-/// A UDP socket of member `number` that speaks with the server that `answer` is of, watched as `place`;
-/// and that server's address.
+/// A UDP socket of member `number` that talks to the server behind `answer`, watched as `place`; and that
+/// server's address.
 pub(super) fn reach(
     plan: &Plan,
     answer: &Answer,

@@ -1,5 +1,5 @@
-//! What players do with opened packets: put them in order, ask for what is missing, put frames together;
-//! and have a ledger judge these.
+//! What players do with decrypted packets: order them, ask for what is missing, reassemble frames. A ledger
+//! judges the frames.
 
 use std::time::{Duration, Instant};
 
@@ -15,17 +15,17 @@ use webrtc::rtcp::{self, Report};
 use super::packets::Packets;
 use crate::ledger::{Findings, Kind, Ledger};
 
-/// How long to wait for packets: two round trips of 100 ms are within it.
+/// How long to wait for packets: enough for two round trips of 100 ms.
 const PATIENCE: Patience = Patience {
     hold: Duration::from_millis(500),
     ask_after: Duration::from_millis(10),
     ask_again: Duration::from_millis(120),
 };
 
-/// Between two requests for a keyframe, as browsers have it at about the least.
+/// Between two requests for a keyframe, about the shortest interval of browsers.
 const KEYFRAME_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What is told of the moment that something came.
+/// The moment of a receipt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) now: Instant,
@@ -38,7 +38,7 @@ pub(super) struct Moment {
 pub(super) struct Receiver {
     tracks: Vec<Track>,
     ledger: Ledger,
-    /// Wall clock when the session was there: what was sent before it is old on purpose.
+    /// Wall clock when the session was connected: what was sent before is old on purpose.
     asked: u64,
     events: Vec<Event>,
 }
@@ -52,7 +52,7 @@ struct Track {
     reorder: Reorder<Held>,
     clock: ReportClock,
     depacketizer: Depacketizer,
-    /// When to ask for a keyframe, while one is wanted, and when that was done last.
+    /// When to ask for a keyframe, while one is wanted, and when that was last done.
     keyframe_due: Option<Instant>,
     keyframe_asked: Option<Instant>,
     /// The middle of the last sender report's wall clock, and when it came.
@@ -60,7 +60,7 @@ struct Track {
     dropped_before: u64,
 }
 
-/// An opened packet that waits for its turn.
+/// A decrypted packet that waits for its turn.
 #[derive(Debug)]
 struct Held {
     payload: Bytes,
@@ -69,7 +69,7 @@ struct Held {
 }
 
 impl Receiver {
-    /// For what was agreed to.
+    /// For the sections that were accepted.
     pub(super) fn new(sections: &[Accepted], asked: u64) -> Self {
         Self {
             tracks: sections.iter().filter_map(Track::new).collect(),
@@ -79,7 +79,7 @@ impl Receiver {
         }
     }
 
-    /// Takes an opened packet.
+    /// Takes a decrypted packet.
     pub(super) fn rtp(
         &mut self,
         packet: &[u8],
@@ -100,7 +100,7 @@ impl Receiver {
         self.judge(at, findings, packets);
     }
 
-    /// Takes an opened compound packet.
+    /// Takes a decrypted compound packet.
     pub(super) fn rtcp(&mut self, compound: &[u8], now: Instant) {
         for packet in rtcp::packets(compound) {
             if let rtcp::Packet::SenderReport { ssrc, ntp, .. } = packet {
@@ -112,7 +112,7 @@ impl Receiver {
         }
     }
 
-    /// Gives up what has been waited for too long.
+    /// Gives up packets that have been waited for too long.
     pub(super) fn handle_timeout(
         &mut self,
         at: Moment,
@@ -129,7 +129,7 @@ impl Receiver {
         due.flatten().min()
     }
 
-    /// Adds to `reports` what was heard of senders.
+    /// Adds to `reports` the last sender reports.
     pub(super) fn complete(&self, reports: &mut [Report], now: Instant) {
         for report in reports {
             let track = self
@@ -144,7 +144,7 @@ impl Receiver {
         }
     }
 
-    /// Appends what is to be asked for at `now`.
+    /// Appends the requests that are due at `now`.
     pub(super) fn requests(
         &mut self,
         own_ssrc: u32,
@@ -172,7 +172,7 @@ impl Receiver {
         }
     }
 
-    /// Judges the frames that are whole.
+    /// Judges the frames that are complete.
     fn judge(&mut self, at: Moment, findings: &mut Findings, packets: &mut Packets) {
         let Self {
             tracks,

@@ -56,7 +56,7 @@ struct Outgoing {
     history: VecDeque<(u16, Vec<u8>)>,
 }
 
-/// What the server asks for.
+/// The server's requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) keyframe: bool,
@@ -65,7 +65,7 @@ pub(super) struct Asked {
 }
 
 impl Sender {
-    /// For the tracks of the offer that `answer` accepts; `random` is where numbers and clocks begin.
+    /// For the tracks of the offer that `answer` accepts; `random` gives the first numbers and timestamps.
     pub(super) fn new(
         offered: &[Offered],
         answer: &Answer,
@@ -86,13 +86,13 @@ impl Sender {
         })
     }
 
-    /// Whether the server takes anything.
+    /// Whether the server accepts any track.
     pub(super) fn is_wanted(&self) -> bool {
         !self.tracks.is_empty()
     }
 
-    /// Sends a frame; gives the bytes that it took. Nothing where the server does not take the track, or
-    /// where there is nothing in the frame for RTP.
+    /// Sends a frame. Returns its bytes on the wire; 0 if the server does not accept the track, or if the
+    /// frame holds nothing for RTP.
     pub(super) fn sample(
         &mut self,
         sample: &Sample,
@@ -104,7 +104,7 @@ impl Sender {
         };
         self.payloads.clear();
         match track.packetizer.push(sample, &mut self.payloads) {
-            // Receivers cannot show what is out of order, and browsers never send it.
+            // Receivers cannot show pictures out of order, and browsers never send them.
             Ok(picture) if picture.is_reordered && picture.is_disposable => return Ok(0),
             Ok(_) => {}
             Err(_) => return Ok(0),
@@ -203,7 +203,7 @@ impl Sender {
 
 impl Outgoing {
     fn new(offered: &Offered, payload_type: u8, random: u64) -> Self {
-        // Whoever loses the first packets must not take the wrap for a jump back.
+        // A receiver that loses the first packets must not take the wrap for a jump back.
         let first = random as u16 & 0x7FFF;
         let clock_rate = offered.format.clock_rate();
         let origin = (random >> 16) as u32;
@@ -228,7 +228,7 @@ impl Outgoing {
     }
 }
 
-/// What a full socket does not take is lost, as datagrams are.
+/// A full socket drops the datagram, as networks do.
 pub(super) fn send(socket: &OwnedFd, datagram: &[u8]) -> Result<(), &'static str> {
     match socket::transmit_datagram(socket, datagram) {
         Moved::Bytes(_) | Moved::Later => Ok(()),

@@ -15,10 +15,10 @@ use super::packets::Packets;
 use super::receiver::Moment;
 use crate::socket::{self, Moved};
 
-/// Between two reports of a receiver: browsers send one in a second or more often.
+/// Between two reports of a receiver: browsers send at least one per second.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// By what a viewer calls itself in reports; a receiver is not held to have a number of its own.
+/// The source that a viewer names in reports; a receiver need not have a number of its own.
 const OWN_SSRC: u32 = 1;
 
 /// Why a session ended.
@@ -40,7 +40,7 @@ pub(super) struct Session {
     peer: Peer,
     server: SocketAddr,
     pub(super) types: Types,
-    /// Of a viewer that is checked: what a follower begins with.
+    /// Of a viewer that is checked: what its follower is made from.
     sections: Option<Vec<client::Accepted>>,
     secure: Option<Secure>,
 }
@@ -70,7 +70,7 @@ impl Session {
         }
     }
 
-    /// Takes a datagram that is no media.
+    /// Takes a datagram that is not media.
     pub(super) fn receive(&mut self, datagram: &[u8], at: Moment) -> Result<(), SessionError> {
         match self.peer.receive(datagram, self.server, at.now)? {
             None => Ok(()),
@@ -92,7 +92,7 @@ impl Session {
         Ok(())
     }
 
-    /// Who looks at this session's packets, if somebody does.
+    /// The follower that checks this session's packets, if there is one.
     pub(super) fn follower(&mut self) -> Option<&mut Follower> {
         self.secure.as_mut()?.follower.as_deref_mut()
     }
@@ -157,7 +157,7 @@ impl Session {
         send(socket, &sealed[..length])
     }
 
-    /// Sends what the session has to send.
+    /// Sends what the session has queued.
     pub(super) fn flush(&mut self, socket: &OwnedFd) -> Result<(), SessionError> {
         while let Some(datagram) = self.peer.poll_transmit() {
             send(socket, &datagram)?;
@@ -173,7 +173,7 @@ impl Session {
     }
 }
 
-/// What a full socket does not take is lost, as datagrams are.
+/// A full socket drops the datagram, as networks do.
 fn send(socket: &OwnedFd, datagram: &[u8]) -> Result<(), SessionError> {
     match socket::transmit_datagram(socket, datagram) {
         Moved::Bytes(_) | Moved::Later => Ok(()),

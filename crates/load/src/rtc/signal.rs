@@ -47,7 +47,7 @@ pub(super) struct SignalReader {
 }
 
 impl SignalReader {
-    /// Takes `bytes`; gives the answer once it is all there.
+    /// Takes `bytes`. Returns the answer once it is complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Option<client::Answer>, SignalError> {
         if self.answer.is_some() {
             self.body.extend_from_slice(bytes);
@@ -68,7 +68,7 @@ impl SignalReader {
         }
     }
 
-    /// The server hung up, which ends an answer whose length it did not tell.
+    /// The server closed the connection, which ends an answer of undeclared length.
     pub(super) fn finish(&self) -> Result<client::Answer, SignalError> {
         match &self.answer {
             Some(Answer {
@@ -90,7 +90,8 @@ mod tests {
     use super::*;
 
     const SDP: &str = "v=0\r\na=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\n\
-        a=fingerprint:sha-256 00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00\r\n";
+        a=fingerprint:sha-256 00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:\
+        00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00\r\n";
 
     fn answered(status: &str, length: bool) -> String {
         let length = match length {

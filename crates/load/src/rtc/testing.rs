@@ -1,5 +1,5 @@
-//! A WebRTC server for the tests: whoever asks at `/show/whep` watches a synthetic stream, and what somebody
-//! publishes at `/show/whip` is taken apart.
+//! A WebRTC server for the tests: a viewer at `/show/whep` is sent a synthetic stream, and what is published
+//! at `/show/whip` is checked.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
@@ -30,7 +30,7 @@ use crate::target::Protocol;
 
 /// Near the end of 16 bits, so that they wrap in every test.
 const FIRST: u16 = 65_400;
-/// Of sound and picture.
+/// The sources of sound and picture.
 const SSRCS: [u32; 2] = [11, 22];
 const OWN_SSRC: u32 = 33;
 /// Plain packets that can be sent again.
@@ -39,18 +39,18 @@ const HISTORY_MAX: usize = 2_000;
 /// How the server treats its peers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Manners {
-    /// Every so many packets one is not sent, until it is asked for.
+    /// One in this many packets is not sent until it is asked for.
     pub(super) loses: Option<u64>,
-    /// It says goodbye to everybody after that.
+    /// It says goodbye to all peers after that.
     pub(super) closes_after: Option<Duration>,
-    /// Publishers are asked for keyframes this often, and for packets that came.
+    /// Publishers are asked for keyframes this often, and for packets that arrived.
     pub(super) asks_every: Option<Duration>,
 }
 
 /// What the server saw.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Report blocks, and the packets that they say are lost.
+    /// Report blocks, and the packets they report lost.
     pub(super) reports: u64,
     pub(super) lost: i64,
     /// Reports that name a sender report.
@@ -58,7 +58,7 @@ pub(super) struct Seen {
     pub(super) keyframes_asked: u64,
     pub(super) repeated: u64,
     pub(super) goodbyes: u64,
-    /// Of what was published.
+    /// On what was published.
     pub(super) findings: Findings,
     pub(super) packets: Packets,
     pub(super) sender_reports: u64,
@@ -108,7 +108,7 @@ struct Viewer {
 struct Publishing {
     handle: Handle,
     receiver: Receiver,
-    /// The newest packet, to be asked for again, by its source.
+    /// The newest packet, by its source, to be requested again.
     newest: Option<(u32, u16)>,
 }
 
@@ -209,7 +209,7 @@ impl PeerTable {
         self.seen
     }
 
-    /// Reads a request and answers it. Its sender says it at once.
+    /// Reads a request and answers it. The whole request arrives at once.
     fn answer(&mut self, mut socket: TcpStream) {
         socket.set_nonblocking(false).expect("a socket");
         let mut request = Vec::new();
@@ -507,7 +507,7 @@ impl Viewer {
         let mut out = vec![0; packet.len() + RTP_OVERHEAD_MAX];
         let length = self.sealer.seal(index, &header, payload, &mut out);
         let sealed = &out[..length.expect("sealed")];
-        // A viewer that has gone is told of by its silence.
+        // A viewer that has gone is noticed by its silence.
         udp.send_to(sealed, self.path.remote).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! Viewers and publishers against a server of the tests.
+//! Viewers and publishers against the test server.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ fn viewers_are_given_every_packet_and_check_every_frame() {
     );
     assert_eq!(tally.join.count(), VIEWERS);
     assert_eq!(tally.rate.count(), VIEWERS);
-    // Of 1.06 Mb/s, and what headers and tags add.
+    // 1.06 Mb/s, plus headers and tags.
     let rate = tally.rate.percentile(50.0) as f64 / 1.06e6;
     assert!((0.8..1.4).contains(&rate), "{rate}");
     let packets = &tally.packets;
@@ -78,13 +78,13 @@ fn viewers_are_given_every_packet_and_check_every_frame() {
         (0, 0, 0, 0),
         "{findings:?}"
     );
-    // Both tracks of each for the window at the least.
+    // At least both tracks of each viewer for the window.
     assert!(
         findings.frames as f64 > 0.8 * (CHECKED as f64 * 2.5 * 75.0),
         "{findings:?}"
     );
     assert!(findings.delay.count() > 0 && findings.delay.percentile(50.0) < 500_000_000);
-    // Everybody reports, those who open packets with the time of the last sender report.
+    // All viewers report; those that decrypt packets also name the time of the last sender report.
     assert!(seen.reports >= VIEWERS * 2, "{seen:?}");
     assert!(
         seen.timed >= CHECKED && seen.timed < seen.reports,
@@ -104,7 +104,7 @@ fn what_is_lost_is_counted_and_by_players_asked_for() {
     assert_eq!(tally.alive, VIEWERS, "{:?} {:?}", tally.failed, tally.lost);
     let packets = &tally.packets;
     let share = packets.lost as f64 / (packets.lost + packets.received) as f64;
-    // Those who are checked are given what they ask for, under its own number.
+    // Checked viewers receive what they ask for, under its own number.
     let expected = 0.05 * (VIEWERS - CHECKED) as f64 / VIEWERS as f64;
     assert!((share / expected - 1.0).abs() < 0.4, "{share}: {packets:?}");
     assert!(packets.nacked > 0 && packets.late > 0, "{packets:?}");
@@ -154,7 +154,7 @@ fn viewers_come_and_go() {
         "{:?}",
         tally.failed
     );
-    // Each says goodbye when it leaves.
+    // Each viewer says goodbye when it leaves.
     assert_eq!(seen.goodbyes, tally.joined, "{seen:?}");
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-/// Each member has one entry that counts, the one in `scheduled`; others are passed over.
+/// Each member has one entry that counts, the one in `scheduled`; others are skipped.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     entries: BinaryHeap<Reverse<(Instant, usize)>>,
@@ -30,7 +30,7 @@ impl Timers {
         }
     }
 
-    /// Takes out a member that is due.
+    /// Removes and returns a member that is due.
     pub(super) fn pop(&mut self, now: Instant) -> Option<usize> {
         while let Some(Reverse((due, place))) = self.entries.peek().copied() {
             if due > now {

@@ -12,7 +12,7 @@ use super::signal::SignalReader;
 use crate::listen::role::Role;
 use crate::reception::Reception;
 
-/// A viewer. Of thousands in a process, so what only some of its life needs is boxed.
+/// A viewer. There are thousands in a process, so what only a part of its life needs is boxed.
 #[derive(Debug)]
 pub(super) struct Viewer {
     /// To the server's HTTP port, and later to its UDP port.
@@ -27,9 +27,9 @@ pub(super) struct Viewer {
 
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// What it will say first.
+    /// With its first message.
     Connecting(Vec<u8>, Box<Asking>),
-    /// The offer is made.
+    /// The offer was sent.
     Asking(Box<Asking>),
     /// On the way to the first media.
     Joining(Link),
@@ -43,11 +43,11 @@ pub(super) struct Asking {
     pub(super) reader: SignalReader,
 }
 
-/// How media comes.
+/// How media arrives.
 #[derive(Debug)]
 pub(super) enum Link {
     Session(Box<Session>),
-    /// To whoever says hello, which is done until it comes.
+    /// From a server that sends to every client that greets it; the greeting is repeated until media arrives.
     Hello {
         next: Instant,
     },
@@ -61,7 +61,7 @@ impl Link {
         }
     }
 
-    /// Who looks at the packets, if somebody does.
+    /// The follower that checks the packets, if there is one.
     pub(super) fn follower(&mut self) -> Option<&mut Follower> {
         match self {
             Self::Session(session) => session.follower(),
@@ -75,7 +75,7 @@ impl Viewer {
         matches!(self.phase, Phase::Watching(_))
     }
 
-    /// When it has to do something unasked.
+    /// When it has to do something by the clock.
     pub(super) fn due(&self) -> Option<Instant> {
         match &self.phase {
             Phase::Joining(Link::Hello { next }) => Some(*next),

@@ -1,27 +1,27 @@
-//! One way of a bad network, without sockets: what becomes of each packet, and when it arrives.
+//! One direction of a bad network, without sockets: the fate of each packet, and its time of arrival.
 
 use std::time::{Duration, Instant};
 
-/// What waits for a throttled link's turn at the most, in time; more is lost, as in a router.
+/// The most that waits for a throttled link, in time; more is lost, as in a router.
 const QUEUE: Duration = Duration::from_millis(500);
 
-/// How much longer a packet takes that others overtake, at the least.
+/// The least additional delay of a packet that others overtake.
 const HELD_BACK_MIN: Duration = Duration::from_millis(5);
 
-/// How bad one way of a network is.
+/// How bad one direction of a network is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Impairment {
     /// The share of packets that are lost, from 0 to 1, each by itself.
     pub loss: f64,
     /// How long a packet takes.
     pub delay: Duration,
-    /// How much longer at the most; evenly spread. Packets do not overtake one another for it.
+    /// The longest additional delay; evenly spread. It does not make packets overtake one another.
     pub jitter: Duration,
     /// The share of packets that others overtake.
     pub reorder: f64,
-    /// Bits per second. What a queue of half a second does not hold is lost.
+    /// Bits per second. What exceeds a queue of half a second is lost.
     pub rate: Option<u64>,
-    /// Decides who is lost, held back and late.
+    /// Decides which packets are lost, held back and late.
     pub seed: u64,
 }
 
@@ -37,7 +37,7 @@ impl Impairment {
     };
 }
 
-/// What became of packets so far.
+/// Counts of packets so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passage {
     /// Arrived, or are under way.
@@ -50,7 +50,7 @@ pub struct Passage {
     pub reordered: u64,
 }
 
-/// One way.
+/// One direction.
 #[derive(Debug)]
 pub(super) struct Link {
     impairment: Impairment,
@@ -63,7 +63,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// `way` tells apart links of the same seed.
+    /// `way` distinguishes links of the same seed.
     pub(super) fn new(impairment: Impairment, way: u64) -> Self {
         Self {
             impairment,
@@ -82,9 +82,9 @@ impl Link {
         self.passage
     }
 
-    /// A packet of so many bytes comes at `now`; gives when it arrives, if it does.
+    /// A packet of `bytes` bytes comes at `now`. Returns when it arrives, if it does.
     pub(super) fn pass(&mut self, bytes: usize, now: Instant) -> Option<Instant> {
-        // Each packet takes the same share of chance, whatever becomes of it.
+        // Each packet draws the same random numbers, whatever happens to it.
         let (loss, jitter, reorder) = (self.chance(), self.chance(), self.chance());
         if loss < self.impairment.loss {
             self.passage.lost += 1;
@@ -111,7 +111,7 @@ impl Link {
         Some(arrival)
     }
 
-    /// Bytes of a stream, which are late but never lost, shuffled, or stretched by chance.
+    /// Bytes of a stream, which are late but never lost or reordered, and have no random delay.
     pub(super) fn pass_in_order(&mut self, bytes: usize, now: Instant) -> Instant {
         self.passage.passed += 1;
         let sent = match self.impairment.rate {
@@ -131,7 +131,7 @@ impl Link {
         (waits <= QUEUE).then(|| self.queue(bytes, rate, now))
     }
 
-    /// When so many bytes have left, after those before them.
+    /// When `bytes` bytes have left, after those before them.
     fn queue(&mut self, bytes: usize, rate: u64, now: Instant) -> Instant {
         let begins = self.busy_until.map_or(now, |until| until.max(now));
         let seconds = bytes as f64 * 8.0 / rate.max(1) as f64;

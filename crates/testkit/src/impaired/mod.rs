@@ -1,4 +1,4 @@
-//! A bad network between a client and a server, for UDP and for TCP: it loses, delays, shuffles and
+//! A bad network between a client and a server, for UDP and for TCP: it loses, delays, reorders and
 //! throttles, by a seed and so alike on every run.
 //!
 //! ```text
@@ -6,9 +6,9 @@
 //!        ◄──────────────── down ◄──                  ◄─
 //! ```
 //!
-//! Over UDP it is what a router with address translation is: each client has a socket of its own
-//! towards the server, and nothing in the datagrams is changed. A client that was told the server's
-//! address in a session description is told the proxy's instead ([`Impaired::rewrite`]).
+//! Over UDP it acts like a router with address translation: each client has a socket of its own towards the
+//! server, and datagrams are not changed. A client that would learn the server's address from a session
+//! description gets the proxy's instead ([`Impaired::rewrite`]).
 
 mod link;
 mod tcp;
@@ -63,11 +63,11 @@ impl Shared {
 }
 
 impl Impaired {
-    /// Passes datagrams between whoever sends some to [`Impaired::addr`] and `upstream`. The two ways
-    /// have the same seed and still nothing in common.
+    /// Passes datagrams between senders to [`Impaired::addr`] and `upstream`. The two directions have the
+    /// same seed but independent losses.
     ///
     /// # Panics
-    /// When there is no socket to be had.
+    /// When no socket can be opened.
     #[must_use]
     pub fn udp(upstream: SocketAddr, up: Impairment, down: Impairment) -> Self {
         let socket = std::net::UdpSocket::bind(any_port(upstream));
@@ -78,11 +78,11 @@ impl Impaired {
         })
     }
 
-    /// Passes bytes between whoever connects to [`Impaired::addr`] and `upstream`: late, and no faster than
-    /// allowed. TCP's own repetitions are below it, so nothing is lost or shuffled.
+    /// Passes bytes between clients of [`Impaired::addr`] and `upstream`: late, and no faster than allowed.
+    /// TCP's own repetitions are below it, so nothing is lost or reordered.
     ///
     /// # Panics
-    /// When there is no socket to be had.
+    /// When no socket can be opened.
     #[must_use]
     pub fn tcp(upstream: SocketAddr, up: Impairment, down: Impairment) -> Self {
         let listener = std::net::TcpListener::bind(any_port(upstream));
@@ -124,7 +124,7 @@ impl Impaired {
         self.addr
     }
 
-    /// From now on both ways are like this. What is under way arrives as it was meant to.
+    /// From now on both directions are like this. What is under way keeps its time of arrival.
     pub fn impair(&self, up: Impairment, down: Impairment) {
         self.shared.up().impair(up);
         self.shared.down().impair(down);
@@ -135,7 +135,7 @@ impl Impaired {
         self.shared.rebinds.store(true, Ordering::Relaxed);
     }
 
-    /// What became of the datagrams, or pieces of a byte stream, from clients.
+    /// Counts of the datagrams, or pieces of a byte stream, from clients.
     #[must_use]
     pub fn up(&self) -> Passage {
         self.shared.up().passage()
@@ -147,8 +147,8 @@ impl Impaired {
         self.shared.down().passage()
     }
 
-    /// The session description with this proxy for the server's only address; what another transport
-    /// has is taken out.
+    /// The session description with this proxy as the server's only address; candidates of another transport
+    /// are removed.
     #[must_use]
     pub fn rewrite(&self, sdp: &str) -> String {
         let mut out = String::with_capacity(sdp.len());
@@ -182,7 +182,7 @@ impl Drop for Impaired {
     fn drop(&mut self) {
         self.shared.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // What it panicked with was printed.
+            // Its panic has been printed.
             drop(thread.join());
         }
     }
@@ -259,7 +259,7 @@ mod tests {
             ..Impairment::NONE
         };
         let proxy = Impaired::udp(upstream, up, Impairment::NONE);
-        // The same seed says beforehand who is lost.
+        // The same seed predicts which packets are lost.
         let mut link = Link::new(up, 1);
         let now = Instant::now();
         let expected: Vec<u8> = (0..100).filter(|_| link.pass(1, now).is_some()).collect();

@@ -1,4 +1,4 @@
-//! The proxy for byte streams: for each way of each connection a thread that reads and one that writes
+//! The proxy for byte streams: for each direction of each connection a thread that reads and one that writes
 //! when it is time.
 
 use std::io::{ErrorKind, Read, Write};
@@ -11,9 +11,9 @@ use super::Shared;
 
 /// Taken from a stream at once: little, so that a throttled stream flows evenly.
 const PIECE_BYTES: usize = 4 << 10;
-/// Pieces under way on one way of a connection; then its reader waits, as a network's window has it.
+/// Pieces under way in one direction of a connection; then its reader waits, like a network's window.
 const UNDER_WAY_MAX: usize = 1_024;
-/// Between two looks whether somebody connects or the owner has gone.
+/// Between two checks for new connections and for the end of the owner.
 const NAP: Duration = Duration::from_millis(5);
 
 struct Piece {
@@ -29,19 +29,19 @@ pub(super) fn run(listener: &TcpListener, upstream: SocketAddr, shared: &Arc<Sha
     let mut open = Vec::new();
     while !shared.ends() {
         match listener.accept() {
-            // A server that is not there hangs up on the client.
+            // If the server is not there, the client is disconnected.
             Ok((client, _)) => open.extend(connect(client, upstream, shared).ok()),
             Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(NAP),
             Err(error) => panic!("the proxy: {error}"),
         }
     }
     for socket in open.into_iter().flatten() {
-        // One that has ended already has nothing to be ended.
+        // One that has already ended needs no shutdown.
         socket.shutdown(Shutdown::Both).ok();
     }
 }
 
-/// Ties a client to the server; gives both sockets, to end them by.
+/// Connects a client to the server. Returns both sockets, for ending them.
 fn connect(
     client: TcpStream,
     upstream: SocketAddr,
@@ -86,6 +86,6 @@ fn write(mut to: TcpStream, take: &Receiver<Piece>) {
             return;
         }
     }
-    // Whoever has gone already need not be told.
+    // A peer that has gone need not be told.
     to.shutdown(Shutdown::Write).ok();
 }

@@ -13,23 +13,23 @@ use super::{Shared, any_port};
 
 /// Clients at a time: more than a test has.
 const CLIENTS_MAX: usize = 4_096;
-/// Datagrams under way: ten seconds of 100 Mb/s; what is beyond is lost.
+/// Datagrams under way: ten seconds of 100 Mb/s; more are lost.
 const UNDER_WAY_MAX: usize = 100_000;
-/// The longest there is.
+/// The longest datagram.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
-/// The longest sleep, after which it is seen that the owner has gone.
+/// The longest sleep, after which the end of the owner is noticed.
 const NAP: Duration = Duration::from_millis(20);
 /// Sockets looked at between two sleeps, and datagrams of each.
 const EVENTS_PER_WAIT: usize = 64;
 const DATAGRAMS_PER_EVENT: usize = 64;
-/// What the clients' common socket is known by.
+/// The token of the clients' common socket.
 const FRONT: u64 = u64::MAX;
 
 /// A datagram that arrives at a time.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct UnderWay {
     at: Instant,
-    /// Keeps those in order that arrive at once.
+    /// Keeps datagrams in order that arrive at the same time.
     number: u64,
     client: usize,
     is_up: bool,
@@ -134,7 +134,7 @@ impl<'a> Proxy<'a> {
         }
     }
 
-    /// The place of the client at `addr`; nothing when there are too many.
+    /// The index of the client at `addr`; `None` when there are too many.
     fn client(&mut self, addr: SocketAddr) -> std::io::Result<Option<usize>> {
         if let Some(client) = self.by_addr.get(&addr) {
             return Ok(Some(*client));
@@ -197,7 +197,7 @@ impl<'a> Proxy<'a> {
                 return;
             };
             let client = &self.clients[datagram.client];
-            // What a full socket or nobody takes is lost.
+            // A full socket or a missing peer drops it.
             if datagram.is_up {
                 client.back.send(&datagram.bytes).ok();
             } else {

@@ -1,4 +1,4 @@
-//! Enhanced RTMP: every form of body, what is kept for joiners, and what stays whole.
+//! Enhanced RTMP: every form of body, what is kept for joiners, and what stays complete.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn tracks_configured_in_one_body_each_have_their_own() {
         "1 key 25",
         "1 delta 22",
     ];
-    // A number beyond those told apart has no place to be kept in.
+    // A number beyond those told apart has no slot of its own.
     let beyond = "track 33 h264 kept";
     let expected = [&media[..2], &[beyond, "33 delta 8"], &media[2..]].concat();
     assert_eq!(words(&items), expected);
@@ -89,7 +89,7 @@ fn what_bare_samples_cannot_say_is_relayed_whole() {
     let items = video(&[start, b"\x94avc1color", b"\x93avc1nal"]);
     let again = "track 1 h264 kept";
     assert_eq!(words(&items)[1..], [again, again, "1 key 8"]);
-    // Another codec is another matter.
+    // Facts of another codec do not apply.
     let items = video(&[start, b"\x94avc1color", avc_header(), b"\x17\x01\0\0\0nal"]);
     assert_eq!(words(&items)[3..], ["track 1 h264 plain", "1 key 3"]);
     let items = audio(&[
@@ -136,7 +136,7 @@ fn what_keeps_its_body_has_the_codecs_own_bytes_beside() {
         (track.codec, &track.config[..]),
         (Codec::Hevc, &b"record"[..])
     );
-    // How many tracks there are nobody knows.
+    // The number of tracks is unknown.
     assert_eq!(
         coded(&video(&[b"\x96\x33avc1\x00\0\0\x01x"])),
         [(&b""[..], 0)]
@@ -268,7 +268,7 @@ fn facts_are_configuration_until_another_sequence_header() {
     assert_eq!(facts(&items), [pair(b"", red), pair(one, red)]);
     let items = audio(&[b"\x90Opushead", b"\x94Opus\x01\x02", b"\x91Opusframe"]);
     assert_eq!(facts(&items)[1], pair(b"\x90Opushead", b"\x94Opus\x01\x02"));
-    // What AAC's configuration says already does not take it from other listeners.
+    // Channels that AAC's configuration names already keep the track plain for other listeners.
     let items = audio(&[b"\x90mp4a\x12\x10", b"\x94mp4a\x01\x02", b"\x91mp4aframe"]);
     assert_eq!(words(&items), ["track 0 aac plain", "0 key 5"]);
 }
@@ -288,7 +288,7 @@ fn opus_of_one_or_two_channels_is_bare() {
     };
     assert_eq!((track.sample_rate, track.channels), (48_000, 2));
     assert_eq!(sample.duration.millis(), 20);
-    // What players get is what was published.
+    // Players get what was published.
     let tags = Tag::headers(track, Timestamp::ZERO).chain(Tag::sample(track, sample));
     let bodies: Vec<_> = tags.map(|tag| tag.parts().concat()).collect();
     assert_eq!(bodies, [stereo, b"\x91Opus\xFCpacket"]);
@@ -299,7 +299,7 @@ fn opus_of_one_or_two_channels_is_bare() {
     let items = audio(&[header(surround), b"\x91Opuspacket"]);
     assert_eq!(words(&items), ["track 0 opus kept", "0 key 11"]);
     assert_eq!(rtp_format(&items), None);
-    // So is what says more than bare samples can.
+    // So are bodies that hold more than bare samples can.
     let items = audio(&[stereo, b"\x97\x02\0\0\x07\x01Opus\xFCpacket"]);
     assert_eq!(words(&items)[1], "track 0 opus kept");
 }
@@ -358,7 +358,7 @@ fn every_codec_of_enhanced_rtmp_is_told_by_its_headers_and_keyframes() {
             );
         }
     }
-    // HEVC as codec 12, as encoders had it before there were four characters.
+    // HEVC as codec 12, as encoders sent it before Enhanced RTMP.
     let items = video(&[
         b"\x1C\x00\0\0\0config",
         b"\x1C\x01\0\0\0key",
@@ -385,7 +385,7 @@ fn every_codec_of_enhanced_rtmp_is_told_by_its_headers_and_keyframes() {
     }
 }
 
-/// Bodies as Enhanced RTMP allows them, and a few that it does not.
+/// Bodies that Enhanced RTMP allows, and a few that it does not.
 fn enhanced_body(is_video: bool) -> impl Strategy<Value = Vec<u8>> {
     let codecs: [&[u8; 4]; 3] = if is_video {
         [b"avc1", b"hvc1", b"av01"]
@@ -442,7 +442,7 @@ fn enhanced_body(is_video: bool) -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// What somebody reads who is sent these items.
+/// The items of a reader that is sent `items`.
 fn relayed(items: &[Item]) -> Vec<Item> {
     let mut bytes = file_header(true, true).to_vec();
     let mut emit = |piece: &[u8]| bytes.extend_from_slice(piece);

@@ -274,7 +274,7 @@ fn unknown_codecs_are_relayed_whole() {
         whole::split(track.flv.as_deref().unwrap_or_default()),
         (&b"\x90hvc1config"[..], &b""[..])
     );
-    // Sorenson H.263, Speex, and a codec that nobody has heard of.
+    // Sorenson H.263, Speex, and an unknown codec.
     assert_eq!(
         words(&video(&[b"\x22frame"])),
         ["track 1 FLV1 kept", "1 delta 6"]
@@ -342,8 +342,8 @@ fn the_reader_says_what_is_wrong() {
     assert_eq!(read(&long), Err(ReadError::TagTooLong(0xFF_FFFF)));
 }
 
-/// Script tags are held for joiners. Too long ones are passed over without being held at all, and what
-/// follows is read, however it is cut.
+/// Script tags are held for joiners. Too long ones are skipped without being held, and what follows is read,
+/// however it is cut.
 #[test]
 fn a_script_that_is_too_long_is_passed_over() {
     for (length, is_kept) in [

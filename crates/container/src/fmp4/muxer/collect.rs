@@ -1,4 +1,4 @@
-//! Samples to fragments: when each of them lasts how long, and when a fragment has enough.
+//! Samples to fragments: how long each sample lasts, and when a fragment is complete.
 
 use bytes::Bytes;
 use media::{Kind, Sample, Span, Timestamp};
@@ -9,17 +9,17 @@ use super::super::fragment::Piece;
 use super::super::sink::{Next, Sink};
 use super::{Muxer, picture_span};
 
-/// Sound waits for its fragment's pictures so much longer than the fragment should span: long enough
-/// for two pictures a second, and for publishers that send sound ahead.
+/// Sound waits for its fragment's pictures this much longer than the fragment should span: long enough for
+/// two pictures a second, and for publishers that send sound ahead.
 const SOUND_HELD_MAX: Span = Span::from_millis(500);
 
-/// A picture waits so long for the next one while there is sound. Then it lasts as long as it waited, and
-/// what comes later leaves a gap, behind which some players want a keyframe. Pictures that come every two
+/// The longest wait of a picture for the next one while there is sound. Then it lasts as long as it waited,
+/// and what comes later leaves a gap, after which some players need a keyframe. Pictures that come every two
 /// seconds, slower than any encoder's, leave none.
 const PICTURE_HELD_MAX: Span = Span::from_millis(2_000);
 
-/// The most that the last picture and sound of an epoch last longer than they should, until the next
-/// epoch's begin. The stream's time hardly goes on in between.
+/// The most by which the last picture and sound of an epoch are extended, until the next epoch's begin. The
+/// stream's time hardly advances in between.
 const EPOCH_GAP_MAX: Span = Span::from_millis(500);
 
 impl<P: Clone> Muxer<P> {
@@ -69,8 +69,8 @@ impl<P: Clone> Muxer<P> {
         });
     }
 
-    /// The first keyframe after a change brings its parameter sets along: ffmpeg and VLC pass over all
-    /// segments but the first.
+    /// The first keyframe after a change carries its parameter sets: ffmpeg and VLC ignore all segments but
+    /// the first.
     fn introduce(&mut self, index: usize, data: Bytes) -> Bytes {
         let track = &self.tracks[index];
         let known = self.picture_config.replace(track.config().clone());
@@ -81,7 +81,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// The next epoch's pictures begin at `at`. Up to then the last one's picture and sound last, so that
+    /// The next epoch's pictures begin at `at`. The last one's picture and sound last until then, so that
     /// players that stop at gaps play on; unless that is too long.
     fn bridge_epochs(&mut self, at: u64, sink: &mut impl Sink<Preamble = P>) {
         let now = to_time(at, PICTURE_TIMESCALE);
@@ -160,7 +160,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// Ends the fragment if sound must not wait any longer that ends at `end`.
+    /// Ends the fragment if the sound that ends at `end` must not wait any longer.
     fn end_fragment_after_sound(&mut self, end: u64, sink: &mut impl Sink<Preamble = P>) {
         let rate = self.sound_clock.rate();
         let now = to_time(end, rate);
@@ -202,8 +202,8 @@ impl<P: Clone> Muxer<P> {
         self.is_first && !is_known && self.joins.awaits_sound(self.now, sound.is_some())
     }
 
-    /// The pending picture lasts until `end` and belongs to the fragment; to the next one if this one
-    /// has no room for it.
+    /// The pending picture lasts until `end` and goes into this fragment, or into the next if this one has no
+    /// space for it.
     fn settle(&mut self, end: u64, sink: &mut impl Sink<Preamble = P>) {
         let Some(mut picture) = self.pending.take() else {
             return;

@@ -1,9 +1,8 @@
-//! Items to fragments: what is carried, where a fragment ends, and where one may join.
+//! Items to fragments: what is carried, where a fragment ends, and where listeners may join.
 //!
-//! How long a picture lasts is known when the next one comes, so one picture waits for that, and all
-//! that ends a fragment happens then: it ends before each keyframe, and once its pictures span as
-//! much as they should. Sound goes along, in the order of arrival. Where there is sound alone, it is
-//! written as soon as it spans as much.
+//! The duration of a picture is known when the next one comes, so one picture is pending, and fragments end
+//! when it is settled: before each keyframe, and once the pictures span as much as they should. Sound goes
+//! along, in the order of arrival. Sound alone is written as soon as it spans as much.
 
 mod collect;
 mod write;
@@ -39,9 +38,9 @@ pub struct Muxer<P> {
     has_begun: bool,
     /// No fragment of this epoch has been written.
     is_first: bool,
-    /// What is collected and pending is the last epoch's, and described by the segment in force.
+    /// Whether the collected and pending samples belong to the last epoch, described by the segment in force.
     is_closing: bool,
-    /// No picture makes sense before the next keyframe.
+    /// Whether no picture can be decoded before the next keyframe.
     wants_keyframe: bool,
     /// The configuration of the pictures so far.
     picture_config: Option<Bytes>,
@@ -66,7 +65,7 @@ pub struct Muxer<P> {
 }
 
 impl<P: Clone> Muxer<P> {
-    /// A muxer of a stream of which nothing is known.
+    /// A muxer for a new stream, without tracks.
     pub fn new(fragmentation: Fragmentation) -> Self {
         Self {
             span: fragmentation.bounded(),
@@ -92,7 +91,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// Appends what `item` means.
+    /// Appends the fragments of `item`.
     pub fn push(&mut self, item: &Item, sink: &mut impl Sink<Preamble = P>) {
         match item {
             Item::Track(track) => self.track(track, sink),
@@ -103,8 +102,8 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// Writes what has been collected, because nothing follows: the last picture lasts as long as the
-    /// one before it.
+    /// Writes what has been collected, because nothing follows: the last picture lasts as long as the one
+    /// before it.
     pub fn finish(&mut self, sink: &mut impl Sink<Preamble = P>) {
         self.close(Kind::Video, sink);
         self.is_closing = false;
@@ -137,7 +136,7 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// The next publisher announces its own. Joiners wait for its pictures, if it has any, and for
+    /// The next publisher announces its own tracks. Joiners wait for its pictures, if it has any, and for
     /// nothing of the last one's, whose last picture lasts until then.
     fn begin_epoch(&mut self, sink: &mut impl Sink<Preamble = P>) {
         self.close_epoch(sink);
@@ -181,8 +180,8 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// Takes what a frame says of its track. If that changes how the track is described, what was
-    /// collected of it is written first.
+    /// Takes a frame's facts about its track. If they change the description, the samples collected so far
+    /// are written first.
     fn learn(&mut self, index: usize, frame: &[u8], sink: &mut impl Sink<Preamble = P>) {
         if let Some(news) = self.tracks[index].news(frame) {
             if self.tracks[index].is_known() {
@@ -193,13 +192,12 @@ impl<P: Clone> Muxer<P> {
         }
     }
 
-    /// The place of the track that is carried of a kind.
+    /// The index of the carried track of a kind.
     fn carried(&self, kind: Kind) -> Option<usize> {
         self.tracks.iter().position(|track| track.kind == kind)
     }
 
-    /// What has been collected of a kind is written, because what follows is described in another way
-    /// or does not follow at all.
+    /// Writes what has been collected of a kind, because what follows has another description or none.
     fn close(&mut self, kind: Kind, sink: &mut impl Sink<Preamble = P>) {
         if kind == Kind::Video {
             self.settle_as_before(sink);

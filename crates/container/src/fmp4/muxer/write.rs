@@ -1,4 +1,4 @@
-//! Fragments to units: where one may join, and which segment is in force.
+//! Fragments to units: where listeners may join, and which segment is in force.
 
 use media::{Kind, Span};
 
@@ -8,8 +8,8 @@ use super::super::{PICTURE_TIMESCALE, init};
 use super::{Muxer, picture_span};
 
 impl<P: Clone> Muxer<P> {
-    /// Writes the fragment, but for the picture that is pending; and before it the segment that
-    /// describes it, if that is another one than listeners have.
+    /// Writes the fragment, without the pending picture; before it its segment, if that is not the one that
+    /// listeners have.
     pub(super) fn end_fragment(&mut self, sink: &mut impl Sink<Preamble = P>) {
         let rate = self.sound_clock.rate();
         let (begin, duration) = match (self.fragment.pictures(), self.fragment.sound()) {
@@ -51,8 +51,8 @@ impl<P: Clone> Muxer<P> {
         sink.end_unit(unit, join);
     }
 
-    /// Puts the segment in force that describes the tracks as they are known now. Those who join are
-    /// given it first, so in the log it stands only where it changes.
+    /// Puts the segment in force that describes the tracks as they are known now. Joiners receive it first,
+    /// so in the log it stands only where it changes.
     pub(super) fn renew_init(&mut self, sink: &mut impl Sink<Preamble = P>) {
         if !std::mem::take(&mut self.is_init_stale) {
             return;

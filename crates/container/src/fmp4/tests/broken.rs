@@ -1,4 +1,4 @@
-//! Whatever comes in: bounds hold, time does not go back, and what comes out can be read.
+//! For any input: bounds hold, time does not go back, and the output can be read.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::super::can_mux;
 use super::*;
 
-/// Half-way sensible records and frames, and noise.
+/// Plausible records and frames, and noise.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let known = prop::sample::select(vec![
         avc_record(SPS_720P),

@@ -1,4 +1,4 @@
-//! Each codec: what its sample entry says, what its samples hold, and what it is called.
+//! Each codec: its sample entry, its samples, and its name.
 
 use media::codec::opus;
 use media::{Codec, Framing, TrackId};
@@ -165,7 +165,7 @@ fn aac_with_and_without_adts_is_the_same() {
     let (trak, _) = trak_of(track(Codec::Aac, &high), &[b"one"]);
     assert_eq!(trak.timescale, 24_000);
     assert_eq!(name(Codec::Aac, &high).as_deref(), Some("mp4a.40.5"));
-    // 96 kHz has no room in the sample entry.
+    // 96 kHz does not fit in the sample entry.
     let (trak, _) = trak_of(track(Codec::Aac, &[0x10, 0x10]), &[b"one"]);
     assert_eq!((trak.timescale, trak.rate), (96_000, 0));
     assert!(!can_mux(&track(Codec::Aac, b"")));

@@ -1,4 +1,4 @@
-//! Where listeners may start, and what they are given first.
+//! Where listeners may start, and what they are sent first.
 
 use media::{Codec, Framing, Track, TrackId};
 

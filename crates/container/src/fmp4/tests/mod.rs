@@ -1,5 +1,5 @@
-//! What a muxer is held to: every sample comes out once, at its time, in a fragment that a reader of
-//! another hand understands.
+//! The muxer's guarantees: every sample comes out once, at its time, in a fragment that an independent reader
+//! understands.
 
 mod broken;
 mod clips;
@@ -79,7 +79,7 @@ impl Log {
         assert!(self.open.is_empty(), "every unit ends");
     }
 
-    /// What a listener has who came at the `nth` join point and stayed.
+    /// What a listener has that joined at the `nth` join point and stayed.
     fn joined(&self, nth: usize) -> Vec<u8> {
         let joins = self.units.iter().enumerate();
         let mut joins = joins.filter_map(|(at, unit)| Some((at, unit.join.as_ref()?)));

@@ -1,4 +1,4 @@
-//! Time: of sound, which is counted, and of pictures, which are where they are said to be.
+//! Time: of sound, which is counted, and of pictures, which keep their stamps.
 
 use media::{Codec, Span, TICKS_PER_SECOND, TrackId};
 

@@ -15,11 +15,11 @@ const WILL_CONTINUE: u8 = 0x40;
 /// The longest sequence header that is kept for the configuration; real ones have a dozen bytes.
 const SEQUENCE_HEADER_BYTES_MAX: usize = 1_024;
 
-/// The temporal unit at hand.
+/// The present temporal unit.
 #[derive(Debug, Default)]
 pub(super) struct Units {
     buffer: Buffer,
-    /// What there is of the unit that goes on in the next packet.
+    /// The part so far of the unit that continues in the next packet.
     partial: Vec<u8>,
     goes_on: bool,
     keyframe: bool,
@@ -105,7 +105,7 @@ impl Assembly for Units {
                 self.element(element, will_continue && rest.is_empty())?;
             }
         }
-        // An empty last element would leave a unit that goes on without anything said of it.
+        // After an empty last element nothing would continue the unit.
         (index >= count && self.goes_on == will_continue)
             .then_some(())
             .ok_or(Malformed)

@@ -1,11 +1,10 @@
-//! The frame at hand.
+//! The present frame.
 
 use bytes::{Bytes, BytesMut};
 
 use super::Malformed;
 
-/// The longest frame that is put together. A keyframe of 4K at the highest quality takes a quarter
-/// of it.
+/// The longest frame that is assembled. A keyframe of 4K at the highest quality takes a quarter of it.
 pub const FRAME_BYTES_MAX: usize = 8 << 20;
 
 /// Bytes of a frame.
@@ -36,7 +35,7 @@ impl Buffer {
         self.0.truncate(length);
     }
 
-    /// Writes over what there is at `at`.
+    /// Overwrites the bytes at `at`.
     pub(super) fn set<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
         if let Some(place) = self.0.get_mut(at..at + N) {
             place.copy_from_slice(&bytes);

@@ -9,7 +9,7 @@ use super::parameter_sets::ParameterSets;
 const STAP_A: u8 = 24;
 const FU_A: u8 = 28;
 
-/// The payload type of the SEI message that says where decoders may start (§D.1.8).
+/// The payload type of the SEI message that marks where decoders may start (§D.1.8).
 const RECOVERY_POINT: u8 = 6;
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Syntax for H264 {
                     piece,
                 })
             }
-            // Interleaving belongs to mode 2; 0, 30 and 31 are nothing.
+            // Interleaving belongs to mode 2; 0, 30 and 31 are undefined.
             0 | 25.. => None,
             _ => Some(Payload::Single),
         }
@@ -46,7 +46,7 @@ impl Syntax for H264 {
             unit::SPS => set(sps_id(nal)),
             unit::PPS => set(pps_id(nal)),
             unit::IDR => Class::KeepKey,
-            // Encoders that refresh pictures piece by piece have no other keyframes.
+            // Encoders that refresh pictures piece by piece send no other keyframes.
             unit::SEI if nal.get(1) == Some(&RECOVERY_POINT) => Class::KeepKey,
             0 | unit::DELIMITER | unit::FILLER | STAP_A.. => Class::Drop,
             _ => Class::Keep,

@@ -25,9 +25,8 @@ use super::format::PayloadFormat;
 
 pub use buffer::FRAME_BYTES_MAX;
 
-/// How long pictures that refer to a lost one are kept back. Browsers send a keyframe within a
-/// round trip of being asked; who has not by then never will, and a damaged picture is better than
-/// none.
+/// How long pictures that refer to a lost one are held back. Browsers send a keyframe within a round trip of
+/// being asked; a publisher that has not by then never will, and a damaged picture is better than none.
 const MENDING_MAX: Span = Span::from_millis(2_000);
 
 /// A packet in the order of sending, decrypted.
@@ -43,21 +42,21 @@ pub struct Incoming<'a> {
     pub at: Timestamp,
 }
 
-/// What packets mean.
+/// The results of packets.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A track, or a sample of it.
     Item(Item),
-    /// Pictures are lost, or nothing is known yet, and only a keyframe helps. Told once; what to do
-    /// if none comes is the caller's decision, see [`Depacketizer::awaits_keyframe`].
+    /// Pictures are lost, or nothing is known yet, and only a keyframe helps. Reported once; what to do if
+    /// none comes is the caller's decision, see [`Depacketizer::awaits_keyframe`].
     KeyframeWanted,
 }
 
-/// Puts the frames of one track together.
+/// Assembles the frames of one track.
 ///
-/// A frame of which a packet is missing is dropped, and those that follow it too, until a keyframe or for
-/// two seconds. Decoding times never go back; packets tell only when to present, so with B-frames the
-/// others are found from their order.
+/// A frame with a missing packet is dropped, and those that follow it too, until a keyframe or for two
+/// seconds. Decoding times never go back; packets hold only presentation times, so with B-frames decoding
+/// times are derived from the order.
 #[derive(Debug)]
 pub struct Depacketizer {
     format: PayloadFormat,
@@ -72,7 +71,7 @@ pub struct Depacketizer {
     dropped_frames: u64,
 }
 
-/// The frame that is being put together.
+/// The frame that is being assembled.
 #[derive(Clone, Copy, Debug)]
 struct OpenFrame {
     timestamp: u32,
@@ -80,18 +79,18 @@ struct OpenFrame {
     is_damaged: bool,
 }
 
-/// What a decoder would make of the next picture.
+/// How a decoder would show the next picture.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Health {
     /// Nothing: there was no keyframe yet.
     Blank { has_asked: bool },
-    /// What it should.
+    /// As it was encoded.
     Whole,
-    /// Something else, for pictures it refers to are missing.
+    /// Damaged, because pictures it refers to are missing.
     Broken { since: Timestamp },
 }
 
-/// One codec's way of putting a frame together.
+/// How one codec's frames are assembled.
 trait Assembly: Debug + Send {
     /// Takes a payload, which may be empty. An error means that the frame cannot be used.
     fn push(&mut self, payload: &[u8]) -> Result<(), Malformed>;
@@ -99,11 +98,11 @@ trait Assembly: Debug + Send {
     /// Whether a frame may begin with this payload.
     fn begins_frame(&self, payload: &[u8]) -> bool;
 
-    /// Ends the frame and forgets it; `None` when there is nothing in it for a sample. An error
-    /// means that it is not whole.
+    /// Ends the frame and forgets it; `None` when it holds nothing for a sample. An error means that it is
+    /// incomplete.
     fn finish(&mut self) -> Result<Option<Frame>, Malformed>;
 
-    /// Forgets what there is of a frame.
+    /// Forgets the present frame.
     fn discard(&mut self);
 
     /// The size of the pictures, once it is known.
@@ -111,15 +110,15 @@ trait Assembly: Debug + Send {
         None
     }
 
-    /// Takes a parameter set that did not come among the packets.
+    /// Takes a parameter set from outside the packets.
     fn learn(&mut self, _unit: &[u8]) {}
 }
 
-/// A payload makes no sense, or the frame is too long.
+/// A payload is invalid, or the frame is too long.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Malformed;
 
-/// A frame put together.
+/// An assembled frame.
 #[derive(Clone, Debug)]
 struct Frame {
     /// With what the framing puts before it.
@@ -131,8 +130,8 @@ struct Frame {
 }
 
 impl Depacketizer {
-    /// A depacketizer for the track `id` of the stream. `channels` are those that the session
-    /// description says Opus has: 1 for mono, else 2; nothing to pictures.
+    /// A depacketizer for the track `id` of the stream. `channels` are those of Opus in the session
+    /// description: 1 for mono, else 2; irrelevant to pictures.
     pub fn new(format: PayloadFormat, id: TrackId, channels: u8) -> Self {
         let assembly: Box<dyn Assembly> = match format {
             PayloadFormat::H264 => Box::new(nal::Units::<h264::H264>::new()),
@@ -169,7 +168,7 @@ impl Depacketizer {
         self.follows_gap = true;
     }
 
-    /// Takes the next packet, appending what it means to `out`.
+    /// Takes the next packet, appending its events to `out`.
     pub fn push(&mut self, packet: Incoming<'_>, out: &mut Vec<Event>) {
         // Packets without payload only probe the path.
         if packet.payload.is_empty() {
@@ -202,7 +201,7 @@ impl Depacketizer {
         }
     }
 
-    /// Whether nothing but a keyframe helps.
+    /// Whether only a keyframe helps.
     pub fn awaits_keyframe(&self) -> bool {
         self.health != Health::Whole
     }
@@ -212,7 +211,7 @@ impl Depacketizer {
         self.assembly.dimensions()
     }
 
-    /// Frames that were lost, not whole, or kept back, as far as anything of them arrived.
+    /// Frames that were lost, incomplete, or held back, as far as a part of them arrived.
     pub const fn dropped_frames(&self) -> u64 {
         self.dropped_frames
     }
@@ -254,7 +253,7 @@ impl Depacketizer {
     }
 
     fn may_pass(&mut self, frame: &Frame, at: Timestamp) -> bool {
-        // Without its configuration no decoder can start, not even at a keyframe.
+        // Without its configuration no decoder can start, even at a keyframe.
         if self.track.is_none() {
             return false;
         }
@@ -269,7 +268,7 @@ impl Depacketizer {
         is_mended
     }
 
-    /// Pictures are missing from `at` on. Sound does without what is lost.
+    /// Pictures are missing from `at` on. Sound goes on without what is lost.
     fn sicken(&mut self, at: Timestamp, out: &mut Vec<Event>) {
         if self.format.kind() == Kind::Audio {
             return;

@@ -1,7 +1,7 @@
-//! What H.264 and HEVC have in common: units alone, several in a packet, one in several.
+//! The common part of H.264 and HEVC: units alone, several in a packet, one in several.
 //!
-//! Units come out behind lengths of four bytes. Parameter sets are taken out for the track's
-//! configuration, where decoders of such samples look for them.
+//! Units come out with lengths of four bytes. Parameter sets are moved to the track's configuration, where
+//! decoders of such samples look for them.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -33,7 +33,7 @@ pub(super) enum Payload<'a> {
     },
 }
 
-/// What a unit is to a depacketizer.
+/// How a depacketizer treats a unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Class {
     /// Part of the sample.
@@ -60,11 +60,11 @@ pub(super) trait Syntax: Debug + Send {
     fn dimensions(sets: &ParameterSets) -> Option<(u32, u32)>;
 }
 
-/// The units of the sample at hand.
+/// The units of the present sample.
 #[derive(Debug)]
 pub(super) struct Units<S> {
     buffer: Buffer,
-    /// Where the length of the unit in pieces stands.
+    /// Where the length of the fragmented unit stands.
     fragmented: Option<usize>,
     keyframe: bool,
     sets: ParameterSets,
@@ -99,7 +99,7 @@ impl<S: Syntax> Units<S> {
         Ok(start)
     }
 
-    /// The unit that begins at `start` is whole: in the sample it stays, or it leaves.
+    /// The unit that begins at `start` is complete: it stays in the sample, or is removed.
     fn close(&mut self, start: usize) {
         let unit = self.buffer.since(start + LENGTH_BYTES);
         let length = unit.len() as u32;
@@ -182,7 +182,7 @@ impl<S: Syntax> Assembly for Units<S> {
         let Some(data) = self.buffer.take() else {
             return Ok(None);
         };
-        // Sets come in force with a keyframe, and so does the record of them.
+        // Sets take effect with a keyframe, and so does their record.
         let config = (keyframe && self.sets.take_changed()).then(|| S::record(&self.sets));
         Ok(Some(Frame {
             data,

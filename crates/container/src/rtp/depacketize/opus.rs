@@ -5,10 +5,10 @@ use media::codec::opus;
 
 use super::{Assembly, Frame, Malformed};
 
-/// The longest that is taken: 120 ms in frames of the longest there are, and their lengths.
+/// The longest that is accepted: 120 ms in frames of the greatest length, and their lengths.
 const PACKET_BYTES_MAX: usize = 48 * (opus::FRAME_BYTES_MAX + 2) + 2;
 
-/// The packet at hand.
+/// The present packet.
 #[derive(Debug)]
 pub(super) struct Packet {
     packet: Bytes,

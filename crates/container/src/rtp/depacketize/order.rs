@@ -1,7 +1,7 @@
-//! Times to decode at, where packets tell only when to present.
+//! Decoding times, where packets hold only presentation times.
 //!
-//! Pictures come in the order of decoding. Of a stream without B-frames the two times are one. With
-//! them a picture is decoded when the pictures it overtook are presented:
+//! Pictures arrive in the order of decoding. In a stream without B-frames the two times are equal. With them
+//! a picture is decoded when the pictures it overtook are presented:
 //!
 //! ```text
 //! presented  0 3 1 2 6 4 5 9      overtakes one picture at the most: a depth of 1
@@ -16,7 +16,7 @@ use media::{Span, Timestamp};
 /// Pictures that one may be overtaken by at the most: what H.264 allows (annex E.2.1).
 const DEPTH_MAX: usize = 16;
 
-/// A step back that B-frames explain; a longer one is a clock that was set back.
+/// The longest step back that B-frames explain; a longer one is a clock that was set back.
 const STEP_BACK_MAX: Span = Span::from_millis(1_000);
 
 /// The order of one track.
@@ -45,8 +45,8 @@ impl Order {
         }
     }
 
-    /// When to decode and when to present the next frame, which says that it is to be presented at
-    /// `at`. Decoding times do not go back, and none is after its presentation time.
+    /// When to decode and when to present the next frame, whose presentation time is `at`. Decoding times do
+    /// not go back, and none is after its presentation time.
     pub(super) fn place(&mut self, at: Timestamp) -> (Timestamp, Timestamp) {
         let last = self.last.unwrap_or(at);
         if at < last {

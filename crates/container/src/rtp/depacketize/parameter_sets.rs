@@ -1,7 +1,7 @@
 //! The parameter sets of H.264 and HEVC that a publisher has sent.
 
-/// Sets that are kept, of all kinds together; encoders use one of each kind. When there is no room
-/// the oldest goes.
+/// Sets that are kept, of all kinds together; encoders use one of each kind. Beyond this the oldest is
+/// dropped.
 const SETS_MAX: usize = 32;
 
 /// The longest that is kept. Those with every scaling list and timing of layers stay below.

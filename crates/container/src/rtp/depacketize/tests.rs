@@ -1,4 +1,4 @@
-//! Frames that come in pieces, and what is made of it when pieces are missing.
+//! Frames that arrive in pieces, and the result when pieces are missing.
 
 use media::{Item, Sample, Timestamp, TrackId};
 
@@ -178,7 +178,7 @@ fn parameter_sets_may_come_with_the_session_description() {
 fn a_recovery_point_is_a_keyframe() {
     let mut bench = Bench::new(PayloadFormat::H264);
     bench.depacketizer.learn(SPS);
-    // Units of one packet: what is said of the refresh, and a slice.
+    // Units of one packet: a recovery point, and a slice.
     let samples = bench.push(0, true, &[0x78, 0, 4, 6, 6, 1, 0xC4, 0, 3, 0x41, 0x9A, 1]);
     assert!(samples[0].keyframe);
     let samples = bench.push(40, true, &[0x78, 0, 4, 6, 5, 1, 0xC4, 0, 3, 0x41, 0x9A, 1]);
@@ -200,7 +200,7 @@ fn a_keyframe_without_its_first_slice_is_none() {
     assert!(bench.push(0, false, &[0x62, 1, 0x93, 0x48]).is_empty());
     assert!(bench.push(0, true, &[0x62, 1, 0x53, 1]).is_empty());
     assert_eq!(bench.depacketizer.dropped_frames(), 1);
-    // The same with the flag: whole, but for want of a configuration no sample.
+    // The same with the flag: complete, but no sample without a configuration.
     bench.push(40, false, &[0x62, 1, 0x93, 0x88]);
     assert_eq!(bench.wanted, 1);
 }

@@ -18,7 +18,7 @@ const HAS_KEY: u8 = 0x10;
 /// Version and flags, which the record follows in ISO media files and, by custom, in FLV.
 pub(super) const FULL_BOX: [u8; 4] = [1, 0, 0, 0];
 
-/// The frame at hand.
+/// The present frame.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     buffer: Buffer,

@@ -23,7 +23,7 @@ const REFERENCES_MAX: usize = 3;
 /// specification).
 const LAYERS_MAX: usize = 8;
 
-/// The picture at hand.
+/// The present picture.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     buffer: Buffer,

@@ -1,4 +1,4 @@
-//! AV1 (RTP payload format for AV1 §4): units without sizes, in packets filled to the brim.
+//! AV1 (RTP payload format for AV1 §4): units without sizes, in completely filled packets.
 //!
 //! ```text
 //! [Z Y W:2 N 000] ([size] unit)… unit       W: units in the packet, the last without a size
@@ -28,7 +28,7 @@ const COUNTED_MAX: usize = 3;
 pub(super) struct Packer {
     /// The sequence header of the track's configuration, without its size.
     sequence_header: Vec<u8>,
-    /// The units of the frame at hand, without sizes, one behind the other.
+    /// The units of the present frame, without sizes, one after another.
     units: Vec<u8>,
     /// Where each of them ends.
     ends: Vec<usize>,
@@ -137,8 +137,8 @@ impl Packer {
         }
     }
 
-    /// Hands out what a packet takes from `cursor` on, each with whether it is the last, and tells
-    /// where the next packet begins.
+    /// Gives the shares that a packet takes from `cursor` on, each with whether it is the last. Returns where
+    /// the next packet begins.
     fn fill(
         &self,
         mut cursor: Cursor,

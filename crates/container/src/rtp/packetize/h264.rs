@@ -22,7 +22,7 @@ impl Syntax for H264 {
     fn class(nal: &[u8]) -> Class {
         let first = nal.first().copied().unwrap_or_default();
         match unit_type(first) {
-            // Also what H.264 leaves unspecified and packets use for themselves.
+            // Also types that H.264 leaves unspecified and packets use for themselves.
             0 | STAP_A.. | unit::DELIMITER | unit::FILLER => Class::Drop,
             unit::SPS => Class::Set(1),
             unit::PPS => Class::Set(2),

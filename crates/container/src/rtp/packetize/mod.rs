@@ -17,15 +17,15 @@ use thiserror::Error;
 use super::format::PayloadFormat;
 use super::payloads::Payloads;
 
-/// Fewer bytes than this leave no room for the headers of the formats.
+/// Fewer bytes than this are too few for the headers of the formats.
 const PAYLOAD_BYTES_MIN: usize = 64;
 
-/// What others need of a frame that was packetized.
+/// Facts about a frame that was packetized.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Picture {
     /// A decoder may start here; true of all sound.
     pub keyframe: bool,
-    /// Nothing is predicted from it, so it may be left out. Recognised of H.264 and HEVC.
+    /// No frame is predicted from it, so it may be left out. Recognised in H.264 and HEVC.
     pub is_disposable: bool,
     /// It is presented before a picture that came earlier: a B-frame, which receivers cannot show.
     /// One that is disposable is best left out; one that is not has to be sent, late as it is.
@@ -35,10 +35,10 @@ pub struct Picture {
 /// Why a sample has no packets.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum Unsendable {
-    /// There is nothing in it that goes on the wire: delimiters, filler, parameter sets.
+    /// It holds nothing for the wire: only delimiters, filler, parameter sets.
     #[error("the sample has no frame")]
     NoFrame,
-    /// Sound is not cut in pieces, and this does not fit a packet.
+    /// Sound is not fragmented, and this does not fit a packet.
     #[error("the packet of sound is longer than a packet of the network")]
     TooLong,
 }
@@ -66,9 +66,9 @@ enum Packer {
 /// One frame on its way into packets.
 struct Frame<'a> {
     bytes: &'a [u8],
-    /// What the sample says.
+    /// The sample's own flag.
     keyframe: bool,
-    /// The longest payload there may be.
+    /// The longest payload allowed.
     payload_bytes: usize,
 }
 
@@ -135,7 +135,7 @@ impl Packetizer {
         };
         let mut picture = picture.ok_or(Unsendable::NoFrame)?;
         out.end_frame();
-        // Nothing is presented across a keyframe that a clock went back at.
+        // A keyframe may follow a clock that went back; times before it do not count.
         let latest = self.latest.filter(|_| !picture.keyframe);
         picture.is_reordered = latest.is_some_and(|latest| sample.pts < latest);
         self.latest = Some(latest.map_or(sample.pts, |latest| latest.max(sample.pts)));
@@ -143,7 +143,7 @@ impl Packetizer {
     }
 }
 
-/// Opus goes as it is (RFC 7587 §4.2), in a packet somewhat longer than others where it must.
+/// Opus is sent unchanged (RFC 7587 §4.2), if necessary in a longer packet than others.
 fn push_sound(frame: &Frame<'_>, out: &mut Payloads) -> Result<Picture, Unsendable> {
     if frame.bytes.len() > frame.payload_bytes.max(opus::FRAME_BYTES_MAX) {
         return Err(Unsendable::TooLong);

@@ -1,4 +1,4 @@
-//! What H.264 and HEVC have in common: units that fit share a packet, others are cut.
+//! The common part of H.264 and HEVC: units that fit share a packet, others are fragmented.
 //!
 //! ```text
 //! [SPS PPS SEI] [fragment] [fragment] … [fragment]      a keyframe: the sets first, then equals
@@ -26,10 +26,10 @@ const LENGTH_BYTES: usize = 2;
 const FRAGMENT_START: u8 = 0x80;
 const FRAGMENT_END: u8 = 0x40;
 
-/// What a unit is to a packetizer.
+/// How a packetizer treats a unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Class {
-    /// Not for the wire: delimiters, filler, and what would be taken for something else.
+    /// Not for the wire: delimiters, filler, and types that receivers would misread.
     Drop,
     /// A parameter set of this kind, below [`SET_KINDS`].
     Set(usize),
@@ -37,7 +37,7 @@ pub(super) enum Class {
     Slice {
         /// Decoders may start at the picture.
         is_key: bool,
-        /// Nothing is predicted from it, if it is of the highest temporal layer.
+        /// No picture is predicted from it, if it is of the highest temporal layer.
         is_disposable: bool,
         /// Its temporal layer.
         layer: u8,
@@ -68,7 +68,7 @@ pub(super) struct Packer<S> {
     packing: Packing,
     /// Sent before keyframes that do not bring their own.
     sets: [Vec<Bytes>; SET_KINDS],
-    /// Temporal layers known of.
+    /// Known temporal layers.
     layers: u8,
     syntax: PhantomData<S>,
 }
@@ -87,7 +87,7 @@ impl<S: Syntax> Packer<S> {
         }
     }
 
-    /// `None` for a sample without a picture. Parameter sets that come in such a one are kept.
+    /// `None` for a sample without a picture. Parameter sets in such a sample are kept.
     pub(super) fn push(&mut self, frame: &Frame<'_>, out: &mut Payloads) -> Option<Picture> {
         let units = nal::units(frame.bytes, self.packing);
         let mut has_set = [false; SET_KINDS];
@@ -199,7 +199,7 @@ impl<'a, S: Syntax> Shared<'a, S> {
     }
 }
 
-/// A unit that is longer than `payload_bytes`, in fragments as long as that and a shorter one.
+/// Fragments a unit that is longer than `payload_bytes`, into pieces of that length and a shorter one.
 fn cut<S: Syntax>(unit: &[u8], payload_bytes: usize, out: &mut Payloads) {
     let mut head = S::fragment_head(unit);
     let head = &mut head[..S::FRAGMENT_HEAD_BYTES];

@@ -1,4 +1,4 @@
-//! What goes before frames, what is left out of them, and what is told of them.
+//! What precedes frames, what is left out of them, and what is reported of them.
 
 use bytes::Bytes;
 use media::{Framing, Sample, Span, Timestamp, Track, TrackId};

@@ -26,7 +26,7 @@ pub(super) struct Packer {
 pub(super) struct PictureId(u16);
 
 impl PictureId {
-    /// The number in the form that says it has 15 bits, and steps on.
+    /// The number in its 15-bit form; advances the counter.
     pub(super) fn take(&mut self) -> [u8; 2] {
         let number = self.0;
         self.0 = (number + 1) & 0x7FFF;
@@ -40,7 +40,7 @@ impl Packer {
         let [high, low] = self.next.take();
         let pieces = frame.bytes.chunks(frame.payload_bytes - DESCRIPTOR_BYTES);
         for (index, piece) in pieces.enumerate() {
-            // Partitions are not told apart: all is the first one's.
+            // Partitions are not distinguished: everything counts as the first one.
             let start = if index == 0 { START_OF_PARTITION } else { 0 };
             out.put(&[EXTENDED | start, HAS_PICTURE_ID, high, low]);
             out.put(piece);

@@ -1,4 +1,4 @@
-//! Made-up frames: sizes around the limits, and packets that make no sense.
+//! Made-up frames: sizes around the limits, and invalid packets.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What the formats are held to: what goes in comes out, real media and made-up frames alike, and
-//! another implementation reads what is written and writes what is read.
+//! The formats' guarantees: a round trip preserves real media and made-up frames, and another implementation
+//! reads what is written and writes what is read.
 
 mod made_up;
 mod media_clips;
@@ -67,7 +67,7 @@ fn check_frame(format: PayloadFormat, payloads: &Payloads, payload_bytes: usize)
     assert_eq!(runs, count);
 }
 
-/// What came out of packets.
+/// The output of packets.
 #[derive(Default)]
 struct Outcome {
     tracks: Vec<Arc<Track>>,
@@ -91,7 +91,7 @@ impl Outcome {
     }
 }
 
-/// The receiving side whole: from datagrams to samples.
+/// The complete receiving side: from datagrams to samples.
 struct Receiver {
     depacketizer: Depacketizer,
     reorder: Reorder<Vec<u8>>,

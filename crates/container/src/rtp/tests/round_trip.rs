@@ -1,4 +1,4 @@
-//! Real media, there and back.
+//! Real media, packetized and depacketized.
 
 use media::codec::h264::AvcConfig;
 use media::codec::hevc::HevcConfig;
@@ -252,12 +252,12 @@ fn a_lost_packet_costs_no_more_than_the_wait_for_a_keyframe() {
     }
 }
 
-/// What came out went in, in the same order.
+/// The output is part of the input, in the same order.
 fn check_subset(media: &Media, outcome: &Outcome, expected: &[Vec<u8>]) {
     let mut sent = expected.iter();
     for frame in outcome.frames() {
         let is_next = sent.any(|sent| *sent == frame);
-        assert!(is_next, "{:?}: a frame that nobody sent", media.format);
+        assert!(is_next, "{:?}: a frame that was not sent", media.format);
     }
 }
 

@@ -103,7 +103,7 @@ fn units_of(
                 emit(fragments);
             }
         }
-        _ => panic!("nobody sends these"),
+        _ => panic!("these are never sent"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! A second reading of ISO/IEC 13818-1, which takes nothing for granted: whatever a player might
-//! trip over is a panic. It shares no code with the muxer.
+//! A second reading of ISO/IEC 13818-1, which takes nothing for granted: anything that a player might fail on
+//! is a panic. It shares no code with the muxer.
 
 use std::collections::HashMap;
 
@@ -131,7 +131,7 @@ impl Demuxed {
         }
     }
 
-    /// References come in time, and never step back, unless it says so.
+    /// References come in time, and never step back, except at an announced discontinuity.
     fn check_clock(&self, value: u64, is_discontinuity: bool) {
         if let Some(last) = self.references.last().filter(|_| !is_discontinuity) {
             let modulus = (1 << 33) * 300;

@@ -1,4 +1,4 @@
-//! Whatever is announced and sent, what is written can be read, and nothing panics.
+//! For any announcement and any input the output can be read, and nothing panics.
 
 use proptest::prelude::*;
 

@@ -4,7 +4,7 @@ use media::Script;
 
 use super::*;
 
-/// What a listener gets who starts at each join.
+/// What a listener gets from each join point on.
 fn from_every_join(recorder: &Recorder) -> Vec<Demuxed> {
     let joins = recorder.joins().into_iter();
     joins

@@ -1,4 +1,4 @@
-//! What is written is read again by a demuxer that is strict, and by the players there are.
+//! The output is read again by a strict demuxer, and by available players.
 
 mod codecs;
 mod demuxer;
@@ -60,7 +60,7 @@ impl Sink for Recorder {
 }
 
 impl Recorder {
-    /// What became of `items`, to the last frame.
+    /// The output for `items`, to the last frame.
     fn of(items: &[Item]) -> Self {
         let mut recorder = Self::default();
         let mut muxer = Muxer::default();

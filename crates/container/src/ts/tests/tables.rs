@@ -1,4 +1,4 @@
-//! What the tables say, and how often.
+//! The content of the tables, and their frequency.
 
 use super::super::TRACKS_MAX;
 use super::super::tables::TABLES_EVERY;

@@ -1,4 +1,4 @@
-//! The second opinion: a target that shares no code with us.
+//! A second opinion: a target that shares no code with us.
 
 use rml_rtmp::handshake::{Handshake, HandshakeProcessResult, PeerType};
 use rml_rtmp::sessions::{
@@ -18,7 +18,7 @@ struct Server {
 impl Server {
     async fn accept(target: &Target) -> Self {
         let accepted = timeout(PATIENCE, target.door.accept()).await;
-        let (mut socket, _) = accepted.expect("somebody connects").unwrap();
+        let (mut socket, _) = accepted.expect("a connection").unwrap();
         let mut handshake = Handshake::new(PeerType::Server);
         let rest = loop {
             let input = read(&mut socket).await.expect("more to come");
@@ -71,7 +71,7 @@ impl Server {
         }
     }
 
-    /// Writes an event down; gives the request that it is, if it is one.
+    /// Notes an event; returns the request in it, if it is one.
     fn note(&mut self, event: &ServerSessionEvent) -> Option<u32> {
         use ServerSessionEvent as E;
         let (words, request) = match event {
@@ -121,11 +121,11 @@ async fn read(socket: &mut TcpStream) -> Option<BytesMut> {
 
 #[tokio::test]
 async fn an_independent_server_takes_the_stream() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
+    let local = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
-    let mut show = house.show("live/show");
+    let mut show = local.show("live/show");
     show.frames(1);
-    let pushing = Pushing::to(&house, "live/show", &target.url);
+    let pushing = Pushing::to(&local, "live/show", &target.url);
     let mut server = Server::accept(&target).await;
     let heard = server.hear_until("audio 20 102").await;
     assert_eq!(

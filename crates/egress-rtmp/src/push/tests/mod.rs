@@ -32,10 +32,10 @@ struct Pushing {
 }
 
 impl Pushing {
-    fn to(house: &TestServer, stream: &str, url: &str) -> Self {
+    fn to(local: &TestServer, stream: &str, url: &str) -> Self {
         let name = StreamName::parse(stream).unwrap();
         let request = Request::new(&name, "test", PEER);
-        let permission = at_once(&mut house.context.gate.play(&request));
+        let permission = at_once(&mut local.context.gate.play(&request));
         let status = Arc::new(Status::default());
         let push = Push {
             permission: Arc::new(permission.expect("at once").unwrap()),
@@ -49,7 +49,7 @@ impl Pushing {
             .with_root_certificates(RootCertStore::empty())
             .with_no_client_auth();
         let connector = Connector::new(Arc::new(tls));
-        let registry = Arc::clone(&house.context.registry);
+        let registry = Arc::clone(&local.context.registry);
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
             run(&registry, &connector, &push, async {
@@ -82,7 +82,7 @@ impl Pushing {
     }
 }
 
-/// A place to push to.
+/// An address to push to.
 struct Target {
     door: TcpListener,
     url: String,
@@ -105,7 +105,7 @@ impl Target {
     async fn visitor_under(&self, config: Config) -> Visitor {
         let (socket, _) = timeout(PATIENCE, self.door.accept())
             .await
-            .expect("somebody connects")
+            .expect("a connection")
             .unwrap();
         Visitor {
             socket,
@@ -203,11 +203,11 @@ impl Visitor {
 
 #[tokio::test]
 async fn a_stream_arrives_whole_and_its_end_is_told() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
+    let local = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
-    let mut show = house.show("live/show");
+    let mut show = local.show("live/show");
     show.frames(7);
-    let pushing = Pushing::to(&house, "live/show", &target.url);
+    let pushing = Pushing::to(&local, "live/show", &target.url);
     let mut visitor = target.visitor().await;
     visitor.accept().await;
     let mut heard = visitor.hear_until("audio 260 #6").await;
@@ -220,9 +220,9 @@ async fn a_stream_arrives_whole_and_its_end_is_told() {
     assert_eq!(heard, ["video 280 #7", "audio 300 #7"]);
     let report = pushing.until("running", |r| r.bytes > 0).await;
     assert_eq!((report.state, report.attempts), (State::Running, 1));
-    assert_eq!(house.listeners(), 1);
+    assert_eq!(local.listeners(), 1);
 
-    house.context.registry.end_all();
+    local.context.registry.end_all();
     assert_eq!(visitor.hear().await, "end");
     assert_eq!(visitor.hear().await, "closed");
     let report = pushing.until("idle", |r| r.state == State::Idle).await;
@@ -232,21 +232,21 @@ async fn a_stream_arrives_whole_and_its_end_is_told() {
 
 #[tokio::test]
 async fn the_connection_outlives_the_publisher_while_the_stream_lingers() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
+    let local = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
-    let pushing = Pushing::to(&house, "live/show", &target.url);
+    let pushing = Pushing::to(&local, "live/show", &target.url);
     let early = timeout(Duration::from_millis(200), target.door.accept());
     assert!(early.await.is_err(), "nothing to push yet");
     assert_eq!(pushing.status.report().state, State::Idle);
 
-    let mut show = house.show("live/show");
+    let mut show = local.show("live/show");
     show.frames(1);
     let mut visitor = target.visitor().await;
     visitor.accept().await;
     visitor.hear_until("audio 20 #0").await;
     drop(show);
     assert!(visitor.hears_nothing().await);
-    let mut show = house.show("live/show");
+    let mut show = local.show("live/show");
     show.frames(1);
     let heard = visitor.hear_until("audio 60").await;
     assert_eq!(
@@ -267,12 +267,12 @@ async fn the_connection_outlives_the_publisher_while_the_stream_lingers() {
 
 #[tokio::test]
 async fn a_target_that_refuses_disturbs_no_other_and_is_asked_again() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
+    let local = TestServer::new(Duration::ZERO, LINGER);
     let (good, bad) = (Target::new().await, Target::new().await);
-    let mut show = house.show("live/show");
+    let mut show = local.show("live/show");
     show.frames(1);
-    let refused = Pushing::to(&house, "live/show", &bad.url);
-    let pushing = Pushing::to(&house, "live/show", &good.url);
+    let refused = Pushing::to(&local, "live/show", &bad.url);
+    let pushing = Pushing::to(&local, "live/show", &good.url);
     let is_done = Arc::new(AtomicBool::new(false));
     let refusing = {
         let is_done = Arc::clone(&is_done);
@@ -312,11 +312,11 @@ async fn a_target_that_refuses_disturbs_no_other_and_is_asked_again() {
 
 #[tokio::test]
 async fn a_target_that_moves_is_left_politely_and_found_again() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
+    let local = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
-    let mut show = house.show("live/show");
+    let mut show = local.show("live/show");
     show.frames(1);
-    let pushing = Pushing::to(&house, "live/show", &target.url);
+    let pushing = Pushing::to(&local, "live/show", &target.url);
     let mut visitor = target.visitor().await;
     visitor.accept().await;
     visitor.hear_until("audio 20 #0").await;
@@ -332,14 +332,14 @@ async fn a_target_that_moves_is_left_politely_and_found_again() {
     pushing.stop().await;
 }
 
-/// What is left of the input would otherwise pile up while the target goes on asking.
+/// Otherwise the rest of the input would pile up while the target goes on asking.
 #[tokio::test]
 async fn a_target_that_moves_before_it_accepts_is_left_at_once() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
+    let local = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
-    let mut show = house.show("live/show");
+    let mut show = local.show("live/show");
     show.frames(1);
-    let pushing = Pushing::to(&house, "live/show", &target.url);
+    let pushing = Pushing::to(&local, "live/show", &target.url);
     let mut visitor = target.visitor().await;
     visitor.request().await;
     for _ in 0..1_000 {
@@ -361,10 +361,10 @@ async fn a_target_that_moves_before_it_accepts_is_left_at_once() {
 
 #[tokio::test]
 async fn what_rtmp_cannot_carry_is_told_and_not_tried() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
+    let local = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
-    let publisher = house.publish("radio", media::Container::Ogg);
-    let pushing = Pushing::to(&house, "radio", &target.url);
+    let publisher = local.publish("radio", media::Container::Ogg);
+    let pushing = Pushing::to(&local, "radio", &target.url);
     let report = pushing.until("failed", |r| r.failures > 0).await;
     assert_eq!(report.attempts, 0);
     assert_eq!(report.error, Some(Failure::Format.to_string()));
@@ -374,11 +374,11 @@ async fn what_rtmp_cannot_carry_is_told_and_not_tried() {
 
 #[tokio::test]
 async fn a_password_is_proved_when_the_target_asks() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
+    let local = TestServer::new(Duration::ZERO, LINGER);
     let target = Target::new().await;
-    let mut show = house.show("live/show");
+    let mut show = local.show("live/show");
     show.frames(1);
-    let pushing = Pushing::to(&house, "live/show", &target.url);
+    let pushing = Pushing::to(&local, "live/show", &target.url);
     let config = Config {
         challenge: Some(Arc::new(Challenge {
             challenger: Challenger::new([5; 32]),

@@ -1,4 +1,4 @@
-//! What a worker's books say of its viewers.
+//! What a worker's books record of its viewers.
 
 use fanout::{Protocol, Reason};
 
@@ -12,98 +12,98 @@ fn count(histogram: &fanout::stats::Histogram) -> u64 {
 
 #[test]
 fn a_viewer_is_in_the_books_of_its_worker_and_in_no_others() {
-    let mut theatre = Theatre::new();
-    let fanout = Arc::clone(theatre.house.registry.fanout());
-    let mut camera = theatre.camera("show", &BOTH);
-    let guest = theatre.join("show", &BOTH);
-    theatre.film(&mut camera, 120);
-    let books = Arc::clone(&theatre.books);
+    let mut worker = TestWorker::new();
+    let fanout = Arc::clone(worker.server.registry.fanout());
+    let mut camera = worker.camera("show", &BOTH);
+    let viewer = worker.join("show", &BOTH);
+    worker.film(&mut camera, 120);
+    let books = Arc::clone(&worker.books);
     assert_eq!(books.listeners[WEBRTC].value(), 1);
     assert_eq!(fanout.task_books().listeners_now(), 0);
     assert_eq!(fanout.listeners(), 1);
     assert_eq!(count(&books.join_seconds[WEBRTC]), 1);
 
-    theatre
+    worker
         .viewers
-        .closed(guest.session, webrtc::mux::Reason::Requested, theatre.now);
+        .closed(viewer.session, webrtc::mux::Reason::Requested, worker.now);
     assert_eq!(books.listeners_now(), 0);
     assert_eq!(books.departures[Reason::Left as usize].value(), 1);
-    assert_eq!(books.egress_bytes[WEBRTC].value(), theatre.wire.bytes());
-    assert_eq!(books.sends.value(), theatre.wire.sendings.len() as u64);
+    assert_eq!(books.egress_bytes[WEBRTC].value(), worker.wire.bytes());
+    assert_eq!(books.sends.value(), worker.wire.sendings.len() as u64);
 }
 
 #[test]
 fn lags_are_sampled_once_a_second_and_delays_with_each_message() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &BOTH);
-    let _keeps_up = theatre.join("show", &BOTH);
-    let behind = theatre.join("show", &BOTH);
-    theatre.film(&mut camera, 50);
-    theatre.wire.full.insert(behind.path);
-    let sampled = count(&theatre.books.lag_seconds);
-    theatre.film(&mut camera, 100);
-    let lags = theatre.books.lag_seconds.value();
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let _keeps_up = worker.join("show", &BOTH);
+    let behind = worker.join("show", &BOTH);
+    worker.film(&mut camera, 50);
+    worker.wire.full.insert(behind.path);
+    let sampled = count(&worker.books.lag_seconds);
+    worker.film(&mut camera, 100);
+    let lags = worker.books.lag_seconds.value();
     assert_eq!(lags.counts.iter().sum::<u64>() - sampled, 2 * 2);
     let over_half_a_second = lags.bounds.partition_point(|bound| *bound < 0.6);
     let laggards: u64 = lags.counts[over_half_a_second..].iter().sum();
     assert!((1..=2).contains(&laggards), "{lags:?}");
 
-    let delays = theatre.books.forward_delay_seconds.value();
+    let delays = worker.books.forward_delay_seconds.value();
     let messages: u64 = delays.counts.iter().sum();
-    // Each of 150 frames of sound, and pictures with every second of them.
+    // One for each of 150 frames of sound; every second one has a picture with it.
     assert!((150..=300).contains(&messages), "{messages}");
-    assert_eq!(theatre.books.late_messages.value(), 0);
+    assert_eq!(worker.books.late_messages.value(), 0);
 }
 
 #[test]
-fn what_comes_late_is_counted_once_for_each_who_waited() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &BOTH);
+fn what_comes_late_is_counted_once_for_each_viewer_that_waited() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
     for _ in 0..5 {
-        theatre.join("show", &BOTH);
+        worker.join("show", &BOTH);
     }
-    theatre.film(&mut camera, 50);
-    // The worker's thread finds no core for a while.
+    worker.film(&mut camera, 50);
+    // The worker's thread gets no core for a while.
     for _ in 0..8 {
-        camera.tick(theatre.now);
-        theatre.now += TICK;
+        camera.tick(worker.now);
+        worker.now += TICK;
     }
-    assert_eq!(theatre.books.late_messages.value(), 0);
-    theatre.film(&mut camera, 1);
-    assert_eq!(theatre.books.late_messages.value(), 5);
-    theatre.film(&mut camera, 50);
-    assert_eq!(theatre.books.late_messages.value(), 5);
+    assert_eq!(worker.books.late_messages.value(), 0);
+    worker.film(&mut camera, 1);
+    assert_eq!(worker.books.late_messages.value(), 5);
+    worker.film(&mut camera, 50);
+    assert_eq!(worker.books.late_messages.value(), 5);
 }
 
 #[test]
-fn who_is_given_the_past_has_nothing_late() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &BOTH);
+fn a_viewer_that_is_given_the_past_has_nothing_late() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
     camera.key_every = 250;
-    let _keeps_open = theatre.house.lane("show", theatre.now);
-    theatre.film(&mut camera, 76);
-    let _guest = theatre.join("show", &BOTH);
-    theatre.film(&mut camera, 200);
-    assert!(count(&theatre.books.forward_delay_seconds) > 0);
-    assert_eq!(theatre.books.late_messages.value(), 0);
+    let _keeps_open = worker.server.lane("show", worker.now);
+    worker.film(&mut camera, 76);
+    let _viewer = worker.join("show", &BOTH);
+    worker.film(&mut camera, 200);
+    assert!(count(&worker.books.forward_delay_seconds) > 0);
+    assert_eq!(worker.books.late_messages.value(), 0);
 }
 
 #[test]
 fn what_visits_take_is_what_viewers_need() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &BOTH);
-    let guests: Vec<_> = (0..10).map(|_| theatre.join("show", &BOTH)).collect();
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let audience: Vec<_> = (0..10).map(|_| worker.join("show", &BOTH)).collect();
     let mut cpu = Duration::ZERO;
     for _ in 0..60 {
-        camera.tick(theatre.now);
-        theatre.now += TICK;
-        theatre.viewers.turn(theatre.now, &mut theatre.wire);
-        // A visit is one millisecond, and as much is done besides.
+        camera.tick(worker.now);
+        worker.now += TICK;
+        worker.viewers.turn(worker.now, &mut worker.wire);
+        // A visit takes one millisecond, and other work as much.
         let busy = Duration::from_millis(10);
         cpu += 2 * busy;
-        theatre.viewers.took(busy, cpu, theatre.now);
+        worker.viewers.took(busy, cpu, worker.now);
     }
-    let books = &theatre.books;
+    let books = &worker.books;
     let needed = books.demand_nanos.value() as f64 / 1e9;
     assert!((0.45..0.55).contains(&needed), "{needed}");
     assert_eq!(books.busy_nanos.value(), 600_000_000);
@@ -111,5 +111,5 @@ fn what_visits_take_is_what_viewers_need() {
     let turns = books.turn_seconds.value();
     let mean = turns.sum / turns.counts.iter().sum::<u64>() as f64;
     assert!((mean - 0.01).abs() < 0.001, "{mean}");
-    drop(guests);
+    drop(audience);
 }

@@ -1,5 +1,5 @@
-//! Viewers against a wire that keeps everything, with time as an argument. What they receive is opened
-//! by another implementation of SRTP.
+//! Viewers against a wire that keeps everything, with time as an argument. Their packets are decrypted by
+//! another implementation of SRTP.
 
 mod books;
 mod keeping_up;
@@ -34,17 +34,17 @@ const TICK: Duration = Duration::from_millis(20);
 /// Calls of `turn` in a row that may want another one at once.
 const TURNS_MAX: usize = 10_000;
 
-/// A house, its viewers of one worker, and the time.
-struct Theatre {
-    house: TestServer,
+/// A test server, its viewers of one worker, and the time.
+struct TestWorker {
+    server: TestServer,
     viewers: Viewers,
     books: Arc<Books>,
     wire: Wire,
     now: Instant,
-    guests: u32,
+    joined: u32,
 }
 
-/// A viewer as it sees itself.
+/// A viewer's own view of its session.
 struct TestViewer {
     session: Handle,
     path: Path,
@@ -64,38 +64,38 @@ struct Got {
     payload: Vec<u8>,
 }
 
-impl Theatre {
+impl TestWorker {
     fn new() -> Self {
         let rules = Rules {
             target_utilisation: 0.02,
         };
-        let (house, now) = (TestServer::new(), Instant::now());
-        let books = house.registry.fanout().open_books(Plane::Webrtc);
+        let (server, now) = (TestServer::new(), Instant::now());
+        let books = server.registry.fanout().open_books(Plane::Webrtc);
         let mut viewers = Viewers::new(Waker::noop().clone(), rules, Arc::clone(&books));
         viewers.start(now);
         Self {
-            house,
+            server,
             viewers,
             books,
             wire: Wire::new(),
             now,
-            guests: 0,
+            joined: 0,
         }
     }
 
     fn camera(&self, name: &str, kinds: &[Kind]) -> Camera {
-        Camera::new(self.house.publish(name, self.now), kinds, self.now)
+        Camera::new(self.server.publish(name, self.now), kinds, self.now)
     }
 
-    /// Somebody comes, and goes wherever it is sent.
+    /// Adds a viewer, which follows every change of path.
     fn join(&mut self, name: &str, kinds: &[Kind]) -> TestViewer {
-        let handle = self.house.handle(name, self.now);
+        let handle = self.server.handle(name, self.now);
         self.join_with(handle, kinds, Profile::Aes128Gcm, true)
     }
 
     fn join_with(&mut self, handle: ListenerHandle, kinds: &[Kind], profile: Profile, rtx: bool) -> TestViewer {
-        let number = self.guests;
-        self.guests += 1;
+        let number = self.joined;
+        self.joined += 1;
         let key = [(number as u8).wrapping_add(1); 16];
         let salt = vec![(number as u8).wrapping_add(101); profile.salt_len()];
         let master = MasterKey::new(profile, &key, &salt).expect("the right lengths");
@@ -110,7 +110,7 @@ impl Theatre {
         };
         let provider = AwsLcRsProvider::new();
         let context = Context::new(&key, &salt, theirs, None, None, provider.crypto());
-        let guest = TestViewer {
+        let viewer = TestViewer {
             session: Handle {
                 slot: number,
                 generation: 7,
@@ -126,8 +126,8 @@ impl Theatre {
         let Self {
             viewers, wire, now, ..
         } = self;
-        viewers.connected(guest.session, ticket, &keys, guest.path, *now, wire);
-        guest
+        viewers.connected(viewer.session, ticket, &keys, viewer.path, *now, wire);
+        viewer
     }
 
     /// Calls `turn` whenever it is due, until `by` has gone by.
@@ -145,7 +145,7 @@ impl Theatre {
         panic!("it never rests");
     }
 
-    /// The camera films for so many ticks of 20 ms.
+    /// The camera films for `ticks` of 20 ms.
     fn film(&mut self, camera: &mut Camera, ticks: usize) {
         for _ in 0..ticks {
             camera.tick(self.now);
@@ -153,17 +153,17 @@ impl Theatre {
         }
     }
 
-    /// What came for a guest since the last time.
-    fn take(&self, guest: &mut TestViewer) -> Vec<Got> {
+    /// What a viewer has received since the last call.
+    fn take(&self, viewer: &mut TestViewer) -> Vec<Got> {
         let all = self
             .wire
             .datagrams
-            .get(&guest.path)
+            .get(&viewer.path)
             .map_or(&[][..], Vec::as_slice);
-        let new = &all[guest.taken..];
-        guest.taken = all.len();
+        let new = &all[viewer.taken..];
+        viewer.taken = all.len();
         let packets = new.iter().map(|datagram| {
-            let plain = guest.context.decrypt_rtp(datagram).expect("authentic");
+            let plain = viewer.context.decrypt_rtp(datagram).expect("authentic");
             let packet = Packet::parse(&plain).expect("a packet");
             Got {
                 ssrc: packet.header.ssrc,
@@ -193,7 +193,7 @@ fn of(got: &[Got], format: PayloadFormat) -> Vec<Got> {
     own
 }
 
-/// What the samples of one track are as packets: time, mark and payload.
+/// The packets of one track's samples: time, mark and payload.
 fn packets(format: PayloadFormat, track: &Track, samples: &[Sample]) -> Vec<(u32, bool, Vec<u8>)> {
     let mut packetizer = Packetizer::new(format, track, PAYLOAD_BYTES);
     let clock = codes::sequencer(format);

@@ -7,28 +7,28 @@ use media::Timestamp;
 use super::*;
 use crate::testing::{Picture, picture};
 
-fn ask(theatre: &mut Theatre, guest: &TestViewer, media: u32, lost: &[u16]) {
+fn ask(worker: &mut TestWorker, viewer: &TestViewer, media: u32, lost: &[u16]) {
     let mut compound = Vec::new();
     write_receiver_report(&mut compound, 9, &[]);
     write_nack(&mut compound, 9, media, lost);
-    let Theatre {
+    let TestWorker {
         viewers, wire, now, ..
-    } = theatre;
-    viewers.rtcp(guest.session, &compound, *now, wire);
+    } = worker;
+    viewers.rtcp(viewer.session, &compound, *now, wire);
 }
 
 #[test]
 fn lost_packets_come_again_from_a_source_of_their_own() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &BOTH);
-    let mut guest = theatre.join("show", &BOTH);
-    theatre.film(&mut camera, 30);
-    let before = of(&theatre.take(&mut guest), PayloadFormat::H264);
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let mut viewer = worker.join("show", &BOTH);
+    worker.film(&mut camera, 30);
+    let before = of(&worker.take(&mut viewer), PayloadFormat::H264);
     let media = codes::ssrc(PayloadFormat::H264);
-    ask(&mut theatre, &guest, media, &[3, 4, 9]);
-    theatre.pass(Duration::from_millis(100));
-    ask(&mut theatre, &guest, media, &[10]);
-    let again = theatre.take(&mut guest);
+    ask(&mut worker, &viewer, media, &[3, 4, 9]);
+    worker.pass(Duration::from_millis(100));
+    ask(&mut worker, &viewer, media, &[10]);
+    let again = worker.take(&mut viewer);
     assert_eq!(again.len(), 4);
     for (number, (packet, original)) in again.iter().zip([3u16, 4, 9, 10]).enumerate() {
         let first = &before[usize::from(original) - 1];
@@ -46,8 +46,8 @@ fn lost_packets_come_again_from_a_source_of_their_own() {
         assert_eq!((osn, payload), (original, &first.payload[..]));
     }
     let counters = {
-        theatre.pass(TICK);
-        theatre.counters()
+        worker.pass(TICK);
+        worker.counters()
     };
     assert_eq!(
         (counters.nacks, counters.nacked, counters.retransmissions),
@@ -57,15 +57,15 @@ fn lost_packets_come_again_from_a_source_of_their_own() {
 
 #[test]
 fn without_an_agreed_repetition_the_packet_itself_comes_again() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &BOTH);
-    let handle = theatre.house.handle("show", theatre.now);
-    let guest = theatre.join_with(handle, &BOTH, Profile::Aes128Gcm, false);
-    theatre.film(&mut camera, 30);
-    let sent = theatre.wire.datagrams[&guest.path].clone();
-    ask(&mut theatre, &guest, codes::ssrc(PayloadFormat::H264), &[5]);
-    ask(&mut theatre, &guest, codes::ssrc(PayloadFormat::Opus), &[7]);
-    let again = &theatre.wire.datagrams[&guest.path][sent.len()..];
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let handle = worker.server.handle("show", worker.now);
+    let viewer = worker.join_with(handle, &BOTH, Profile::Aes128Gcm, false);
+    worker.film(&mut camera, 30);
+    let sent = worker.wire.datagrams[&viewer.path].clone();
+    ask(&mut worker, &viewer, codes::ssrc(PayloadFormat::H264), &[5]);
+    ask(&mut worker, &viewer, codes::ssrc(PayloadFormat::Opus), &[7]);
+    let again = &worker.wire.datagrams[&viewer.path][sent.len()..];
     assert_eq!(again.len(), 2);
     assert!(
         again.iter().all(|datagram| sent.contains(datagram)),
@@ -75,41 +75,41 @@ fn without_an_agreed_repetition_the_packet_itself_comes_again() {
 
 #[test]
 fn repetitions_are_found_after_a_skip_and_not_from_before_it() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &[Kind::Video]);
-    let mut guest = theatre.join("show", &[Kind::Video]);
-    theatre.film(&mut camera, 40);
-    let last = of(&theatre.take(&mut guest), PayloadFormat::H264)
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &[Kind::Video]);
+    let mut viewer = worker.join("show", &[Kind::Video]);
+    worker.film(&mut camera, 40);
+    let last = of(&worker.take(&mut viewer), PayloadFormat::H264)
         .pop()
         .expect("a packet");
-    theatre.wire.full.insert(guest.path);
-    theatre.film(&mut camera, 180);
-    theatre.wire.full.clear();
-    theatre.film(&mut camera, 20);
-    let after = of(&theatre.take(&mut guest), PayloadFormat::H264);
+    worker.wire.full.insert(viewer.path);
+    worker.film(&mut camera, 180);
+    worker.wire.full.clear();
+    worker.film(&mut camera, 20);
+    let after = of(&worker.take(&mut viewer), PayloadFormat::H264);
     let media = codes::ssrc(PayloadFormat::H264);
     ask(
-        &mut theatre,
-        &guest,
+        &mut worker,
+        &viewer,
         media,
         &[last.sequence, after[2].sequence],
     );
-    let again = theatre.take(&mut guest);
+    let again = worker.take(&mut viewer);
     assert_eq!(again.len(), 1);
     assert_eq!(again[0].payload[2..], after[2].payload);
 }
 
 #[test]
 fn a_storm_of_requests_is_capped() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &[Kind::Video]);
-    let mut guest = theatre.join("show", &[Kind::Video]);
-    theatre.film(&mut camera, 50);
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &[Kind::Video]);
+    let mut viewer = worker.join("show", &[Kind::Video]);
+    worker.film(&mut camera, 50);
     let media = codes::ssrc(PayloadFormat::H264);
     let (mut sent, mut repeated) = (0, 0);
     for _ in 0..500 {
-        theatre.film(&mut camera, 1);
-        let newest = of(&theatre.take(&mut guest), PayloadFormat::H264)
+        worker.film(&mut camera, 1);
+        let newest = of(&worker.take(&mut viewer), PayloadFormat::H264)
             .last()
             .map(|one| one.sequence);
         // Everything of the last second, over and over.
@@ -118,13 +118,13 @@ fn a_storm_of_requests_is_capped() {
             .rev()
             .map(|back| newest.wrapping_sub(back))
             .collect();
-        let before = theatre.wire.bytes();
-        ask(&mut theatre, &guest, media, &lost);
-        ask(&mut theatre, &guest, media, &lost);
-        theatre.pass(Duration::ZERO);
-        sent = theatre.wire.bytes();
+        let before = worker.wire.bytes();
+        ask(&mut worker, &viewer, media, &lost);
+        ask(&mut worker, &viewer, media, &lost);
+        worker.pass(Duration::ZERO);
+        sent = worker.wire.bytes();
         repeated += sent - before;
-        let again = theatre.take(&mut guest);
+        let again = worker.take(&mut viewer);
         assert!(again.iter().all(|packet| packet.ssrc != media));
     }
     let media = sent - repeated;
@@ -136,93 +136,93 @@ fn a_storm_of_requests_is_capped() {
         repeated >= media / 8,
         "{repeated} of {media} bytes: it does help"
     );
-    assert!(theatre.counters().nacks_refused > 10 * theatre.counters().retransmissions);
+    assert!(worker.counters().nacks_refused > 10 * worker.counters().retransmissions);
 }
 
 #[test]
 fn strange_requests_do_no_harm() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &BOTH);
-    let mut guest = theatre.join("show", &BOTH);
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let mut viewer = worker.join("show", &BOTH);
     let all: Vec<u16> = (0..400).collect();
     for media in [codes::ssrc(PayloadFormat::H264), codes::rtx_ssrc(PayloadFormat::H264), 0] {
-        ask(&mut theatre, &guest, media, &all);
+        ask(&mut worker, &viewer, media, &all);
     }
-    theatre.film(&mut camera, 5);
-    theatre.take(&mut guest);
+    worker.film(&mut camera, 5);
+    worker.take(&mut viewer);
     ask(
-        &mut theatre,
-        &guest,
+        &mut worker,
+        &viewer,
         codes::ssrc(PayloadFormat::Opus),
         &[0, 6, 40_000, 65_535],
     );
-    ask(&mut theatre, &guest, codes::ssrc(PayloadFormat::Vp8), &all);
-    assert!(theatre.take(&mut guest).is_empty());
+    ask(&mut worker, &viewer, codes::ssrc(PayloadFormat::Vp8), &all);
+    assert!(worker.take(&mut viewer).is_empty());
     let stranger = Handle {
         slot: 0,
         generation: 6,
     };
-    let Theatre {
+    let TestWorker {
         viewers, wire, now, ..
-    } = &mut theatre;
+    } = &mut worker;
     viewers.rtcp(stranger, &[0x80; 40], *now, wire);
-    viewers.rtcp(guest.session, &[0xFF; 40], *now, wire);
-    viewers.rtp(guest.session, 0, &[], *now, wire);
+    viewers.rtcp(viewer.session, &[0xFF; 40], *now, wire);
+    viewers.rtp(viewer.session, 0, &[], *now, wire);
 }
 
 #[test]
-fn who_still_lacks_a_keyframe_asks_again() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &[Kind::Video]);
-    let _guest = theatre.join("show", &[Kind::Video]);
+fn a_viewer_that_still_lacks_a_keyframe_asks_again() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &[Kind::Video]);
+    let _viewer = worker.join("show", &[Kind::Video]);
     let mut asked = 0;
     for step in 0..100u32 {
-        asked += usize::from(camera.publisher.takes_keyframe_request(theatre.now));
+        asked += usize::from(camera.publisher.takes_keyframe_request(worker.now));
         let at = Timestamp::from_millis(i64::from(step) * 40);
         camera.write(
             picture(at, Picture::Predicted, 500, step.into()),
-            theatre.now,
+            worker.now,
         );
-        theatre.pass(Duration::from_millis(40));
+        worker.pass(Duration::from_millis(40));
     }
     assert!((3..=5).contains(&asked), "{asked} times in four seconds");
 }
 
 #[test]
-fn who_lacks_a_keyframe_has_the_publisher_asked() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &BOTH);
-    let now = theatre.now;
+fn a_viewer_that_lacks_a_keyframe_has_the_publisher_asked() {
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let now = worker.now;
     assert!(!camera.publisher.takes_keyframe_request(now));
-    let guest = theatre.join("show", &BOTH);
+    let viewer = worker.join("show", &BOTH);
     assert!(
         camera.publisher.takes_keyframe_request(now),
         "there is none to start at"
     );
-    theatre.film(&mut camera, 30);
-    assert!(!camera.publisher.takes_keyframe_request(theatre.now));
-    let _later = theatre.join("show", &BOTH);
+    worker.film(&mut camera, 30);
+    assert!(!camera.publisher.takes_keyframe_request(worker.now));
+    let _later = worker.join("show", &BOTH);
     assert!(
-        !camera.publisher.takes_keyframe_request(theatre.now),
+        !camera.publisher.takes_keyframe_request(worker.now),
         "it is 0.6 s old"
     );
-    theatre.film(&mut camera, 60);
-    let _still_later = theatre.join("show", &BOTH);
+    worker.film(&mut camera, 60);
+    let _still_later = worker.join("show", &BOTH);
     assert!(
-        camera.publisher.takes_keyframe_request(theatre.now),
+        camera.publisher.takes_keyframe_request(worker.now),
         "it is 1.8 s old"
     );
-    theatre.pass(Duration::from_secs(1));
+    worker.pass(Duration::from_secs(1));
     let mut compound = Vec::new();
     write_pli(&mut compound, 9, codes::ssrc(PayloadFormat::H264));
-    let Theatre {
+    let TestWorker {
         viewers, wire, now, ..
-    } = &mut theatre;
+    } = &mut worker;
     for _ in 0..100 {
-        viewers.rtcp(guest.session, &compound, *now, wire);
+        viewers.rtcp(viewer.session, &compound, *now, wire);
     }
     assert!(camera.publisher.takes_keyframe_request(*now));
     assert!(!camera.publisher.takes_keyframe_request(*now));
-    theatre.pass(TICK);
-    assert_eq!(theatre.counters().keyframe_requests, 100);
+    worker.pass(TICK);
+    assert_eq!(worker.counters().keyframe_requests, 100);
 }

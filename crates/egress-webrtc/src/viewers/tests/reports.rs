@@ -1,4 +1,4 @@
-//! What viewers are told, and what they tell.
+//! Reports to viewers and from them.
 
 use webrtc::rtcp::{Packet as Item, Report, packets as items, write_receiver_report};
 
@@ -27,21 +27,21 @@ fn seconds(ticks: u32, before: u32, rate: f64) -> f64 {
 
 #[test]
 fn reports_tie_sound_to_picture() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &BOTH);
-    let _keeps_open = theatre.house.lane("show", theatre.now);
-    theatre.film(&mut camera, 130);
-    let began = theatre.now;
-    let mut guest = theatre.join("show", &BOTH);
-    assert_eq!(theatre.wire.compounds.len(), 1, "one at once");
-    theatre.film(&mut camera, 250);
-    let compounds = &theatre.wire.compounds;
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let _keeps_open = worker.server.lane("show", worker.now);
+    worker.film(&mut camera, 130);
+    let began = worker.now;
+    let mut viewer = worker.join("show", &BOTH);
+    assert_eq!(worker.wire.compounds.len(), 1, "one at once");
+    worker.film(&mut camera, 250);
+    let compounds = &worker.wire.compounds;
     // Four in the first second, then one in each.
     assert!((7..=9).contains(&compounds.len()), "{}", compounds.len());
     let origin = |format| codes::sequencer(format).timestamp(media::Timestamp::ZERO);
     let first_ntp = reports(&compounds[0].1)[0].1;
     for (session, compound) in compounds {
-        assert_eq!(*session, guest.session);
+        assert_eq!(*session, viewer.session);
         let [sound, picture] = reports(compound)[..] else {
             panic!("a report on each line");
         };
@@ -58,7 +58,7 @@ fn reports_tie_sound_to_picture() {
         let named = names.filter(|bytes| *bytes == CNAME.as_bytes()).count();
         assert_eq!(named, 2);
     }
-    let got = theatre.take(&mut guest);
+    let got = worker.take(&mut viewer);
     let last = reports(&compounds[compounds.len() - 1].1);
     let heard = of(&got, PayloadFormat::Opus).len();
     let told = last[0].3 as usize;
@@ -66,27 +66,27 @@ fn reports_tie_sound_to_picture() {
         told <= heard && heard - told <= 50,
         "{told} of {heard} packets"
     );
-    let passed = theatre.now.duration_since(began);
+    let passed = worker.now.duration_since(began);
     assert_eq!(passed, Duration::from_secs(5));
 }
 
 /// A receiver compares timestamps with its own clock: a gap in one has to be one in the other.
 #[test]
 fn time_goes_on_while_the_publisher_is_away() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &BOTH);
-    let mut guest = theatre.join("show", &BOTH);
-    let began = theatre.now;
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let mut viewer = worker.join("show", &BOTH);
+    let began = worker.now;
     for away in [0, 1_500, 5_000, 30_000] {
         if away > 0 {
             drop(camera);
-            theatre.pass(Duration::from_millis(away));
-            camera = theatre.camera("show", &BOTH);
+            worker.pass(Duration::from_millis(away));
+            camera = worker.camera("show", &BOTH);
         }
-        theatre.film(&mut camera, 100);
-        let got = theatre.take(&mut guest);
+        worker.film(&mut camera, 100);
+        let got = worker.take(&mut viewer);
         // The last picture is 40 ms old, the last sound 20.
-        let passed = theatre.now.duration_since(began).as_secs_f64();
+        let passed = worker.now.duration_since(began).as_secs_f64();
         for (format, rate, age) in [
             (PayloadFormat::Opus, 48_000.0, 0.02),
             (PayloadFormat::H264, 90_000.0, 0.04),
@@ -97,10 +97,10 @@ fn time_goes_on_while_the_publisher_is_away() {
             let error = seconds(last, origin, rate) + age - passed;
             assert!(error.abs() < 0.03, "{format:?} after {away} ms: {error} s");
         }
-        // What is told on the way says the same.
+        // Reports on the way say the same.
         let ntp = |compound: &[u8]| reports(compound)[0].1;
-        let (_, first) = &theatre.wire.compounds[0];
-        let (_, last) = theatre.wire.compounds.last().expect("reports");
+        let (_, first) = &worker.wire.compounds[0];
+        let (_, last) = worker.wire.compounds.last().expect("reports");
         let told = (ntp(last) - ntp(first)) as f64 / f64::from(1u32 << 31) / 2.0;
         for (one, rate) in reports(last).iter().zip([48_000.0, 90_000.0]) {
             let before = reports(first)
@@ -115,11 +115,11 @@ fn time_goes_on_while_the_publisher_is_away() {
 
 #[test]
 fn losses_and_round_trips_are_counted() {
-    let mut theatre = Theatre::new();
-    let mut camera = theatre.camera("show", &BOTH);
-    let guest = theatre.join("show", &BOTH);
-    theatre.film(&mut camera, 60);
-    let (_, compound) = theatre.wire.compounds.last().expect("a report");
+    let mut worker = TestWorker::new();
+    let mut camera = worker.camera("show", &BOTH);
+    let viewer = worker.join("show", &BOTH);
+    worker.film(&mut camera, 60);
+    let (_, compound) = worker.wire.compounds.last().expect("a report");
     let since = (reports(compound)[0].1 >> 16) as u32;
     let report = |ssrc, lost, held| Report {
         ssrc,
@@ -137,17 +137,17 @@ fn losses_and_round_trips_are_counted() {
         report(codes::rtx_ssrc(PayloadFormat::H264), 1_000, 0),
     ];
     write_receiver_report(&mut compound, 9, &all);
-    let Theatre {
+    let TestWorker {
         viewers, wire, now, ..
-    } = &mut theatre;
-    viewers.rtcp(guest.session, &compound, *now, wire);
-    viewers.rtcp(guest.session, &compound, *now, wire);
-    theatre.pass(TICK);
-    let counters = theatre.counters();
+    } = &mut worker;
+    viewers.rtcp(viewer.session, &compound, *now, wire);
+    viewers.rtcp(viewer.session, &compound, *now, wire);
+    worker.pass(TICK);
+    let counters = worker.counters();
     assert_eq!(counters.lost, 7, "counted once");
     assert_eq!(
         counters.round_trips, 2,
-        "nobody holds a report longer than it is old"
+        "no viewer holds a report longer than it is old"
     );
     assert!(counters.round_trip_micros <= 2 * 1_250_000);
 }

@@ -1,5 +1,4 @@
-//! One listener of a hundred stops reading. The others notice nothing, and it is dropped with a
-//! reason.
+//! One of a hundred listeners stops reading. The others notice nothing, and it is dropped with a reason.
 
 use std::time::Duration;
 
@@ -34,19 +33,19 @@ fn one_of_a_hundred_stops_reading() {
         metrics.sum("carillon_drops_total", &["reason=\"lag\""]) >= 1.0
     };
     // What comes first is the burst.
-    wait_until("a second and more for everybody", DEADLINE, || {
+    wait_until("a second and more for each", DEADLINE, || {
         audience.bytes() > 99 * 100_000
     });
     audience.watch();
     wait_until("the stalled one to be dropped", DEADLINE, lagging);
     let before = audience.bytes();
-    wait_until("more for everybody after that", DEADLINE, || {
+    wait_until("more for each after that", DEADLINE, || {
         audience.bytes() > before + 99 * 100_000
     });
     assert_eq!(audience.alive(), 99);
     let gaps = audience.longest_gaps();
     let longest = gaps.listeners.iter().max().unwrap();
-    // A frame is on its way through three programs; the control's pieces through one.
+    // A frame passes through three programs; the control's pieces through one.
     let busy = gaps.control.saturating_sub(PACE);
     assert!(
         *longest <= WINDOW + SLACK + 3 * busy,
@@ -59,7 +58,7 @@ fn one_of_a_hundred_stops_reading() {
     assert!(grown < 32 << 20, "{grown} bytes for 100 listeners");
 }
 
-/// Makes the kernel take little on the stalled listener's behalf.
+/// Makes the kernel buffer little for the stalled listener.
 fn shrink(listener: &Listener) {
     socket2::SockRef::from(listener.socket())
         .set_recv_buffer_size(4_096)

@@ -1,5 +1,5 @@
-//! Two hundred listeners of one mount receive identical bytes from their join points on, and each
-//! decodes at once.
+//! Two hundred listeners of one mount receive identical bytes from their join points on, and each decodes at
+//! once.
 
 use testkit::http::Listener;
 use testkit::{Clip, Server, Tool, framemd5};

@@ -103,14 +103,14 @@ struct Viewer {
 }
 
 /// See the module's description.
-pub(crate) struct Stage {
+pub(crate) struct RelayRole {
     pictures: Vec<Bytes>,
     payloader: H264Payloader,
     viewer: Option<Viewer>,
     report: Arc<Mutex<Report>>,
 }
 
-impl Stage {
+impl RelayRole {
     pub(crate) fn new(pictures: Vec<Bytes>, report: Arc<Mutex<Report>>) -> Self {
         Self {
             pictures,
@@ -121,7 +121,7 @@ impl Stage {
     }
 }
 
-impl Role for Stage {
+impl Role for RelayRole {
     type Ticket = Tracks;
 
     fn connected(
@@ -206,7 +206,7 @@ impl Role for Stage {
 }
 
 impl Viewer {
-    /// Seals a picture's packets one behind the other. Those of one length, and a shorter one behind them, are
+    /// Seals a picture's packets one after another. Packets of one length, and a shorter one after them, are
     /// one send.
     fn send_picture(&mut self, payloads: &[Bytes], out: &mut Outbox<'_>) -> u64 {
         let (mut segment, mut len) = (0, 0);
@@ -248,6 +248,6 @@ impl Viewer {
 }
 
 fn send(out: &mut Outbox<'_>, path: Path, len: usize, segment: usize) {
-    // A connection that is gone shows in what the peer counts.
+    // A lost connection shows in the peer's counts.
     assert_ne!(out.send(path, len, segment), Sent::Blocked);
 }

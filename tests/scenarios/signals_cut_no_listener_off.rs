@@ -1,5 +1,5 @@
-//! SIGHUP has the server open its access log and read its certificate anew, SIGUSR1 and SIGUSR2 do nothing,
-//! and whoever listens notices none of them.
+//! SIGHUP has the server reopen its access log and reload its certificate, SIGUSR1 and SIGUSR2 do nothing,
+//! and listeners notice none of them.
 
 use std::path::Path;
 
@@ -7,15 +7,15 @@ use testkit::{Clip, Server, Signal, Tool, framemd5, wait_until};
 
 use crate::support::{Certificate, DEADLINE, assert_joins, file, publish_icecast, wait_for_stream};
 
-/// How often a signal is sent while somebody listens.
+/// How often a signal is sent during playback.
 const SIGNALS: usize = 100;
 
-/// As often as the server has read things again.
+/// How often the server has reloaded.
 fn reloads(server: &Server) -> usize {
     server.log().matches("SIGHUP: done").count()
 }
 
-/// Sends SIGHUP and waits until it has been heard.
+/// Sends SIGHUP and waits until the server has reloaded.
 fn hang_up(server: &mut Server) {
     let before = reloads(server);
     server.process().signal(Signal::HUP);
@@ -70,14 +70,14 @@ fn a_moved_access_log_is_opened_anew() {
     assert!(!read(&moved).contains("/third"));
     assert_eq!(read(&path).lines().count(), 1);
 
-    // A folder that is gone leaves the file as it is.
+    // If the folder is gone the open file stays in use.
     drop(folder);
     hang_up(&mut server);
     server.wait_for_log("the access log stays what it was", DEADLINE);
     assert_eq!(server.get("/fourth").status, 404);
 }
 
-/// What a handshake is shown, in PEM.
+/// The certificate that a handshake shows, in PEM.
 fn shown(server: &Server, port: &str) -> String {
     let address = server.addr(port).to_string();
     let finished = Tool::new("openssl")
@@ -122,7 +122,7 @@ fn a_renewed_certificate_is_shown_to_new_connections() {
     let old = certificate.pem();
     assert_eq!(shown(&server, "https"), of_file(&old));
 
-    // Half of a renewal: the key is not of this certificate.
+    // Half of a renewal: the key does not belong to this certificate.
     certificate.renew_key_only();
     hang_up(&mut server);
     server.wait_for_log("the certificate stays what it was", DEADLINE);

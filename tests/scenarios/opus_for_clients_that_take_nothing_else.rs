@@ -1,4 +1,4 @@
-//! AAC and MP3 are heard as Opus at `/{stream}.ogg`, made while somebody listens.
+//! AAC and MP3 are heard as Opus at `/{stream}.ogg`, made while it has listeners.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ fn server() -> Server {
         .start()
 }
 
-/// Records what is heard at an address with ffmpeg, packet by packet, until it has enough.
+/// Records an address with ffmpeg, packet by packet, until it has enough.
 fn record(url: &str, file: &Path) -> Process {
     let seconds = format!("{SECONDS}");
     Tool::ffmpeg()
@@ -37,7 +37,7 @@ fn recordings() -> Recordings {
     Recordings(tempfile::tempdir().unwrap())
 }
 
-/// What ffprobe says about a file's one stream: codec, rate, channels.
+/// ffprobe's description of a file's one stream: codec, rate, channels.
 fn contents(file: &Path) -> String {
     let finished = Tool::new("ffprobe")
         .args(["-v", "error", "-of", "csv=p=0", "-show_entries"])
@@ -48,8 +48,8 @@ fn contents(file: &Path) -> String {
     String::from_utf8_lossy(&finished.stdout).trim().to_owned()
 }
 
-/// Decodes a file completely: how many seconds of sound it has, and how loud they are on average,
-/// in dB below full scale. Nothing about it may be odd to the decoder.
+/// Decodes a file completely: its seconds of sound, and their average loudness in dB below full scale. The
+/// decoder must not complain.
 fn decoded(file: &Path) -> (f64, f64) {
     let finished = Tool::ffmpeg()
         .args(["-loglevel", "info", "-i"])
@@ -74,7 +74,7 @@ fn decoded(file: &Path) -> (f64, f64) {
     (seconds, -number("mean_volume:"))
 }
 
-/// Demands that a recording is whole, of the right length, and sounds like its source.
+/// Demands that a recording is complete, of the right length, and sounds like its source.
 fn assert_sounds_like(file: &Path, source: &Path) {
     assert_eq!(contents(file), "opus,48000,2");
     let (seconds, loudness) = decoded(file);
@@ -98,7 +98,7 @@ fn transcoded(server: &Server) -> f64 {
 }
 
 #[test]
-fn an_rtmp_stream_is_heard_as_opus_while_somebody_listens() {
+fn an_rtmp_stream_is_heard_as_opus_while_it_has_listeners() {
     let server = server();
     let clip = Clip::Flv.seconds(40);
     let _publisher = publish_rtmp(&server, &clip, "live/show");
@@ -106,7 +106,7 @@ fn an_rtmp_stream_is_heard_as_opus_while_somebody_listens() {
     wait_until("sound", DEADLINE, || {
         opus(&server, "live/show")["state"] == "offered"
     });
-    assert_eq!(transcoded(&server), 0.0, "nobody wants it yet");
+    assert_eq!(transcoded(&server), 0.0, "no listener yet");
     let page = server.get("/live/show/info.json");
     assert!(String::from_utf8_lossy(&page.body).contains("\"../show.ogg\""));
 
@@ -179,7 +179,7 @@ fn an_mp3_mount_is_heard_as_opus_at_once() {
     wait_until("sound", DEADLINE, || {
         opus(&server, "radio")["state"] == "offered"
     });
-    // The burst is there for Opus as it is for MP3.
+    // The burst exists for Opus as for MP3.
     wait_until("a burst", DEADLINE, || {
         let streams = server.api("streams");
         streams["streams"][0]["ingest_bytes"].as_u64() > Some(80_000)
@@ -190,7 +190,7 @@ fn an_mp3_mount_is_heard_as_opus_at_once() {
     let status = listener.wait(DEADLINE);
     assert!(status.success(), "{}", listener.stderr());
     assert_sounds_like(&file, &Clip::Mp3.seconds(40));
-    // The mount itself is what it was.
+    // The mount itself is unchanged.
     let source = recordings.file("radio.mp3");
     let mut listener = record(&server.http_url("/radio"), &source);
     assert!(listener.wait(DEADLINE).success());

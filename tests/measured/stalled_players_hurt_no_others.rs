@@ -1,11 +1,11 @@
-//! Fifty of a thousand RTMP players stop reading. The others notice nothing, and the server holds
-//! nothing on behalf of the fifty.
+//! Fifty of a thousand RTMP players stop reading. The others notice nothing, and the server holds nothing on
+//! behalf of the fifty.
 //!
-//! What is compared is the resident memory of one server with the same thousand players, before
-//! and while fifty of them read nothing. Before the first look the log has been filled once from
-//! end to end, so its pages are there already, and nobody joins or leaves in between: what grows
-//! is what the server keeps because they stall. The kernel's own socket buffers are not the
-//! server's memory; `TCP_NOTSENT_LOWAT` keeps them small.
+//! The test compares the resident memory of one server with the same thousand players, before and while fifty
+//! of them read nothing. Before the first measurement the log has been filled once from end to end, so its
+//! pages are there already, and no player joins or leaves in between: memory only grows by what the server
+//! keeps because players stall. The kernel's own socket buffers are not the server's memory;
+//! `TCP_NOTSENT_LOWAT` keeps them small.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const WINDOW: Duration = Duration::from_millis(100);
 const PACE: Duration = Duration::from_millis(40);
 /// What scheduling may add to it, with the players on the same cores.
 const SLACK: Duration = Duration::from_millis(100);
-/// After this long behind, a player is let go: within the look the stalled ones are not.
+/// A player this far behind is dropped: stalled ones stay during the measurement.
 const DROP_AFTER: Duration = Duration::from_secs(20);
 /// Memory that fifty players may cost by reading nothing.
 const GROWTH_MAX: u64 = 1 << 20;
@@ -38,13 +38,13 @@ fn fifty_of_a_thousand_stop_reading() {
     let _publisher = publish_rtmp(&server, &Clip::Flv.seconds(120), "live/show");
     wait_for_stream(&server, "live/show");
     let audience = Audience::play(server.addr("rtmp"), "live/show", PLAYERS);
-    wait_until("everybody to have joined", DEADLINE, || {
+    wait_until("all players to have joined", DEADLINE, || {
         server
             .metrics()
             .sum("carillon_listeners", &["protocol=\"rtmp\""])
             == PLAYERS as f64
     });
-    // The log holds a little more than `drop_after`; time is what fills it.
+    // The log holds a little more than `drop_after`; it fills with time.
     std::thread::sleep(DROP_AFTER + DROP_AFTER / 4);
     assert_eq!(audience.alive(), PLAYERS);
 
@@ -52,7 +52,7 @@ fn fifty_of_a_thousand_stop_reading() {
     audience.stall(STALLED);
     audience.control(PACE);
     audience.watch();
-    // Each second the server asks every listener how far behind it is.
+    // Each second the server measures how far behind every listener is.
     let lagging = || {
         let metrics = server.metrics();
         let of = |series: &str| metrics.get(series).unwrap_or_default();
@@ -63,7 +63,7 @@ fn fifty_of_a_thousand_stop_reading() {
     wait_until("the stalled ones to be seen", DEADLINE, || {
         lagging() >= lagged + STALLED as f64
     });
-    // Half the time that they have left.
+    // Half the time until they are dropped.
     std::thread::sleep(DROP_AFTER / 2);
     let grown = server.resident_bytes().saturating_sub(before);
     assert_eq!(server.metrics().sum("carillon_drops_total", &[]), 0.0);
@@ -71,7 +71,7 @@ fn fifty_of_a_thousand_stop_reading() {
     let gaps = audience.longest_gaps();
     assert_eq!(gaps.listeners.len(), PLAYERS - STALLED);
     let longest = gaps.listeners.iter().max().unwrap();
-    // A frame is on its way through three programs; the control's pieces through one.
+    // A frame passes through three programs; the control's pieces through one.
     let busy = gaps.control.saturating_sub(PACE);
     assert!(
         *longest <= WINDOW + SLACK + 3 * busy,
