@@ -84,7 +84,11 @@ fn program() -> PathBuf {
 
 fn publish_others(server: &Server) -> Process {
     let process = Tool::carillon()
-        .args(["load", "publish", &server.rtmp_url("live/show{n}", PUBLISH_KEY)])
+        .args([
+            "load",
+            "publish",
+            &server.rtmp_url("live/show{n}", PUBLISH_KEY),
+        ])
         .args(["--publishers", &OTHERS.to_string()])
         .args(["--ramp", &format!("{RAMP}/s")])
         .args(["--audio-rate", "64k", "--duration", "1h"])

@@ -1,6 +1,6 @@
 //! Which stream, and in which container, a request path names.
 
-use fanout::{Expected, Info, DerivedOffer, Registry};
+use fanout::{DerivedOffer, Expected, Info, Registry};
 use media::{Codec, Container, StreamName};
 
 use formats::{Extension, Form};

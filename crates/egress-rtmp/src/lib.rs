@@ -88,7 +88,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PlayRequest<S> {
 /// give it back to a task of its own.
 ///
 /// `permit` is the player's place under the server's limits, held until its connection ends.
-pub async fn serve_plain(context: &Arc<Context>, request: PlayRequest<TcpStream>, permit: Option<Permit>) {
+pub async fn serve_plain(
+    context: &Arc<Context>,
+    request: PlayRequest<TcpStream>,
+    permit: Option<Permit>,
+) {
     play::begin(Arc::clone(context), request, permit).await;
 }
 

@@ -464,7 +464,11 @@ async fn serve<S: PlayTransport>(context: Arc<Context>, mut socket: S) {
 }
 
 impl PlayTransport for DuplexStream {
-    async fn carry(self, player: play::PlayerSession, lane: fanout::LaneGuard) -> play::Carried<Self> {
+    async fn carry(
+        self,
+        player: play::PlayerSession,
+        lane: fanout::LaneGuard,
+    ) -> play::Carried<Self> {
         play::follow(self, player, lane).await
     }
 }

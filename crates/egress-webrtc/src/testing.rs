@@ -11,8 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use fanout::gate::{Credential, Gatekeeper, Play, Publish};
 use fanout::{
-    Config, Departure, Fanout, LaneGuard, ListenerRecord, Publisher, Registry, ListenerHandle, Settings,
-    Source,
+    Config, Departure, Fanout, LaneGuard, ListenerHandle, ListenerRecord, Publisher, Registry,
+    Settings, Source,
 };
 use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, StreamName, Timestamp, Track, TrackId,

@@ -116,13 +116,19 @@ impl Directory {
     /// A listener.
     pub fn get(&self, id: ListenerId) -> Option<Arc<ListenerRecord>> {
         let entries = self.entries();
-        entries.by_id.get(&id).map(|entry| Arc::clone(&entry.record))
+        entries
+            .by_id
+            .get(&id)
+            .map(|entry| Arc::clone(&entry.record))
     }
 
     /// All listeners, the oldest first.
     pub fn list(&self) -> Vec<Arc<ListenerRecord>> {
         let entries = self.entries();
-        let records = entries.by_id.values().map(|entry| Arc::clone(&entry.record));
+        let records = entries
+            .by_id
+            .values()
+            .map(|entry| Arc::clone(&entry.record));
         let mut all: Vec<_> = records.collect();
         drop(entries);
         all.sort_by_key(|record| record.id);

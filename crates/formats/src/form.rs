@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use container::{fmp4, ts};
-use fanout::{Choice, Format, Info, DerivedOffer, Packager, Protocol, Retention};
+use fanout::{Choice, DerivedOffer, Format, Info, Packager, Protocol, Retention};
 use media::{Codec, Container, Kind, Track};
 
 use crate::{Elementary, Flv, Icy, Mp4, Opus, Raw, Ts};

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::{Context, Outcome, serve_plain, serve_secure};
 use crate::testing::{
-    TestServer, PASSWORD, PATIENCE, assert_same, audio_track, mp3_frame, mp3_items, name, no_burst,
+    PASSWORD, PATIENCE, TestServer, assert_same, audio_track, mp3_frame, mp3_items, name, no_burst,
     sample, video_track, write,
 };
 use crate::{Target, addresses};
@@ -162,7 +162,13 @@ async fn a_listener_that_says_much_of_itself_is_recorded_in_few_words() {
     let Outcome::Listening(id) = serving.await.unwrap() else {
         panic!("it may listen");
     };
-    let record = server.context.registry.fanout().directory().get(id).unwrap();
+    let record = server
+        .context
+        .registry
+        .fanout()
+        .directory()
+        .get(id)
+        .unwrap();
     for text in [&record.agent, &record.referer] {
         assert_eq!((text.len(), text.capacity()), (511, 511));
         assert!(long.starts_with(&text[..]));
@@ -420,7 +426,8 @@ async fn a_stream_that_has_not_begun_is_waited_for() {
     let request = parse(&get("/live/show.aac"));
     let asked = tokio::time::Instant::now();
     let target = find(&server.context, &request);
-    let outcome = async { serve_secure(&server.context, socket, target, request, peer, None).await };
+    let outcome =
+        async { serve_secure(&server.context, socket, target, request, peer, None).await };
     let mut text = String::new();
     let (outcome, read) = tokio::join!(outcome, client.read_to_string(&mut text));
     read.unwrap();
@@ -619,7 +626,12 @@ fn only_streams_are_claimed() {
 fn addresses_are_those_that_work() {
     let server = TestServer::new(Settings::default());
     let listed = |stream: &str| {
-        let info = server.context.registry.stream(&name(stream)).unwrap().info();
+        let info = server
+            .context
+            .registry
+            .stream(&name(stream))
+            .unwrap()
+            .info();
         let addresses = addresses(&info);
         let paths = addresses
             .iter()

@@ -7,8 +7,8 @@ use media::codec::aac::AdtsHeader;
 use media::{Codec, Container, Item, Script, Span, Timestamp, TrackId};
 
 use crate::testing::{
-    ASC, TestServer, audio_track, avc_config, demux, mp3_frame, mp3_items, no_burst, sample, samples,
-    video_track, write,
+    ASC, TestServer, audio_track, avc_config, demux, mp3_frame, mp3_items, no_burst, sample,
+    samples, video_track, write,
 };
 use formats::Form;
 

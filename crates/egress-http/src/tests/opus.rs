@@ -9,7 +9,7 @@ use media::{
     Codec, Container, Framing, Item, Kind, Sample, Span, Timestamp, Title, Track, TrackId,
 };
 
-use crate::testing::{TestServer, Joiner, audio_track, demux, name, no_burst, sample, write};
+use crate::testing::{Joiner, TestServer, audio_track, demux, name, no_burst, sample, write};
 use formats::Form;
 
 fn opus(id: TrackId, pre_skip: u8) -> Track {
@@ -202,9 +202,5 @@ fn new_listeners_are_told_the_title() {
     };
     assert_eq!(titles(&mut first), Vec::<String>::new());
     assert_eq!(titles(&mut later), [text]);
-    assert_eq!(
-        heard(&mut first),
-        (1, run(0..15)),
-        "it breaks no link"
-    );
+    assert_eq!(heard(&mut first), (1, run(0..15)), "it breaks no link");
 }

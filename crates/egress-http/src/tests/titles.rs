@@ -8,7 +8,7 @@ use formats::{Form, METAINT};
 use media::{Codec, Container, Item, Span, Title, TrackId};
 
 use crate::testing::{
-    TestServer, Joiner, assert_same, audio_track, mp3_frame, mp3_items, no_burst, sample, write,
+    Joiner, TestServer, assert_same, audio_track, mp3_frame, mp3_items, no_burst, sample, write,
 };
 
 /// Enough for nine metadata blocks.

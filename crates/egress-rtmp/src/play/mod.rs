@@ -2,8 +2,8 @@
 
 mod allowance;
 mod carrier;
-mod session;
 mod secure;
+mod session;
 mod worker;
 
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use std::sync::Arc;
 use fanout::Permit;
 
 pub(crate) use self::carrier::{Carried, PlayTransport};
-pub(crate) use self::session::PlayerSession;
 #[cfg(test)]
 pub(crate) use self::secure::follow;
+pub(crate) use self::session::PlayerSession;
 
 use self::session::{Act, Next};
 use crate::{Context, PlayRequest};
@@ -42,7 +42,11 @@ pub(crate) async fn begin<S: PlayTransport>(
 }
 
 /// Goes on with what comes next, until the connection ends or a worker has it.
-pub(crate) async fn go_on<S: PlayTransport>(mut player: PlayerSession, mut socket: S, mut next: Next) {
+pub(crate) async fn go_on<S: PlayTransport>(
+    mut player: PlayerSession,
+    mut socket: S,
+    mut next: Next,
+) {
     loop {
         match player.turn(&mut socket, next).await {
             Ok(Act::Next(then)) => next = then,

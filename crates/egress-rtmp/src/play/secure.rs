@@ -32,7 +32,11 @@ impl PlayTransport for TlsStream<TcpStream> {
 }
 
 /// Sends a lane until something else is to be done.
-pub(crate) async fn follow<S>(mut socket: S, mut player: PlayerSession, lane: LaneGuard) -> Carried<S>
+pub(crate) async fn follow<S>(
+    mut socket: S,
+    mut player: PlayerSession,
+    lane: LaneGuard,
+) -> Carried<S>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {

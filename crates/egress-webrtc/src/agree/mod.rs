@@ -16,7 +16,9 @@ use fanout::PictureOrder;
 use media::codec::vp9;
 use media::{Kind, Track};
 use thiserror::Error;
-use webrtc::sdp::{Codec, Fit, OfferedFormat, Media, MediaKind, Offer, ProfileLevelId, Section, Wanted};
+use webrtc::sdp::{
+    Codec, Fit, Media, MediaKind, Offer, OfferedFormat, ProfileLevelId, Section, Wanted,
+};
 
 use formats::rtp::{REORDERED, codes};
 

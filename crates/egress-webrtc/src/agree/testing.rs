@@ -2,7 +2,7 @@
 
 use container::rtp::PayloadFormat as Carried;
 use media::Kind;
-use webrtc::sdp::{Codec, Feedback, Fit, OfferedFormat, H264Format, ProfileLevelId};
+use webrtc::sdp::{Codec, Feedback, Fit, H264Format, OfferedFormat, ProfileLevelId};
 
 use super::{Agreed, Agreement};
 

@@ -287,7 +287,11 @@ impl ViewerGroup {
         }
         if news.has_any {
             let policy = self.follower.policy();
-            let window = policy.window(context.turn_cost(), context.rules.target_utilisation, Span::ZERO);
+            let window = policy.window(
+                context.turn_cost(),
+                context.rules.target_utilisation,
+                Span::ZERO,
+            );
             let window = window.min(SOUND_WAIT_MAX);
             let due = self.round.began.map_or(now, |began| began + window);
             self.come_again(due);
@@ -307,7 +311,13 @@ impl ViewerGroup {
     }
 
     /// Visits one viewer. Returns whether it is still there.
-    fn visit<O: Out>(&mut self, index: usize, context: &mut GroupContext, now: Instant, out: &mut O) -> bool {
+    fn visit<O: Out>(
+        &mut self,
+        index: usize,
+        context: &mut GroupContext,
+        now: Instant,
+        out: &mut O,
+    ) -> bool {
         let lane = Lane {
             follower: &self.follower,
             tracks: &self.tracks,
@@ -412,7 +422,15 @@ impl ViewerGroup {
             return;
         };
         let (millis, scratch) = (context.wall.millis(now), &mut context.scratch);
-        viewer.repeat(kind, lost, lane, millis, out, scratch, &mut context.counters);
+        viewer.repeat(
+            kind,
+            lost,
+            lane,
+            millis,
+            out,
+            scratch,
+            &mut context.counters,
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! One track of one viewer: its position in the stream, and the viewer's numbers for its packets.
 
-use container::rtp::{PayloadFormat, HEADER_BYTES};
+use container::rtp::{HEADER_BYTES, PayloadFormat};
 
 use crate::agree::Agreement;
 

@@ -14,12 +14,12 @@
 //! newest keyframe, one that falls behind `drop_after` is let go. Nothing is queued per viewer.
 
 mod bells;
+mod group;
 mod line;
 mod meter;
 mod pace;
 mod repair;
 mod report;
-mod group;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use fanout::{Books, LaneId, Reason, ListenerHandle};
+use fanout::{Books, LaneId, ListenerHandle, Reason};
 use net::Slab;
 use webrtc::ice::Path;
 use webrtc::mux::{self, Handle};
@@ -41,8 +41,8 @@ use webrtc::rtcp::{Packet, packets};
 use webrtc::srtp::Keys;
 
 use self::bells::{Bells, LANES_MAX};
-use self::meter::Meter;
 use self::group::{BLOCKED_MAX, BLOCKED_RETRY, ViewerGroup, Work};
+use self::meter::Meter;
 use self::viewer::{PACKET_BYTES_MAX, Viewer};
 use crate::agree::Agreed;
 use crate::clock::Wall;

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use container::rtp::{PayloadFormat, HEADER_BYTES};
+use container::rtp::{HEADER_BYTES, PayloadFormat};
 use fanout::books::DEGRADED_FOR;
-use fanout::{Follower, Judgement, Reason, ListenerHandle};
+use fanout::{Follower, Judgement, ListenerHandle, Reason};
 use media::{Kind, Span, Timestamp};
 use webrtc::ice::{Path, Transport};
 use webrtc::mux::Handle;

@@ -14,7 +14,7 @@ pub mod record;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use container::rtp::{PayloadFormat, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
+use container::rtp::{PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
 use fanout::{Entry, Packager, Preamble, Protocol, Sink};
 use media::{Item, Kind, Sample, StreamName, Track};
 

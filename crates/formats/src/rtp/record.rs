@@ -6,7 +6,7 @@
 //!
 //! The packets of a unit are one frame's, and of one format.
 
-use container::rtp::{PayloadFormat, HEADER_BYTES};
+use container::rtp::{HEADER_BYTES, PayloadFormat};
 
 /// Bytes before each packet.
 pub const HEAD_BYTES: usize = 3;

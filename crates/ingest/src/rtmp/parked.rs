@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use ::rtmp::server::RequestId;
 use bytes::Buf;
-use net::intake::{Next, Pace, Reader, Returned, IntakeTicket};
+use net::intake::{IntakeTicket, Next, Pace, Reader, Returned};
 use net::{closing, wait};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;

@@ -35,7 +35,12 @@ pub(super) struct Publication {
 }
 
 impl Publication {
-    pub(super) fn new(id: RequestId, turn: PublishedEpoch, settings: &Settings, now: Instant) -> Self {
+    pub(super) fn new(
+        id: RequestId,
+        turn: PublishedEpoch,
+        settings: &Settings,
+        now: Instant,
+    ) -> Self {
         Self {
             id,
             turn,

@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use container::rtp;
 use media::Kind;
 use thiserror::Error;
-use webrtc::sdp::{Codec, Extension, OfferedFormat, Group, Media, MediaKind, Offer, Section};
+use webrtc::sdp::{Codec, Extension, Group, Media, MediaKind, Offer, OfferedFormat, Section};
 
 /// The header extensions that name a simulcast layer, and the layer that is repeated (RFC 8852).
 const LAYER_URI: &str = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id";

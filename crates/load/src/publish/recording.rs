@@ -131,7 +131,8 @@ impl Sink {
         };
         match item {
             Item::Track(track)
-                if rtp::PayloadFormat::of(&track).is_some() && !is_known(&self.opening, track.id) =>
+                if rtp::PayloadFormat::of(&track).is_some()
+                    && !is_known(&self.opening, track.id) =>
             {
                 self.opening.push(Piece::Track(track));
             }

@@ -14,13 +14,13 @@ mod follower;
 mod lines;
 mod offer;
 pub(crate) mod packets;
+pub(crate) mod publishers;
 mod random;
 mod reach;
 mod receiver;
 mod sender;
 mod session;
 mod signal;
-pub(crate) mod publishers;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use container::rtp::{
-    Arrival, Depacketizer, Event, PayloadFormat, Incoming, Packet, Patience, Reorder, ReportClock,
+    Arrival, Depacketizer, Event, Incoming, Packet, Patience, PayloadFormat, Reorder, ReportClock,
     retransmitted,
 };
 use media::{Item, Timestamp, TrackId};

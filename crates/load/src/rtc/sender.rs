@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use container::rtp::{PayloadFormat, HEADER_BYTES, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
+use container::rtp::{HEADER_BYTES, PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
 use media::{Sample, Timestamp, Track, TrackId};
 use webrtc::client::Answer;
 use webrtc::rtcp::{self, SenderReport};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use container::rtp::{PayloadFormat, PAYLOAD_BYTES, Packetizer, Payloads, Sequencer};
+use container::rtp::{PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads, Sequencer};
 use media::{Sample, Track, TrackId};
 use webrtc::client::Accepted;
 use webrtc::dtls::Identity;

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use net::shares::{Bounds, Shares, Standing, ShareTicket};
+use net::shares::{Bounds, ShareTicket, Shares, Standing};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::bucket::Bucket;
 use super::egress::Egress;
 use super::permits::ConnectionPermits;
-pub(crate) use super::permits::{Evict, Handover, ConnectionPermit, Pool};
+pub(crate) use super::permits::{ConnectionPermit, Evict, Handover, Pool};
 use super::pressure::{Pressure, Transport};
 use super::rejected::Rejected;
 use crate::address::network;

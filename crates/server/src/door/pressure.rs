@@ -206,7 +206,9 @@ impl Pressure {
                 "new listeners are refused from now on: {}",
                 kind.rejected()
             ),
-            (true, false) => tracing::info!(kind = kind.label(), "new listeners are admitted again"),
+            (true, false) => {
+                tracing::info!(kind = kind.label(), "new listeners are admitted again")
+            }
             _ => {}
         }
     }

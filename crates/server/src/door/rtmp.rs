@@ -22,7 +22,9 @@ use crate::node::Node;
 use crate::sockets::Port;
 
 /// What carries a conversation: a socket, or TLS over one.
-pub(super) trait RtmpTransport: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
+pub(super) trait RtmpTransport:
+    AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static
+{
     /// Serves whoever is on it, up to the wish to play; `settle` is called when that is a publisher.
     fn publish(
         node: &Node,
@@ -107,7 +109,12 @@ pub(super) async fn serve<S: RtmpTransport>(
 }
 
 /// Passes a player on, if there is room for one more listener.
-async fn play<S: RtmpTransport>(node: &Node, player: Player<S>, mut place: ConnectionPermit, peer: SocketAddr) {
+async fn play<S: RtmpTransport>(
+    node: &Node,
+    player: Player<S>,
+    mut place: ConnectionPermit,
+    peer: SocketAddr,
+) {
     let Player {
         socket,
         session,

@@ -81,7 +81,12 @@ async fn prove(
     gate.publish(&request).await
 }
 
-async fn update(gate: &AuthorityGate, stream: &str, host: u8, secret: Option<&str>) -> Option<Denied> {
+async fn update(
+    gate: &AuthorityGate,
+    stream: &str,
+    host: u8,
+    secret: Option<&str>,
+) -> Option<Denied> {
     let stream = name(stream);
     let request = request(&stream, host, secret);
     gate.update_metadata(&request).await.err()

@@ -179,7 +179,9 @@ impl State {
                 lines: rate.bucket(now),
                 untold: None,
             };
-            self.call_sites.entry(metadata.callsite()).or_insert_with(site);
+            self.call_sites
+                .entry(metadata.callsite())
+                .or_insert_with(site);
         }
         let site = self.call_sites.get_mut(&metadata.callsite());
         let all = if level == Level::ERROR {

@@ -105,7 +105,11 @@ impl Address {
             }
         };
         let stream = StreamName::parse(name).ok()?;
-        Some(Self { way, stream, resource })
+        Some(Self {
+            way,
+            stream,
+            resource,
+        })
     }
 
     /// The endpoint's path.

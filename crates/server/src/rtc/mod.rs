@@ -16,10 +16,10 @@
 //! own: there, too, the oldest of the address with the most gives way to a new one.
 
 mod address;
-mod router;
 mod refusals;
 mod refused;
 mod request;
+mod router;
 mod serve;
 mod service;
 mod table;

@@ -300,7 +300,15 @@ impl Asked<'_> {
         };
         let pending = handover.session(self.visitor.peer.ip(), self.eviction(id));
         let permit = rtc.table.enter(id, entry, Some(pending))?;
-        Ok((id, ufrag, Opening { offer, local, permit }))
+        Ok((
+            id,
+            ufrag,
+            Opening {
+                offer,
+                local,
+                permit,
+            },
+        ))
     }
 
     /// Ends a session that must give way to a newer one before its peer has connected.

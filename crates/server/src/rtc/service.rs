@@ -17,8 +17,8 @@ use webrtc::mux::NewSession;
 use webrtc::port::{Counters, Port, PortConfig};
 use webrtc::sdp::{Answer, Candidate, Offer, Section};
 
-use super::router::{SessionRouter, Task, SessionTicket};
 use super::refused::Refused;
+use super::router::{SessionRouter, SessionTicket, Task};
 use super::table::SessionPermit;
 use crate::config::Config;
 
@@ -135,7 +135,11 @@ impl WebrtcService {
         agreed: egress_webrtc::Agreed,
         mut subscription: Subscription,
     ) -> Result<String, Refused> {
-        let Opening { offer, local, permit } = opening;
+        let Opening {
+            offer,
+            local,
+            permit,
+        } = opening;
         let answer = self.answer(offer, &local, &agreed.sections())?;
         let stream = Arc::clone(subscription.stream());
         let make = || formats::rtp::packager(stream.name(), &self.tally);
@@ -164,7 +168,11 @@ impl WebrtcService {
         agreed: Agreed,
         admit: impl FnOnce(Agreed) -> Result<whip::PublisherTicket, ingest::Error>,
     ) -> Result<String, Refused> {
-        let Opening { offer, local, permit } = opening;
+        let Opening {
+            offer,
+            local,
+            permit,
+        } = opening;
         let answer = self.answer(offer, &local, &agreed.sections())?;
         let ticket = admit(agreed)?;
         let task = Task::Publish(ticket);
@@ -202,7 +210,12 @@ impl WebrtcService {
         Ok(answer.to_string())
     }
 
-    fn expect(&self, offer: &Offer, local: Credentials, ticket: SessionTicket) -> Result<(), Refused> {
+    fn expect(
+        &self,
+        offer: &Offer,
+        local: Credentials,
+        ticket: SessionTicket,
+    ) -> Result<(), Refused> {
         let session = NewSession {
             local,
             remote_ufrag: offer.ice.ufrag().into(),

@@ -223,7 +223,10 @@ async fn the_streams_of_a_pattern_are_pulled_by_their_names() {
     appears(&far, "demo").await;
     let url = format!("http://{}/{{name}}.flv", far.http);
     let near = TestServer::open(&pulling_from("cam/*", &url, true)).await;
-    assert!(links(&near, "pull").await.1.is_empty(), "no listener has asked");
+    assert!(
+        links(&near, "pull").await.1.is_empty(),
+        "no listener has asked"
+    );
     // A name that may be a stream on the other server hides no page.
     let page = ask(near.http, "GET", "/cam/demo/", "").await;
     assert_eq!(status(&page), 404, "{page}");

@@ -644,7 +644,10 @@ async fn sessions_are_not_named_in_the_access_log() {
     let answer = send(&server, "POST", "/radio.mp3/whep", SDP, &listener()).await;
     let location = header(&answer, "location").expect("a session").to_owned();
     assert_eq!(status(&ask(server.http, "GET", &location, "").await), 204);
-    assert_eq!(status(&ask(server.http, "DELETE", &location, "").await), 200);
+    assert_eq!(
+        status(&ask(server.http, "DELETE", &location, "").await),
+        200
+    );
     server.close().await;
     let access = std::fs::read_to_string(access).expect("an access log");
     let id = location.rsplit('/').next().expect("a name");

@@ -12,7 +12,7 @@ use webrtc::ice::{Credentials, RANDOM_LEN, Transport};
 use webrtc::sdp::{Direction, MediaKind};
 use webrtc::srtp::Profile;
 
-use super::{TestServer, SOON, body, exchange, status};
+use super::{SOON, TestServer, body, exchange, status};
 
 const FORMATS: &[OfferedFormat<'_>] = &[OfferedFormat {
     payload_type: 102,

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::net::SocketAddr;
 
 use super::fingerprint::Fingerprint;
-use super::media::{Extension, OfferedFormat, Media, MediaKind};
+use super::media::{Extension, Media, MediaKind, OfferedFormat};
 use super::offer::Offer;
 use crate::ice::{Credentials, Transport};
 
@@ -302,7 +302,12 @@ pub(super) fn candidates(out: &mut String, candidates: &[Candidate]) -> fmt::Res
     Ok(())
 }
 
-fn format(out: &mut String, section: Section<'_>, format: &OfferedFormat, rtx: Option<u8>) -> fmt::Result {
+fn format(
+    out: &mut String,
+    section: Section<'_>,
+    format: &OfferedFormat,
+    rtx: Option<u8>,
+) -> fmt::Result {
     let payload_type = format.payload_type;
     write!(out, "a=rtpmap:{payload_type} {}\r\n", format.codec.rtpmap())?;
     let (parameters, receives) = match section {

@@ -27,5 +27,5 @@ pub use codec::{Codec, Fit, Wanted};
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use fragment::{Fragment, FragmentError, write_fragment};
 pub use h264::{H264Format, H264Profile, ProfileLevelId};
-pub use media::{Direction, Extension, Feedback, OfferedFormat, Group, Media, MediaKind};
+pub use media::{Direction, Extension, Feedback, Group, Media, MediaKind, OfferedFormat};
 pub use offer::{Offer, OfferError};

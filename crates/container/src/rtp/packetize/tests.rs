@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use media::{Framing, Sample, Span, Timestamp, Track, TrackId};
 
-use super::super::{PayloadFormat, PAYLOAD_BYTES, Payloads};
+use super::super::{PAYLOAD_BYTES, PayloadFormat, Payloads};
 use super::{Packetizer, Picture, Unsendable};
 
 const SPS: &[u8] = &[0x67, 0x42, 0xC0, 0x0C, 0xD9, 0x01, 0x41, 0x9F, 0x9F];

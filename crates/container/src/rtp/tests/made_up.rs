@@ -8,7 +8,8 @@ use media::{Codec, Framing, Item, Kind, Sample, Span, Timestamp, Track, TrackId}
 use proptest::prelude::*;
 
 use super::super::{
-    Depacketizer, Event, FRAME_BYTES_MAX, PayloadFormat, Incoming, PAYLOAD_BYTES, Packetizer, Payloads,
+    Depacketizer, Event, FRAME_BYTES_MAX, Incoming, PAYLOAD_BYTES, Packetizer, PayloadFormat,
+    Payloads,
 };
 use super::{Media, Outcome, check_frame};
 

@@ -14,8 +14,8 @@ use media::codec::{av1, h264, hevc, nal};
 use media::{Item, Sample, Timestamp, Track, TrackId};
 
 use super::{
-    Arrival, Depacketizer, Event, PayloadFormat, HEADER_BYTES, Incoming, Packet, Packetizer, Patience,
-    Payloads, Reorder, ReportClock, Sequencer,
+    Arrival, Depacketizer, Event, HEADER_BYTES, Incoming, Packet, Packetizer, Patience,
+    PayloadFormat, Payloads, Reorder, ReportClock, Sequencer,
 };
 
 /// A track of one format.
@@ -164,7 +164,9 @@ fn normal(format: PayloadFormat, track: &Track, frame: &[u8]) -> Vec<u8> {
                 }
             }
         }
-        PayloadFormat::Vp8 | PayloadFormat::Vp9 | PayloadFormat::Opus => out.extend_from_slice(frame),
+        PayloadFormat::Vp8 | PayloadFormat::Vp9 | PayloadFormat::Opus => {
+            out.extend_from_slice(frame)
+        }
     }
     out
 }

@@ -5,7 +5,7 @@ use media::codec::hevc::HevcConfig;
 use media::{Framing, Item};
 use testkit::Clip;
 
-use super::super::{PayloadFormat, PAYLOAD_BYTES, Packetizer, Payloads};
+use super::super::{PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads};
 use super::media_clips::{all, of_clip};
 use super::{Media, Outcome, Receiver};
 use crate::flv;
@@ -163,7 +163,8 @@ fn pieces_of_a_frame_are_equal_but_for_the_last() {
                 continue;
             }
             // Before a keyframe come parameter sets, and what the encoder says of itself.
-            let has_sets = matches!(format, PayloadFormat::H264 | PayloadFormat::Hevc) && sample.keyframe;
+            let has_sets =
+                matches!(format, PayloadFormat::H264 | PayloadFormat::Hevc) && sample.keyframe;
             let sends = payloads.runs(64).count();
             assert!(sends <= if has_sets { 3 } else { 1 }, "{format:?}: {sends}");
         }
@@ -263,7 +264,10 @@ fn check_subset(media: &Media, outcome: &Outcome, expected: &[Vec<u8>]) {
 
 #[test]
 fn bare_samples_stay_bare() {
-    for (clip, format) in [(Clip::Flv, PayloadFormat::H264), (Clip::FlvOpus, PayloadFormat::Opus)] {
+    for (clip, format) in [
+        (Clip::Flv, PayloadFormat::H264),
+        (Clip::FlvOpus, PayloadFormat::Opus),
+    ] {
         let media = of_clip(clip, format);
         let outcome = Outcome::of(format, &media.packets(PAYLOAD_BYTES));
         assert_eq!(outcome.tracks[0].framing, Framing::Bare);

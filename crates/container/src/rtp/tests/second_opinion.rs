@@ -10,7 +10,7 @@ use rtc_rtp::codec::vp8::{Vp8Packet, Vp8Payloader};
 use rtc_rtp::codec::vp9::{Vp9Packet, Vp9Payloader};
 use rtc_rtp::packetizer::{Depacketizer as _, Payloader};
 
-use super::super::{PayloadFormat, Header, PAYLOAD_BYTES};
+use super::super::{Header, PAYLOAD_BYTES, PayloadFormat};
 use super::media_clips::all;
 use super::{Media, Outcome, is_set, packing, payload};
 

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::*;
-use crate::testing::{TestServer, PATIENCE, PEER};
+use crate::testing::{PATIENCE, PEER, TestServer};
 
 /// Longer than the tests take.
 const LINGER: Duration = Duration::from_secs(600);

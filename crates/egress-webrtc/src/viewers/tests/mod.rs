@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use container::rtp::{PayloadFormat, PAYLOAD_BYTES, Packet, Packetizer, Payloads};
-use fanout::{Books, Plane, ListenerHandle};
+use container::rtp::{PAYLOAD_BYTES, Packet, Packetizer, PayloadFormat, Payloads};
+use fanout::{Books, ListenerHandle, Plane};
 use media::{Kind, Sample, Track};
 use rtc_crypto::RTCCryptoProvider;
 use rtc_crypto::providers::AwsLcRsProvider;
@@ -93,7 +93,13 @@ impl TestWorker {
         self.join_with(handle, kinds, Profile::Aes128Gcm, true)
     }
 
-    fn join_with(&mut self, handle: ListenerHandle, kinds: &[Kind], profile: Profile, rtx: bool) -> TestViewer {
+    fn join_with(
+        &mut self,
+        handle: ListenerHandle,
+        kinds: &[Kind],
+        profile: Profile,
+        rtx: bool,
+    ) -> TestViewer {
         let number = self.joined;
         self.joined += 1;
         let key = [(number as u8).wrapping_add(1); 16];

@@ -145,7 +145,11 @@ fn strange_requests_do_no_harm() {
     let mut camera = worker.camera("show", &BOTH);
     let mut viewer = worker.join("show", &BOTH);
     let all: Vec<u16> = (0..400).collect();
-    for media in [codes::ssrc(PayloadFormat::H264), codes::rtx_ssrc(PayloadFormat::H264), 0] {
+    for media in [
+        codes::ssrc(PayloadFormat::H264),
+        codes::rtx_ssrc(PayloadFormat::H264),
+        0,
+    ] {
         ask(&mut worker, &viewer, media, &all);
     }
     worker.film(&mut camera, 5);

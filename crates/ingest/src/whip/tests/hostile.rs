@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use container::rtp::{PayloadFormat, Header};
+use container::rtp::{Header, PayloadFormat};
 use fanout::Takeover;
 use proptest::prelude::*;
 use webrtc::ice::Path;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use container::flv::Reader;
-use container::rtp::{Depacketizer, Event, PayloadFormat, Incoming, PAYLOAD_BYTES, Packetizer, Payloads};
+use container::rtp::{
+    Depacketizer, Event, Incoming, PAYLOAD_BYTES, Packetizer, PayloadFormat, Payloads,
+};
 use media::{Item, Kind, Sample, Track, TrackId};
 use testkit::Clip;
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use container::rtp::{PayloadFormat, Header, PAYLOAD_BYTES, Packet, Packetizer, Payloads, Sequencer};
+use container::rtp::{
+    Header, PAYLOAD_BYTES, Packet, Packetizer, PayloadFormat, Payloads, Sequencer,
+};
 use media::{Codec, Framing, Kind, Sample, Span, Timestamp, Track, TrackId};
 use webrtc::rtcp::SenderReport;
 

@@ -102,7 +102,8 @@ impl<S: LiveTransport> Live<'_, S> {
         match permit {
             Ok(permit) => {
                 self.handover.permit().settle();
-                self.pass_on(target, |handover| handover.into_permit(permit)).await;
+                self.pass_on(target, |handover| handover.into_permit(permit))
+                    .await;
             }
             Err(reason) => {
                 let asked = Asked::by(&self.head, peer);

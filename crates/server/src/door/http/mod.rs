@@ -33,13 +33,13 @@ use tokio::time::timeout;
 
 use self::asked::Asked;
 use self::exchange::Terms;
-pub(super) use self::live::LiveTransport;
 use self::live::Live;
+pub(super) use self::live::LiveTransport;
 pub(super) use self::refusal::refuse_unread;
 use self::refusal::{refuse, refuse_headless, refuse_malformed, say};
 use super::head::{Inbox, NoBody, NoHead, Taken};
 use super::is_trusted;
-use super::limits::{Handover, ConnectionPermit};
+use super::limits::{ConnectionPermit, Handover};
 use super::rejected::Rejected;
 use crate::address::forwarded;
 use crate::node::Node;

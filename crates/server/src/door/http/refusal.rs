@@ -25,7 +25,12 @@ pub(in crate::door) fn refuse_unread(node: &Node, socket: &TcpStream, reason: Re
 }
 
 /// Answers a request that exceeds a limit or a deadline.
-pub(super) async fn refuse<S: LiveTransport>(node: &Node, socket: S, asked: &Asked, reason: Rejected) {
+pub(super) async fn refuse<S: LiveTransport>(
+    node: &Node,
+    socket: S,
+    asked: &Asked,
+    reason: Rejected,
+) {
     node.counts.reject(reason, asked.peer);
     let bytes = plain(node, asked.version, status_of(reason), &reason.to_string());
     asked.log_answer(node, &bytes);

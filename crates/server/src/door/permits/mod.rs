@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use fanout::Permit;
-use net::shares::{Bounds, Crowded, Shares, Standing, ShareTicket};
+use net::shares::{Bounds, Crowded, ShareTicket, Shares, Standing};
 
 use super::limits::ListenerPermit;
 use super::publishers::Publishers;

@@ -62,7 +62,11 @@ fn an_address_gets_its_permits_back() {
     assert_eq!(connections.held_by(HTTP, address(9, 9)), 0, "its client is");
     drop(proxied);
     assert!(connections.ask(HTTP, here).is_ok());
-    assert_eq!(connections.permits.pending(HTTP), 1, "the second is still waiting");
+    assert_eq!(
+        connections.permits.pending(HTTP),
+        1,
+        "the second is still waiting"
+    );
 }
 
 #[test]
@@ -90,7 +94,11 @@ fn beyond_its_share_an_address_evicts_itself() {
         assert_eq!(connections.held_by(pool, here), share, "it had none");
         all[share].settle();
         all[share].settle();
-        assert_eq!(connections.held_by(pool, here), share - 1, "given back once");
+        assert_eq!(
+            connections.held_by(pool, here),
+            share - 1,
+            "given back once"
+        );
         drop((all, honest));
         assert_eq!(connections.permits.pending(pool), 0);
     }
@@ -186,7 +194,10 @@ fn idle_connections_give_way_first_and_cost_nobody_a_place() {
         .collect();
     idle.iter_mut().for_each(ConnectionPermit::rest);
     assert_eq!(
-        (connections.permits.pending(HTTP), connections.permits.idle_now()),
+        (
+            connections.permits.pending(HTTP),
+            connections.permits.idle_now()
+        ),
         (0, 640)
     );
     // As many unknown addresses as there are permits: each idle connection goes before the first of them.
@@ -195,7 +206,10 @@ fn idle_connections_give_way_first_and_cost_nobody_a_place() {
         .map(|from| connections.ask(HTTP, from).expect("a permit"))
         .collect();
     assert_eq!(
-        (connections.permits.pending(HTTP), connections.permits.idle_now()),
+        (
+            connections.permits.pending(HTTP),
+            connections.permits.idle_now()
+        ),
         (4_096, 0)
     );
     assert_eq!(connections.evicted(), 640);

@@ -35,7 +35,7 @@ use tokio_rustls::server::TlsStream;
 use self::body::{Held, Pieces};
 use self::wire::from_wire;
 use super::{Asked, IDLE_TIMEOUT, LIFETIME, PAGE_TIMEOUT, exchange, refusal, visitor};
-use crate::door::limits::{Evict, Handover, ConnectionPermit};
+use crate::door::limits::{ConnectionPermit, Evict, Handover};
 use crate::door::rejected::Rejected;
 use crate::node::Node;
 use crate::pages::Visitor;
@@ -242,7 +242,8 @@ impl Session {
         } else {
             node.limits.listener(asked.peer.ip(), Instant::now())
         };
-        let (permit, also) = match permit.and_then(|permit| Ok((permit, busy.listen(asked.peer)?))) {
+        let (permit, also) = match permit.and_then(|permit| Ok((permit, busy.listen(asked.peer)?)))
+        {
             Ok(both) => both,
             Err(reason) => return self.reject(asked, reason),
         };
