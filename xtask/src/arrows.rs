@@ -25,6 +25,7 @@ const TIER_0_TO_2: &[&str] = &[
     "net",
     "fanout",
     "formats",
+    "rtmp-io",
     "webrtc",
     "transcode",
 ];
@@ -36,6 +37,7 @@ const EVERYTHING: &[&str] = &[
     "net",
     "fanout",
     "formats",
+    "rtmp-io",
     "webrtc",
     "transcode",
     "ingest",
@@ -89,6 +91,11 @@ const ROOMS: &[Room] = &[
         tests_may_use: TESTKIT,
     },
     Room {
+        name: "rtmp-io",
+        may_use: &["rtmp", "net"],
+        tests_may_use: TESTKIT,
+    },
+    Room {
         name: "webrtc",
         may_use: &["media", "net"],
         tests_may_use: TESTKIT,
@@ -135,6 +142,7 @@ const ROOMS: &[Room] = &[
             "net",
             "fanout",
             "formats",
+            "rtmp-io",
             "webrtc",
             "transcode",
             "ingest",
@@ -182,6 +190,7 @@ const TRANSCODERS: &[&str] = &["transcode"];
 const WITH_TOKIO: &[&str] = &[
     "fanout",
     "net",
+    "rtmp-io",
     "webrtc",
     "ingest",
     "egress-http",
