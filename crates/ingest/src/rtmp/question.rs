@@ -1,14 +1,13 @@
 //! A request to publish, from its arrival to the answer of gate and registry.
 //!
-//! It arrives while bytes are decoded, maybe on the intake's thread, where nothing may be decided: there it
-//! is only noted. The connection's task hears the answer, or drops the question, which takes it back.
+//! The connection's task waits for the answer, or drops the question, which takes it back.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use ::rtmp::auth::Proof;
-use ::rtmp::server::{Request, RequestId};
+use ::rtmp::server::Request;
 use fanout::Source;
 use fanout::gate::{self, Denied};
 use media::{Container, StreamName};
@@ -37,9 +36,7 @@ pub(super) struct Refused {
 
 /// See the module's description.
 pub(super) struct Question {
-    id: RequestId,
     answer: Pin<Box<dyn Future<Output = Answer> + Send>>,
-    is_asked: bool,
 }
 
 impl Question {
@@ -50,28 +47,15 @@ impl Question {
         agent: &str,
         request: Box<Request>,
     ) -> Self {
-        let (id, context, agent) = (request.id, Arc::clone(context), agent.to_owned());
+        let (context, agent) = (Arc::clone(context), agent.to_owned());
         let answer = async move { decide(&context, peer, &agent, &request).await };
         Self {
-            id,
             answer: Box::pin(answer),
-            is_asked: false,
         }
-    }
-
-    pub(super) fn id(&self) -> RequestId {
-        self.id
-    }
-
-    /// Whether the gate has been asked. What stands behind the request is not read before: if the answer
-    /// is there at once, nothing of it is lost.
-    pub(super) fn is_asked(&self) -> bool {
-        self.is_asked
     }
 
     /// Asks, and gives the answer if it is there at once.
     pub(super) fn ask(&mut self) -> Option<Answer> {
-        self.is_asked = true;
         wait::at_once(&mut self.answer)
     }
 

@@ -10,33 +10,22 @@ use super::*;
 use crate::Settings;
 
 /// Serves a bare socket, whose other end the peer at `theirs` has.
-pub(super) async fn serve(
+pub(super) async fn serve_bare(
     context: Arc<Context>,
     mut theirs: DuplexStream,
-) -> Result<End<DuplexStream>, Error> {
+) -> Result<Option<PlayRequest<DuplexStream>>, Error> {
     let door = TcpListener::bind("127.0.0.1:0").await?;
     let mut far = TcpStream::connect(door.local_addr()?).await?;
     let (near, _) = door.accept().await?;
     tokio::spawn(async move { copy_bidirectional(&mut theirs, &mut far).await });
-    match serve_plain(&context, near, Bytes::new(), PEER, || {}).await? {
-        End::Left => Ok(End::Left),
-        End::Player(player) => {
-            let Player {
-                socket: _,
-                session,
-                request,
-                input,
-                agent,
-            } = *player;
-            Ok(End::Player(Box::new(Player {
-                socket: duplex(1).0,
-                session,
-                request,
-                input,
-                agent,
-            })))
+    let player = serve_all(&context, near).await?;
+    Ok(player.map(|player| {
+        let (_, connection) = player.connection.detach();
+        PlayRequest {
+            connection: connection.attach(duplex(1).0),
+            request: player.request,
         }
-    }
+    }))
 }
 
 /// Houses with an intake of each kind that this host has.
@@ -212,7 +201,7 @@ async fn a_connection_may_publish_again_and_play_after_that() {
         let play = client.session.request_playback("show".into());
         client.act(vec![play.expect("playing")]).await;
         while client.pump().await {}
-        let Ok(End::Player(player)) = task.await.expect("no panic") else {
+        let Ok(Some(player)) = task.await.expect("no panic") else {
             panic!("it wants to play");
         };
         assert_eq!(player.request.path.name, "live/show");
