@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ::rtmp::amf0::{Decoder, Encoder, Value};
 use ::rtmp::chunk::{self, Header, Limits, Reader};
 use ::rtmp::message::{Kind as MessageKind, Message};
-use ::rtmp::server::{Config as SessionConfig, Event, Session};
+use ::rtmp::server::Config as SessionConfig;
 use bytes::{Bytes, BytesMut};
 use fanout::gate::{
     Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request, UpdateMetadata,
@@ -21,13 +21,14 @@ use media::{
     TrackId,
 };
 use net::wait::at_once;
+use rtmp_io::{NextRequest, RtmpConnection, next_request};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::Context;
 use crate::play::{self, PlayTransport};
-use crate::{Context, PlayRequest};
 
 /// How long a test waits for what must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -432,39 +433,24 @@ fn encode(kind: MessageKind, stream_id: u32, body: &[u8]) -> Vec<u8> {
     bytes.to_vec()
 }
 
-/// The server's door and ingest: reads up to the wish to play.
-async fn serve<S: PlayTransport>(context: Arc<Context>, mut socket: S) {
-    let now = Instant::now();
-    let mut session = Session::new(SessionConfig::default(), [7; 32], now);
-    let mut input = BytesMut::new();
-    let request = 'asked: loop {
-        if socket.read_buf(&mut input).await.unwrap() == 0 {
-            return;
-        }
-        let received = input.split();
-        let mut unread = &received[..];
-        while let Some(event) = session.read(&mut unread, now).unwrap() {
-            if let Event::Play(request) = event {
-                input.extend_from_slice(unread);
-                break 'asked request;
-            }
-        }
-        let output = session.output().split();
-        socket.write_all(&output).await.unwrap();
+/// The server's door: reads up to the request to play.
+async fn serve<S: PlayTransport>(context: Arc<Context>, socket: S) {
+    let doorway = rtmp_io::Context {
+        session: SessionConfig::default(),
+        leaving: context.leaving.clone(),
     };
-    let request = PlayRequest {
-        socket,
-        session,
-        request,
-        input: input.freeze(),
-        agent: "tester".to_owned(),
-        peer: PEER,
-    };
-    play::begin(context, request, Some(Permit::new(()))).await;
+    let connection = RtmpConnection::new(&doorway, socket, BytesMut::new(), PEER).unwrap();
+    if let NextRequest::Play(request) = next_request(&doorway, connection).await {
+        play::begin(context, request, Some(Permit::new(()))).await;
+    }
 }
 
 impl PlayTransport for DuplexStream {
-    async fn carry(self, player: play::PlayerSession, lane: fanout::LaneGuard) -> play::Carried<Self> {
+    async fn carry(
+        self,
+        player: play::PlayerSession,
+        lane: fanout::LaneGuard,
+    ) -> play::Carried<Self> {
         play::follow(self, player, lane).await
     }
 }

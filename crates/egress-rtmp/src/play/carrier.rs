@@ -9,9 +9,15 @@ use super::session::{Next, PlayerSession};
 use crate::Error;
 
 /// A connection, and the way in which a lane is sent on it.
-pub(crate) trait PlayTransport: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
+pub(crate) trait PlayTransport:
+    AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static
+{
     /// Sends the lane from its join point on. All output of the player's session has been sent.
-    fn carry(self, player: PlayerSession, lane: LaneGuard) -> impl Future<Output = Carried<Self>> + Send;
+    fn carry(
+        self,
+        player: PlayerSession,
+        lane: LaneGuard,
+    ) -> impl Future<Output = Carried<Self>> + Send;
 }
 
 /// Where a connection is after that.

@@ -1,22 +1,23 @@
-//! A player's connection, in turns: a task decides, a carrier sends.
+//! A player's connection, in turns: a task decides, a transport sends.
 
 mod allowance;
 mod carrier;
-mod session;
 mod secure;
+mod session;
 mod worker;
 
 use std::sync::Arc;
 
 use fanout::Permit;
+use rtmp_io::PlayRequest;
 
 pub(crate) use self::carrier::{Carried, PlayTransport};
-pub(crate) use self::session::PlayerSession;
 #[cfg(test)]
 pub(crate) use self::secure::follow;
+pub(crate) use self::session::PlayerSession;
 
 use self::session::{Act, Next};
-use crate::{Context, PlayRequest};
+use crate::Context;
 
 /// Begins with the request that the door has read.
 pub(crate) async fn begin<S: PlayTransport>(
@@ -25,24 +26,21 @@ pub(crate) async fn begin<S: PlayTransport>(
     permit: Option<Permit>,
 ) {
     let PlayRequest {
-        socket,
-        session,
+        connection,
         request,
-        input,
-        agent,
-        peer,
     } = request;
-    let player = PlayerSession::new(context, session, &input, peer, agent, permit);
-    go_on(
-        player,
-        socket,
-        Next::Event(rtmp::server::Event::Play(request)),
-    )
-    .await;
+    let (socket, connection) = connection.detach();
+    let player = PlayerSession::new(context, connection, permit);
+    let next = Next::Event(rtmp::server::Event::Play(request));
+    go_on(player, socket, next).await;
 }
 
 /// Goes on with what comes next, until the connection ends or a worker has it.
-pub(crate) async fn go_on<S: PlayTransport>(mut player: PlayerSession, mut socket: S, mut next: Next) {
+pub(crate) async fn go_on<S: PlayTransport>(
+    mut player: PlayerSession,
+    mut socket: S,
+    mut next: Next,
+) {
     loop {
         match player.turn(&mut socket, next).await {
             Ok(Act::Next(then)) => next = then,

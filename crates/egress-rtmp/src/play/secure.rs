@@ -32,7 +32,11 @@ impl PlayTransport for TlsStream<TcpStream> {
 }
 
 /// Sends a lane until something else is to be done.
-pub(crate) async fn follow<S>(mut socket: S, mut player: PlayerSession, lane: LaneGuard) -> Carried<S>
+pub(crate) async fn follow<S>(
+    mut socket: S,
+    mut player: PlayerSession,
+    lane: LaneGuard,
+) -> Carried<S>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -55,7 +59,7 @@ where
             event.map(Next::Event)
         }
         End::Lane if reader.reason() == Reason::Ended => Ok(Next::Ended),
-        // It was removed, or has lost its place in the middle of a message: there are no words.
+        // It was removed, or skipped ahead in the middle of a message: no words can be sent.
         End::Lane => return Carried::Away,
         End::Left => {
             reader.ended_by(Reason::Left);
@@ -123,7 +127,7 @@ impl Follower<'_> {
             if let Some(end) = self.converse(output).await? {
                 return Ok(end);
             }
-            self.player.input.reserve(READ_BYTES);
+            self.player.connection.unread.reserve(READ_BYTES);
             let (is_full, is_unflushed) = (!self.unsent.is_empty(), self.is_unflushed);
             let due = (is_full || is_unflushed).then_some((moved + PATIENCE).into_std());
             let reader = &mut *self.reader;
@@ -157,13 +161,15 @@ impl Follower<'_> {
                     self.unsent = news.ok_or(End::Lane)?;
                     moved = Instant::now();
                 }
-                read = input.read_buf(&mut self.player.input) => {
+                read = input.read_buf(&mut self.player.connection.unread) => {
                     let count = closing::hung_up(read)?;
                     if count == 0 || !self.player.may_say(count, std::time::Instant::now()) {
                         return Ok(End::Left);
                     }
                 }
-                () = wait::change(&mut self.player.leaving) => self.player.announce_leave(),
+                () = wait::change(&mut self.player.leaving) => {
+                    self.player.connection.ask_to_reconnect();
+                }
                 () = wait::at(due) => return Ok(End::Stalled),
             }
         }
@@ -175,7 +181,8 @@ impl Follower<'_> {
         W: AsyncWrite + Unpin,
     {
         let event = self.player.next_event();
-        let is_quiet = matches!(event, Ok(None)) && self.player.session.output().is_empty();
+        let session = &mut self.player.connection.session;
+        let is_quiet = matches!(event, Ok(None)) && session.output().is_empty();
         if is_quiet {
             return Ok(None);
         }
@@ -189,10 +196,11 @@ impl Follower<'_> {
             Ok(Some(event)) => return Ok(Some(End::Event(Ok(event)))),
             Err(error) => return Ok(Some(End::Event(Err(error)))),
         }
-        let words = self.player.session.output().split();
+        let session = &mut self.player.connection.session;
+        let words = session.output().split();
         bounded(output.write_all(&words)).await?;
         bounded(output.flush()).await?;
-        Ok(self.player.session.is_closed().then_some(End::Left))
+        Ok(session.is_closed().then_some(End::Left))
     }
 
     /// Takes what the lane has at once; `false` when it has nothing.

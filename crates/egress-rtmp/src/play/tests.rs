@@ -8,7 +8,7 @@ use ::rtmp::message::Kind;
 use fanout::{Expected, Located, Origin, Reason};
 use media::{Container, StreamName};
 
-use crate::testing::{TestServer, ScriptedPlayer, Way};
+use crate::testing::{ScriptedPlayer, TestServer, Way};
 
 const WAIT: Duration = Duration::from_secs(20);
 const LINGER: Duration = Duration::from_secs(20);

@@ -26,14 +26,19 @@ impl PlayTransport for TcpStream {
             return Carried::Away;
         };
         let fanout = std::sync::Arc::clone(player.context.registry.fanout());
-        debug_assert!(player.input.is_empty(), "the session has read all of it");
-        player.input = BytesMut::new();
         let mut words = BytesMut::new();
-        if *player.leaving.borrow() {
-            player.announce_leave();
-            words = player.session.output().split();
+        let is_leaving = *player.leaving.borrow();
+        let connection = &mut player.connection;
+        debug_assert!(
+            connection.unread.is_empty(),
+            "the session has read all of it"
+        );
+        connection.unread = BytesMut::new();
+        if is_leaving {
+            connection.ask_to_reconnect();
+            words = connection.session.output().split();
         }
-        player.session.shrink();
+        connection.session.shrink();
         let after = player.reached();
         let seated = Seated {
             player: Box::new(player),
@@ -74,7 +79,7 @@ impl Conversation for Seated {
         if !self.player.may_say(bytes.len(), now) {
             return Heard::HangUp;
         }
-        let session = &mut self.player.session;
+        let session = &mut self.player.connection.session;
         let mut input = bytes;
         let said = match session.read(&mut input, now) {
             Ok(None) => {
@@ -87,13 +92,14 @@ impl Conversation for Seated {
         };
         // The answers stay in the session: they come after the media that goes before them.
         self.said = Some(said);
-        self.player.input.extend_from_slice(input);
+        self.player.connection.unread.extend_from_slice(input);
         Heard::Release
     }
 
     fn announce_leave(&mut self, words: &mut BytesMut) {
-        self.player.announce_leave();
-        words.extend_from_slice(&self.player.session.output().split());
+        let connection = &mut self.player.connection;
+        connection.ask_to_reconnect();
+        words.extend_from_slice(&connection.session.output().split());
     }
 
     fn release(self: Box<Self>, socket: StdTcpStream, why: Released, reached: Option<Timestamp>) {
