@@ -31,6 +31,8 @@ pub(crate) struct Node {
     pub(crate) config: Arc<Config>,
     pub(crate) registry: Arc<fanout::Registry>,
     pub(crate) gate: Arc<KeyGate>,
+    /// Connections over RTMP until they ask for a stream.
+    pub(crate) rtmp: rtmp_io::Context,
     pub(crate) ingest: Arc<ingest::Context>,
     pub(crate) egress: Arc<egress_http::Context>,
     /// Listeners over RTMP.
@@ -110,12 +112,19 @@ impl Node {
                 ..Default::default()
             },
             stats: Arc::default(),
-            challenge: Some(Arc::new(Challenge {
-                challenger: Challenger::new(challenge_key),
-                is_demanded: config.rtmp.challenge,
-                epoch: now,
-            })),
             intake: Some(intake),
+            leaving: leaving.subscribe(),
+        };
+        let challenge = Challenge {
+            challenger: Challenger::new(challenge_key),
+            is_demanded: config.rtmp.challenge,
+            epoch: now,
+        };
+        let rtmp = rtmp_io::Context {
+            session: rtmp::server::Config {
+                challenge: Some(Arc::new(challenge)),
+                ..rtmp::server::Config::default()
+            },
             leaving: leaving.subscribe(),
         };
         let egress = egress_http::Context {
@@ -131,6 +140,7 @@ impl Node {
             leaving: leaving.subscribe(),
         };
         Self {
+            rtmp,
             ingest: Arc::new(ingest),
             egress: Arc::new(egress),
             players: Arc::new(players),
