@@ -36,10 +36,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// What opens the stream `live/secret`.
 pub(crate) const PASSWORD: &str = "open sesame";
 
-/// Lets everybody publish, and listen to everything but `live/secret`; about `live/undecided` it never decides.
-struct Doorkeeper(Gatekeeper);
+/// Lets every peer publish, and listen to every stream but `live/secret`; about `live/undecided` it never decides.
+struct TestGate(Gatekeeper);
 
-impl Gate for Doorkeeper {
+impl Gate for TestGate {
     fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish> {
         Box::pin(ready(Ok(self.0.authorize(Publish {
             stream: request.stream.clone(),
@@ -89,7 +89,7 @@ impl TestServer {
         let leaving = watch::Sender::new(false);
         let context = Context {
             registry: Arc::new(registry),
-            gate: Arc::new(Doorkeeper(gatekeeper)),
+            gate: Arc::new(TestGate(gatekeeper)),
             play_wait,
             leaving: leaving.subscribe(),
         };
@@ -146,7 +146,7 @@ impl TestServer {
     pub(crate) fn departure(&self) -> Departure {
         self.departures
             .recv_timeout(PATIENCE)
-            .expect("somebody leaves")
+            .expect("a listener leaves")
     }
 }
 
@@ -272,18 +272,18 @@ pub(crate) struct ScriptedPlayer {
 
 impl ScriptedPlayer {
     /// Connects to `live`, and has created message stream 1. `capabilities` are E-RTMP's.
-    pub(crate) async fn connect(house: &TestServer, way: Way, capabilities: Option<f64>) -> Self {
+    pub(crate) async fn connect(server: &TestServer, way: Way, capabilities: Option<f64>) -> Self {
         let socket: Box<dyn Pipe> = match way {
             Way::Plain => {
                 let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 let client = TcpStream::connect(door.local_addr().unwrap()).await;
                 let (socket, _) = door.accept().await.unwrap();
-                tokio::spawn(serve(Arc::clone(&house.context), socket));
+                tokio::spawn(serve(Arc::clone(&server.context), socket));
                 Box::new(client.unwrap())
             }
             Way::Secure => {
                 let (ours, theirs) = duplex(1 << 20);
-                tokio::spawn(serve(Arc::clone(&house.context), theirs));
+                tokio::spawn(serve(Arc::clone(&server.context), theirs));
                 Box::new(ours)
             }
         };
@@ -320,8 +320,8 @@ impl ScriptedPlayer {
     }
 
     /// Connects and asks for a stream.
-    pub(crate) async fn playing(house: &TestServer, way: Way, name: &str) -> Self {
-        let mut player = Self::connect(house, way, None).await;
+    pub(crate) async fn playing(server: &TestServer, way: Way, name: &str) -> Self {
+        let mut player = Self::connect(server, way, None).await;
         player.play(name).await;
         player
     }

@@ -172,7 +172,7 @@ impl PlayerSession {
         let path = &request.path;
         let key = path.parameter(KEY_PARAMETER);
         let user = path.user.as_ref();
-        // What the books are told is its own: the session goes on while it waits.
+        // A copy: the session goes on while the join waits.
         let agent = self.connection.agent.clone();
         let wish = Wish {
             request: gate::Request {
@@ -297,7 +297,7 @@ impl PlayerSession {
         self.chatter.spend(bytes, now)
     }
 
-    /// What the books say of the listener that begins now.
+    /// The record of the listener that begins now.
     pub(super) fn record(&mut self, lane: &LaneGuard) -> Option<ListenerRecord> {
         let playing = self.playing.as_mut()?;
         Some(playing.subscription.record(lane))

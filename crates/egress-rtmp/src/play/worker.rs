@@ -40,7 +40,7 @@ impl PlayTransport for TcpStream {
         }
         connection.session.shrink();
         let after = player.reached();
-        let seated = Seated {
+        let attached = Attached {
             player: Box::new(player),
             said: None,
             runtime: Handle::current(),
@@ -50,7 +50,7 @@ impl PlayTransport for TcpStream {
             socket,
             head: words.freeze(),
             lane,
-            conversation: Some(Box::new(seated)),
+            conversation: Some(Box::new(attached)),
             after,
         };
         if let Err(AttachRefused {
@@ -66,7 +66,7 @@ impl PlayTransport for TcpStream {
 
 /// A player while a worker has its socket.
 #[derive(Debug)]
-struct Seated {
+struct Attached {
     player: Box<PlayerSession>,
     /// What the player has said that is to be decided.
     said: Option<Result<Event, Error>>,
@@ -74,7 +74,7 @@ struct Seated {
     runtime: Handle,
 }
 
-impl Conversation for Seated {
+impl Conversation for Attached {
     fn hear(&mut self, bytes: &[u8], words: &mut BytesMut, now: Instant) -> Heard {
         if !self.player.may_say(bytes.len(), now) {
             return Heard::HangUp;

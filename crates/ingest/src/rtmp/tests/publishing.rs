@@ -148,7 +148,7 @@ async fn a_stream_that_the_server_ends_is_not_called_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_wants_to_play_is_given_back() {
+async fn a_peer_that_wants_to_play_is_given_back() {
     let context = house(Takeover::SameCredential, 0);
     let (mut client, task) = Client::connect(&context, "live").await;
     let play = client
