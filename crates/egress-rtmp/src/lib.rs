@@ -37,7 +37,7 @@ pub use error::Error;
 pub struct Context {
     /// Where streams are.
     pub registry: Arc<Registry>,
-    /// Who decides.
+    /// Decides who may play.
     pub gate: Arc<dyn Gate>,
     /// How long a player waits for a stream that is not there; zero turns it away at once.
     pub play_wait: Duration,

@@ -36,7 +36,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// What opens the stream `live/secret`.
 pub(crate) const PASSWORD: &str = "open sesame";
 
-/// Lets every peer publish, and listen to every stream but `live/secret`; about `live/undecided` it never decides.
+/// Lets every peer publish, and listen to every stream but `live/secret`; it never decides about
+/// `live/undecided`.
 struct TestGate(Gatekeeper);
 
 impl Gate for TestGate {
@@ -399,7 +400,7 @@ impl ScriptedPlayer {
         std::mem::take(&mut self.heard)
     }
 
-    /// Whether nothing comes for a while: long against everything that would send.
+    /// Whether nothing comes for a while that is long compared with every delay of the server.
     pub(crate) async fn hears_nothing(&mut self) -> bool {
         let silence = Duration::from_millis(300);
         self.heard.is_empty() && timeout(silence, self.pump()).await.is_err()

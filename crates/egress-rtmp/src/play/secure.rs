@@ -19,7 +19,7 @@ use crate::Error;
 /// Bytes read at once from a player that is being sent to.
 const READ_BYTES: usize = 512;
 
-/// How long a player may take nothing; the same patience as for a plain socket.
+/// How long a player may take nothing; the same as for a plain socket.
 const PATIENCE: Duration = net::tcp::USER_TIMEOUT;
 
 impl PlayTransport for TlsStream<TcpStream> {
@@ -98,7 +98,7 @@ impl From<io::Error> for End {
 struct Follower<'a> {
     player: &'a mut PlayerSession,
     reader: &'a mut LogReader,
-    /// Of the lane's bytes, those at hand.
+    /// The lane's bytes that were taken from the reader and not yet written.
     unsent: Bytes,
     /// Whether TLS may still hold back bytes that were written to it.
     is_unflushed: bool,
@@ -136,7 +136,7 @@ impl Follower<'_> {
                 reader.next().await
             };
             let unsent = &self.unsent;
-            // Given up at any point, nothing is lost: what was not written is still unsent.
+            // Nothing is lost if it is given up: what was not written is still unsent.
             let write = async {
                 match (is_full, is_unflushed) {
                     (true, _) => output.write(unsent).await.map(Some),
@@ -151,7 +151,7 @@ impl Follower<'_> {
                         self.unsent.advance(count);
                         (moved, self.is_unflushed) = (Instant::now(), true);
                         if self.unsent.is_empty() && !self.take_more().await? {
-                            // All there is has been written: the next look is a window later.
+                            // All of it has been written: the next look is a window later.
                             resume = moved + self.reader.window();
                         }
                     }

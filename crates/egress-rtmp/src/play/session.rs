@@ -27,8 +27,8 @@ const READ_BYTES: usize = 2 * 1024;
 /// The query parameter that carries a key.
 const KEY_PARAMETER: &str = "key";
 
-/// Bytes a player may send. Acknowledgements and pings are some tens of bytes every few seconds; who
-/// sends more makes work for a worker that thousands of others share.
+/// Bytes a player may send. Acknowledgements and pings are some tens of bytes every few seconds; a player
+/// that sends more makes work for a worker that thousands of others share.
 const CHATTER_BYTES: Rate = Rate {
     burst: 16.0 * 1024.0,
     per_second: 4.0 * 1024.0,
@@ -49,7 +49,7 @@ pub(crate) struct PlayerSession {
     /// Held until the connection ends; each time media flows, the listener of that time shares it.
     permit: Option<Permit>,
     playing: Option<Playing>,
-    /// Since when it waits for streams that are not there, however many it has asked for.
+    /// When it began to wait for streams that are not there, however many it has asked for.
     waiting_since: Option<Instant>,
     chatter: Allowance,
     flows: Allowance,
@@ -134,7 +134,7 @@ impl PlayerSession {
             }
             Event::Publish(request) => {
                 let why = "This connection plays; publish on another.";
-                // If it has been withdrawn, all the better.
+                // A request that has been withdrawn needs no answer.
                 let session = &mut self.connection.session;
                 session.reject(request.id, Rejection::Rejected, why).ok();
                 Ok(Act::Next(Next::Listen))
@@ -220,7 +220,7 @@ impl PlayerSession {
         self.flow(socket).await
     }
 
-    /// How long it waits from now on: however many streams it asks for that are not there, not longer in all.
+    /// How long it waits from now on. The wait is bounded over all the absent streams that it asks for.
     fn waits(&mut self) -> Waits {
         let waited = self
             .waiting_since
@@ -249,7 +249,7 @@ impl PlayerSession {
     where
         S: AsyncWrite + Unpin,
     {
-        // What it has said already comes before what it has not heard yet.
+        // What it has said already is decided before more is sent.
         if let Some(event) = self.next_event()? {
             return Ok(Act::Next(Next::Event(event)));
         }
@@ -421,7 +421,7 @@ impl PlayerSession {
     }
 }
 
-/// What RTMP has a way to carry is played; which of it, the player says as it goes.
+/// All that RTMP can carry is played; the player selects from that while it plays.
 fn choose(info: &Info) -> Choice<()> {
     match is_carried(info) {
         true => Choice::Take(()),

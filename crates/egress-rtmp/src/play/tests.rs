@@ -158,7 +158,7 @@ async fn a_player_may_do_without_pictures() {
         player.hear("audio 60").await;
         player.command_with_ping("receiveVideo", false).await;
         player.hear("control 7 42").await;
-        // Nothing twice: what flows now is later than what it had.
+        // Nothing comes twice: what flows now is later than what it had.
         show.frames(2);
         let heard = player.hear("audio 140").await;
         let heard = media(&heard);
@@ -349,7 +349,7 @@ async fn one_connection_plays_one_stream_after_the_other() {
         player.play("two").await;
         let heard = player.hear("audio 60").await;
         assert_eq!(media(&heard).len(), 6, "{way:?}: {heard:?}");
-        // Without a word between them, too.
+        // Also without a command between them.
         player.play("one").await;
         player.hear("video key 0").await;
         assert_eq!(server.departure().reason, Reason::Left);
@@ -471,7 +471,7 @@ async fn a_player_is_heard_while_the_gate_decides() {
     show.frames(1);
     let mut player = ScriptedPlayer::playing(&server, Way::Plain, "undecided").await;
     assert!(player.hears_nothing().await);
-    // It would rather have another stream.
+    // It asks for another stream instead.
     player.play("show").await;
     player.hear("video key 0").await;
 }

@@ -48,7 +48,7 @@ pub(super) async fn park<F: FnOnce() + Send>(
         back,
     };
     let (mut is_leaving, mut is_superseded) = (false, false);
-    // Refused, it gives everything back like any other.
+    // A reader that the intake refuses gives everything back like any other.
     let ticket = match intake.attach(Box::new(parked), socket.into_std()?) {
         Ok(ticket) => Some(ticket),
         Err((reader, socket)) => {

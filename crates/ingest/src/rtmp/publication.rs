@@ -12,8 +12,8 @@ use media::{Item, Script, Timestamp};
 use crate::admission::PublishedEpoch;
 use crate::{Error, Settings};
 
-/// Items passed on at once. A read of tiny messages brings thousands; this bounds what they occupy
-/// as items, at no cost to media, of which a read brings a few.
+/// Items passed on at once. A read of tiny messages brings thousands; this bounds their memory as
+/// items. Media is not affected: a read brings a few of its messages.
 const BATCH_ITEMS_MAX: usize = 1024;
 
 /// A publisher's epoch of a stream, and what decoding its messages needs.
@@ -28,7 +28,7 @@ pub(super) struct Publication {
     /// How long media may be away, once some has been there.
     source_timeout: Duration,
     first_media_timeout: Duration,
-    /// When media was last there, or the publication began.
+    /// When media last came, or the publication began.
     heard: Instant,
     has_begun: bool,
 }

@@ -21,7 +21,7 @@ use crate::{Context, Error};
 /// The query parameter that carries the publish key.
 const KEY_PARAMETER: &str = "key";
 
-/// What an RTMP publisher's stream is, for listeners who take it whole.
+/// The media type of an RTMP publisher's stream.
 const CONTENT_TYPE: &str = "video/x-flv";
 
 /// What becomes of a request to publish.
@@ -40,7 +40,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Notes a request. Nothing is asked yet.
+    /// Prepares the question. Nothing is asked yet.
     pub(super) fn new(
         context: &Arc<Context>,
         peer: SocketAddr,
@@ -98,8 +98,8 @@ async fn decide(context: &Context, peer: SocketAddr, agent: &str, request: &Requ
     })
 }
 
-/// The name of a stream that was refused. Without a key in its place, the key may well be what stands in
-/// the name's.
+/// The name of a stream that was refused. If there was no key where the key belongs, the name's last segment
+/// may be the key.
 fn shown(context: &Context, stream: &StreamName, error: &Error) -> String {
     let is_missing = matches!(error, Error::Denied(Denied::Missing));
     let is_known = context.registry.stream(stream).is_some();

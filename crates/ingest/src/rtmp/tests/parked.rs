@@ -141,7 +141,7 @@ async fn a_panic_over_a_publisher_s_media_ends_its_epoch_and_no_other() {
         other.audio(0, AAC_HEADER).await;
         other.audio(0, b"\xaf\x01one").await;
         assert_eq!(hear(&mut others, 3).await, b"one");
-        // The stream is there for the next one.
+        // The stream is there for the next publisher.
         let (mut again, _task) = Client::publish(&context, &at("show", KEY)).await;
         again.audio(0, AAC_HEADER).await;
         again.audio(0, b"\xaf\x01two").await;

@@ -34,7 +34,7 @@ async fn one_who_waits_for_the_gate_delays_no_other() {
             let listener = listen(&context, &path).await;
             others.push((client, listener, task));
         }
-        // One comes anew, and one asks again on a connection that the intake reads.
+        // One connection is new, and one asks again on a connection that the intake reads.
         let (mut late, late_task) = waiting(&context, &gate, "late").await;
         let (mut again, again_task) = Client::publish(&context, &at("first", KEY)).await;
         again.audio(0, AAC_HEADER).await;
