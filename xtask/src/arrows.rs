@@ -25,6 +25,7 @@ const TIER_0_TO_2: &[&str] = &[
     "net",
     "fanout",
     "formats",
+    "rtmp-io",
     "webrtc",
     "transcode",
 ];
@@ -36,6 +37,7 @@ const EVERYTHING: &[&str] = &[
     "net",
     "fanout",
     "formats",
+    "rtmp-io",
     "webrtc",
     "transcode",
     "derived-audio",
@@ -90,6 +92,11 @@ const ROOMS: &[Room] = &[
         tests_may_use: TESTKIT,
     },
     Room {
+        name: "rtmp-io",
+        may_use: &["rtmp", "net"],
+        tests_may_use: TESTKIT,
+    },
+    Room {
         name: "webrtc",
         may_use: &["media", "net"],
         tests_may_use: TESTKIT,
@@ -141,6 +148,7 @@ const ROOMS: &[Room] = &[
             "net",
             "fanout",
             "formats",
+            "rtmp-io",
             "webrtc",
             "transcode",
             "derived-audio",
@@ -189,6 +197,7 @@ const TRANSCODERS: &[&str] = &["transcode"];
 const WITH_TOKIO: &[&str] = &[
     "fanout",
     "net",
+    "rtmp-io",
     "webrtc",
     "derived-audio",
     "ingest",

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!  door ── PlayRequest ──► join (waits for it) ► accept ► lane ──┬─► plain: a worker has the socket
-//!                          ▲                               └─► TLS: this task follows the lane
-//!                          │                                              │
-//!                          └── pause, selection, stop, another play ◄─────┘  the socket comes back
+//!                            ▲                                     └─► TLS: this task follows the lane
+//!                            │                                                      │
+//!                            └── pause, selection, stop, another play ◄─────────────┘  the socket comes back
 //! ```
 //!
 //! * The lane's bytes are final chunk-stream bytes, the same for every player; the private packager
@@ -21,16 +21,12 @@ pub mod push;
 #[cfg(test)]
 mod testing;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::rtmp::server::{Rejection, Request, Session};
-use bytes::Bytes;
 use fanout::gate::Gate;
 use fanout::{Permit, Registry};
-use net::closing;
-use tokio::io::{AsyncRead, AsyncWrite};
+use rtmp_io::PlayRequest;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::server::TlsStream;
@@ -41,7 +37,7 @@ pub use error::Error;
 pub struct Context {
     /// Where streams are.
     pub registry: Arc<Registry>,
-    /// Who decides.
+    /// Decides who may play.
     pub gate: Arc<dyn Gate>,
     /// How long a player waits for a stream that is not there; zero turns it away at once.
     pub play_wait: Duration,
@@ -59,35 +55,10 @@ impl std::fmt::Debug for Context {
     }
 }
 
-/// A connection that wants to play, as the door hands it over.
-#[derive(Debug)]
-pub struct PlayRequest<S> {
-    /// The connection.
-    pub socket: S,
-    /// The conversation so far. Its output is unsent.
-    pub session: Session,
-    /// What it wants to play.
-    pub request: Box<Request>,
-    /// Received and not yet read by the session.
-    pub input: Bytes,
-    /// What the playing program calls itself. Untrusted text.
-    pub agent: String,
-    /// Where it connects from.
-    pub peer: SocketAddr,
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> PlayRequest<S> {
-    /// Turns it away, saying why, and closes the connection.
-    pub async fn refuse(mut self, why: &str) {
-        self.session.close_with(Rejection::Failed, why);
-        closing::say(self.socket, self.session.output()).await;
-    }
-}
-
 /// Serves a player on a plain socket. Ends when a worker has it, or when it is over; the worker may
 /// give it back to a task of its own.
 ///
-/// `permit` is the player's place under the server's limits, held until its connection ends.
+/// `permit` counts the player under the server's limits, and is held until its connection ends.
 pub async fn serve_plain(
     context: &Arc<Context>,
     request: PlayRequest<TcpStream>,

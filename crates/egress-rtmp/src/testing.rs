@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ::rtmp::amf0::{Decoder, Encoder, Value};
 use ::rtmp::chunk::{self, Header, Limits, Reader};
 use ::rtmp::message::{Kind as MessageKind, Message};
-use ::rtmp::server::{Config as SessionConfig, Event, Session};
+use ::rtmp::server::Config as SessionConfig;
 use bytes::{Bytes, BytesMut};
 use fanout::gate::{
     Credential, Decision, Denied, Gate, Gatekeeper, Play, Publish, Request, UpdateMetadata,
@@ -21,13 +21,14 @@ use media::{
     TrackId,
 };
 use net::wait::at_once;
+use rtmp_io::{NextRequest, RtmpConnection, next_request};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::Context;
 use crate::play::{self, PlayTransport};
-use crate::{Context, PlayRequest};
 
 /// How long a test waits for what must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,10 +36,11 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// What opens the stream `live/secret`.
 pub(crate) const PASSWORD: &str = "open sesame";
 
-/// Lets everybody publish, and listen to everything but `live/secret`; about `live/undecided` it never decides.
-struct Doorkeeper(Gatekeeper);
+/// Lets every peer publish, and listen to every stream but `live/secret`; it never decides about
+/// `live/undecided`.
+struct TestGate(Gatekeeper);
 
-impl Gate for Doorkeeper {
+impl Gate for TestGate {
     fn publish<'a>(&'a self, request: &'a Request<'a>) -> Decision<'a, Publish> {
         Box::pin(ready(Ok(self.0.authorize(Publish {
             stream: request.stream.clone(),
@@ -88,7 +90,7 @@ impl TestServer {
         let leaving = watch::Sender::new(false);
         let context = Context {
             registry: Arc::new(registry),
-            gate: Arc::new(Doorkeeper(gatekeeper)),
+            gate: Arc::new(TestGate(gatekeeper)),
             play_wait,
             leaving: leaving.subscribe(),
         };
@@ -145,7 +147,7 @@ impl TestServer {
     pub(crate) fn departure(&self) -> Departure {
         self.departures
             .recv_timeout(PATIENCE)
-            .expect("somebody leaves")
+            .expect("a listener leaves")
     }
 }
 
@@ -271,18 +273,18 @@ pub(crate) struct ScriptedPlayer {
 
 impl ScriptedPlayer {
     /// Connects to `live`, and has created message stream 1. `capabilities` are E-RTMP's.
-    pub(crate) async fn connect(house: &TestServer, way: Way, capabilities: Option<f64>) -> Self {
+    pub(crate) async fn connect(server: &TestServer, way: Way, capabilities: Option<f64>) -> Self {
         let socket: Box<dyn Pipe> = match way {
             Way::Plain => {
                 let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 let client = TcpStream::connect(door.local_addr().unwrap()).await;
                 let (socket, _) = door.accept().await.unwrap();
-                tokio::spawn(serve(Arc::clone(&house.context), socket));
+                tokio::spawn(serve(Arc::clone(&server.context), socket));
                 Box::new(client.unwrap())
             }
             Way::Secure => {
                 let (ours, theirs) = duplex(1 << 20);
-                tokio::spawn(serve(Arc::clone(&house.context), theirs));
+                tokio::spawn(serve(Arc::clone(&server.context), theirs));
                 Box::new(ours)
             }
         };
@@ -319,8 +321,8 @@ impl ScriptedPlayer {
     }
 
     /// Connects and asks for a stream.
-    pub(crate) async fn playing(house: &TestServer, way: Way, name: &str) -> Self {
-        let mut player = Self::connect(house, way, None).await;
+    pub(crate) async fn playing(server: &TestServer, way: Way, name: &str) -> Self {
+        let mut player = Self::connect(server, way, None).await;
         player.play(name).await;
         player
     }
@@ -398,7 +400,7 @@ impl ScriptedPlayer {
         std::mem::take(&mut self.heard)
     }
 
-    /// Whether nothing comes for a while: long against everything that would send.
+    /// Whether nothing comes for a while that is long compared with every delay of the server.
     pub(crate) async fn hears_nothing(&mut self) -> bool {
         let silence = Duration::from_millis(300);
         self.heard.is_empty() && timeout(silence, self.pump()).await.is_err()
@@ -432,35 +434,16 @@ fn encode(kind: MessageKind, stream_id: u32, body: &[u8]) -> Vec<u8> {
     bytes.to_vec()
 }
 
-/// The server's door and ingest: reads up to the wish to play.
-async fn serve<S: PlayTransport>(context: Arc<Context>, mut socket: S) {
-    let now = Instant::now();
-    let mut session = Session::new(SessionConfig::default(), [7; 32], now);
-    let mut input = BytesMut::new();
-    let request = 'asked: loop {
-        if socket.read_buf(&mut input).await.unwrap() == 0 {
-            return;
-        }
-        let received = input.split();
-        let mut unread = &received[..];
-        while let Some(event) = session.read(&mut unread, now).unwrap() {
-            if let Event::Play(request) = event {
-                input.extend_from_slice(unread);
-                break 'asked request;
-            }
-        }
-        let output = session.output().split();
-        socket.write_all(&output).await.unwrap();
+/// The server's door: reads up to the request to play.
+async fn serve<S: PlayTransport>(context: Arc<Context>, socket: S) {
+    let doorway = rtmp_io::Context {
+        session: SessionConfig::default(),
+        leaving: context.leaving.clone(),
     };
-    let request = PlayRequest {
-        socket,
-        session,
-        request,
-        input: input.freeze(),
-        agent: "tester".to_owned(),
-        peer: PEER,
-    };
-    play::begin(context, request, Some(Permit::new(()))).await;
+    let connection = RtmpConnection::new(&doorway, socket, BytesMut::new(), PEER).unwrap();
+    if let NextRequest::Play(request) = next_request(&doorway, connection).await {
+        play::begin(context, request, Some(Permit::new(()))).await;
+    }
 }
 
 impl PlayTransport for DuplexStream {

@@ -150,6 +150,15 @@ impl Rejection {
     }
 }
 
+impl From<rtmp_io::Error> for Error {
+    fn from(error: rtmp_io::Error) -> Self {
+        match error {
+            rtmp_io::Error::Rtmp(error) => Self::Rtmp(error),
+            rtmp_io::Error::Io(error) => Self::Io(error),
+        }
+    }
+}
+
 impl Error {
     /// How it is counted; `None` when no client was refused.
     pub fn rejection(&self) -> Option<Rejection> {

@@ -1,7 +1,7 @@
 //! Publishers' connections: from a socket to a stream's items.
 //!
 //! ```text
-//!  door ──socket, first bytes──► rtmp::serve ────┐ gate: may it?   ┌─► Publisher ──items──► stream
+//!  door ──request to publish───► rtmp::serve ────┐ gate: may it?   ┌─► Publisher ──items──► stream
 //!       ──socket, request head─► icecast::serve ─┴─► admission ────┤
 //!                                                                  └─► its protocol's refusal
 //! ```
@@ -12,7 +12,8 @@
 //! [`net::intake`] once they are admitted. Those over WebRTC have no connection of their own: the
 //! threads of its port call [`whip::Publishers`] with their packets.
 //!
-//! Each driver owns one connection from the moment the door knows what it speaks until it is closed.
+//! Each driver owns one connection from the moment the door knows that it publishes until it is closed, or,
+//! over RTMP, until the publisher has ended its stream and may ask for another.
 //! It turns one read into one batch of items and one [`Publisher::write`](fanout::Publisher::write).
 //! Everything that can end a connection is an [`Error`]; each protocol has one function that turns it
 //! into words on the wire, and [`Rejection`] is its name in the metrics.
@@ -49,8 +50,6 @@ pub struct Context {
     pub settings: Settings,
     /// The counts.
     pub stats: Arc<Stats>,
-    /// How publishers over RTMP prove a password without sending it; `None` if they cannot.
-    pub challenge: Option<Arc<::rtmp::server::Challenge>>,
     /// The threads that read publishers over RTMP; `None` leaves each to its task.
     pub intake: Option<net::intake::Intake>,
     /// Turns true when the server is about to shut down: publishers that support it are asked to
@@ -69,10 +68,6 @@ impl std::fmt::Debug for Context {
 /// How long publishers may take, and what they are told of the server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Settings {
-    /// From the first byte to the end of RTMP's handshake.
-    pub handshake_timeout: Duration,
-    /// From there, or from the end of a stream, to a request to publish.
-    pub publish_timeout: Duration,
     /// From the permission to publish over RTMP to the first media: encoders open their devices late.
     pub first_media_timeout: Duration,
     /// How long a publisher may send no media before its epoch ends.
@@ -84,8 +79,6 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            handshake_timeout: Duration::from_secs(5),
-            publish_timeout: Duration::from_secs(10),
             first_media_timeout: Duration::from_secs(20),
             source_timeout: Duration::from_secs(10),
             server_name: "Icecast 2.4.4 (Carillon)".to_owned(),

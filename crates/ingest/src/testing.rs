@@ -175,7 +175,6 @@ pub(crate) fn gated(takeover: Takeover, streams_max: usize) -> (Arc<Context>, Ar
         gate: Arc::clone(&gate) as _,
         settings: Settings::default(),
         stats: Arc::new(Stats::default()),
-        challenge: None,
         intake: None,
         // Its sender is gone, so it never leaves.
         leaving: watch::channel(false).1,

@@ -25,6 +25,8 @@ pub(crate) struct Node {
     pub(crate) config: Arc<Config>,
     pub(crate) registry: Arc<fanout::Registry>,
     pub(crate) gate: Arc<AuthorityGate>,
+    /// Connections over RTMP until they ask for a stream.
+    pub(crate) rtmp: rtmp_io::Context,
     pub(crate) ingest: Arc<ingest::Context>,
     pub(crate) egress: Arc<egress_http::Context>,
     /// Listeners over RTMP.
@@ -76,12 +78,19 @@ impl Node {
                 ..Default::default()
             },
             stats: Arc::default(),
-            challenge: Some(Arc::new(Challenge {
-                challenger: Challenger::new(challenge_key),
-                is_demanded: config.rtmp.challenge,
-                epoch: now,
-            })),
             intake: Some(intake),
+            leaving: drain.subscribe(),
+        };
+        let challenge = Challenge {
+            challenger: Challenger::new(challenge_key),
+            is_demanded: config.rtmp.challenge,
+            epoch: now,
+        };
+        let rtmp = rtmp_io::Context {
+            session: rtmp::server::Config {
+                challenge: Some(Arc::new(challenge)),
+                ..rtmp::server::Config::default()
+            },
             leaving: drain.subscribe(),
         };
         let egress = egress_http::Context {
@@ -97,6 +106,7 @@ impl Node {
             leaving: drain.subscribe(),
         };
         Self {
+            rtmp,
             ingest: Arc::new(ingest),
             egress: Arc::new(egress),
             players: Arc::new(players),

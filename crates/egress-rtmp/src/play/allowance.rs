@@ -1,8 +1,8 @@
-//! What a player may do so often, and no more.
+//! Limits on what a player may do: a token bucket.
 
 use std::time::Instant;
 
-/// So much at once, and so much per second.
+/// An amount at once, and an amount per second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rate {
     pub(super) burst: f64,

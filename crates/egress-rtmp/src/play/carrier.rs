@@ -1,4 +1,4 @@
-//! What sends a lane to a player.
+//! How a lane is sent to a player.
 
 use std::future::Future;
 
@@ -22,7 +22,7 @@ pub(crate) trait PlayTransport:
 
 /// Where a connection is after that.
 pub(crate) enum Carried<S> {
-    /// With a worker, which will have it gone on with when there is something to decide.
+    /// With a worker, which has a task go on with it when there is something to decide.
     Away,
     /// Here, between two messages, and what comes next.
     Back(Box<PlayerSession>, S, Result<Next, Error>),

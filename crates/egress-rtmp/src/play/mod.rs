@@ -1,4 +1,4 @@
-//! A player's connection, in turns: a task decides, a carrier sends.
+//! A player's connection, in turns: a task decides, a transport sends.
 
 mod allowance;
 mod carrier;
@@ -9,6 +9,7 @@ mod worker;
 use std::sync::Arc;
 
 use fanout::Permit;
+use rtmp_io::PlayRequest;
 
 pub(crate) use self::carrier::{Carried, PlayTransport};
 #[cfg(test)]
@@ -16,7 +17,7 @@ pub(crate) use self::secure::follow;
 pub(crate) use self::session::PlayerSession;
 
 use self::session::{Act, Next};
-use crate::{Context, PlayRequest};
+use crate::Context;
 
 /// Begins with the request that the door has read.
 pub(crate) async fn begin<S: PlayTransport>(
@@ -25,20 +26,13 @@ pub(crate) async fn begin<S: PlayTransport>(
     permit: Option<Permit>,
 ) {
     let PlayRequest {
-        socket,
-        session,
+        connection,
         request,
-        input,
-        agent,
-        peer,
     } = request;
-    let player = PlayerSession::new(context, session, &input, peer, agent, permit);
-    go_on(
-        player,
-        socket,
-        Next::Event(rtmp::server::Event::Play(request)),
-    )
-    .await;
+    let (socket, connection) = connection.detach();
+    let player = PlayerSession::new(context, connection, permit);
+    let next = Next::Event(rtmp::server::Event::Play(request));
+    go_on(player, socket, next).await;
 }
 
 /// Goes on with what comes next, until the connection ends or a worker has it.

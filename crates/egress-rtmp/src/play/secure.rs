@@ -19,7 +19,7 @@ use crate::Error;
 /// Bytes read at once from a player that is being sent to.
 const READ_BYTES: usize = 512;
 
-/// How long a player may take nothing; the same patience as for a plain socket.
+/// How long a player may take nothing; the same as for a plain socket.
 const PATIENCE: Duration = net::tcp::USER_TIMEOUT;
 
 impl PlayTransport for TlsStream<TcpStream> {
@@ -59,7 +59,7 @@ where
             event.map(Next::Event)
         }
         End::Lane if reader.reason() == Reason::Ended => Ok(Next::Ended),
-        // It was removed, or has lost its place in the middle of a message: there are no words.
+        // It was removed, or skipped ahead in the middle of a message: no words can be sent.
         End::Lane => return Carried::Away,
         End::Left => {
             reader.ended_by(Reason::Left);
@@ -98,7 +98,7 @@ impl From<io::Error> for End {
 struct Follower<'a> {
     player: &'a mut PlayerSession,
     reader: &'a mut LogReader,
-    /// Of the lane's bytes, those at hand.
+    /// The lane's bytes that were taken from the reader and not yet written.
     unsent: Bytes,
     /// Whether TLS may still hold back bytes that were written to it.
     is_unflushed: bool,
@@ -127,7 +127,7 @@ impl Follower<'_> {
             if let Some(end) = self.converse(output).await? {
                 return Ok(end);
             }
-            self.player.input.reserve(READ_BYTES);
+            self.player.connection.unread.reserve(READ_BYTES);
             let (is_full, is_unflushed) = (!self.unsent.is_empty(), self.is_unflushed);
             let due = (is_full || is_unflushed).then_some((moved + PATIENCE).into_std());
             let reader = &mut *self.reader;
@@ -136,7 +136,7 @@ impl Follower<'_> {
                 reader.next().await
             };
             let unsent = &self.unsent;
-            // Given up at any point, nothing is lost: what was not written is still unsent.
+            // Nothing is lost if it is given up: what was not written is still unsent.
             let write = async {
                 match (is_full, is_unflushed) {
                     (true, _) => output.write(unsent).await.map(Some),
@@ -151,7 +151,7 @@ impl Follower<'_> {
                         self.unsent.advance(count);
                         (moved, self.is_unflushed) = (Instant::now(), true);
                         if self.unsent.is_empty() && !self.take_more().await? {
-                            // All there is has been written: the next look is a window later.
+                            // All of it has been written: the next look is a window later.
                             resume = moved + self.reader.window();
                         }
                     }
@@ -161,13 +161,15 @@ impl Follower<'_> {
                     self.unsent = news.ok_or(End::Lane)?;
                     moved = Instant::now();
                 }
-                read = input.read_buf(&mut self.player.input) => {
+                read = input.read_buf(&mut self.player.connection.unread) => {
                     let count = closing::hung_up(read)?;
                     if count == 0 || !self.player.may_say(count, std::time::Instant::now()) {
                         return Ok(End::Left);
                     }
                 }
-                () = wait::change(&mut self.player.leaving) => self.player.announce_leave(),
+                () = wait::change(&mut self.player.leaving) => {
+                    self.player.connection.ask_to_reconnect();
+                }
                 () = wait::at(due) => return Ok(End::Stalled),
             }
         }
@@ -179,7 +181,8 @@ impl Follower<'_> {
         W: AsyncWrite + Unpin,
     {
         let event = self.player.next_event();
-        let is_quiet = matches!(event, Ok(None)) && self.player.session.output().is_empty();
+        let session = &mut self.player.connection.session;
+        let is_quiet = matches!(event, Ok(None)) && session.output().is_empty();
         if is_quiet {
             return Ok(None);
         }
@@ -193,10 +196,11 @@ impl Follower<'_> {
             Ok(Some(event)) => return Ok(Some(End::Event(Ok(event)))),
             Err(error) => return Ok(Some(End::Event(Err(error)))),
         }
-        let words = self.player.session.output().split();
+        let session = &mut self.player.connection.session;
+        let words = session.output().split();
         bounded(output.write_all(&words)).await?;
         bounded(output.flush()).await?;
-        Ok(self.player.session.is_closed().then_some(End::Left))
+        Ok(session.is_closed().then_some(End::Left))
     }
 
     /// Takes what the lane has at once; `false` when it has nothing.

@@ -1,11 +1,10 @@
 //! A player without its socket: the conversation, and what is being played.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ::rtmp::server::{Event, Rejection, Request, RequestId, Session};
-use bytes::{Buf, BytesMut};
+use ::rtmp::server::{Event, Rejection, Request, RequestId};
+use bytes::Buf;
 use fanout::gate;
 use fanout::{
     Choice, Info, Introduction, JoinRefused, Joined, LaneGuard, ListenerRecord, Permit,
@@ -13,6 +12,7 @@ use fanout::{
 };
 use media::{StreamName, Timestamp};
 use net::{closing, wait};
+use rtmp_io::RtmpConnection;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
 
@@ -27,8 +27,8 @@ const READ_BYTES: usize = 2 * 1024;
 /// The query parameter that carries a key.
 const KEY_PARAMETER: &str = "key";
 
-/// Bytes a player may send. Acknowledgements and pings are some tens of bytes every few seconds; who
-/// sends more makes work for a worker that thousands of others share.
+/// Bytes a player may send. Acknowledgements and pings are some tens of bytes every few seconds; a player
+/// that sends more makes work for a worker that thousands of others share.
 const CHATTER_BYTES: Rate = Rate {
     burst: 16.0 * 1024.0,
     per_second: 4.0 * 1024.0,
@@ -41,28 +41,19 @@ const FLOWS: Rate = Rate {
     per_second: 0.5,
 };
 
-/// What players are told when the server wants them to connect again.
-const LEAVING: &str = "The server is about to leave. Please connect again.";
-
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct PlayerSession {
     pub(super) context: Arc<Context>,
-    pub(super) session: Session,
-    /// Received and not yet read by the session.
-    pub(super) input: BytesMut,
-    peer: SocketAddr,
-    agent: String,
+    pub(super) connection: RtmpConnection<()>,
     /// Held until the connection ends; each time media flows, the listener of that time shares it.
     permit: Option<Permit>,
     playing: Option<Playing>,
-    /// Since when it waits for streams that are not there, however many it has asked for.
+    /// When it began to wait for streams that are not there, however many it has asked for.
     waiting_since: Option<Instant>,
     chatter: Allowance,
     flows: Allowance,
     pub(super) leaving: watch::Receiver<bool>,
-    /// Whether it was told that the server is about to leave.
-    is_told: bool,
 }
 
 /// What was accepted.
@@ -104,10 +95,7 @@ pub(super) enum Heard<T> {
 impl PlayerSession {
     pub(super) fn new(
         context: Arc<Context>,
-        session: Session,
-        input: &[u8],
-        peer: SocketAddr,
-        agent: String,
+        connection: RtmpConnection<()>,
         permit: Option<Permit>,
     ) -> Self {
         let now = Instant::now();
@@ -116,12 +104,8 @@ impl PlayerSession {
             chatter: Allowance::new(CHATTER_BYTES, now),
             flows: Allowance::new(FLOWS, now),
             leaving: context.leaving.clone(),
-            is_told: false,
             context,
-            session,
-            input: BytesMut::from(input),
-            peer,
-            agent,
+            connection,
             permit,
             playing: None,
         }
@@ -150,10 +134,9 @@ impl PlayerSession {
             }
             Event::Publish(request) => {
                 let why = "This connection plays; publish on another.";
-                // If it has been withdrawn, all the better.
-                self.session
-                    .reject(request.id, Rejection::Rejected, why)
-                    .ok();
+                // A request that has been withdrawn needs no answer.
+                let session = &mut self.connection.session;
+                session.reject(request.id, Rejection::Rejected, why).ok();
                 Ok(Act::Next(Next::Listen))
             }
             _ => Ok(Act::Next(Next::Listen)),
@@ -189,8 +172,8 @@ impl PlayerSession {
         let path = &request.path;
         let key = path.parameter(KEY_PARAMETER);
         let user = path.user.as_ref();
-        // What the books are told is its own: the session goes on while it waits.
-        let agent = self.agent.clone();
+        // A copy: the session goes on while the join waits.
+        let agent = self.connection.agent.clone();
         let wish = Wish {
             request: gate::Request {
                 agent: &agent,
@@ -198,7 +181,7 @@ impl PlayerSession {
                 password: user.map(|(_, password)| password.as_str()),
                 token: key.as_deref(),
                 query: &path.query,
-                ..gate::Request::new(&name, fanout::Protocol::Rtmp.label(), self.peer)
+                ..gate::Request::new(&name, fanout::Protocol::Rtmp.label(), self.connection.peer)
             },
             introduction: self.introduction(&name),
         };
@@ -219,10 +202,16 @@ impl PlayerSession {
             Heard::Until(joined) => joined?,
         };
         self.waiting_since = None;
-        if self.session.accept_play(request.id).is_err() {
+        let RtmpConnection {
+            session,
+            peer,
+            agent,
+            ..
+        } = &mut self.connection;
+        if session.accept_play(request.id).is_err() {
             return Ok(Act::Next(Next::Listen));
         }
-        tracing::debug!(stream = %name, peer = %self.peer, agent = ?self.agent, "playing begins");
+        tracing::debug!(stream = %name, %peer, ?agent, "playing begins");
         self.playing = Some(Playing {
             id: request.id,
             subscription,
@@ -231,7 +220,7 @@ impl PlayerSession {
         self.flow(socket).await
     }
 
-    /// How long it waits from now on: however many streams it asks for that are not there, not longer in all.
+    /// How long it waits from now on. The wait is bounded over all the absent streams that it asks for.
     fn waits(&mut self) -> Waits {
         let waited = self
             .waiting_since
@@ -247,9 +236,9 @@ impl PlayerSession {
 
     fn introduction(&self, stream: &StreamName) -> Introduction {
         Introduction {
-            peer: self.peer,
+            peer: self.connection.peer,
             request: format!("PLAY /{stream} RTMP/1.0"),
-            agent: ListenerRecord::cut(&self.agent).to_owned(),
+            agent: ListenerRecord::cut(&self.connection.agent).to_owned(),
             referer: String::new(),
             permit: self.permit.clone(),
         }
@@ -260,11 +249,12 @@ impl PlayerSession {
     where
         S: AsyncWrite + Unpin,
     {
-        // What it has said already comes before what it has not heard yet.
+        // What it has said already is decided before more is sent.
         if let Some(event) = self.next_event()? {
             return Ok(Act::Next(Next::Event(event)));
         }
-        let (Some(playing), Some(playback)) = (&self.playing, self.session.playback()) else {
+        let playback = self.connection.session.playback();
+        let (Some(playing), Some(playback)) = (&self.playing, playback) else {
             return Ok(Act::Next(Next::Listen));
         };
         if playback.is_paused || !(playback.audio || playback.video) {
@@ -307,15 +297,7 @@ impl PlayerSession {
         self.chatter.spend(bytes, now)
     }
 
-    /// Asks the player to connect again, as the server is about to leave, unless it was asked before. One
-    /// that does not know the request is not told.
-    pub(super) fn announce_leave(&mut self) {
-        if !std::mem::replace(&mut self.is_told, true) {
-            self.session.request_reconnect(LEAVING);
-        }
-    }
-
-    /// What the books say of the listener that begins now.
+    /// The record of the listener that begins now.
     pub(super) fn record(&mut self, lane: &LaneGuard) -> Option<ListenerRecord> {
         let playing = self.playing.as_mut()?;
         Some(playing.subscription.record(lane))
@@ -337,21 +319,24 @@ impl PlayerSession {
                 return Ok(Heard::Event(event));
             }
             self.answer(socket).await?;
-            if self.session.is_closed() {
+            let RtmpConnection {
+                session, unread, ..
+            } = &mut self.connection;
+            if session.is_closed() {
                 return Ok(Heard::HungUp);
             }
-            self.input.reserve(READ_BYTES);
+            unread.reserve(READ_BYTES);
             tokio::select! {
                 value = &mut other => return Ok(Heard::Until(value)),
-                read = socket.read_buf(&mut self.input) => {
+                read = socket.read_buf(unread) => {
                     let count = closing::hung_up(read)?;
                     if count == 0 || !self.chatter.spend(count, Instant::now()) {
                         return Ok(Heard::HungUp);
                     }
                 }
-                () = wait::change(&mut self.leaving) => self.announce_leave(),
-                () = wait::at(self.session.poll_timeout()) => {
-                    self.session.handle_timeout(tokio::time::Instant::now().into_std())?;
+                () = wait::change(&mut self.leaving) => self.connection.ask_to_reconnect(),
+                () = wait::at(session.poll_timeout()) => {
+                    session.handle_timeout(tokio::time::Instant::now().into_std())?;
                 }
             }
         }
@@ -360,10 +345,13 @@ impl PlayerSession {
     /// What follows from the bytes received so far.
     pub(super) fn next_event(&mut self) -> Result<Option<Event>, Error> {
         let now = tokio::time::Instant::now().into_std();
-        let mut input = &self.input[..];
-        let event = self.session.read(&mut input, now);
+        let RtmpConnection {
+            session, unread, ..
+        } = &mut self.connection;
+        let mut input = &unread[..];
+        let event = session.read(&mut input, now);
         let left = input.len();
-        self.input.advance(self.input.len() - left);
+        unread.advance(unread.len() - left);
         Ok(event?)
     }
 
@@ -372,21 +360,22 @@ impl PlayerSession {
     where
         S: AsyncWrite + Unpin,
     {
-        let output = self.session.output();
+        let session = &mut self.connection.session;
+        let output = session.output();
         if !output.is_empty() {
             let words = output.split();
             closing::write(socket, &words).await?;
         }
-        self.session.shrink();
+        session.shrink();
         Ok(())
     }
 
     /// Ends a connection whose player has gone, or was told to go.
-    pub(super) async fn leave<S>(mut self, socket: S)
+    pub(super) async fn leave<S>(self, socket: S)
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        closing::say(socket, self.session.output()).await;
+        self.connection.attach(socket).close().await;
     }
 
     /// Ends a connection, telling the player why.
@@ -398,35 +387,41 @@ impl PlayerSession {
         let stream = playing.map(|playing| playing.subscription.stream().name());
         match error {
             Error::Ended => {
-                tracing::debug!(stream = stream.map(tracing::field::display), peer = %self.peer, "playing ended");
+                tracing::debug!(
+                    stream = stream.map(tracing::field::display),
+                    peer = %self.connection.peer,
+                    "playing ended"
+                );
             }
             error => tracing::info!(
                 stream = stream.map(tracing::field::display),
-                peer = %self.peer,
-                agent = ?self.agent,
+                peer = %self.connection.peer,
+                agent = ?self.connection.agent,
                 reason = %error,
                 "RTMP player refused"
             ),
         }
         // Its stream may have ended before it could be told why.
         if *self.leaving.borrow() {
-            self.announce_leave();
+            self.connection.ask_to_reconnect();
         }
         if let Some(rejection) = error.rejection() {
-            self.session.close_with(rejection, &error.to_string());
+            let session = &mut self.connection.session;
+            session.close_with(rejection, &error.to_string());
         }
         if let (Error::Ended, Some(playing)) = (error, &self.playing) {
             let now = Instant::now();
-            // If it stopped by itself in the meantime, nobody needs to be told.
-            self.session
+            let session = &mut self.connection.session;
+            // A player that has stopped by itself in the meantime needs no words.
+            session
                 .end_play(playing.id, "The stream has ended.", now)
                 .ok();
         }
-        closing::say(socket, self.session.output()).await;
+        self.connection.attach(socket).close().await;
     }
 }
 
-/// What RTMP has a way to carry is played; which of it, the player says as it goes.
+/// All that RTMP can carry is played; the player selects from that while it plays.
 fn choose(info: &Info) -> Choice<()> {
     match is_carried(info) {
         true => Choice::Take(()),
@@ -437,7 +432,7 @@ fn choose(info: &Info) -> Choice<()> {
 /// Waits until the server is about to leave.
 async fn left(leaving: &mut watch::Receiver<bool>) -> Error {
     if leaving.wait_for(|leaving| *leaving).await.is_err() {
-        // Whoever could say so is gone.
+        // Its sender is gone, so it never turns true.
         std::future::pending::<()>().await;
     }
     Error::Leaving

@@ -22,10 +22,10 @@ fn media(heard: &[String]) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_begins_at_the_last_keyframe_with_what_a_decoder_needs() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut show = house.show("live/show");
+        let server = TestServer::new(WAIT, LINGER);
+        let mut show = server.show("live/show");
         show.frames(8);
-        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
         let heard = player.hear("audio 300").await;
         assert_eq!(
             heard,
@@ -55,17 +55,17 @@ async fn a_player_begins_at_the_last_keyframe_with_what_a_decoder_needs() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_waits_for_its_stream_and_is_told_when_it_does_not_come() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut early = ScriptedPlayer::playing(&house, way, "show").await;
+        let server = TestServer::new(WAIT, LINGER);
+        let mut early = ScriptedPlayer::playing(&server, way, "show").await;
         assert!(early.hears_nothing().await, "{way:?}");
-        let mut show = house.show("live/show");
+        let mut show = server.show("live/show");
         show.frames(1);
         let heard = early.hear("video key 0").await;
         assert!(heard.iter().any(|said| said.ends_with("Play.Start")));
     }
     for wait in [Duration::ZERO, Duration::from_millis(50)] {
-        let house = TestServer::new(wait, LINGER);
-        let mut player = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
+        let server = TestServer::new(wait, LINGER);
+        let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
         let heard = player.hear_all().await;
         assert_eq!(heard, ["onStatus NetStream.Play.StreamNotFound"]);
     }
@@ -86,44 +86,44 @@ impl Origin for Far {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_origin_brings_is_waited_for_however_impatient_players_are() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
-    house
+    let server = TestServer::new(Duration::ZERO, LINGER);
+    server
         .context
         .registry
         .set_origin(Arc::new(Far(Located::Coming)));
-    let mut player = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
+    let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
     assert!(player.hears_nothing().await);
-    let mut show = house.show("live/show");
+    let mut show = server.show("live/show");
     show.frames(1);
     player.hear("video key 0").await;
 
-    let house = TestServer::new(WAIT, LINGER);
-    house
+    let server = TestServer::new(WAIT, LINGER);
+    server
         .context
         .registry
         .set_origin(Arc::new(Far(Located::Unavailable)));
-    // Somebody may publish it here all the same.
-    let mut player = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
-    let mut show = house.show("live/show");
+    // It may be published here all the same.
+    let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
+    let mut show = server.show("live/show");
     show.frames(1);
     player.hear("video key 0").await;
 
-    let house = TestServer::new(Duration::ZERO, LINGER);
-    house
+    let server = TestServer::new(Duration::ZERO, LINGER);
+    server
         .context
         .registry
         .set_origin(Arc::new(Far(Located::Unavailable)));
-    let mut player = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
+    let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
     assert_eq!(player.hear_all().await, ["onStatus NetStream.Play.Failed"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pausing_stops_between_messages_and_resuming_begins_at_a_keyframe() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut show = house.show("live/show");
+        let server = TestServer::new(WAIT, LINGER);
+        let mut show = server.show("live/show");
         show.frames(2);
-        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
         player.hear("audio 60").await;
         player
             .command(1, "pause", 5.0, |e| {
@@ -151,14 +151,14 @@ async fn pausing_stops_between_messages_and_resuming_begins_at_a_keyframe() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_may_do_without_pictures() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut show = house.show("live/show");
+        let server = TestServer::new(WAIT, LINGER);
+        let mut show = server.show("live/show");
         show.frames(2);
-        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
         player.hear("audio 60").await;
         player.command_with_ping("receiveVideo", false).await;
         player.hear("control 7 42").await;
-        // Nothing twice: what flows now is later than what it had.
+        // Nothing comes twice: what flows now is later than what it had.
         show.frames(2);
         let heard = player.hear("audio 140").await;
         let heard = media(&heard);
@@ -186,10 +186,10 @@ async fn a_player_may_do_without_pictures() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_that_was_said_in_one_breath_is_lost() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut show = house.show("live/show");
+        let server = TestServer::new(WAIT, LINGER);
+        let mut show = server.show("live/show");
         show.frames(2);
-        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
         player.hear("audio 60").await;
         player.command_with_ping("pause", true).await;
         player.hear("control 7 42").await;
@@ -212,27 +212,27 @@ async fn nothing_that_was_said_in_one_breath_is_lost() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_that_is_removed_is_gone() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut show = house.show("live/show");
+        let server = TestServer::new(WAIT, LINGER);
+        let mut show = server.show("live/show");
         show.frames(1);
-        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
         player.hear("audio 20").await;
-        let fanout = house.context.registry.fanout();
+        let fanout = server.context.registry.fanout();
         let id = fanout.directory().list()[0].id;
         fanout.kick(id);
         assert!(player.hear_all().await.is_empty(), "{way:?}");
-        assert_eq!(house.departure().reason, Reason::Kicked);
-        assert_eq!(house.listeners(), 0);
+        assert_eq!(server.departure().reason, Reason::Kicked);
+        assert_eq!(server.listeners(), 0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_that_cannot_keep_up_is_heard() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut show = house.show("live/show");
+        let server = TestServer::new(WAIT, LINGER);
+        let mut show = server.show("live/show");
         show.frames(1);
-        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
         player.hear("audio 20").await;
         // There is always more to send.
         let (stop, stopped) = std::sync::mpsc::sync_channel::<()>(0);
@@ -252,14 +252,14 @@ async fn a_player_that_cannot_keep_up_is_heard() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_paused_player_hears_of_the_end() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut show = house.show("live/show");
+        let server = TestServer::new(WAIT, LINGER);
+        let mut show = server.show("live/show");
         show.frames(1);
-        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
         player.hear("audio 20").await;
         player.command_with_ping("pause", true).await;
         player.hear("control 7 42").await;
-        house.context.registry.end_all();
+        server.context.registry.end_all();
         let heard = player.hear_all().await;
         assert_eq!(
             heard,
@@ -272,12 +272,12 @@ async fn a_paused_player_hears_of_the_end() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_becomes_something_else_is_refused_in_words() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut show = house.show("live/show");
+        let server = TestServer::new(WAIT, LINGER);
+        let mut show = server.show("live/show");
         show.frames(1);
-        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
         player.hear("audio 20").await;
-        let _radio = house.publish("live/show", Container::Ogg);
+        let _radio = server.publish("live/show", Container::Ogg);
         let heard = player.hear_all().await;
         assert_eq!(heard, ["onStatus NetStream.Play.Failed"], "{way:?}");
     }
@@ -285,15 +285,15 @@ async fn a_stream_that_becomes_something_else_is_refused_in_words() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_the_publisher_before_is_left_for_joiners() {
-    let house = TestServer::new(WAIT, LINGER);
-    let mut show = house.show("live/show");
+    let server = TestServer::new(WAIT, LINGER);
+    let mut show = server.show("live/show");
     show.frames(1);
-    let mut player = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
+    let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
     player.hear("audio 20").await;
-    let mut radio = house.sound("live/show");
+    let mut radio = server.sound("live/show");
     radio.sounds(1);
     player.hear("audio").await;
-    let mut joiner = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
+    let mut joiner = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
     let heard = joiner.hear("audio 4").await;
     assert!(
         !heard.iter().any(|said| said.starts_with("video")),
@@ -303,12 +303,12 @@ async fn nothing_of_the_publisher_before_is_left_for_joiners() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_interrupts_without_end() {
+async fn a_player_that_interrupts_without_end_is_refused() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut show = house.show("live/show");
+        let server = TestServer::new(WAIT, LINGER);
+        let mut show = server.show("live/show");
         show.frames(1);
-        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
         player.hear("audio 20").await;
         let mut rounds = 0;
         loop {
@@ -327,7 +327,7 @@ async fn nobody_interrupts_without_end() {
             rounds += 1;
             assert!(rounds < 40, "{way:?}");
         }
-        assert!(rounds > 5, "now and then is nobody's concern: {rounds}");
+        assert!(rounds > 5, "a few interruptions are permitted: {rounds}");
         assert!(player.hear_all().await.is_empty(), "{way:?}");
     }
 }
@@ -335,11 +335,11 @@ async fn nobody_interrupts_without_end() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_connection_plays_one_stream_after_the_other() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let (mut one, mut two) = (house.show("live/one"), house.show("live/two"));
+        let server = TestServer::new(WAIT, LINGER);
+        let (mut one, mut two) = (server.show("live/one"), server.show("live/two"));
         one.frames(1);
         two.frames(2);
-        let mut player = ScriptedPlayer::playing(&house, way, "one").await;
+        let mut player = ScriptedPlayer::playing(&server, way, "one").await;
         player.hear("audio 20").await;
         player
             .command(1, "closeStream", 0.0, |e| {
@@ -349,20 +349,20 @@ async fn one_connection_plays_one_stream_after_the_other() {
         player.play("two").await;
         let heard = player.hear("audio 60").await;
         assert_eq!(media(&heard).len(), 6, "{way:?}: {heard:?}");
-        // Without a word between them, too.
+        // Also without a command between them.
         player.play("one").await;
         player.hear("video key 0").await;
-        assert_eq!(house.departure().reason, Reason::Left);
+        assert_eq!(server.departure().reason, Reason::Left);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pings_are_answered_while_media_flows() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut show = house.show("live/show");
+        let server = TestServer::new(WAIT, LINGER);
+        let mut show = server.show("live/show");
         show.frames(1);
-        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
         player.hear("audio 20").await;
         player
             .send(Kind::UserControl, 0, &[0, 6, 0, 0, 0, 42])
@@ -370,54 +370,54 @@ async fn pings_are_answered_while_media_flows() {
         player.hear("control 7 42").await;
         show.frames(1);
         assert_eq!(player.hear("audio").await.len(), 2, "{way:?}");
-        assert_eq!(house.listeners(), 1);
+        assert_eq!(server.listeners(), 1);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn players_stay_while_the_publisher_is_away_and_are_told_when_it_is_over() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut show = house.show("live/show");
+        let server = TestServer::new(WAIT, LINGER);
+        let mut show = server.show("live/show");
         show.frames(1);
-        let mut player = ScriptedPlayer::playing(&house, way, "show").await;
+        let mut player = ScriptedPlayer::playing(&server, way, "show").await;
         player.hear("audio 20").await;
         drop(show);
         assert!(player.hears_nothing().await, "{way:?}");
-        let mut again = house.show("live/show");
+        let mut again = server.show("live/show");
         again.frames(1);
         let heard = player.hear("audio 60").await;
         assert!(heard.contains(&"video key 40 #0".to_owned()), "{heard:?}");
         drop(again);
         let now = std::time::Instant::now();
-        house.context.registry.tick(now);
-        house.context.registry.tick(now + 2 * LINGER);
+        server.context.registry.tick(now);
+        server.context.registry.tick(now + 2 * LINGER);
         let heard = player.hear_all().await;
         assert_eq!(
             heard,
             ["onStatus NetStream.Play.UnpublishNotify", "control 1 1"],
             "{way:?}"
         );
-        assert_eq!(house.departure().reason, Reason::Ended);
+        assert_eq!(server.departure().reason, Reason::Ended);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_knows_the_request_is_asked_to_reconnect() {
+async fn a_player_that_knows_the_request_is_asked_to_reconnect() {
     for way in WAYS {
-        let house = TestServer::new(WAIT, LINGER);
-        let mut show = house.show("live/show");
+        let server = TestServer::new(WAIT, LINGER);
+        let mut show = server.show("live/show");
         show.frames(1);
-        let mut knows = ScriptedPlayer::connect(&house, way, Some(1.0)).await;
-        let mut waits = ScriptedPlayer::connect(&house, way, Some(1.0)).await;
-        let mut plain = ScriptedPlayer::connect(&house, way, None).await;
+        let mut knows = ScriptedPlayer::connect(&server, way, Some(1.0)).await;
+        let mut waits = ScriptedPlayer::connect(&server, way, Some(1.0)).await;
+        let mut plain = ScriptedPlayer::connect(&server, way, None).await;
         knows.play("show").await;
         plain.play("show").await;
         waits.play("absent").await;
         knows.hear("audio 20").await;
         plain.hear("audio 20").await;
-        house.leaving.send_replace(true);
-        house.context.registry.fanout().announce_leave();
+        server.leaving.send_replace(true);
+        server.context.registry.fanout().announce_leave();
         let code = "onStatus NetConnection.Connect.ReconnectRequest";
         assert_eq!(knows.hear("onStatus").await, [code], "{way:?}");
         assert_eq!(waits.hear("onStatus").await, [code], "{way:?}");
@@ -433,25 +433,25 @@ async fn whoever_knows_the_request_is_asked_to_reconnect() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_played_is_refused_in_words() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
-    let _radio = house.publish("live/radio", Container::Ogg);
+    let server = TestServer::new(Duration::ZERO, LINGER);
+    let _radio = server.publish("live/radio", Container::Ogg);
     let failed = "onStatus NetStream.Play.Failed";
     for (name, told) in [
         ("radio", failed),
         ("no//thing?", "onStatus NetStream.Play.StreamNotFound"),
         ("absent", "onStatus NetStream.Play.StreamNotFound"),
     ] {
-        let mut player = ScriptedPlayer::playing(&house, Way::Plain, name).await;
+        let mut player = ScriptedPlayer::playing(&server, Way::Plain, name).await;
         let heard = player.hear_all().await;
         assert_eq!(heard, [told], "{name}");
     }
-    assert_eq!(house.listeners(), 0);
+    assert_eq!(server.listeners(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_gate_is_asked_with_the_key() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
-    let mut show = house.show("live/secret");
+    let server = TestServer::new(Duration::ZERO, LINGER);
+    let mut show = server.show("live/secret");
     show.frames(1);
     for (query, told) in [
         ("", "onStatus NetStream.Play.Failed"),
@@ -459,34 +459,34 @@ async fn the_gate_is_asked_with_the_key() {
         ("?key=open%20sesame", "onStatus NetStream.Play.Start"),
     ] {
         let name = format!("secret{query}");
-        let mut player = ScriptedPlayer::playing(&house, Way::Plain, &name).await;
+        let mut player = ScriptedPlayer::playing(&server, Way::Plain, &name).await;
         player.hear(told).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_is_heard_while_the_gate_decides() {
-    let house = TestServer::new(Duration::ZERO, LINGER);
-    let mut show = house.show("live/show");
+    let server = TestServer::new(Duration::ZERO, LINGER);
+    let mut show = server.show("live/show");
     show.frames(1);
-    let mut player = ScriptedPlayer::playing(&house, Way::Plain, "undecided").await;
+    let mut player = ScriptedPlayer::playing(&server, Way::Plain, "undecided").await;
     assert!(player.hears_nothing().await);
-    // It would rather have another stream.
+    // It asks for another stream instead.
     player.play("show").await;
     player.hear("video key 0").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_player_that_talks_without_end_is_let_go() {
-    let house = TestServer::new(WAIT, LINGER);
-    let mut show = house.show("live/show");
+    let server = TestServer::new(WAIT, LINGER);
+    let mut show = server.show("live/show");
     show.frames(1);
-    let mut player = ScriptedPlayer::playing(&house, Way::Plain, "show").await;
+    let mut player = ScriptedPlayer::playing(&server, Way::Plain, "show").await;
     player.hear("audio 20").await;
     for _ in 0..200 {
         player.send(Kind::Acknowledgement, 0, &[0; 4]).await;
         player.send(Kind::Other(77), 0, &[0; 200]).await;
     }
     player.hear_all().await;
-    assert_eq!(house.departure().reason, Reason::Left);
+    assert_eq!(server.departure().reason, Reason::Left);
 }

@@ -26,16 +26,21 @@ impl PlayTransport for TcpStream {
             return Carried::Away;
         };
         let fanout = std::sync::Arc::clone(player.context.registry.fanout());
-        debug_assert!(player.input.is_empty(), "the session has read all of it");
-        player.input = BytesMut::new();
         let mut words = BytesMut::new();
-        if *player.leaving.borrow() {
-            player.announce_leave();
-            words = player.session.output().split();
+        let is_leaving = *player.leaving.borrow();
+        let connection = &mut player.connection;
+        debug_assert!(
+            connection.unread.is_empty(),
+            "the session has read all of it"
+        );
+        connection.unread = BytesMut::new();
+        if is_leaving {
+            connection.ask_to_reconnect();
+            words = connection.session.output().split();
         }
-        player.session.shrink();
+        connection.session.shrink();
         let after = player.reached();
-        let seated = Seated {
+        let attached = Attached {
             player: Box::new(player),
             said: None,
             runtime: Handle::current(),
@@ -45,7 +50,7 @@ impl PlayTransport for TcpStream {
             socket,
             head: words.freeze(),
             lane,
-            conversation: Some(Box::new(seated)),
+            conversation: Some(Box::new(attached)),
             after,
         };
         if let Err(AttachRefused {
@@ -61,7 +66,7 @@ impl PlayTransport for TcpStream {
 
 /// A player while a worker has its socket.
 #[derive(Debug)]
-struct Seated {
+struct Attached {
     player: Box<PlayerSession>,
     /// What the player has said that is to be decided.
     said: Option<Result<Event, Error>>,
@@ -69,12 +74,12 @@ struct Seated {
     runtime: Handle,
 }
 
-impl Conversation for Seated {
+impl Conversation for Attached {
     fn hear(&mut self, bytes: &[u8], words: &mut BytesMut, now: Instant) -> Heard {
         if !self.player.may_say(bytes.len(), now) {
             return Heard::HangUp;
         }
-        let session = &mut self.player.session;
+        let session = &mut self.player.connection.session;
         let mut input = bytes;
         let said = match session.read(&mut input, now) {
             Ok(None) => {
@@ -87,13 +92,14 @@ impl Conversation for Seated {
         };
         // The answers stay in the session: they come after the media that goes before them.
         self.said = Some(said);
-        self.player.input.extend_from_slice(input);
+        self.player.connection.unread.extend_from_slice(input);
         Heard::Release
     }
 
     fn announce_leave(&mut self, words: &mut BytesMut) {
-        self.player.announce_leave();
-        words.extend_from_slice(&self.player.session.output().split());
+        let connection = &mut self.player.connection;
+        connection.ask_to_reconnect();
+        words.extend_from_slice(&connection.session.output().split());
     }
 
     fn release(self: Box<Self>, socket: StdTcpStream, why: Released, reached: Option<Timestamp>) {

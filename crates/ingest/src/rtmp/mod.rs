@@ -1,69 +1,59 @@
-//! RTMP publishers: the driver of [`rtmp::server::Session`].
+//! RTMP publishers, from the request to publish to the end of the publication: the driver of
+//! [`rtmp::server::Session`] in between.
 //!
-//! RTMP tells late what a peer wants. One that wants to play is given back, with everything that
-//! has been said so far.
+//! What comes before a request, and between two of them, is [`rtmp_io::next_request`]'s. The connection goes
+//! back there when the publisher has ended its stream: it may ask for another, or play.
 //!
 //! One task per connection waits for whichever comes first: bytes to read, room to write, the gate's
-//! answer to a request to publish (`question`), the loss of the stream to another publisher, or a
-//! deadline. What one read brought is decoded to the end and written to the stream as one batch. A bare
-//! socket that publishes is left to the intake's thread, which reads many at a time (`parked`), until
-//! there is something to decide.
+//! answer to the request (`question`), the loss of the stream to another publisher, or a deadline. What one
+//! read brought is decoded to the end and written to the stream as one batch. A bare socket that publishes is
+//! left to the intake's thread, which reads many at a time (`parked`), until there is something to decide.
 //!
 //! While the gate decides, reading goes on: a peer that hangs up takes its question back, pings are
 //! answered, and of what it sends the session keeps codec configuration alone, 32 KiB at the most.
 //!
-//! Waiting to write never stops reading: a publisher that ignores our acknowledgements goes on
-//! publishing until its unread replies reach the session's bound. Deadlines: the session has those
-//! for the handshake and for the request, the publication those for media.
+//! Deadlines: the session has the one for silence, the publication those for media.
 
-mod connection;
+mod ending;
 mod parked;
 pub(crate) mod publication;
 mod question;
+mod session;
 mod words;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ::rtmp::server::{Request, Session};
-use bytes::{Buf, Bytes, BytesMut};
-use net::{closing, wait};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use rtmp_io::{Exchange, PublishRequest, RtmpConnection, Step};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use self::connection::Connection;
-use self::publication::Publication;
-use self::question::{Answer, Question};
+use self::ending::finish;
+use self::session::{News, PublisherSession};
 use crate::{Context, Error, now};
 
-/// Bytes read at once: a few frames of video, so that one read drains many chunks.
-const READ_BYTES: usize = 64 * 1024;
+pub use self::ending::refuse;
 
-/// Runs a connection from its first byte to its end, and closes it.
+/// Serves a publisher from its request on, and closes the connection. Gives it back if the publisher has
+/// ended its stream, or has taken the request back: it may have another request.
 ///
-/// `early` is what the door has read of it already. `on_admitted` is called when the connection is
-/// first let in as a publisher; until then it is a stranger's.
+/// `on_admitted` is called when the publisher is let in.
 ///
 /// # Errors
-/// What ended it, when that was not the publisher's own leaving. The peer has been told then, as far
-/// as RTMP has words for it, and the event has been logged and counted.
+/// What ended the connection, when that was not the publisher's own leaving. The peer has been told then, as
+/// far as RTMP has words for it, and the event has been logged and counted.
 pub async fn serve<S>(
     context: &Arc<Context>,
-    socket: S,
-    early: Bytes,
-    peer: SocketAddr,
+    request: PublishRequest<S>,
     on_admitted: impl FnOnce() + Send,
-) -> Result<End<S>, Error>
+) -> Result<Option<RtmpConnection<S>>, Error>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let mut connection = Connection::new(context, peer)?;
-    let mut visit = Visit::new(context, on_admitted, false);
-    let (mut reader, mut writer) = tokio::io::split(socket);
-    let result = visit.begin(&mut connection, &mut reader, &mut writer, &early);
-    let result = result.await.map(|_| ());
-    finish(connection, reader.unsplit(writer), result).await
+    let (mut session, mut socket) = PublisherSession::new(context, request);
+    let mut driver = Driver::new(context, on_admitted, false);
+    let result = driver.begin(&mut session, &mut socket).await;
+    finish(session, socket, result.map(|_| ())).await
 }
 
 /// The same for a bare socket, which the [intake](net::intake) reads, if there is one, while it
@@ -73,225 +63,105 @@ where
 /// As [`serve`].
 pub async fn serve_plain(
     context: &Arc<Context>,
-    mut socket: TcpStream,
-    early: Bytes,
-    peer: SocketAddr,
+    request: PublishRequest<TcpStream>,
     on_admitted: impl FnOnce() + Send,
-) -> Result<End<TcpStream>, Error> {
-    let mut connection = Connection::new(context, peer)?;
-    let mut visit = Visit::new(context, on_admitted, context.intake.is_some());
-    let (mut reader, mut writer) = socket.split();
-    let mut result = visit
-        .begin(&mut connection, &mut reader, &mut writer, &early)
-        .await;
+) -> Result<Option<RtmpConnection<TcpStream>>, Error> {
+    let (mut session, mut socket) = PublisherSession::new(context, request);
+    let mut driver = Driver::new(context, on_admitted, context.intake.is_some());
+    let mut result = driver.begin(&mut session, &mut socket).await;
     while let Ok(Stop::Steady) = result {
-        (connection, socket, result) =
-            parked::park(context, connection, socket, &mut visit).await?;
+        (session, socket, result) = parked::park(context, session, socket, &mut driver).await?;
         if let Ok(Stop::Steady) = result {
-            let (mut reader, mut writer) = socket.split();
-            result = visit.run(&mut connection, &mut reader, &mut writer).await;
+            result = driver.run(&mut session, &mut socket).await;
         }
     }
-    finish(connection, socket, result.map(|_| ())).await
-}
-
-/// Ends a connection that its driver is done with, or gives it back.
-async fn finish<S>(
-    mut connection: Connection,
-    socket: S,
-    result: Result<(), Error>,
-) -> Result<End<S>, Error>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
-    if result.is_ok()
-        && let Some(wish) = connection.wish.take()
-    {
-        return Ok(End::Player(Box::new(connection.into_player(socket, wish))));
-    }
-    let last_words = connection.finish(&result);
-    closing::say(socket, &last_words).await;
-    result.map(|()| End::Left)
-}
-
-/// How a connection ended that did nothing wrong.
-#[derive(Debug)]
-pub enum End<S> {
-    /// The peer has left.
-    Left,
-    /// The peer wants to play: the connection goes on elsewhere.
-    Player(Box<Player<S>>),
-}
-
-/// A connection whose peer wants to play.
-#[derive(Debug)]
-pub struct Player<S> {
-    /// The connection.
-    pub socket: S,
-    /// The conversation so far. Its output is unsent.
-    pub session: Session,
-    /// What it wants to play.
-    pub request: Box<Request>,
-    /// Received and not yet read by the session.
-    pub input: Bytes,
-    /// What the playing program calls itself. Untrusted text.
-    pub agent: String,
-}
-
-/// What the driver waited for.
-enum Step {
-    Read(usize),
-    Sent,
-    Answered(Answer),
-    Leaving,
-    Due,
+    finish(session, socket, result.map(|_| ())).await
 }
 
 /// Why a driver has stopped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Stop {
-    /// The peer has left or wants to play.
+    /// The peer has left, or nothing is left of its request.
     Over,
     /// It publishes, has nothing to be told, and may be read by the intake.
     Steady,
 }
 
-/// A task's work on a connection.
-struct Visit<F> {
-    /// To be told of the first admission.
+/// A task's work on a publisher.
+struct Driver<F> {
+    /// To be told of the admission.
     on_admitted: Option<F>,
     leaving: watch::Receiver<bool>,
-    /// Whether the socket may still hold back bytes that were written to it.
-    is_unflushed: bool,
-    /// Somebody else can do it once the peer publishes.
+    /// The intake can read the socket once the peer publishes.
     may_park: bool,
 }
 
-impl<F: FnOnce() + Send> Visit<F> {
+impl<F: FnOnce() + Send> Driver<F> {
     fn new(context: &Context, on_admitted: F, may_park: bool) -> Self {
         Self {
             on_admitted: Some(on_admitted),
             leaving: context.leaving.clone(),
-            is_unflushed: false,
             may_park,
         }
     }
 
-    /// Works from the first byte on; see [`run`](Self::run).
-    async fn begin<R, W>(
+    /// Works from the request on; see [`run`](Self::run).
+    async fn begin<S>(
         &mut self,
-        connection: &mut Connection,
-        reader: &mut R,
-        writer: &mut W,
-        early: &[u8],
+        session: &mut PublisherSession,
+        socket: &mut S,
     ) -> Result<Stop, Error>
     where
-        R: AsyncRead + Unpin,
-        W: AsyncWrite + Unpin,
+        S: AsyncRead + AsyncWrite + Unpin,
     {
-        connection.take(early, now())?;
-        self.run(connection, reader, writer).await
+        session.ask(now())?;
+        tell_admitted(session, &mut self.on_admitted);
+        self.run(session, socket).await
     }
 
-    /// Works until the peer leaves, wants to play, or can be left to the intake.
-    async fn run<R, W>(
+    /// Works until the peer leaves, the request is over, or the peer can be left to the intake.
+    async fn run<S>(
         &mut self,
-        connection: &mut Connection,
-        reader: &mut R,
-        writer: &mut W,
+        session: &mut PublisherSession,
+        socket: &mut S,
     ) -> Result<Stop, Error>
     where
-        R: AsyncRead + Unpin,
-        W: AsyncWrite + Unpin,
+        S: AsyncRead + AsyncWrite + Unpin,
     {
-        let mut buffer = BytesMut::with_capacity(READ_BYTES);
-        while !connection.session.is_closed() && connection.wish.is_none() {
-            if connection.is_held() {
-                connection.ask_at_once(now())?;
-                self.tell_admitted(connection);
-                continue;
-            }
-            let due = connection.due();
-            let has_output = self.is_unflushed || !connection.session.output().is_empty();
+        let mut exchange = Exchange::new(socket, &mut self.leaving);
+        while !session.is_over() && !session.connection.session.is_closed() {
+            let due = session.due();
             if due.is_some_and(|due| due <= now()) {
-                connection.handle_timeout(now())?;
+                session.handle_timeout(now())?;
                 continue;
             }
-            if self.may_park && !has_output && connection.publication.is_some() {
+            let is_steady = session.publication().is_some() && !session.connection.has_output();
+            if self.may_park && is_steady {
                 return Ok(Stop::Steady);
             }
-            buffer.clear();
-            let step = tokio::select! {
-                read = reader.read_buf(&mut buffer) => Step::Read(closing::hung_up(read)?),
-                sent = send(writer, connection.session.output(), &mut self.is_unflushed), if has_output => {
-                    sent?;
-                    Step::Sent
-                }
-                answer = answer(connection.question.as_mut()) => Step::Answered(answer),
-                error = over(connection.publication.as_ref()) => return Err(error),
-                () = wait::change(&mut self.leaving) => Step::Leaving,
-                () = wait::at(due) => Step::Due,
-            };
-            match step {
-                Step::Read(0) => return Ok(Stop::Over),
-                Step::Read(_) => connection.take(&buffer, now())?,
+            let news = session.state.news();
+            match exchange.next(&mut session.connection, due, news).await? {
+                Step::Received => session.take(exchange.received(), now())?,
+                Step::HungUp => return Ok(Stop::Over),
                 Step::Sent => {}
-                Step::Answered(answer) => {
-                    connection.decide(answer, now())?;
-                    self.tell_admitted(connection);
+                Step::Leaving => session.connection.ask_to_reconnect(),
+                Step::Due => session.handle_timeout(now())?,
+                Step::Other(News::Answer(answer)) => {
+                    session.decide(answer, now())?;
+                    tell_admitted(session, &mut self.on_admitted);
                 }
-                Step::Leaving => {
-                    // A peer that does not know the request is not told, and stays to the end.
-                    connection.ask_to_reconnect();
-                }
-                Step::Due => connection.handle_timeout(now())?,
+                Step::Other(News::Lost(error)) => return Err(error),
             }
         }
         Ok(Stop::Over)
     }
-
-    fn tell_admitted(&mut self, connection: &Connection) {
-        if connection.is_admitted
-            && let Some(tell) = self.on_admitted.take()
-        {
-            tell();
-        }
-    }
 }
 
-/// Sends what is to be sent. Nothing is lost when it is given up in between.
-async fn send<W>(
-    writer: &mut W,
-    output: &mut BytesMut,
-    is_unflushed: &mut bool,
-) -> std::io::Result<()>
-where
-    W: AsyncWrite + Unpin,
-{
-    while output.has_remaining() {
-        *is_unflushed = true;
-        if writer.write_buf(output).await? == 0 {
-            return Err(std::io::ErrorKind::WriteZero.into());
-        }
-    }
-    writer.flush().await?;
-    *is_unflushed = false;
-    Ok(())
-}
-
-/// Waits for the answer to a question, if there is one.
-async fn answer(question: Option<&mut Question>) -> Answer {
-    match question {
-        Some(question) => question.answer().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits until the stream is somebody else's, or the permission has ended.
-async fn over(publication: Option<&Publication>) -> Error {
-    match publication {
-        Some(publication) => publication.over().await,
-        None => std::future::pending().await,
+fn tell_admitted<F: FnOnce()>(session: &PublisherSession, on_admitted: &mut Option<F>) {
+    if session.is_admitted
+        && let Some(tell) = on_admitted.take()
+    {
+        tell();
     }
 }
 

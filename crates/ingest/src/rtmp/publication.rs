@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use ::rtmp::server::{Event, RequestId};
+use ::rtmp::server::Event;
 use ::rtmp::timestamp::Unwrap;
 use container::flv::Depacketizer;
 use fanout::Claim;
@@ -12,38 +12,31 @@ use media::{Item, Script, Timestamp};
 use crate::admission::PublishedEpoch;
 use crate::{Error, Settings};
 
-/// Items passed on at once. A read of tiny messages brings thousands; this bounds what they occupy
-/// as items, at no cost to media, of which a read brings a few.
+/// Items passed on at once. A read of tiny messages brings thousands; this bounds their memory as
+/// items. Media is not affected: a read brings a few of its messages.
 const BATCH_ITEMS_MAX: usize = 1024;
 
-/// A publisher's turn on a stream, and what decoding its messages needs.
+/// A publisher's epoch of a stream, and what decoding its messages needs.
 ///
 /// Invariant: `items` holds only what the present read brought.
 #[derive(Debug)]
 pub(super) struct Publication {
-    id: RequestId,
-    turn: PublishedEpoch,
+    epoch: PublishedEpoch,
     depacketizer: Depacketizer,
     clock: Clock,
     items: Vec<Item>,
     /// How long media may be away, once some has been there.
     source_timeout: Duration,
     first_media_timeout: Duration,
-    /// When media was last there, or the publication began.
+    /// When media last came, or the publication began.
     heard: Instant,
     has_begun: bool,
 }
 
 impl Publication {
-    pub(super) fn new(
-        id: RequestId,
-        turn: PublishedEpoch,
-        settings: &Settings,
-        now: Instant,
-    ) -> Self {
+    pub(super) fn new(epoch: PublishedEpoch, settings: &Settings, now: Instant) -> Self {
         Self {
-            id,
-            turn,
+            epoch,
             depacketizer: Depacketizer::default(),
             clock: Clock::default(),
             items: Vec::new(),
@@ -54,13 +47,9 @@ impl Publication {
         }
     }
 
-    pub(super) fn id(&self) -> RequestId {
-        self.id
-    }
-
     /// Counts received bytes.
     pub(super) fn received(&mut self, bytes: usize) {
-        self.turn.received(bytes);
+        self.epoch.received(bytes);
     }
 
     /// Takes an event that carries media or data; others mean nothing here.
@@ -99,34 +88,34 @@ impl Publication {
 
     /// Passes on the items so far.
     pub(super) fn deliver(&mut self, now: Instant) -> Result<(), Error> {
-        self.turn.write(&mut self.items, now)
+        self.epoch.write(&mut self.items, now)
     }
 
     /// Waits until the stream is no longer ours.
     pub(super) async fn over(&self) -> Error {
-        self.turn.over().await
+        self.epoch.over().await
     }
 
-    /// Tells when the stream is no longer ours, to whoever does not hold the publication.
+    /// Tells a task that does not hold the publication when the stream is no longer ours.
     pub(super) fn claim(&self) -> Claim {
-        self.turn.claim()
+        self.epoch.claim()
     }
 
-    /// Whether somebody waits for what comes.
+    /// Whether a listener waits for what comes.
     pub(super) fn is_followed(&self) -> bool {
-        self.turn.is_followed()
+        self.epoch.is_followed()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     pub(super) fn due(&self) -> Instant {
         let silent = self.silent_at();
-        self.turn.until().map_or(silent, |until| until.min(silent))
+        self.epoch.until().map_or(silent, |until| until.min(silent))
     }
 
-    /// Ends a publisher whose permission has ended, and gives up on one that sends no media. Data messages and pongs are no media: some
-    /// encoders send them from a separate clock while their input is dead.
+    /// Ends a publisher whose permission has ended, and gives up on one that sends no media. Data messages and
+    /// pongs are no media: some encoders send them from a separate clock while their input is dead.
     pub(super) fn handle_timeout(&self, now: Instant) -> Result<(), Error> {
-        self.turn.check_permission(now)?;
+        self.epoch.check_permission(now)?;
         if now < self.silent_at() {
             Ok(())
         } else if self.has_begun {
@@ -136,9 +125,9 @@ impl Publication {
         }
     }
 
-    /// Ends the turn, saying why in the log.
+    /// Ends the epoch, saying why in the log.
     pub(super) fn end(self, reason: &dyn Display) {
-        self.turn.end(reason);
+        self.epoch.end(reason);
     }
 
     fn silent_at(&self) -> Instant {

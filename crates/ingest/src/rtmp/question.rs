@@ -1,14 +1,13 @@
 //! A request to publish, from its arrival to the answer of gate and registry.
 //!
-//! It arrives while bytes are decoded, maybe on the intake's thread, where nothing may be decided: there it
-//! is only noted. The connection's task hears the answer, or drops the question, which takes it back.
+//! The connection's task waits for the answer, or drops the question, which takes it back.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use ::rtmp::auth::Proof;
-use ::rtmp::server::{Request, RequestId};
+use ::rtmp::server::Request;
 use fanout::Source;
 use fanout::gate::{self, Denied};
 use media::{Container, StreamName};
@@ -22,7 +21,7 @@ use crate::{Context, Error};
 /// The query parameter that carries the publish key.
 const KEY_PARAMETER: &str = "key";
 
-/// What an RTMP publisher's stream is, for listeners who take it whole.
+/// The media type of an RTMP publisher's stream.
 const CONTENT_TYPE: &str = "video/x-flv";
 
 /// What becomes of a request to publish.
@@ -37,41 +36,26 @@ pub(super) struct Refused {
 
 /// See the module's description.
 pub(super) struct Question {
-    id: RequestId,
     answer: Pin<Box<dyn Future<Output = Answer> + Send>>,
-    is_asked: bool,
 }
 
 impl Question {
-    /// Notes a request. Nothing is asked yet.
+    /// Prepares the question. Nothing is asked yet.
     pub(super) fn new(
         context: &Arc<Context>,
         peer: SocketAddr,
         agent: &str,
         request: Box<Request>,
     ) -> Self {
-        let (id, context, agent) = (request.id, Arc::clone(context), agent.to_owned());
+        let (context, agent) = (Arc::clone(context), agent.to_owned());
         let answer = async move { decide(&context, peer, &agent, &request).await };
         Self {
-            id,
             answer: Box::pin(answer),
-            is_asked: false,
         }
-    }
-
-    pub(super) fn id(&self) -> RequestId {
-        self.id
-    }
-
-    /// Whether the gate has been asked. What stands behind the request is not read before: if the answer
-    /// is there at once, nothing of it is lost.
-    pub(super) fn is_asked(&self) -> bool {
-        self.is_asked
     }
 
     /// Asks, and gives the answer if it is there at once.
     pub(super) fn ask(&mut self) -> Option<Answer> {
-        self.is_asked = true;
         wait::at_once(&mut self.answer)
     }
 
@@ -114,8 +98,8 @@ async fn decide(context: &Context, peer: SocketAddr, agent: &str, request: &Requ
     })
 }
 
-/// The name of a stream that was refused. Without a key in its place, the key may well be what stands in
-/// the name's.
+/// The name of a stream that was refused. If there was no key where the key belongs, the name's last segment
+/// may be the key.
 fn shown(context: &Context, stream: &StreamName, error: &Error) -> String {
     let is_missing = matches!(error, Error::Denied(Denied::Missing));
     let is_known = context.registry.stream(stream).is_some();

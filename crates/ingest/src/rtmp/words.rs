@@ -11,7 +11,7 @@ use crate::Error;
 const KEY_CHARS_MIN: usize = 8;
 
 /// A stream's name for the log, where its last segment may be a publish key: encoders have a field for
-/// the "stream key", and some people write the key there and no name.
+/// the "stream key", and some broadcasters write the key there and no name.
 pub(super) fn without_key(name: &StreamName) -> String {
     let (app, last) = name
         .as_str()
@@ -26,8 +26,8 @@ pub(super) fn without_key(name: &StreamName) -> String {
     }
 }
 
-/// The status and its description; `None` when the session has said its own words, or when nobody
-/// is left to hear any. OBS and ffmpeg show the description to the broadcaster.
+/// The status and its description; `None` when the session has said its own words, or when the peer is
+/// gone. OBS and ffmpeg show the description to the broadcaster.
 pub(super) fn of(error: &Error) -> Option<(Rejection, String)> {
     let rejection = match error {
         Error::Denied(Denied::Missing | Denied::Wrong) | Error::Expired => Rejection::Denied,

@@ -1,16 +1,15 @@
-//! The RTMP ports. Whoever publishes stays with ingest, whoever plays goes on to egress; what is no
-//! RTMP gets an answer it understands, if there is one.
+//! The RTMP ports. Publishers go on to ingest, players to egress; what is no RTMP gets an answer it
+//! understands, if there is one.
 
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
-use egress_rtmp::PlayRequest;
+use bytes::BytesMut;
 use fanout::Permit;
 use http1::{ResponseHead, Sniff, Status, Version};
-use ingest::rtmp::{End, Player};
+use rtmp_io::{NextRequest, PlayRequest, PublishRequest, RtmpConnection, next_request};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
@@ -21,18 +20,17 @@ use super::rejected::Rejected;
 use crate::node::Node;
 use crate::sockets::Port;
 
-/// What carries a conversation: a socket, or TLS over one.
+/// A plain socket, or TLS over one. Threads that serve many connections take plain sockets from their tasks.
 pub(super) trait RtmpTransport:
     AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static
 {
-    /// Serves whoever is on it, up to the wish to play; `settle` is called when that is a publisher.
+    /// Serves a publisher on it; `on_admitted` is called when the publisher is let in. Gives the connection
+    /// back if it may have another request.
     fn publish(
         node: &Node,
-        socket: Self,
-        early: Bytes,
-        peer: SocketAddr,
-        settle: impl FnOnce() + Send,
-    ) -> impl Future<Output = Result<End<Self>, ingest::Error>> + Send;
+        request: PublishRequest<Self>,
+        on_admitted: impl FnOnce() + Send,
+    ) -> impl Future<Output = Result<Option<RtmpConnection<Self>>, ingest::Error>> + Send;
 
     /// Serves a player on it.
     fn play(
@@ -45,12 +43,10 @@ pub(super) trait RtmpTransport:
 impl RtmpTransport for TcpStream {
     async fn publish(
         node: &Node,
-        socket: Self,
-        early: Bytes,
-        peer: SocketAddr,
-        settle: impl FnOnce() + Send,
-    ) -> Result<End<Self>, ingest::Error> {
-        ingest::rtmp::serve_plain(&node.ingest, socket, early, peer, settle).await
+        request: PublishRequest<Self>,
+        on_admitted: impl FnOnce() + Send,
+    ) -> Result<Option<RtmpConnection<Self>>, ingest::Error> {
+        ingest::rtmp::serve_plain(&node.ingest, request, on_admitted).await
     }
 
     async fn play(node: &Node, request: PlayRequest<Self>, permit: Option<Permit>) {
@@ -61,12 +57,10 @@ impl RtmpTransport for TcpStream {
 impl RtmpTransport for TlsStream<TcpStream> {
     async fn publish(
         node: &Node,
-        socket: Self,
-        early: Bytes,
-        peer: SocketAddr,
-        settle: impl FnOnce() + Send,
-    ) -> Result<End<Self>, ingest::Error> {
-        ingest::rtmp::serve(&node.ingest, socket, early, peer, settle).await
+        request: PublishRequest<Self>,
+        on_admitted: impl FnOnce() + Send,
+    ) -> Result<Option<RtmpConnection<Self>>, ingest::Error> {
+        ingest::rtmp::serve(&node.ingest, request, on_admitted).await
     }
 
     async fn play(node: &Node, request: PlayRequest<Self>, permit: Option<Permit>) {
@@ -74,25 +68,22 @@ impl RtmpTransport for TlsStream<TcpStream> {
     }
 }
 
+/// Serves a connection that has just been accepted.
 pub(super) async fn serve<S: RtmpTransport>(
     node: &Arc<Node>,
     mut socket: S,
-    mut place: ConnectionPermit,
+    permit: ConnectionPermit,
     peer: SocketAddr,
 ) {
-    let deadline = node.ingest.settings.handshake_timeout;
+    let deadline = node.rtmp.session.handshake_timeout;
     let Ok(sniffed) = tokio::time::timeout(deadline, head::sniff(&mut socket)).await else {
         node.counts.reject(Rejected::HeadTimeout, peer);
         return;
     };
     match sniffed {
         Ok((Sniff::Rtmp, early)) => {
-            let (early, settle) = (early.freeze(), || place.settle_publisher());
-            let outcome = S::publish(node, socket, early, peer, settle).await;
-            match outcome {
-                Ok(End::Left) => {}
-                Ok(End::Player(player)) => play(node, *player, place, peer).await,
-                Err(error) => tracing::debug!(%peer, %error, "an RTMP connection ended"),
+            if let Err(error) = converse(node, socket, early, permit, peer).await {
+                tracing::debug!(%peer, %error, "an RTMP connection ended");
             }
         }
         Ok((Sniff::Http, _)) => {
@@ -108,37 +99,52 @@ pub(super) async fn serve<S: RtmpTransport>(
     }
 }
 
-/// Passes a player on, if there is room for one more listener.
+/// Serves one request after the other, until the peer has left or plays.
+async fn converse<S: RtmpTransport>(
+    node: &Node,
+    socket: S,
+    early: BytesMut,
+    mut permit: ConnectionPermit,
+    peer: SocketAddr,
+) -> Result<(), ingest::Error> {
+    let mut connection = RtmpConnection::new(&node.rtmp, socket, early, peer)?;
+    loop {
+        match next_request(&node.rtmp, connection).await {
+            NextRequest::Publish(request) => {
+                let on_admitted = || permit.settle_publisher();
+                match S::publish(node, request, on_admitted).await? {
+                    Some(back) => connection = back,
+                    None => return Ok(()),
+                }
+            }
+            NextRequest::Play(request) => {
+                play(node, request, permit).await;
+                return Ok(());
+            }
+            NextRequest::Closed => return Ok(()),
+            NextRequest::Failed(failed) => {
+                return Err(ingest::rtmp::refuse(&node.ingest, failed).await);
+            }
+        }
+    }
+}
+
+/// Passes a player on, if one more listener is within the limits.
 async fn play<S: RtmpTransport>(
     node: &Node,
-    player: Player<S>,
-    mut place: ConnectionPermit,
-    peer: SocketAddr,
+    request: PlayRequest<S>,
+    mut permit: ConnectionPermit,
 ) {
-    let Player {
-        socket,
-        session,
-        request,
-        input,
-        agent,
-    } = player;
-    let request = PlayRequest {
-        socket,
-        session,
-        request,
-        input,
-        agent,
-        peer,
-    };
-    let permit = if node.drain.has_begun() {
+    let peer = request.connection.peer;
+    let listener = if node.drain.has_begun() {
         Err(Rejected::Draining)
     } else {
         node.limits.listener(peer.ip(), Instant::now())
     };
-    match permit {
-        Ok(permit) => {
-            place.settle();
-            S::play(node, request, Some(Permit::new((place, permit)))).await;
+    match listener {
+        Ok(listener) => {
+            permit.settle();
+            S::play(node, request, Some(Permit::new((permit, listener)))).await;
         }
         Err(reason) => {
             node.counts.reject(reason, peer);

@@ -7,6 +7,7 @@ mod refusals;
 
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use fanout::{Phase, Takeover};
 use media::Container;
 use rml_rtmp::handshake::{Handshake, HandshakeProcessResult, PeerType};
@@ -15,7 +16,8 @@ use rml_rtmp::sessions::{
     PublishRequestType, StreamMetadata,
 };
 use rml_rtmp::time::RtmpTimestamp;
-use tokio::io::{DuplexStream, duplex};
+use rtmp_io::{NextRequest, PlayRequest, next_request};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -29,18 +31,69 @@ use crate::{Protocol, Rejection};
 /// An AAC sequence header tag body: AAC-LC, 44.1 kHz, stereo.
 const AAC_HEADER: &[u8] = &[0xaf, 0, 0x12, 0x10];
 
-type Task = JoinHandle<Result<End<DuplexStream>, Error>>;
+/// Gives a peer that wants to play, and `None` for one that has left.
+type Task = JoinHandle<Result<Option<PlayRequest<DuplexStream>>, Error>>;
 
-/// A connection as the door hands it over, before its first byte.
+/// What a connection comes by.
+trait Transport: AsyncRead + AsyncWrite + Send + Sized + Unpin + 'static {
+    /// Serves a publisher on it.
+    fn publish(
+        context: &Arc<Context>,
+        request: PublishRequest<Self>,
+    ) -> impl Future<Output = Result<Option<RtmpConnection<Self>>, Error>> + Send;
+}
+
+impl Transport for DuplexStream {
+    async fn publish(
+        context: &Arc<Context>,
+        request: PublishRequest<Self>,
+    ) -> Result<Option<RtmpConnection<Self>>, Error> {
+        serve(context, request, || {}).await
+    }
+}
+
+impl Transport for TcpStream {
+    async fn publish(
+        context: &Arc<Context>,
+        request: PublishRequest<Self>,
+    ) -> Result<Option<RtmpConnection<Self>>, Error> {
+        serve_plain(context, request, || {}).await
+    }
+}
+
+/// The server's door: serves a connection from its first byte until the peer has left or wants to play.
+async fn serve_all<S: Transport>(
+    context: &Arc<Context>,
+    socket: S,
+) -> Result<Option<PlayRequest<S>>, Error> {
+    let doorway = rtmp_io::Context {
+        session: ::rtmp::server::Config::default(),
+        leaving: context.leaving.clone(),
+    };
+    let mut connection = RtmpConnection::new(&doorway, socket, BytesMut::new(), PEER)?;
+    loop {
+        match next_request(&doorway, connection).await {
+            NextRequest::Publish(request) => match S::publish(context, request).await? {
+                Some(back) => connection = back,
+                None => return Ok(None),
+            },
+            NextRequest::Play(request) => return Ok(Some(request)),
+            NextRequest::Closed => return Ok(None),
+            NextRequest::Failed(failed) => return Err(refuse(context, failed).await),
+        }
+    }
+}
+
+/// A connection before its first byte.
 fn connection(context: &Arc<Context>) -> (DuplexStream, Task) {
     let (ours, theirs) = duplex(64 * 1024);
     let context = Arc::clone(context);
     if context.intake.is_some() {
-        return (ours, tokio::spawn(parked::serve(context, theirs)));
+        return (ours, tokio::spawn(parked::serve_bare(context, theirs)));
     }
     (
         ours,
-        tokio::spawn(async move { serve(&context, theirs, Bytes::new(), PEER, || {}).await }),
+        tokio::spawn(async move { serve_all(&context, theirs).await }),
     )
 }
 

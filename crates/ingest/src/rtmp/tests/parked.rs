@@ -10,47 +10,36 @@ use super::*;
 use crate::Settings;
 
 /// Serves a bare socket, whose other end the peer at `theirs` has.
-pub(super) async fn serve(
+pub(super) async fn serve_bare(
     context: Arc<Context>,
     mut theirs: DuplexStream,
-) -> Result<End<DuplexStream>, Error> {
+) -> Result<Option<PlayRequest<DuplexStream>>, Error> {
     let door = TcpListener::bind("127.0.0.1:0").await?;
     let mut far = TcpStream::connect(door.local_addr()?).await?;
     let (near, _) = door.accept().await?;
     tokio::spawn(async move { copy_bidirectional(&mut theirs, &mut far).await });
-    match serve_plain(&context, near, Bytes::new(), PEER, || {}).await? {
-        End::Left => Ok(End::Left),
-        End::Player(player) => {
-            let Player {
-                socket: _,
-                session,
-                request,
-                input,
-                agent,
-            } = *player;
-            Ok(End::Player(Box::new(Player {
-                socket: duplex(1).0,
-                session,
-                request,
-                input,
-                agent,
-            })))
+    let player = serve_all(&context, near).await?;
+    Ok(player.map(|player| {
+        let (_, connection) = player.connection.detach();
+        PlayRequest {
+            connection: connection.attach(duplex(1).0),
+            request: player.request,
         }
-    }
+    }))
 }
 
-/// Houses with an intake of each kind that this host has.
-fn houses(takeover: Takeover) -> impl Iterator<Item = Context> {
-    gated_houses(takeover).map(|(context, _)| context)
+/// Contexts with an intake of each kind that this host has.
+fn contexts(takeover: Takeover) -> impl Iterator<Item = Context> {
+    gated_contexts(takeover).map(|(context, _)| context)
 }
 
 /// The same, with their gates.
-pub(super) fn gated_houses(takeover: Takeover) -> impl Iterator<Item = (Context, Arc<TestGate>)> {
+pub(super) fn gated_contexts(takeover: Takeover) -> impl Iterator<Item = (Context, Arc<TestGate>)> {
     let methods = [Method::Epoll, Method::Uring].into_iter();
     let methods = methods.filter(|method| *method == Method::Epoll || Method::probe().is_ok());
     methods.map(move |method| {
         let (context, gate) = gated(takeover, 0);
-        let mut context = Arc::into_inner(context).expect("nobody else has it");
+        let mut context = Arc::into_inner(context).expect("it is not shared yet");
         context.intake = Some(Intake::start(1, method, 0.02).expect("a thread"));
         (context, gate)
     })
@@ -58,7 +47,7 @@ pub(super) fn gated_houses(takeover: Takeover) -> impl Iterator<Item = (Context,
 
 #[tokio::test]
 async fn what_is_published_is_heard_until_the_publisher_leaves() {
-    for context in houses(Takeover::SameCredential).map(Arc::new) {
+    for context in contexts(Takeover::SameCredential).map(Arc::new) {
         let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
         let mut listener = listen(&context, "live/show").await;
         client.audio(0, AAC_HEADER).await;
@@ -80,8 +69,8 @@ async fn what_is_published_is_heard_until_the_publisher_leaves() {
 }
 
 #[tokio::test]
-async fn nothing_is_lost_while_nobody_listens() {
-    for context in houses(Takeover::SameCredential).map(Arc::new) {
+async fn nothing_is_lost_without_listeners() {
+    for context in contexts(Takeover::SameCredential).map(Arc::new) {
         let (mut client, _task) = Client::publish(&context, &at("show", KEY)).await;
         client.audio(0, AAC_HEADER).await;
         // Long enough to be read in a relaxed way, and for the whole of it to be in the backlog.
@@ -116,7 +105,7 @@ async fn nothing_is_lost_while_nobody_listens() {
 
 #[tokio::test]
 async fn a_second_publisher_takes_over_from_a_silent_one() {
-    for context in houses(Takeover::SameCredential).map(Arc::new) {
+    for context in contexts(Takeover::SameCredential).map(Arc::new) {
         let (mut first, first_task) = Client::publish(&context, &at("show", KEY)).await;
         let mut listener = listen(&context, "live/show").await;
         first.audio(5_000, AAC_HEADER).await;
@@ -136,7 +125,7 @@ async fn a_second_publisher_takes_over_from_a_silent_one() {
 #[tokio::test]
 async fn a_panic_over_a_publisher_s_media_ends_its_epoch_and_no_other() {
     net::panics::install_hook();
-    for context in houses(Takeover::SameCredential).map(Arc::new) {
+    for context in contexts(Takeover::SameCredential).map(Arc::new) {
         let (mut other, _task) = Client::publish(&context, &at("other", KEY)).await;
         let (mut broken, broken_task) = Client::publish(&context, &at("show", KEY)).await;
         let mut listener = listen(&context, "live/show").await;
@@ -152,7 +141,7 @@ async fn a_panic_over_a_publisher_s_media_ends_its_epoch_and_no_other() {
         other.audio(0, AAC_HEADER).await;
         other.audio(0, b"\xaf\x01one").await;
         assert_eq!(hear(&mut others, 3).await, b"one");
-        // The stream is there for the next one.
+        // The stream is there for the next publisher.
         let (mut again, _task) = Client::publish(&context, &at("show", KEY)).await;
         again.audio(0, AAC_HEADER).await;
         again.audio(0, b"\xaf\x01two").await;
@@ -162,7 +151,7 @@ async fn a_panic_over_a_publisher_s_media_ends_its_epoch_and_no_other() {
 
 #[tokio::test]
 async fn a_stream_that_the_server_ends_is_not_called_taken() {
-    for context in houses(Takeover::SameCredential).map(Arc::new) {
+    for context in contexts(Takeover::SameCredential).map(Arc::new) {
         let (_client, task) = Client::publish(&context, &at("show", KEY)).await;
         stream(&context, "live/show")
             .await
@@ -173,7 +162,7 @@ async fn a_stream_that_the_server_ends_is_not_called_taken() {
 
 #[tokio::test]
 async fn a_publisher_without_media_is_given_up() {
-    for mut context in houses(Takeover::SameCredential) {
+    for mut context in contexts(Takeover::SameCredential) {
         context.settings = Settings {
             source_timeout: Duration::from_millis(300),
             ..Settings::default()
@@ -189,7 +178,7 @@ async fn a_publisher_without_media_is_given_up() {
 
 #[tokio::test]
 async fn a_connection_may_publish_again_and_play_after_that() {
-    for context in houses(Takeover::Never).map(Arc::new) {
+    for context in contexts(Takeover::Never).map(Arc::new) {
         let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
         let mut listener = listen(&context, "live/show").await;
         for word in [&b"\xaf\x01one"[..], b"\xaf\x01two"] {
@@ -212,7 +201,7 @@ async fn a_connection_may_publish_again_and_play_after_that() {
         let play = client.session.request_playback("show".into());
         client.act(vec![play.expect("playing")]).await;
         while client.pump().await {}
-        let Ok(End::Player(player)) = task.await.expect("no panic") else {
+        let Ok(Some(player)) = task.await.expect("no panic") else {
             panic!("it wants to play");
         };
         assert_eq!(player.request.path.name, "live/show");
@@ -221,12 +210,12 @@ async fn a_connection_may_publish_again_and_play_after_that() {
 
 #[tokio::test]
 async fn a_lie_ends_the_connection_and_what_came_before_is_heard() {
-    for context in houses(Takeover::Never).map(Arc::new) {
+    for context in contexts(Takeover::Never).map(Arc::new) {
         let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;
         let mut listener = listen(&context, "live/show").await;
         client.audio(0, AAC_HEADER).await;
         client.audio(0, b"\xaf\x01one").await;
-        // A chunk that continues what nobody has begun.
+        // A chunk that continues a message that was not begun.
         client
             .socket
             .write_all(&[0xc0 | 63])
@@ -239,7 +228,7 @@ async fn a_lie_ends_the_connection_and_what_came_before_is_heard() {
 
 #[tokio::test]
 async fn a_server_that_leaves_has_its_publishers_go_on() {
-    for mut context in houses(Takeover::Never) {
+    for mut context in contexts(Takeover::Never) {
         let (leave, leaving) = watch::channel(false);
         context.leaving = leaving;
         let context = Arc::new(context);

@@ -148,7 +148,7 @@ async fn a_stream_that_the_server_ends_is_not_called_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_wants_to_play_is_given_back() {
+async fn a_peer_that_wants_to_play_is_given_back() {
     let context = house(Takeover::SameCredential, 0);
     let (mut client, task) = Client::connect(&context, "live").await;
     let play = client
@@ -161,15 +161,20 @@ async fn whoever_wants_to_play_is_given_back() {
         end = task => end.expect("no panic"),
         () = talk => panic!("the connection stays open"),
     };
-    let Ok(End::Player(mut player)) = end else {
+    let Ok(Some(player)) = end else {
         panic!("it does not publish");
     };
     assert_eq!(player.request.path.name, "live/show");
-    // It goes on where ingest left it.
-    let accepted = player.session.accept_play(player.request.id);
+    // It goes on where the doorway left it.
+    let RtmpConnection {
+        mut session,
+        mut socket,
+        ..
+    } = player.connection;
+    let accepted = session.accept_play(player.request.id);
     assert!(accepted.is_ok());
-    let words = player.session.output().split();
-    player.socket.write_all(&words).await.expect("it is read");
+    let words = session.output().split();
+    socket.write_all(&words).await.expect("it is read");
     client
         .wait(|event| matches!(event, ClientSessionEvent::PlaybackRequestAccepted))
         .await;

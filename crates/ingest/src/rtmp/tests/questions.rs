@@ -1,6 +1,6 @@
 //! Publishers whose permission takes its time, and those whose permission ends.
 
-use super::parked::gated_houses;
+use super::parked::gated_contexts;
 use super::*;
 
 /// A publisher that has asked for `name` and waits for the gate.
@@ -24,7 +24,7 @@ async fn ask_in_vain(client: &mut Client, gate: &TestGate, name: &str) {
 
 #[tokio::test]
 async fn one_who_waits_for_the_gate_delays_no_other() {
-    for (context, gate) in gated_houses(Takeover::SameCredential) {
+    for (context, gate) in gated_contexts(Takeover::SameCredential) {
         let context = Arc::new(context);
         let mut others = Vec::new();
         for number in 0..100 {
@@ -34,7 +34,7 @@ async fn one_who_waits_for_the_gate_delays_no_other() {
             let listener = listen(&context, &path).await;
             others.push((client, listener, task));
         }
-        // One comes anew, and one asks again on a connection that the intake reads.
+        // One connection is new, and one asks again on a connection that the intake reads.
         let (mut late, late_task) = waiting(&context, &gate, "late").await;
         let (mut again, again_task) = Client::publish(&context, &at("first", KEY)).await;
         again.audio(0, AAC_HEADER).await;
@@ -168,7 +168,7 @@ async fn a_publisher_is_ended_when_its_permission_ends() {
 
 #[tokio::test]
 async fn the_intake_gives_back_a_publisher_whose_permission_ends() {
-    for (context, gate) in gated_houses(Takeover::SameCredential) {
+    for (context, gate) in gated_contexts(Takeover::SameCredential) {
         let context = Arc::new(context);
         gate.permit_until(now() + Duration::from_millis(500));
         let (mut client, task) = Client::publish(&context, &at("show", KEY)).await;

@@ -1,9 +1,9 @@
-//! Who is turned away, and with which words.
+//! Which peers are turned away, and with which words.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn whoever_may_not_publish_is_told_and_closed() {
+async fn a_peer_that_may_not_publish_is_told_and_closed() {
     let context = house(Takeover::SameCredential, 1);
     let (_first, _task) = Client::publish(&context, &at("taken", KEY)).await;
     for (name, code, reason) in [
@@ -105,7 +105,7 @@ async fn a_refusal_is_read_by_a_publisher_that_sends_without_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_stage_has_its_deadline() {
+async fn every_step_has_its_deadline() {
     let context = house(Takeover::SameCredential, 0);
     let seconds = |since: Instant| since.elapsed().as_secs_f64().round() as u64;
 

@@ -1,0 +1,77 @@
+//! How connections end: counted, logged, and told to the peer as far as RTMP has words for it.
+
+use media::StreamName;
+use rtmp_io::{Failed, RtmpConnection};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::session::PublisherSession;
+use super::words;
+use crate::refusal::Refused;
+use crate::stats::Protocol;
+use crate::{Context, Error};
+
+/// Counts and logs a connection that has failed before it asked for a stream, and closes it.
+pub async fn refuse<S>(context: &Context, failed: Failed<S>) -> Error
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let Failed {
+        mut connection,
+        error,
+    } = failed;
+    let error = Error::from(error);
+    if *context.leaving.borrow() {
+        connection.ask_to_reconnect();
+    }
+    turn_away(context, &mut connection, None, &error);
+    connection.close().await;
+    error
+}
+
+/// Gives a connection back whose publisher has ended its stream, or else ends it.
+pub(super) async fn finish<S>(
+    session: PublisherSession,
+    socket: S,
+    result: Result<(), Error>,
+) -> Result<Option<RtmpConnection<S>>, Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    if result.is_ok() && session.is_over() {
+        return Ok(Some(session.connection.attach(socket)));
+    }
+    session.end(&result).attach(socket).close().await;
+    result.map(|()| None)
+}
+
+/// Counts and logs that a peer is turned away, and says why. `stream` is what it asked for, as far as that
+/// may be shown.
+pub(super) fn turn_away<S>(
+    context: &Context,
+    connection: &mut RtmpConnection<S>,
+    stream: Option<&str>,
+    error: &Error,
+) {
+    let name = stream.and_then(|stream| StreamName::parse(stream).ok());
+    let refused = Refused {
+        protocol: Protocol::Rtmp,
+        peer: Some(connection.peer),
+        stream: name.as_ref(),
+    };
+    refused.note(&context.registry, &context.stats, error);
+    say_why(connection, error);
+    tracing::info!(
+        stream = stream.map(tracing::field::display),
+        peer = %connection.peer,
+        agent = ?connection.agent,
+        reason = %error,
+        "RTMP connection refused"
+    );
+}
+
+/// Closes the session with the words for an error, unless it has said its own.
+pub(super) fn say_why<S>(connection: &mut RtmpConnection<S>, error: &Error) {
+    if let Some((rejection, description)) = words::of(error) {
+        connection.session.close_with(rejection, &description);
+    }
+}

@@ -1,0 +1,220 @@
+//! A publisher without its socket: the conversation, and what has become of its request.
+//!
+//! The task of the connection and the intake's thread drive it alike. Nothing here waits; the one thing that
+//! has to be waited for, the answer to the request, is kept ([`State::Asking`]).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ::rtmp::server::{Event, RequestId};
+use rtmp_io::{PublishRequest, RtmpConnection};
+
+use super::ending;
+use super::publication::Publication;
+use super::question::{Answer, Question, Refused};
+use crate::{Context, Error};
+
+/// One request to publish, from its arrival to the end of the publication.
+pub(super) struct PublisherSession {
+    context: Arc<Context>,
+    pub(super) connection: RtmpConnection<()>,
+    id: RequestId,
+    pub(super) state: State,
+    /// It has been let in as a publisher.
+    pub(super) is_admitted: bool,
+    /// The stream asked for and not obtained, as far as it may be shown.
+    refused: Option<String>,
+}
+
+/// What has become of the request.
+pub(super) enum State {
+    /// Gate and registry have not answered yet.
+    Asking(Question),
+    /// The peer publishes.
+    Publishing(Box<Publication>),
+    /// The request was turned down or taken back, or the publication has ended.
+    Over,
+}
+
+/// What a session waits for, beside its peer.
+pub(super) enum News {
+    /// Gate and registry have answered.
+    Answer(Answer),
+    /// The stream is another publisher's, or the permission has ended.
+    Lost(Error),
+}
+
+impl PublisherSession {
+    /// Begins with a request. Gives its socket too.
+    pub(super) fn new<S>(context: &Arc<Context>, request: PublishRequest<S>) -> (Self, S) {
+        let PublishRequest {
+            connection,
+            request,
+        } = request;
+        let (socket, connection) = connection.detach();
+        let id = request.id;
+        let question = Question::new(context, connection.peer, &connection.agent, request);
+        let session = Self {
+            context: Arc::clone(context),
+            connection,
+            id,
+            state: State::Asking(question),
+            is_admitted: false,
+            refused: None,
+        };
+        (session, socket)
+    }
+
+    /// Asks gate and registry, and goes on with what stands behind the request: as a publisher if the answer
+    /// is there at once, else as one that waits for it. It was not read before, so that a publisher that is
+    /// let in at once loses nothing of it.
+    pub(super) fn ask(&mut self, now: Instant) -> Result<(), Error> {
+        let answer = match &mut self.state {
+            State::Asking(question) => question.ask(),
+            State::Publishing(_) | State::Over => None,
+        };
+        if let Some(answer) = answer {
+            self.decide(answer, now)?;
+        }
+        let unread = std::mem::take(&mut self.connection.unread);
+        self.work_off(&unread, now)
+    }
+
+    /// Acts on the answer.
+    pub(super) fn decide(&mut self, answer: Answer, now: Instant) -> Result<(), Error> {
+        self.state = State::Over;
+        let epoch = match answer {
+            Ok(epoch) => epoch,
+            Err(Refused { error, stream }) => {
+                self.refused = stream;
+                return Err(error);
+            }
+        };
+        self.is_admitted = true;
+        if self.connection.session.accept_publish(self.id).is_ok() {
+            let publication = Publication::new(epoch, &self.context.settings, now);
+            self.state = State::Publishing(Box::new(publication));
+        }
+        // The session has kept the codec configuration that came while the gate was asked.
+        self.work_off(&[], now)
+    }
+
+    /// Takes received bytes; what they brought is written even if they end badly.
+    pub(super) fn take(&mut self, input: &[u8], now: Instant) -> Result<(), Error> {
+        if let State::Publishing(publication) = &mut self.state {
+            publication.received(input.len());
+        }
+        self.work_off(input, now)
+    }
+
+    fn work_off(&mut self, input: &[u8], now: Instant) -> Result<(), Error> {
+        let handled = self.handle(input, now);
+        let delivered = match &mut self.state {
+            State::Publishing(publication) => publication.deliver(now),
+            State::Asking(_) | State::Over => Ok(()),
+        };
+        handled.and(delivered)
+    }
+
+    /// Has the session read until the request is over. What comes then is kept unread for the doorway: the
+    /// rest of one read, and what the intake reads until it has given the socket back.
+    fn handle(&mut self, mut input: &[u8], now: Instant) -> Result<(), Error> {
+        loop {
+            if self.is_over() {
+                self.connection.unread.extend_from_slice(input);
+                return Ok(());
+            }
+            let Some(event) = self.connection.session.read(&mut input, now)? else {
+                return Ok(());
+            };
+            match event {
+                Event::Unpublish(id) if id == self.id => self.unpublish(now)?,
+                media => {
+                    if let State::Publishing(publication) = &mut self.state {
+                        publication.media(media, now)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The peer has ended its publication, or has taken its request back, which then needs no answer.
+    fn unpublish(&mut self, now: Instant) -> Result<(), Error> {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Publishing(mut publication) => {
+                let delivered = publication.deliver(now);
+                publication.end(&"the publisher ended it");
+                delivered
+            }
+            State::Asking(_) | State::Over => Ok(()),
+        }
+    }
+
+    /// Whether nothing is left of the request.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    /// What is being published.
+    pub(super) fn publication(&self) -> Option<&Publication> {
+        match &self.state {
+            State::Publishing(publication) => Some(publication),
+            State::Asking(_) | State::Over => None,
+        }
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        let media = self.publication().map(Publication::due);
+        [self.connection.session.poll_timeout(), media]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> Result<(), Error> {
+        self.connection.session.handle_timeout(now)?;
+        match self.publication() {
+            Some(publication) => publication.handle_timeout(now),
+            None => Ok(()),
+        }
+    }
+
+    /// Logs and counts the end, and leaves the last words in the connection's output.
+    pub(super) fn end(self, result: &Result<(), Error>) -> RtmpConnection<()> {
+        let Self {
+            context,
+            mut connection,
+            state,
+            refused,
+            ..
+        } = self;
+        // The stream may have ended before the peer could be asked.
+        if *context.leaving.borrow() {
+            connection.ask_to_reconnect();
+        }
+        match (state, result) {
+            (State::Publishing(publication), Ok(())) => publication.end(&"the publisher hung up"),
+            (State::Publishing(publication), Err(error)) => {
+                context.stats.reject(error);
+                ending::say_why(&mut connection, error);
+                publication.end(error);
+            }
+            (State::Asking(_) | State::Over, Err(error)) => {
+                ending::turn_away(&context, &mut connection, refused.as_deref(), error);
+            }
+            (State::Asking(_) | State::Over, Ok(())) => {}
+        }
+        connection
+    }
+}
+
+impl State {
+    /// Waits for the answer, or for the loss of the stream.
+    pub(super) async fn news(&mut self) -> News {
+        match self {
+            Self::Asking(question) => News::Answer(question.answer().await),
+            Self::Publishing(publication) => News::Lost(publication.over().await),
+            Self::Over => std::future::pending().await,
+        }
+    }
+}

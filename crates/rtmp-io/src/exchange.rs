@@ -1,0 +1,112 @@
+//! The wait of a task that has a connection: it reads and writes at the same time.
+//!
+//! Waiting to write never stops reading: a publisher that ignores our acknowledgements goes on publishing
+//! until its unread replies reach the session's bound.
+
+use std::io;
+use std::time::Instant;
+
+use bytes::{Buf, BytesMut};
+use net::{closing, wait};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::sync::watch;
+
+use crate::RtmpConnection;
+
+/// Bytes read at once: a few frames of video, so that one read drains many chunks.
+const READ_BYTES: usize = 64 * 1024;
+
+/// A socket that a task reads and writes. The conversation is given to each wait.
+pub struct Exchange<'a, S> {
+    reader: ReadHalf<&'a mut S>,
+    writer: WriteHalf<&'a mut S>,
+    leaving: &'a mut watch::Receiver<bool>,
+    received: BytesMut,
+}
+
+/// What a task has waited for.
+#[derive(Debug)]
+pub enum Step<T> {
+    /// [`Exchange::received`] has new bytes.
+    Received,
+    /// The peer sends no more.
+    HungUp,
+    /// All output has been sent.
+    Sent,
+    /// The server is about to leave.
+    Leaving,
+    /// The deadline has come.
+    Due,
+    /// What else was waited for.
+    Other(T),
+}
+
+impl<'a, S: AsyncRead + AsyncWrite + Unpin> Exchange<'a, S> {
+    /// Begins to use a socket. `leaving` turns true when the server is about to leave.
+    pub fn new(socket: &'a mut S, leaving: &'a mut watch::Receiver<bool>) -> Self {
+        let (reader, writer) = tokio::io::split(socket);
+        Self {
+            reader,
+            writer,
+            leaving,
+            received: BytesMut::with_capacity(READ_BYTES),
+        }
+    }
+
+    /// What the last [`Step::Received`] brought.
+    pub fn received(&self) -> &[u8] {
+        &self.received
+    }
+
+    /// Waits for whichever comes first: bytes, the end of sending the session's output, the server's
+    /// leaving, `due`, or `other`. What came before is dropped from [`received`](Self::received).
+    ///
+    /// Nothing is lost if it is given up: output that was not written is still the session's.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub async fn next<C, T>(
+        &mut self,
+        connection: &mut RtmpConnection<C>,
+        due: Option<Instant>,
+        other: impl Future<Output = T>,
+    ) -> io::Result<Step<T>> {
+        let has_output = connection.has_output();
+        let RtmpConnection {
+            session,
+            is_unflushed,
+            ..
+        } = connection;
+        self.received.clear();
+        let step = tokio::select! {
+            read = self.reader.read_buf(&mut self.received) => match closing::hung_up(read)? {
+                0 => Step::HungUp,
+                _ => Step::Received,
+            },
+            sent = send(&mut self.writer, session.output(), is_unflushed), if has_output => {
+                sent?;
+                Step::Sent
+            }
+            value = other => Step::Other(value),
+            () = wait::change(self.leaving) => Step::Leaving,
+            () = wait::at(due) => Step::Due,
+        };
+        Ok(step)
+    }
+}
+
+/// Sends what is to be sent. Nothing is lost when it is given up in between.
+async fn send<W>(writer: &mut W, output: &mut BytesMut, is_unflushed: &mut bool) -> io::Result<()>
+where
+    W: AsyncWrite + Unpin,
+{
+    while output.has_remaining() {
+        *is_unflushed = true;
+        if writer.write_buf(output).await? == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+    }
+    writer.flush().await?;
+    *is_unflushed = false;
+    Ok(())
+}
