@@ -14,17 +14,6 @@ use net::wait;
 use crate::stats::{Protocol, Stats};
 use crate::{Context, Error, now};
 
-/// First segments of names that would hide the server's own pages. A test of the server checks that all
-/// of its table are here.
-const RESERVED: [&str; 6] = [
-    "_",
-    "admin",
-    "admin.cgi",
-    "favicon.ico",
-    "status-json.xsl",
-    "status.xsl",
-];
-
 /// Times a stream may end between our finding it and our taking it. Whoever finds it ended removes
 /// it, so that twice in a row is somebody's doing.
 const TRIES_MAX: usize = 2;
@@ -50,8 +39,7 @@ pub(crate) struct PublishedEpoch {
 /// It is no name, or the server's own.
 pub fn name(text: &str) -> Result<StreamName, Error> {
     let name = StreamName::parse(text)?;
-    let first = name.as_str().split('/').next().unwrap_or_default();
-    if RESERVED.contains(&first) {
+    if name.is_reserved() {
         Err(Error::NameReserved)
     } else {
         Ok(name)
@@ -92,7 +80,11 @@ pub(crate) fn enter(
     let mut refused = PublishRefused::Ended;
     for _ in 0..TRIES_MAX {
         match registry.publish(permission, source.clone(), now) {
-            Ok(publisher) => return Ok(PublishedEpoch::new(stats, publisher, permission, protocol, source)),
+            Ok(publisher) => {
+                return Ok(PublishedEpoch::new(
+                    stats, publisher, permission, protocol, source,
+                ));
+            }
             Err(PublishRefused::Ended) => {}
             Err(other) => {
                 refused = other;

@@ -10,12 +10,12 @@
 //! A panic that bytes of one peer provoke is held by [`panics`]; one that costs a thread its state is not.
 //!
 //! For connections that a task serves there are [`closing`] and [`wait`]; those that the server
-//! itself makes begin with [`link`].
+//! itself makes begin with [`link`], to where a [`url`] says.
 //!
-//! They are absent under loom, for which tokio has no sockets; the log's model needs none.
+//! Closing, waits and links are absent under loom, for which tokio has no sockets; the log's model needs none.
 //!
-//! Callers: `fanout` (workers), the crates of connections (ends and waits), `server` (accept classes,
-//! socket options).
+//! Callers: `fanout` (workers), the crates of connections (ends and waits), `config` and `load` (URLs),
+//! `server` (accept classes, socket options).
 
 pub mod accept;
 mod backend;
@@ -37,6 +37,7 @@ pub mod shares;
 pub mod tcp;
 pub mod udp;
 mod uring;
+pub mod url;
 #[cfg(not(loom))]
 pub mod wait;
 mod waker;

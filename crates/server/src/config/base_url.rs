@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use net::url::{Url, UrlError, host_and_port};
+
 /// The longest host and the longest prefix that are believed. DNS names have 253 characters.
 const PART_BYTES_MAX: usize = 256;
 
@@ -59,14 +61,26 @@ impl FromStr for BaseUrl {
     type Err = NotABaseUrl;
 
     fn from_str(text: &str) -> Result<Self, NotABaseUrl> {
-        let (scheme, rest) = text.split_once("://").ok_or(NotABaseUrl::Scheme)?;
-        let scheme = parse_scheme(scheme).ok_or(NotABaseUrl::Scheme)?;
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (host, path) = rest.split_at(end);
-        if !is_host(host) {
+        let url: Url = text.parse()?;
+        let scheme = parse_scheme(url.scheme()).ok_or(NotABaseUrl::Scheme)?;
+        let host = url.authority();
+        if url.userinfo().is_some() || !is_host(&host) {
             return Err(NotABaseUrl::Host);
         }
-        Self::new(scheme, host, path).ok_or(NotABaseUrl::Path)
+        if url.query().is_some() {
+            return Err(NotABaseUrl::Path);
+        }
+        Self::new(scheme, &host, url.path()).ok_or(NotABaseUrl::Path)
+    }
+}
+
+impl From<UrlError> for NotABaseUrl {
+    fn from(error: UrlError) -> Self {
+        match error {
+            UrlError::Scheme => Self::Scheme,
+            UrlError::Host | UrlError::HostCharacter(_) | UrlError::Port => Self::Host,
+            UrlError::Character(_) | UrlError::TooLong => Self::Path,
+        }
     }
 }
 
@@ -86,22 +100,7 @@ pub(crate) fn parse_scheme(text: &str) -> Option<&'static str> {
 
 /// Whether it is a host's name or address, with a port or without.
 pub(crate) fn is_host(text: &str) -> bool {
-    let (name, port) = match text.rsplit_once(':') {
-        // Within an IPv6 address there are colons as well.
-        Some((name, port)) if !port.contains(']') => (name, Some(port)),
-        _ => (text, None),
-    };
-    let is_name = |name: &str| {
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
-        !name.is_empty() && name.bytes().all(fits)
-    };
-    let is_address = || {
-        let inner = name.strip_prefix('[')?.strip_suffix(']')?;
-        inner.parse::<std::net::Ipv6Addr>().ok()
-    };
-    text.len() <= PART_BYTES_MAX
-        && (is_name(name) || is_address().is_some())
-        && port.is_none_or(|port| port.parse::<u16>().is_ok())
+    text.len() <= PART_BYTES_MAX && host_and_port(text).is_ok()
 }
 
 /// A path of plain segments, with or without a slash at its end, as [`BaseUrl::prefix`] has it.

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use fanout::{Class, Policy};
-use ingest::pull;
 use media::StreamName;
 
 use super::read::Walk;
@@ -167,7 +166,7 @@ fn links(config: &Config, walk: &mut Walk<'_>) {
 
 fn pull_of_one(rule: &PullRule, stream: &StreamName, earlier: &[PullRule], walk: &mut Walk<'_>) {
     let key = format!("{}.stream", rule.key);
-    if !pull::may_bring(stream) {
+    if stream.is_reserved() {
         let message = format!("`{stream}` begins as the server's own pages do");
         walk.problem(&key, message, Some("choose a name that hides none of them"));
     }
@@ -194,9 +193,8 @@ fn pull_of_many(rule: &PullRule, pattern: &Glob, earlier: &[PullRule], walk: &mu
         walk.problem(&stream, message, Some("the first match wins"));
     }
     let first = pattern.front().split_once('/');
-    let is_reserved = |(first, _): (&str, &str)| {
-        StreamName::parse(first).is_ok_and(|first| !pull::may_bring(&first))
-    };
+    let is_reserved =
+        |(first, _): (&str, &str)| StreamName::parse(first).is_ok_and(|first| first.is_reserved());
     if first.is_some_and(is_reserved) {
         let message = format!("`{pattern}` begins as the server's own pages do");
         walk.problem(

@@ -160,8 +160,8 @@ fn the_examples_are_valid() {
         config.streams.len(),
     );
     assert_eq!(lists, (1, 1, 1));
-    let pushed = config.pushes[0].url.reveal(&name);
-    assert_eq!(pushed, "rtmp://relay.example/live/show");
+    let pushed = config.pushes[0].url.of(&name);
+    assert_eq!(pushed, "rtmp://relay.example/live/show".parse::<net::url::Url>());
 }
 
 #[test]

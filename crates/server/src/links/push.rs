@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 
 use super::board::Entry;
 use super::{LOOK_INTERVAL, Row};
+use crate::config::PushRule;
 use crate::node::Node;
 
 /// Pushes at a time. Each is a connection, a task, and the buffers of both ends of it: some hundred
@@ -39,7 +40,7 @@ pub(super) fn begin(node: &Arc<Node>, tasks: &mut JoinSet<()>, stop: &watch::Rec
                 url: rule.url.shown(name),
                 status: Arc::default(),
             };
-            let address = rule.url.reveal(name);
+            let address = address(rule, name);
             if let Some(entry) = node.links.pushes.enter(key, row) {
                 let (node, stream) = (Arc::clone(node), name.clone());
                 tasks.spawn(keep(node, stream, address, entry, stop.clone()));
@@ -48,11 +49,18 @@ pub(super) fn begin(node: &Arc<Node>, tasks: &mut JoinSet<()>, stop: &watch::Rec
     }
 }
 
+/// The address that a rule gives a stream, or what its name lacks for one.
+fn address(rule: &PushRule, stream: &StreamName) -> Result<Address, String> {
+    let url = rule.url.of(stream);
+    let url = url.map_err(|error| format!("the address {error}"))?;
+    push::address(&url).map_err(|error| error.to_string())
+}
+
 /// Pushes until the stream is over or `stop` turns true.
 async fn keep(
     node: Arc<Node>,
     stream: StreamName,
-    address: String,
+    address: Result<Address, String>,
     entry: Entry<(StreamName, usize)>,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -63,9 +71,8 @@ async fn keep(
             _ = stop.wait_for(|stop| *stop) => {}
         }
     };
-    let address: Address = match address.parse() {
+    let address = match address {
         Ok(address) => address,
-        // The stream's name has not the parts that the rule's address needs.
         Err(error) => {
             tracing::warn!(%stream, %error, "a stream cannot be pushed");
             status.fail(&error);

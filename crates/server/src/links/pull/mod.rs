@@ -18,6 +18,7 @@ mod origin;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ingest::pull::Source;
 use media::StreamName;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -161,9 +162,14 @@ impl Pulls {
     }
 
     /// A line, and its entry on the board. `None` when there is one, or the name has not what the address needs.
-    fn line(&self, rule: usize, stream: &StreamName, life: Life) -> Option<(Entry<Key>, PulledLink)> {
+    fn line(
+        &self,
+        rule: usize,
+        stream: &StreamName,
+        life: Life,
+    ) -> Option<(Entry<Key>, PulledLink)> {
         let config = &self.node.config.pulls[rule];
-        let source = config.source(stream)?;
+        let source = Source::try_from(&config.source(stream)?).ok()?;
         let row = Row {
             stream: stream.clone(),
             url: config.shown(stream),

@@ -4,7 +4,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use fanout::{Expected, Located, Origin};
-use ingest::pull;
 use media::StreamName;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -49,7 +48,7 @@ impl PullOrigin {
             }
         }
         // A pattern may fit the server's own pages.
-        perhaps.filter(|_| pull::may_bring(stream))
+        perhaps.filter(|_| !stream.is_reserved())
     }
 }
 
