@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use fanout::{Departure, Fanout, ListenerRecord, Reason};
 
 use crate::log::{self, Sink};
-use crate::{config, stamp};
+use crate::stamp;
 
 /// What this log is called in a metric's label and in complaints.
 pub(crate) const ACCESS: &str = "access";

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use config::{Config, Report};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 
 use crate::admin;
-use crate::config::{Config, Report};
 use crate::log::{self, Log};
 use crate::relay::{Relay, StartError};
 use crate::signals::Signals;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Instant, SystemTime};
 
+use config::Config;
 use net::Jitter;
 use net::intake::Intake;
 use rtmp::auth::Challenger;
@@ -13,7 +14,6 @@ use tokio::sync::watch;
 
 use crate::access::AccessLog;
 use crate::audio::Audio;
-use crate::config::Config;
 use crate::door::limits::Limits;
 use crate::door::pressure::{Kind, Marks};
 use crate::door::tls::Certificate;

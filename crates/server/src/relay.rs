@@ -7,6 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use config::Config;
 use fanout::{Class, Fanout, Registry, Settings};
 use net::intake::{Intake, Method};
 use net::link::Connector;
@@ -15,7 +16,6 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use crate::access::{AccessLog, Departures};
 use crate::audio::Audio;
-use crate::config::{self, Config};
 use crate::door::Door;
 use crate::door::host;
 use crate::door::pressure::Marks;

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use crate::links::Row;
 use crate::node::Node;
+use crate::stamp;
 use crate::stream_view::StreamView;
-use crate::{config, stamp};
 
 /// `GET /api/v1/streams`.
 pub(super) async fn streams(State(node): State<Arc<Node>>) -> Json<Value> {

@@ -32,7 +32,6 @@ use transcode::{Options, Pool, Transcoder};
 
 use self::tally::{FULL, Sums, Tally};
 use self::way::Way;
-use crate::config;
 
 /// Cores per thread. One carries tens of streams, and sending needs the rest.
 const CORES_PER_THREAD: usize = 4;

@@ -26,6 +26,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use config::{Config, Secret};
 use fanout::gate::{
     ANSWER_TIMEOUT, Action, Authorized, Credential, Decision, Denied, Gate, Gatekeeper, Play,
     Publish, Request, UpdateMetadata,
@@ -38,7 +39,6 @@ pub(crate) use self::authority::Authority;
 use self::authority::{Fingerprints, Grant};
 use self::keys::Keys;
 use self::successes::Successes;
-use crate::config::{Config, Secret};
 
 /// What publishes by no secret at all. No key is as short.
 const NO_KEY: &str = "";

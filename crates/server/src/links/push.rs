@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use config::PushRule;
 use egress_rtmp::push::{self, Push};
 use fanout::Phase;
 use media::StreamName;
@@ -12,7 +13,6 @@ use tokio::task::JoinSet;
 
 use super::board::Entry;
 use super::{LOOK_INTERVAL, Row};
-use crate::config::PushRule;
 use crate::node::Node;
 
 /// Pushes at a time. Each is a connection, a task, and the buffers of both ends of it: some hundred

@@ -21,7 +21,6 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use self::limit::Limiter;
 pub(crate) use self::sink::{Sink, duplicate};
-use crate::config;
 
 /// What this log is called where there are several: in a metric's label and in complaints.
 pub(crate) const MESSAGES: &str = "messages";

@@ -5,9 +5,9 @@
 //! of this: they are relative, so that they also work behind a proxy that says nothing.
 
 use axum::http::{HeaderMap, header};
+use config::{BaseUrl, base_url};
 
 use super::Visitor;
-use crate::config::{BaseUrl, base_url};
 
 /// The address of `/`.
 pub(crate) fn base(configured: Option<&BaseUrl>, visitor: Visitor, headers: &HeaderMap) -> BaseUrl {

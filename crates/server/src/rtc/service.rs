@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use config::Config;
 use egress_webrtc::{Rules, Stats, Viewers};
 use fanout::{Fanout, Format, Info, Plane, Subscription};
 use formats::rtp::Tally;
@@ -20,7 +21,6 @@ use webrtc::sdp::{Answer, Candidate, Offer, Section};
 use super::router::{SessionRouter, Task, SessionTicket};
 use super::refused::Refused;
 use super::table::SessionPermit;
-use crate::config::Config;
 
 /// What a listener's player calls the one stream it gets.
 const STREAM: &str = "carillon";

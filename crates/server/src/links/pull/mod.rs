@@ -18,6 +18,7 @@ mod origin;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use config::Pulled;
 use ingest::pull::Source;
 use media::StreamName;
 use tokio::sync::{mpsc, watch};
@@ -28,7 +29,6 @@ use self::line::{Finding, Life, PulledLink, revive};
 use self::origin::{PullOrigin, QUESTIONS_MAX, Question};
 use super::Row;
 use super::board::Entry;
-use crate::config::Pulled;
 use crate::node::Node;
 
 /// Pulls of one pattern at a time. Each is a connection, a task, and the buffers of both ends of it: some

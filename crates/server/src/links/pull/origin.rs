@@ -3,12 +3,12 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use config::{Config, Pulled};
 use fanout::{Expected, Located, Origin};
 use media::StreamName;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::line::Finding;
-use crate::config::{Config, Pulled};
 
 /// Questions that may wait for the one who keeps the pulls; beyond, whoever asks waits. It answers at once.
 pub(super) const QUESTIONS_MAX: usize = 64;

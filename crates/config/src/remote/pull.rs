@@ -8,7 +8,7 @@ use net::url::{Url, shown_path};
 
 use super::template::{Named, PULLED, Placeholder, Template, is_placeholder};
 use super::{UrlFault, segments};
-use crate::config::Glob;
+use crate::Glob;
 
 /// Where streams are pulled from: `rtmp://`, `rtmps://`, `http://` or `https://`, of which the last
 /// two name an FLV stream; with `{stream}`, `{app}`, `{name}` and `{rest}` in its path or query where one
@@ -21,21 +21,21 @@ pub struct PullUrl(Template);
 pub enum Pulled {
     /// This one.
     One(StreamName),
-    /// Those whose names fit, each by a connection of its own.
+    /// All whose names fit, each by a connection of its own.
     Fitting(Glob),
 }
 
 /// One `[[pull]]`: a stream that is fetched from another server, or many of one pattern.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PullRule {
-    /// What is called so here.
+    /// Its name here, or the pattern of their names.
     pub stream: Pulled,
     /// Where from.
     pub url: PullUrl,
     /// Only while there are listeners.
     pub on_demand: bool,
     /// `pull.0`, `pull.1`, …, for problems with it.
-    pub(in crate::config) key: String,
+    pub(crate) key: String,
 }
 
 impl Pulled {
@@ -47,7 +47,7 @@ impl Pulled {
         }
     }
 
-    /// What of a name follows the fixed part of the pattern, and all of a name that is no pattern.
+    /// What of a stream's name follows the fixed part of the pattern; all of it if the rule has no pattern.
     fn rest<'a>(&self, stream: &'a StreamName) -> &'a str {
         let front = match self {
             Self::One(_) => "",
@@ -58,7 +58,7 @@ impl Pulled {
 }
 
 impl PullRule {
-    /// Where a stream of the rule is, with its secrets; `None` when its name has not the parts that the address
+    /// The URL of a stream of the rule, with its secrets; `None` when its name lacks a part that the address
     /// needs.
     ///
     /// A name changes nothing of the address but the placeholders: it holds no `..`, no empty segment, and none
@@ -86,10 +86,10 @@ impl PullRule {
 }
 
 impl PullUrl {
-    pub(in crate::config) const SCHEMES: [&str; 4] = ["rtmp", "rtmps", "http", "https"];
+    pub(crate) const SCHEMES: [&str; 4] = ["rtmp", "rtmps", "http", "https"];
 
     /// Accepts an address, or says what is wrong with it.
-    pub(in crate::config) fn parse(text: &str) -> Result<Self, UrlFault> {
+    pub(crate) fn parse(text: &str) -> Result<Self, UrlFault> {
         let template = Template::parse(text, &Self::SCHEMES, PULLED)?;
         let may_be_many = [Placeholder::Stream, Placeholder::Rest]
             .into_iter()
@@ -114,12 +114,12 @@ impl PullUrl {
     }
 
     /// Whether it tells streams apart.
-    pub(in crate::config) fn is_template(&self) -> bool {
+    pub(crate) fn is_template(&self) -> bool {
         self.0.has_any()
     }
 
     /// Whether it depends on the pattern, and not on the name alone.
-    pub(in crate::config) fn has_rest(&self) -> bool {
+    pub(crate) fn has_rest(&self) -> bool {
         self.0.has(Placeholder::Rest)
     }
 
@@ -133,7 +133,7 @@ impl fmt::Display for PullUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = self.0.url();
         let last = url.path().rsplit('/').next().unwrap_or_default();
-        // What stands in for a name is no key.
+        // A placeholder is no key.
         match is_placeholder(last.strip_suffix(".flv").unwrap_or(last)) {
             true => url.fmt_with_path(url.path(), f),
             false => url.fmt_with_path(&shown_path(url.path()), f),
@@ -147,7 +147,7 @@ impl fmt::Debug for PullUrl {
     }
 }
 
-/// Endings of addresses behind which there is no FLV.
+/// Extensions of addresses that are not FLV.
 const OTHER_FORMATS: [&str; 14] = [
     "aac", "m3u", "m3u8", "m4a", "mka", "mkv", "mp3", "mp4", "mpd", "ogg", "opus", "pls", "ts",
     "webm",

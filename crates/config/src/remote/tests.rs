@@ -1,10 +1,10 @@
-//! Addresses as operators write them, with names that strangers choose.
+//! Addresses as operators write them, with names that clients choose.
 
 use media::StreamName;
 use net::url::Url;
 
 use super::*;
-use crate::config::Glob;
+use crate::Glob;
 
 fn name(text: &str) -> StreamName {
     StreamName::parse(text).expect("a name")
@@ -166,7 +166,7 @@ fn each_stream_of_a_pattern_has_its_address() {
 
 #[test]
 fn a_name_cannot_lead_anywhere_else() {
-    // What a stranger may ask for is a name, and these are none.
+    // A client may ask for a stream name, and these are none.
     for text in [
         "cam/..",
         "cam/../x",

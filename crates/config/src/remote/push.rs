@@ -14,10 +14,10 @@ use super::{HIDDEN, UrlFault, segments};
 pub struct PushUrl(Template);
 
 impl PushUrl {
-    pub(in crate::config) const SCHEMES: [&str; 2] = ["rtmp", "rtmps"];
+    pub(crate) const SCHEMES: [&str; 2] = ["rtmp", "rtmps"];
 
     /// Accepts an address, or says what is wrong with it.
-    pub(in crate::config) fn parse(text: &str) -> Result<Self, UrlFault> {
+    pub(crate) fn parse(text: &str) -> Result<Self, UrlFault> {
         let template = Template::parse(text, &Self::SCHEMES, PUSHED)?;
         // `{stream}` alone is enough where every name has two segments; a name that has one is found
         // out when it is pushed.

@@ -6,9 +6,11 @@
 //!   CARILLON__… ───┘     then contradictions (check)  └─► Report (every problem, with its place)
 //! ```
 //!
-//! A [`Config`] is only made here, and all that it holds has been checked; nobody checks it again.
+//! Only this crate makes a [`Config`], and all that it holds has been checked; its users check nothing again.
 //! The defaults are those of [`Config::default`] and nowhere else: reading a file starts from
 //! them, and `config/carillon.toml` is tested to say the same.
+//!
+//! Called by `server`, which reads the configuration when it starts and for `carillon check`.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,7 +24,7 @@ use fanout::{Class, Policy, Takeover};
 use media::{Span, StreamName};
 use toml::de::DeTable;
 
-pub(crate) mod base_url;
+pub mod base_url;
 mod check;
 mod foreign;
 mod glob;
@@ -43,7 +45,7 @@ pub use network::{Network, NotANetwork};
 pub use remote::{PullRule, PullUrl, Pulled, PushUrl};
 pub use report::{Location, Problem, Report};
 pub use secret::Secret;
-pub(crate) use setting::duration;
+pub use setting::duration;
 
 /// Largest file read. The complete one has a few kilobytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -67,11 +69,11 @@ pub struct Config {
     pub ingest: Ingest,
     /// How listeners are served.
     pub fanout: Fanout,
-    /// Opus for those who take nothing else.
+    /// Opus for listeners that take nothing else.
     pub transcode: Transcode,
-    /// What is too much.
+    /// How much the server takes on.
     pub limits: Limits,
-    /// What is written down.
+    /// What is logged, and where.
     pub log: Log,
     /// Where streams are sent on to.
     pub pushes: Vec<PushRule>,
@@ -120,7 +122,7 @@ pub struct Http {
 pub struct Webrtc {
     /// The UDP address for the media of all sessions; `None` turns WebRTC off.
     pub listen: Option<SocketAddr>,
-    /// The addresses that peers are told; empty finds them out. Each is one host's.
+    /// The addresses in answers to peers; empty detects them. Each is one host's.
     pub public_ips: Vec<IpAddr>,
     /// TCP on the same port number, for peers whose network has no UDP.
     pub tcp: bool,
@@ -201,7 +203,7 @@ pub struct Fanout {
 pub enum Backend {
     /// The best that this host has.
     Auto,
-    /// Batches of sends and direct descriptors; the server does not start where that is impossible.
+    /// io_uring: batches of sends and direct descriptors; the server does not start where that is impossible.
     IoUring,
     /// Non-blocking sends and epoll.
     Epoll,
@@ -210,15 +212,15 @@ pub enum Backend {
 /// Section `[transcode]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Transcode {
-    /// AAC and MP3 are made into Opus where somebody needs it.
+    /// AAC and MP3 are transcoded to Opus where a listener needs it.
     pub enabled: bool,
     /// kbit/s of stereo; within what the encoder takes.
     pub bitrate_kbps: u32,
-    /// Threads that do it; 0 is one for four cores.
+    /// Transcoding threads; 0 is one for four cores.
     pub threads: usize,
     /// Streams at a time; 0 is as many as the threads have time for.
     pub streams_max: usize,
-    /// How long it goes on when nobody listens any more.
+    /// How long transcoding goes on after the last listener has left.
     pub linger: Duration,
 }
 
@@ -279,7 +281,7 @@ impl LogLevel {
 /// The form of log messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LogFormat {
-    /// For eyes.
+    /// For people.
     Text,
     /// One object per line.
     Json,
@@ -316,9 +318,9 @@ pub struct StreamRule {
     pub publish_key: Option<Secret>,
     /// Whether they are listed on `/`.
     pub public: bool,
-    /// How long listeners are kept while the publisher is away; `None` as elsewhere.
+    /// How long listeners are kept while the publisher is away; `None` leaves it to `ingest.linger`.
     pub linger: Option<Duration>,
-    /// Who may replace its publisher, if not as everywhere.
+    /// Who may replace its publisher; `None` leaves it to `ingest.takeover`.
     pub takeover: Option<Takeover>,
     /// What differs from `fanout.audio` or `fanout.video`.
     pub policy: PolicyOverrides,

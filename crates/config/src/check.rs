@@ -23,7 +23,7 @@ pub(super) fn check(config: &Config, walk: &mut Walk<'_>) {
 fn ports(config: &Config, walk: &mut Walk<'_>) {
     let mut seen: Vec<(&str, SocketAddr)> = Vec::new();
     let admin = [config.admin.listen];
-    // A UDP port is nobody else's here.
+    // No other setting uses UDP.
     let webrtc = config.webrtc.listen.filter(|_| config.webrtc.tcp);
     for (key, addresses) in [
         ("rtmp.listen", &config.rtmp.listen[..]),
@@ -40,7 +40,7 @@ fn ports(config: &Config, walk: &mut Walk<'_>) {
                 .find(|(_, other)| clash(address, *other));
             if let Some((other_key, other)) = rival {
                 let message = format!("{address} clashes with {other} of {other_key}");
-                // Whichever of the two the operator wrote is the one to change.
+                // The operator changes the one that is not a default.
                 let blamed = if walk.is_set(key) { key } else { other_key };
                 walk.problem(blamed, message, Some("give one of them another port"));
             }
@@ -56,7 +56,7 @@ fn ports(config: &Config, walk: &mut Walk<'_>) {
     ];
     if public.iter().all(|addresses| addresses.is_empty()) {
         let message = "is empty, and so are http.tls_listen and those of rtmp";
-        walk.problem("http.listen", message, Some("so nobody can listen"));
+        walk.problem("http.listen", message, Some("so no listener can connect"));
     }
 }
 
@@ -271,8 +271,8 @@ fn streams(config: &Config, walk: &mut Walk<'_>) {
     }
 }
 
-/// A rule is combined with the defaults of whichever class the stream turns out to be, and must
-/// make sense with both.
+/// A rule is combined with the defaults of the stream's class, which is not known yet, and must make
+/// sense with both.
 fn rule_policy(config: &Config, index: usize, walk: &mut Walk<'_>) {
     let rule = &config.streams[index];
     let mut told: Vec<[&str; 2]> = Vec::new();
