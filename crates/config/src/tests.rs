@@ -1,3 +1,5 @@
+use std::num::NonZeroU32;
+
 use super::*;
 
 const SHIPPED: &str = include_str!("../../../config/carillon.toml");
